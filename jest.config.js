@@ -35,7 +35,7 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
     testMatch: specs.map((path) => `<rootDir>/${path}`),
     ...(existsSync(`${root}/${setup}`) && {
       globalSetup: `<rootDir>/${setup}`,
-      globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+      globalTeardown: '<rootDir>/test/support/servers.mjs',
     }),
   };
 });
@@ -48,7 +48,7 @@ export default {
   maxWorkers: availableParallelism() * 3,
   // A worker keeps what its files loaded, and would collect garbage for a third of its time.
   workerIdleMemoryLimit: '500MB',
-  testSequencer: '<rootDir>/test/support/long-first.mjs',
+  testSequencer: '<rootDir>/test/support/kinds.mjs',
   reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
   projects,
 };

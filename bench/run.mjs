@@ -3,11 +3,8 @@
 // Guarantee: tables go to stdout as they are ready, all else to stderr. A group that fails does not
 // lose the results of the others: it is told about at the end, and the exit code is 1.
 import { parseArgs } from 'node:util';
-import { groupsLike, loadGroups } from './harness/groups.mjs';
-import { installPeers, requireBuild } from './harness/prepare.mjs';
-import { openResults } from './harness/results.mjs';
-import { markdownSection, plainSection } from './harness/section.mjs';
-import { stampOf } from './harness/environment.mjs';
+import { groupsLike, loadGroups, installPeers, requireBuild } from './harness/groups.mjs';
+import { openResults, markdownSection, plainSection, stampOf } from './harness/results.mjs';
 
 const HELP = `Usage: node bench/run.mjs [options]
   --rounds 5      how often each figure is measured

@@ -5,18 +5,20 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { ClockedRedis, SeldomRenewed } from '../test/chaos/clock.mjs';
-import { COUNTERS } from '../test/chaos/counters/counter-topologies.mjs';
-import { LOCKS } from '../test/chaos/locks/lock-topologies.mjs';
-import { MISTAKES } from '../test/chaos/mistakes/mistakes.mjs';
-import { runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/run-mistakes.mjs';
-import { unpackLibrary } from '../test/chaos/packed.mjs';
+import {
+  ClockedRedis,
+  SeldomRenewed,
+  Cluster,
+  Sentinel,
+  Standalone,
+} from '../test/chaos/topologies.mjs';
+import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
+import { LOCKS } from '../test/chaos/lock-topologies.mjs';
+import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
+import { unpackLibrary, RULES } from '../test/chaos/rules.mjs';
 import { controlVerdictOf, foundOf, reportText, verdictOf } from '../test/chaos/report.mjs';
-import { KEY_PUT_BACK, ofPutBack } from '../test/chaos/put-back.mjs';
-import { RULES } from '../test/chaos/rules.mjs';
+import { KEY_PUT_BACK, ofPutBack, STORES } from '../test/chaos/stores/stores.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
-import { STORES } from '../test/chaos/stores/stores.mjs';
-import { Cluster, Sentinel, Standalone } from '../test/chaos/topologies.mjs';
 
 /** The weight of each when they share the time. @type {Record<string, [Topology: any, number]>} */
 const OF_REDIS = {

@@ -2,7 +2,7 @@
 // every broken variant has a counterexample, which is printed with --trace or when it is not
 // expected. --quick takes seconds; --json is for machines; other words choose variants by name.
 import { parseArgs } from 'node:util';
-import { runVariant } from '../test/model/run-variant.mjs';
+import { runVariant } from '../test/model/variants.mjs';
 import * as variants from '../test/model/variants.mjs';
 
 const { values, positionals } = parseArgs({

@@ -2,9 +2,12 @@
 // With --trace a single seed tells what happens in it; with --mutants the attack itself is tested.
 import { parseArgs } from 'node:util';
 import { loadSimulation } from '../test/mutants/load-library.mjs';
-import { judgeMutants, runsOf } from '../test/simulation/judge-mutants.mjs';
-import { runSimulations } from '../test/simulation/run-simulations.mjs';
-import { Tally } from '../test/simulation/tally.mjs';
+import {
+  judgeMutants,
+  runsOf,
+  runSimulations,
+  Tally,
+} from '../test/simulation/run-simulations.mjs';
 
 const HELP = `Usage: npm run simulate -- [options]
   --seeds 1-3000     which seeds, one or a range (default 1-100)

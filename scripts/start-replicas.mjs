@@ -9,7 +9,7 @@ import { once } from 'node:events';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { freePort } from './servers/free-port.mjs';
+import { freePort } from './servers/ports.mjs';
 import { startPostgres } from './servers/start-postgres.mjs';
 import { startRedis } from './servers/start-redis.mjs';
 

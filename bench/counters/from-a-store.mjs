@@ -8,9 +8,8 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { column, figure, median, span } from '../harness/figures.mjs';
+import { column, figure, median, span, bold } from '../harness/figures.mjs';
 import { importMain, importRedis, importSegments, importSql } from '../harness/library.mjs';
-import { bold } from '../harness/table.mjs';
 import { inTurns } from '../harness/turns.mjs';
 
 const { startSnowflake } = await importMain();

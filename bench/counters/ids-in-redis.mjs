@@ -7,10 +7,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { column, spread } from '../harness/figures.mjs';
+import { column, spread, bold } from '../harness/figures.mjs';
 import { importMain, importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
-import { bold } from '../harness/table.mjs';
 
 const { startSnowflake } = await importMain();
 const { redisCounters, redisIds } = await importRedis();

@@ -1,10 +1,9 @@
 // Group: one number of a segment against one snowflake id, each through the IdMaker that
 // applications inject.
 import { Logger } from '@nestjs/common';
-import { inTurnsApart } from '../harness/children.mjs';
-import { figure, median, span, times } from '../harness/figures.mjs';
+import { inTurnsApart } from '../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../harness/figures.mjs';
 import { importMain, importSegments } from '../harness/library.mjs';
-import { bold } from '../harness/table.mjs';
 import { nsOfBurst, nsPerCall } from '../ids/timing.mjs';
 
 /** So many that no case comes to the end of it: a refill is measured by `from-a-store`. */

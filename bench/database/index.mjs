@@ -5,9 +5,8 @@
 // minute of the machine falls on all of them; both servers are gone at the end.
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
-import { inTurnsApart } from '../harness/children.mjs';
-import { KINDS } from './kinds.mjs';
-import { COLUMNS, summarize } from './summary.mjs';
+import { inTurnsApart } from '../harness/turns.mjs';
+import { KINDS, COLUMNS, summarize } from './kinds.mjs';
 
 const ROWS = 10_000;
 const INSERT_CASE = new URL('insert-case.mjs', import.meta.url);

@@ -8,7 +8,7 @@ import { column, spread } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { startChild } from './client-process.mjs';
 import { INTERVAL_MS, WORKER_COUNT } from './holder.mjs';
-import { connectionFault, cpuMs, resetScriptUs, scriptUs, withRedis } from './redis.mjs';
+import { connectionFault, cpuMs, resetScriptUs, scriptUs, withRedis } from './server.mjs';
 
 const SPAN_MS = INTERVAL_MS;
 /** Few, so that hardly anything but the scripts is measured; and one each, as in production. */

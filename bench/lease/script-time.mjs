@@ -6,7 +6,7 @@ import { column, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { LeaseHolder, WORKER_COUNT } from './holder.mjs';
-import { resetScriptUs, scriptUs, withRedis } from './redis.mjs';
+import { resetScriptUs, scriptUs, withRedis } from './server.mjs';
 
 const { redisSupport } = await importRedis();
 

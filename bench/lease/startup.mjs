@@ -7,7 +7,7 @@ import { importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { startChild } from './client-process.mjs';
 import { WORKER_COUNT } from './holder.mjs';
-import { connectionFault, cpuMs, infoNumber, withRedis } from './redis.mjs';
+import { connectionFault, cpuMs, infoNumber, withRedis } from './server.mjs';
 
 const { redisSupport } = await importRedis();
 

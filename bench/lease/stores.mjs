@@ -6,7 +6,7 @@ import { column, percentile, spread } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { startChild } from './client-process.mjs';
 import { INTERVAL_MS, WORKER_COUNT } from './holder.mjs';
-import { processCpuMs } from './process-cpu.mjs';
+import { processCpuMs } from './server.mjs';
 import { STORE_NAMES, withStore } from './store-support.mjs';
 
 const PROCESS_COUNT = 8;

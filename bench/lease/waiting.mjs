@@ -6,7 +6,7 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ScheduleModule } from '@nestjs/schedule';
 import { withApplication } from '../harness/application.mjs';
-import { inTurnsApart } from '../harness/children.mjs';
+import { inTurnsApart } from '../harness/turns.mjs';
 import { column, spread } from '../harness/figures.mjs';
 import { importMain } from '../harness/library.mjs';
 

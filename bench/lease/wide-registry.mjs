@@ -7,7 +7,7 @@ import { median, percentile, column, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { LeaseHolder } from './holder.mjs';
-import { infoNumber, resetScriptUs, scriptUs, withRedis } from './redis.mjs';
+import { infoNumber, resetScriptUs, scriptUs, withRedis } from './server.mjs';
 
 const { redisSupport } = await importRedis();
 

@@ -9,7 +9,7 @@ import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { importEtcd, importLock, importRedis, importSql } from '../harness/library.mjs';
-import { bold } from '../harness/table.mjs';
+import { bold } from '../harness/figures.mjs';
 
 /** Whoever has to wait longer than this waits in vain. */
 const WAIT_MS = 120_000;

@@ -8,7 +8,7 @@ import { Redis } from 'ioredis';
 import { Mutex } from 'redis-semaphore';
 import Redlock from 'redlock';
 import { IoredisAdapter, createLock } from 'redlock-universal';
-import { bold } from '../harness/table.mjs';
+import { bold } from '../harness/figures.mjs';
 import { importLock, importRedis } from '../harness/library.mjs';
 
 /**

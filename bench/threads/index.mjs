@@ -3,9 +3,8 @@
 // Guarantee: every measurement is a process of its own with a Nest application in its main thread,
 // and the cases take turns, so that a slow minute of the machine falls on all of them. Repeated
 // ids are counted exactly, by marking each of 100 million.
-import { inTurnsApart, measureApart } from '../harness/children.mjs';
-import { figure, median, span, whole } from '../harness/figures.mjs';
-import { bold } from '../harness/table.mjs';
+import { inTurnsApart, measureApart } from '../harness/turns.mjs';
+import { figure, median, span, whole, bold } from '../harness/figures.mjs';
 
 /**
  * @typedef {import('../harness/turns.mjs').RunOptions} RunOptions

@@ -2,9 +2,8 @@
 // disk unless asked for.
 import { join } from 'node:path';
 import { requireServers } from './binaries.mjs';
-import { freePort } from './free-port.mjs';
+import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
-import { firstReply } from './tcp.mjs';
 
 /**
  * A member of a cluster, before it runs.

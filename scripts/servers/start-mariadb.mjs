@@ -3,9 +3,8 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { requireServers } from './binaries.mjs';
-import { freePort } from './free-port.mjs';
+import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
-import { firstReply } from './tcp.mjs';
 
 const INIT_SQL = `CREATE DATABASE IF NOT EXISTS test;
 CREATE USER IF NOT EXISTS root@'127.0.0.1';

@@ -2,9 +2,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { requireServers } from './binaries.mjs';
-import { freePort } from './free-port.mjs';
+import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
-import { firstReply } from './tcp.mjs';
 
 /** Asks whether the server speaks TLS; it answers 'N' or 'S' as soon as it takes connections. */
 const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1');

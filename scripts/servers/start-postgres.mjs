@@ -2,9 +2,8 @@
 import { spawnSync } from 'node:child_process';
 import { dirname, join } from 'node:path';
 import { libfaketime, requireServers } from './binaries.mjs';
-import { freePort } from './free-port.mjs';
+import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
-import { firstReply } from './tcp.mjs';
 
 /** Logs in. The answer is 'R...' (authenticated) once recovery is over, until then 'E...'. */
 const STARTUP = startupMessage('user\0postgres\0\0');

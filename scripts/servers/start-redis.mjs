@@ -1,8 +1,7 @@
 // A redis-server of our own: loopback, free port, nothing written to disk unless asked for.
 import { requireServers } from './binaries.mjs';
-import { freePort } from './free-port.mjs';
+import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess } from './server-process.mjs';
-import { firstReply } from './tcp.mjs';
 
 /**
  * @param {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} options

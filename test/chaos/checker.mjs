@@ -1,9 +1,9 @@
-/**
- * Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
- * process that go back without a change of worker id.
- */
+/** What the processes wrote down is read here, and what must not be is found in it. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+
+// Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
+// process that go back without a change of worker id.
 
 /**
  * A stretch without ids. `error` is what the calls were answered: `none` where the process did not
@@ -69,6 +69,99 @@ function disorderOf(
   for (let at = 1; at < ids.length; at++) {
     const [id, before] = [ids[at] ?? 0n, ids[at - 1] ?? 0n];
     if (id <= before && workerOf(id) === workerOf(before)) count++;
+  }
+  return count;
+}
+
+// Reads what the sections of all processes wrote down, and finds what must not be: two that held
+// one lock, both before their own deadlines, and a token that is not higher than those before it.
+
+/**
+ * @typedef {{ lock: string, token: bigint, file: string, fromMs: number, untilMs: number }} Hold
+ *   from the first to the last moment at which its holder believed in it
+ */
+
+/** @param {string} folder @returns as `checkFolder` does: sections are what is made here */
+export function checkHolds(folder) {
+  const events = eventsIn(folder);
+  const holds = holdsOf(events);
+  const locks = new Set(holds.map(({ lock }) => lock));
+  const found = [...locks].map((name) => faultsOf(holds.filter(({ lock }) => lock === name)));
+  const twice = found.flatMap((each) => each.twice);
+  return {
+    idCount: events.filter(({ kind }) => kind === 'write').length,
+    duplicateCount: twice.length,
+    duplicates: twice.slice(0, 5),
+    disorderCount: found.reduce((sum, { fallenCount }) => sum + fallenCount, 0),
+    leaseCount: holds.length,
+    gaps: events.filter(({ kind }) => kind === 'gap'),
+    /** What only the token can stop. */
+    lateWriteCount: lateCount(events.filter(({ kind }) => kind === 'write')),
+  };
+}
+
+/** @returns {any[]} each with its process */
+function eventsIn(/** @type {string} */ folder) {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
+  return names.flatMap((file) => {
+    // A process that was killed may have written half a line last.
+    const lines = readFileSync(join(folder, file), 'utf8').split('\n');
+    return lines
+      .filter((line) => line.endsWith('}'))
+      .map((line) => ({ ...JSON.parse(line), file }));
+  });
+}
+
+/** A hold that was ended, or found to be lost, is over then; the others at their deadline. */
+function holdsOf(/** @type {any[]} */ events) {
+  /** @type {Map<string, Hold>} */
+  const holds = new Map();
+  const keyOf = (/** @type {any} */ { file, lock, token }) => `${file} ${lock} ${token}`;
+  for (const event of events.filter(({ kind }) => kind === 'hold')) {
+    const { lock, token, file, fromMs, untilMs } = event;
+    const known = holds.get(keyOf(event)) ?? { lock, token: BigInt(token), file, fromMs, untilMs };
+    known.untilMs = Math.max(known.untilMs, untilMs);
+    holds.set(keyOf(event), known);
+  }
+  for (const event of events.filter(({ kind }) => kind === 'end')) {
+    const known = holds.get(keyOf(event));
+    if (known !== undefined) known.untilMs = Math.min(known.untilMs, event.atMs);
+  }
+  return [...holds.values()];
+}
+
+/** Of one lock. @param {readonly Hold[]} holds */
+function faultsOf(holds) {
+  const twice = [];
+  let fallenCount = 0;
+  /** The one that lasts longest, and the highest token. @type {Hold | undefined} */
+  let longest;
+  let highest = 0n;
+  for (const hold of holds.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    if (longest !== undefined && hold.fromMs < longest.untilMs) twice.push(textOf(longest, hold));
+    if (hold.token <= highest) fallenCount++;
+    if (hold.token > highest) highest = hold.token;
+    if (longest === undefined || hold.untilMs > longest.untilMs) longest = hold;
+  }
+  return { twice, fallenCount };
+}
+
+function textOf(/** @type {Hold} */ one, /** @type {Hold} */ other) {
+  const both = Math.min(one.untilMs, other.untilMs) - other.fromMs;
+  return (
+    `${one.lock} by ${one.file} (${one.token}) and ${other.file} (${other.token}) ` +
+    `for ${both.toFixed(1)} ms, from ${other.fromMs.toFixed(1)}`
+  );
+}
+
+/** How many came after one with a higher token. */
+function lateCount(/** @type {any[]} */ writes) {
+  const highest = new Map();
+  let count = 0;
+  for (const { lock, token } of writes.toSorted((a, b) => a.atMs - b.atMs)) {
+    const [own, last] = [BigInt(token), highest.get(lock) ?? 0n];
+    if (own < last) count++;
+    else highest.set(lock, own);
   }
   return count;
 }

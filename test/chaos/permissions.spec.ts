@@ -2,7 +2,7 @@
  * The user that the chaos tries is the one of the guide, and every right of it is taken away once.
  */
 import { describe, expect, it } from '@jest/globals';
-import { LATER, mistakesIn, userOfGuide } from './mistakes/permissions.mjs';
+import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
 const GUIDE =
   'Make it:\n\nACL SETUSER shop on >secret ~snowflake:{shop}:registry +eval +hset +info\n';

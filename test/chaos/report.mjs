@@ -39,7 +39,7 @@ function textOf(/** @type {Result} */ result) {
 /**
  * What a rule keeps from happening, where it is taken out.
  * @param {readonly { duplicateCount: number, disorderCount?: number }[]} results
- * @param {import('./rule.mjs').Rule} rule
+ * @param {import('./rules.mjs').Rule} rule
  */
 export function foundOf(results, { shows = 'ids made twice' }) {
   return results.reduce(
@@ -51,7 +51,7 @@ export function foundOf(results, { shows = 'ids made twice' }) {
 
 /**
  * With a rule taken out, a run that finds nothing would be blind.
- * @param {Parameters<typeof foundOf>[0]} results @param {import('./rule.mjs').Rule} rule
+ * @param {Parameters<typeof foundOf>[0]} results @param {import('./rules.mjs').Rule} rule
  */
 export function controlVerdictOf(results, rule) {
   const { name, shows = 'ids made twice' } = rule;

@@ -1,13 +1,171 @@
 /**
- * Rules that can be taken out of the packed library, so that the chaos is seen to notice it.
+ * The library as users get it: packed by npm, unpacked into a folder whose other packages are those
+ * of this project. For a negative control a rule is taken out, so that the chaos is seen to notice.
  */
+import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { COUNTER_RULES } from './counters/counter-rules.mjs';
-import { LOCK_RULES } from './locks/lock-rules.mjs';
+import { readFileSync, readdirSync, writeFileSync, cpSync, mkdirSync, symlinkSync } from 'node:fs';
+import { join, basename } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { packedLibrary } from '../support/packed-library.mjs';
 
-/** @import { Rule } from './rule.mjs' */
+// What a rule is that can be taken out.
+
+/**
+ * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
+ * @typedef {'ids made twice' | 'two holders' | 'tokens that fell'} Shown
+ * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
+ */
+
+// The rules of counters.
+
+/** @type {readonly Rule[]} */
+const COUNTER_RULES = [
+  {
+    // Counters: neither another server nor what a process was answered shows a loss.
+    name: 'counter-loss',
+    edits: [
+      { in: 'lua', says: 'if isOther then era = era + 1 end', insteadSays: '' },
+      {
+        in: 'lua',
+        says: 'elseif isLess(row.next, have) then\n  era = era + 1\n',
+        insteadSays: '',
+      },
+      { in: 'lua', says: 'if lastTime and seenEra > era then', insteadSays: 'if false then' },
+      {
+        in: 'code',
+        says: 'if (era > header.era)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'isSame ? moved : afterLoss({ ...moved, server })',
+        insteadSays: '({ ...moved, server })',
+      },
+      {
+        in: 'code',
+        says: 'have > row.next ? afterLoss(header) : header',
+        insteadSays: 'header',
+      },
+    ],
+  },
+  {
+    // After a loss they go on where the store remembers, and not beyond what it forgot.
+    name: 'counter-gap',
+    edits: [
+      { in: 'lua', says: 'row.next = sum(row.next, row.margin)', insteadSays: '' },
+      {
+        in: 'code',
+        says: 'next + (lossCount > 1 ? 2n * margin : margin)',
+        insteadSays: 'next',
+      },
+    ],
+  },
+  {
+    // Numbers behind a jump are granted before the jump is safe: a second loss repeats it.
+    name: 'counter-wait',
+    edits: [
+      {
+        in: 'lua',
+        says: 'greatest(row.margin, margin), now + lossWindow',
+        insteadSays: 'margin, 0',
+      },
+      {
+        in: 'code',
+        says: 'const readyAtMs = nowOf(header) + terms.lossWindowMs',
+        insteadSays: 'const readyAtMs = 0',
+      },
+    ],
+  },
+  {
+    // Numbers are granted that no file keeps.
+    name: 'counter-file',
+    edits: [
+      {
+        in: 'lua',
+        says: "return { err = 'NOFILE the append-only file is off' }",
+        insteadSays: 'doubt = nil',
+      },
+      { in: 'lua', says: 'atRiskMs = (age + 1) * 1000', insteadSays: 'atRiskMs = 0' },
+    ],
+  },
+  {
+    // A counter that is not there begins anew by itself.
+    name: 'counter-absent',
+    edits: [
+      {
+        in: 'lua',
+        says: "startAt == '' then return { 'absent' }",
+        insteadSays: "startAt == '' then startAt = '1'",
+      },
+      {
+        in: 'code',
+        says: 'if (request.startAt === void 0)',
+        insteadSays: 'if (false)',
+      },
+      {
+        in: 'code',
+        says: 'blankRow(formOf(request), request.startAt, era)',
+        insteadSays: 'blankRow(formOf(request), request.startAt ?? 1n, era)',
+      },
+    ],
+  },
+];
+
+// The rules of locks.
+
+/** @type {readonly Rule[]} */
+const LOCK_RULES = [
+  {
+    // After a loss locks are granted at once, while those that were forgotten are still held.
+    name: 'lock-quiet',
+    shows: 'two holders',
+    edits: [
+      { in: 'lua', says: 'ready = math.max(ready, now + longest + lossWindow)', insteadSays: '' },
+      {
+        in: 'code',
+        says: 'Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs)',
+        insteadSays: '0',
+      },
+      { in: 'code', says: 'wait !== void 0 && (isMine || !isOfNow)', insteadSays: 'false' },
+      {
+        in: 'code',
+        says: '[isAbsent(this.#keys.wait), isAbsent(key)]',
+        insteadSays: '[isAbsent(key)]',
+      },
+    ],
+  },
+  {
+    // A holder believes what it was told once, however long ago.
+    name: 'lock-deadline',
+    shows: 'two holders',
+    edits: [
+      {
+        in: 'code',
+        says: 'Math.min(ttlMs - passed(), this.#allowedMs)',
+        insteadSays: 'ttlMs',
+      },
+    ],
+  },
+  {
+    // Tokens are counted alone, and begin anew where the last one was forgotten.
+    name: 'lock-token',
+    shows: 'tokens that fell',
+    edits: [
+      {
+        in: 'lua',
+        says: "isLess(known, first) and first or sum(known, '1')",
+        insteadSays: "sum(known, '1')",
+      },
+      { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
+      {
+        in: 'code',
+        says: '[timed, have, survived].map(',
+        insteadSays: '[at, have, survived].map(',
+      },
+    ],
+  },
+];
 
 const SCRIPTS = 'data/scripts.cjs';
 
@@ -149,4 +307,45 @@ function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => strin
     for (const name of JSON.parse(`[${names}]`)) hash.update(JSON.parse(parts.get(name) ?? ''));
     return `sha1: "${hash.digest('hex')}",${space}lua: joined(${names})`;
   });
+}
+
+// The library, packed and unpacked.
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+const PEERS = ['@nestjs', 'ioredis', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
+/** What runs in the processes under attack. */
+const PROCESSES = [
+  'processes/living.mjs',
+  'processes/worker.mjs',
+  'processes/number-worker.mjs',
+  'processes/lock-worker.mjs',
+  'processes/gapless-worker.mjs',
+  'processes/highest-number.mjs',
+  'mistakes/process.mjs',
+];
+
+/** @returns {Promise<string>} the folder in which the processes find the library */
+export async function unpackLibrary(
+  /** @type {string} */ folder,
+  /** @type {Rule | undefined} */ rule,
+) {
+  const tarball = await packedLibrary();
+  const app = join(folder, 'app');
+  const library = join(app, 'node_modules', 'nestjs-snowflake');
+  mkdirSync(library, { recursive: true });
+  run(folder, 'tar', '-xzf', tarball, '-C', library, '--strip-components=1');
+  for (const peer of PEERS) {
+    symlinkSync(join(ROOT, 'node_modules', peer), join(app, 'node_modules', peer), 'dir');
+  }
+  for (const path of PROCESSES) {
+    cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
+  }
+  if (rule) takeOut(rule, join(library, 'dist'));
+  return app;
+}
+
+function run(/** @type {string} */ folder, /** @type {string} */ command, ...args) {
+  const made = spawnSync(command, args, { cwd: folder, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  if (made.status !== 0) throw new Error(`${command} ${args.join(' ')}:\n${made.stderr}`);
+  return made.stdout;
 }

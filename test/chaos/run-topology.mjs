@@ -9,11 +9,11 @@ import { libfaketime } from '../../scripts/servers/binaries.mjs';
 import { checkFolder } from './checker.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
-import { REDIS_PACE } from './pace.mjs';
+import { REDIS_PACE } from './fault.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
 /** @import { Gap } from './checker.mjs' */
-/** @import { Pace } from './pace.mjs' */
+/** @import { Pace } from './fault.mjs' */
 /**
  * @typedef {object} Entry a fault that happened
  * @property {Fault} fault

@@ -3,18 +3,98 @@
  *
  * Guarantee: the address the processes are given stays the same, whatever happens behind it.
  */
+import { copyFileSync, existsSync, mkdirSync, rmSync, writeFileSync, cpSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { writeFileSync } from 'node:fs';
 import calculateSlot from 'cluster-key-slot';
 import { Redis } from 'ioredis';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { NETWORK_FAULTS } from './network-faults.mjs';
-import { forgetLease } from './stores/forgotten-lease.mjs';
+import { WallClock } from '../../scripts/servers/wall-clock.mjs';
+import { NETWORK_FAULTS, forgetLease, until, STORE_PACE, storeFault } from './fault.mjs';
 import { Proxy } from './proxy.mjs';
-import { RedisNode } from './redis-node.mjs';
-import { until } from './until.mjs';
+
+// A Redis server that can be killed and started again on its port, with its data, without, or
+// from an older file.
+
+/** Every write reaches the disk before it is acknowledged. */
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+const LOGIN = ['--masteruser', 'repl', '--masterauth', 'repl'];
+const REPLICATION = [...LOGIN, '--repl-diskless-sync-delay', '0'];
+
+export class RedisNode {
+  port = 0;
+  /** Absent until the first start. @type {Redis} */
+  admin;
+  /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
+  env;
+
+  /**
+   * @param {string} folder
+   * @param {string[]} args
+   * @param {object} login how the administrator gets in, where not everybody does
+   */
+  constructor(folder, args = [], login = {}) {
+    this.folder = folder;
+    this.args = args;
+    this.login = login;
+    mkdirSync(folder, { recursive: true });
+  }
+
+  get pid() {
+    return /** @type {number} */ (this.server?.pid);
+  }
+
+  async start(/** @type {string[]} */ extra = DURABLE) {
+    this.port ||= await freePort();
+    const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
+    const args = [...own, ...REPLICATION, ...this.args, ...extra];
+    this.server = await startRedis({ port: this.port, args, env: this.env });
+    const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
+    this.admin = new Redis({ port: this.port, ...this.login, ...patience });
+    this.admin.on('error', () => undefined);
+    // The user that replicas log in as: switching it off cuts replication and nothing else.
+    await this.admin.call('ACL', 'SETUSER', 'repl', 'on', '>repl', '+psync', '+replconf', '+ping');
+  }
+
+  /** kill -9 */
+  async kill() {
+    this.admin?.disconnect();
+    await this.server?.stop();
+    this.server = undefined;
+  }
+
+  forget() {
+    rmSync(this.folder, { recursive: true, force: true });
+    mkdirSync(this.folder, { recursive: true });
+  }
+
+  /** A backup, kept for `restore`. */
+  async backup() {
+    await this.admin.save();
+    copyFileSync(join(this.folder, 'dump.rdb'), `${this.folder}.rdb`);
+  }
+
+  async restore() {
+    await this.kill();
+    this.forget();
+    if (existsSync(`${this.folder}.rdb`)) {
+      copyFileSync(`${this.folder}.rdb`, join(this.folder, 'dump.rdb'));
+    }
+    await this.start(['--appendonly', 'no']);
+    await this.admin.config('SET', 'appendonly', 'yes');
+  }
+
+  /** Replicas hear nothing more; what is acknowledged from here on exists only here. */
+  async cutReplicas() {
+    await this.admin.call('ACL', 'SETUSER', 'repl', 'off');
+    await this.admin.call('CLIENT', 'KILL', 'USER', 'repl');
+  }
+
+  async allowReplicas() {
+    await this.admin.call('ACL', 'SETUSER', 'repl', 'on');
+  }
+}
 
 export const NAMESPACE = 'chaos';
 export const REGISTRY = `snowflake:{${NAMESPACE}}:registry`;
@@ -277,4 +357,110 @@ function slotRanges(/** @type {number} */ first, /** @type {number} */ last, wit
     [first, without - 1],
     [without + 1, last],
   ].filter(([from, to]) => from <= to);
+}
+
+// One Redis whose files can be kept and put back, so that it forgets what it did since.
+
+export class KeptRedis extends Standalone {
+  /** Of counters, or of locks. */
+  content = 'counters';
+
+  get key() {
+    return `snowflake:{${NAMESPACE}}:${this.content}`;
+  }
+
+  keep() {
+    cpSync(this.node.folder, `${this.node.folder}.old`, { recursive: true });
+  }
+
+  async putBack() {
+    await this.node.kill();
+    rmSync(this.node.folder, { recursive: true, force: true });
+    cpSync(`${this.node.folder}.old`, this.node.folder, { recursive: true });
+    await this.node.start();
+    this.era = await this.node.admin.hget(this.key, 'era');
+  }
+
+  /** Until somebody's call has shown the loss. */
+  asked() {
+    return until(async () => (await this.node.admin.hget(this.key, 'era')) !== this.era, 20_000);
+  }
+}
+
+// One Redis whose clock is set while all run, and which then loses its data: what it granted by the
+// time it had is known to those alone who were told it.
+
+const SECOND_MS = 1000;
+/** Far longer than a lease, which is 10 s. */
+const FAR_MS = 300 * SECOND_MS;
+/** Beyond what is followed without a witness. */
+const SOME_MS = 8 * SECOND_MS;
+/** So much longer than the time between two renewals. */
+const HEARD_MS = 2 * SECOND_MS;
+
+/** Everything is lost. */
+async function lost({ node }, /** @type {() => number} */ random) {
+  if (random() < 0.5) return node.admin.flushall();
+  await node.kill();
+  node.forget();
+  await node.start();
+}
+
+export const CLOCK_FAULTS = [
+  storeFault('redis clock set back, then all is lost', async (topology, { random }) => {
+    topology.clock.set(FAR_MS);
+    // A step is followed where data may be lost: from here on ids are of that time.
+    await lost(topology, random);
+    await sleep(topology.renewMs + HEARD_MS);
+    topology.clock.set(0);
+    await sleep(topology.renewMs + HEARD_MS);
+    await lost(topology, random);
+    await sleep(topology.renewMs + HEARD_MS);
+  }),
+  storeFault('redis clock wrong for seconds, then all is lost', async (topology, { random }) => {
+    topology.clock.set(random() < 0.5 ? SOME_MS : FAR_MS);
+    await sleep(topology.renewMs + HEARD_MS);
+    topology.clock.set(0);
+    await sleep(SECOND_MS);
+    await lost(topology, random);
+    await sleep(topology.renewMs + HEARD_MS);
+  }),
+];
+
+export class ClockedRedis extends Standalone {
+  name = 'clock';
+  faults = CLOCK_FAULTS;
+  renewMs = SECOND_MS;
+  settings = { CHAOS_RENEW_MS: String(this.renewMs) };
+
+  constructor(/** @type {string} */ folder) {
+    super(folder);
+    this.clock = new WallClock(join(folder, 'clock'));
+    this.node.env = this.clock.env;
+  }
+
+  async start() {
+    const support = await super.start();
+    this.clock.set(FAR_MS);
+    const [seconds] = await this.node.admin.time();
+    this.clock.set(0);
+    if (seconds * 1000 > Date.now() + FAR_MS / 2) return support;
+    throw new Error('The clock of Redis cannot be set here.');
+  }
+}
+
+/**
+ * Processes that renew seldom, as by default: who is new would come before what they have to tell,
+ * but for a window as long as that.
+ */
+export class SeldomRenewed extends ClockedRedis {
+  name = 'clock-seldom';
+  renewMs = 2 * SECOND_MS;
+  settings = { CHAOS_RENEW_MS: String(this.renewMs) };
+  quarantineMs = this.renewMs + SECOND_MS;
+  pace = { ...STORE_PACE, grantMs: 2 * this.quarantineMs };
+
+  async start() {
+    return `${await super.start()}&failoverWindowMs=${this.quarantineMs}`;
+  }
 }

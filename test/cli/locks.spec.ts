@@ -10,7 +10,7 @@ import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js
 import { SqlLab } from '../stores/sql-lab.js';
 import { command } from './run-command.js';
 import { until } from '../until.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 
 const lab = new SqlLab();
 const folder = quickFolder('locks');

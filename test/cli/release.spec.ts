@@ -10,9 +10,8 @@ import { layouts } from '../../lib/core/layout/presets.js';
 import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import type { RegistryInspector } from '../../lib/registry/registry-view.js';
-import { command, typing } from './run-command.js';
+import { command, typing, Tenants, type Held, type Tenant } from './run-command.js';
 import { until, untilTime } from '../until.js';
-import { Tenants, type Held, type Tenant } from './tenants.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const tenants = new Tenants(REDIS_URL);

@@ -12,9 +12,8 @@ import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { leased } from '../stores/sql-lab.js';
-import { command, typing } from './run-command.js';
+import { command, typing, Tenants } from './run-command.js';
 import { until } from '../until.js';
-import { Tenants } from './tenants.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const { fingerprint } = layouts.snowflake();

@@ -15,14 +15,13 @@ import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
-import { createShopDatabase, query } from '../sample-app/shop-database.js';
+import { createShopDatabase, query } from '../sample-app/shop-process.js';
 import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
 import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { until } from '../until.js';
-import { command, LONG, plant, type Planted, STEERING, STEERS } from './run-command.js';
-import { Tenants } from './tenants.js';
+import { command, LONG, plant, type Planted, STEERING, STEERS, Tenants } from './run-command.js';
 
 describe('store findings', () => {
   const lab = new SqlLab();

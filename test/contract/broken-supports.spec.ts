@@ -5,13 +5,14 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
-import {
-  describeDistributedSupport,
-  type HarnessParts,
-  type ContractNeed,
-} from '../../lib/testing/index.js';
+import { describeDistributedSupport } from '../../lib/testing/index.js';
+import type { HarnessParts, ContractNeed } from '../../lib/testing/index.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
+import type { Edit } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
+import { REGISTRY_FAULTS } from './registry-faults.js';
+import type { Fault } from './registry-faults.js';
+import { memoryStore } from './settable-stores.js';
 import {
   MUTANT_REJECTED_BY,
   SAFE_VARIANT_IS_WITHOUT,
@@ -20,9 +21,153 @@ import {
   TIME_FAULTS,
   WRONG_SUPPORTS,
 } from './wrong-supports.js';
-import { LAYOUT_FAULTS } from './layout-faults.js';
-import { REGISTRY_FAULTS } from './registry-faults.js';
-import { memoryStore } from './settable-stores.js';
+
+// Faults of a registry in what it does about layouts, longer leases and other versions of the
+// protocol, as edits of the reference, each with the case that must reject it.
+
+const ACQUIRE = 'registry/acquire.ts';
+const RENEW = 'registry/renew.ts';
+const RELEASE = 'registry/renew.ts';
+const OPENING = 'registry/prologue.ts';
+const LAYOUT = 'registry/prologue.ts';
+
+const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
+
+const CLAIM_AT_RENEWAL = 'claimed(prologue.header, lease.fingerprint)';
+const CLAIM_AT_GRANT = 'grantLease(claimed(header, fingerprint),';
+const CLAIM_WITH_RANGE = 'hasRange ? claimed(prologue.header, fingerprint) : prologue.header';
+const WITHOUT_CONTEST = '!contests(stored, terms.haveMs, nowAt(stored, reading))';
+const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
+
+const LAYOUT_FAULTS: readonly Fault[] = [
+  {
+    name: 'a new registry is for whoever comes first',
+    by: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
+    edits: [
+      edit(
+        OPENING,
+        '{ ...newHeader(reading), quarantineMs,',
+        '{ ...newHeader(reading), fingerprint: terms.fingerprint, quarantineMs,',
+      ),
+    ],
+  },
+  {
+    name: 'no grant claims a layout',
+    by: 'refuses another layout in the same registry, naming the one it knows',
+    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'grantLease(header,')],
+  },
+  {
+    name: 'no renewal claims a layout',
+    by: 'is for the layout of a holder that renews before a newcomer of another has a range',
+    edits: [edit(RENEW, CLAIM_AT_RENEWAL, 'prologue.header')],
+  },
+  {
+    name: 'a range in use claims nothing where another one is asked for',
+    by: 'is for the layout of one who asks for a worker id while it has a range yet',
+    edits: [edit(ACQUIRE, CLAIM_WITH_RANGE, 'prologue.header')],
+  },
+  {
+    name: 'the first layout with a range keeps the registry',
+    by: 'stops both sides where a renewal shows that two layouts have ranges at once',
+    edits: [edit(OPENING, WITHOUT_CONTEST, 'true')],
+  },
+  {
+    name: 'a contest is written again and again',
+    by: 'stops both sides where a renewal shows that two layouts have ranges at once',
+    edits: [edit(LAYOUT, '!isContested(header.fingerprint) && ', '')],
+  },
+  {
+    name: 'the last layout with a range takes the registry',
+    by: 'stops both sides where a renewal shows that two layouts have ranges at once',
+    edits: [
+      edit(LAYOUT, 'fingerprint: contestedBy(header.fingerprint, fingerprint)', 'fingerprint'),
+    ],
+  },
+  {
+    name: 'only a renewal contests',
+    by: 'stops both sides also where one asks for a worker id that has a range of another layout',
+    edits: [
+      edit(
+        ACQUIRE,
+        'open(snapshot.header, request, reading)',
+        'open(snapshot.header, { ...request, haveMs: 0 }, reading)',
+      ),
+    ],
+  },
+  {
+    name: 'a range that has ended contests',
+    by: 'goes on with its layout where the range of another has ended',
+    edits: [edit(LAYOUT, 'return nowMs < haveMs && haveMs', 'return haveMs')],
+  },
+  {
+    name: 'any ceiling contests',
+    by: 'believes in no range of another layout that ends further than a day ahead',
+    edits: [edit(LAYOUT, ' && haveMs < nowMs + SANE_MS', '')],
+  },
+  {
+    name: 'whoever leaves contests',
+    by: 'takes whoever leaves for no claim of a layout, and for no contest',
+    edits: [edit(RELEASE, '{ ...lease, haveMs: 0 }', 'lease')],
+  },
+  {
+    name: 'whoever leaves claims a layout',
+    by: 'takes whoever leaves for no claim of a layout, and for no contest',
+    edits: [
+      edit(
+        RELEASE,
+        'const { header: current } = prologue;',
+        'const current = { ...prologue.header, fingerprint: lease.fingerprint };',
+      ),
+    ],
+  },
+  {
+    name: 'the quarantine is not told',
+    by: 'says with each grant how long its quarantine is',
+    edits: [edit('registry/acquire.ts', 'mark, quarantineMs };', 'mark };')],
+  },
+  {
+    name: 'what a process knew of quarantines is not heard',
+    by: 'takes for its own the longer quarantine of a registry that was lost',
+    edits: [edit(OPENING, ', terms.quarantineMs ?? 0)', ')')],
+  },
+  {
+    name: 'the floor of the last loss stays where the quarantine turns out longer',
+    by: 'moves the floor of the last loss where its quarantine turns out longer, for all',
+    edits: [edit(OPENING, 'header.safeFloorMs + longerMs', 'header.safeFloorMs')],
+  },
+  {
+    name: 'a floor that moved is for newcomers only',
+    by: 'moves the floor of the last loss where its quarantine turns out longer, for all',
+    edits: [edit(OPENING, LONGER_ERA, 'header.era')],
+  },
+  {
+    name: 'each longer quarantine counts as a loss',
+    by: 'goes on as before where a longer quarantine comes long after the last loss',
+    edits: [
+      edit(
+        OPENING,
+        '{ ...header, quarantineMs, safeFloorMs, era }',
+        'afterLoss({ ...header, quarantineMs })',
+      ),
+    ],
+  },
+  {
+    name: 'the version is not read',
+    by: 'changes nothing in a registry that is kept by another version of the protocol',
+    edits: [edit(OPENING, 'if (stored.version !== VERSION)', 'if (false)')],
+  },
+  {
+    name: 'the version is compared after the layout',
+    by: 'changes nothing in a registry that is kept by another version of the protocol',
+    edits: [
+      edit(
+        OPENING,
+        'if (stored.version !== VERSION)',
+        'if (stored.version !== VERSION && !isForAnother(stored, terms.fingerprint))',
+      ),
+    ],
+  },
+];
 
 /** Those of the store: a suite of supports sees no keeper. */
 const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>

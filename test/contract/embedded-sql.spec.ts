@@ -24,7 +24,7 @@ import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../stores/sql-lab.js';
 import { sqlStore } from './settable-sql.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const TABLE = 'contract_registry';

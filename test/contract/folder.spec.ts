@@ -9,7 +9,7 @@ import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { folderSupport } from '../../lib/stores/host/index.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport, SettableTime } from '../../lib/testing/index.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 
 // What is proved here is proved without a loss of power: that is folder-files.spec.ts's part.
 const root = quickFolder('contract');

@@ -10,7 +10,7 @@ import type { MemoryRegistry, RegistryState } from '../../lib/stores/memory/inde
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
 import { HEADER_KEY, type StoredRow } from '../../lib/rows/row-store.js';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import { copied, timedClient, TIMED_LUA, withTime } from '../stores/timed-redis.js';
 
 type Store = Omit<HarnessParts, 'expect'>;

@@ -16,7 +16,7 @@ import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { MariadbNode } from '../chaos/stores/mariadb-node.mjs';
+import { MariadbNode } from '../chaos/stores/mariadb.mjs';
 import { codeOf } from '../code-of.js';
 import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { until, untilTime } from '../until.js';

@@ -28,7 +28,7 @@ import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/fresh-pglite.mjs';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { COUNTERS, sqlCounterStore } from './settable-counters.js';
 
 describe('sql counters', () => {

@@ -8,8 +8,7 @@ import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
-import { isLib } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { isLib, readTree } from '../tidy/tree.js';
 import { rowsOf } from './sections.js';
 
 const TREE = readTree();

@@ -2,7 +2,7 @@
  * A page of Markdown, section by section: its heading, and what of it no translation changes.
  */
 import { posix } from 'node:path';
-import { lineAt, linesOf, type Finding, type TextFile } from '../tidy/check.js';
+import { lineAt, linesOf, type Finding, type TextFile } from '../tidy/tree.js';
 import { fencesIn } from './snippets.js';
 export interface Section {
   /** As it is written, without the signs before it; empty before the first heading. */

@@ -3,8 +3,7 @@
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
-import { isLib, say, type TextFile } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { isLib, say, type TextFile, readTree } from '../tidy/tree.js';
 import { SnippetProgram, fenceFaults, snippetsIn } from './snippets.js';
 import { isChinese } from './translation.js';
 

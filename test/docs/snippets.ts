@@ -6,8 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import ts from 'typescript';
-import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
-import { ROOT } from '../tidy/tree.js';
+import { linesOf, type Finding, type TextFile, ROOT } from '../tidy/tree.js';
 
 export interface Snippet {
   readonly path: string;

@@ -2,12 +2,13 @@
  * The tables of the documents say what the code says: options, errors, states, layouts, forms.
  */
 import { expect, it } from '@jest/globals';
-import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nestjs-snowflake';
-import { ENTRIES } from '../../scripts/entries.mjs';
-import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
+import { SnowflakeError, layouts, textForms } from 'nestjs-snowflake';
+import type { SnowflakeErrorCode } from 'nestjs-snowflake';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
-import { say, type TextFile } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
+import { ENTRIES } from '../../scripts/entries.mjs';
+import { say, readTree } from '../tidy/tree.js';
+import type { TextFile } from '../tidy/tree.js';
 import { paddedRows, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
 
@@ -94,4 +95,62 @@ it('name every form of text', () => {
   const cells = named('docs/guides/ids-in-json.md', 'form').join();
   const said = [...cells.matchAll(/`?(\w+)`?/g)].map(([, name]) => name!);
   expect(said.toSorted()).toEqual(Object.keys(textForms).toSorted());
+});
+
+// The glossary has the words that pages rely on, all of them are used, and no page has another one.
+
+const GLOSSARY = 'docs/concepts/glossary.md';
+const NEEDED = [
+  'epoch',
+  'tick',
+  'worker id',
+  'lease',
+  'floor and ceiling',
+  'ttl',
+  'reserve',
+  'fenced',
+  'incarnation',
+  'loss window',
+  'quarantine',
+  'safe floor',
+  'era',
+  'lease window',
+  'counter',
+  'segment',
+  'fencing token',
+];
+const PAGES = readTree().filter(({ path }) => /^docs\/(?!zh\/).*\.md$/.test(path));
+
+/** @param pages with the glossary among them */
+function faultsOf(pages: readonly TextFile[]): string[] {
+  const glossary = pages.find(({ path }) => path === GLOSSARY)!;
+  const others = pages.filter(({ path }) => path !== GLOSSARY);
+  const words = [...rowsOf(glossary.text, 'word').keys()];
+  const text = others.map((page) => page.text.toLowerCase()).join();
+  return [
+    ...words.flatMap((word) => word.split(' and ')).filter((word) => !text.includes(word)),
+    ...others.filter((page) => /^\| word +\|/m.test(page.text)).map(({ path }) => path),
+  ];
+}
+
+const page = (path: string, ...lines: string[]): TextFile => ({ path, text: lines.join('\n') });
+const table = (...words: string[]): string[] => [
+  '| word | meaning |',
+  '| ---- | ------- |',
+  ...words.map((word) => `| ${word} | ... |`),
+];
+
+it('has the words that readers meet, all of them in use, and is the only one', () => {
+  expect(faultsOf(PAGES)).toEqual([]);
+  const glossary = PAGES.find(({ path }) => path === GLOSSARY)!;
+  const words = [...rowsOf(glossary.text, 'word').keys()];
+  expect(words).toEqual(expect.arrayContaining(NEEDED));
+});
+
+it('finds a word that no page uses, and a second glossary', () => {
+  expect(
+    faultsOf([page(GLOSSARY, ...table('lease', 'tenant')), page('docs/a.md', 'A lease.')]),
+  ).toEqual(['tenant']);
+  const second = page('docs/a.md', ...table('lease'));
+  expect(faultsOf([page(GLOSSARY, ...table('lease')), second])).toEqual(['docs/a.md']);
 });

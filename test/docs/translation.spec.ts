@@ -3,8 +3,7 @@
  * told what to change in the other. CONTRIBUTING.md has the words.
  */
 import { describe, expect, it } from '@jest/globals';
-import { say, type TextFile } from '../tidy/check.js';
-import { readTree } from '../tidy/tree.js';
+import { say, type TextFile, readTree } from '../tidy/tree.js';
 import { chineseFaults, isChinese, isWanted, untranslated } from './translation.js';
 
 const TREE = readTree().filter(({ path }) => path.endsWith('.md'));

@@ -4,7 +4,7 @@
  * whether it is well said.
  */
 import { posix } from 'node:path';
-import { linesOf, type Finding, type TextFile } from '../tidy/check.js';
+import { linesOf, type Finding, type TextFile } from '../tidy/tree.js';
 import { anchorOf, cellsOf, isNames, sectionsOf, withoutCode, type Section } from './sections.js';
 const CHINESE = 'docs/zh/';
 const README: readonly [string, string] = ['README.md', 'README.zh-CN.md'];

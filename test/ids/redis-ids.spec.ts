@@ -2,14 +2,19 @@
  * Ids made in a real Redis: by several processes, through restart, flush, an older file put back
  * and a lost script; and the same attack on the algorithm that ours replaces, which must fail it.
  */
+import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
+import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { IdMaker, type SnowflakeError, startSnowflake } from 'nestjs-snowflake';
-import { redisIds, type RedisIdsOptions } from 'nestjs-snowflake/redis';
+import { IdMaker, startSnowflake } from 'nestjs-snowflake';
+import type { SnowflakeError } from 'nestjs-snowflake';
+import { redisIds } from 'nestjs-snowflake/redis';
+import type { RedisIdsOptions } from 'nestjs-snowflake/redis';
 import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { DataSource, Entity } from 'typeorm';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
@@ -17,7 +22,39 @@ import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { redisCounterStore } from '../counters/settable-counters.js';
 import { RedisLab } from '../stores/redis-lab.js';
-import { PeerIds } from './peer-ids.js';
+import { bundledScript } from '../threads/compiled-library.js';
+
+// The way redis-id-generator counts, from its description: a key for each millisecond, tag and
+// shard, which is increased and expires. Written anew, as the negative control of ours.
+
+const LUA = `
+local time = ARGV[3] == '' and redis.call('TIME') or { ARGV[3], ARGV[4] }
+local ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local key = ARGV[1] .. '_' .. ARGV[2] .. '_' .. string.format('%.0f', ms)
+local number = redis.call('INCR', key)
+if number == 1 then redis.call('PEXPIRE', key, 5) end
+return { string.format('%.0f', ms), number }
+`;
+
+class PeerIds {
+  constructor(
+    private readonly redis: Redis,
+    private readonly tag: string,
+    /** Seconds and us that Redis is told; its own without it. */
+    private readonly time?: () => readonly [number, number],
+  ) {}
+
+  next(count: number, shard = 0): Promise<bigint[]> {
+    return Promise.all(Array.from({ length: count }, () => this.one(shard)));
+  }
+
+  private async one(shard: number): Promise<bigint> {
+    const [seconds, us] = this.time?.() ?? ['', ''];
+    const reply = await this.redis.eval(LUA, 0, this.tag, shard, seconds, us);
+    const [ms, number] = reply as [string, number];
+    return (BigInt(ms) << 22n) | (BigInt(shard) << 10n) | BigInt(number);
+  }
+}
 
 describe('redis ids', () => {
   const lab = new RedisLab();
@@ -332,5 +369,83 @@ describe('typeorm', () => {
     await using snowflake = await started({ count: 100, staleMs: 10_000 });
     const { id } = await dataSource!.getRepository(CountedOrder).save(new CountedOrder());
     expect(snowflake.ids.parse(id).timestampMs).toBeGreaterThan(0);
+  });
+});
+
+// Ids made in a real Redis by processes of their own, of which some are killed; and nodes that are
+// given in another order, or are more or fewer, than those that made ids before.
+
+const LINE_COUNT = 20;
+const LINES_OF_EACH = 15;
+
+const lab = new RedisLab();
+let script: string;
+beforeAll(async () => {
+  Logger.overrideLogger(false);
+  script = await bundledScript('segments/segments-worker.mjs');
+}, 300_000);
+afterAll(() => lab.end());
+
+/** Ids of one process, in the order in which it told them, until it is ended by the signal. */
+async function idsOf(generator: string, signal: NodeJS.Signals): Promise<bigint[]> {
+  const env = { ...process.env, WORKER: JSON.stringify({ generator }), NODE_ENV: 'test' };
+  const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let said = '';
+  child.stderr.on('data', (text: Buffer) => (said += text.toString()));
+  const ended = once(child, 'exit');
+  const lines: string[] = [];
+  for await (const line of createInterface(child.stdout)) {
+    if (line.split(' ').length === LINE_COUNT) lines.push(line);
+    if (lines.length === LINES_OF_EACH) child.kill(signal);
+  }
+  await ended;
+  if (lines.length < LINES_OF_EACH) throw new Error(`A process ended by itself:\n${said}`);
+  return lines.flatMap((line) => line.split(' ').map(BigInt));
+}
+
+const isRising = (ids: readonly bigint[]): boolean =>
+  ids.every((id, at) => at === 0 || ids[at - 1]! < id);
+
+describe('processes that make ids in one Redis', () => {
+  it('make none twice, each in rising order, whichever of them are killed', async () => {
+    const namespace = randomUUID();
+    const url = `${process.env['REDIS_URL']!}?namespace=${namespace}&lossWindowMs=100`;
+    const generator = `redis-ids+${url}&tag=order`;
+    const pair = () => Promise.all([idsOf(generator, 'SIGKILL'), idsOf(generator, 'SIGTERM')]);
+    const first = await pair();
+    const later = await pair();
+    const all = [...first, ...later];
+    expect(all.every(isRising)).toBe(true);
+    expect(all.flat().length).toBeGreaterThanOrEqual(4 * LINES_OF_EACH * LINE_COUNT);
+    expect(new Set(all.flat()).size).toBe(all.flat().length);
+    // Over all processes: whatever was made later is higher.
+    const highest = first.flat().reduce((a, b) => (a > b ? a : b));
+    expect(later.flat().every((id) => id > highest)).toBe(true);
+  });
+});
+
+describe('three nodes', () => {
+  it('are refused in another order, or as another number of them', async () => {
+    const servers = await Promise.all([1, 2, 3].map(() => lab.server('--appendonly', 'yes')));
+    const [a, b, c] = servers.map(({ port }) => `redis://127.0.0.1:${port}`) as [
+      string,
+      string,
+      string,
+    ];
+    const started = (redis: string[]) => {
+      const generator = redisIds({ redis, tag: 'order', lossWindowMs: 100 });
+      return startSnowflake({ generator, callTimeoutMs: 2000 });
+    };
+    const right = await started([a, b, c]);
+    await right.ids.nextIdsAsync(100);
+    await right.close();
+    for (const wrong of [[b, a, c], [a, b], [a]]) {
+      const failure = await started(wrong).catch((error: SnowflakeError) => error);
+      expect(failure).toMatchObject({ code: 'COUNTER_MISMATCH', retryable: false });
+      expect((failure as Error).message).toMatch(/[123]\/3/);
+    }
+    const again = await started([a, b, c]);
+    expect(await again.ids.nextIdsAsync(10)).toHaveLength(10);
+    await again.close();
   });
 });

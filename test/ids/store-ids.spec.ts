@@ -6,11 +6,17 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { codeOf } from '../code-of.js';
-import { ID_MUTANTS } from '../mutants/id-mutants.mjs';
+import { ID_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadIdSimulation } from '../mutants/load-library.mjs';
 import { runs } from '../runs.js';
-import { answered, counted, FaultyCounters, opened } from './counted.js';
-import { type Outcome, simulate } from './id-simulation.js';
+import {
+  answered,
+  counted,
+  FaultyCounters,
+  opened,
+  type Outcome,
+  simulate,
+} from './id-simulation.js';
 
 describe('counted ids', () => {
   let time: SettableTime;

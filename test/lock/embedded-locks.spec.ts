@@ -15,9 +15,9 @@ import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { heldIn, namedLock, readySpaces } from './store-locks.js';
+import { heldIn, namedLock, readySpaces } from './held-locks.js';
 import { LOCKS, sqlLockStore } from './settable-locks.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 
 const folder = quickFolder('locks');

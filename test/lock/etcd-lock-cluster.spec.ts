@@ -8,9 +8,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { EtcdCluster } from '../chaos/stores/etcd-cluster.mjs';
-import { heldIn, namedLock } from './store-locks.js';
-import { walkLocks, type WalkReport } from './lock-walk.js';
+import { EtcdCluster } from '../chaos/stores/etcd.mjs';
+import { heldIn, namedLock } from './held-locks.js';
+import { walkLocks, type WalkReport } from './settable-locks.js';
 
 const LONG = { ttlMs: 6000, longestMs: 6000 };
 const cluster = new EtcdCluster();

@@ -8,19 +8,19 @@ import type { LockRecord, LockStore } from '../../lib/lock/lock-store.js';
 import { locksFromUrl } from '../../lib/stores/etcd/etcd-locks.js';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { ETCD_LOCK_MUTANTS } from '../mutants/etcd-lock-mutants.mjs';
+import { ETCD_LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { endpointOf, EtcdKeys } from '../stores/etcd-lab.js';
 import { etcdProxy } from '../stores/etcd-proxy.js';
 import { failureOf } from '../stores/redis-lab.js';
-import { walkLocks, type WalkReport } from './lock-walk.js';
+import { walkLocks, type WalkReport } from './settable-locks.js';
 import {
   settableEtcdLocks,
   type SettableEtcdLocks,
   STALLS,
   stalls,
 } from './settable-etcd-locks.js';
-import { heldIn, namedLock, readySpaces } from './store-locks.js';
+import { heldIn, namedLock, readySpaces } from './held-locks.js';
 
 describe('etcd locks', () => {
   const ETCD = process.env['ETCD_URL']!;

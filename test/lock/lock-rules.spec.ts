@@ -12,12 +12,11 @@ import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
 import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import { runs } from '../runs.js';
-import { codeOf } from './held-locks.js';
+import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type LockBenchStore, memoryLockStore, rowLockStore } from './settable-locks.js';
-import { heldIn, namedLock } from './store-locks.js';
 
 /** The cases of the suite that a store fails. */
 async function failuresOf(store: LockBenchStore): Promise<string[]> {

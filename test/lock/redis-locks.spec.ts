@@ -17,7 +17,7 @@ import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { PostgresNode } from '../chaos/stores/postgres-node.mjs';
+import { PostgresNode } from '../chaos/stores/postgres.mjs';
 import { codeOf } from '../code-of.js';
 import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';

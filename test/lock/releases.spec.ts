@@ -15,7 +15,7 @@ import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/ind
 import { SettableTime } from '../../lib/testing/index.js';
 import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
-import { heldIn, namedLock } from './store-locks.js';
+import { heldIn, namedLock } from './held-locks.js';
 
 describe('releases', () => {
   const CHANNEL = 'locks:order:7';

@@ -17,7 +17,7 @@ import {
 } from '../stores/etcd-proxy.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 import type { LockBenchStore } from './settable-locks.js';
-import { heldIn, namedLock } from './store-locks.js';
+import { heldIn, namedLock } from './held-locks.js';
 const LONG_S = '100000';
 /** Of the year 2026. */
 const START_MS = 1_790_000_000_000;

@@ -3,20 +3,19 @@
  * mutant of them, under any loss window; and those in rows.
  */
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import {
-  checkAcquire,
-  checkExtend,
-  checkRelease,
-  type LockStore,
-} from '../../lib/lock/lock-store.js';
+import { isSnowflakeError } from '../../lib/errors.js';
+import { checkAcquire, checkExtend, checkRelease } from '../../lib/lock/lock-store.js';
+import type { LockStore, HeldLock } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
 import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import type { LockHarnessParts } from '../../lib/testing/index.js';
-import { MapStore } from '../registry/map-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import {
   copied,
   LOSS_WINDOW_MS,
@@ -25,6 +24,7 @@ import {
   timedClient,
   withTime,
 } from '../stores/timed-redis.js';
+
 export type LockBenchStore = Omit<LockHarnessParts, 'expect'>;
 
 export function memoryLockStore(
@@ -210,4 +210,146 @@ export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): LockBe
       },
     },
   };
+}
+
+// Many clients at one store: each takes locks, keeps or extends or forgets them, and releases. Who
+// holds what is judged by the clock of the test, by which each knows when its lock ends.
+
+export interface LockWalk {
+  readonly stores: readonly LockStore[];
+  readonly clientCount: number;
+  readonly lockCount: number;
+  readonly ttlMs: number;
+  /** The walk goes on until then, and until enough was seen: a busy machine takes longer. */
+  readonly lastsMs: number;
+  readonly isEnough?: (report: WalkReport) => boolean;
+  readonly seed: number;
+}
+
+/** What the walk has seen; the first two must stay empty. */
+export interface WalkReport {
+  readonly twoHolders: string[];
+  readonly fallenTokens: string[];
+  grantCount: number;
+  extendedCount: number;
+  forgottenCount: number;
+  heldCount: number;
+  failureCount: number;
+}
+
+interface Hold {
+  readonly holder: string;
+  endsAtMs: number;
+}
+
+export async function walkLocks(walk: LockWalk): Promise<WalkReport> {
+  const report: WalkReport = {
+    twoHolders: [],
+    fallenTokens: [],
+    grantCount: 0,
+    extendedCount: 0,
+    forgottenCount: 0,
+    heldCount: 0,
+    failureCount: 0,
+  };
+  const oracle = new LockOracle(report);
+  const endMs = performance.now() + walk.lastsMs;
+  const { isEnough = () => true } = walk;
+  const isOver = () => performance.now() >= endMs && isEnough(report);
+  const clients = Array.from({ length: walk.clientCount }, (_, at) =>
+    clientOf(walk, { at, isOver, oracle, report }),
+  );
+  await Promise.all(clients);
+  return report;
+}
+
+/** Who holds which lock, as its holders may believe it. */
+export class LockOracle {
+  private readonly holds = new Map<string, Hold>();
+  private readonly tokens = new Map<string, bigint>();
+
+  constructor(private readonly report: Pick<WalkReport, 'twoHolders' | 'fallenTokens'>) {}
+
+  granted({ lock, holder, token }: HeldLock, endsAtMs: number): void {
+    const now = performance.now();
+    const other = this.holds.get(lock);
+    // It is not believed any more.
+    if (endsAtMs <= now) return;
+    if (other !== undefined && other.holder !== holder && other.endsAtMs > now) {
+      this.report.twoHolders.push(`${lock}: ${holder} beside ${other.holder}`);
+    }
+    this.holds.set(lock, { holder, endsAtMs });
+    const last = this.tokens.get(lock) ?? 0n;
+    if (token <= last) this.report.fallenTokens.push(`${lock}: ${token} after ${last}`);
+    this.tokens.set(lock, token > last ? token : last);
+  }
+
+  extended({ lock, holder }: HeldLock, endsAtMs: number): void {
+    const own = this.holds.get(lock);
+    if (own?.holder === holder) own.endsAtMs = endsAtMs;
+    else if (endsAtMs > performance.now()) this.report.twoHolders.push(`${lock}: ${holder} again`);
+  }
+
+  ended({ lock, holder }: HeldLock): void {
+    if (this.holds.get(lock)?.holder === holder) this.holds.delete(lock);
+  }
+}
+
+interface ClientParts {
+  readonly at: number;
+  readonly isOver: () => boolean;
+  readonly oracle: LockOracle;
+  readonly report: WalkReport;
+}
+
+async function clientOf(walk: LockWalk, parts: ClientParts): Promise<void> {
+  const random = new SeededRandom(walk.seed * 1000 + parts.at);
+  const store = walk.stores[parts.at % walk.stores.length]!;
+  while (!parts.isOver()) {
+    try {
+      await oneTurn(store, walk, { ...parts, random });
+    } catch (error) {
+      if (!isSnowflakeError(error)) throw error;
+      parts.report.failureCount++;
+      // As a client that tries again.
+      await sleep(random.next() * 20);
+    }
+  }
+}
+
+async function oneTurn(
+  store: LockStore,
+  { lockCount, ttlMs }: LockWalk,
+  { oracle, report, random }: ClientParts & { readonly random: SeededRandom },
+): Promise<void> {
+  const lock = `lock:${Math.floor(random.next() * lockCount)}`;
+  const holder = randomUUID();
+  const askedAtMs = performance.now();
+  const who = { lock, holder, label: 'walk' };
+  const answer = await store.acquire({ ...who, ttlMs, longestMs: ttlMs, have: 0n });
+  if (answer.status !== 'ok') {
+    if (answer.status === 'held') report.heldCount++;
+    // The pace of a client that waits.
+    await sleep(Math.min(random.next() * 10, answer.status === 'wait' ? answer.waitMs : 10));
+    return;
+  }
+  report.grantCount++;
+  const held = { lock, holder, token: answer.token };
+  let endsAtMs = askedAtMs + ttlMs;
+  oracle.granted(held, endsAtMs);
+  while (random.next() < 0.4) {
+    // The work under the lock.
+    await sleep(random.next() * ttlMs * 0.6);
+    const extendedAtMs = performance.now();
+    // Whoever is too late believes nothing any more.
+    if (extendedAtMs >= endsAtMs) return oracle.ended(held);
+    const again = await store.extend({ ...held, ttlMs });
+    if (again.status !== 'ok') return oracle.ended(held);
+    report.extendedCount++;
+    endsAtMs = extendedAtMs + ttlMs;
+    oracle.extended(held, endsAtMs);
+  }
+  if (random.next() < 0.1) return void report.forgottenCount++;
+  oracle.ended(held);
+  await store.release(held);
 }

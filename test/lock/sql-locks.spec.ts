@@ -26,9 +26,8 @@ import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/fresh-pglite.mjs';
-import { walkLocks, type WalkReport } from './lock-walk.js';
-import { LOCKS, sqlLockStore } from './settable-locks.js';
-import { heldIn, namedLock, readySpaces } from './store-locks.js';
+import { walkLocks, type WalkReport, LOCKS, sqlLockStore } from './settable-locks.js';
+import { heldIn, namedLock, readySpaces } from './held-locks.js';
 
 describe('sql locks', () => {
   const RUN = randomUUID();

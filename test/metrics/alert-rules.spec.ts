@@ -7,10 +7,106 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 import { ROOT } from '../tidy/tree.js';
-import { HEALTHY, STORIES, type Story } from './alert-stories.js';
-import { byNodeExporter, everythingMeasured, seriesIn } from './exporters.js';
+import { byNodeExporter, everythingMeasured, seriesIn } from './measured-app.js';
+
+// The series of a process in which nothing is wrong, and for each alert what is different in one
+// where it must fire. Values are those of `promtool test rules`: `0+15x120` starts at 0 and rises
+// by 15 at each of 120 more samples, which are 15 s apart.
+
+type Story = Readonly<Record<string, string>>;
+
+/** Labels that every series has: one process of one job. */
+const of = (name: string, more = '', instance = 'a'): string =>
+  `${name}{job="shop",instance="${instance}"${more && `,${more}`}}`;
+
+const GENERATOR = 'generator="default"';
+const ofGenerator = (name: string, more = '', instance = 'a'): string =>
+  of(name, GENERATOR + (more && `,${more}`), instance);
+const ofLocks = (name: string, more = ''): string =>
+  of(name, `locks="default"${more && `,${more}`}`);
+
+const steady = (value: number): string => `${value}+0x120`;
+const rising = (step: number): string => `0+${step}x120`;
+
+const state = (name: string): string => ofGenerator('snowflake_lease_state', `state="${name}"`);
+const answer = (name: string): string =>
+  ofGenerator('snowflake_renewals_total', `answer="${name}"`);
+const bucket = (le: string): string =>
+  ofGenerator('snowflake_renewal_duration_seconds_bucket', `le="${le}"`);
+const incarnation = (name: string, instance: string): string =>
+  ofGenerator('snowflake_registry_info', `incarnation="${name}"`, instance);
+const outcome = (name: string): string =>
+  ofLocks('snowflake_locks_attempts_total', `outcome="${name}"`);
+
+const seconds = {
+  leaseRemaining: ofGenerator('snowflake_lease_remaining_seconds'),
+  lastRenewal: ofGenerator('snowflake_last_renewal_timestamp_seconds'),
+  skew: ofGenerator('snowflake_clock_skew_seconds'),
+  ahead: ofGenerator('snowflake_ids_ahead_seconds'),
+  layoutRemaining: ofGenerator('snowflake_layout_remaining_seconds'),
+};
+const rollbacks = ofGenerator('snowflake_clock_rollbacks_total');
+const waits = ofGenerator('snowflake_waits_total');
+const inUse = ofGenerator('snowflake_workers_in_use');
+const free = ofGenerator('snowflake_workers_free');
+const lost = ofLocks('snowflake_locks_lost_total');
+
+const HEALTHY: Story = {
+  [state('active')]: steady(1),
+  [state('degraded')]: steady(0),
+  [state('exhausted')]: steady(0),
+  [seconds.leaseRemaining]: steady(50),
+  [seconds.lastRenewal]: rising(15),
+  [seconds.skew]: steady(0.01),
+  [seconds.ahead]: steady(0),
+  [seconds.layoutRemaining]: steady(60 * 365 * 86_400),
+  [ofGenerator('snowflake_worker_id')]: steady(1),
+  [ofGenerator('snowflake_worker_id', '', 'b')]: steady(2),
+  [incarnation('one', 'a')]: steady(1),
+  [incarnation('one', 'b')]: steady(1),
+  [answer('ok')]: rising(1),
+  [answer('error')]: steady(0),
+  [answer('cloned')]: steady(0),
+  [answer('hold')]: steady(0),
+  [bucket('0.01')]: rising(1),
+  [bucket('0.5')]: rising(1),
+  [bucket('1')]: rising(1),
+  [bucket('+Inf')]: rising(1),
+  [rollbacks]: steady(0),
+  [waits]: steady(0),
+  [inUse]: steady(2),
+  [free]: steady(1022),
+  [lost]: steady(0),
+  [outcome('acquired')]: rising(1),
+  [outcome('unavailable')]: steady(0),
+};
+
+/** By the name of the alert, what is different. */
+const STORIES: Readonly<Record<string, Story>> = {
+  SnowflakeCannotIssueIds: { [state('exhausted')]: steady(1), [state('active')]: steady(0) },
+  SnowflakeLeaseRunsOut: { [seconds.leaseRemaining]: steady(19) },
+  SnowflakeTwoRegistries: {
+    [incarnation('one', 'b')]: '_x120',
+    [incarnation('two', 'b')]: steady(1),
+  },
+  SnowflakeWorkerIdTwice: { [ofGenerator('snowflake_worker_id', '', 'b')]: steady(1) },
+  SnowflakeCloned: { [answer('cloned')]: '0x90 1x30' },
+  SnowflakeNotActive: { [state('degraded')]: steady(1), [state('active')]: steady(0) },
+  SnowflakeRenewalOverdue: { [seconds.lastRenewal]: steady(1600) },
+  SnowflakeRenewalsFail: { [answer('error')]: rising(1) },
+  SnowflakeRenewalsSlow: { [bucket('0.01')]: steady(0), [bucket('0.5')]: steady(0) },
+  SnowflakeStoreForgets: { [answer('hold')]: '0x90 1x30' },
+  SnowflakeClockOff: { [seconds.skew]: steady(-2.6) },
+  SnowflakeClockStepsBack: { [rollbacks]: rising(0.2) },
+  SnowflakeIdsAhead: { [seconds.ahead]: steady(0.6) },
+  SnowflakeIdsWait: { [waits]: rising(20) },
+  SnowflakeWorkerIdsScarce: { [inUse]: steady(850), [free]: steady(174) },
+  SnowflakeLayoutEnds: { [seconds.layoutRemaining]: steady(4 * 365 * 86_400) },
+  SnowflakeLocksLost: { [lost]: '0x90 1x30' },
+  SnowflakeLocksUnavailable: { [outcome('unavailable')]: rising(1) },
+};
 
 const RULES = `${ROOT}/docs/operating/monitoring/alert-rules.yaml`;
 const folder = quickFolder('alerts');

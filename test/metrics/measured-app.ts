@@ -2,21 +2,32 @@
  * Applications whose generators are measured: leases from memory, time that the test moves, and a
  * store that can be away.
  */
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import {
-  IdMaker,
-  MemorySupport,
-  SnowflakeModule,
-  type LeaseAnswer,
-  type LeaseStatus,
-  type LeaseRequest,
-  type SnowflakeModuleOptions,
-  type WorkerLease,
-  type WorkerRecord,
+import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { IdMaker, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import type {
+  LeaseAnswer,
+  LeaseStatus,
+  LeaseRequest,
+  SnowflakeModuleOptions,
+  WorkerLease,
+  WorkerRecord,
 } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
+import * as client from 'prom-client';
+import { segments } from '../../lib/counters/index.js';
+import * as metrics from '../../lib/metrics/index.js';
 import type { MeasuredGenerator } from '../../lib/metrics/index.js';
+import type { MetricOf } from '../../lib/metrics/metric.js';
+import { DistributedLock } from '../../lib/nest/lock/index.js';
+import { startSnowflake } from '../../lib/nest/start-snowflake.js';
+import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
+import { until } from '../until.js';
 
 export class StoreThatFails extends MemorySupport {
   isAway = false;
@@ -79,3 +90,123 @@ export function saying(ids: IdMaker, more: () => Partial<LeaseStatus>): Measured
 
 /** Every promise that can go on has done so. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+// The names under which Prometheus gets the metrics: by prom-client, by the OpenTelemetry exporter
+// for Node, and by a collector that goes by the rule of the specification.
+
+/** A generator of each kind and locks, with a value for every metric that there is. */
+export async function everythingMeasured() {
+  const { app, time, store, ids } = await startApp();
+  await time.advance(13_000);
+  const counted = await startSnowflake({
+    generator: segments({ store: new MemoryCounters(), counter: 'order', startAt: 1n, stepMin: 2 }),
+  });
+  // It knows for how long its ids last once it has refilled.
+  const lasts = (): boolean =>
+    (counted.ids.status as { bufferedMs?: number }).bufferedMs !== undefined;
+  await until(async () => (await counted.ids.nextIdAsync()) > 0n && lasts());
+  const locks = new DistributedLock(new MemoryLocks(), {});
+  const held = await locks.tryAcquire('order:7');
+  const generators = [
+    { ids, support: store },
+    { name: 'counted', ids: counted.ids },
+  ];
+  const close = async () => {
+    await held?.release();
+    await locks.close();
+    await counted.close();
+    await app.close();
+  };
+  return { generators, locks: [{ locks }], close };
+}
+
+type Measured = Pick<Awaited<ReturnType<typeof everythingMeasured>>, 'generators' | 'locks'>;
+
+/** What a scrape of prom-client gets. */
+export async function byPromClient({ generators, locks }: Measured): Promise<string> {
+  const registry = new client.Registry();
+  metrics.registerPrometheusMetrics(client, generators, { registry });
+  metrics.registerPrometheusLockMetrics(client, locks, { registry });
+  return registry.metrics();
+}
+
+/** What a scrape of the exporter for Node gets. */
+export async function byNodeExporter({ generators, locks }: Measured): Promise<string> {
+  const exporter = new PrometheusExporter({ preventServerStart: true });
+  // Of its own copy of the SDK, which is the same but for its private names.
+  const readers = [exporter as unknown as MetricReader];
+  const provider = new MeterProvider({ readers });
+  const meter = provider.getMeter('nestjs-snowflake');
+  metrics.registerOpenTelemetryMetrics(meter, generators);
+  metrics.registerOpenTelemetryLockMetrics(meter, locks);
+  const server = createServer((request, response) =>
+    exporter.getMetricsRequestHandler(request, response),
+  );
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  try {
+    const answer = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    return await answer.text();
+  } finally {
+    server.close();
+    server.closeAllConnections();
+    await provider.shutdown();
+  }
+}
+
+/** The names of the series in a scrape, without those of the scraped process itself. */
+export function seriesIn(scrape: string): string[] {
+  const names = scrape.match(/^\w+(?=[{ ])/gm) ?? [];
+  return [...new Set(names)].filter((name) => name !== 'target_info').toSorted();
+}
+
+/**
+ * The name that the OpenTelemetry Collector, and the receiver of Prometheus itself, give a metric:
+ * the words of its name, its unit unless it is one of them, `total` at the end of a counter.
+ */
+export function byCollector({
+  openTelemetry,
+  unit,
+  kind,
+}: Pick<MetricOf<never>, 'openTelemetry' | 'unit' | 'kind'>): string {
+  const words = openTelemetry.split(/[^a-zA-Z0-9]+/);
+  // A unit in braces is a remark; 1 is that of a ratio.
+  const units: Readonly<Record<string, string>> = {
+    s: 'seconds',
+    ms: 'milliseconds',
+    '1': 'ratio',
+  };
+  const word = unit.startsWith('{') ? '' : (units[unit] ?? unit);
+  if (word !== '' && !words.includes(word)) words.push(word);
+  return [...words.filter((one) => one !== 'total'), ...(kind === 'counter' ? ['total'] : [])].join(
+    '_',
+  );
+}
+
+/*
+ * A reader of the real OpenTelemetry SDK that keeps what it collects in memory.
+ */
+
+export class ReaderInMemory extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+
+  /** Every metric that has a value, by its name. */
+  async read() {
+    const { resourceMetrics, errors } = await this.collect();
+    if (errors.length > 0) throw errors[0];
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    return new Map(
+      metrics
+        .filter(({ dataPoints }) => dataPoints.length > 0)
+        .map((metric) => [metric.descriptor.name, metric]),
+    );
+  }
+
+  /** The values of one metric, each behind its attributes. */
+  async valuesOf(name: string): Promise<Record<string, unknown>> {
+    const points = (await this.read()).get(name)?.dataPoints ?? [];
+    return Object.fromEntries(
+      points.map(({ attributes, value }) => [Object.values(attributes).join(' '), value]),
+    );
+  }
+}

@@ -16,8 +16,9 @@ import {
   byPromClient,
   everythingMeasured,
   seriesIn,
-} from './exporters.js';
-import { saying, startApp } from './measured-app.js';
+  saying,
+  startApp,
+} from './measured-app.js';
 
 describe('monitoring docs', () => {
   const FOLDER = `${ROOT}/docs/operating`;

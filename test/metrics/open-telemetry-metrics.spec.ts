@@ -13,8 +13,7 @@ import {
 } from '../../lib/metrics/index.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
 import { WorkerCensus } from '../../lib/metrics/worker-census.js';
-import { ReaderInMemory } from './exporters.js';
-import { saying, settled, startApp } from './measured-app.js';
+import { ReaderInMemory, saying, settled, startApp } from './measured-app.js';
 
 interface HistogramValue {
   readonly count: number;

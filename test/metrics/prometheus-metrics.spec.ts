@@ -13,8 +13,7 @@ import { LOCK_METRICS, METRICS } from '../../lib/metrics/metric-catalog.js';
 import { DistributedLock, type LockStore } from '../../lib/nest/lock/index.js';
 import { MemoryLocks } from '../../lib/stores/memory/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { ReaderInMemory } from './exporters.js';
-import { saying, settled, startApp } from './measured-app.js';
+import { ReaderInMemory, saying, settled, startApp } from './measured-app.js';
 
 /** The samples of a scrape: `name{labels}` and the value. */
 async function scrape(registry: client.Registry): Promise<Map<string, number>> {

@@ -5,9 +5,18 @@
  * They follow lib/lease (HeldLease, LeaseKeeper) but read no clock: a holder may make ids in every
  * tick of the ranges it was answered, so whatever its clock does is covered. `fault` breaks them.
  */
-import { inOrder, request } from './messages.mjs';
-import { answerText, nameOf } from './telling.mjs';
-import { TERMS, TTL, eachTick, isAlive, replaced, ticksOf } from './world.mjs';
+import {
+  inOrder,
+  request,
+  answerText,
+  nameOf,
+  TERMS,
+  TTL,
+  eachTick,
+  isAlive,
+  replaced,
+  ticksOf,
+} from './world.mjs';
 /** @import { Emit, Lease, Model, Reply, World } from './world.mjs' */
 
 const LABEL = { host: 'model', pid: 0, application: 'model' };

@@ -5,9 +5,7 @@
  * There is no second copy of the rules: every answer is given by MemoryRegistry, or by a mutant of
  * it. The registry is copied before each run, since other worlds go on from the same one.
  */
-import { inOrder } from './messages.mjs';
-import { answerText, requestText } from './telling.mjs';
-import { replaced } from './world.mjs';
+import { inOrder, answerText, requestText, replaced } from './world.mjs';
 /** @import { Emit, Lease, Model, Registry, Reply, Request, World } from './world.mjs' */
 
 /** The store, or the server it has replaced, runs one of the requests under way. */

@@ -6,8 +6,11 @@
  * A broken variant is a mutant of the registry's source or a fault of the abstract holders. The
  * safe variants look broken and are not: the proof needs nothing of what they leave out.
  */
-import { HOLDER_FAULTS } from './holder.mjs';
+import { loadLibrary } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS } from '../mutants/registry-mutants.mjs';
+import { explore } from './explorer.mjs';
+import { HOLDER_FAULTS } from './holder.mjs';
+
 /** @import { Bounds } from './world.mjs' */
 
 /**
@@ -230,3 +233,10 @@ export const LIMITS = [
     bounds: { ...TRIO, requests: 3, clones: 1, copiesRelease: true },
   },
 ];
+
+// Explores one variant with the real registry, or with the mutant that its edits make of it.
+
+export async function runVariant(/** @type {Variant} */ { bounds, edits, fault }) {
+  const { MemoryRegistry } = await loadLibrary(edits ?? [], 'stores/memory/index.ts');
+  return explore({ MemoryRegistry, bounds, fault });
+}

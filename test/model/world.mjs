@@ -178,3 +178,50 @@ export function firstWorld({ MemoryRegistry, bounds }) {
     clones,
   };
 }
+
+// Requests under way. A lost one is never run; a late one is run late; a doubled one, or one that
+// was sent again with the same words, is run more than once.
+
+/** @type {(kind: Request['kind'], asked: any, runs: number, sentAt: number) => Request} */
+export const request = (kind, asked, runs, sentAt) => ({
+  kind,
+  asked,
+  last: undefined,
+  runs,
+  sentAt,
+});
+
+const RANKS = { acquire: 0, renew: 1, release: 2 };
+
+/** @type {(sent: Request) => number} */
+const rankOf = ({ kind, asked, last = -1, runs }) =>
+  ((RANKS[kind] * 64 + (asked.haveMs ?? 0)) * 64 + last + 1) * 8 + runs;
+
+/** The order in which they were sent means nothing, so worlds that differ by it alone are one. */
+/** @type {(requests: readonly Request[]) => readonly Request[]} */
+export const inOrder = (requests) =>
+  requests.length < 2 ? requests : requests.toSorted((a, b) => rankOf(a) - rankOf(b));
+
+// The words of a counterexample: names for tokens, sentences for answers and steps.
+
+/** @type {(token: number | undefined) => string} */
+export const tokenName = (token) => (token === undefined ? 'a lease that is gone' : `#${token}`);
+
+/** @type {(lease: Lease) => string} */
+export const nameOf = ({ token, isCopied }) =>
+  isCopied ? `${tokenName(token)} or its copy` : tokenName(token);
+
+/** @type {(answer: any) => string} */
+export function answerText(answer) {
+  if (answer === undefined) return 'done';
+  if (answer.status !== 'ok') return answer.status.toUpperCase();
+  const { workerId, floorMs, ceilingMs } = answer;
+  return `OK, worker id ${workerId} for ${textOf(ticksOf(floorMs, ceilingMs))}`;
+}
+
+/** @type {(sent: Request, lease: Lease) => string} */
+export function requestText({ kind, asked, last }, lease) {
+  if (kind === 'acquire') return `acquire of ${nameOf(lease)}`;
+  const known = kind === 'renew' ? `have ${asked.haveMs}` : `last ${last ?? 'none'}`;
+  return `${kind} (worker id ${asked.workerId}, ${known}) of ${nameOf(lease)}`;
+}

@@ -2,7 +2,8 @@
  * Broken variants of the rules of counters, by name. The simulation must notice those with a seed
  * that shows them; the contract suite those that name a case.
  */
-/** @import { Mutant } from './mutant.mjs' */
+
+/** @import { Mutant } from './load-library.mjs' */
 
 const OPENING = 'counters/counter-rules.ts';
 const TAKE = 'counters/counter-rules.ts';
@@ -183,5 +184,135 @@ export const COUNTER_MUTANTS = [
     name: 'a jump lands where another server may have landed',
     by: 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it',
     edits: edit(TAKE, 'next + (lossCount > 1 ? 2n * margin : margin)', 'next + margin'),
+  },
+];
+
+// The broken variants of ids made in a store that the simulation must catch, as edits of the real
+// sources.
+
+const KEEPER = 'counters/ids/store-ids.ts';
+const PREFETCHED = 'counters/ids/id-queue.ts';
+const QUEUE = 'counters/ids/id-queue.ts';
+const RUN = 'counters/ids/store-ids-options.ts';
+
+/** @type {readonly (Mutant & { readonly storeCount?: number })[]} */
+export const ID_MUTANTS = [
+  {
+    name: 'the rest of a run begins where the run began',
+    edits: [{ file: RUN, find: '    this.number = (this.number + count) % perMs;\n', put: '' }],
+  },
+  {
+    name: 'two stores have the same sequences',
+    storeCount: 2,
+    edits: [{ file: RUN, find: 'space.storeCount + space.place - 1', put: 'space.storeCount' }],
+  },
+  {
+    name: 'the stores of a registry are not told apart by their sequences',
+    storeCount: 2,
+    edits: [{ file: RUN, find: 'this.number * space.storeCount', put: 'this.number' }],
+  },
+  {
+    name: 'whoever came after a call was sent is served by it',
+    edits: [{ file: QUEUE, find: '|| number > lastNumber', put: '' }],
+  },
+  {
+    name: 'what is buffered never grows old',
+    edits: [
+      {
+        file: PREFETCHED,
+        find: 'return ageMs < 0 || ageMs > this.parts.prefetch.staleMs;',
+        put: 'return ageMs < -1e9;',
+      },
+    ],
+  },
+  {
+    name: 'buffered ids are given after the stop',
+    edits: [
+      {
+        file: PREFETCHED,
+        find: '    this.isClosed = true;\n    this.stock.length = 0;',
+        put: '    this.isClosed = true;',
+      },
+    ],
+  },
+  {
+    name: 'what comes after the stop is taken in',
+    edits: [
+      {
+        file: PREFETCHED,
+        find: 'this.isClosed = true;\n    this.stock.length = 0;',
+        put: 'this.stock.length = 0;',
+      },
+      { file: KEEPER, find: '    this.queue.refuseAll(reason);\n', put: '' },
+      {
+        file: KEEPER,
+        find: '    if (this.stopping.signal.aborted) return;\n    this.hasTaken = true;',
+        put: '    this.hasTaken = true;',
+      },
+    ],
+  },
+];
+
+// The broken variants of segments that the simulation must catch, as edits of the real sources.
+
+const ASKED = 'counters/counter-client.ts';
+const STORE = 'counters/segments/numbered-store.ts';
+const TURNS = 'counters/segments/numbered-store.ts';
+const SEGMENTS = 'counters/segments/segment-keeper.ts';
+const SPACE = 'counters/segments/numbered-store.ts';
+const GENERATOR = 'counters/segments/segment-generator.ts';
+
+/**
+ * `seed` is one that shows it, where most do not.
+ * @type {readonly (Mutant & { readonly storeCount?: number, readonly seed?: number })[]}
+ */
+export const SEGMENT_MUTANTS = [
+  {
+    name: 'a late answer is used although it lies below',
+    edits: [{ file: ASKED, find: 'if (first < have)', put: 'if (first < 0n)' }],
+  },
+  {
+    name: 'after a flush the counter begins right above the highest stored',
+    edits: [{ file: STORE, find: ' + terms.lossGap', put: '' }],
+  },
+  {
+    name: 'a stop gives back what was used',
+    seed: 192,
+    edits: [
+      {
+        file: TURNS,
+        find: 'await segment.store.giveBack(segment, left);',
+        put: 'await segment.store.giveBack(segment, segment.count + 0 * left);',
+      },
+    ],
+  },
+  {
+    name: 'a stop gives back and goes on',
+    edits: [
+      { file: GENERATOR, find: '    this.queuedCount = 0;\n    this.closedTimes++;', put: '' },
+      { file: GENERATOR, find: 'this.chain.splice(0).filter', put: 'this.chain.slice(0).filter' },
+    ],
+  },
+  {
+    name: 'what comes after the stop is used',
+    edits: [
+      { file: SEGMENTS, find: '      this.stores.giveBackWhole(segment);\n      return;', put: '' },
+    ],
+  },
+  {
+    name: 'the numbers of two stores overlap',
+    storeCount: 2,
+    edits: [{ file: SPACE, find: '(position - 1n) * this.step', put: '(position - 1n)' }],
+  },
+  {
+    name: 'a new mark makes the rest of a run again',
+    edits: [
+      {
+        file: GENERATOR,
+        find: 'this.issuedBefore += this.madeCount;',
+        put: `if (this.madeCount < this.runCount) this.shorten(-this.madeCount);
+    this.issuedBefore += this.madeCount;`,
+      },
+    ],
   },
 ];

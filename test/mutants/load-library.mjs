@@ -10,8 +10,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { withBuiltIns } from '../support/built-ins.mjs';
-import { ROOT } from '../support/made-once.mjs';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { ROOT, quickFolder } from '../support/made-once.mjs';
 
 /**
  * @typedef {object} Edit One text of a source file and what stands there instead.
@@ -129,3 +128,14 @@ function edited(/** @type {string} */ file, /** @type {readonly Edit[]} */ edits
   }
   return text;
 }
+
+// What a broken variant of the library is.
+
+/**
+ * @typedef {object} Mutant
+ * @property {string} name as the protocol names it
+ * @property {readonly Edit[]} edits
+ * @property {{ scenario: string, seed: number }} [tryFirst] the shortest simulation that was seen
+ *   to kill it; where it no longer does, all are tried
+ * @property {readonly string[]} [skips] scenarios in which it is not safe
+ */

@@ -2,7 +2,8 @@
  * The broken variants of lease-protocol that lie on the store's side, as edits of the rules of the
  * registry. `kills` names what must notice: the contract suite, the simulation, the model.
  */
-/** @import { Mutant } from './mutant.mjs' */
+
+/** @import { Mutant } from './load-library.mjs' */
 
 const MEMORY = 'stores/memory/memory.support.ts';
 const CLOCK = 'rows/store-clock.ts';
@@ -203,6 +204,171 @@ export const REGISTRY_MUTANTS = [
         find: 'let best: number | undefined;',
         put: `let best: number | undefined;
   if (seed !== '') return span.workerIdMin;`,
+      },
+    ],
+  },
+];
+
+// Broken variants of the registry over rows, as edits of what lies between the rules and a store.
+// The concurrent walk must notice each.
+
+const SUPPORT = 'registry/registry-support.ts';
+const SLICE = 'registry/stored-snapshot.ts';
+
+/** `seed` is one that shows it. @type {readonly (Mutant & { seed: number })[]} */
+export const ROWS_MUTANTS = [
+  {
+    name: 'a write that was refused counts as done',
+    seed: 1,
+    edits: [
+      {
+        file: SUPPORT,
+        find: '(await this.#isTaken(write, step.slots, tries))',
+        put: '(await this.#isTaken(write, step.slots, tries), true)',
+      },
+    ],
+  },
+  {
+    name: 'a row that was deleted is one that was never used',
+    seed: 2,
+    edits: [
+      {
+        file: SLICE,
+        find: 'if (block === undefined) return undefined;',
+        put: 'return undefined;',
+      },
+    ],
+  },
+  {
+    name: 'the clock of the header is written only once',
+    seed: 95,
+    edits: [
+      {
+        file: SLICE,
+        find: 'if (agedMs >= 0 && agedMs < HEADER_AGE_MS)',
+        put: 'if (agedMs >= 0)',
+      },
+    ],
+  },
+];
+
+const LATEST = 'rows/cas-retry.ts';
+
+/**
+ * Of what is asked again; `by` names the property of test/registry/fleets.spec.ts that
+ * must notice.
+ *
+ * @type {readonly (Mutant & { by: string })[]}
+ */
+export const REPEATED_MUTANTS = [
+  ...[
+    'gets its worker id where each step of the store takes longer than a call may',
+    'is one of a herd that all get theirs',
+  ].map((by) => ({
+    name: `what is on its way is dropped when it is asked for again (${by})`,
+    by,
+    edits: [
+      {
+        file: SUPPORT,
+        find: 'if (onItsWay !== undefined)',
+        put: 'if (onItsWay === null)',
+      },
+    ],
+  })),
+  {
+    name: 'the time of the first question is the answer to the second',
+    by: 'is not told a time that was read before it asked',
+    edits: [{ file: SUPPORT, find: 'withoutTime(await onItsWay)', put: 'await onItsWay' }],
+  },
+  {
+    name: 'another question gets the same answer',
+    by: 'gets an answer of its own where it asks something else',
+    edits: [
+      { file: LATEST, find: 'theirs === JSON.stringify(question)', put: 'theirs !== undefined' },
+    ],
+  },
+  {
+    name: 'what never comes is waited for without end',
+    by: 'does not wait for ever for a store that answers nothing',
+    edits: [{ file: LATEST, find: 'own.question = undefined', put: 'own.question' }],
+  },
+];
+
+const BRANCH = 'registry/prologue.ts';
+const TERMS = 'lease/renewal.ts';
+const KEEPER = 'lease/lease-keeper.ts';
+
+/** @type {readonly (Mutant & { readonly scenario: string, readonly seed: number })[]} */
+export const RULE_MUTANTS = [
+  {
+    name: 'a registry that an operator creates is taken for new',
+    scenario: 'create',
+    seed: 24,
+    edits: [
+      {
+        file: OPENING,
+        find: 'reading.timeMs + quarantineMs',
+        put: "reading.timeMs + (terms.fingerprint === '' ? 0 : quarantineMs)",
+      },
+    ],
+  },
+  {
+    name: 'two layouts with ranges go on',
+    scenario: 'relayout',
+    seed: 36,
+    edits: [
+      {
+        file: OPENING,
+        find: '!contests(stored, terms.haveMs, nowAt(stored, reading))',
+        put: 'true',
+      },
+    ],
+  },
+  {
+    name: 'a holder refused for its layout uses its range',
+    scenario: 'relayout',
+    seed: 7,
+    edits: [
+      {
+        file: KEEPER,
+        find: 'return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));',
+        put: "return this.retryLater('another layout');",
+      },
+    ],
+  },
+  {
+    name: 'a process forgets the longest quarantine',
+    scenario: 'ttls',
+    seed: 37,
+    edits: [{ file: TERMS, find: 'this.quarantineMs = Math.max(', put: 'Math.max(' }],
+  },
+  {
+    name: 'the floor of the last loss does not move',
+    scenario: 'ttls',
+    seed: 9,
+    edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'header.safeFloorMs' }],
+  },
+  {
+    name: 'a server that is asked again does not hear what another one granted',
+    scenario: 'there and back',
+    seed: 110,
+    edits: [
+      {
+        file: BRANCH,
+        find: 'if (seen === undefined || !isOfAnother(header, seen)) return header;',
+        put: 'if (seen !== null) return header;',
+      },
+    ],
+  },
+  {
+    name: 'a holder keeps what a server granted that had been left',
+    scenario: 'there and back',
+    seed: 304,
+    edits: [
+      {
+        file: BRANCH,
+        find: ', safeFloorMs, leftEra: lost.era }',
+        put: ', safeFloorMs, leftEra: 0 }',
       },
     ],
   },

@@ -18,7 +18,7 @@ import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
 import { healthOf } from '../../lib/health/health-report.js';
 import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/resolve-options.js';
 import { codeOf } from '../code-of.js';
-import { CountingStore } from '../segments/counting-store.js';
+import { CountingStore } from '../segments/segment-simulation.js';
 
 async function start(workerId: number) {
   const time = new SettableTime();

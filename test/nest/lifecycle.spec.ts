@@ -36,7 +36,7 @@ import { currentIdMaker } from '../../lib/nest/id-maker.js';
 import { startFirstEndLast } from '../../lib/nest/lifecycle.js';
 import { SNOWFLAKE_LIFECYCLE } from '../../lib/nest/tokens.js';
 import { turn } from '../../lib/time/timers.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { quickFolder } from '../support/made-once.mjs';
 
 /** What a slow consumer of messages takes to finish what it has begun. */
 const DRAIN_MS = 600_000;

@@ -3,7 +3,14 @@
  * snippet is compiled with the types of TypeORM and Drizzle themselves.
  */
 import { describe, expect, it } from '@jest/globals';
-import { SnippetProgram, type Snippet } from '../docs/snippets.js';
+import { eq } from 'drizzle-orm';
+import type { NodePgDatabase } from 'drizzle-orm/node-postgres';
+import { customType, pgTable } from 'drizzle-orm/pg-core';
+import { snowflakeColumn } from 'nestjs-snowflake/drizzle';
+import type { SnowflakeColumn } from 'nestjs-snowflake/drizzle';
+import { SnippetProgram } from '../docs/snippets.js';
+import type { Snippet } from '../docs/snippets.js';
+import { orders } from './drizzle/support/postgres-shop.js';
 
 const TYPEORM = `import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { Column, Entity, type Repository } from 'typeorm';
@@ -93,5 +100,36 @@ describe('the compiler', () => {
     const said = faults.filter(({ path }) => path === `case-${n}`).map(({ message }) => message);
     const refusals = refusal === undefined ? [] : [refusal];
     expect(said).toEqual(refusals.map((one): unknown => expect.stringMatching(one)));
+  });
+});
+
+// What must not compile; `npm run typecheck` fails where one of these lines does.
+
+type Database = NodePgDatabase;
+
+const refused: readonly ((db: Database) => unknown)[] = [
+  // @ts-expect-error A number is no id.
+  (db) => db.insert(orders).values({ id: 7 }),
+  // @ts-expect-error A number is no id.
+  (db) => db.update(orders).set({ customerId: 7 }),
+  // @ts-expect-error A number is no id.
+  (db) => db.select().from(orders).where(eq(orders.id, 7)),
+  // @ts-expect-error A bigint would not be equal to the text that is read.
+  (db) => db.insert(orders).values({ id: 7n }),
+  async (db) => {
+    const [row] = await db.select().from(orders);
+    // @ts-expect-error What is read is text.
+    const id: number | undefined = row?.id;
+    return id;
+  },
+  // @ts-expect-error No such type of column.
+  () => pgTable('t', { id: customType<SnowflakeColumn>(snowflakeColumn)({ type: 'integer' }) }),
+];
+
+describe('the types of a column of ids', () => {
+  it('are text for what is inserted and read', () => {
+    const inserted: typeof orders.$inferInsert = { id: '7' };
+    const text: string | undefined = inserted.id;
+    expect([text, refused.length]).toEqual(['7', 6]);
   });
 });

@@ -1,11 +1,12 @@
 /** The looks into the tarball find what they should, and let pass what is right. */
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { visibleTypes } from '../../scripts/visible-types.mjs';
+import { visibleTypes } from '../../scripts/declarations.mjs';
+import { RULES, takeOut } from '../chaos/rules.mjs';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { linksToNowhere, textsThatNameNoFile, unpack } from './tarball.js';
@@ -74,6 +75,24 @@ describe('core parts', () => {
     const [forms, both] = [await bundled('textForms'), await bundled('textForms, layouts')];
     expect(both.length).toBeGreaterThan(15_000);
     expect(forms.length).toBeLessThan(10_000);
+  });
+});
+
+/* `npm run chaos -- --break` takes a rule out of what is packed, so it has to be there. */
+describe('the rules that the chaos takes out', () => {
+  let dist: string;
+  let folder: string;
+  beforeAll(async () => {
+    folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-rules-`);
+    await unpack(await packedLibrary(), `${folder}/library`);
+    dist = `${folder}/library/dist`;
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test.each(RULES)('are packed: $name', async (rule) => {
+    const broken = `${folder}/${rule.name}`;
+    await cp(dist, broken, { recursive: true });
+    expect(() => takeOut(rule, broken)).not.toThrow();
   });
 });
 

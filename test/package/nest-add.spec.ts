@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { LocalRegistry } from './command.js';
-import { NEST_VERSIONS, ScaffoldedApp, UNASKED } from './scaffolded-app.js';
+import { NEST_VERSIONS, ScaffoldedApp, UNASKED } from './applications.js';
 
 const MAJORS = [11, 12] as const;
 

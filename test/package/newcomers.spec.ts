@@ -17,7 +17,7 @@ import {
   ScaffoldedApp,
   UNASKED,
   type NestMajor,
-} from './scaffolded-app.js';
+} from './applications.js';
 
 const DOCUMENTS = ['README.md', 'docs/start.md'] as const;
 const SHOWN_URL = 'redis://localhost:6379?namespace=shop';

@@ -5,8 +5,7 @@ import { mkdir, readdir, readFile } from 'node:fs/promises';
 import { join, posix, relative } from 'node:path';
 import ts from 'typescript';
 import { deadLinks } from '../docs/sections.js';
-import { say, type TextFile } from '../tidy/check.js';
-import { ROOT } from '../tidy/tree.js';
+import { say, type TextFile, ROOT } from '../tidy/tree.js';
 import { run } from './command.js';
 /** Every file of the tarball, by its path in the package, and what it holds. */
 export async function unpack(tarball: string, folder: string): Promise<Map<string, string>> {
@@ -30,7 +29,8 @@ export function inspect(tarball: string, tool: string, ...args: string[]): Promi
  */
 
 /** Only the repository has these; npm and GitHub show links to them from there. */
-const IN_THE_REPOSITORY = /^(docs\/(images|internals|zh)|sample-app)\/|^CONTRIBUTING\.md$/;
+const IN_THE_REPOSITORY =
+  /^(docs\/(images|internals|zh)|sample-app)\/|^(CONTRIBUTING|bench\/RESULTS)\.md(#|$)/;
 
 /** Links of the packed documents to what is neither packed nor such. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {

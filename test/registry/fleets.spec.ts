@@ -12,7 +12,7 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { pause, turn } from '../../lib/time/timers.js';
 import { loadLibrary, loadWalk } from '../mutants/load-library.mjs';
-import { REPEATED_MUTANTS, ROWS_MUTANTS } from '../mutants/rows-mutants.mjs';
+import { REPEATED_MUTANTS, ROWS_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { walk, type WalkResult } from './concurrent-walk.js';
 import { asked, SlowStore, type StoreFault } from './walk-store.js';
 

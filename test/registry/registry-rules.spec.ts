@@ -20,8 +20,7 @@ import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { pause, turn } from '../../lib/time/timers.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
-import { MapStore } from './map-store.js';
-import { SlowStore } from './walk-store.js';
+import { MapStore, SlowStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;
 const TTL_MS = 60_000;

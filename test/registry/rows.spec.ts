@@ -11,7 +11,7 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
 import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
-import { MapStore } from './map-store.js';
+import { MapStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;
 const TTL_MS = 10_000;

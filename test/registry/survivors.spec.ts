@@ -16,8 +16,7 @@ import { numberIn } from '../../lib/rows/stored-fields.js';
 import { MemoryRegistry } from '../../lib/stores/memory/memory.support.js';
 import type { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { readRegistry } from '../../lib/stores/redis/redis-view.js';
-import { keptTimeIn, MapStore, TIME_IS_KEPT } from './map-store.js';
-import { type StoreFault, WalkStore } from './walk-store.js';
+import { keptTimeIn, MapStore, TIME_IS_KEPT, type StoreFault, WalkStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;
 const TTL_MS = 10_000;

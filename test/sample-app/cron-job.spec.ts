@@ -8,8 +8,12 @@ import pg from 'pg';
 import { locksOf } from '../../lib/stores/schemes.js';
 import type { LockRecord, LockStore } from '../../lib/lock/lock-store.js';
 import { until } from '../until.js';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
-import { createShopDatabase, type ShopDatabase } from './shop-database.js';
+import {
+  BuiltShop,
+  type ShopProcess,
+  createShopDatabase,
+  type ShopDatabase,
+} from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const EVERY_S = 5;

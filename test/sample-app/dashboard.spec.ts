@@ -7,8 +7,12 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { Visit, startBrowser } from '../dashboard/browser.js';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
-import { createShopDatabase, type ShopDatabase } from './shop-database.js';
+import {
+  BuiltShop,
+  type ShopProcess,
+  createShopDatabase,
+  type ShopDatabase,
+} from './shop-process.js';
 
 const SLOW_MS = 600_000;
 

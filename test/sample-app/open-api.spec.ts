@@ -3,8 +3,12 @@
  * id in it can be taken for a number.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
-import { createShopDatabase, type ShopDatabase } from './shop-database.js';
+import {
+  BuiltShop,
+  type ShopProcess,
+  createShopDatabase,
+  type ShopDatabase,
+} from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];

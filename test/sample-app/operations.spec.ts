@@ -4,8 +4,12 @@
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
-import { createShopDatabase, type ShopDatabase } from './shop-database.js';
+import {
+  BuiltShop,
+  type ShopProcess,
+  createShopDatabase,
+  type ShopDatabase,
+} from './shop-process.js';
 import { until } from '../until.js';
 
 const SLOW_MS = 600_000;

@@ -7,8 +7,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { ApiKeys } from '../../lib/api-keys/index.js';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
-import { orderBy } from './shop-database.js';
+import { BuiltShop, type ShopProcess, orderBy } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const PASSWORD = 'the password of the operators';

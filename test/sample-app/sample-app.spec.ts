@@ -10,8 +10,9 @@ import { join } from 'node:path';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { readConfig } from '../../sample-app/src/config.js';
-import { BuiltShop, type ShopProcess } from './shop-process.js';
 import {
+  BuiltShop,
+  type ShopProcess,
   gapsIn,
   invoicesOf,
   orderBy,
@@ -19,7 +20,7 @@ import {
   createShopDatabase,
   query,
   type ShopDatabase,
-} from './shop-database.js';
+} from './shop-process.js';
 
 const LINES = [
   { product: 'tea', quantity: 2, priceCents: 450 },

@@ -8,8 +8,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command } from '../cli/run-command.js';
-import { BuiltShop } from './shop-process.js';
-import { createShopDatabase, type ShopDatabase } from './shop-database.js';
+import { BuiltShop, createShopDatabase, type ShopDatabase } from './shop-process.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-stores-'));
 const own = `namespace=${randomUUID()}`;

@@ -31,7 +31,7 @@ import {
 import { supportFromUrl as sqlFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { systemTimers } from '../../lib/time/timers.js';
 import { showApp } from '../dashboard/shown-app.js';
-import { namedLock } from '../lock/store-locks.js';
+import { namedLock } from '../lock/held-locks.js';
 import { EtcdLab } from '../stores/etcd-lab.js';
 import type { Handler } from '../stores/etcd-proxy.js';
 import { failureOf, RedisLab, request } from '../stores/redis-lab.js';

@@ -5,10 +5,9 @@ import { describe, expect, it } from '@jest/globals';
 import { type SegmentOptions, segmentTerms } from '../../lib/counters/segments/segment-options.js';
 import { codeOf } from '../code-of.js';
 import { loadSegmentSimulation } from '../mutants/load-library.mjs';
-import { SEGMENT_MUTANTS } from '../mutants/segment-mutants.mjs';
+import { SEGMENT_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { runs } from '../runs.js';
-import { CountingStore, kept, work } from './counting-store.js';
-import { type Outcome, simulate } from './segment-simulation.js';
+import { CountingStore, kept, work, type Outcome, simulate } from './segment-simulation.js';
 
 const range = (first: number, count: number, step = 1) =>
   Array.from({ length: count }, (_, at) => BigInt(first + at * step));

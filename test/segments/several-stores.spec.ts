@@ -6,7 +6,7 @@ import { MemoryCounters } from 'nestjs-snowflake';
 import { NumberSpace } from '../../lib/counters/segments/numbered-store.js';
 import { StepSize } from '../../lib/counters/segments/segment-keeper.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { CountingStore, kept, work } from './counting-store.js';
+import { CountingStore, kept, work } from './segment-simulation.js';
 
 const SMALL = { stepMin: 10, stepMax: 10 };
 

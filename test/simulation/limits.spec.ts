@@ -3,10 +3,14 @@
  * and for each rule a fleet whose ids it keeps apart and which makes some twice without it.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
-import { RULE_MUTANTS } from '../mutants/rule-mutants.mjs';
-import { runsOf } from './judge-mutants.mjs';
-import { runSimulations } from './run-simulations.mjs';
-import { SimulationThreads } from './simulation-threads.mjs';
+import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
+import type { RegistryHeader } from '../../lib/registry/snapshot.js';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
+import { runsOf, runSimulations, SimulationThreads, Tally } from './run-simulations.mjs';
+import { drawnText } from './world/index.js';
+import type { SimulationReport } from './world/index.js';
+import { LeftServers } from './world/simulated-servers.js';
+import type { StoreCall } from './world/simulated-servers.js';
 
 const threads = new SimulationThreads();
 afterAll(() => threads.close());
@@ -60,4 +64,95 @@ describe('mistakes of operators', () => {
     },
     120_000,
   );
+});
+
+// A simulation that went wrong is told with all that it takes to see it go wrong again.
+
+const WRONG = {
+  scenario: 'losses',
+  seed: 7,
+  drawn: { hosts: 3, lost: '5 %' },
+  faults: {},
+  violationCount: 1,
+  violations: [{ kind: 'twice', text: 'id 1' }],
+} as unknown as SimulationReport;
+
+it.each([
+  [{}, 'npm run simulate -- --seeds 7 --scenario losses --trace'],
+  [{ rows: true }, 'npm run simulate -- --seeds 7 --scenario losses --rows --trace'],
+])('seed, what it drew, and the command: %j', (how, command) => {
+  const tally = new Tally(drawnText, how);
+  tally.add(WRONG);
+  const lines = tally.text().split('\n');
+  expect(lines).toEqual(expect.arrayContaining(['  drawn: hosts 3; lost 5 %', `  ${command}`]));
+});
+
+/* What the simulation excuses: what a server granted that could not know, and nothing else. */
+const TTL_MS = 100;
+const [NOW_MS, FLOOR_MS] = [1000, 1050];
+
+/** What a server has been told: the time of one that it knew, or what the other one granted. */
+type Told = 'nothing' | 'a time' | 'proof';
+
+/** Each news begins an era; only what was proved lies a lease ahead. */
+function headerOf(told: Told): RegistryHeader {
+  const era = ['nothing', 'a time', 'proof'].indexOf(told);
+  const safeFloorMs = told === 'proof' ? NOW_MS + TTL_MS : FLOOR_MS + era;
+  const times = { lastTimeMs: NOW_MS, slewMs: 0, quarantineMs: TTL_MS, safeFloorMs };
+  return { ...times, era } as RegistryHeader;
+}
+
+/** A server is left for another one and asked again; p1 is granted worker id 0 before it hears. */
+function ledBack() {
+  const servers = new LeftServers();
+  servers.left('first', { name: 'second', operations: 1 });
+  servers.left('second', { name: 'first', operations: 1 });
+  const ask = (call: unknown, told: Told, answer: unknown = { status: 'wait' }) =>
+    servers.answered('first', {
+      call: call as StoreCall,
+      answer: answer as LeaseAnswer,
+      header: headerOf(told),
+    });
+  const range = { workerId: 0, floorMs: FLOOR_MS, ceilingMs: NOW_MS + TTL_MS };
+  ask(acquireOf('p1#1'), 'nothing', { status: 'ok', ...range });
+  const isExcused = (name = 'p1', ms = FLOOR_MS) => {
+    servers.learned(name);
+    return servers.isExcused(name, 0, ms);
+  };
+  return { ask, isExcused };
+}
+
+const acquireOf = (token: string) => ({ op: 'acquire', request: { token } });
+const renewalOf = (token: string) => {
+  const mark = { server: 'first', operations: 2 };
+  return { op: 'renew', lease: { token, haveMs: NOW_MS + TTL_MS, mark } };
+};
+
+it('is what was granted to the one process, and what came before it is not', () => {
+  const { isExcused } = ledBack();
+  expect(isExcused()).toBe(true);
+  expect(isExcused('p1', FLOOR_MS - 1)).toBe(false);
+  expect(isExcused('p2')).toBe(false);
+});
+
+it('lasts while eras begin for another reason than a proof', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'a time');
+  ask(renewalOf('p1#1'), 'a time');
+  expect(isExcused()).toBe(true);
+});
+
+it('ends where the server has proof and is asked for that lease', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'proof');
+  expect(isExcused()).toBe(true);
+  ask(renewalOf('p1#1'), 'proof');
+  expect(isExcused()).toBe(false);
+});
+
+it('lasts while the same process asks for another lease', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'proof');
+  ask(acquireOf('p1#2'), 'proof');
+  expect(isExcused()).toBe(true);
 });

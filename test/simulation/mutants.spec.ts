@@ -5,8 +5,7 @@
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
-import { judgeMutant, runsOf } from './judge-mutants.mjs';
-import { SimulationThreads } from './simulation-threads.mjs';
+import { judgeMutant, runsOf, SimulationThreads } from './run-simulations.mjs';
 import { SCENARIOS } from './world/index.js';
 
 const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);

@@ -25,8 +25,8 @@ import { folderError, FolderFiles } from '../../lib/stores/host/folder-files.js'
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.support.js';
 import { folderSupport } from '../../lib/stores/host/index.js';
-import { keptTimeIn, TIME_IS_KEPT } from '../registry/map-store.js';
-import { quickFolder } from '../support/quick-folder.mjs';
+import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
+import { quickFolder } from '../support/made-once.mjs';
 import { bundledScript } from '../threads/compiled-library.js';
 
 describe('folder files', () => {

@@ -17,7 +17,7 @@ import {
   redisSupport,
 } from '../../lib/stores/redis/index.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
 

@@ -11,7 +11,7 @@ import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { command } from '../cli/run-command.js';
 import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
-import { settleRegistry } from './settled-registry.js';
+import { settleRegistry } from './timed-redis.js';
 
 describe('redis database', () => {
   const lab = new RedisLab();

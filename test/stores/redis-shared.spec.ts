@@ -15,7 +15,7 @@ import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { turn } from '../../lib/time/timers.js';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { Certificates } from './certificates.js';
 import { failureOf, RedisLab, request, until } from './redis-lab.js';
 

@@ -2,21 +2,23 @@
  * The Redis support against real servers: the one of the test run, and ones started here that
  * refuse, lose data, fail over or are clusters.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Cluster, Redis } from 'ioredis';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { redisSupport, type RedisSupport } from '../../lib/stores/redis/index.js';
-import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Cluster, Redis } from 'ioredis';
 import type {
   LeaseAnswer,
   LeaseGrant,
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { settleRegistry } from './settled-registry.js';
+import { RedisSupport, redisSupport } from '../../lib/stores/redis/index.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { rowsOf } from '../docs/sections.js';
+import { readTree } from '../tidy/tree.js';
 import { until } from '../until.js';
+import { settleRegistry } from './timed-redis.js';
 
 const URL = process.env['REDIS_URL']!;
 /** A node that has met no other does not know its own address. */
@@ -362,3 +364,29 @@ async function sentinel(monitor: string[]) {
   servers.push(started);
   return started;
 }
+
+it('the documents name every field that Redis then holds', async () => {
+  const redis = new Redis(process.env['REDIS_URL']!);
+  const support = new RedisSupport({ redis, namespace: randomUUID() });
+  await settleRegistry(redis, support.key);
+  await support.getNextWorkId({
+    fingerprint: 'f',
+    ttlMs: 60_000,
+    minRangeMs: 50,
+    quarantineMs: 0,
+    token: 'token',
+    nonce: 'nonce',
+    workerIdMin: 7,
+    workerIdMax: 7,
+    haveMs: 0,
+    holder: { host: 'host', pid: 1, application: 'docs' },
+  });
+  const fields = await redis.hkeys(support.key);
+  await Promise.all([redis.del(support.key), support.close()]);
+  await redis.quit();
+  const format = fields.map((name) => name.replace(/^([co])7$/, '$1<worker>'));
+  const page = readTree().find(({ path }) => path === 'docs/reference/keys.md')!;
+  expect([...rowsOf(page.text, 'field').keys()].toSorted()).toEqual(
+    format.map((name) => name.replace('ktoken', 'k<token>')).toSorted(),
+  );
+});

@@ -14,7 +14,7 @@ import type {
 } from '../../lib/lease/distributed-support.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { RegistryTwin } from './registry-twin.js';
-import { settleRegistry } from './settled-registry.js';
+import { settleRegistry } from './timed-redis.js';
 
 /** Mostly `usual`, sometimes one of the rest. */
 const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>

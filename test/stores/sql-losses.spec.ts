@@ -23,10 +23,10 @@ import {
   sqlLocks,
 } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import { freePort } from '../../scripts/servers/free-port.mjs';
+import { freePort } from '../../scripts/servers/ports.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
-import { heldIn, namedLock } from '../lock/store-locks.js';
+import { heldIn, namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';
 import { failureOf, held, request } from './redis-lab.js';
 import { leased, SqlLab } from './sql-lab.js';

@@ -6,7 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import type { Pool } from 'pg';
-import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
+import type { Row } from '../../lib/rows/row-store.js';
+import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
 import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
 import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
@@ -20,7 +22,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
-import { namedLock } from '../lock/store-locks.js';
+import { namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';
 import { failureOf, request } from './redis-lab.js';
 import { broken, SqlLab } from './sql-lab.js';
@@ -338,4 +340,24 @@ describe('sql refused writes', () => {
       }
     });
   });
+});
+
+// What a driver gives for one SELECT is read whole, or is an error that names the column.
+
+const ROW = {
+  time_ms: 5,
+  server: 's',
+  stored_key: -1,
+  stored_number: '7',
+  version: 1,
+  token: null,
+  data: '{}',
+};
+
+it.each(Object.keys(ROW))('is refused without its column %s', (column) => {
+  const { [column]: _, ...rest } = ROW as Record<string, unknown>;
+  expect(snapshotIn([ROW], 'registry').rows).toEqual([
+    { key: '|', number: 7n, version: 1, text: '{}' },
+  ]);
+  expect(() => snapshotIn([rest], 'registry')).toThrow(`in its column ${column}`);
 });

@@ -1,8 +1,20 @@
 // What several spec files, and the chaos after them, make of the same sources: a build, a tarball.
 // It is made once and kept in .data/made under the hash of its sources, so that it is never stale.
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync } from 'node:fs';
-import { statSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  accessSync,
+  constants,
+  mkdtempSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -87,4 +99,23 @@ function filesBelow(/** @type {string} */ path) {
   if (!statSync(path).isDirectory()) return [path];
   const entries = readdirSync(path, { recursive: true, withFileTypes: true });
   return entries.filter((entry) => entry.isFile()).map((e) => join(e.parentPath, e.name));
+}
+
+// A folder for what no test wants to survive a loss of power: in memory where the machine has a
+// place for that, so that nobody waits for a disk.
+
+const IN_MEMORY = '/dev/shm';
+
+/** @returns {string} the path of a new folder, which the caller removes */
+export function quickFolder(/** @type {string} */ name) {
+  return mkdtempSync(join(isThere(IN_MEMORY) ? IN_MEMORY : tmpdir(), `snowflake-${name}-`));
+}
+
+function isThere(/** @type {string} */ folder) {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

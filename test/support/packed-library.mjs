@@ -7,20 +7,17 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { ROOT, madeOnce } from './made-once.mjs';
 
-/** What the package is not made from; of bench only the results are in it. */
+/** What the package is not made from. */
 const NOT_PACKED = new RegExp(
-  '^(\\.git|\\.github|\\.ci|\\.data|dist|coverage|test|sample-app|site)(/|$)|' +
-    '^bench/(?!RESULTS)[^/]+(/|$)|' +
+  '^(\\.git|\\.github|\\.ci|\\.data|bench|dist|coverage|test|sample-app|site)(/|$)|' +
     '(^|/)node_modules(/|$)|\\.tgz$',
 );
 
 /** @returns {Promise<string>} the path of the tarball */
 export async function packedLibrary() {
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
-  const sources = readdirSync(ROOT).filter(
-    (name) => isPacked(join(ROOT, name)) && name !== 'bench',
-  );
-  const folder = await madeOnce('packed', [...sources, 'bench/RESULTS.md'], (made) => {
+  const sources = readdirSync(ROOT).filter((name) => isPacked(join(ROOT, name)));
+  const folder = await madeOnce('packed', sources, (made) => {
     // Not below the sources, of which it would be a part.
     const copy = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-sources-'));
     try {

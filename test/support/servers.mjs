@@ -43,3 +43,8 @@ export async function startServers(/** @type {import('./kinds.mjs').Kind} */ kin
     `\n[servers] for ${kind} ready in ${seconds} s: ${list.replaceAll(/\/\/[^@/]*@/g, '//')}\n`,
   );
 }
+
+// Stops the servers that the setup started.
+export default async function globalTeardown() {
+  await Promise.all((globalThis.snowflakeServers ?? []).map((server) => server.stop()));
+}

@@ -6,8 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, test } from '@jest/globals';
 import { readTree, ROOT } from '../tidy/tree.js';
 import { BUILT_IN, withBuiltIns } from './built-ins.mjs';
-import { specsByKind, variablesOf } from './kinds.mjs';
-import { LONGEST } from './long-first.mjs';
+import { specsByKind, variablesOf, LONGEST } from './kinds.mjs';
 import { madeOnce, ROOT as ROOT_URL } from './made-once.mjs';
 import { inWords, timeLines } from './time-reporter.mjs';
 

@@ -17,7 +17,7 @@ import type {
   SharedLease,
   SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
-import { settleRegistry } from '../stores/settled-registry.js';
+import { settleRegistry } from '../stores/timed-redis.js';
 import { bundledScript } from './compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;

@@ -8,7 +8,7 @@ import { posix } from 'node:path';
 import { expect, it, test } from '@jest/globals';
 import ts from 'typescript';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
-import type { TextFile } from './check.js';
+import type { TextFile } from './tree.js';
 import { treeOf } from './syntax.js';
 import { ROOT, readTree } from './tree.js';
 

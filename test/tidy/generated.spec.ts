@@ -7,8 +7,7 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it, test } from '@jest/globals';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../../scripts/entries.mjs';
-import { findingsOf, isLua, linesOf, type Check } from './check.js';
-import { ROOT, readTree } from './tree.js';
+import { findingsOf, isLua, linesOf, type Check, ROOT, readTree } from './tree.js';
 
 const TREE = readTree();
 

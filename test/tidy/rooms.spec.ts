@@ -6,9 +6,17 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it, test } from '@jest/globals';
-import { findingsOf, isCode, isLib, type Check, type Finding, type TextFile } from './check.js';
+import {
+  findingsOf,
+  isCode,
+  isLib,
+  type Check,
+  type Finding,
+  type TextFile,
+  ROOT,
+  readTree,
+} from './tree.js';
 import { importsOf, type Import } from './syntax.js';
-import { ROOT, readTree } from './tree.js';
 
 interface Room {
   /** A folder of lib, or a file without its ending. */

@@ -5,10 +5,19 @@
  * row.
  */
 import { describe, expect, it, test } from '@jest/globals';
-import { isCode, isGenerated, isLib, isLua, isTest, lineAt, linesOf } from './check.js';
-import type { TextFile } from './check.js';
+import {
+  isCode,
+  isGenerated,
+  isLib,
+  isLua,
+  isTest,
+  lineAt,
+  linesOf,
+  ROOT,
+  readTree,
+} from './tree.js';
+import type { TextFile } from './tree.js';
 import { codeOf } from './syntax.js';
-import { ROOT, readTree } from './tree.js';
 
 interface Rule {
   readonly rule: string;

@@ -3,7 +3,7 @@
  * comments and the contents of strings, so that words are looked for where they mean something.
  */
 import ts from 'typescript';
-import type { TextFile } from './check.js';
+import type { TextFile } from './tree.js';
 
 const trees = new WeakMap<TextFile, ts.SourceFile>();
 

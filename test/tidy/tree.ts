@@ -4,7 +4,6 @@
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type { TextFile } from './check.js';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
@@ -29,3 +28,46 @@ function pathsBelow(folder: string): string[] {
     })
     .sort();
 }
+
+// What a style check is: a function from files to findings. It reads no disk and knows no jest,
+// so that each check can be shown a planted violation (the spec files in this folder do).
+
+/** A file as a check sees it; the path is relative to the repository and has forward slashes. */
+export interface TextFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+export interface Finding {
+  readonly path: string;
+  /** Counted from 1; absent where the finding is about the whole file. */
+  readonly line?: number;
+  readonly message: string;
+}
+
+export type Check = (files: readonly TextFile[]) => Finding[];
+
+/** One line that an editor can jump to: `lib/core/x.ts:12 imports node:fs; core may ...`. */
+export function say({ path, line, message }: Finding): string {
+  return line === undefined ? `${path} ${message}` : `${path}:${line} ${message}`;
+}
+
+/** The findings of a check, as sentences. */
+export function findingsOf(check: Check, files: readonly TextFile[]): string[] {
+  return check(files).map(say);
+}
+
+/** The line, counted from 1, that a position of a text lies on. */
+export function lineAt(text: string, position: number): number {
+  return text.slice(0, position).split('\n').length;
+}
+
+export function linesOf(text: string): string[] {
+  return text.replace(/\n$/, '').split('\n');
+}
+
+export const isCode = ({ path }: TextFile): boolean => /\.(ts|mts|cts|mjs|cjs|js)$/.test(path);
+export const isLua = ({ path }: TextFile): boolean => path.endsWith('.lua');
+export const isGenerated = ({ path }: TextFile): boolean => /\.generated\.\w+$/.test(path);
+export const isTest = ({ path }: TextFile): boolean => path.startsWith('test/');
+export const isLib = ({ path }: TextFile): boolean => path.startsWith('lib/');

@@ -1,9 +1,8 @@
 // Group: what is left of an id's cost without the ceiling and without the clock, and the least
 // that any library could cost on this machine.
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { newGenerator, wideLayout } from '../../harness/generators.mjs';
-import { bold } from '../../harness/table.mjs';
 import { nsPerCall } from '../timing.mjs';
 
 /** The ceiling is lifted, so no burst has to wait for a fresh millisecond. */

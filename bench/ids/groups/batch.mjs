@@ -1,11 +1,10 @@
 // Group: many ids at once, against a loop around the fastest libraries that give a bigint.
 //
 // Guarantee: a ratio compares only batches with the same kind of result.
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { newGenerator, wideLayout } from '../../harness/generators.mjs';
 import { importCore } from '../../harness/library.mjs';
-import { bold } from '../../harness/table.mjs';
 import { OURS, makerNamed } from '../makers.mjs';
 import { nsOfBurst } from '../timing.mjs';
 

@@ -3,9 +3,8 @@
 // Guarantee: repeated ids are counted over all that were made, not by samples.
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { inTurnsApart } from '../../harness/children.mjs';
-import { whole } from '../../harness/figures.mjs';
-import { bold } from '../../harness/table.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { whole, bold } from '../../harness/figures.mjs';
 import { wordsTally } from '../faults.mjs';
 import { isOurs, makerNamed, oursNeverAhead, snowflakeMakers } from '../makers.mjs';
 

@@ -2,10 +2,9 @@
 //
 // Guarantee: what is allocated is summed up over all collections, not seen from its end.
 import v8 from 'node:v8';
-import { inTurnsApart } from '../../harness/children.mjs';
-import { whole } from '../../harness/figures.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { whole, bold } from '../../harness/figures.mjs';
 import { newGenerator, wideLayout } from '../../harness/generators.mjs';
-import { bold } from '../../harness/table.mjs';
 import { OURS, makerNamed } from '../makers.mjs';
 
 const COLUMNS = ['library', 'bytes allocated per id', 'heap growth, KiB', 'collections'];

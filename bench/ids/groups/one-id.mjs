@@ -1,9 +1,8 @@
 // Group: one id as each library gives it, and what goes wrong when it is asked without pauses.
 //
 // Guarantee: no ratio stands there as if it were fair where the library's ids are wrong.
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
-import { bold } from '../../harness/table.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { faultsText, hasFaults, textsTally, wordsTally } from '../faults.mjs';
 import { OURS, isOurs, makerNamed, makers } from '../makers.mjs';
 import { BURST, nsPerCall } from '../timing.mjs';

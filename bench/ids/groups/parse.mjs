@@ -2,11 +2,10 @@
 //
 // Guarantee: a ratio compares only calls that read the same and give the same kind of thing, but
 // for a row that says of what it is a part.
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { newGenerator, standardLayout } from '../../harness/generators.mjs';
 import { importCore } from '../../harness/library.mjs';
-import { bold } from '../../harness/table.mjs';
 import { EPOCH_MS, OURS, isOurs } from '../makers.mjs';
 import { nsPerCall } from '../timing.mjs';
 

@@ -1,9 +1,8 @@
 // Group: one id as decimal text, the way each Snowflake-like library leads to it.
 //
 // Guarantee: a library that gives anything but decimal text fails the group.
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
-import { bold } from '../../harness/table.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { OURS, isOurs, makerNamed, snowflakeMakers } from '../makers.mjs';
 import { BURST, nsPerCall } from '../timing.mjs';
 

@@ -3,11 +3,10 @@
 // Guarantee: Nest is loaded in both processes, so that it does not make the difference.
 import { ScheduleModule } from '@nestjs/schedule';
 import { withApplication } from '../../harness/application.mjs';
-import { inTurnsApart } from '../../harness/children.mjs';
-import { figure, median, span, times } from '../../harness/figures.mjs';
+import { inTurnsApart } from '../../harness/turns.mjs';
+import { figure, median, span, times, bold } from '../../harness/figures.mjs';
 import { newGenerator, WORKER_ID } from '../../harness/generators.mjs';
 import { importMain } from '../../harness/library.mjs';
-import { bold } from '../../harness/table.mjs';
 import { nsPerCall } from '../timing.mjs';
 
 const BARE = 'SnowflakeGenerator';

@@ -3,15 +3,24 @@
  *
  * In each, the run makes no id twice, or the start is refused with the reason and before any id.
  */
-import { playCertificates } from './certificates.mjs';
-import { playCluster } from './cluster.mjs';
-import { playDatabase, playSelectGranted } from './database.mjs';
-import { playOtherEpoch, playOtherLayout } from './epochs.mjs';
-import { playGivenClients } from './given-clients.mjs';
-import { playEviction, playOldFile } from './losses.mjs';
-import { playPermissions, playRightTakenAway } from './permissions.mjs';
-import { playPromotion, playReplica } from './replica.mjs';
-import { playNoConnectionFree, playWrongServer } from './wrong-server.mjs';
+import { join } from 'node:path';
+import {
+  playDatabase,
+  playSelectGranted,
+  playGivenClients,
+  playPermissions,
+  playRightTakenAway,
+} from './clients.mjs';
+import { playOtherEpoch, playOtherLayout, playEviction, playOldFile } from './losses.mjs';
+import {
+  playCertificates,
+  playCluster,
+  playPromotion,
+  playReplica,
+  playNoConnectionFree,
+  playWrongServer,
+} from './servers.mjs';
+import { Stage } from './stage.mjs';
 
 /**
  * @typedef {object} Mistake
@@ -39,3 +48,64 @@ export const MISTAKES = [
   { name: 'other-epoch', isShort: true, play: playOtherEpoch },
   { name: 'other-layout', play: playOtherLayout },
 ];
+
+// Plays mistakes, a few beside each other since most of their time is waiting, and says of each
+// what was found.
+
+/** @typedef {Awaited<ReturnType<typeof runMistake>>} MistakeResult */
+
+const BESIDE_EACH_OTHER = 3;
+
+/** @param {{ mistakes: readonly Mistake[], folder: string, app: string }} parts */
+export async function runMistakes({ mistakes, folder, app }) {
+  const left = [...mistakes];
+  /** @type {MistakeResult[]} */
+  const results = [];
+  const work = async () => {
+    for (let mistake = left.shift(); mistake; mistake = left.shift()) {
+      const result = await runMistake(mistake, join(folder, mistake.name), app);
+      console.log(rowOf(result));
+      results.push(result);
+    }
+  };
+  console.log(HEAD);
+  await Promise.all(Array.from({ length: BESIDE_EACH_OTHER }, work));
+  return results;
+}
+
+async function runMistake(/** @type {Mistake} */ { name, play }, folder, app) {
+  const stage = new Stage(folder, app);
+  const sinceMs = performance.now();
+  try {
+    await play(stage);
+  } catch (error) {
+    stage.demand(false, `it broke off: ${/** @type {Error} */ (error).stack}`);
+  } finally {
+    await stage.clear();
+  }
+  return { name, seconds: Math.round((performance.now() - sinceMs) / 1000), ...stage.result() };
+}
+
+const row = (/** @type {string} */ name, /** @type {(string | number)[]} */ ...cells) =>
+  name.padEnd(22) + cells.map((cell) => cell.toLocaleString('en-US').padStart(11)).join('');
+
+const HEAD = row('mistake', 'seconds', 'starts', 'refused', 'ids', 'twice');
+
+function rowOf(/** @type {MistakeResult} */ result) {
+  const { name, seconds, starts, refused, idCount, duplicateCount, faults } = result;
+  const figures = row(name, seconds, starts, refused, idCount, duplicateCount);
+  const lines = [`${figures}  ${result.note}`.trimEnd()];
+  if (result.disorderCount > 0) lines.push(`  out of order: ${result.disorderCount}`);
+  return [...lines, ...faults.map((fault) => `  NOT SO: ${fault}`)].join('\n');
+}
+
+/** Good is a run without ids made twice and without a demand that did not come true. */
+export function verdictsOfMistakes(/** @type {readonly MistakeResult[]} */ results) {
+  if (results.length === 0) return [];
+  const isBad = (/** @type {MistakeResult} */ { duplicateCount, disorderCount, faults }) =>
+    duplicateCount + disorderCount + faults.length > 0;
+  const bad = results.filter(isBad).map(({ name }) => name);
+  if (bad.length > 0) return [{ isGood: false, text: `\nNot as it must be: ${bad.join(', ')}` }];
+  const text = '\nNo mistake made an id twice, and each start that was refused said why.';
+  return [{ isGood: true, text }];
+}

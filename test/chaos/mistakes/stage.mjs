@@ -9,7 +9,7 @@ import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { checkFolder } from '../checker.mjs';
-import { RedisNode } from '../redis-node.mjs';
+import { RedisNode } from '../topologies.mjs';
 
 /** @import { ChildProcess } from 'node:child_process' */
 /**

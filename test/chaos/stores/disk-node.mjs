@@ -5,7 +5,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { serverFolder, unprivileged } from '../../../scripts/servers/server-process.mjs';
-import { copyFolder } from './store-fault.mjs';
+import { copyFolder } from '../fault.mjs';
 
 /** @abstract */
 export class DiskNode {

@@ -1,14 +1,207 @@
 /**
  * A registry in an etcd of three members under attack.
  */
+import { spawnSync } from 'node:child_process';
+import { renameSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NETWORK_FAULTS } from '../network-faults.mjs';
-import { STORE_PACE } from '../pace.mjs';
+import { requireServers } from '../../../scripts/servers/binaries.mjs';
+import { serverFolder, unprivileged } from '../../../scripts/servers/server-process.mjs';
+import {
+  etcdMembers,
+  initialCluster,
+  startEtcdMember,
+} from '../../../scripts/servers/start-etcd.mjs';
+import {
+  until,
+  copyFolder,
+  ran,
+  NETWORK_FAULTS,
+  forgetLease,
+  isRemoved,
+  storeFault,
+  STORE_PACE,
+} from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
-import { until } from '../until.mjs';
-import { EtcdCluster } from './etcd-cluster.mjs';
-import { forgetLease } from './forgotten-lease.mjs';
-import { isRemoved, storeFault } from './store-fault.mjs';
+
+// Members of etcd, three or another number, that can be killed, stopped and restored.
+
+const TOKEN = 'chaos';
+/** Long enough for renewals to meet a setting, and shorter than a lease. */
+const SETTING_MS = 2000;
+const JOINS = ['--initial-cluster-state=existing'];
+const base64 = (/** @type {string} */ text) => Buffer.from(text).toString('base64');
+
+export class EtcdCluster {
+  user = unprivileged();
+  folder = serverFolder('chaos-etcd', this.user);
+  /** @type {import('../../../scripts/servers/start-etcd.mjs').EtcdMember[]} */
+  members = [];
+  /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
+  running = new Map();
+
+  async create(memberCount = 3) {
+    this.members = await etcdMembers(memberCount);
+    await this.startAll();
+  }
+
+  async startAll() {
+    await Promise.all(this.members.map((member) => this.start(member)));
+    await until(() => this.revision(), 60_000);
+  }
+
+  async start(/** @type {EtcdCluster['members'][0]} */ member) {
+    const options = { data: this.#data(member), token: TOKEN };
+    this.running.set(member.name, await startEtcdMember(member, this.members, options));
+  }
+
+  /** kill -9 */
+  async kill(/** @type {EtcdCluster['members'][0]} */ { name }) {
+    await this.running.get(name)?.stop();
+    this.running.delete(name);
+  }
+
+  async killAll() {
+    await Promise.all(this.members.map((member) => this.kill(member)));
+  }
+
+  async leader() {
+    for (const member of this.members) {
+      const status = await this.#ask(member, 'maintenance/status').catch(() => undefined);
+      if (status?.leader !== undefined && status.leader === status.header.member_id) return member;
+    }
+    throw new Error('no leader');
+  }
+
+  /** Of what all agree on. */
+  async revision() {
+    const { header } = await this.ask('kv/range', { key: base64('none') });
+    return Number(header.revision);
+  }
+
+  /** From whichever member answers. */
+  async ask(/** @type {string} */ path, body = {}) {
+    let last;
+    for (const member of this.members) {
+      try {
+        return await this.#ask(member, path, body);
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw last;
+  }
+
+  /** @returns how many keys there were */
+  async deleted(/** @type {string} */ from, /** @type {string | undefined} */ to) {
+    const end = to === undefined ? {} : { range_end: base64(to) };
+    const { deleted = '0' } = await this.ask('kv/deleterange', { key: base64(from), ...end });
+    return Number(deleted);
+  }
+
+  async compact() {
+    await this.ask('kv/compaction', { revision: String(await this.revision()), physical: true });
+    for (const member of this.members) await this.#ask(member, 'maintenance/defragment');
+  }
+
+  /** As an operator does while all run: an alarm, a member that goes and comes, users. */
+  async changeSettings() {
+    const [first, second] = /** @type {any[]} */ (this.members);
+    const { header } = await this.#ask(first, 'maintenance/status');
+    const alarm = { memberID: header.member_id, alarm: 'NOSPACE' };
+    await this.ask('maintenance/alarm', { action: 'ACTIVATE', ...alarm });
+    await sleep(SETTING_MS);
+    await this.ask('maintenance/alarm', { action: 'DEACTIVATE', ...alarm });
+    await this.#withoutMember(second);
+    await this.ask('auth/user/add', { name: 'root', password: 'chaos' });
+    await this.ask('auth/user/grant', { user: 'root', role: 'root' });
+    await this.ask('auth/enable');
+    await sleep(SETTING_MS);
+    const { token } = await this.ask('auth/authenticate', { name: 'root', password: 'chaos' });
+    await this.#ask(this.members[0], 'auth/disable', {}, token);
+    await this.ask('auth/user/delete', { name: 'root' });
+  }
+
+  /** It is removed, and added again with an empty folder. @param {any} member */
+  async #withoutMember(member) {
+    const { header } = await this.#ask(member, 'maintenance/status');
+    await this.ask('cluster/member/remove', { ID: header.member_id });
+    await this.kill(member);
+    await sleep(SETTING_MS);
+    rmSync(this.#data(member), { recursive: true, force: true });
+    await this.ask('cluster/member/add', { peerURLs: [`http://127.0.0.1:${member.peerPort}`] });
+    const options = { data: this.#data(member), token: TOKEN, args: JOINS };
+    this.running.set(member.name, await startEtcdMember(member, this.members, options));
+    await until(() => this.#ask(member, 'kv/range', { key: base64('none') }), 60_000);
+  }
+
+  /** A snapshot, and for each member what `etcdctl` makes of it, with its name and the token. */
+  async save() {
+    const [{ port }] = /** @type {[{ port: number }]} */ (this.members);
+    const snapshot = join(this.folder, 'snapshot.db');
+    await this.#etcdctl([`--endpoints=http://127.0.0.1:${port}`, 'snapshot', 'save', snapshot]);
+    for (const member of this.members) {
+      const copy = `${this.#data(member)}.old`;
+      rmSync(copy, { recursive: true, force: true });
+      const options = {
+        name: member.name,
+        'initial-cluster': initialCluster(this.members),
+        'initial-cluster-token': TOKEN,
+        'initial-advertise-peer-urls': `http://127.0.0.1:${member.peerPort}`,
+        'data-dir': copy,
+      };
+      const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+      await this.#etcdctl(['snapshot', 'restore', snapshot, ...args]);
+      const { uid, gid } = /** @type {any} */ (this.user);
+      if (uid !== undefined) spawnSync('chown', ['-R', `${uid}:${gid}`, copy]);
+    }
+  }
+
+  /** The folders of all members, log and all, as a snapshot of their disks has them. */
+  async copyFolders() {
+    await this.killAll();
+    for (const member of this.members) {
+      copyFolder(this.#data(member), `${this.#data(member)}.old`, this.user);
+    }
+    await this.startAll();
+  }
+
+  /** All members from the last snapshot or copy. */
+  async restore() {
+    await this.killAll();
+    for (const member of this.members) {
+      rmSync(this.#data(member), { recursive: true, force: true });
+      renameSync(`${this.#data(member)}.old`, this.#data(member));
+    }
+    await this.startAll();
+  }
+
+  async stop() {
+    await this.killAll();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  #data(/** @type {{ name: string }} */ { name }) {
+    return join(this.folder, name);
+  }
+
+  async #ask(/** @type {any} */ { port }, /** @type {string} */ path, body = {}, token = '') {
+    const answer = await fetch(`http://127.0.0.1:${port}/v3/${path}`, {
+      method: 'POST',
+      headers: token === '' ? {} : { authorization: token },
+      body: JSON.stringify(body),
+      signal: AbortSignal.timeout(5000),
+    });
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
+    return /** @type {any} */ (await answer.json());
+  }
+
+  async #etcdctl(/** @type {string[]} */ args) {
+    const { etcdctl } = requireServers(['etcdctl']);
+    const env = { ...process.env, ETCDCTL_API: '3' };
+    await ran(etcdctl, args, { env });
+  }
+}
 
 const PREFIX = 'snowflake/chaos/';
 /** First after all that begin so. */

@@ -1,13 +1,127 @@
 /**
  * A registry in PostgreSQL under attack.
  */
+import { spawnSync } from 'node:child_process';
+import { realpathSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NETWORK_FAULTS } from '../network-faults.mjs';
-import { STORE_PACE } from '../pace.mjs';
+import { Client } from 'pg';
+import { requireServers } from '../../../scripts/servers/binaries.mjs';
+import { freePort } from '../../../scripts/servers/ports.mjs';
+import { serverFolder, startProcess } from '../../../scripts/servers/server-process.mjs';
+import {
+  until,
+  ran,
+  NETWORK_FAULTS,
+  forgetLease,
+  isRemoved,
+  loadDump,
+  rightsTaken,
+  storeFault,
+  NEWCOMER_FIRST,
+  SURVIVORS_FIRST,
+  STORE_PACE,
+} from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
-import { forgetLease } from './forgotten-lease.mjs';
-import { PostgresNode } from './postgres-node.mjs';
-import { isRemoved, loadDump, rightsTaken, storeFault } from './store-fault.mjs';
+import { DiskNode } from './disk-node.mjs';
+
+// A PostgreSQL server that can be killed and started again on its port, with its data or with an
+// older copy of them. Its settings are those under which a crash loses the most.
+
+const SETTINGS = [
+  'listen_addresses=127.0.0.1',
+  'synchronous_commit=off',
+  'wal_writer_delay=10s',
+  'restart_after_crash=on',
+  // What the host loses is not attacked here; without it a checkpoint takes a moment.
+  'fsync=off',
+];
+
+export class PostgresNode extends DiskNode {
+  // The rest of its commands lie where a link leads.
+  bin = dirname(realpathSync(requireServers(['postgres']).postgres));
+
+  constructor() {
+    super('postgres');
+  }
+
+  async create() {
+    await this.#run('initdb', ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync']);
+    await this.start();
+  }
+
+  /** Begins as a standby of the primary behind this port, with a copy of its data. */
+  async follow(/** @type {number} */ port) {
+    await this.kill();
+    rmSync(this.data, { recursive: true, force: true });
+    const from = ['-h', '127.0.0.1', '-p', String(port), '-U', 'postgres'];
+    await this.#run('pg_basebackup', ['-D', this.data, ...from, '-R', '-c', 'fast', '--no-sync']);
+    await this.start();
+  }
+
+  async start() {
+    this.port ||= await freePort();
+    rmSync(join(this.data, 'postmaster.pid'), { force: true });
+    const run = serverFolder('chaos-run', this.user);
+    const settings = SETTINGS.flatMap((set) => ['-c', set]);
+    this.server = await startProcess({
+      command: join(this.bin, 'postgres'),
+      args: ['-D', this.data, '-p', String(this.port), '-k', run, ...settings],
+      folder: run,
+      user: this.user,
+      isReady: () => this.sql('SELECT 1').then(Boolean, () => false),
+    });
+  }
+
+  /** One statement of the operator. @returns {Promise<any[]>} */
+  async sql(/** @type {string} */ text) {
+    const login = { user: 'postgres', database: 'postgres', host: '127.0.0.1', port: this.port };
+    // What the operator does is to last, whatever is killed after it.
+    const options = '-c synchronous_commit=on';
+    const client = new Client({ ...login, options, connectionTimeoutMillis: 5000 });
+    client.on('error', () => undefined);
+    try {
+      await client.connect();
+      return (await client.query(text)).rows;
+    } finally {
+      await client.end().catch(() => undefined);
+    }
+  }
+
+  /** What pg_dump writes of a table. */
+  dump(/** @type {string} */ table) {
+    const what = ['--clean', '--if-exists', '-t', table, '-f', this.#dumped];
+    return this.#run('pg_dump', [...this.#reached, ...what]);
+  }
+
+  /** Loads it while the server runs. */
+  load() {
+    return this.#run('psql', [...this.#reached, '-q', '-v', 'ON_ERROR_STOP=1', '-f', this.#dumped]);
+  }
+
+  get #dumped() {
+    return join(this.folder, 'dump.sql');
+  }
+
+  get #reached() {
+    return ['-h', '127.0.0.1', '-p', String(this.port), '-U', 'postgres'];
+  }
+
+  /** Until it takes connections again, after it recovered from a crash of one of its own. */
+  async until() {
+    await until(() => this.sql('SELECT 1'), 60_000);
+  }
+
+  /** kill -9 of the server and, at the same moment, of all that it started. */
+  async kill() {
+    if (this.server !== undefined) spawnSync('pkill', ['-9', '-P', String(this.pid)]);
+    await super.kill();
+  }
+
+  #run(/** @type {string} */ command, /** @type {string[]} */ args) {
+    return ran(join(this.bin, command), args, { cwd: this.folder, ...this.user });
+  }
+}
 
 const OURS = `application_name = 'nestjs-snowflake'`;
 const TABLE = 'snowflake_registry';
@@ -123,5 +237,127 @@ export class Postgres {
   async stop() {
     this.proxy.close();
     await this.node.stop();
+  }
+}
+
+// A registry in a PostgreSQL with a standby, which takes over without writes that the primary had
+// acknowledged. Processes reach whichever is the primary through one address, as by a DNS name.
+
+/** So long the old primary may go on, and be ahead by its clock, as processes are told. */
+const [FAILOVER_MS, CLOCK_MS] = [3500, 500];
+/** Of those, so long it does. */
+const GOES_ON_MS = 2000;
+
+const promoted =
+  (/** @type {boolean} */ goesOn) =>
+  (/** @type {PostgresStandby} */ topology, /** @type {import('../fault.mjs').World} */ world) =>
+    topology.failOver(goesOn, world);
+
+export const STANDBY_FAULTS = [
+  {
+    ...storeFault('postgres standby promoted, primary killed', promoted(false)),
+    changesServer: true,
+  },
+  {
+    ...storeFault('postgres standby promoted, primary goes on', promoted(true)),
+    changesServer: true,
+  },
+];
+
+/** Led back to the old primary, of which nobody tells that it was left. */
+export const ofLedBack = (/** @type {new (folder: string) => any} */ Server) =>
+  class extends Server {
+    faults = [NEWCOMER_FIRST];
+    toleratesTwice = true;
+  };
+
+export class PostgresStandby {
+  name = 'postgres-standby';
+  create = CREATE;
+  quarantineMs = FAILOVER_MS + CLOCK_MS;
+  pace = STORE_PACE;
+  faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
+  /** Brings the worst moment about. @type {typeof forgetLease} */
+  forgetful = forgetLease;
+  /** Between the processes and the primary. */
+  proxy = new Proxy();
+  /** Between the primary and its standby. */
+  replication = new Proxy();
+  /** The first is the primary. */
+  nodes = [new PostgresNode(), new PostgresNode()];
+
+  get node() {
+    return /** @type {PostgresNode} */ (this.nodes[0]);
+  }
+
+  async start() {
+    const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
+    await primary.create();
+    await primary.sql(this.create);
+    await this.proxy.listen(() => this.node.port);
+    await this.replication.listen(() => this.node.port);
+    await standby.follow(this.replication.port);
+    const query = `namespace=chaos&failoverWindowMs=${FAILOVER_MS}&clockDifferenceMs=${CLOCK_MS}`;
+    return `postgres://postgres@127.0.0.1:${this.proxy.port}/postgres?${query}`;
+  }
+
+  /** @param {boolean} goesOn whether the old primary does, for a while */
+  async failOver(goesOn, /** @type {import('../fault.mjs').World} */ world) {
+    const isLost = await this.forgetful(world, {
+      // From here on the standby hears nothing.
+      keep: () => this.replication.set('cut'),
+      forget: () => this.#promote(goesOn),
+      goesOn,
+    });
+    await this.#rejoin();
+    return isLost;
+  }
+
+  async #promote(/** @type {boolean} */ goesOn) {
+    const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
+    if (!goesOn) await primary.kill();
+    await standby.sql('SELECT pg_promote()');
+    // From here on whoever connects is led to the new one.
+    this.nodes = [standby, primary];
+    if (!goesOn) return;
+    this.proxy.dropHalf();
+    await sleep(GOES_ON_MS);
+    await primary.kill();
+  }
+
+  /** Clients are led to the standby, which is promoted; the primary goes on, and nobody asks it. */
+  async away() {
+    await until(async () => {
+      const [{ count }] = await this.node.sql('SELECT count(*) FROM pg_stat_replication');
+      return count === '1';
+    });
+    await /** @type {PostgresNode} */ (this.nodes[1]).sql('SELECT pg_promote()');
+    this.#lead();
+  }
+
+  /** And back, as by an address that names the old primary again. */
+  async back() {
+    this.#lead();
+    await /** @type {PostgresNode} */ (this.nodes[1]).follow(this.replication.port);
+  }
+
+  #lead() {
+    this.nodes.reverse();
+    this.proxy.set('cut');
+    this.proxy.set('open');
+  }
+
+  /** The old primary becomes the standby of the new one. */
+  async #rejoin() {
+    const [primary, standby] = /** @type {[PostgresNode, PostgresNode]} */ (this.nodes);
+    this.replication.set('open');
+    await until(() => primary.sql('CHECKPOINT'));
+    await standby.follow(this.replication.port);
+  }
+
+  async stop() {
+    this.proxy.close();
+    this.replication.close();
+    for (const node of this.nodes) await node.stop();
   }
 }

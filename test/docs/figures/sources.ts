@@ -2,10 +2,267 @@
  * Where each figure of the documents comes from: the tables of bench/RESULTS.md, a constant or
  * layout of the library, or words of a test or of another file. A few are not ours to show.
  */
+import { layouts } from 'nestjs-snowflake/core';
+import { FUTURE_MS_MAX } from '../../../lib/http/check-id.js';
+import { KEPT_MS } from '../../../lib/lock/lock-snapshot.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
+import { LINE_MS_MAX } from '../../../lib/stores/etcd/http-request.js';
 import { readTree } from '../../tidy/tree.js';
-import { isShownAs, numberOf, type Figure, type Sources } from './figure.js';
-import { GUIDES } from './guides.js';
-import { OPERATING } from './operating.js';
+import * as our from './figure.js';
+import { tableUnder, WAITING, isShownAs, numberOf } from './figure.js';
+import type { Sources, Figure } from './figure.js';
+
+// Where the figures of docs/internals and docs/operating come from.
+
+const { lease } = our;
+const RESULTS = 'bench/RESULTS.md: ';
+const ALERTS = 'docs/operating/monitoring/alert-rules.yaml: ';
+const STANDBY = 'test/chaos/stores/postgres.mjs: GOES_ON_MS = 2000';
+const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
+
+const OPERATING: Sources = {
+  'docs/internals/architecture.md': {
+    '100 ms': our.firstRetryMs,
+    '2 s': our.lastRetryMs,
+  },
+  'docs/internals/performance.md': {
+    '40.4 ns': our.measuredPartMs('Date.now() alone'),
+    '41.7 ns': our.measuredPartMs('the least: Date.now(), two 32-bit words, one bigint'),
+    '43.3 ns': our.measuredPartMs('**nestjs-snowflake nextId()**'),
+    '8.0 ns': our.measuredPartMs('nextId(), the clock frozen'),
+    '13.4 ns': our.measuredPartMs('nextId(), the clock read for every 8th id only (not offered)'),
+    '96.6 ns': our.measuredIdMs('@sapphire/snowflake'),
+    '4.64 ns': our.measuredBatchMs('fill(1000)'),
+    '1.94 ns': our.measuredBatchMs('fill(1,000,000), 41/4/18'),
+    '2 ns': our.measuredBatchMs('fill(1,000,000), 41/4/18'),
+    '11 ns': our.measuredBatchMs('nextIdStrings(1000)'),
+    '38.9 ns': our.measuredDateMs,
+    '56 bytes': `${RESULTS}| **nestjs-snowflake** | 56.0`,
+    '61 %': `${RESULTS}61 % twice`,
+    '99.7 %': `${RESULTS}| 4,082,187      | 99.7 %`,
+    '2.4 %': `${RESULTS}| 2.37 (`,
+    '0.5 %': `${RESULTS}| 0.47 (`,
+    '35 µs': `${RESULTS}| 34.5 (25.6`,
+    '1.1 s': `${RESULTS}| 1124 (`,
+  },
+  'docs/internals/proof.md': {
+    '1.5 s': 'test/chaos/counter-topologies.mjs: CUT_OFF_MS = 1500',
+    '1000 ms': our.aheadMs,
+    '4 s': 'test/chaos/fleet.mjs: OFFSETS_S = [4, -4',
+    '10.5 s': 'test/chaos/faults.mjs: PAST_LEASE_MS = 10_500',
+    '2 s': STANDBY,
+    '1 MiB': 'test/chaos/stores/files.mjs: a file system of 1 MiB',
+    '7 s': 'test/chaos/fault.mjs: STILL_MS = 7000',
+    '3 s': "test/chaos/processes/lock-worker.mjs: CHAOS_TTL_MS = '3000'",
+    '12 s': 'test/chaos/mistakes/losses.mjs: EVICTION_MS = 12_000',
+  },
+  'docs/operating/command-line.md': {
+    '10 s': lease.refreshAliveIntervalMs,
+    '500 ms': lease.callTimeoutMs / 4,
+    '5 s': lease.maxClockSkewMs,
+    '90 %': 'lib/stores/redis/redis-inspector.ts: MEMORY_SHARE_MAX = 0.9;',
+    '16 MiB': 'lib/stores/host/folder-store.ts: FREE_BYTES_MIN = 16 * 2 ** 20',
+  },
+  'docs/operating/dashboard.md': {
+    '15 s': 'lib/dashboard/page/main.ts: DIFFERING_MS = 15_000',
+    '3 s': 'lib/dashboard/worker-list.ts: WAITED_MS_MAX = 3000',
+  },
+  'docs/operating/failure-modes.md': {
+    '1 s': our.releaseMs,
+    '5 s': lease.maxDriftMs,
+    '26 s': 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)',
+    '10 ms': our.longestWaitMs,
+    '10 s': our.silenceMs,
+  },
+  'docs/operating/kubernetes.md': {
+    '60 s': lease.ttlMs,
+    '25 %': 'docs/operating/kubernetes.md: maxSurge: 25%',
+    '30 s': lease.startTimeoutMs,
+    '1 s': our.firstStartMs,
+    '3 s': our.slowestFirstStartMs,
+    '17 s': our.firstStartMs + our.lossMs,
+    '19 s': our.slowestFirstStartMs + our.lossMs,
+  },
+  'docs/operating/managed-redis.md': { '15 s': our.failoverMs, '12 s': our.latestRenewalMs },
+  'docs/operating/monitoring.md': {
+    '10 s': lease.refreshAliveIntervalMs,
+    '12 s': our.latestRenewalMs,
+    '48 s': lease.ttlMs - our.latestRenewalMs,
+    '60 s': lease.ttlMs,
+    '40 s': lease.ttlMs - 20_000,
+    '200 ms': BUCKETS,
+    '500 ms': BUCKETS,
+    '2 s': lease.callTimeoutMs,
+    '5 s': lease.maxClockSkewMs,
+    '1 s': our.aheadMs,
+    '30 s': `${ALERTS}for: 30s`,
+    '20 s': `${ALERTS}snowflake_lease_remaining_seconds < 20`,
+    '15 s': `${ALERTS}for: 15s`,
+    '0.5 s': `${ALERTS}snowflake_ids_ahead_seconds > 0.5`,
+    '2.5 s': `${ALERTS}abs(snowflake_clock_skew_seconds) > 2.5`,
+    '1 min': `${ALERTS}for: 1m`,
+    '5 min': `${ALERTS}for: 5m`,
+    '10 min': `${ALERTS}for: 10m`,
+    '15 min': `${ALERTS}{answer="cloned"}[15m]`,
+    '80 %': `${ALERTS}> 0.8`,
+    '5 years': `${ALERTS}< 5 * 365.25 * 86400`,
+  },
+};
+
+// Where the figures of README, start, concepts, guides and reference come from.
+
+const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
+const LOCKS = 'lib/lock/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
+const SIZE =
+  'test/stores/registry-agreement.spec.ts: takes about 0.4 MB for 1024 holders, 350 bytes';
+const BUFFERED = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
+const FOR_ALL = 'test/segments/segment-keeper.spec.ts: 222,000';
+
+const WAITED = Object.fromEntries(
+  tableUnder(WAITING)
+    .slice(1)
+    .flatMap(([, ...cells]) => cells.slice(0, 2).map((ms) => [`${ms} ms`, Number(ms)])),
+);
+
+const GUIDES: Sources = {
+  'README.md': {
+    '45 ns': our.measuredIdMs('**nestjs-snowflake**'),
+    '40 ns': our.measuredPartMs('Date.now() alone'),
+    '7.23 ns': our.measuredBatchMs('nextIds(1000)'),
+    '45.0 ns': our.measuredIdMs('**nestjs-snowflake**'),
+    '96.6 ns': our.measuredIdMs('@sapphire/snowflake'),
+    '106 ns': our.measuredIdMs('crypto.randomUUID'),
+    '113 ns': our.measuredIdMs('nodejs-snowflake'),
+    '1437 ns': our.measuredIdMs('uuid v7'),
+    '60 s': lease.ttlMs,
+    '15 s': our.failoverMs,
+    '1 s': our.differenceMs,
+    '5 s': lease.maxDriftMs,
+    '4096 per ms': our.perMs(layouts.snowflake()),
+    '56 %': `${RESULTS}56 % twice`,
+    '8 minutes': 'CONTRIBUTING.md: takes about 8 minutes',
+  },
+  'docs/start.md': { '60 s': lease.ttlMs, '17 s': our.firstStartMs + our.lossMs },
+  'docs/concepts/choosing.md': {
+    '1 s': our.aheadMs,
+    '5 years': LAST_YEARS,
+    '4,096,000 per second': our.perSecond(layouts.snowflake()),
+  },
+  'docs/concepts/clock.md': {
+    '5 s': lease.maxDriftMs,
+    '1 s': our.aheadMs,
+    '10 ms': our.longestWaitMs,
+    '1 ms': 'lib/lease/wait-queue.ts: lookAgainMs = 1;',
+    // A random start lies in the lower half.
+    '2048 per ms': our.perMs(layouts.snowflake()) / 2,
+  },
+  'docs/concepts/glossary.md': { '1 ms': layouts.snowflake().unitMs },
+  'docs/concepts/guarantees.md': {
+    '60 s': lease.ttlMs,
+    '38 s': lease.ttlMs - our.latestRenewalMs - lease.reserveMs,
+    '12 s': our.latestRenewalMs,
+    '10 s': lease.reserveMs,
+    '15 s': our.failoverMs,
+    '1 s': our.differenceMs,
+    '26 s': BUFFERED,
+    '222,000 per second': FOR_ALL,
+  },
+  'docs/concepts/layout.md': {
+    '1 ms': layouts.snowflake().unitMs,
+    '10 ms': layouts.sonyflake().unitMs,
+    '1 s': layouts.baidu().unitMs,
+    '2 s': our.drawAgainMs,
+    '4,096,000 per second': our.perSecond(layouts.snowflake()),
+  },
+  'docs/concepts/lease.md': {
+    '10 s': lease.reserveMs,
+    '15 s': our.failoverMs,
+    '1 s': our.differenceMs,
+    '3 s': our.slowestFirstStartMs,
+    '17 s': our.firstStartMs + our.lossMs,
+    '19 s': our.slowestFirstStartMs + our.lossMs,
+    '16 s': our.lossMs,
+    '1000 ms': our.secondOfIdsMs,
+    '4096 per ms': our.perMs(layouts.snowflake()),
+  },
+  'docs/concepts/why-never-twice.md': {
+    '60 s': lease.ttlMs,
+    '20 s': 'test/docs/pictures.spec.ts: a.backMs = 20_000',
+  },
+  'docs/guides/coming-from.md': { '1 s': our.aheadMs },
+  'docs/guides/etcd.md': {
+    '20 s': LINE_MS_MAX,
+    '1 s': our.etcdDifferenceMs,
+    '2 GiB': 'lib/stores/etcd/etcd-members.ts: etcd allows 2 GiB by default',
+  },
+  'docs/guides/ids-at-the-edge.md': {
+    '15 minutes': FUTURE_MS_MAX,
+    '10 minutes': 'lib/lease/lease-options.ts: ttlMs: [10_000, 600_000]',
+    '1 s': 'lib/http/snowflake-error.filter.ts: Math.max(1, seconds || 1)',
+  },
+  'docs/guides/ids-in-json.md': { '12,800 per second': our.perSecond(layouts.javascriptSafe()) },
+  'docs/guides/ids-in-redis.md': {
+    '2 s': our.redisRestartMs,
+    '18 s': our.redisFailoverMs,
+    '100 ms': our.firstRetryMs,
+    '1024 per ms': our.perMs(layouts.redisIdGenerator()),
+  },
+  'docs/guides/locks.md': {
+    '10 s': LOCKS,
+    '2 s': LOCKS,
+    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/holdings.ts: polling: 1000',
+    '25 ms': 'lib/lock/holdings.ts: notified: 25',
+    '500 ms': 'lib/lock/holdings.ts: STREAK_MS = 500',
+    '20 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
+    '100 ms': 'bench/lock/waiting.mjs: holdMs: 20, restMs: 100',
+    '700 ms': 'bench/lock/waiting.mjs: holdMs: 700',
+    '60 s': 'bench/lock/waiting.mjs: forMs: 60_000',
+    ...WAITED,
+  },
+  'docs/guides/one-cron-job.md': {
+    '12 s': 10_000 + our.redisRestartMs,
+    '10 s': LOCKS,
+    '5 s': 'sample-app/src/locks/shop-locks.module.ts: ttlMs: 5000',
+    '9 s': 'docs/guides/one-cron-job.md: waitMs: 9000',
+    '60 s': 'docs/guides/one-cron-job.md: holdAtLeastMs: 60_000',
+  },
+  'docs/guides/redis.md': {
+    '2 s': lease.callTimeoutMs,
+    '0.4 MB': SIZE,
+    '15 s': our.failoverMs,
+    '18 s': our.redisFailoverMs,
+  },
+  'docs/guides/scripts.md': { '60 s': lease.ttlMs },
+  'docs/guides/segments.md': {
+    '26 s': BUFFERED,
+    '222,000 per second': FOR_ALL,
+    '2 s': 'lib/stores/redis/redis-options.ts: RESTART_MS = 2000',
+    '18 s': 'lib/stores/redis/redis-locks.ts: 18,000 for Sentinel and Cluster',
+  },
+  'docs/guides/sql.md': {
+    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '1 s': 'lib/lock/lock-attempt.ts: POLL_MS_MAX = 1000',
+    '2 s': 'lib/lock/releases.ts: LINGER_MS = 2000',
+    '17 s': our.firstStartMs + our.lossMs,
+    '10 s': lease.refreshAliveIntervalMs,
+  },
+  'docs/guides/static.md': { '10 ms': our.longestWaitMs, '1 s': layouts.baidu().unitMs },
+  'docs/guides/threads.md': { '4096 per ms': our.perMs(layouts.snowflake()) },
+  'docs/guides/which-store.md': {
+    '1 s': our.firstStartMs,
+    '17 s': our.firstStartMs + our.lossMs,
+    '2 s': our.firstStartMs + HEADER_AGE_MS,
+    '3 s': our.etcdFirstStartMs,
+    '2.5 s': `${RESULTS}| Redis      | 2504`,
+    '7 s': `${RESULTS}| PostgreSQL | 6933`,
+    '8.5 s': `${RESULTS}| MariaDB    | 8453`,
+    '30 s': `${RESULTS}not all: 1023 in 30 s`,
+  },
+  'docs/guides/writing-a-support.md': { '1 s': our.releaseMs },
+  'docs/reference/keys.md': { '0.4 MB': SIZE, '350 bytes': SIZE, '60 s': KEPT_MS },
+  'docs/reference/options.md': { '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;' },
+};
 
 export const SOURCES: Sources = { ...GUIDES, ...OPERATING };
 

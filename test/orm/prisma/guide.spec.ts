@@ -8,15 +8,16 @@ import { Injectable } from '@nestjs/common';
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { ROOT } from '../../tidy/tree.js';
 import { runWith } from '../../package/command.js';
-import { startApplication } from '../typeorm/support/applications.js';
+import { startApplication } from '../typeorm/support/databases.js';
 import {
   faultsOf,
   noDownloads,
   adapterFor,
   generatedClients,
   prismaClient,
-} from './support/generated-clients.js';
-import { openDatabase, type OpenDatabase } from './support/shop.js';
+  openDatabase,
+  type OpenDatabase,
+} from './support/shop.js';
 
 const MAJORS = [6, 7] as const;
 const SLOW = 600_000;

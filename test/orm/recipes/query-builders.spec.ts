@@ -15,7 +15,7 @@ import { createPool } from 'mysql2';
 import { currentIdMaker } from 'nestjs-snowflake';
 import { knexSnakeCaseMappers, Model, type ModelClass } from 'objection';
 import pg from 'pg';
-import type { Database, Kind } from './support/databases.js';
+import type { Database, Kind } from './support/describe-recipe.js';
 import { describeRecipe, type Read, type Recipe, type Write } from './support/describe-recipe.js';
 import { isMade, newId } from './support/made-ids.js';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import knex, { type Knex } from 'knex';
 import { startSnowflake, type SnowflakeScriptOptions } from 'nestjs-snowflake';
 import { Sequelize, type QueryInterface } from 'sequelize';
-import { openDatabase, type Database } from './support/databases.js';
+import { openDatabase, type Database } from './support/describe-recipe.js';
 import { LAYOUT, WORKER_ID, isMade } from './support/made-ids.js';
 
 const OPTIONS: SnowflakeScriptOptions = { workerId: WORKER_ID, layout: LAYOUT };

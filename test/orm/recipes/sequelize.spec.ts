@@ -12,10 +12,9 @@ import {
   Table,
 } from 'sequelize-typescript';
 import { currentIdMaker } from 'nestjs-snowflake';
-import type { Database, Kind } from './support/databases.js';
+import type { Database, Kind, Recipe, Write } from './support/describe-recipe.js';
 import { describeRecipe } from './support/describe-recipe.js';
 import { isMade, newId } from './support/made-ids.js';
-import type { Recipe, Write } from './support/describe-recipe.js';
 
 const ID = {
   type: DataType.BIGINT,

@@ -14,9 +14,15 @@ import {
 import { registryTable } from '../../../lib/stores/sql/index.js';
 import { command } from '../../cli/run-command.js';
 import { ownPostgres } from '../drizzle/support/own-database.js';
-import { startApplication } from './support/applications.js';
-import { type Driver, mariadb, type OpenDatabase, postgres, sqljs } from './support/drivers.js';
-import { parcelEntities } from './support/entities.js';
+import {
+  startApplication,
+  type Driver,
+  mariadb,
+  type OpenDatabase,
+  postgres,
+  sqljs,
+  parcelEntities,
+} from './support/databases.js';
 
 describe('hook data source', () => {
   const { Parcel } = parcelEntities('varchar');

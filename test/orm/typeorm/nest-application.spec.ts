@@ -10,7 +10,7 @@ import { InjectDataSource, TypeOrmModule, getDataSourceToken } from '@nestjs/typ
 import { Column, DataSource, Entity } from 'typeorm';
 import { SnowflakeModule, layouts } from 'nestjs-snowflake';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
-import { postgres, type OpenDatabase } from './support/drivers.js';
+import { postgres, type OpenDatabase } from './support/databases.js';
 
 const WORKER_ID = 7;
 const ORDERS_WORKER_ID = 9;

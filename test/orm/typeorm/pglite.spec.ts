@@ -1,5 +1,5 @@
 /** The shared suite on PGlite. */
 import { describeSnowflakeId } from './support/shared-suite.js';
-import { pglite } from './support/drivers.js';
+import { pglite } from './support/databases.js';
 
 describeSnowflakeId(pglite);

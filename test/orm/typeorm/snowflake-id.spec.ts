@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { TestingModule } from '@nestjs/testing';
 import { Column, DataSource, Entity, JoinColumn, OneToOne } from 'typeorm';
 import { SnowflakeId, hookDataSource, type SnowflakeIdOptions } from 'nestjs-snowflake/typeorm';
-import { startApplication } from './support/applications.js';
+import { startApplication } from './support/databases.js';
 
 @Entity()
 class Account {

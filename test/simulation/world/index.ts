@@ -2,5 +2,5 @@
 export { drawnText } from './plan.js';
 export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
 export { simulate, type SimulationOptions, type SimulationReport } from './simulate.js';
-export type { StoreCall, StoreEvent } from './store-event.js';
+export type { StoreCall, StoreEvent } from './simulated-servers.js';
 export type { Violation, ViolationKind } from './oracle.js';

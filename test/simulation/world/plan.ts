@@ -3,9 +3,14 @@
  * are few, leases short and faults frequent, so that what can go wrong does so soon.
  */
 import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
-import { LEASE_DEFAULTS, type LeaseOptions } from '../../../lib/lease/lease-options.js';
-import type { FaultName, Scenario } from './scenarios.js';
+import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
+import { LEASE_DEFAULTS } from '../../../lib/lease/lease-options.js';
+import type { LeaseOptions } from '../../../lib/lease/lease-options.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
+import type { SettableTime } from '../../../lib/testing/settable-time.js';
+import type { Oracle } from './oracle.js';
+import type { FaultName, Scenario } from './scenarios.js';
+import type { SimulatedRows, SimulatedStore } from './simulated-store.js';
 
 export interface Plan {
   readonly scenario: Scenario;
@@ -176,4 +181,23 @@ function layoutWith(sequenceBits: number, epoch: number): BitLayout {
 /** Two to five of them. */
 function someOf(faults: readonly FaultName[], random: SeededRandom): FaultName[] {
   return Array.from({ length: random.between(2, 5) }, () => random.pick(faults));
+}
+
+// What all processes of a simulation share.
+
+/** A line of the trace, made only where somebody reads it if it takes long to make. */
+export type Note = string | (() => string);
+
+export interface Environment {
+  readonly plan: Plan;
+  readonly time: SettableTime;
+  readonly random: SeededRandom;
+  readonly store: SimulatedStore | SimulatedRows;
+  readonly oracle: Oracle;
+  /** Those of every process there was, to be closed at the end. */
+  readonly windows: Set<LeaseWindow>;
+  /** True from the moment on when everything must come back to order. */
+  areFaultsOver: boolean;
+  readonly count: (fault: string) => void;
+  readonly note: (who: string, text: Note) => void;
 }

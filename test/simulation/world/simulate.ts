@@ -9,16 +9,14 @@ import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import { SettableTime } from '../../../lib/testing/settable-time.js';
 import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/cas-retry.js';
 import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
-import { FAULTS } from './faults.js';
-import { Fleet } from './fleet.js';
+import { FAULTS, Fleet } from './fleet.js';
 import { Oracle, type Violation } from './oracle.js';
 import { drawPlan, drawnOptions, drawnText, type Plan } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
 import { SeededRandom } from '../../../lib/testing/contract/harness.js';
-import type { Note, Environment } from './environment.js';
-import { SimulatedRows } from './simulated-rows.js';
-import { SimulatedStore } from './simulated-store.js';
-import type { StoreEvent } from './store-event.js';
+import type { Note, Environment } from './plan.js';
+import { SimulatedRows, SimulatedStore } from './simulated-store.js';
+import type { StoreEvent } from './simulated-servers.js';
 
 export interface SimulationOptions {
   /** An integer; decides everything. */

@@ -2,12 +2,23 @@
  * The store of a simulation with the reference registry, in which each operation is one step.
  * Every operation is recorded for whoever wants to replay it.
  */
-import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
-import { nowOf } from '../../../lib/rows/store-clock.js';
-import type { StoreReading } from '../../../lib/registry/snapshot.js';
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
-import { SimulatedServers, type Server } from './simulated-servers.js';
-import type { StoreCall } from './store-event.js';
+import { RegistrySupport } from '../../../lib/registry/registry-support.js';
+import type { StoreReading } from '../../../lib/registry/snapshot.js';
+import { StoredSnapshot } from '../../../lib/registry/stored-snapshot.js';
+import { HEADER_KEY } from '../../../lib/rows/row-store.js';
+import type {
+  Row,
+  RowQuery,
+  RowSnapshot,
+  RowStore,
+  RowWrite,
+  StoredRow,
+} from '../../../lib/rows/row-store.js';
+import { nowOf } from '../../../lib/rows/store-clock.js';
+import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
+import { SimulatedServers } from './simulated-servers.js';
+import type { Server, StoreCall } from './simulated-servers.js';
 
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;
@@ -59,5 +70,153 @@ function run(registry: MemoryRegistry, call: StoreCall, reading: StoreReading) {
     case 'release':
       registry.release(call.lease, call.lastIssuedMs, reading);
       return undefined;
+  }
+}
+
+// The store of a simulation that keeps rows, in which reads and writes come one by one: between
+// them lies whatever the wire and the process do.
+//
+// Guarantee: a row that is lost is one that the registry promises to miss; a header that is lost
+// takes what it knew of the time with it, as a registry that is wiped does.
+
+interface KeptRows {
+  state: Map<string, StoredRow> | undefined;
+}
+
+/** Sends a question to the store, and its answer back. */
+export type Carry = <T>(ask: () => T, what: () => string) => Promise<T>;
+
+export class SimulatedRows extends SimulatedServers<KeptRows> {
+  /** Of all servers, so that no version ever comes again. */
+  private versionCount = 0;
+
+  /** As a process sees it over its wire. */
+  storeBy(carry: Carry): RowStore {
+    const { failoverWindowMs, clockDifferenceMs } = this.window;
+    return {
+      location: 'a simulation',
+      lossWindowMs: failoverWindowMs + clockDifferenceMs,
+      read: (question) =>
+        carry(
+          () => this.read(question),
+          () => 'read',
+        ),
+      readAll: () =>
+        carry(
+          () => this.snapshotOf(() => true),
+          () => 'read all',
+        ),
+      write: (write) => this.writeBy(carry, write),
+    };
+  }
+
+  create(ttlMs: number): void {
+    const [{ registry }] = this.servers as [Server<KeptRows>];
+    if (registry.state?.has(HEADER_KEY)) return;
+    const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
+    const mark = { incarnation: '', server: '', operations: 0 };
+    const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
+    const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
+    const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
+    // Whoever uses the registry creates it as well.
+    void support.release(lease, undefined).catch(() => undefined);
+  }
+
+  override loseRow(): void {
+    const [server] = this.servers as [Server<KeptRows>];
+    const lost = this.random.pick([...(server.registry.state?.keys() ?? [])]);
+    if (lost === undefined) return;
+    server.registry.state!.delete(lost);
+    if (lost === HEADER_KEY) this.setClock(server);
+  }
+
+  /** Not counted: whatever a server grants that was left is excused here. */
+  protected operationsOf(): number {
+    return 0;
+  }
+
+  protected newRegistry(): KeptRows {
+    return { state: undefined };
+  }
+
+  private read({ keys, token }: RowQuery): RowSnapshot {
+    const asked = new Set(keys);
+    return this.snapshotOf(
+      (row) => asked.has(row.key) || (token !== undefined && row.token === token),
+    );
+  }
+
+  private snapshotOf(isAsked: (row: StoredRow) => boolean): RowSnapshot {
+    const server = this.random.pick(this.servers);
+    server.hasAnswered = true;
+    this.callCount++;
+    const { failoverWindowMs, clockDifferenceMs } = this.window;
+    const rows = [...(server.registry.state?.values() ?? [])].filter(isAsked);
+    const snapshot = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };
+    this.told(
+      new StoredSnapshot(snapshot, { lossWindowMs: failoverWindowMs + clockDifferenceMs }).nowMs,
+    );
+    return snapshot;
+  }
+
+  /** Each row by a message of its own, but those that are made for later. */
+  private async writeBy(carry: Carry, write: RowWrite): Promise<boolean> {
+    const { server: name, header, rows } = write;
+    let { headerVersion } = write;
+    if (header !== undefined) {
+      const version = await carry(
+        () => this.writeHeader(write, header),
+        () => 'write the header',
+      );
+      if (version === undefined) return false;
+      headerVersion = version;
+    }
+    const rests = { name, headerVersion };
+    const isBlank = rows.length > 0 && rows.every(({ row }) => row.number === 0n);
+    const steps = isBlank ? [rows] : rows.map((row) => [row]);
+    for (const step of steps) {
+      const what = () => `write ${step.length} rows from ${step[0]!.row.key}`;
+      if (!(await carry(() => this.writeRows(rests, step), what))) return false;
+    }
+    return true;
+  }
+
+  /** The version it has then. */
+  private writeHeader(write: RowWrite, header: Row): number | undefined {
+    const state = this.stateOf(write.server, write.headerVersion);
+    if (state === undefined) return undefined;
+    const kept = state.get(HEADER_KEY);
+    if (write.isTimeOnly === true && kept !== undefined) {
+      const number = header.number > kept.number ? header.number : kept.number;
+      state.set(HEADER_KEY, { ...kept, number });
+      return kept.version;
+    }
+    if ((kept?.number ?? 0n) !== write.headerNumber) return undefined;
+    return this.put(state, header);
+  }
+
+  private writeRows(
+    { name, headerVersion }: { name: string; headerVersion: number | undefined },
+    rows: RowWrite['rows'],
+  ): boolean {
+    const state = this.stateOf(name, headerVersion);
+    if (state === undefined) return false;
+    if (rows.some(({ row, version }) => state.get(row.key)?.version !== version)) return false;
+    for (const { row } of rows) this.put(state, row);
+    return true;
+  }
+
+  /** Of the server that was read, as long as its header is the same. */
+  private stateOf(name: string, headerVersion: number | undefined) {
+    const server = this.servers.find((one) => one.name === name);
+    if (server === undefined) return undefined;
+    const state = (server.registry.state ??= new Map());
+    return state.get(HEADER_KEY)?.version === headerVersion ? state : undefined;
+  }
+
+  private put(state: Map<string, StoredRow>, row: Row): number {
+    const version = ++this.versionCount;
+    state.set(row.key, { ...row, version });
+    return version;
   }
 }

@@ -5,8 +5,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { BitLayout, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { FILLED_PATHS, newCustomer } from './filled-paths.js';
-import { openClient, type Major } from './generated-clients.js';
 import {
+  openClient,
+  type Major,
   FILLED,
   openDatabase,
   type OpenDatabase,

@@ -3,8 +3,14 @@
  * Prisma.
  */
 import { randomBytes } from 'node:crypto';
+import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
+import ts from 'typescript';
+import { run, runWith } from '../../../package/command.js';
+import { madeOnce } from '../../../support/made-once.mjs';
+import { ROOT } from '../../../tidy/tree.js';
 
 export type Provider = 'postgresql' | 'mysql';
 
@@ -144,4 +150,156 @@ export async function openDatabase(provider: Provider): Promise<OpenDatabase> {
       await onServer(`DROP DATABASE ${name} ${isPostgres ? 'WITH (FORCE)' : ''}`);
     },
   };
+}
+
+// Prisma clients of both majors for PostgreSQL and MariaDB, installed and generated once.
+//
+// They are not dependencies of this project: two majors with their command lines are 400 MB, and
+// Prisma 7 brings a package that warns on Node 20.
+
+export type Major = 6 | 7;
+
+const SOURCES = 'test/orm/prisma/clients';
+const OWN_PATH = 'test/orm/prisma/support/shop.ts';
+const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+
+/** Prisma 6 downloads engines that migrate and query, though the client needs neither. */
+const NO_ENGINE = '#!/bin/sh\nexit 0\n';
+const engineIn = (folder: string): string => `${folder}/no-engine.sh`;
+
+/** The environment of its command line. */
+export const noDownloads = (folder: string): Record<string, string> => ({
+  PRISMA_SCHEMA_ENGINE_BINARY: engineIn(folder),
+  PRISMA_QUERY_ENGINE_LIBRARY: engineIn(folder),
+  CHECKPOINT_DISABLE: '1',
+});
+
+/** A client in JavaScript was the default of 6, one in TypeScript is that of 7. */
+const GENERATORS: Readonly<Record<Major, string>> = {
+  6: '  provider = "prisma-client-js"\n  engineType = "client"\n',
+  7: '  provider = "prisma-client"\n',
+};
+
+/** An undefined that is written down is refused, so the extension must write none. */
+const STRICT = '  previewFeatures = ["strictUndefinedChecks"]\n';
+
+/** @returns the folder with a folder for each provider */
+export function generatedClients(major: Major): Promise<string> {
+  return madeOnce(`prisma-${major}`, [SOURCES, OWN_PATH], async (folder) => {
+    await cp(`${ROOT}/${SOURCES}/prisma-${major}`, folder, { recursive: true });
+    await run(folder, 'npm', ...INSTALL);
+    await writeFile(engineIn(folder), NO_ENGINE);
+    await chmod(engineIn(folder), 0o755);
+    for (const provider of ['postgresql', 'mysql'] as const) {
+      const schema = await writeSchema(folder, major, provider);
+      const generate = ['node_modules/prisma/build/index.js', 'generate', '--no-hints', '--schema'];
+      await runWith(noDownloads(folder), folder, process.execPath, ...generate, schema);
+    }
+  });
+}
+
+/** In two files, as larger applications have it. */
+async function writeSchema(folder: string, major: Major, provider: Provider): Promise<string> {
+  const schema = `${folder}/${provider}/schema`;
+  await mkdir(schema, { recursive: true });
+  await cp(`${ROOT}/${SOURCES}/shop.prisma`, `${schema}/shop.prisma`);
+  const url = major === 6 ? '  url = env("DATABASE_URL")\n' : '';
+  await writeFile(
+    `${schema}/main.prisma`,
+    `generator client {\n${GENERATORS[major]}  output = "../generated/prisma"\n${STRICT}}\n` +
+      `datasource db {\n  provider = "${provider}"\n${url}}\n`,
+  );
+  return schema;
+}
+
+interface Connection {
+  readonly provider: Provider;
+  readonly url: URL;
+}
+
+/** A new client without the extension. */
+export async function openClient(major: Major, database: Connection): Promise<Shop> {
+  const PrismaClient = await prismaClient(major, database.provider);
+  return new PrismaClient({ adapter: await adapterFor(major, database) });
+}
+
+export type PrismaClientClass = new (options: object) => Shop;
+
+export async function prismaClient(major: Major, provider: Provider): Promise<PrismaClientClass> {
+  const folder = `${await generatedClients(major)}/${provider}/generated/prisma`;
+  const module: unknown = await import(`${folder}/${major === 6 ? 'index.js' : 'client.ts'}`);
+  return (module as { PrismaClient: PrismaClientClass }).PrismaClient;
+}
+
+export async function adapterFor(major: Major, { provider, url }: Connection): Promise<object> {
+  const require = createRequire(`${await generatedClients(major)}/package.json`);
+  if (provider === 'postgresql') {
+    const { PrismaPg } = require('@prisma/adapter-pg') as {
+      PrismaPg: new (options: object) => object;
+    };
+    return new PrismaPg({ connectionString: url.href });
+  }
+  const { PrismaMariaDb } = require('@prisma/adapter-mariadb') as {
+    PrismaMariaDb: new (options: object) => object;
+  };
+  return new PrismaMariaDb({
+    host: url.hostname,
+    port: Number(url.port),
+    user: url.username,
+    password: url.password,
+    database: url.pathname.slice(1),
+    connectionLimit: 2,
+  });
+}
+
+/*
+ * What the compiler says of files beside a generated client, in an application that has the
+ * sources of this library.
+ */
+
+const OPTIONS = {
+  strict: true,
+  noEmit: true,
+  skipLibCheck: true,
+  experimentalDecorators: true,
+  target: 'es2023',
+  lib: ['es2024', 'esnext.disposable'],
+  module: 'preserve',
+  moduleResolution: 'bundler',
+  allowImportingTsExtensions: true,
+  types: ['node'],
+  typeRoots: [`${ROOT}/node_modules/@types`],
+  paths: {
+    'nestjs-snowflake/prisma': [`${ROOT}/lib/orm/prisma/index.ts`],
+    '@nestjs/common': [`${ROOT}/node_modules/@nestjs/common/index.d.ts`],
+  },
+};
+
+/** What it says of each code by its name; the client in it is the one that was generated. */
+export async function faultsOf(
+  major: Major,
+  codes: Readonly<Record<string, string>>,
+): Promise<Record<string, string[]>> {
+  const folder = `${await generatedClients(major)}/postgresql`;
+  const client = `./generated/prisma/${major === 6 ? 'index' : 'client'}.js`;
+  for (const [name, code] of Object.entries(codes)) {
+    const text = code.replaceAll('./generated/prisma/client.js', client);
+    await writeFile(`${folder}/${name}.ts`, text);
+  }
+  const names = Object.keys(codes);
+  const settings = { compilerOptions: OPTIONS, files: names.map((name) => `${name}.ts`) };
+  const { options, fileNames } = ts.parseJsonConfigFileContent(settings, ts.sys, folder);
+  // One program of all of them: a generated client is most of the work.
+  const program = ts.createProgram(fileNames, options);
+  const faults = (name: string): string[] => {
+    const file = program.getSourceFile(`${folder}/${name}.ts`)!;
+    const found = [
+      ...program.getSyntacticDiagnostics(file),
+      ...program.getSemanticDiagnostics(file),
+    ];
+    return found.map(
+      ({ code, messageText }) => `TS${code} ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+    );
+  };
+  return Object.fromEntries(names.map((name) => [name, faults(name)]));
 }

@@ -17,9 +17,15 @@ import {
   type ObjectLiteral,
 } from 'typeorm';
 import { layouts } from 'nestjs-snowflake';
-import { WORKER_ID, startWithDatabase, type Running } from './applications.js';
-import type { Driver } from './drivers.js';
-import { shopEntities, parcelEntities, paymentEntities } from './entities.js';
+import {
+  WORKER_ID,
+  startWithDatabase,
+  type Running,
+  shopEntities,
+  parcelEntities,
+  paymentEntities,
+} from './databases.js';
+import type { Driver } from './databases.js';
 
 const ROWS = 10_000;
 /** Beyond 2^53, odd, and not ours: it comes from a seed or from another system. */

@@ -1,8 +1,6 @@
 import 'reflect-metadata';
 import { NestFactory } from '@nestjs/core';
-import { AppModule } from './app.module.js';
-import { Audit } from './audit.js';
-import { Orders } from './orders.js';
+import { AppModule, Audit, Orders } from './app.module.js';
 
 /** Starts, makes one id, stops, and says what was made: also in the first hook and the last. */
 async function main(): Promise<void> {

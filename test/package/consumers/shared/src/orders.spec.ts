@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test, type TestingModule } from '@nestjs/testing';
 import { IdMaker } from 'nestjs-snowflake';
-import { AppModule } from './app.module.js';
-import { Orders } from './orders.js';
+import { AppModule, Orders } from './app.module.js';
 
 describe('an application of nestjs-snowflake', () => {
   let app: TestingModule;

@@ -1,9 +1,55 @@
-import { ValidationPipe, type INestApplication } from '@nestjs/common';
+import { Module, ValidationPipe } from '@nestjs/common';
+import type { CanActivate, ExecutionContext, INestApplication } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import { TerminusModule } from '@nestjs/terminus';
 import { API_KEY_SCHEME, apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
-import { EdgeModule } from './edge.module.js';
+import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+import { AppModule } from '../app.module.js';
+import {
+  CustomersController,
+  InvoicesController,
+  invoiceDatabase,
+  OrdersGateway,
+  KeyStoreModule,
+  PartnerApiKeys,
+  PartnersController,
+  SchemasController,
+  WatchController,
+} from './controllers.js';
+import { OrdersController } from './orders.controller.js';
+
+/** The page is for those who know the word. */
+class OperatorGuard implements CanActivate {
+  canActivate(context: ExecutionContext): boolean {
+    return context.switchToHttp().getRequest<Request>().headers.word === 'open';
+  }
+}
+interface Request {
+  readonly headers: { readonly word?: string };
+}
+
+@Module({
+  imports: [
+    AppModule,
+    TerminusModule,
+    SnowflakeDashboardModule.forRoot({ guards: [OperatorGuard] }),
+    KeyStoreModule,
+    PartnerApiKeys,
+  ],
+  providers: [SnowflakeHealthIndicator, invoiceDatabase, OrdersGateway],
+  controllers: [
+    OrdersController,
+    CustomersController,
+    SchemasController,
+    InvoicesController,
+    PartnersController,
+    WatchController,
+  ],
+})
+class EdgeModule {}
 
 /** The application with every door for ids, on a free port, set up as applications are. */
 export async function startEdgeApp(): Promise<{ app: INestApplication; url: string }> {

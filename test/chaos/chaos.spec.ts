@@ -1,0 +1,108 @@
+/** What the chaos rests on does what it says: the judge of its locks, and its bad network. */
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Server, Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { until } from '../until.js';
+import { checkHolds } from './checker.mjs';
+import { Proxy } from './proxy.mjs';
+
+// The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
+// nothing where all is as it should be.
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+const hold = (token: number, fromMs: number, untilMs: number, lock = 'a') => {
+  return { kind: 'hold', lock, token: String(token), fromMs, untilMs };
+};
+const at = (kind: 'end' | 'write', token: number, atMs: number) => {
+  return { kind, lock: 'a', token: String(token), atMs };
+};
+
+/** What each process wrote down. */
+function judged(...processes: object[][]) {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
+  folders.push(folder);
+  processes.forEach((events, index) => {
+    const lines = events.map((event) => `${JSON.stringify(event)}\n`);
+    writeFileSync(join(folder, `process-${index}.events`), lines.join(''));
+  });
+  const { duplicateCount, disorderCount, lateWriteCount } = checkHolds(folder);
+  return [duplicateCount, disorderCount, lateWriteCount];
+}
+
+describe('checkHolds', () => {
+  it('finds nothing where one holds after another', () => {
+    const first = [hold(1, 0, 100), hold(1, 30, 130), at('write', 1, 60), at('end', 1, 60)];
+    const second = [hold(2, 60, 160), at('write', 2, 70), hold(1, 60, 160, 'b')];
+    expect(judged(first, second, [hold(3, 160, 260)])).toEqual([0, 0, 0]);
+  });
+
+  it('finds two that believe at one moment, up to the deadline of who was killed', () => {
+    expect(judged([hold(1, 0, 100)], [hold(2, 99.9, 200)])).toEqual([1, 0, 0]);
+    expect(judged([hold(1, 0, 100), hold(1, 30, 150)], [hold(2, 120, 200)])).toEqual([1, 0, 0]);
+    const long = [hold(1, 0, 500)];
+    expect(judged(long, [hold(2, 10, 20)], [hold(3, 30, 40)])).toEqual([2, 0, 0]);
+  });
+
+  it('finds two processes with one token', () => {
+    expect(judged([hold(1, 0, 100)], [hold(1, 100, 200)])).toEqual([0, 1, 0]);
+  });
+
+  it('finds a token that fell', () => {
+    expect(judged([hold(5, 0, 100)], [hold(4, 100, 200)])).toEqual([0, 1, 0]);
+  });
+
+  it('counts what was written after a higher token', () => {
+    const stalled = [hold(1, 0, 100), at('write', 1, 250)];
+    expect(judged(stalled, [hold(2, 200, 300), at('write', 2, 210)])).toEqual([0, 0, 1]);
+  });
+
+  it('reads what a process that was killed wrote last', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
+    folders.push(folder);
+    const whole = JSON.stringify(hold(1, 0, 100));
+    writeFileSync(join(folder, 'process-1.events'), `${whole}\n${whole.slice(0, 20)}`);
+    expect(checkHolds(folder).leaseCount).toBe(1);
+  });
+});
+
+// A slow network is slow, and is a network: what is sent one way arrives in its order. Where it did
+// not, answers of Redis reached the wrong questions, and locks had two holders that no store made.
+
+describe('a slow network', () => {
+  let server: Server;
+  let proxy: Proxy;
+  let client: Socket;
+  afterEach(() => {
+    client.destroy();
+    proxy.close();
+    server.close();
+  });
+
+  it('keeps the order of what is sent', async () => {
+    let heard = '';
+    server = createServer((socket) => socket.on('data', (data) => (heard += String(data))));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    proxy = new Proxy(5);
+    await proxy.listen(() => (server.address() as AddressInfo).port);
+    proxy.set('slow');
+    client = connect(proxy.port, '127.0.0.1');
+    await once(client, 'connect');
+    client.setNoDelay();
+    const sent = Array.from({ length: 100 }, (_, at) => `${at} `);
+    for (const piece of sent) {
+      client.write(piece);
+      // A piece of its own for each.
+      await new Promise(setImmediate);
+    }
+    await until(() => heard.length === sent.join('').length);
+    expect(heard).toBe(sent.join(''));
+  });
+});

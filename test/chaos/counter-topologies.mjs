@@ -1,0 +1,372 @@
+/**
+ * The append-only file of a Redis with counters, switched off, or off and on again, before Redis
+ * ends without a word: it comes back as the file says.
+ */
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  storeFault,
+  forgetGrants,
+  NETWORK_FAULTS,
+  isRemoved,
+  ran,
+  NEWCOMER_FIRST,
+  SURVIVORS_FIRST,
+  THERE_AND_BACK,
+  until,
+} from './fault.mjs';
+import { FAULTS } from './faults.mjs';
+import { highestNumber } from './processes/highest-number.mjs';
+import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
+import {
+  Postgres,
+  POSTGRES_FAULTS,
+  ofLedBack,
+  PostgresStandby,
+  STANDBY_FAULTS,
+} from './stores/postgres.mjs';
+import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
+import { KeptRedis, Cluster, NAMESPACE, Sentinel } from './topologies.mjs';
+
+const STEP = 100;
+const LOSS_GAP_MIN = 1000;
+const FEW = { stepMin: STEP, stepMax: STEP, lossGap: LOSS_GAP_MIN };
+/** More than the jump after a loss makes good for. */
+const GRANT_COUNT = LOSS_GAP_MIN / STEP + 2;
+
+/** So long a rewrite takes for each key, which is longer than grants are waited for. */
+const KEY_SAVE_US = 12_000_000;
+
+/**
+ * Nothing may be granted from the change on; it happened, whether anything was or not.
+ * @param {any} topology @param {import('./fault.mjs').World} world
+ * @param {(set: (name: string, value: string) => Promise<unknown>) => unknown} change
+ */
+async function forgotten({ node }, world, change) {
+  const set = (/** @type {string} */ name, /** @type {string} */ value) =>
+    node.admin.config('SET', name, value);
+  await forgetGrants(world, {
+    grantCount: GRANT_COUNT,
+    keep: () => change(set),
+    async forget() {
+      await node.kill();
+      await node.start();
+    },
+  });
+}
+
+const FILE_FAULTS = [
+  storeFault('append-only file switched off, then kill -9', (topology, world) =>
+    forgotten(topology, world, (set) => set('appendonly', 'no')),
+  ),
+  storeFault('kill -9 in the first rewrite of that file', (topology, world) =>
+    forgotten(topology, world, async (set) => {
+      await set('rdb-key-save-delay', String(KEY_SAVE_US));
+      await set('appendonly', 'no');
+      await set('appendonly', 'yes');
+    }),
+  ),
+];
+
+// Counters under attack, by the name that `npm run chaos -- --counters` takes, in one file, since
+// each is a few lines: the servers are those of the registry, with the faults that matter to
+// numbers.
+
+/** @typedef {{ app: string, files: string }} Place the library, and what is written down */
+
+const [COUNTER, TABLE] = ['order', 'snowflake_counters'];
+const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
+/** As nestjs-snowflake/sql makes it. */
+const CREATE =
+  `CREATE TABLE ${TABLE} (namespace varchar(128) NOT NULL, ` +
+  `counter varchar(128) NOT NULL, version bigint NOT NULL, next bigint NOT NULL, ` +
+  `data text NOT NULL, PRIMARY KEY (namespace, counter))`;
+
+const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
+
+/** Small steps, so that what is buffered lasts a moment and segments change hands all the time. */
+const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
+/** Some 1500 a second of each process, four processes, a window of 4 s: twice that. */
+const LOSS_GAP = 50_000;
+/** As long as a server may go on that lost its place. */
+const WINDOW_MS = 4000;
+/** So long a primary goes on whose standby hears nothing. */
+const CUT_OFF_MS = 1500;
+
+/** @type {import('./fault.mjs').Pace} */
+const PACE = {
+  processCount: 4,
+  workerBits: 0,
+  callTimeoutMs: 1000,
+  pauseMs: { process: 800, store: 300 },
+  grantMs: 30_000,
+};
+
+const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) => ({
+  CHAOS_STORE: JSON.stringify({ namespace: NAMESPACE, ...store }),
+  // A bigint is not known to JSON.
+  CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, lossGap: LOSS_GAP, hasTable, ...terms }),
+});
+
+const shared = (/** @type {string[]} */ ...names) =>
+  [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS].filter(({ name }) => names.includes(name));
+
+const REDIS_FAULTS = [
+  storeFault('redis with an older append-only file', (topology, world) =>
+    forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
+  ),
+  storeFault('redis with that file twice', (topology, world) =>
+    forgetGrants(world, {
+      keep: () => topology.keep(),
+      forget: () => topology.putBack(),
+      asked: () => topology.asked(),
+    }),
+  ),
+  storeFault('FLUSHALL, then a counter created', (topology, world) =>
+    forgetGrants(world, { keep: () => undefined, forget: () => topology.flush(world) }),
+  ),
+];
+
+const SENTINEL_FAULTS = [
+  storeFault('sentinel failover without the last segments', (topology, world) =>
+    forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+  ),
+  storeFault('FLUSHALL, then begun above the table', ({ node }) => node.admin.flushall()),
+];
+
+const TAKEN_OVER = storeFault('cluster takeover without the last segments', (topology, world) =>
+  forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+);
+
+const DELETED = storeFault('counters deleted, then begun above the table', ({ node }) =>
+  isRemoved(async () => {
+    const rows = await node.sql(`DELETE FROM ${TABLE} RETURNING 1`);
+    return rows.length;
+  }),
+);
+
+/** Ids made in Redis need nobody to create anything. */
+const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node.admin.flushall());
+
+/** Those that no other chaos has. */
+export const COUNTER_FAULTS = [
+  ...REDIS_FAULTS,
+  ...FILE_FAULTS,
+  ...SENTINEL_FAULTS,
+  TAKEN_OVER,
+  DELETED,
+  FLUSHED,
+];
+
+class Redis extends KeptRedis {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis';
+  pace = PACE;
+  settings = settingsOf({});
+  forgetful = forgetGrants;
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...REDIS_FAULTS,
+    ...NETWORK_FAULTS,
+  ];
+  /** @type {string[]} */
+  breaches = [];
+
+  /** @param {Place} place */
+  async start(location) {
+    this.location = location;
+    const url = await super.start();
+    await this.create();
+    return url;
+  }
+
+  /** As an operator does: above all numbers in the table, and those buffered. */
+  async create() {
+    const { app, files } = /** @type {Place} */ (this.location);
+    const highest = highestNumber(files);
+    const start = highest === undefined ? '1' : String(highest + BigInt(LOSS_GAP));
+    const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
+    const args = ['counters', 'create', COUNTER, '--start', start, '--yes', '--support', url];
+    await ran(process.execPath, [join(app, CLI), ...args]);
+  }
+
+  /** @param {import('./fault.mjs').World} world */
+  async flush({ fleet, random }) {
+    await this.node.admin.flushall();
+    const before = this.refusedCount();
+    fleet.any(random)?.kill('SIGKILL');
+    const isBegun = async () => (await this.node.admin.exists(this.key)) === 1;
+    await until(async () => this.refusedCount() > before || (await isBegun()), 20_000);
+    if (await isBegun()) this.breaches.push('A counter that was flushed began anew by itself.');
+    else await this.create();
+  }
+
+  /** How many processes ended because there was no counter. */
+  refusedCount() {
+    const { files } = /** @type {Place} */ (this.location);
+    const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
+    return logs.filter((name) => readFileSync(join(files, name), 'utf8').includes('COUNTER_ABSENT'))
+      .length;
+  }
+}
+
+/** Its loss gap is so small that a file which is off loses more. */
+class RedisFile extends Redis {
+  name = 'counters in redis, with or without its file';
+  settings = settingsOf({}, false, FEW);
+  faults = [...shared('redis restarted with data'), ...FILE_FAULTS];
+}
+
+class RedisSentinel extends Sentinel {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis by sentinel';
+  pace = PACE;
+  settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
+  faults = [...SENTINEL_FAULTS, ...THERE_AND_BACK, ...shared('CLIENT PAUSE', 'CLIENT KILL')];
+}
+
+class RedisCluster extends Cluster {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in redis by cluster';
+  pace = PACE;
+  settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
+  faults = [TAKEN_OVER, SURVIVORS_FIRST, ...shared('CLIENT KILL')];
+}
+
+/** Both jump to one place: whoever asks first was answered by neither, and nobody else can tell. */
+class RedisClusterLedBack extends RedisCluster {
+  faults = [NEWCOMER_FIRST];
+  toleratesTwice = true;
+}
+
+class PostgresByStandby extends PostgresStandby {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in postgres with a standby';
+  create = CREATE;
+  pace = { ...PACE, callTimeoutMs: 1500 };
+  settings = settingsOf({ failoverWindowMs: WINDOW_MS - 500, clockDifferenceMs: 500 }, true);
+  forgetful = forgetGrants;
+  faults = [
+    ...STANDBY_FAULTS,
+    SURVIVORS_FIRST,
+    ...shared('postgres kill -9', 'postgres SIGSTOP'),
+    DELETED,
+    ...NETWORK_FAULTS,
+  ];
+}
+
+/** One server without a standby. @param {new (folder: string) => any} Server */
+const ofTable = (Server, name, create, faults) =>
+  class extends Server {
+    worker = 'number-worker.mjs';
+    grants = 'segments';
+    name = `counters in ${name}`;
+    create = create;
+    table = TABLE;
+    pace = { ...PACE, callTimeoutMs: 1500 };
+    settings = settingsOf({ failoverWindowMs: WINDOW_MS - 500, clockDifferenceMs: 500 }, true);
+    forgetful = forgetGrants;
+    faults = [...shared(...faults.map((what) => `${name} ${what}`)), DELETED, ...NETWORK_FAULTS];
+  };
+
+const OF_TABLES = ['kill -9', 'SIGSTOP', 'settings changed', 'dump loaded while it runs'];
+
+/** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
+const CREATE_SERIES =
+  `CREATE TABLE snowflake_series (series varchar(128) NOT NULL, period varchar(16) NOT NULL, ` +
+  `next bigint NOT NULL, PRIMARY KEY (series, period)); CREATE TABLE invoice (number text)`;
+
+/** What the primary acknowledges is on its disk alone. */
+class Gapless extends PostgresStandby {
+  worker = 'gapless-worker.mjs';
+  grants = 'commits';
+  name = 'a gapless series in postgres with an asynchronous standby';
+  create = CREATE_SERIES;
+  pace = { ...PACE, callTimeoutMs: 1500 };
+  settings = {};
+  toleratesTwice = true;
+  faults = [
+    ...STANDBY_FAULTS,
+    ...shared('postgres kill -9', 'postgres SIGSTOP'),
+    ...NETWORK_FAULTS,
+  ];
+
+  /** Every commit counts, so that no moment is worse than others. */
+  forgetful = async (_, { keep, forget }) => {
+    await keep();
+    await sleep(CUT_OFF_MS);
+    await forget();
+    return true;
+  };
+}
+
+/** What it acknowledges is on the standby as well. */
+class GaplessSynchronous extends Gapless {
+  name = 'a gapless series in postgres with a synchronous standby';
+  toleratesTwice = false;
+
+  async start() {
+    const url = await super.start();
+    // The standby needs it too: once it is the primary, another one follows it.
+    for (const node of this.nodes) {
+      await node.sql(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
+      await node.sql('SELECT pg_reload_conf()');
+    }
+    return url;
+  }
+}
+
+/** Taken ahead, so that a loss finds ids buffered. */
+const IDS = {
+  CHAOS_IDS: JSON.stringify({ tag: COUNTER, prefetch: { count: 500, staleMs: 1000 } }),
+};
+const OF_FILES = REDIS_FAULTS.slice(0, 2);
+
+class RedisIds extends Redis {
+  grants = 'grants of ids';
+  name = 'ids made in redis';
+  settings = { ...settingsOf({}), ...IDS };
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...OF_FILES,
+    FLUSHED,
+    ...NETWORK_FAULTS,
+  ];
+
+  async create() {}
+}
+
+class RedisIdsBySentinel extends RedisSentinel {
+  grants = 'grants of ids';
+  name = 'ids made in redis by sentinel';
+  settings = { ...settingsOf({ lossWindowMs: WINDOW_MS }), ...IDS };
+  faults = [
+    SENTINEL_FAULTS[0],
+    FLUSHED,
+    ...THERE_AND_BACK,
+    ...shared('CLIENT PAUSE', 'CLIENT KILL'),
+  ];
+}
+
+/** @type {Record<string, new (folder: string) => any>} */
+export const COUNTERS = {
+  redis: Redis,
+  'redis-file': RedisFile,
+  sentinel: RedisSentinel,
+  cluster: RedisCluster,
+  'cluster-led-back': RedisClusterLedBack,
+  ids: RedisIds,
+  'ids-by-sentinel': RedisIdsBySentinel,
+  'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
+  postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),
+  mariadb: ofTable(Mariadb, 'mariadb', CREATE_MARIADB, [...OF_TABLES, 'flushes no more, killed']),
+  'postgres-standby': PostgresByStandby,
+  'postgres-led-back': ofLedBack(PostgresByStandby),
+  gapless: GaplessSynchronous,
+  'gapless-asynchronous': Gapless,
+};

@@ -1,0 +1,223 @@
+/**
+ * Locks under attack, by the name that `npm run chaos -- --locks` takes: the servers are those of
+ * the registry, with the faults that matter to whoever holds something.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  forgetGrants,
+  NETWORK_FAULTS,
+  isRemoved,
+  storeFault,
+  SURVIVORS_FIRST,
+  THERE_AND_BACK,
+} from './fault.mjs';
+import { FAULTS } from './faults.mjs';
+import { KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
+import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
+import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
+import {
+  ofLedBack,
+  PostgresStandby,
+  STANDBY_FAULTS,
+  Postgres,
+  POSTGRES_FAULTS,
+} from './stores/postgres.mjs';
+import { checkHolds } from './checker.mjs';
+
+const TABLE = 'snowflake_locks';
+/** As nestjs-snowflake/sql makes it. */
+const CREATE =
+  `CREATE TABLE ${TABLE} (namespace varchar(128) NOT NULL, lock_name varchar(128) NOT NULL, ` +
+  `version bigint NOT NULL, forgettable bigint NOT NULL, data text NOT NULL, ` +
+  `PRIMARY KEY (namespace, lock_name))`;
+const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
+const HEADER = `lock_name = '|'`;
+/** In etcd, and first after all that begin so. */
+const [PREFIX, END] = [`snowflake/${NAMESPACE}/locks/`, `snowflake/${NAMESPACE}/locks0`];
+/** So long a server may go on that lost its place. */
+const WINDOW_MS = 4000;
+
+const WORDS = {
+  made: 'writes',
+  twice: 'two holders of one lock',
+  back: 'tokens that fell',
+  stretch: 'a lock',
+  good: 'No lock had two holders, and no token fell.',
+};
+
+/** @type {import('./fault.mjs').Pace} */
+const PACE = {
+  processCount: 4,
+  workerBits: 0,
+  callTimeoutMs: 1000,
+  pauseMs: { process: 800, store: 1000 },
+  grantMs: 30_000,
+};
+
+/** What is the same of all. @param {new (folder: string) => any} Server */
+const ofLocks = (Server) =>
+  class extends Server {
+    worker = 'lock-worker.mjs';
+    grants = 'grants';
+    check = checkHolds;
+    words = WORDS;
+    pace = PACE;
+    least = { ids: 100, leases: 50 };
+  };
+
+/** What is the same of those in a table. @param {new (folder: string) => any} Server */
+const ofTable = (Server) =>
+  class extends ofLocks(Server) {
+    table = TABLE;
+    forgetful = forgetGrants;
+
+    keep() {
+      return this.node.backup();
+    }
+
+    putBack() {
+      return this.node.restore();
+    }
+
+    /** How many rows there were. */
+    async deletedCount(/** @type {boolean} */ isHeaderOnly) {
+      const where = isHeaderOnly ? HEADER : 'true';
+      return (await this.node.sql(`DELETE FROM ${TABLE} WHERE ${where} RETURNING 1`)).length;
+    }
+  };
+
+const shared = (/** @type {string[]} */ ...names) =>
+  [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS, ...ETCD_FAULTS].filter(({ name }) =>
+    names.includes(name),
+  );
+
+/** Whoever holds a lock stands still, and who was never granted one asks first. */
+const OLD_COPY = storeFault('locks from an old copy', (topology, world) =>
+  forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
+);
+const FOLDERS_BACK = storeFault('folders of locks put back', ({ cluster }, world) =>
+  forgetGrants(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
+);
+const FAILED_OVER = storeFault('sentinel failover without the last locks', (topology, world) =>
+  forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+);
+const DELETED = storeFault('locks deleted', (topology) =>
+  isRemoved(() => topology.deletedCount(false)),
+);
+const HEADER_DELETED = storeFault('header of locks deleted', (topology) =>
+  isRemoved(() => topology.deletedCount(true)),
+);
+const TABLE_CREATED = storeFault('table of locks created again', async ({ node, create }) => {
+  await node.sql(`DROP TABLE ${TABLE}`);
+  await sleep(500);
+  await node.sql(create);
+});
+
+/** Those that no other chaos has. */
+export const LOCK_FAULTS = [
+  OLD_COPY,
+  FOLDERS_BACK,
+  FAILED_OVER,
+  DELETED,
+  HEADER_DELETED,
+  TABLE_CREATED,
+];
+const OF_TABLES = [OLD_COPY, DELETED, HEADER_DELETED, TABLE_CREATED];
+
+class Redis extends ofLocks(KeptRedis) {
+  name = 'locks in redis';
+  content = 'locks';
+  /** It writes to disk before it answers. */
+  settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=500` };
+  faults = [
+    ...shared('redis restarted with data', 'redis restarted empty', 'FLUSHALL'),
+    ...shared('redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'maxmemory'),
+    OLD_COPY,
+    DELETED,
+    HEADER_DELETED,
+    ...NETWORK_FAULTS,
+  ];
+
+  /** How many fields there were. */
+  async deletedCount(/** @type {boolean} */ isHeaderOnly) {
+    const { admin } = this.node;
+    const fields = await admin.hkeys(this.key);
+    if (!isHeaderOnly) return admin.del(this.key);
+    const header = fields.filter((name) => !name.startsWith('l:'));
+    return header.length === 0 ? 0 : admin.hdel(this.key, ...header);
+  }
+}
+
+class RedisBySentinel extends ofLocks(Sentinel) {
+  name = 'locks in redis by sentinel';
+  settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=${WINDOW_MS}` };
+  faults = [FAILED_OVER, ...THERE_AND_BACK, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
+}
+
+class PostgresLocks extends ofTable(Postgres) {
+  name = 'locks in postgres';
+  create = CREATE;
+  faults = [
+    ...shared('postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'),
+    ...shared('postgres connections ended', 'postgres rights taken away'),
+    ...shared('postgres dump loaded while it runs'),
+    ...OF_TABLES,
+    ...NETWORK_FAULTS,
+  ];
+}
+
+class StandbyLocks extends ofLocks(PostgresStandby) {
+  name = 'locks in postgres with a standby';
+  create = CREATE;
+  forgetful = forgetGrants;
+  faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
+}
+
+class MariadbLocks extends ofTable(Mariadb) {
+  name = 'locks in mariadb';
+  create = CREATE_MARIADB;
+  faults = [
+    ...shared('mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'),
+    ...shared('mariadb rights taken away', 'mariadb dump loaded while it runs'),
+    ...OF_TABLES,
+    ...NETWORK_FAULTS,
+  ];
+}
+
+class EtcdLocks extends ofLocks(Etcd) {
+  name = 'locks in etcd';
+  faults = [
+    ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
+    ...shared('etcd compacted', 'etcd settings changed'),
+    OLD_COPY,
+    FOLDERS_BACK,
+    DELETED,
+    HEADER_DELETED,
+    ...NETWORK_FAULTS,
+  ];
+
+  keep() {
+    return this.cluster.save();
+  }
+
+  putBack() {
+    return this.cluster.restore();
+  }
+
+  deletedCount(/** @type {boolean} */ isHeaderOnly) {
+    return isHeaderOnly
+      ? this.cluster.deleted(`${PREFIX}header`)
+      : this.cluster.deleted(PREFIX, END);
+  }
+}
+
+/** @type {Record<string, new (folder: string) => any>} */
+export const LOCKS = {
+  redis: Redis,
+  sentinel: RedisBySentinel,
+  postgres: PostgresLocks,
+  'postgres-standby': StandbyLocks,
+  'postgres-led-back': ofLedBack(StandbyLocks),
+  mariadb: MariadbLocks,
+  etcd: EtcdLocks,
+};

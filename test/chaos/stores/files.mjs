@@ -1,0 +1,226 @@
+/** A registry in files of this host under attack: in a folder, and in SQLite. */
+import { spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  closeSync,
+  cpSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+  copyFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import Database from 'libsql';
+import { until, forgetLease, storeFault, isRemoved, STORE_PACE } from '../fault.mjs';
+import { CREATE } from './postgres.mjs';
+
+// A registry in a folder of this host under attack.
+//
+// The clock of the host is that of the store: all processes have one. As root the folder lies on a
+// small file system of its own, which is filled; elsewhere it is made read-only in place of that.
+
+const POINTER = /^at-(.*)$/;
+const DISK_BYTES = 2 ** 20;
+/** So long nothing can be written; a lease is 10 s. */
+const FULL_MS = 4000;
+
+const removed = (/** @type {string} */ path) =>
+  rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 5 });
+
+/** Changes the rows of the registry behind the back of those who use it. */
+const without = (/** @type {(row: { workerId: number }) => boolean} */ isGone) =>
+  storeEdit((rows) => rows.filter((row) => !isGone(row)));
+
+const storeEdit =
+  (/** @type {(rows: any[]) => any[]} */ change) => (/** @type {Folder} */ topology) => {
+    for (let count = 0; count < 100; count++) if (topology.edit(change)) return true;
+    return false;
+  };
+
+export const FOLDER_FAULTS = [
+  storeFault('folder from an old copy', (topology, world) =>
+    forgetLease(world, { keep: () => topology.backup(), forget: () => topology.restore() }),
+  ),
+  storeFault('folder copied over', async (topology) => {
+    await topology.backup();
+    await sleep(1500);
+    // Two registries in one folder are refused, and the operator is told to delete it.
+    cpSync(topology.copy, topology.registry, { recursive: true });
+    await sleep(1500);
+    removed(topology.registry);
+  }),
+  storeFault(
+    'folder rows deleted',
+    without(({ workerId }) => workerId >= 0),
+  ),
+  storeFault(
+    'folder header deleted',
+    without(({ workerId }) => workerId < 0),
+  ),
+  storeFault('folder deleted', ({ registry }) => removed(registry)),
+  storeFault('folder disk full', (topology) => topology.fill()),
+];
+
+export class Folder {
+  name = 'file';
+  quarantineMs = 0;
+  pace = STORE_PACE;
+  hasOneClock = true;
+  faults = FOLDER_FAULTS;
+
+  constructor(/** @type {string} */ folder) {
+    this.disk = join(folder, 'disk');
+    this.registry = join(this.disk, 'var', 'chaos');
+    this.copy = join(folder, 'copy');
+  }
+
+  async start() {
+    mkdirSync(this.disk, { recursive: true });
+    const size = `size=${DISK_BYTES}`;
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', this.disk]);
+    this.isMounted = mounted.status === 0;
+    this.note = this.isMounted
+      ? 'disk full: a file system of 1 MiB, filled'
+      : 'disk full: the folder read-only, since nothing may be mounted';
+    return `file:${join(this.disk, 'var')}?namespace=chaos`;
+  }
+
+  /** Waits out a disk on which nothing can be written. */
+  async fill() {
+    if (!this.isMounted) {
+      chmodSync(this.registry, 0o555);
+      await sleep(FULL_MS);
+      chmodSync(this.registry, 0o755);
+      return;
+    }
+    const filler = join(this.disk, 'filler');
+    for (const endMs = performance.now() + FULL_MS; performance.now() < endMs; await sleep(50)) {
+      fillUp(filler);
+    }
+    rmSync(filler);
+  }
+
+  /** Of a moment at which the registry was whole. */
+  backup() {
+    return until(async () => {
+      removed(this.copy);
+      cpSync(this.registry, this.copy, { recursive: true });
+      return rowsIn(this.copy) !== undefined;
+    }, 60_000);
+  }
+
+  restore() {
+    const fresh = `${this.registry}.restored`;
+    cpSync(this.copy, fresh, { recursive: true });
+    renameSync(this.registry, `${this.registry}.lost`);
+    renameSync(fresh, this.registry);
+    removed(`${this.registry}.lost`);
+  }
+
+  /** @param {(rows: any[]) => any[]} change @returns whether nobody wrote meanwhile */
+  edit(change) {
+    const found = rowsIn(this.registry);
+    if (found === undefined || found.rows.length === 0) return false;
+    const { state, kept, rows } = found;
+    const fresh = join(this.disk, 'edited');
+    writeFileSync(fresh, JSON.stringify({ ...kept, rows: change(rows) }));
+    if (!readdirSync(this.registry).includes(found.pointer)) return false;
+    renameSync(fresh, join(this.registry, state));
+    return readdirSync(this.registry).includes(found.pointer);
+  }
+
+  async stop() {
+    if (this.isMounted) spawnSync('umount', ['-l', this.disk]);
+  }
+}
+
+/** The registry in a folder, unless it is just being changed. */
+function rowsIn(/** @type {string} */ folder) {
+  try {
+    const names = readdirSync(folder);
+    const [pointer, ...more] = names.filter((name) => POINTER.test(name));
+    if (pointer === undefined || more.length > 0) return undefined;
+    const state = pointer.replace(POINTER, 'state-$1.json');
+    const { rows, ...kept } = JSON.parse(readFileSync(join(folder, state), 'utf8'));
+    return { pointer, state, kept, rows };
+  } catch {
+    // As said above.
+    return undefined;
+  }
+}
+
+function fillUp(/** @type {string} */ path) {
+  const file = openSync(path, 'a');
+  try {
+    for (const size of [2 ** 14, 2 ** 9, 1]) {
+      for (;;) writeSync(file, Buffer.alloc(size));
+    }
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'ENOSPC') throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+// A registry in a file of SQLite under attack. The clock of the host is that of the store.
+
+export const SQLITE_FAULTS = [
+  storeFault('sqlite file replaced', (topology, world) =>
+    topology.forgetful(world, {
+      keep: () => topology.copied(topology.file, topology.copy),
+      forget: () => renameSync(topology.copy, topology.file),
+    }),
+  ),
+  storeFault('sqlite rows deleted', (topology) =>
+    isRemoved(async () => topology.sql('DELETE FROM snowflake_registry').changes),
+  ),
+];
+
+export class Sqlite {
+  name = 'sqlite';
+  quarantineMs = 0;
+  pace = STORE_PACE;
+  hasOneClock = true;
+  faults = SQLITE_FAULTS;
+  forgetful = forgetLease;
+
+  constructor(/** @type {string} */ folder) {
+    mkdirSync(folder, { recursive: true });
+    this.file = join(folder, 'registry.db');
+    this.copy = `${this.file}.old`;
+  }
+
+  async start() {
+    this.sql(CREATE);
+    return `sqlite:${this.file}?namespace=chaos`;
+  }
+
+  /** One statement of the operator. */
+  sql(/** @type {string} */ text) {
+    const database = new Database(this.file, { timeout: 15_000 });
+    try {
+      return database.prepare(text).run();
+    } finally {
+      database.close();
+    }
+  }
+
+  /** As `cp` does it, at a moment at which nobody writes. */
+  copied(/** @type {string} */ from, /** @type {string} */ to) {
+    const database = new Database(this.file, { timeout: 5000 });
+    database.exec('BEGIN IMMEDIATE');
+    copyFileSync(from, to);
+    database.exec('ROLLBACK');
+    database.close();
+  }
+
+  async stop() {
+    rmSync(this.file, { force: true });
+  }
+}

@@ -1,0 +1,254 @@
+/**
+ * The databases the shared suite runs on. Each opening is a database of its own, so that test
+ * files can run side by side, and is dropped by `close()`.
+ */
+import { randomBytes } from 'node:crypto';
+import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
+import type { ModuleMetadata } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import type { TestingModule } from '@nestjs/testing';
+import { TypeOrmModule, getDataSourceToken } from '@nestjs/typeorm';
+import { SnowflakeModule } from 'nestjs-snowflake';
+import { SnowflakeId } from 'nestjs-snowflake/typeorm';
+import {
+  DataSource,
+  ChildEntity,
+  Column,
+  Entity,
+  JoinTable,
+  ManyToMany,
+  ManyToOne,
+  OneToMany,
+  RelationId,
+  TableInheritance,
+} from 'typeorm';
+import type { DataSourceOptions, EntityTarget, Relation } from 'typeorm';
+import { freshPglite } from '../../../support/fresh-pglite.mjs';
+
+export interface OpenDatabase {
+  readonly options: DataSourceOptions;
+  readonly close: () => Promise<void>;
+}
+
+export interface Driver {
+  readonly name: string;
+  readonly idType: 'bigint' | 'varchar';
+  open(): Promise<OpenDatabase>;
+}
+
+const databaseName = (): string => `orm_${randomBytes(6).toString('hex')}`;
+
+const urlFromEnvironment = (variable: string): URL => {
+  const url = process.env[variable];
+  if (url === undefined) throw new Error(`${variable} is not set; the global setup sets it.`);
+  return new URL(url);
+};
+
+/** A statement about databases, which needs a connection to another one. */
+async function onServer(options: DataSourceOptions, sql: string): Promise<void> {
+  const server = await new DataSource(options).initialize();
+  try {
+    await server.query(sql);
+  } finally {
+    await server.destroy();
+  }
+}
+
+async function openOn(type: 'postgres' | 'mariadb', url: URL, drop: string): Promise<OpenDatabase> {
+  const server = { type, url: url.href };
+  const name = databaseName();
+  await onServer(server, `CREATE DATABASE ${name}`);
+  return {
+    options: { type, url: new URL(`/${name}`, url).href },
+    close: () => onServer(server, `DROP DATABASE ${name} ${drop}`),
+  };
+}
+
+export const postgres: Driver = {
+  name: 'PostgreSQL',
+  idType: 'bigint',
+  open: () => openOn('postgres', urlFromEnvironment('DATABASE_URL'), 'WITH (FORCE)'),
+};
+
+export const mariadb: Driver = {
+  name: 'MariaDB',
+  idType: 'bigint',
+  open: () => openOn('mariadb', urlFromEnvironment('MYSQL_URL'), ''),
+};
+
+/** PGlite answers one query at a time, but a pool of two must not notice. */
+export const pglite: Driver = {
+  name: 'PGlite',
+  idType: 'bigint',
+  async open() {
+    const db = await freshPglite();
+    const server = new PGLiteSocketServer({ db, host: '127.0.0.1', port: 0, maxConnections: 10 });
+    await server.start();
+    const url = `postgres://postgres@${server.getServerConn()}/postgres`;
+    return {
+      options: { type: 'postgres', url, poolSize: 2 },
+      close: async () => {
+        await server.stop();
+        await db.close();
+      },
+    };
+  },
+};
+
+export const sqljs: Driver = {
+  name: 'sql.js',
+  idType: 'varchar',
+  open: () => Promise.resolve({ options: { type: 'sqljs' }, close: () => Promise.resolve() }),
+};
+
+// Starts a Nest application that uses the library as its documentation says: SnowflakeModule
+// imported, nothing else.
+
+export const WORKER_ID = 7;
+
+export async function startApplication(metadata: ModuleMetadata): Promise<TestingModule> {
+  const imports = [
+    ScheduleModule.forRoot(),
+    SnowflakeModule.forRoot({ workerId: WORKER_ID }),
+    ...(metadata.imports ?? []),
+  ];
+  const application = await Test.createTestingModule({ ...metadata, imports }).compile();
+  return application.init();
+}
+
+export interface Running {
+  readonly dataSource: DataSource;
+  stop(): Promise<void>;
+}
+
+/** An application with one database, made for this call. */
+export async function startWithDatabase(
+  driver: Driver,
+  entities: readonly EntityTarget<object>[],
+): Promise<Running> {
+  const { options, close } = await driver.open();
+  const typeorm = { ...options, entities: [...entities], synchronize: true, retryAttempts: 0 };
+  const application = await startApplication({
+    imports: [TypeOrmModule.forRoot(typeorm as Parameters<typeof TypeOrmModule.forRoot>[0])],
+  });
+  return {
+    dataSource: application.get<DataSource>(getDataSourceToken()),
+    stop: async () => {
+      await application.close();
+      await close();
+    },
+  };
+}
+
+// Customers, orders with lines, tags: every kind of relation. Made by a function, because the
+// type of the id columns depends on the driver.
+
+export type IdType = 'bigint' | 'varchar';
+
+export function shopEntities(type: IdType) {
+  abstract class Row {
+    @SnowflakeId({ type, comment: 'a snowflake' })
+    id: string;
+  }
+
+  @Entity()
+  class Tag extends Row {
+    @Column()
+    label: string;
+  }
+
+  @Entity()
+  class OrderLine extends Row {
+    @Column()
+    product: string;
+
+    @ManyToOne('Order', 'lines')
+    order: unknown;
+  }
+
+  @Entity('shop_order')
+  class Order extends Row {
+    @Column({ default: '' })
+    note: string;
+
+    @ManyToOne('Customer', 'orders', { cascade: ['insert'] })
+    customer: Relation<Customer>;
+
+    @RelationId((order: Order) => order.customer)
+    customerId: string;
+
+    @OneToMany(() => OrderLine, 'order', { cascade: true })
+    lines: OrderLine[];
+
+    @ManyToMany(() => Tag, { cascade: true })
+    @JoinTable()
+    tags: Tag[];
+  }
+
+  @Entity()
+  class Customer extends Row {
+    @Column({ unique: true, type: 'varchar', length: 100 })
+    email: string;
+
+    @Column({ default: '' })
+    name: string;
+
+    @OneToMany(() => Order, (order) => order.customer, { cascade: ['insert', 'update'] })
+    orders: Order[];
+  }
+
+  return { Customer, Order, OrderLine, Tag };
+}
+
+/*
+ * Entities out of the ordinary: single-table inheritance, an id inside an embedded class, an id
+ * that is no key.
+ */
+
+export function paymentEntities(type: IdType) {
+  @Entity()
+  @TableInheritance({ column: { name: 'kind', type: 'varchar', length: 20 } })
+  class Payment {
+    @SnowflakeId({ type })
+    id: string;
+
+    @Column()
+    amount: number;
+  }
+
+  @ChildEntity()
+  class CardPayment extends Payment {
+    @SnowflakeId({ type, primary: false, nullable: true })
+    cardReference: string | null;
+  }
+
+  @ChildEntity()
+  class BankPayment extends Payment {
+    @Column({ nullable: true })
+    iban: string;
+  }
+
+  return { Payment, CardPayment, BankPayment };
+}
+
+export function parcelEntities(type: IdType) {
+  class Label {
+    @SnowflakeId({ type, primary: false })
+    number: string;
+
+    @Column()
+    text: string;
+  }
+
+  @Entity()
+  class Parcel {
+    @SnowflakeId({ type })
+    id: string;
+
+    @Column(() => Label)
+    label: Label;
+  }
+
+  return { Parcel, Label };
+}

@@ -1,0 +1,229 @@
+/** Every door by which ids come in and go out, each with a controller of its own. */
+import {
+  Body,
+  ClassSerializerInterceptor,
+  Controller,
+  Get,
+  Param,
+  Post,
+  UseInterceptors,
+  Injectable,
+  Module,
+  UseGuards,
+} from '@nestjs/common';
+import { HealthCheck, HealthCheckService } from '@nestjs/terminus';
+import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
+import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
+import { GraphQLNonNull, GraphQLObjectType, GraphQLSchema, graphql } from 'graphql';
+import { IdMaker } from 'nestjs-snowflake';
+import { ApiKeyGuard, ApiKeyId, ApiKeyModule, ApiKeys } from 'nestjs-snowflake/api-keys';
+import type { StoredApiKey } from 'nestjs-snowflake/api-keys';
+import { ApiKeySecurity } from 'nestjs-snowflake/api-keys/swagger';
+import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
+import { IsSnowflakeId, IsSnowflakeIds } from 'nestjs-snowflake/class-validator';
+import { SnowflakeID } from 'nestjs-snowflake/graphql';
+import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+import { ParseSnowflakePipe, SnowflakeJsonInterceptor } from 'nestjs-snowflake/http';
+import { registerOpenTelemetryMetrics, registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
+import { ApiSnowflakeParam, ApiSnowflakeProperty } from 'nestjs-snowflake/swagger';
+import { snowflakeBigint, snowflakeId, snowflakeIds } from 'nestjs-snowflake/zod';
+import * as client from 'prom-client';
+import { DataSource } from 'typeorm';
+import { z } from 'zod';
+import { Invoice } from '../entries.js';
+
+export class CreateCustomer {
+  @ApiSnowflakeProperty()
+  @IsSnowflakeId()
+  referrerId: string;
+}
+
+class SeveralIds {
+  @IsSnowflakeIds({ countMax: 2 })
+  ids: string[];
+}
+
+class Customer {
+  @ApiSnowflakeProperty({ readOnly: true })
+  @SnowflakeText()
+  readonly id: bigint;
+
+  constructor(id: bigint) {
+    this.id = id;
+  }
+}
+
+/** Classes that are validated, documented and serialised by their decorators. */
+@Controller('customers')
+@UseInterceptors(ClassSerializerInterceptor)
+export class CustomersController {
+  @Post()
+  create(@Body() customer: CreateCustomer): CreateCustomer {
+    return customer;
+  }
+
+  @Post('several')
+  several(@Body() several: SeveralIds): SeveralIds {
+    return several;
+  }
+
+  @Get(':id')
+  @ApiSnowflakeParam('id')
+  one(@Param('id', ParseSnowflakePipe) id: bigint): Customer {
+    return new Customer(id);
+  }
+}
+
+/** A database in memory, as a provider of the application. */
+export const invoiceDatabase = {
+  provide: DataSource,
+  useFactory: (): Promise<DataSource> =>
+    new DataSource({ type: 'sqljs', entities: [Invoice], synchronize: true }).initialize(),
+};
+
+/** Ids that TypeORM gives to the rows it saves. */
+@Controller('invoices')
+export class InvoicesController {
+  constructor(private readonly database: DataSource) {}
+
+  @Post()
+  async create(): Promise<Invoice | null> {
+    const { id } = await this.database.getRepository(Invoice).save(new Invoice());
+    return this.database.getRepository(Invoice).findOneBy({ id });
+  }
+}
+
+/** Interceptors of the whole application do not reach a gateway: it has one of its own. */
+@WebSocketGateway({ path: '/orders/live' })
+@UseInterceptors(SnowflakeJsonInterceptor)
+export class OrdersGateway {
+  @SubscribeMessage('latest')
+  latest(): object {
+    return { event: 'latest', data: { id: 382366441078288384n, lines: [382366441078288385n] } };
+  }
+}
+
+@Injectable()
+export class KeyStore {
+  readonly rows = new Map<string, StoredApiKey>();
+}
+
+@Module({ providers: [KeyStore], exports: [KeyStore] })
+export class KeyStoreModule {}
+
+export const PartnerApiKeys = ApiKeyModule.forRootAsync({
+  imports: [KeyStoreModule],
+  inject: [KeyStore],
+  useFactory: ({ rows }: KeyStore) => ({
+    prefix: 'edge',
+    find: (keyId: string) => rows.get(keyId),
+  }),
+});
+
+/** Keys that are made by anybody, and a route that needs one. */
+@Controller('partner')
+export class PartnersController {
+  constructor(
+    private readonly ids: IdMaker,
+    private readonly keys: ApiKeys,
+    private readonly store: KeyStore,
+  ) {}
+
+  @Post('keys')
+  issue(): { key: string; keyId: string } {
+    const { key, keyId, hash } = this.keys.issue(this.ids.nextId());
+    this.store.rows.set(keyId, { hash, revoked: false });
+    return { key, keyId };
+  }
+
+  @Get('me')
+  @UseGuards(ApiKeyGuard)
+  @ApiKeySecurity()
+  me(@ApiKeyId() keyId: string): { keyId: string } {
+    return { keyId };
+  }
+}
+
+const CreateRefund = z.object({
+  customerId: snowflakeId(),
+  after: snowflakeBigint(),
+  couponIds: snowflakeIds(),
+});
+
+const args = { after: { type: new GraphQLNonNull(SnowflakeID) } };
+const resolve = (_root: unknown, { after }: { after: string }): bigint => BigInt(after) + 1n;
+const schema = new GraphQLSchema({
+  query: new GraphQLObjectType({
+    name: 'Query',
+    fields: { next: { type: SnowflakeID, args, resolve } },
+  }),
+});
+
+/** Ids that a schema of Zod or of GraphQL reads and writes. */
+@Controller()
+export class SchemasController {
+  @Post('refunds')
+  refund(@Body() body: unknown): object {
+    const { data, error } = CreateRefund.safeParse(body);
+    if (error) return { issues: error.issues.map(({ path, message }) => ({ path, message })) };
+    return { customerId: data.customerId, next: String(data.after + 1n) };
+  }
+
+  @Get('refunds/schema')
+  schema(): object {
+    return z.toJSONSchema(CreateRefund, { io: 'input' });
+  }
+
+  @Post('graphql')
+  async query(@Body() { after }: { after: unknown }): Promise<object> {
+    const source = 'query($after: SnowflakeID!) { next(after: $after) }';
+    const { data, errors } = await graphql({ schema, source, variableValues: { after } });
+    return { data, errors };
+  }
+}
+
+class ReaderInMemory extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+/** What an operator asks: whether ids can be made, and how many were. */
+@Controller()
+export class WatchController {
+  private readonly reader = new ReaderInMemory();
+
+  constructor(
+    private readonly health: HealthCheckService,
+    private readonly snowflake: SnowflakeHealthIndicator,
+    private readonly ids: IdMaker,
+  ) {
+    registerPrometheusMetrics(client, [{ ids }]);
+    const provider = new MeterProvider({ readers: [this.reader] });
+    registerOpenTelemetryMetrics(provider.getMeter('edge'), [{ ids }]);
+  }
+
+  @Get('health')
+  @HealthCheck()
+  ready() {
+    return this.health.check([() => this.snowflake.isHealthy('ids')]);
+  }
+
+  @Post('issue')
+  issue(): object {
+    this.ids.nextId();
+    return { ids: this.ids.status.issuedCount };
+  }
+
+  @Get('metrics')
+  prometheus(): Promise<string> {
+    return client.register.metrics();
+  }
+
+  @Get('otel')
+  async openTelemetry(): Promise<object> {
+    const { resourceMetrics, errors } = await this.reader.collect();
+    const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics);
+    const issued = metrics.find(({ descriptor }) => descriptor.name === 'snowflake.ids.issued');
+    return { errors, points: issued?.dataPoints.map(({ value }) => value) };
+  }
+}

@@ -2,6 +2,8 @@
  * The broken variants of the protocol that lie on the holder's side, as edits of the real keeper,
  * lease window and generator.
  */
+import { UNCHECKED } from './invariant-mutants.mjs';
+
 /** @import { Mutant } from './mutant.mjs' */
 
 const KEEPER = 'lease/lease-keeper.ts';
@@ -61,6 +63,7 @@ const ttlLease = [
     put: 'const { workerId, floorMs, ceilingMs } = range;\n    this.reserveTicks = 0;\n',
   },
   beginsAnywhere,
+  UNCHECKED,
   { file: TAKER, find: firstTick, put: 'return Math.max(nowTick, least);' },
 ];
 
@@ -87,17 +90,20 @@ export const CLIENT_MUTANTS = [
   {
     name: 'ceiling inclusive',
     tryFirst: { scenario: 'everything', seed: 8 },
-    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (tick > range.ceilingTick) {' }],
+    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (tick > range.ceilingTick) {' }, UNCHECKED],
   },
   {
     name: "ceiling compared with the clock instead of the id's time",
     tryFirst: { scenario: 'everything', seed: 29 },
-    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' }],
+    edits: [
+      { file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' },
+      UNCHECKED,
+    ],
   },
   {
     name: 'no ceiling check',
     tryFirst: { scenario: 'rows', seed: 11 },
-    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
+    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }, UNCHECKED],
   },
   {
     name: 'release stores the wall clock',
@@ -180,6 +186,7 @@ export const CLIENT_MUTANTS = [
         put: 'return Math.max(this.window.follow(range, nowTick), least);',
       },
       beginsAnywhere,
+      UNCHECKED,
     ],
   },
   {

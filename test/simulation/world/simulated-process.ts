@@ -168,6 +168,7 @@ export class SimulatedProcess {
     } catch (error) {
       oracle.refusedCount++;
       if (!isSnowflakeError(error)) oracle.violated('error', `${this.name}: ${String(error)}`);
+      else if (error.details['invariant']) oracle.violated('invariant', error.message);
     }
   }
 

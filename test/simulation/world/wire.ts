@@ -17,6 +17,7 @@ import type { SimulatedStore } from './simulated-store.js';
 import type { StoreCall } from './store-event.js';
 
 const USUAL_DELAY_MS_MAX = 15;
+const BROKEN = Symbol('broken');
 
 export class Wire implements IDistributedSupport {
   isCut = false;
@@ -64,7 +65,8 @@ export class Wire implements IDistributedSupport {
       const arriveMs = this.delayMs();
       const arrive = () => {
         if (store.isAway) return;
-        const answer = ask();
+        const answer = this.asked(ask);
+        if (answer === BROKEN) return;
         this.note(() => `${what()} -> ${JSON.stringify(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
@@ -78,6 +80,16 @@ export class Wire implements IDistributedSupport {
       }
     });
   };
+
+  /** A registry that notices a fault of its own writes nothing, and says nothing. */
+  private asked<T>(ask: () => T): T | typeof BROKEN {
+    try {
+      return ask();
+    } catch (error) {
+      this.around.oracle.violated('invariant', String(error));
+      return BROKEN;
+    }
+  }
 
   private delayMs(): number {
     const { random, plan } = this.around;

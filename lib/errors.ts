@@ -99,6 +99,23 @@ export class SnowflakeError extends Error {
   }
 }
 
+/**
+ * For what can be only through a fault of this library. It is asserted where it costs nothing that
+ * counts, before an id or a write rests on it; `details.invariant` names it.
+ */
+export function invariantBroken(
+  invariant: string,
+  values: Readonly<Record<string, number>>,
+): SnowflakeError {
+  const shown = Object.entries(values).map(([name, value]) => `${name} ${value}`);
+  return new SnowflakeError(
+    'LEASE_LOST',
+    `A fault of nestjs-snowflake was noticed before it did harm: ${invariant} (` +
+      `${shown.join(', ')}). No id was made of it, and nothing was written. Please report it.`,
+    { retryable: false, details: { invariant, ...values } },
+  );
+}
+
 /** True for an error of this library, whichever copy of the package made it. */
 export function isSnowflakeError(error: unknown): error is SnowflakeError {
   return typeof error === 'object' && error !== null && BRAND in error;

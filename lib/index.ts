@@ -32,6 +32,7 @@ export type {
   WorkerRecord,
 } from './lease/distributed-support.js';
 export type { LeaseState } from './lease/held-lease.js';
+export type { WorkerIdChange } from './lease/keeper.js';
 export { StaticSupport } from './lease/static.support.js';
 export type { WorkerIdClaim, WorkerIdSource } from './lease/claim.support.js';
 export { ordinalSupport } from './stores/host/ordinal.support.js';

@@ -5,6 +5,7 @@
  * and raises only the range whose floor it names. The nonces form a chain: the store recognises a
  * copy of this process by a broken chain.
  */
+import { invariantBroken } from '../errors.js';
 import type { WindowRange, LeaseWindow } from '../core/window/lease-window.js';
 import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-support.js';
 
@@ -45,6 +46,9 @@ export class HeldLease {
   apply(grant: LeaseGrant, asked: WorkerLease, freshNonce: () => string): void {
     const heldMs = this.asked.haveMs;
     const haveMs = Math.max(heldMs, grant.ceilingMs);
+    if (!(haveMs >= heldMs)) {
+      throw invariantBroken('a ceiling fell at a renewal', { heldMs, haveMs });
+    }
     const isNews = asked.nonceNext === this.asked.nonceNext;
     this.asked = isNews
       ? {

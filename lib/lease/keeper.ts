@@ -51,6 +51,14 @@ export interface LeaseChange {
   readonly reason: string;
 }
 
+/** From the worker id that the application was last told of to another one; undefined is none. */
+export interface WorkerIdChange {
+  readonly from: number | undefined;
+  readonly to: number | undefined;
+  /** The reason in words. */
+  readonly reason: string;
+}
+
 export interface KeeperParts {
   readonly support: IDistributedSupport;
   readonly window: LeaseWindow;
@@ -69,6 +77,8 @@ export interface KeeperParts {
   readonly timers: Timers;
   readonly random: () => number;
   readonly onChange: (change: LeaseChange) => void;
+  /** Is called after the window has followed the change. */
+  readonly onWorkerIdChange?: ((change: WorkerIdChange) => void) | undefined;
   /** Receives news without a change of state: why the start waits, a skewed clock. */
   readonly onNews: (text: string) => void;
 }

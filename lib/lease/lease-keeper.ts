@@ -114,9 +114,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     // The lease was granted while the application was closing, so it is not needed.
     if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
     this.skew.measure(acquired.grant, acquired.sentAtMs);
-    this.placeLease(acquired, { rewinds: false });
     this.news.clear('no worker id');
-    this.change('leased', texts.grantText(acquired.grant));
+    this.placeLease(acquired, texts.grantText(acquired.grant), { rewinds: false });
     this.checkClock();
   }
 
@@ -124,14 +123,21 @@ export class LeaseKeeper implements Keeper, WindowWatch {
    * Places the range in the window: after those in use, or in their place if ids shall go back in
    * time.
    */
-  private placeLease(acquired: Acquired, { rewinds }: { rewinds: boolean }): void {
+  private placeLease(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
-    this.hold(lease);
+    this.hold(lease, 'leased', reason);
+    this.noteSuccess();
   }
 
-  private hold(lease: HeldLease): void {
+  /** The one place where the lease changes: the window first, the application last. */
+  private hold(lease: HeldLease | undefined, event: LeaseEvent, reason: string): void {
     this.lease = lease;
+    this.change(event, reason);
+    this.news.reportWorkerId(this.workerId, reason);
+  }
+
+  private noteSuccess(): void {
     this.renewal.record.isFailing = false;
     this.retryDelay.reset();
   }
@@ -157,8 +163,9 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     // application may have stopped.
     if (this.stopping.signal.aborted || this.lease !== old)
       return this.acquirer.giveBack(acquired.asked, undefined);
-    this.placeLease(acquired, { rewinds: true });
-    this.news.report(texts.movedText(old.workerId, acquired.grant.workerId));
+    const reason = texts.movedText(old.workerId, acquired.grant.workerId);
+    this.placeLease(acquired, reason, { rewinds: true });
+    this.news.report(reason);
     // Until the window left the old range, other threads went on in it.
     await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
   }
@@ -215,7 +222,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   private async afterRenewal(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
-    this.hold(lease);
+    this.noteSuccess();
     this.skew.measure(grant, sentAtMs);
     this.change('renewed', 'The store answers again.');
     this.checkClock();
@@ -258,15 +265,13 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private afterFence(lease: HeldLease, answer: Fenced): Promise<void> {
     const { floorMs: itsFloorMs = Infinity } = answer;
     if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
-    this.lease = undefined;
-    this.change('fenced', texts.fencedText(answer.status, this.parts.support));
+    this.hold(undefined, 'fenced', texts.fencedText(answer.status, this.parts.support));
     return this.replaceLease();
   }
 
   private drop(refusal: SnowflakeError): Promise<void> {
-    this.lease = undefined;
     this.parts.window.vacate(() => refusal);
-    this.change('dropped', refusal.message);
+    this.hold(undefined, 'dropped', refusal.message);
     return this.replaceLease();
   }
 
@@ -286,12 +291,11 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const { support, window } = this.parts;
     this.stopping.abort(texts.stopped());
     this.timer.cancel();
-    const lease = this.lease;
-    this.lease = undefined;
+    const { lease } = this;
     window.close(texts.stopped);
+    this.hold(undefined, 'released', 'The application is shutting down.');
     await Promise.allSettled([this.refreshing, this.acquiring]);
     if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
-    this.change('released', 'The application is shutting down.');
     await support.close?.();
   }
 
@@ -305,7 +309,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 }
 
 /*
- * Reports to the application: changes of state, and other news.
+ * Reports to the application: changes of state and of the worker id, and other news.
  *
  * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that
  * throws costs no id and does not keep a lease from being placed.
@@ -314,9 +318,11 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 class LeaseEvents {
   /** Causes that were reported and have not ended. */
   private readonly reported = new Set<string>();
+  /** The worker id that the application was last told of. */
+  private workerId: number | undefined;
 
   constructor(
-    private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews'>,
+    private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews' | 'onWorkerIdChange'>,
     private readonly stopping: AbortSignal,
   ) {}
 
@@ -342,6 +348,12 @@ class LeaseEvents {
 
   reportChange(change: LeaseChange): void {
     quietly(() => this.listeners.onChange(change));
+  }
+
+  reportWorkerId(to: number | undefined, reason: string): void {
+    const from = this.workerId;
+    this.workerId = to;
+    if (from !== to) quietly(() => this.listeners.onWorkerIdChange?.({ from, to, reason }));
   }
 }
 

@@ -16,12 +16,12 @@ import { LeaseWindow } from '../core/window/lease-window.js';
 import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { LeaseState } from '../lease/held-lease.js';
-import type { Keeper } from '../lease/keeper.js';
+import type { Keeper, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { JoinedLease, sourceOf, type LeaseSource } from '../lease/shared.support.js';
 import { WaitQueue } from '../lease/wait-queue.js';
-import { printable } from '../messages.js';
+import { errorText, printable } from '../messages.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
 import {
@@ -121,7 +121,7 @@ interface KeeperContext {
 }
 
 function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperContext): Keeper {
-  const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
+  const { layout, lease, clock, timers, workerIds, aheadMsMax, onWorkerIdChange } = config;
   const { window, idClock, identity, log } = context;
   if (source.kind === 'joined') {
     return new JoinedLease({
@@ -151,7 +151,21 @@ function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperCont
     random: Math.random,
     onChange: (change) => log.change(change),
     onNews: (text) => log.warn(text),
+    onWorkerIdChange: (change) => void tell(onWorkerIdChange, change, log),
   });
+}
+
+/** The application's own function costs no id and no lease, whatever it does. */
+async function tell(
+  listener: WorkerConfig['onWorkerIdChange'],
+  change: WorkerIdChange,
+  log: GeneratorLog,
+): Promise<void> {
+  try {
+    await listener?.(change);
+  } catch (error) {
+    log.warn(`The function \`onWorkerIdChange\` failed: ${errorText(error)}`);
+  }
 }
 
 /*

@@ -16,6 +16,7 @@ import { sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
 import type { GeneratorKind, OpenGenerator } from '../generator.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
+import type { WorkerIdChange } from '../lease/keeper.js';
 import {
   LEASE_DEFAULTS,
   leaseFaults,
@@ -87,6 +88,12 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly sharesLease?: boolean | undefined;
   /** Starts without a worker id and leases one in the background. Default false. */
   readonly lazy?: boolean | undefined;
+  /**
+   * Called each time `status.workerId` becomes another: for the first worker id (`from` is
+   * undefined), after a loss or a move, and at the end (`to` is undefined). For labels of metrics,
+   * traces and logs; it is not awaited, and an error of it is logged.
+   */
+  readonly onWorkerIdChange?: ((change: WorkerIdChange) => void | Promise<void>) | undefined;
   /** What operators see next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;
   /** Reads the time; for tests. */
@@ -113,6 +120,7 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   sequenceStart: true,
   sharesLease: true,
   lazy: true,
+  onWorkerIdChange: true,
   application: true,
   clock: true,
   timers: true,
@@ -176,8 +184,8 @@ async function resolveGenerator(
 /** Null is no option that is left out: it is reported as what was given. */
 function orderOf(options: SnowflakeModuleOptions, shared: SharedLease | undefined) {
   const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
-  const { sequenceStart = shared?.sequenceStart ?? 'zero' } = options;
-  return { aheadMsMax, sequenceStart, sharesLease };
+  const { sequenceStart = shared?.sequenceStart ?? 'zero', onWorkerIdChange } = options;
+  return { aheadMsMax, sequenceStart, sharesLease, onWorkerIdChange };
 }
 
 function environmentOf(options: SnowflakeModuleOptions) {
@@ -275,6 +283,7 @@ function otherFaults(environment: ReturnType<typeof environmentOf>): string[] {
 function layoutFaults(config: WorkerConfig): string[] {
   const faults: string[] = [];
   const { aheadMsMax = 0, sequenceStart, sharesLease, layout, clock } = config;
+  const { onWorkerIdChange } = config;
   if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
     faults.push(
       `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
@@ -288,6 +297,9 @@ function layoutFaults(config: WorkerConfig): string[] {
   }
   if (typeof sharesLease !== 'boolean') {
     faults.push(`Expected \`sharesLease\` to be a boolean, got ${format(sharesLease)}.`);
+  }
+  if (onWorkerIdChange !== undefined && typeof onWorkerIdChange !== 'function') {
+    faults.push(`Expected \`onWorkerIdChange\` to be a function, got ${format(onWorkerIdChange)}.`);
   }
   const isClock = methodFaults('clock', clock, ['now']).length === 0;
   if (isClock && layout.lastDate.getTime() < clock.now()) {
@@ -322,6 +334,7 @@ export interface WorkerConfig extends CommonConfig {
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
   readonly sharesLease: boolean;
+  readonly onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange'];
 }
 
 export interface GeneratorConfig extends CommonConfig {
@@ -341,6 +354,7 @@ interface LayoutOptions {
   readonly layout?: BitLayout | readonly FieldSpec[];
   readonly epoch?: Epoch;
   readonly aheadMsMax?: number;
+  readonly onWorkerIdChange?: unknown;
 }
 
 function resolveLayout(options: LayoutOptions, faults: string[]): BitLayout {
@@ -378,7 +392,13 @@ function joinLayout(
         `${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same ones.`,
     );
   }
-  const { aheadMsMax = shared.aheadMsMax } = options;
+  const { aheadMsMax = shared.aheadMsMax, onWorkerIdChange } = options;
+  if (onWorkerIdChange !== undefined) {
+    faults.push(
+      'This thread shares the lease of another one, which alone calls `onWorkerIdChange`. Give ' +
+        'it there.',
+    );
+  }
   if (aheadMsMax !== shared.aheadMsMax) {
     faults.push(
       `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +

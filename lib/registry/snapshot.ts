@@ -5,6 +5,7 @@
  * A store reads a snapshot, applies a rule and writes the changes, header first, then each slot in
  * order, all in one atomic step. It never has to understand what it writes.
  */
+import { invariantBroken } from '../errors.js';
 import type { LeaseAnswer } from '../lease/distributed-support.js';
 import type { HolderLabel } from '../time/process-identity.js';
 import type { ClockState } from '../rows/store-clock.js';
@@ -77,4 +78,21 @@ export interface Changes {
 /** The answer of an operation, given once its changes are written. */
 export interface Step extends Changes {
   readonly answer: LeaseAnswer;
+}
+
+/** What of a header never falls, as long as it is that of one registry. */
+const RISING = ['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const;
+
+/** @throws SnowflakeError where a rule asks for what none may; nothing is written then */
+export function checkChanges(stored: RegistryHeader | undefined, { header, slots }: Changes): void {
+  for (const name of RISING) {
+    if (header === undefined || header.incarnation !== stored?.incarnation) break;
+    const [from, to] = [stored[name], header[name]];
+    if (!(to >= from)) throw invariantBroken(`${name} of a registry fell`, { from, to });
+  }
+  for (const { workerId, ceilingMs, holder } of slots) {
+    const { floorMs = -Infinity } = holder ?? {};
+    if (floorMs < ceilingMs) continue;
+    throw invariantBroken('a range ends before it begins', { workerId, floorMs, ceilingMs });
+  }
 }

@@ -21,15 +21,16 @@ import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
 import type { IdSpan } from './acquire.js';
 import { withLoss } from './prologue.js';
-import type {
-  AcquireSnapshot,
-  Changes,
-  HeldSlot,
-  RegistryHeader,
-  SlotHolder,
-  StoreReading,
-  WorkerSnapshot,
-  WorkerSlot,
+import {
+  checkChanges,
+  type AcquireSnapshot,
+  type Changes,
+  type HeldSlot,
+  type RegistryHeader,
+  type SlotHolder,
+  type StoreReading,
+  type WorkerSnapshot,
+  type WorkerSlot,
 } from './snapshot.js';
 
 /** The clock of the registry can lag what was answered by this much; part of the loss window. */
@@ -155,7 +156,9 @@ export class StoredSnapshot {
   }
 
   /** Undefined if there is nothing to write. */
-  writeOf({ header, slots }: Changes): RowWrite | undefined {
+  writeOf(changes: Changes): RowWrite | undefined {
+    const { header, slots } = changes;
+    checkChanges(this.header, changes);
     const news = header === undefined ? 'none' : newsIn(this.header, header);
     // Without a grant the answer holds no time that others depend on.
     if (news !== 'facts' && slots.length === 0) return undefined;

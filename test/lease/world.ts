@@ -14,7 +14,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import type { LeaseChange } from '../../lib/lease/keeper.js';
+import type { LeaseChange, WorkerIdChange } from '../../lib/lease/keeper.js';
 import { newHeader } from '../../lib/registry/prologue.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS, type LeaseOptions } from '../../lib/lease/lease-options.js';
@@ -84,6 +84,7 @@ export function process(
   const idClock = window.anchored(hostClock);
   const changes: LeaseChange[] = [];
   const news: string[] = [];
+  const workerIds: WorkerIdChange[] = [];
   let text = 0;
   const parts = {
     support: world,
@@ -108,6 +109,7 @@ export function process(
     random: () => 0.5,
     onChange: (change: LeaseChange) => void changes.push(change),
     onNews: (line: string) => void news.push(line),
+    onWorkerIdChange: (change: WorkerIdChange) => void workerIds.push(change),
   };
   const keeper = new LeaseKeeper(parts);
   const generator = new SnowflakeGenerator(window, { clock: idClock });
@@ -118,6 +120,7 @@ export function process(
     generator,
     changes,
     news,
+    workerIds,
     states: () => changes.map(({ to }) => to),
   };
 }

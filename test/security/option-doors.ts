@@ -158,6 +158,7 @@ export const DOORS: readonly Door[] = [
       lazy: AS_SWITCH,
       sharesLease: AS_SWITCH,
       application: TEXTS,
+      onWorkerIdChange: AS_FUNCTION,
     },
   },
   {

@@ -12,7 +12,7 @@ const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
-const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy)\//;
+const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
 /** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
 const FLEETS = /^test\/registry\/(fleets|rows)/;
 const RUNS = /^test\/(docs\/(drain|pictures|snippets)|cli\/sql)/;

@@ -4,7 +4,7 @@
  * Guarantee: every block lies in a range of the lease window and belongs to one generator alone.
  * The (tick, sequence) pairs of a generator rise, unless the lease went back in time on purpose.
  */
-import { SnowflakeError } from '../../errors.js';
+import { invariantBroken, SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import type { RunAheadCredit } from '../window/window-memory.js';
@@ -22,6 +22,10 @@ export class Block {
   last = 0;
 
   begin(range: WindowRange, tick: number, first: number, last: number): void {
+    const { floorTick, ceilingTick } = range;
+    if (!(tick >= floorTick && tick < ceilingTick)) {
+      throw invariantBroken('a block lies outside its range', { tick, floorTick, ceilingTick });
+    }
     this.range = range;
     this.number = range.number;
     this.tick = tick;

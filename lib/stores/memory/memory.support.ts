@@ -18,15 +18,16 @@ import { acquire, nextWorkerId, type IdSpan } from '../../registry/acquire.js';
 import { newHeader } from '../../registry/prologue.js';
 import { workerRecords } from '../../registry/registry-view.js';
 import { release, renew } from '../../registry/renew.js';
-import type {
-  AcquireSnapshot,
-  Changes,
-  HeldSlot,
-  RegistryHeader,
-  SlotHolder,
-  StoreReading,
-  WorkerSnapshot,
-  WorkerSlot,
+import {
+  checkChanges,
+  type AcquireSnapshot,
+  type Changes,
+  type HeldSlot,
+  type RegistryHeader,
+  type SlotHolder,
+  type StoreReading,
+  type WorkerSnapshot,
+  type WorkerSlot,
 } from '../../registry/snapshot.js';
 import { nowAt } from '../../rows/store-clock.js';
 
@@ -168,7 +169,9 @@ export class MemoryRegistry {
     return nextWorkerId(span, { ceilingOf, nowMs, seed, wholeCountMax });
   }
 
-  private write({ header, slots }: Changes): void {
+  private write(changes: Changes): void {
+    const { header, slots } = changes;
+    checkChanges(this.state, changes);
     if (header !== undefined) this.state = Object.assign(this.state ?? noSlots(), header);
     for (const slot of slots) writeSlot(this.state!, slot);
   }

@@ -25,6 +25,8 @@ export type ViolationKind =
   | 'liveness'
   /** A process said that it was active while its renewals failed. */
   | 'state'
+  /** The library noticed a fault of its own. */
+  | 'invariant'
   /** Something else than a typed error was thrown. */
   | 'error';
 

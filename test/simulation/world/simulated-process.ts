@@ -36,6 +36,7 @@ import type { Carry, SimulatedStore } from './simulated-store.js';
 // nothing at all.
 
 const USUAL_DELAY_MS_MAX = 15;
+const BROKEN = Symbol('broken');
 
 class Wire implements IDistributedSupport {
   isCut = false;
@@ -83,7 +84,8 @@ class Wire implements IDistributedSupport {
       const arriveMs = this.delayMs();
       const arrive = () => {
         if (store.isAway) return;
-        const answer = ask();
+        const answer = this.asked(ask);
+        if (answer === BROKEN) return;
         this.note(() => `${what()} -> ${JSON.stringify(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
@@ -97,6 +99,16 @@ class Wire implements IDistributedSupport {
       }
     });
   };
+
+  /** A registry that notices a fault of its own writes nothing, and says nothing. */
+  private asked<T>(ask: () => T): T | typeof BROKEN {
+    try {
+      return ask();
+    } catch (error) {
+      this.around.oracle.violated('invariant', String(error));
+      return BROKEN;
+    }
+  }
 
   private delayMs(): number {
     const { random, plan } = this.around;
@@ -262,6 +274,7 @@ export class SimulatedProcess {
     } catch (error) {
       oracle.refusedCount++;
       if (!isSnowflakeError(error)) oracle.violated('error', `${this.name}: ${String(error)}`);
+      else if (error.details['invariant']) oracle.violated('invariant', error.message);
     }
   }
 

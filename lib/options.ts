@@ -80,6 +80,11 @@ export function wholeFaults(
   return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${format(value)}.`];
 }
 
+export function typeFaults(option: string, value: unknown, type: 'string' | 'boolean'): string[] {
+  if (typeof value === type) return [];
+  return [`Expected \`${option}\` to be a ${type}, got ${format(value)}.`];
+}
+
 /** For what is used by its methods: a clock, timers, a signal. */
 export function methodFaults(option: string, value: unknown, methods: readonly string[]): string[] {
   const given = (typeof value === 'object' && value !== null ? value : {}) as Record<

@@ -107,17 +107,6 @@ export function leaseFaults(options: LeaseOptions): string[] {
   return faults;
 }
 
-/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
-export function waitFault(options: LeaseOptions, lossWindowMs: number): string | undefined {
-  const least = options.ttlMs + lossWindowMs;
-  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return undefined;
-  return (
-    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
-    `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
-    `${format(options.startTimeoutMs)}.`
-  );
-}
-
 /** A lease needs room for these, besides the renewals that may be missed. */
 export interface LeaseRoom {
   /** The duration of a failover. */
@@ -126,16 +115,32 @@ export interface LeaseRoom {
   readonly minRangeMs: number;
 }
 
+/** The faults of a whole lease, whose options have none by themselves. */
+export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
+  return [...renewalFaults(options, room), ...waitFaults(options, room)];
+}
+
 /** A lease must outlast two missed renewals, a failover, and the shortest range. */
-export function renewalFault(options: LeaseOptions, room: LeaseRoom): string | undefined {
+function renewalFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   const { refreshAliveIntervalMs, callTimeoutMs, ttlMs } = options;
   const { lossWindowMs, minRangeMs } = room;
   const least = 2 * refreshAliveIntervalMs + callTimeoutMs + lossWindowMs + minRangeMs;
-  if (ttlMs > least) return undefined;
-  return (
+  if (ttlMs > least) return [];
+  return [
     `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
-    `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover takes ` +
-    `(${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two units of ` +
-    `the layout, or 0 without a registry), got ${format(ttlMs)}.`
-  );
+      `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover takes ` +
+      `(${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two units of ` +
+      `the layout, or 0 without a registry), got ${format(ttlMs)}.`,
+  ];
+}
+
+/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
+function waitFaults(options: LeaseOptions, { lossWindowMs }: LeaseRoom): string[] {
+  const least = options.ttlMs + lossWindowMs;
+  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return [];
+  return [
+    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
+      `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
+      `${format(options.startTimeoutMs)}.`,
+  ];
 }

@@ -24,6 +24,7 @@ import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 /** Those of the options that decide it. */
 interface Given {
   readonly support?: unknown;
+  readonly supports?: unknown;
   readonly workerId?: WorkerIdSource;
   readonly timers?: Timers;
   readonly startTimeoutMs?: number;
@@ -38,11 +39,21 @@ const UNDEFINED_GIVEN =
   ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
   '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
 
-/**
- * @param own what the application makes of URLs of its own
- * @throws SnowflakeError CONFIG_INVALID
- */
-export async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
+/** @param faults takes what is wrong with the support; undefined is returned then */
+export async function openSupport(
+  given: Given,
+  faults: string[],
+): Promise<IDistributedSupport | undefined> {
+  const own = ownSupports(given.supports, faults);
+  try {
+    return await givenSupport(given, own);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
+}
+
+async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
   const { support, workerId } = given;
   if (workerId === undefined) {
     if (support === undefined) throw nothingGiven(given);
@@ -75,17 +86,17 @@ async function claimed(
     }
     throw invalid(failed.flatMap((result) => faultsOf((result as PromiseRejectedResult).reason)));
   } catch (error) {
-    // One of the application's own scheme may be open; an error on closing would hide ours.
-    if (registry.status === 'fulfilled') await closed(registry.value);
+    if (registry.status === 'fulfilled') await closeQuietly(registry.value);
     throw error;
   }
 }
 
-async function closed(support: IDistributedSupport): Promise<void> {
+/** A support of the application's own scheme may be open. An error on closing would hide ours. */
+export async function closeQuietly(support: IDistributedSupport | undefined): Promise<void> {
   try {
-    await support.close?.();
+    await support?.close?.();
   } catch {
-    // Said before: what failed first is what is reported.
+    // What failed first is reported.
   }
 }
 
@@ -202,15 +213,12 @@ export function withGenerator(given: readonly string[]): string[] {
     );
 }
 
-/** Takes the place of a generator with a fault, so that the other options are checked too. */
-const UNKNOWN_GENERATOR = {} as unknown as OpenGenerator;
-
 /** @param faults takes what is wrong with it */
-export async function givenGenerator(
+export async function openGenerator(
   given: unknown,
   environment: GeneratorEnvironment,
   faults: string[],
-): Promise<OpenGenerator> {
+): Promise<OpenGenerator | undefined> {
   try {
     const kind = typeof given === 'string' ? await generatorOf(given) : given;
     if (isGeneratorKind(kind)) return await kind.open(environment);
@@ -221,7 +229,7 @@ export async function givenGenerator(
     ]);
   } catch (error) {
     faults.push(...faultsOf(error));
-    return UNKNOWN_GENERATOR;
+    return undefined;
   }
 }
 
@@ -244,13 +252,13 @@ export function generatorSupport(generator: OpenGenerator): IDistributedSupport 
  * also lists them in `details.faults`.
  */
 
-/** Runs a step. If it fails, its faults are added and the stand-in lets the other checks run. */
-export function collect<T>(faults: string[], standIn: T, step: () => T): T {
+/** Runs a step. If it fails, its faults are added and undefined lets the other checks run. */
+export function attempt<T>(faults: string[], step: () => T): T | undefined {
   try {
     return step();
   } catch (error) {
     faults.push(...faultsOf(error));
-    return standIn;
+    return undefined;
   }
 }
 

@@ -5,7 +5,6 @@
  * across restarts on the host's clock.
  */
 import { SnowflakeError } from '../errors.js';
-import { format } from '../messages.js';
 import { refuse, wholeFaults } from '../options.js';
 import { processWide } from '../process-wide.js';
 import type {
@@ -31,12 +30,7 @@ export class StaticSupport implements IDistributedSupport {
   readonly location = 'the configuration';
 
   constructor(readonly workerId: number) {
-    if (!Number.isInteger(workerId) || workerId < 0) {
-      throw new SnowflakeError(
-        'CONFIG_INVALID',
-        `Expected \`workerId\` to be an integer from 0 up, got ${format(workerId)}.`,
-      );
-    }
+    refuse(wholeFaults('workerId', workerId, [0]));
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

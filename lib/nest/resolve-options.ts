@@ -25,7 +25,14 @@ import {
   type LeaseRoom,
 } from '../lease/lease-options.js';
 import { format } from '../messages.js';
-import { knownNames, methodFaults, TIMER_METHODS, typeFaults, wholeFaults } from '../options.js';
+import {
+  choiceFaults,
+  knownNames,
+  methodFaults,
+  TIMER_METHODS,
+  typeFaults,
+  wholeFaults,
+} from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
@@ -225,13 +232,9 @@ function parseOrder(
   const { sequenceStart = shared?.sequenceStart ?? 'zero' } = options;
   faults.push(
     ...(aheadMsMax === undefined ? [] : wholeFaults('aheadMsMax', aheadMsMax, [0, AHEAD_MS_LIMIT])),
+    ...choiceFaults('sequenceStart', sequenceStart, ['zero', 'random']),
     ...typeFaults('sharesLease', sharesLease, 'boolean'),
   );
-  if (sequenceStart !== 'zero' && sequenceStart !== 'random') {
-    faults.push(
-      `Expected \`sequenceStart\` to be 'zero' or 'random', got ${format(sequenceStart)}.`,
-    );
-  }
   return { aheadMsMax, sequenceStart, sharesLease };
 }
 

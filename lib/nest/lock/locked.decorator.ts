@@ -8,7 +8,7 @@ import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import { HOLD_OPTIONS, type HoldOptions } from '../../lock/lock-options.js';
-import { nameFaults, unknownNames } from '../../options.js';
+import { choiceFaults, nameFaults, unknownNames } from '../../options.js';
 import { format } from '../../messages.js';
 
 /** Options of `@Locked()`. */
@@ -123,9 +123,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
   const { onHeld = 'throw' } = options;
   const faults = [
     ...unknownNames(options, known, '@Locked'),
-    ...(onHeld === 'throw' || onHeld === 'skip'
-      ? []
-      : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${format(onHeld)}.`]),
+    ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
     ...(typeof key === 'function' ? [] : nameFaults('key', key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);

@@ -1,6 +1,6 @@
 /**
  * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker,
- * or the kind of generator that the option `generator` brought -> IdMaker.
+ * or a generator that needs no worker id -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Guarantee: what is said about a lease never changes it, whatever the application's logger does.
@@ -24,34 +24,35 @@ import { WaitQueue } from '../lease/wait-queue.js';
 import { printable } from '../messages.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
-import {
-  foldersAbove,
-  type GeneratorConfig,
-  type SnowflakeConfig,
-  type WorkerConfig,
-} from './resolve-options.js';
+import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
   /** Who sees to it that there are ids. */
-  readonly keeper: Pick<Keeper, 'renewsItself' | 'start' | 'refresh' | 'stop'>;
+  readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
+  /** True where the application starts before there are ids. */
+  readonly lazy: boolean;
+  /** The place where its ids or worker ids come from, in words for the operator. */
+  readonly location: string;
+  /** Logs what the operator should know. */
+  advise(): Promise<void>;
+  /** Closes what is open where the engine never started. */
+  close(): Promise<void>;
 }
 
-export function createEngine(
-  config: SnowflakeConfig,
-  support: IDistributedSupport,
+/** Its lease has to be renewed. */
+export interface WorkerEngine extends Engine {
+  readonly keeper: Keeper;
+}
+
+export function generatorEngine(
+  generator: OpenGenerator,
+  { timers, application, lazy }: Pick<SnowflakeConfig, 'timers' | 'application' | 'lazy'>,
   name: string | undefined,
 ): Engine {
-  return config.kind === 'worker'
-    ? workerEngine(config, support, name)
-    : generatorEngine(config, name);
-}
-
-function generatorEngine(config: GeneratorConfig, name: string | undefined): Engine {
-  const { generator, timers, application } = config;
   const log = new GeneratorLog(name);
   const waiting = new WaitQueue(generator.source, timers);
   const line = generator.line ?? waiting;
@@ -60,32 +61,25 @@ function generatorEngine(config: GeneratorConfig, name: string | undefined): Eng
     news: (text) => log.warn(text),
     woken: () => waiting.wake(),
   });
-  const { source, layout, unsupportedReason } = generator;
-  const idMaker = new IdMaker({
-    source,
-    line,
-    layout,
-    unsupportedReason,
-    status: () => generator.status,
-  });
-  return { keeper: keeperOfKind(generator), idMaker, identity: systemIdentity(application), log };
-}
-
-/** It asks its store when it needs to, so no job renews it. */
-function keeperOfKind(generator: OpenGenerator): Engine['keeper'] {
+  const { source, layout, location } = generator;
+  const status = () => generator.status;
   return {
-    renewsItself: false,
-    start: () => generator.start(),
-    refresh: () => generator.refresh(),
-    stop: () => generator.stop(),
+    keeper: generator,
+    idMaker: new IdMaker({ source, line, layout, status }),
+    identity: systemIdentity(application),
+    log,
+    lazy,
+    location,
+    advise: async () => log.warnOf(await generator.advice()),
+    close: () => generator.stop(),
   };
 }
 
-function workerEngine(
-  config: WorkerConfig,
+export function workerEngine(
+  config: SnowflakeConfig,
   support: IDistributedSupport,
   name: string | undefined,
-): Engine {
+): WorkerEngine {
   const { clock, timers, sequenceStart, workerIds, layout } = config;
   // The injected one, which may be another than that of the options.
   const source = sourceOf(support);
@@ -101,14 +95,30 @@ function workerEngine(
   window.onChange = () => line.wake();
   const status = () => statusOf(generator, keeper);
   const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
-  return { keeper, idMaker, identity, log };
+  return {
+    keeper,
+    idMaker,
+    identity,
+    log,
+    lazy: config.lazy,
+    location: support.location ?? support.constructor.name,
+    advise: async () => {
+      log.warnOf([layout.warningAt(clock.now()) ?? []].flat());
+      const advice: unknown = await support.advice?.();
+      if (Array.isArray(advice)) log.warnOf(advice.map(String));
+    },
+    close: async () => support.close?.(),
+  };
 }
 
 function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> | undefined {
   return sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
 }
 
-function windowOf(source: LeaseSource, { layout, lease, sharesLease }: WorkerConfig): LeaseWindow {
+function windowOf(
+  source: LeaseSource,
+  { layout, lease, sharesLease }: SnowflakeConfig,
+): LeaseWindow {
   if (source.kind === 'joined') return joinWindow(source.shared);
   return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
 }
@@ -120,7 +130,7 @@ interface KeeperContext {
   readonly log: GeneratorLog;
 }
 
-function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperContext): Keeper {
+function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax } = config;
   const { window, idClock, identity, log } = context;
   if (source.kind === 'joined') {
@@ -186,6 +196,10 @@ export class GeneratorLog {
 
   warn(text: string): void {
     this.write('warn', text);
+  }
+
+  warnOf(texts: readonly string[]): void {
+    for (const text of texts) this.warn(text);
   }
 
   private write(level: Level, text: string): void {

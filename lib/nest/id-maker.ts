@@ -23,13 +23,11 @@ export interface IdMakerParts {
   readonly status: () => IdMakerStatus;
   /** Those who wait in nextIdAsync(). */
   readonly line: CallerQueue;
-  /** Undefined where ids cannot be taken apart; `unsupportedReason` says why then. */
+  /** Undefined where ids are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** Undefined without a worker id; `unsupportedReason` says why then. */
+  /** Undefined where ids are made without a worker id. */
   readonly workerIds?: WorkerIdRange | undefined;
-  /** What the ids are instead, of a generator without a worker id. */
-  readonly unsupportedReason?: string | undefined;
 }
 
 /**
@@ -137,8 +135,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
    */
   get sharedLease(): SharedLease {
-    const { shared, unsupportedReason } = this.parts;
-    if (unsupportedReason !== undefined) throw withoutIt('sharedLease', unsupportedReason);
+    const { shared, workerIds } = this.parts;
+    if (workerIds === undefined) throw withoutWorkerId('sharedLease');
     if (shared === undefined) throw notShareable();
     return shared;
   }
@@ -153,8 +151,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID of a generator without a worker id.
    */
   get workerIds(): WorkerIdRange {
-    const { workerIds, unsupportedReason = '' } = this.parts;
-    if (workerIds === undefined) throw withoutIt('workerIds', unsupportedReason);
+    const { workerIds } = this.parts;
+    if (workerIds === undefined) throw withoutWorkerId('workerIds');
     return workerIds;
   }
 
@@ -164,15 +162,20 @@ export class IdMaker {
   }
 }
 
-function layoutFor({ layout, unsupportedReason = '' }: IdMakerParts, wanted: string): BitLayout {
-  if (layout === undefined) throw withoutIt(wanted, unsupportedReason);
+function layoutFor({ layout }: IdMakerParts, wanted: string): BitLayout {
+  if (layout === undefined) {
+    throw without(wanted, 'are numbers of a counter and hold neither time nor worker id');
+  }
   return layout;
 }
 
-function withoutIt(wanted: string, unsupportedReason: string): SnowflakeError {
+const withoutWorkerId = (wanted: string): SnowflakeError =>
+  without(wanted, 'are made without a worker id');
+
+function without(wanted: string, reason: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The ids of this generator ${unsupportedReason}, so its IdMaker has no \`${wanted}\`.`,
+    `The ids of this generator ${reason}, so its IdMaker has no \`${wanted}\`.`,
   );
 }
 
@@ -242,7 +245,7 @@ export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
 
 /** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */
 export function hasLayout(status: IdMakerStatus): boolean {
-  return hasWorkerId(status) || status.hasLayout;
+  return status.kind !== 'segments';
 }
 
 /** The calls that prolong a lease. */

@@ -13,7 +13,6 @@ import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { isSharedLease, sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
-import type { GeneratorKind, OpenGenerator } from '../generator.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import {
@@ -38,13 +37,10 @@ import { systemTimers, type Timers } from '../time/timers.js';
 import {
   attempt,
   closeQuietly,
-  generatorSupport,
   invalid,
   noOptions,
-  openGenerator,
   openSupport,
   SCHEDULER_FAULT,
-  withGenerator,
 } from './resolve-support.js';
 
 /** Those of the lease that have the same name here; undefined is the default. */
@@ -66,11 +62,6 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
    * `support` it is claimed there, also from whoever holds it.
    */
   readonly workerId?: WorkerIdSource | undefined;
-  /**
-   * Ids without a worker id, instead of `support` and `workerId`: `segments({...})` or its URL,
-   * 'segments+postgres://app@db/shop?counter=order'.
-   */
-  readonly generator?: GeneratorKind | string | undefined;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[] | undefined;
   /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
@@ -105,7 +96,6 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   support: true,
   supports: true,
   workerId: true,
-  generator: true,
   layout: true,
   epoch: true,
   workerFields: true,
@@ -137,8 +127,7 @@ export async function resolveOptions(
 ): Promise<SnowflakeConfig> {
   const faults: string[] = [...(hasScheduler ? [] : [SCHEDULER_FAULT]), ...found];
   if (typeof options !== 'object' || options === null)
-    throw invalid([...faults, noOptions(options)]);
-  if (options.generator !== undefined) return resolveGenerator(options, [...found]);
+    throw invalid([...faults, noOptions(options, "support: 'redis://host:6379?namespace=shop'")]);
   const parsed = parseOptions(options);
   const support = await openSupport(options, faults);
   const config = crossCheck(parsed, support, faults);
@@ -157,7 +146,7 @@ interface ParsedOptions {
   readonly layout: BitLayout | undefined;
   readonly workerIds: WorkerIdRange | undefined;
   readonly lease: LeaseOptions | undefined;
-  readonly others: Omit<WorkerConfig, 'kind' | 'support' | 'layout' | 'workerIds' | 'lease'>;
+  readonly others: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'lease'>;
   readonly faults: readonly string[];
 }
 
@@ -194,7 +183,10 @@ function parseWorkerIds(
   return undefined;
 }
 
-function parseLease(options: SnowflakeModuleOptions, faults: string[]): LeaseOptions | undefined {
+export function parseLease(
+  options: SnowflakeModuleOptions,
+  faults: string[],
+): LeaseOptions | undefined {
   const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
     ([name, value]) => Object.hasOwn(LEASE_DEFAULTS, name) && value !== undefined,
   );
@@ -211,7 +203,7 @@ function unknownFaults(options: SnowflakeModuleOptions): string[] {
 }
 
 /** Null is not an option left out: it is reported as it was given. */
-function parseEnvironment(options: SnowflakeModuleOptions, faults: string[]) {
+export function parseEnvironment(options: SnowflakeModuleOptions, faults: string[]) {
   const { lazy = false, application = applicationName() } = options;
   const { clock = systemClock, timers = systemTimers } = options;
   faults.push(
@@ -305,7 +297,7 @@ function crossCheck(
   { layout, workerIds: range, lease, others }: ParsedOptions,
   support: IDistributedSupport | undefined,
   faults: string[],
-): WorkerConfig | undefined {
+): SnowflakeConfig | undefined {
   if (lease !== undefined) faults.push(...relationFaults(lease, roomOf(support, layout)));
   if (support === undefined || range === undefined) return undefined;
   const { workerId, takesOver } = support;
@@ -315,7 +307,7 @@ function crossCheck(
   if (layout === undefined || lease === undefined) return undefined;
   const isClaimed = workerId !== undefined && takesOver === true;
   const workerIds = isClaimed ? { min: workerId, max: workerId } : range;
-  return { kind: 'worker', layout, support, workerIds, lease, ...others };
+  return { layout, support, workerIds, lease, ...others };
 }
 
 /** A support without a loss window has no store: its worker ids are not leased for a time. */
@@ -332,53 +324,19 @@ function roomOf(
  * The result: the options of a generator, completed.
  */
 
-interface CommonConfig {
-  /** Where there is no worker id, one that has none to give. */
+export interface SnowflakeConfig {
   readonly support: IDistributedSupport;
   readonly lease: LeaseOptions;
-  readonly lazy: boolean;
-  readonly application: string;
-  readonly clock: Clock;
-  readonly timers: Timers;
-}
-
-export interface WorkerConfig extends CommonConfig {
-  readonly kind: 'worker';
   readonly layout: BitLayout;
   readonly workerIds: WorkerIdRange;
   /** Undefined where the lease decides: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
   readonly sharesLease: boolean;
-}
-
-export interface GeneratorConfig extends CommonConfig {
-  readonly kind: 'generator';
-  readonly generator: OpenGenerator;
-}
-
-export type SnowflakeConfig = WorkerConfig | GeneratorConfig;
-
-/** No job renews such a generator, so it does not need ScheduleModule. */
-async function resolveGenerator(
-  options: SnowflakeModuleOptions,
-  faults: string[],
-): Promise<SnowflakeConfig> {
-  const lease = parseLease(options, faults) ?? LEASE_DEFAULTS;
-  const given = Object.entries(options)
-    .filter(([name, value]) => value !== undefined && KNOWN_NAMES.includes(name))
-    .map(([name]) => name);
-  faults.push(...unknownFaults(options), ...withGenerator(given));
-  const environment = parseEnvironment(options, faults);
-  const { callTimeoutMs, startTimeoutMs } = lease;
-  const terms = { ...environment, callTimeoutMs, startTimeoutMs, random: Math.random };
-  const generator = await openGenerator(options.generator, terms, faults);
-  if (generator !== undefined && faults.length === 0) {
-    const support = generatorSupport(generator);
-    return { kind: 'generator', generator, support, lease, ...environment };
-  }
-  await generator?.stop();
-  throw invalid(faults);
+  readonly lazy: boolean;
+  readonly application: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
 }
 
 /*

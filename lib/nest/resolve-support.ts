@@ -4,7 +4,6 @@
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { isGeneratorKind, type GeneratorEnvironment, type OpenGenerator } from '../generator.js';
 import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
@@ -13,7 +12,6 @@ import { StaticSupport } from '../lease/static.support.js';
 import { errorText, plainCause, format, withoutSecrets } from '../messages.js';
 import {
   backendOfScheme,
-  generatorOf,
   isSupport,
   supportOf,
   type OwnSupports,
@@ -92,9 +90,11 @@ async function claimed(
 }
 
 /** A support of the application's own scheme may be open. An error on closing would hide ours. */
-export async function closeQuietly(support: IDistributedSupport | undefined): Promise<void> {
+export async function closeQuietly(
+  opened: Pick<IDistributedSupport, 'close'> | undefined,
+): Promise<void> {
   try {
-    await support?.close?.();
+    await opened?.close?.();
   } catch {
     // What failed first is reported.
   }
@@ -185,69 +185,6 @@ function faultOf(scheme: string, make: unknown): string | undefined {
 }
 
 /*
- * From the option `generator` to the generator itself, and what goes with it: no option of a worker
- * id, and a support that has none to give.
- *
- * What is given in place of a generator is never printed: URLs, clients and options hold passwords.
- */
-
-/** All others are of a worker id and its lease. */
-const WITH_GENERATOR: readonly string[] = [
-  'generator',
-  'application',
-  'lazy',
-  'callTimeoutMs',
-  'startTimeoutMs',
-  'clock',
-  'timers',
-];
-
-/** @param given the names of options that are given and known */
-export function withGenerator(given: readonly string[]): string[] {
-  return given
-    .filter((name) => !WITH_GENERATOR.includes(name))
-    .map(
-      (name) =>
-        `\`generator\` and \`${name}\` exclude each other: ids of that generator come without a ` +
-        `worker id. Leave \`${name}\` out, or \`generator\`.`,
-    );
-}
-
-/** @param faults takes what is wrong with it */
-export async function openGenerator(
-  given: unknown,
-  environment: GeneratorEnvironment,
-  faults: string[],
-): Promise<OpenGenerator | undefined> {
-  try {
-    const kind = typeof given === 'string' ? await generatorOf(given) : given;
-    if (isGeneratorKind(kind)) return await kind.open(environment);
-    throw invalid([
-      `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, redisIds({` +
-        `...}), from nestjs-snowflake/redis, or a URL such as ` +
-        `'segments+postgres://app@db/shop?counter=order', got ${typeof given}.`,
-    ]);
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return undefined;
-  }
-}
-
-/** Stands where others inject the support: it closes the generator and leases nothing. */
-export function generatorSupport(generator: OpenGenerator): IDistributedSupport {
-  const refuse = async (): Promise<never> => {
-    throw new SnowflakeError('CONFIG_INVALID', 'This generator has no worker ids to lease.');
-  };
-  return {
-    location: generator.location,
-    getNextWorkId: refuse,
-    refreshAlive: refuse,
-    advice: async () => [...(await generator.advice())],
-    close: async () => generator.stop?.(),
-  };
-}
-
-/*
  * Faults in the configuration: collected one by one, thrown together in one CONFIG_INVALID, which
  * also lists them in `details.faults`.
  */
@@ -272,11 +209,11 @@ export const SCHEDULER_FAULT =
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
 /** Also what a factory without a `return` gives. The value is not shown: it may be a URL. */
-export function noOptions(options: unknown): string {
+export function noOptions(options: unknown, example: string): string {
   const kind = options === null ? 'null' : typeof options;
   return (
-    `Expected the options to be an object, got ${kind}. Give at least \`{ support: ` +
-    "'redis://host:6379?namespace=shop' }`, or return it from the factory."
+    `Expected the options to be an object, got ${kind}. Give at least \`{ ${example} }\`, or ` +
+    'return it from the factory.'
   );
 }
 

@@ -3,8 +3,8 @@
  * hangs, fails, or is carried out without an answer.
  */
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
-import { countedIds } from '../../lib/counters/ids/store-ids.js';
-import type { IdOptions } from '../../lib/counters/ids/store-ids-options.js';
+import { StoreIds } from '../../lib/counters/ids/store-ids.js';
+import { countedTerms, type IdOptions } from '../../lib/counters/ids/store-ids-options.js';
 import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
 import type { OpenGenerator } from '../../lib/generator.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
@@ -61,7 +61,7 @@ export async function opened(
   stores: readonly CounterStore[],
   options: Partial<IdOptions> = {},
 ): Promise<Counted> {
-  const generator = await countedIds({ stores, tag: 'order', ...options }).open({
+  const generator = new StoreIds(countedTerms({ stores, tag: 'order', ...options }), {
     clock: time,
     timers: time,
     callTimeoutMs: 2000,

@@ -8,8 +8,8 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { startSnowflake, type SnowflakeError } from 'nestjs-snowflake';
-import { redisIds } from 'nestjs-snowflake/redis';
+import type { SnowflakeError } from 'nestjs-snowflake';
+import { startRedisIds } from 'nestjs-snowflake/redis-ids';
 import { RedisLab } from '../stores/redis-lab.js';
 import { bundledScript } from '../threads/compiled-library.js';
 
@@ -25,8 +25,8 @@ beforeAll(async () => {
 afterAll(() => lab.end());
 
 /** Ids of one process, in the order in which it told them, until it is ended by the signal. */
-async function idsOf(generator: string, signal: NodeJS.Signals): Promise<bigint[]> {
-  const env = { ...process.env, WORKER: JSON.stringify({ generator }), NODE_ENV: 'test' };
+async function idsOf(redisIds: object, signal: NodeJS.Signals): Promise<bigint[]> {
+  const env = { ...process.env, WORKER: JSON.stringify({ redisIds }), NODE_ENV: 'test' };
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
@@ -48,8 +48,8 @@ describe('processes that make ids in one Redis', () => {
   it('make none twice, each in rising order, whichever of them are killed', async () => {
     const namespace = randomUUID();
     const url = `${process.env['REDIS_URL']!}?namespace=${namespace}&lossWindowMs=100`;
-    const generator = `redis-ids+${url}&tag=order`;
-    const pair = () => Promise.all([idsOf(generator, 'SIGKILL'), idsOf(generator, 'SIGTERM')]);
+    const given = { redis: url, tag: 'order' };
+    const pair = () => Promise.all([idsOf(given, 'SIGKILL'), idsOf(given, 'SIGTERM')]);
     const first = await pair();
     const later = await pair();
     const all = [...first, ...later];
@@ -70,10 +70,8 @@ describe('three nodes', () => {
       string,
       string,
     ];
-    const started = (redis: string[]) => {
-      const generator = redisIds({ redis, tag: 'order', lossWindowMs: 100 });
-      return startSnowflake({ generator, callTimeoutMs: 2000 });
-    };
+    const started = (redis: string[]) =>
+      startRedisIds({ redis, tag: 'order', lossWindowMs: 100, callTimeoutMs: 2000 });
     const right = await started([a, b, c]);
     await right.ids.nextIdsAsync(100);
     await right.close();

@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
-import { IdMaker, type SnowflakeError, startSnowflake } from 'nestjs-snowflake';
-import { redisIds, type RedisIdsOptions } from 'nestjs-snowflake/redis';
+import type { IdMaker, SnowflakeError } from 'nestjs-snowflake';
+import { type RedisIdsOptions, startRedisIds } from 'nestjs-snowflake/redis-ids';
 import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { DataSource, Entity } from 'typeorm';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
@@ -37,13 +37,13 @@ describe('redis ids', () => {
   });
 
   async function started(options: Partial<RedisIdsOptions> = {}): Promise<IdMaker> {
-    const generator = redisIds({
+    const snowflake = await startRedisIds({
       redis: process.env['REDIS_URL']!,
       tag: 'order',
       lossWindowMs: 100,
+      callTimeoutMs: 500,
       ...options,
     });
-    const snowflake = await startSnowflake({ generator, callTimeoutMs: 500 });
     running.push(snowflake);
     return snowflake.ids;
   }
@@ -73,7 +73,7 @@ describe('redis ids', () => {
 
     it('come a thousand at a time by one call', async () => {
       const ids = await started({ namespace: randomUUID() });
-      const { ok = 0 } = ids.status.kind === 'counted' ? ids.status.calls.countByAnswer : {};
+      const { ok = 0 } = ids.status.kind === 'store' ? ids.status.calls.countByAnswer : {};
       const batch = await ids.nextIdsAsync(1000, { fields: { shard: 3 } });
       expect([batch.length, new Set(batch).size, rises(batch)]).toEqual([1000, 1000, true]);
       expect(ids.status).toMatchObject({ calls: { countByAnswer: { ok: ok + 1 } } });
@@ -97,16 +97,14 @@ describe('redis ids', () => {
     });
 
     it('show no password, by URL or by name', async () => {
-      const generator = 'redis-ids+redis://app:secret@127.0.0.1:1/0?tag=order';
-      const failing = startSnowflake({ generator, startTimeoutMs: 1000, callTimeoutMs: 300 });
+      const given = { redis: 'redis://app:secret@127.0.0.1:1/0', tag: 'order' };
+      const failing = startRedisIds({ ...given, startTimeoutMs: 1000, callTimeoutMs: 300 });
       const failure = (await failing.then(undefined, (error: SnowflakeError) => error))!;
       expect((failure as SnowflakeError).code).toBe('STORE_UNAVAILABLE');
       expect(String((failure as Error).stack)).not.toContain('secret');
-      const wrong = startSnowflake({
-        generator: 'redis-ids+redis://app:secret@h?tag=a&prefetch=9',
-      });
+      const wrong = startRedisIds({ redis: 'redis://app:secret@h?tag=a', tag: 'a' });
       const refused = await wrong.then(undefined, (error: SnowflakeError) => error);
-      expect((refused as Error).message).toMatch(/`prefetch` and `staleMs` together/);
+      expect((refused as Error).message).toMatch(/number 1 is not known/);
     });
   });
 
@@ -311,14 +309,13 @@ describe('typeorm', () => {
   async function started(prefetch?: { count: number; staleMs: number }) {
     dataSource = new DataSource({ type: 'sqljs', entities: [CountedOrder], synchronize: true });
     hookDataSource(await dataSource.initialize());
-    const generator = redisIds({
+    return startRedisIds({
       redis: process.env['REDIS_URL']!,
       namespace: randomUUID(),
       tag: 'order',
       lossWindowMs: 50,
       ...(prefetch && { prefetch }),
     });
-    return startSnowflake({ generator });
   }
 
   it('refuses @SnowflakeId() at the start where ids cannot be made at once', async () => {

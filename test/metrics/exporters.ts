@@ -8,11 +8,10 @@ import type { AddressInfo } from 'node:net';
 import { PrometheusExporter } from '@opentelemetry/exporter-prometheus';
 import { MeterProvider, MetricReader } from '@opentelemetry/sdk-metrics';
 import * as client from 'prom-client';
-import { segments } from '../../lib/counters/index.js';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
 import { DistributedLock } from '../../lib/nest/lock/index.js';
-import { startSnowflake } from '../../lib/nest/start-snowflake.js';
+import { startSegments } from '../../lib/nest/segments/index.js';
 import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
 import { until } from '../until.js';
 import { startApp } from './measured-app.js';
@@ -20,8 +19,12 @@ import { startApp } from './measured-app.js';
 export async function everythingMeasured() {
   const { app, time, store, ids } = await startApp();
   await time.advance(13_000);
-  const counted = await startSnowflake({
-    generator: segments({ store: new MemoryCounters(), counter: 'order', startAt: 1n, stepMin: 2 }),
+  const numbers = new MemoryCounters();
+  const counted = await startSegments({
+    store: numbers,
+    counter: 'order',
+    startAt: 1n,
+    stepMin: 2,
   });
   // It knows for how long its ids last once it has refilled.
   const lasts = (): boolean =>

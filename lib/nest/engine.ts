@@ -3,7 +3,7 @@
  * or a generator that needs no worker id -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
- * Guarantee: what is said about a lease never changes it, whatever the application's logger does.
+ * Guarantee: a line of log about a lease never changes it, whatever the application's logger does.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,22 +28,22 @@ import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
-  /** Who sees to it that there are ids. */
+  /** The keeper sees to it that there are ids. */
   readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
-  /** True where the application starts before there are ids. */
+  /** True if the application starts before there are ids. */
   readonly lazy: boolean;
   /** The place where its ids or worker ids come from, in words for the operator. */
   readonly location: string;
   /** Logs what the operator should know. */
   advise(): Promise<void>;
-  /** Closes what is open where the engine never started. */
+  /** Closes the connections of an engine that never started. */
   close(): Promise<void>;
 }
 
-/** Its lease has to be renewed. */
+/** An engine whose lease has to be renewed. */
 export interface WorkerEngine extends Engine {
   readonly keeper: Keeper;
 }
@@ -165,7 +165,7 @@ function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperC
 }
 
 /*
- * What a generator writes to the application's logger: one line for each change of its lease.
+ * A generator writes to the application's logger: one line for each change of its lease.
  *
  * Guarantee: a line is one line and steers no terminal, whatever the store or a configuration put
  * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
@@ -218,8 +218,8 @@ function levelOf(from: LeaseState, to: LeaseState): Level {
 }
 
 /*
- * Packages of the application that start together and yet do not fit: what npm puts beside each
- * other without a word, and the tests of the application then cannot load.
+ * Some packages start together and yet do not fit: npm installs them beside each other without a
+ * warning, and then the tests of the application cannot load.
  */
 
 /** @param entryPoint process.argv[1]; without it nothing is known */
@@ -238,7 +238,7 @@ export function packageAdvice(entryPoint: string | undefined = process.argv[1]):
 
 const majorOf = (version: string | undefined): number => Number.parseInt(version ?? '', 10);
 
-/** Of the package as Node would find it from the innermost of the folders. */
+/** The version of the package that Node would find from the innermost of the folders. */
 function versionOf(name: string, folders: readonly string[]): string | undefined {
   for (const folder of folders) {
     try {
@@ -246,7 +246,7 @@ function versionOf(name: string, folders: readonly string[]): string | undefined
       const { version } = JSON.parse(text) as { version?: unknown };
       return typeof version === 'string' ? version : undefined;
     } catch {
-      // It does not lie here: then in a folder further out.
+      // It does not lie here, so a folder further out is tried.
     }
   }
   return undefined;

@@ -1,6 +1,6 @@
 /**
- * What the modules of ids without a worker id have in common: options -> generator -> engine. The
- * options of the generator itself are checked where it is made.
+ * The modules of ids without a worker id have this in common: options -> generator -> engine. The
+ * generator itself checks its own options.
  *
  * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
  */
@@ -32,7 +32,7 @@ export interface GeneratorOptions {
   readonly callTimeoutMs?: number | undefined;
   /** How long the start may wait for the first ids. Default 30 s. */
   readonly startTimeoutMs?: number | undefined;
-  /** What operators see next to host and pid. Default: the name in package.json. */
+  /** Operators see this name next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;
   /** Reads the time; for tests. */
   readonly clock?: Clock | undefined;

@@ -15,11 +15,11 @@ import type { RefreshAlive } from './refresh-alive.job.js';
 export interface RunParts {
   readonly name: string | undefined;
   readonly engine: Engine;
-  /** That of the engine, or what overrideProvider() put in its place. */
+  /** The IdMaker of the engine, or what overrideProvider() put in its place. */
   readonly idMaker: IdMaker;
-  /** Undefined where there is no lease to renew. */
+  /** It is undefined if there is no lease to renew. */
   readonly refreshAlive?: RefreshAlive | undefined;
-  /** Undefined where ids are made without a worker id. */
+  /** It is undefined if ids are made without a worker id. */
   readonly support?: IDistributedSupport | undefined;
 }
 
@@ -49,7 +49,7 @@ export class GeneratorRun {
     void this.advise();
   }
 
-  /** Says what does no harm to ids. */
+  /** Logs what does no harm to ids. */
   warn(texts: readonly string[]): void {
     this.parts.engine.log.warnOf(texts);
   }
@@ -86,7 +86,7 @@ export class GeneratorRun {
     }
   }
 
-  /** What a test wants is a disaster where a fake reaches production. */
+  /** A fake is right in a test and a disaster in production. */
   private warnInProduction(): void {
     if (process.env['NODE_ENV'] === 'production') this.parts.engine.log.warn(REPLACED);
   }
@@ -96,23 +96,23 @@ export class GeneratorRun {
     try {
       await this.parts.engine.advise();
     } catch {
-      // Without advice nothing is lost: if the store cannot be reached, the renewals report it.
+      // Nothing is lost without advice: if the store cannot be reached, the renewals report it.
     }
   }
 }
 
-/** True where IdMaker is overridden: then no store is needed, so none is contacted. */
+/** True if IdMaker is overridden: then no store is needed, so none is contacted. */
 export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
   return idMaker !== engine.idMaker;
 }
 
 /*
- * What other rooms want done once the lease is held: the ORM room hooks every DataSource it finds.
+ * Other rooms add work for the moment when the lease is held: the ORM room hooks every DataSource.
  *
  * Loading such a room adds its integration here, so that applications import one module only.
  */
 
-/** Is passed every provider of an application before other modules' onModuleInit. */
+/** It is passed every provider of an application before other modules' onModuleInit. */
 type Integration = (instances: readonly unknown[]) => void;
 
 const integrations = processWide('integrations', () => new Set<Integration>());

@@ -10,12 +10,12 @@ import type { RunParts } from './generator-run.js';
 import { providerCount, SnowflakeLifecycle } from './lifecycle.js';
 import { getIdMakerToken, SNOWFLAKE_LIFECYCLE, SNOWFLAKE_RUN_PARTS } from './tokens.js';
 
-/** Optional, since Nest does not document it. */
+/** It is optional, since Nest does not document it. */
 export const MODULES = { token: ModulesContainer, optional: true };
 
 export const ENGINE = Symbol.for('nestjs-snowflake:engine');
 
-/** What forRoot() and forRootAsync() take beside the options. */
+/** forRoot() and forRootAsync() take these beside the options. */
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean | undefined;
@@ -41,7 +41,7 @@ export function runProviders(
   ];
 }
 
-/** With two generators under one token it would be chance which of them is injected. */
+/** If two generators had one token, chance would decide which of them is injected. */
 export function twiceFaults(
   modules: ModulesContainer | undefined,
   name: string | undefined,

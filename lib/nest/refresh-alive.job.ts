@@ -10,7 +10,7 @@ import type { Keeper } from '../lease/keeper.js';
 import type { TimerHandle } from '../time/timers.js';
 import type { SnowflakeConfig } from './resolve-options.js';
 
-/** By which share of the interval it is made longer or shorter at random. */
+/** This share of the interval, at most, is added or subtracted at random. */
 const SPREAD = 0.2;
 
 /**
@@ -23,7 +23,7 @@ export class RefreshAlive {
   private interval: TimerHandle;
 
   constructor(
-    /** Undefined in a script. */
+    /** A script has none. */
     private readonly scheduler: SchedulerRegistry | undefined,
     private readonly keeper: Pick<Keeper, 'renewsItself' | 'refresh'>,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,

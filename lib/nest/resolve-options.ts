@@ -35,15 +35,15 @@ import {
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
-  attempt,
   closeQuietly,
+  faultsOf,
   invalid,
   noOptions,
   openSupport,
   SCHEDULER_FAULT,
 } from './resolve-support.js';
 
-/** Those of the lease that have the same name here; undefined is the default. */
+/** The options of the lease that have the same name here; undefined is the default. */
 type GivenLeaseOptions = {
   readonly [name in keyof Omit<LeaseOptions, 'ttlMs'>]?: LeaseOptions[name] | undefined;
 };
@@ -51,7 +51,7 @@ type GivenLeaseOptions = {
 /** Options of SnowflakeModule. All have a default but where the worker id comes from. */
 export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /**
-   * Where the worker id comes from: a URL ('static:7', 'redis://...'), a support, or what
+   * The source of the worker id: a URL ('static:7', 'redis://...'), a support, or what
    * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
   readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string | undefined;
@@ -75,13 +75,13 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
    * for a lease without end, such as a static worker id.
    */
   readonly aheadMsMax?: number | undefined;
-  /** Where each tick's sequence starts: 'zero', or 'random' so that `id % n` is even. */
+  /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is even. */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
   /** Lets worker_threads of this process make ids under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean | undefined;
   /** Starts without a worker id and leases one in the background. Default false. */
   readonly lazy?: boolean | undefined;
-  /** What operators see next to host and pid. Default: the name in package.json. */
+  /** Operators see this name next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;
   /** Reads the time; for tests. */
   readonly clock?: Clock | undefined;
@@ -168,8 +168,13 @@ function parseLayout(
   shared: SharedLease | undefined,
   faults: string[],
 ): BitLayout | undefined {
-  const layout = attempt(faults, () => givenLayout(options));
-  return shared && layout ? joinLayout(options, shared, layout, faults) : layout;
+  let layout: BitLayout | undefined;
+  try {
+    layout = givenLayout(options);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+  }
+  return shared === undefined ? layout : joinLayout(options, shared, layout, faults);
 }
 
 function parseWorkerIds(
@@ -231,7 +236,7 @@ function parseOrder(
 }
 
 function endFaults(layout: BitLayout, clock: Clock): string[] {
-  const isClock = methodFaults('clock', clock, ['now']).length === 0;
+  const isClock = typeof (clock as Partial<Clock> | null)?.now === 'function';
   if (!isClock || layout.lastDate.getTime() >= clock.now()) return [];
   return [
     `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a ` +
@@ -239,7 +244,7 @@ function endFaults(layout: BitLayout, clock: Clock): string[] {
   ];
 }
 
-/** Those of the options that decide the layout. */
+/** The options that decide the layout. */
 interface LayoutOptions {
   readonly layout?: BitLayout | readonly FieldSpec[];
   readonly epoch?: Epoch;
@@ -265,12 +270,12 @@ function isLayout(value: unknown): value is BitLayout {
 function joinLayout(
   options: LayoutOptions,
   shared: SharedLease,
-  ownLayout: BitLayout,
+  ownLayout: BitLayout | undefined,
   faults: string[],
 ): BitLayout {
   const layout = sharedLayout(shared);
   const isNamed = options.layout !== undefined || options.epoch !== undefined;
-  if (isNamed && ownLayout.fingerprint !== layout.fingerprint) {
+  if (isNamed && ownLayout && ownLayout.fingerprint !== layout.fingerprint) {
     faults.push(
       `The shared lease is for layout ${layout.fingerprint}, but this thread is configured for ` +
         `${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same ones.`,
@@ -292,7 +297,7 @@ function joinLayout(
  * options against the support that they name.
  */
 
-/** @returns undefined where a part is missing, whose fault is reported */
+/** @returns undefined if a part is missing, whose fault is reported */
 function crossCheck(
   { layout, workerIds: range, lease, others }: ParsedOptions,
   support: IDistributedSupport | undefined,
@@ -329,7 +334,7 @@ export interface SnowflakeConfig {
   readonly lease: LeaseOptions;
   readonly layout: BitLayout;
   readonly workerIds: WorkerIdRange;
-  /** Undefined where the lease decides: see aheadMsMaxOf in core. */
+  /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
   readonly sharesLease: boolean;

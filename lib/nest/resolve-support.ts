@@ -1,6 +1,6 @@
 /**
- * From the options `support` and `workerId` to the support itself. What is given in place of one is
- * never printed: URLs, clients and options hold passwords.
+ * Step two of resolveOptions(): opens the support that the options `support` and `workerId` name. A
+ * value that is no support is never printed: URLs, clients and options hold passwords.
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -19,7 +19,7 @@ import {
 } from '../stores/schemes.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
-/** Those of the options that decide it. */
+/** The options that decide it. */
 interface Given {
   readonly support?: unknown;
   readonly supports?: unknown;
@@ -32,7 +32,7 @@ const NOTHING_GIVEN =
   'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
   "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
   'number in each process.';
-/** As of a variable of the environment. `nest add` and the documents read this one. */
+/** The usual cause is an environment variable; `nest add` and the documents read this one. */
 const UNDEFINED_GIVEN =
   ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
   '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
@@ -67,7 +67,7 @@ function nothingGiven(given: Given): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
 }
 
-/** Both are looked at, so that the faults of both are reported. */
+/** Both parts are resolved, so that the faults of both are reported. */
 async function claimed(
   workerId: WorkerIdSource,
   of: unknown,
@@ -96,7 +96,7 @@ export async function closeQuietly(
   try {
     await opened?.close?.();
   } catch {
-    // What failed first is reported.
+    // The first failure is reported.
   }
 }
 
@@ -111,9 +111,9 @@ async function toSupport(support: unknown, own: OwnSupports): Promise<IDistribut
   );
 }
 
-/** Asked once; what a service answers may take a while, and a start does not wait for ever. */
+/** The function is called once. A service may take a while, and a start does not wait for ever. */
 async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
-  // Made of it for its check alone.
+  // The support is made for its check alone.
   if (typeof source !== 'function') return new StaticSupport(source).workerId;
   const { timers = systemTimers, startTimeoutMs } = given;
   const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
@@ -136,7 +136,7 @@ async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
   }
 }
 
-/** Not the value: it may be a client or its options. */
+/** Describes a value without showing it: it may be a client or its options. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value !== 'object') return `a value of type ${typeof value}`;
@@ -152,7 +152,7 @@ function kindOf(value: unknown): string {
  * URL into a support. No scheme of this package is replaced.
  */
 
-/** As in RFC 3986, in lower case. */
+/** This is the form of RFC 3986, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 
 /** @param faults takes one for each entry that cannot be used */
@@ -189,16 +189,7 @@ function faultOf(scheme: string, make: unknown): string | undefined {
  * also lists them in `details.faults`.
  */
 
-/** Runs a step. If it fails, its faults are added and undefined lets the other checks run. */
-export function attempt<T>(faults: string[], step: () => T): T | undefined {
-  try {
-    return step();
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return undefined;
-  }
-}
-
+/** The faults that an error of ours lists. */
 export function faultsOf(error: unknown): string[] {
   if (!isSnowflakeError(error)) throw error;
   return (error.details['faults'] as string[] | undefined) ?? [error.message];
@@ -208,7 +199,7 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** Also what a factory without a `return` gives. The value is not shown: it may be a URL. */
+/** A factory without a `return` causes this too. The value is not shown: it may be a URL. */
 export function noOptions(options: unknown, example: string): string {
   const kind = options === null ? 'null' : typeof options;
   return (

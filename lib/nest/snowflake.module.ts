@@ -1,6 +1,6 @@
 /**
  * The module that applications import. It only takes the options and lists what is exported:
- * providers.ts builds the generator, lifecycle.ts starts and stops it.
+ * engine.ts builds the generator, lifecycle.ts starts and stops it.
  */
 import {
   ConfigurableModuleBuilder,
@@ -85,7 +85,7 @@ export class SnowflakeModule extends ConfigurableModuleClass {
   /** Takes options that are known now. Every fault in them is reported when Nest starts. */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     if (isObject(options)) return super.forRoot(options);
-    // Reported at start with the other faults, not while the modules of the application load.
+    // The fault is reported at start with the others, not while the application's modules load.
     return super.forRootAsync({ useFactory: () => options });
   }
 
@@ -117,7 +117,7 @@ function isObject(value: unknown): value is object {
  * nothing at all does.
  */
 
-/** Optional, so that a missing ScheduleModule is reported together with the other faults. */
+/** It is optional, so that a missing ScheduleModule is reported together with the other faults. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
 function snowflakeProviders(name: string | undefined): Provider[] {
   const support = getDistributedSupportToken(name);

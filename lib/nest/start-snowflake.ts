@@ -12,7 +12,7 @@ import { RefreshAlive } from './refresh-alive.job.js';
 
 /** The options of SnowflakeModule.forRoot(), and a name for the generator. */
 export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
-  /** What entities call it: `@SnowflakeId({ generator: 'tickets' })`. Default: no name. */
+  /** Entities use this name: `@SnowflakeId({ generator: 'tickets' })`. Default: no name. */
   readonly name?: string | undefined;
 }
 

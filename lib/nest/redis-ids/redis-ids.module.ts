@@ -16,7 +16,7 @@ export interface RedisIdsModuleOptions extends RedisIdsOptions, GeneratorOptions
 
 /** The options of RedisIdsModule.forRoot(), and a name for the generator. */
 export interface RedisIdsScriptOptions extends RedisIdsModuleOptions {
-  /** What entities call it: `@SnowflakeId({ generator: 'orders' })`. Default: no name. */
+  /** Entities use this name: `@SnowflakeId({ generator: 'orders' })`. Default: no name. */
   readonly name?: string | undefined;
 }
 

@@ -24,7 +24,7 @@ export interface SegmentsModuleOptions extends SegmentOptions, GeneratorOptions 
 
 /** The options of SegmentsModule.forRoot(), and a name for the generator. */
 export interface SegmentsScriptOptions extends SegmentsModuleOptions {
-  /** What entities call it: `@SnowflakeId({ generator: 'invoices' })`. Default: no name. */
+  /** Entities use this name: `@SnowflakeId({ generator: 'invoices' })`. Default: no name. */
   readonly name?: string | undefined;
 }
 

@@ -7,9 +7,10 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import type { IdMaker, SnowflakeError } from 'nestjs-snowflake';
-import { type RedisIdsOptions, startRedisIds } from 'nestjs-snowflake/redis-ids';
+import { getIdMakerToken, type IdMaker, type SnowflakeError } from 'nestjs-snowflake';
+import { RedisIdsModule, type RedisIdsOptions, startRedisIds } from 'nestjs-snowflake/redis-ids';
 import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { DataSource, Entity } from 'typeorm';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
@@ -94,6 +95,19 @@ describe('redis ids', () => {
       const layout = ids.layout.withEpoch('2024-01-01');
       const failure = await started({ namespace, layout }).catch((error: SnowflakeError) => error);
       expect(failure).toMatchObject({ code: 'COUNTER_MISMATCH' });
+    });
+
+    it('are injected by their module', async () => {
+      const options = { tag: 'order', namespace: randomUUID(), lossWindowMs: 100 };
+      const useFactory = () => ({ redis: process.env['REDIS_URL']!, ...options });
+      const imports = [RedisIdsModule.forRootAsync({ useFactory, name: 'orders' })];
+      const app = await Test.createTestingModule({ imports }).compile();
+      await app.init();
+      const ids = app.get<IdMaker>(getIdMakerToken('orders'));
+      const id = await ids.nextIdAsync({ fields: { shard: 9 } });
+      expect(ids.parse(id).fields).toMatchObject({ shard: 9 });
+      expect(() => ids.workerIds).toThrow(/are made without a worker id/);
+      await app.close();
     });
 
     it('show no password, by URL or by name', async () => {

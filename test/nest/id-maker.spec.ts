@@ -4,8 +4,11 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { DiscoveryService } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import {
+  currentIdMaker,
+  getIdMakerToken,
   IDistributedSupport,
   IdMaker,
   layouts,
@@ -18,6 +21,8 @@ import {
   startSegments,
 } from 'nestjs-snowflake/segments';
 import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
+import { generatorView } from '../../lib/dashboard/generator-view.js';
+import { ShownGenerators } from '../../lib/dashboard/worker-list.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { codeOf } from '../code-of.js';
@@ -171,6 +176,56 @@ describe('an application with segments', () => {
     store.isDown = false;
     expect(await ids.nextIdAsync()).toBe(1n);
     await app.close();
+  });
+});
+
+describe('segments beside snowflake ids', () => {
+  const both = (...names: (string | undefined)[]) => {
+    const store = new CountingStore();
+    const [name, other] = names;
+    return Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({ workerId: 803, name }),
+        SegmentsModule.forRoot({ ...segmentsOf(store), name: other }),
+      ],
+    });
+  };
+
+  it('are two generators of one application', async () => {
+    const app = await both(undefined, 'invoices').compile();
+    await app.init();
+    const [ids, numbers] = [app.get(IdMaker), app.get<IdMaker>(getIdMakerToken('invoices'))];
+    expect([ids.status.kind, numbers.status.kind]).toEqual(['lease', 'segments']);
+    expect(currentIdMaker('invoices')).toBe(numbers);
+    expect(numbers.nextId()).toBe(1n);
+    const shown = new ShownGenerators(app.get(DiscoveryService, { strict: false })).all();
+    expect(shown.map(generatorView)).toMatchObject([
+      { support: 'the configuration', workerIds: { min: 0, max: 1023 } },
+      { name: 'invoices', support: 'a counting store', buffer: { kind: 'segments' } },
+    ]);
+    await app.close();
+  });
+
+  it('are refused under one name', async () => {
+    await expect(both('a', 'a').compile()).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining("registered 2 times with the name 'a'") as unknown,
+    });
+  });
+
+  it('ask no store where a fake takes the place of the IdMaker', async () => {
+    const store = new CountingStore();
+    const app = await Test.createTestingModule({
+      imports: [SegmentsModule.forRootAsync({ useFactory: () => segmentsOf(store) })],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    await app.init();
+    expect(app.get(IdMaker).nextIdString()).toBe('1');
+    await app.close();
+    expect([store.next, store.closedCount]).toEqual([new CountingStore().next, 1]);
   });
 });
 

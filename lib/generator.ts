@@ -1,24 +1,12 @@
 /**
- * What the option `generator` takes: a kind of generator that makes ids without a worker id, such
- * as segments of a counter. SnowflakeModule and startSnowflake() know this contract alone.
- *
- * A kind is told by its `kind`, never by its class, so that two copies of this package can meet.
+ * The contract of a generator that makes ids without a worker id, such as segments of a counter:
+ * all that their modules know of it.
  */
 import type { Clock } from './core/clock.js';
 import type { CallFields, IdSource } from './core/generator/id-source.js';
 import type { BitLayout } from './core/layout/bit-layout.js';
 import type { CallStatus } from './time/call-record.js';
 import type { Timers } from './time/timers.js';
-
-/** A value of the option `generator`, as `segments({...})` gives it. */
-export interface GeneratorKind {
-  readonly kind: GeneratorStatus['kind'];
-  /**
-   * Checks the options and puts the generator together; ids are made from its `start()` on.
-   * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
-   */
-  open(environment: GeneratorEnvironment): OpenGenerator | Promise<OpenGenerator>;
-}
 
 /** What the module passes on of its own options. */
 export interface GeneratorEnvironment {
@@ -63,8 +51,6 @@ export interface OpenGenerator {
   readonly line?: CallerQueue;
   /** Absent where its ids are plain numbers, which cannot be taken apart. */
   readonly layout?: BitLayout;
-  /** What its ids are, for a call that needs a layout or a worker id: "are ... , so". */
-  readonly unsupportedReason: string;
   /** Where its ids come from, in words for the operator, without secrets. */
   readonly location: string;
   readonly status: GeneratorStatus;
@@ -91,8 +77,8 @@ export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' 
 
 /** How such a generator stands, for health checks and metrics. */
 export interface GeneratorStatus {
-  /** `segments` of a counter, or ids `counted` in a store. */
-  readonly kind: 'segments' | 'counted';
+  /** `segments` of a counter, whose ids are plain numbers, or ids made in a `store`. */
+  readonly kind: 'segments' | 'store';
   readonly state: GeneratorState;
   readonly issuedCount: number;
   /** How often a call found nothing buffered. */
@@ -102,7 +88,7 @@ export interface GeneratorStatus {
   /** How many ids can be made without the store. */
   readonly buffered: number;
   /**
-   * Of `segments` how long they last at the current rate, of ids `counted` how long until the
+   * Of `segments` how long they last at the current rate, of ids of a `store` how long until the
    * newest are too old; undefined while that is not known.
    */
   readonly bufferedMs: number | undefined;
@@ -112,35 +98,12 @@ export interface GeneratorStatus {
   readonly calls: CallStatus;
   /** As `buffered`. */
   readonly idsLeft: number;
-  /** Whether its ids have a layout; without one they cannot be taken apart. */
-  readonly hasLayout: boolean;
   // What only a generator with a worker id has.
-  readonly workerId: undefined;
-  readonly leaseEndsAt: undefined;
-  readonly clockSkewMs: undefined;
-  readonly rollbackCount: undefined;
-  readonly aheadMs: undefined;
-  readonly incarnation: undefined;
-  readonly renewals: undefined;
-}
-
-/** The fields that a generator without a worker id has no value for. */
-export const NO_WORKER = {
-  workerId: undefined,
-  leaseEndsAt: undefined,
-  clockSkewMs: undefined,
-  rollbackCount: undefined,
-  aheadMs: undefined,
-  incarnation: undefined,
-  renewals: undefined,
-} as const;
-
-/** Whoever made it. */
-export function isGeneratorKind(value: unknown): value is GeneratorKind {
-  const candidate = value as Partial<GeneratorKind> | null | undefined;
-  return (
-    typeof candidate === 'object' &&
-    typeof candidate?.kind === 'string' &&
-    typeof candidate.open === 'function'
-  );
+  readonly workerId?: undefined;
+  readonly leaseEndsAt?: undefined;
+  readonly clockSkewMs?: undefined;
+  readonly rollbackCount?: undefined;
+  readonly aheadMs?: undefined;
+  readonly incarnation?: undefined;
+  readonly renewals?: undefined;
 }

@@ -6,7 +6,8 @@ export { SnowflakeError, isSnowflakeError } from './errors.js';
 export type { SnowflakeErrorCode, SnowflakeErrorOptions } from './errors.js';
 
 export { SnowflakeModule } from './nest/snowflake.module.js';
-export type { SnowflakeModuleExtras, SnowflakeOptionsFactory } from './nest/snowflake.module.js';
+export type { SnowflakeOptionsFactory } from './nest/snowflake.module.js';
+export type { SnowflakeModuleExtras } from './nest/providers.js';
 export type { SnowflakeModuleOptions } from './nest/resolve-options.js';
 export type { SupportFromUrl } from './stores/schemes.js';
 export { startSnowflake } from './nest/start-snowflake.js';

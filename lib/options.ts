@@ -8,8 +8,6 @@
 import { SnowflakeError } from './errors.js';
 import { format } from './messages.js';
 
-const NAME = /^[^\s\p{C}|]{1,128}$/u;
-const NO_NAME = /[\s\p{C}|]/u;
 /** What is longer, or no word, may be a secret in the place of a name: keys have 22 and more. */
 const OPTION = /^\w{1,20}$/;
 
@@ -55,13 +53,29 @@ export function parameterFault(
   return `${which} is not known${guess}; known are ${known.join(', ')}`;
 }
 
-/** The name of a counter or a lock. */
-export function nameFaults(option: string, value: unknown): string[] {
-  if (typeof value === 'string' && NAME.test(value)) return [];
-  const expected = `Expected \`${option}\` to be 1 to 128 visible characters without |`;
-  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
-  // Not the whole text: it may go on with a password that was meant for another place.
-  const at = value.search(NO_NAME);
+/** What a name is made of. */
+export interface NameForm {
+  /** In words, as `characters without spaces`. */
+  readonly of: string;
+  /** The characters that it must not have, as a regular expression lists them. */
+  readonly without: string;
+  readonly lengthMax?: number;
+}
+
+/** The names of counters and locks. */
+const VISIBLE: NameForm = { of: 'visible characters without |', without: '\\s\\p{C}|' };
+
+/** The text itself is not shown: it may go on with a password that was meant for another place. */
+export function nameFaults(
+  option: string,
+  value: unknown,
+  { of, without, lengthMax = 128 } = VISIBLE,
+): string[] {
+  const isText = typeof value === 'string';
+  if (isText && new RegExp(`^[^${without}]{1,${lengthMax}}$`, 'u').test(value)) return [];
+  const expected = `Expected \`${option}\` to be 1 to ${lengthMax} ${of}`;
+  if (!isText) return [`${expected}, got ${typeof value}.`];
+  const at = value.search(new RegExp(`[${without}]`, 'u'));
   const fault = at < 0 ? '' : `, number ${at + 1} of them is ${codeOf(value.codePointAt(at)!)}`;
   return [`${expected}, got ${value.length}${fault}.`];
 }
@@ -70,14 +84,31 @@ function codeOf(codePoint: number): string {
   return `U+${codePoint.toString(16).toUpperCase().padStart(4, '0')}`;
 }
 
+/** Both bounds are inclusive. */
 export function wholeFaults(
   option: string,
   value: unknown,
-  [min, max]: readonly [min: number, max: number],
+  [min, max = Infinity]: readonly [min: number, max?: number],
 ): string[] {
   const isWhole = typeof value === 'number' && Number.isInteger(value);
   if (isWhole && value >= min && value <= max) return [];
-  return [`Expected \`${option}\` to be an integer from ${min} to ${max}, got ${format(value)}.`];
+  const end = max === Infinity ? 'up' : `to ${max}`;
+  return [`Expected \`${option}\` to be an integer from ${min} ${end}, got ${format(value)}.`];
+}
+
+export function choiceFaults(option: string, value: unknown, choices: readonly string[]): string[] {
+  if ((choices as readonly unknown[]).includes(value)) return [];
+  const list = choices.map((choice) => `'${choice}'`).join(', ');
+  return [`Expected \`${option}\` to be one of ${list}, got ${format(value)}.`];
+}
+
+export function typeFaults(
+  option: string,
+  value: unknown,
+  type: 'string' | 'boolean' | 'function',
+): string[] {
+  if (typeof value === type) return [];
+  return [`Expected \`${option}\` to be a ${type}, got ${format(value)}.`];
 }
 
 /** For what is used by its methods: a clock, timers, a signal. */
@@ -97,8 +128,8 @@ const typeName = (value: unknown): string =>
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
 
 /** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
-export function refuse(faults: readonly string[]): void {
-  if (faults.length > 0) throw refused(faults);
+export function refuse(faults: readonly string[], before = ''): void {
+  if (faults.length > 0) throw refused(faults, before);
 }
 
 export function refused(faults: readonly string[], before = ''): SnowflakeError {
@@ -115,11 +146,7 @@ const WINDOW_MS_MAX = 600_000;
 
 /** The fault of such an option, in words for the operator. */
 export function windowFaults(name: string, value: unknown): string[] {
-  const isWhole = typeof value === 'number' && Number.isInteger(value);
-  if (isWhole && value >= 0 && value <= WINDOW_MS_MAX) return [];
-  return [
-    `Expected \`${name}\` to be an integer from 0 to ${WINDOW_MS_MAX}, got ${format(value)}.`,
-  ];
+  return wholeFaults(name, value, [0, WINDOW_MS_MAX]);
 }
 
 /*

@@ -8,12 +8,11 @@ import { Redis } from 'ioredis';
 import { Pool } from 'pg';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { column, figure, median, span, bold } from '../harness/figures.mjs';
-import { importMain, importRedis, importSegments, importSql } from '../harness/library.mjs';
+import { bold, column, figure, median, span } from '../harness/figures.mjs';
+import { importRedis, importSegments, importSql } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 
-const { startSnowflake } = await importMain();
-const { segments } = await importSegments();
+const { startSegments } = await importSegments();
 
 const STEPS = [100, 1000, 10_000, 100_000];
 const MEASURED_MS = 2000;
@@ -95,15 +94,15 @@ function rising() {
 
 async function bySegments(url, { counters }, step) {
   const { store, close } = await counters(url);
-  const generator = segments({
+  const running = await startSegments({
     store,
     counter: `bench-${step}`,
     startAt: () => 0n,
     lossGap: LOSS_GAP,
     stepMin: step,
     stepMax: step,
+    startTimeoutMs: 60_000,
   });
-  const running = await startSnowflake({ generator, startTimeoutMs: 60_000 });
   const check = rising();
   const target = new BigUint64Array(Math.min(step, 1000));
   try {

@@ -7,12 +7,12 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { column, spread, bold } from '../harness/figures.mjs';
-import { importMain, importRedis } from '../harness/library.mjs';
+import { bold, column, spread } from '../harness/figures.mjs';
+import { importRedis, importRedisIds } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 
-const { startSnowflake } = await importMain();
-const { redisCounters, redisIds } = await importRedis();
+const { redisCounters } = await importRedis();
+const { startRedisIds } = await importRedisIds();
 
 const IN_FLIGHT = 50;
 const MEASURED_MS = 1000;
@@ -70,7 +70,7 @@ async function unshared(url) {
 
 async function ours(url, count) {
   const options = { redis: url, namespace: randomUUID(), tag: 'order', lossWindowMs: 0 };
-  const { ids, close } = await startSnowflake({ generator: redisIds(options) });
+  const { ids, close } = await startRedisIds(options);
   return { next: () => ids.nextIdsAsync(count, { fields: { shard: 7 } }), close };
 }
 

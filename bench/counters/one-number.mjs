@@ -12,13 +12,13 @@ const BUFFERED = 1_000_000_000;
 const FILLED = 1000;
 
 const SOURCES = {
-  snowflake: async () => ({ support: 'static:7' }),
+  snowflake: async () => (await importMain()).startSnowflake({ support: 'static:7' }),
   segment: async () => {
     const { MemoryCounters } = await importMain();
-    const { segments } = await importSegments();
+    const { startSegments } = await importSegments();
     const step = { stepMin: BUFFERED, stepMax: BUFFERED, lossGap: 10n * BigInt(BUFFERED) };
     const store = new MemoryCounters();
-    return { generator: segments({ store, counter: 'bench', startAt: () => 0n, ...step }) };
+    return startSegments({ store, counter: 'bench', startAt: () => 0n, ...step });
   },
 };
 
@@ -57,8 +57,7 @@ const CASES = Object.keys(SOURCES).flatMap((source) =>
 export async function measure({ source, way }) {
   // What is measured goes to stdout.
   Logger.overrideLogger(false);
-  const { startSnowflake } = await importMain();
-  const running = await startSnowflake(await SOURCES[source]());
+  const running = await SOURCES[source]();
   try {
     // The compiler has done its work when it is counted.
     WAYS[way](running.ids);

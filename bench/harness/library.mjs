@@ -33,6 +33,9 @@ export const importSql = () => importEntry('nestjs-snowflake/sql');
 /** @returns {Promise<typeof import('nestjs-snowflake/segments')>} */
 export const importSegments = () => importEntry('nestjs-snowflake/segments');
 
+/** @returns {Promise<typeof import('nestjs-snowflake/redis-ids')>} */
+export const importRedisIds = () => importEntry('nestjs-snowflake/redis-ids');
+
 /** @returns {Promise<typeof import('nestjs-snowflake/typeorm')>} */
 export const importTypeorm = () => importEntry('nestjs-snowflake/typeorm');
 

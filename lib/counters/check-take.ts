@@ -3,7 +3,7 @@
  * which a request for another kind of it, or for another of several stores, is recognized.
  */
 import { format } from '../messages.js';
-import { nameFaults, refused, wholeFaults } from '../options.js';
+import { nameFaults, refuse, wholeFaults } from '../options.js';
 import {
   POSITION_MAX,
   STORE_COUNT_MAX,
@@ -31,7 +31,7 @@ export function denseForm(stores = '1/1'): string {
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkTake(request: TakeRequest): void {
   const { counter, stores, count, have, era = 0 } = request;
-  refuse([
+  refuseRequest([
     ...nameFaults('counter', counter),
     ...storesFaults(stores),
     ...positionFaults('count', count, 1n),
@@ -43,7 +43,7 @@ export function checkTake(request: TakeRequest): void {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkNew({ counter, start, stores }: NewCounter): void {
-  refuse([
+  refuseRequest([
     ...nameFaults('counter', counter),
     ...storesFaults(stores),
     ...positionFaults('start', start, 0n),
@@ -82,7 +82,6 @@ function positionFaults(name: string, value: unknown, min: bigint): string[] {
   ];
 }
 
-function refuse(faults: readonly string[]): void {
-  if (faults.length === 0) return;
-  throw refused(faults, 'This request to a counter is invalid. ');
+function refuseRequest(faults: readonly string[]): void {
+  refuse(faults, 'This request to a counter is invalid. ');
 }

@@ -32,12 +32,12 @@ import type { ShownGenerator } from './worker-list.js';
 /** By default these renewals span three minutes. */
 const USUAL_OF = 18;
 
-export function generatorView({ name, ids, support, application }: ShownGenerator): GeneratorView {
+export function generatorView({ name, ids, location, application }: ShownGenerator): GeneratorView {
   const { status } = ids;
   const report = healthOf(ids);
   return {
     name,
-    support: support.location ?? support.constructor.name,
+    support: location,
     application,
     health: report.status,
     reason: report.health.message,

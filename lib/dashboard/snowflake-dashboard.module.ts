@@ -18,9 +18,8 @@ import {
   type Type,
 } from '@nestjs/common';
 import { ApplicationConfig, DiscoveryModule } from '@nestjs/core';
-import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
-import { unknownNames } from '../options.js';
+import { refuse, refused, unknownNames } from '../options.js';
 import { DashboardController, sameOriginGuard } from './dashboard.controller.js';
 import { ShownLocks } from './lock-list.js';
 import { ShownGenerators } from './worker-list.js';
@@ -59,10 +58,12 @@ const PATH_DEFAULT = 'snowflake';
 /** Plain segments: a pattern would serve the page under other paths, too, a dot under none. */
 const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 
+const BEFORE = 'SnowflakeDashboardModule cannot start. ';
+
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
 export function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
   if (typeof options !== 'object' || options === null) {
-    throw invalidDashboard([`Expected the options to be an object, got ${format(options)}.`]);
+    throw refused([`Expected the options to be an object, got ${format(options)}.`], BEFORE);
   }
   const { guards, path = PATH_DEFAULT } = options;
   const faults = unknownNames(options, 'guards, path, imports', 'SnowflakeDashboardModule');
@@ -71,7 +72,7 @@ export function resolveDashboardOptions(options: SnowflakeDashboardOptions): Das
   if (typeof path !== 'string' || !PATH.test(path)) {
     faults.push(`Expected \`path\` to be plain, such as 'admin/snowflake', got ${format(path)}.`);
   }
-  if (faults.length > 0) throw invalidDashboard(faults);
+  refuse(faults, BEFORE);
   return { guards, path };
 }
 
@@ -97,14 +98,6 @@ function guardsFault(guards: unknown): string | undefined {
 function isGuard(guard: unknown): boolean {
   if (typeof guard === 'function') return guard.prototype !== undefined;
   return typeof (guard as CanActivate | null | undefined)?.canActivate === 'function';
-}
-
-function invalidDashboard(faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `SnowflakeDashboardModule cannot start. ${faults.join(' ')}`,
-    { details: { faults } },
-  );
 }
 
 /** @nestjs/swagger reads this: the page is not part of the application's API. */
@@ -168,7 +161,7 @@ export class SnowflakeDashboardModule implements OnModuleInit {
     if (this.generators?.all().length === 0) {
       faults.push('There is no generator to show. Import SnowflakeModule.forRoot(...) too.');
     }
-    if (faults.length > 0) throw invalidDashboard(faults);
+    refuse(faults, BEFORE);
   }
 
   private hasGlobalGuard(): boolean {

@@ -12,7 +12,6 @@ import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
 import { SNOWFLAKE_RUN_PARTS } from '../nest/tokens.js';
 import { SharedAnswer } from '../time/call-record.js';
-import { systemIdentity } from '../time/process-identity.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
   WORKERS_SHOWN_MAX,
@@ -40,7 +39,7 @@ export class WorkerList {
 
   /** @param own this process, which is the holder of a worker id without a store */
   constructor(
-    private readonly support: Pick<IDistributedSupport, 'workers'>,
+    private readonly support: Pick<IDistributedSupport, 'workers'> | undefined,
     timers: Timers,
     private readonly own: HolderView,
   ) {
@@ -55,7 +54,7 @@ export class WorkerList {
 
   private async ask(nowMs: number): Promise<WorkersAnswer> {
     try {
-      const records = await this.support.workers?.(WORKERS_SHOWN_MAX + 1);
+      const records = await this.support?.workers?.(WORKERS_SHOWN_MAX + 1);
       return Array.isArray(records) ? this.answerOf(records, nowMs) : faulty(NO_LIST);
     } catch (error) {
       return faulty(
@@ -109,14 +108,14 @@ function holderView(
 /*
  * Finds the generators of the application and keeps the list of workers of each.
  *
- * Guarantee: every generator that SnowflakeModule registered, through any copy of this package, is
+ * Guarantee: every generator that a module registered, through any copy of this package, is
  * shown once. One whose IdMaker a test has overridden is left out.
  */
 
 export interface ShownGenerator {
   readonly name: string | undefined;
   readonly ids: IdMaker;
-  readonly support: IDistributedSupport;
+  readonly location: string;
   readonly application: string;
   readonly workers: WorkerList;
 }
@@ -143,8 +142,9 @@ export class ShownGenerators {
   }
 }
 
-function listedGenerator({ name, idMaker: ids, support, config }: RunParts): ShownGenerator {
-  const { application } = config;
-  const own = systemIdentity(application).label();
-  return { name, ids, support, application, workers: new WorkerList(support, systemTimers, own) };
+function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): ShownGenerator {
+  const { location, identity } = engine;
+  const own = identity.label();
+  const workers = new WorkerList(support, systemTimers, own);
+  return { name, ids, location, application: own.application, workers };
 }

@@ -14,7 +14,7 @@ import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
 import { SnowflakeError } from '../errors.js';
 import { quoted, format, formatShort } from '../messages.js';
-import { refuse, unknownNames } from '../options.js';
+import { refuse, unknownNames, wholeFaults } from '../options.js';
 import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
 export class IdCheck {
@@ -212,8 +212,8 @@ export class IdListCheck {
 
 function boundsFault(countMin: number, countMax: number): string | undefined {
   const fault =
-    integerFault('countMin', countMin, Number.MAX_SAFE_INTEGER) ??
-    integerFault('countMax', countMax, Number.MAX_SAFE_INTEGER);
+    wholeFaults('countMin', countMin, [0, Number.MAX_SAFE_INTEGER])[0] ??
+    wholeFaults('countMax', countMax, [0, Number.MAX_SAFE_INTEGER])[0];
   if (fault !== undefined || countMin <= countMax) return fault;
   return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${format(countMin)}.`;
 }
@@ -312,15 +312,10 @@ function layoutFault(checks: SnowflakeIdChecks): string | undefined {
 function futureFault({ notInFuture, futureMsMax }: SnowflakeIdChecks): string | undefined {
   if (futureMsMax === undefined) return undefined;
   if (!notInFuture) return 'Expected `notInFuture: true` together with `futureMsMax`.';
-  return integerFault('futureMsMax', futureMsMax, DAY_MS);
+  return wholeFaults('futureMsMax', futureMsMax, [0, DAY_MS])[0];
 }
 
 function workerFault({ layout, workerId }: SnowflakeIdChecks): string | undefined {
   if (workerId === undefined) return undefined;
-  return integerFault('workerId', workerId, layout!.workerIdMax);
-}
-
-function integerFault(name: string, value: number, max: number): string | undefined {
-  if (Number.isInteger(value) && value >= 0 && value <= max) return undefined;
-  return `Expected \`${name}\` to be an integer from 0 to ${max}, got ${format(value)}.`;
+  return wholeFaults('workerId', workerId, [0, layout!.workerIdMax])[0];
 }

@@ -7,7 +7,7 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
-import { format } from '../messages.js';
+import { refuse, wholeFaults } from '../options.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -47,8 +47,7 @@ export class ClaimSupport implements IDistributedSupport {
     readonly workerId: number,
     private readonly of: IDistributedSupport,
   ) {
-    const fault = numberFault(workerId) ?? registryFault(of);
-    if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
+    refuse([...wholeFaults('workerId', workerId, [0]), ...registryFaults(of)]);
     if (of.release) this.release = (lease, lastMs) => this.giveBack(lease, lastMs);
     if (of.workers) this.workers = () => of.workers!();
     if (of.advice) this.advice = () => of.advice!();
@@ -100,17 +99,12 @@ export class ClaimSupport implements IDistributedSupport {
   }
 }
 
-function numberFault(workerId: unknown): string | undefined {
-  if (Number.isInteger(workerId) && Number(workerId) >= 0) return undefined;
-  return `Expected \`workerId\` to be an integer from 0 up, got ${format(workerId)}.`;
-}
-
-function registryFault({ workerId, shared }: IDistributedSupport & { readonly shared?: unknown }) {
-  if (workerId === undefined && shared === undefined) return undefined;
-  return (
+function registryFaults({ workerId, shared }: IDistributedSupport & { readonly shared?: unknown }) {
+  if (workerId === undefined && shared === undefined) return [];
+  return [
     'Both `support` and `workerId` give a worker id, and a number can be checked only by a ' +
-    "registry. Give one of them, or a `support` such as 'redis://host:6379?namespace=shop'."
-  );
+      "registry. Give one of them, or a `support` such as 'redis://host:6379?namespace=shop'.",
+  ];
 }
 
 function claimedTwice(workerId: number): SnowflakeError {

@@ -5,6 +5,7 @@
  * fail in operation is reported with a reason.
  */
 import { format } from '../messages.js';
+import { choiceFaults, wholeFaults } from '../options.js';
 
 export interface LeaseOptions {
   /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */
@@ -78,25 +79,13 @@ const TRUST_FAULT =
 const MODULE_NAMES: Readonly<Record<string, string>> = { ttlMs: 'leaseTtlMs' };
 
 export function leaseFaults(options: LeaseOptions): string[] {
-  const faults: string[] = [];
-  for (const [name, [min, max]] of Object.entries(BOUNDS)) {
-    const value = options[name as keyof LeaseOptions] as unknown;
-    if (typeof value === 'number' && Number.isInteger(value) && value >= min && value <= max)
-      continue;
-    const label = MODULE_NAMES[name] ?? name;
-    faults.push(
-      `Expected \`${label}\` to be an integer from ${min} to ${max}, got ${format(value)}.`,
-    );
-  }
+  const given = options as unknown as Readonly<Record<string, unknown>>;
+  const faults = Object.entries(BOUNDS).flatMap(([name, bounds]) =>
+    wholeFaults(MODULE_NAMES[name] ?? name, given[name], bounds),
+  );
   for (const [name, choices] of Object.entries(CHOICES)) {
-    const value = options[name as keyof typeof CHOICES];
-    if ((choices as readonly unknown[]).includes(value)) continue;
-    if (name === 'onFreshRegistry' && (value as unknown) === 'trust') {
-      faults.push(TRUST_FAULT);
-      continue;
-    }
-    const list = choices.map((choice) => `'${choice}'`).join(', ');
-    faults.push(`Expected \`${name}\` to be one of ${list}, got ${format(value)}.`);
+    const isTrust = name === 'onFreshRegistry' && given[name] === 'trust';
+    faults.push(...(isTrust ? [TRUST_FAULT] : choiceFaults(name, given[name], choices)));
   }
   if (faults.length === 0 && options.reserveMs >= options.ttlMs) {
     faults.push(
@@ -107,17 +96,6 @@ export function leaseFaults(options: LeaseOptions): string[] {
   return faults;
 }
 
-/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
-export function waitFault(options: LeaseOptions, lossWindowMs: number): string | undefined {
-  const least = options.ttlMs + lossWindowMs;
-  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return undefined;
-  return (
-    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
-    `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
-    `${format(options.startTimeoutMs)}.`
-  );
-}
-
 /** A lease needs room for these, besides the renewals that may be missed. */
 export interface LeaseRoom {
   /** The duration of a failover. */
@@ -126,16 +104,32 @@ export interface LeaseRoom {
   readonly minRangeMs: number;
 }
 
+/** The faults of a whole lease, whose options have none by themselves. */
+export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
+  return [...renewalFaults(options, room), ...waitFaults(options, room)];
+}
+
 /** A lease must outlast two missed renewals, a failover, and the shortest range. */
-export function renewalFault(options: LeaseOptions, room: LeaseRoom): string | undefined {
+function renewalFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   const { refreshAliveIntervalMs, callTimeoutMs, ttlMs } = options;
   const { lossWindowMs, minRangeMs } = room;
   const least = 2 * refreshAliveIntervalMs + callTimeoutMs + lossWindowMs + minRangeMs;
-  if (ttlMs > least) return undefined;
-  return (
+  if (ttlMs > least) return [];
+  return [
     `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
-    `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover takes ` +
-    `(${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two units of ` +
-    `the layout, or 0 without a registry), got ${format(ttlMs)}.`
-  );
+      `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover ` +
+      `takes (${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two ` +
+      `units of the layout, or 0 without a registry), got ${format(ttlMs)}.`,
+  ];
+}
+
+/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
+function waitFaults(options: LeaseOptions, { lossWindowMs }: LeaseRoom): string[] {
+  const least = options.ttlMs + lossWindowMs;
+  if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return [];
+  return [
+    `Expected \`startTimeoutMs\` to exceed ${least} with \`onFreshRegistry: 'wait'\`, which is ` +
+      `leaseTtlMs (${options.ttlMs}) + the time a failover takes (${lossWindowMs}), got ` +
+      `${format(options.startTimeoutMs)}.`,
+  ];
 }

@@ -5,7 +5,7 @@
  * across restarts on the host's clock.
  */
 import { SnowflakeError } from '../errors.js';
-import { format } from '../messages.js';
+import { refuse, wholeFaults } from '../options.js';
 import { processWide } from '../process-wide.js';
 import type {
   IDistributedSupport,
@@ -30,17 +30,12 @@ export class StaticSupport implements IDistributedSupport {
   readonly location = 'the configuration';
 
   constructor(readonly workerId: number) {
-    if (!Number.isInteger(workerId) || workerId < 0) {
-      throw new SnowflakeError(
-        'CONFIG_INVALID',
-        `Expected \`workerId\` to be an integer from 0 up, got ${format(workerId)}.`,
-      );
-    }
+    refuse(wholeFaults('workerId', workerId, [0]));
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    const fault = staticWorkerFault(this.workerId, request.workerIdMin, request.workerIdMax);
-    if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
+    const { workerIdMin, workerIdMax } = request;
+    refuse(wholeFaults('workerId', this.workerId, [workerIdMin, workerIdMax]));
     return this.grant();
   }
 
@@ -55,13 +50,6 @@ export class StaticSupport implements IDistributedSupport {
   private grant(): LeaseAnswer {
     return { status: 'ok', workerId: this.workerId, floorMs: -Infinity, ceilingMs: Infinity };
   }
-}
-
-/** The fault of a configured worker id, or undefined. */
-export function staticWorkerFault(workerId: unknown, min: number, max: number): string | undefined {
-  const isWhole = typeof workerId === 'number' && Number.isInteger(workerId);
-  if (isWhole && workerId >= min && workerId <= max) return undefined;
-  return `Expected \`workerId\` to be an integer from ${min} to ${max}, got ${format(workerId)}.`;
 }
 
 /*

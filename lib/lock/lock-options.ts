@@ -7,8 +7,9 @@ import { SnowflakeError } from '../errors.js';
 import {
   methodFaults,
   nameFaults,
-  refused,
+  refuse,
   TIMER_METHODS,
+  typeFaults,
   unknownNames,
   wholeFaults,
 } from '../options.js';
@@ -83,8 +84,7 @@ export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, signal'
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
-  const faults = lockFaults(options);
-  if (faults.length > 0) throw refused(faults);
+  refuse(lockFaults(options));
   const { ttlMs = DEFAULTS.ttlMs, application = 'application' } = options;
   return {
     ttlMs,
@@ -112,7 +112,7 @@ export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[]
     ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
     ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),
     ...wholeFaults('drainMs', drainMs, [0, 3_600_000]),
-    ...(typeof application === 'string' ? [] : ['Expected `application` to be a string.']),
+    ...typeFaults('application', application, 'string'),
     ...methodFaults('clock', clock, ['now']),
     ...methodFaults('monotonic', monotonic, ['now']),
     ...methodFaults('timers', timers, TIMER_METHODS),

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
-import { nameFaults, refused, wholeFaults } from '../options.js';
+import { nameFaults, refuse, wholeFaults } from '../options.js';
 
 /** The highest token that a process ever got for any lock of a store. */
 export interface HighestToken {
@@ -180,7 +180,7 @@ const LABEL = /^\P{C}{1,256}$/u;
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkAcquire(request: AcquireRequest): void {
   const { label, ttlMs, longestMs, have, era = 0, highest } = request;
-  refuse([
+  refuseRequest([
     ...namesFaults(request),
     ...(typeof label === 'string' && LABEL.test(label)
       ? []
@@ -195,7 +195,7 @@ export function checkAcquire(request: AcquireRequest): void {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkExtend(request: ExtendRequest): void {
-  refuse([
+  refuseRequest([
     ...namesFaults(request),
     ...tokenFaults('token', request.token),
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
@@ -207,7 +207,7 @@ export function checkExtend(request: ExtendRequest): void {
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkRelease(request: ReleaseRequest): void {
   const { token, keepMs } = request;
-  refuse([
+  refuseRequest([
     ...namesFaults(request),
     ...(token === undefined ? [] : tokenFaults('token', token)),
     ...(keepMs === undefined ? [] : wholeFaults('keepMs', keepMs, [0, TTL_MS_MAX])),
@@ -230,9 +230,8 @@ function tokenFaults(name: string, value: unknown): string[] {
   return [`Expected \`${name}\` to be a bigint from 0n to 2n ** 63n - 1n, got ${format(value)}.`];
 }
 
-function refuse(faults: readonly string[]): void {
-  if (faults.length === 0) return;
-  throw refused(faults, 'This request for a lock is invalid. ');
+function refuseRequest(faults: readonly string[]): void {
+  refuse(faults, 'This request for a lock is invalid. ');
 }
 
 /*

@@ -1,9 +1,9 @@
 /**
  * One generator put together: config and support -> lease window -> keeper -> generator -> IdMaker,
- * or the kind of generator that the option `generator` brought -> IdMaker.
+ * or a generator that needs no worker id -> IdMaker.
  *
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
- * Guarantee: what is said about a lease never changes it, whatever the application's logger does.
+ * Guarantee: a line of log about a lease never changes it, whatever the application's logger does.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -24,34 +24,35 @@ import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
-import {
-  foldersAbove,
-  type GeneratorConfig,
-  type SnowflakeConfig,
-  type WorkerConfig,
-} from './resolve-options.js';
+import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
-  /** Who sees to it that there are ids. */
-  readonly keeper: Pick<Keeper, 'renewsItself' | 'start' | 'refresh' | 'stop'>;
+  /** The keeper sees to it that there are ids. */
+  readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
+  /** True if the application starts before there are ids. */
+  readonly lazy: boolean;
+  /** The place where its ids or worker ids come from, in words for the operator. */
+  readonly location: string;
+  /** Logs what the operator should know. */
+  advise(): Promise<void>;
+  /** Closes the connections of an engine that never started. */
+  close(): Promise<void>;
 }
 
-export function createEngine(
-  config: SnowflakeConfig,
-  support: IDistributedSupport,
+/** An engine whose lease has to be renewed. */
+export interface WorkerEngine extends Engine {
+  readonly keeper: Keeper;
+}
+
+export function generatorEngine(
+  generator: OpenGenerator,
+  { timers, application, lazy }: Pick<SnowflakeConfig, 'timers' | 'application' | 'lazy'>,
   name: string | undefined,
 ): Engine {
-  return config.kind === 'worker'
-    ? workerEngine(config, support, name)
-    : generatorEngine(config, name);
-}
-
-function generatorEngine(config: GeneratorConfig, name: string | undefined): Engine {
-  const { generator, timers, application } = config;
   const log = new GeneratorLog(name);
   const waiting = new WaitQueue(generator.source, timers);
   const line = generator.line ?? waiting;
@@ -60,32 +61,25 @@ function generatorEngine(config: GeneratorConfig, name: string | undefined): Eng
     news: (text) => log.warn(text),
     woken: () => waiting.wake(),
   });
-  const { source, layout, unsupportedReason } = generator;
-  const idMaker = new IdMaker({
-    source,
-    line,
-    layout,
-    unsupportedReason,
-    status: () => generator.status,
-  });
-  return { keeper: keeperOfKind(generator), idMaker, identity: systemIdentity(application), log };
-}
-
-/** It asks its store when it needs to, so no job renews it. */
-function keeperOfKind(generator: OpenGenerator): Engine['keeper'] {
+  const { source, layout, location } = generator;
+  const status = () => generator.status;
   return {
-    renewsItself: false,
-    start: () => generator.start(),
-    refresh: () => generator.refresh(),
-    stop: () => generator.stop(),
+    keeper: generator,
+    idMaker: new IdMaker({ source, line, layout, status }),
+    identity: systemIdentity(application),
+    log,
+    lazy,
+    location,
+    advise: async () => log.warnOf(await generator.advice()),
+    close: () => generator.stop(),
   };
 }
 
-function workerEngine(
-  config: WorkerConfig,
+export function workerEngine(
+  config: SnowflakeConfig,
   support: IDistributedSupport,
   name: string | undefined,
-): Engine {
+): WorkerEngine {
   const { clock, timers, sequenceStart, workerIds, layout } = config;
   // The injected one, which may be another than that of the options.
   const source = sourceOf(support);
@@ -101,14 +95,30 @@ function workerEngine(
   window.onChange = () => line.wake();
   const status = () => statusOf(generator, keeper);
   const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
-  return { keeper, idMaker, identity, log };
+  return {
+    keeper,
+    idMaker,
+    identity,
+    log,
+    lazy: config.lazy,
+    location: support.location ?? support.constructor.name,
+    advise: async () => {
+      log.warnOf([layout.warningAt(clock.now()) ?? []].flat());
+      const advice: unknown = await support.advice?.();
+      if (Array.isArray(advice)) log.warnOf(advice.map(String));
+    },
+    close: async () => support.close?.(),
+  };
 }
 
 function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> | undefined {
   return sharedMemory === undefined ? undefined : signals.untilChange(signals.changeCount);
 }
 
-function windowOf(source: LeaseSource, { layout, lease, sharesLease }: WorkerConfig): LeaseWindow {
+function windowOf(
+  source: LeaseSource,
+  { layout, lease, sharesLease }: SnowflakeConfig,
+): LeaseWindow {
   if (source.kind === 'joined') return joinWindow(source.shared);
   return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
 }
@@ -120,7 +130,7 @@ interface KeeperContext {
   readonly log: GeneratorLog;
 }
 
-function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperContext): Keeper {
+function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax, onWorkerIdChange } = config;
   const { window, idClock, identity, log } = context;
   if (source.kind === 'joined') {
@@ -157,7 +167,7 @@ function keeperOf(source: LeaseSource, config: WorkerConfig, context: KeeperCont
 
 /** The application's own function costs no id and no lease, whatever it does. */
 async function tell(
-  listener: WorkerConfig['onWorkerIdChange'],
+  listener: SnowflakeConfig['onWorkerIdChange'],
   change: WorkerIdChange,
   log: GeneratorLog,
 ): Promise<void> {
@@ -169,7 +179,7 @@ async function tell(
 }
 
 /*
- * What a generator writes to the application's logger: one line for each change of its lease.
+ * A generator writes to the application's logger: one line for each change of its lease.
  *
  * Guarantee: a line is one line and steers no terminal, whatever the store or a configuration put
  * into it. A logger that throws does no harm: the line becomes a warning of Node instead.
@@ -202,6 +212,10 @@ export class GeneratorLog {
     this.write('warn', text);
   }
 
+  warnOf(texts: readonly string[]): void {
+    for (const text of texts) this.warn(text);
+  }
+
   private write(level: Level, text: string): void {
     const line = printable(text);
     try {
@@ -218,8 +232,8 @@ function levelOf(from: LeaseState, to: LeaseState): Level {
 }
 
 /*
- * Packages of the application that start together and yet do not fit: what npm puts beside each
- * other without a word, and the tests of the application then cannot load.
+ * Some packages start together and yet do not fit: npm installs them beside each other without a
+ * warning, and then the tests of the application cannot load.
  */
 
 /** @param entryPoint process.argv[1]; without it nothing is known */
@@ -238,7 +252,7 @@ export function packageAdvice(entryPoint: string | undefined = process.argv[1]):
 
 const majorOf = (version: string | undefined): number => Number.parseInt(version ?? '', 10);
 
-/** Of the package as Node would find it from the innermost of the folders. */
+/** The version of the package that Node would find from the innermost of the folders. */
 function versionOf(name: string, folders: readonly string[]): string | undefined {
   for (const folder of folders) {
     try {
@@ -246,7 +260,7 @@ function versionOf(name: string, folders: readonly string[]): string | undefined
       const { version } = JSON.parse(text) as { version?: unknown };
       return typeof version === 'string' ? version : undefined;
     } catch {
-      // It does not lie here: then in a folder further out.
+      // It does not lie here, so a folder further out is tried.
     }
   }
   return undefined;

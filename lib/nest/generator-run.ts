@@ -11,16 +11,16 @@ import { processWide } from '../process-wide.js';
 import type { Engine } from './engine.js';
 import { addIdMaker, removeIdMaker, type IdMaker } from './id-maker.js';
 import type { RefreshAlive } from './refresh-alive.job.js';
-import type { SnowflakeConfig } from './resolve-options.js';
 
 export interface RunParts {
   readonly name: string | undefined;
-  readonly config: SnowflakeConfig;
-  readonly support: IDistributedSupport;
   readonly engine: Engine;
-  /** That of the engine, or what overrideProvider() put in its place. */
+  /** The IdMaker of the engine, or what overrideProvider() put in its place. */
   readonly idMaker: IdMaker;
-  readonly refreshAlive: RefreshAlive;
+  /** It is undefined if there is no lease to renew. */
+  readonly refreshAlive?: RefreshAlive | undefined;
+  /** It is undefined if ids are made without a worker id. */
+  readonly support?: IDistributedSupport | undefined;
 }
 
 const REPLACED =
@@ -41,7 +41,7 @@ export class GeneratorRun {
       addIdMaker(name, idMaker);
       runIntegrations(instances());
       if (this.isReplaced) return this.warnInProduction();
-      this.parts.refreshAlive.start();
+      this.parts.refreshAlive?.start();
     } catch (error) {
       await this.stop();
       throw error;
@@ -49,14 +49,14 @@ export class GeneratorRun {
     void this.advise();
   }
 
-  /** Says what does no harm to ids. */
+  /** Logs what does no harm to ids. */
   warn(texts: readonly string[]): void {
-    for (const text of texts) this.parts.engine.log.warn(text);
+    this.parts.engine.log.warnOf(texts);
   }
 
   /** Nest's scheduler ends its jobs before the shutdown is over; renewals go on without it. */
   renewAlone(): void {
-    if (this.stopping === undefined) this.parts.refreshAlive.leaveScheduler();
+    if (this.stopping === undefined) this.parts.refreshAlive?.leaveScheduler();
   }
 
   /** Never fails: an error on closing is logged. May be called again; it runs once. */
@@ -69,55 +69,50 @@ export class GeneratorRun {
   }
 
   private async lease(): Promise<void> {
-    const { config, engine } = this.parts;
+    const { engine } = this.parts;
     if (engine.identity.isSnapshot()) throw inSnapshot();
-    if (config.lazy) void engine.keeper.refresh();
+    if (engine.lazy) void engine.keeper.refresh();
     else await engine.keeper.start();
   }
 
   private async end(): Promise<void> {
-    const { engine, idMaker, refreshAlive, support } = this.parts;
-    refreshAlive.stop();
+    const { engine, idMaker, refreshAlive } = this.parts;
+    refreshAlive?.stop();
     removeIdMaker(idMaker);
     try {
-      await (this.isReplaced ? support.close?.() : engine.keeper.stop());
+      await (this.isReplaced ? engine.close() : engine.keeper.stop());
     } catch (error) {
       engine.log.warn(`The support could not be closed: ${errorText(error)}`);
     }
   }
 
-  /** What a test wants is a disaster where a fake reaches production. */
+  /** A fake is right in a test and a disaster in production. */
   private warnInProduction(): void {
     if (process.env['NODE_ENV'] === 'production') this.parts.engine.log.warn(REPLACED);
   }
 
   /** Logs what the operator should know, once, in the background. */
   private async advise(): Promise<void> {
-    const { config, support, engine } = this.parts;
     try {
-      const { clock } = config;
-      const warning = config.kind === 'worker' ? config.layout.warningAt(clock.now()) : undefined;
-      if (warning !== undefined) engine.log.warn(warning);
-      const advice: unknown = await support.advice?.();
-      if (Array.isArray(advice)) this.warn(advice.map(String));
+      await this.parts.engine.advise();
     } catch {
-      // Without advice nothing is lost: if the store cannot be reached, the renewals report it.
+      // Nothing is lost without advice: if the store cannot be reached, the renewals report it.
     }
   }
 }
 
-/** True where IdMaker is overridden: then no store is needed, so none is contacted. */
+/** True if IdMaker is overridden: then no store is needed, so none is contacted. */
 export function isReplaced({ idMaker, engine }: Pick<RunParts, 'idMaker' | 'engine'>): boolean {
   return idMaker !== engine.idMaker;
 }
 
 /*
- * What other rooms want done once the lease is held: the ORM room hooks every DataSource it finds.
+ * Other rooms add work for the moment when the lease is held: the ORM room hooks every DataSource.
  *
  * Loading such a room adds its integration here, so that applications import one module only.
  */
 
-/** Is passed every provider of an application before other modules' onModuleInit. */
+/** It is passed every provider of an application before other modules' onModuleInit. */
 type Integration = (instances: readonly unknown[]) => void;
 
 const integrations = processWide('integrations', () => new Set<Integration>());

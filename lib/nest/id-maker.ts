@@ -1,5 +1,5 @@
 /**
- * What an application injects: ids, and what can be read out of them.
+ * An application injects the IdMaker for ids, and for what can be read out of them.
  *
  * Every call is one line to the source of ids or the layout. The source is ready before other
  * modules' onModuleInit and is closed after their last hook.
@@ -17,19 +17,17 @@ import { formatName } from '../messages.js';
 import { processWide } from '../process-wide.js';
 import type { CallStatus } from '../time/call-record.js';
 
-/** What the module puts together; applications inject the whole. */
+/** The module puts these together; applications inject the whole. */
 export interface IdMakerParts {
   readonly source: IdSource;
   readonly status: () => IdMakerStatus;
-  /** Those who wait in nextIdAsync(). */
+  /** The callers that wait in nextIdAsync(). */
   readonly line: CallerQueue;
-  /** Undefined where ids cannot be taken apart; `unsupportedReason` says why then. */
+  /** It is undefined if ids are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** Undefined without a worker id; `unsupportedReason` says why then. */
+  /** It is undefined if ids are made without a worker id. */
   readonly workerIds?: WorkerIdRange | undefined;
-  /** What the ids are instead, of a generator without a worker id. */
-  readonly unsupportedReason?: string | undefined;
 }
 
 /**
@@ -137,8 +135,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID without the option `sharesLease: true`.
    */
   get sharedLease(): SharedLease {
-    const { shared, unsupportedReason } = this.parts;
-    if (unsupportedReason !== undefined) throw withoutIt('sharedLease', unsupportedReason);
+    const { shared, workerIds } = this.parts;
+    if (workerIds === undefined) throw withoutWorkerId('sharedLease');
     if (shared === undefined) throw notShareable();
     return shared;
   }
@@ -153,8 +151,8 @@ export class IdMaker {
    * @throws SnowflakeError CONFIG_INVALID of a generator without a worker id.
    */
   get workerIds(): WorkerIdRange {
-    const { workerIds, unsupportedReason = '' } = this.parts;
-    if (workerIds === undefined) throw withoutIt('workerIds', unsupportedReason);
+    const { workerIds } = this.parts;
+    if (workerIds === undefined) throw withoutWorkerId('workerIds');
     return workerIds;
   }
 
@@ -164,15 +162,20 @@ export class IdMaker {
   }
 }
 
-function layoutFor({ layout, unsupportedReason = '' }: IdMakerParts, wanted: string): BitLayout {
-  if (layout === undefined) throw withoutIt(wanted, unsupportedReason);
+function layoutFor({ layout }: IdMakerParts, wanted: string): BitLayout {
+  if (layout === undefined) {
+    throw without(wanted, 'are numbers of a counter and hold neither time nor worker id');
+  }
   return layout;
 }
 
-function withoutIt(wanted: string, unsupportedReason: string): SnowflakeError {
+const withoutWorkerId = (wanted: string): SnowflakeError =>
+  without(wanted, 'are made without a worker id');
+
+function without(wanted: string, reason: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `The ids of this generator ${unsupportedReason}, so its IdMaker has no \`${wanted}\`.`,
+    `The ids of this generator ${reason}, so its IdMaker has no \`${wanted}\`.`,
   );
 }
 
@@ -185,12 +188,11 @@ function notShareable(): SnowflakeError {
 }
 
 /*
- * How a generator stands, for health checks and metrics: read from its source of ids and its lease.
- *
- * What it shows depends on the kind of source, which is told by `kind`.
+ * The status of a generator, for health checks and metrics, is read from its source of ids and its
+ * lease. Its fields depend on the kind of source, which `kind` names.
  */
 
-/** What is shown of every generator that has a worker id. */
+/** The status of every generator that has a worker id. */
 interface WorkerIdStatus {
   readonly state: LeaseState;
   readonly workerId: number | undefined;
@@ -219,7 +221,7 @@ export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
   /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
   readonly incarnation: string | undefined;
-  /** What became of the renewals. */
+  /** The outcome of the renewals. */
   readonly renewals: RenewalStatus;
 }
 
@@ -233,16 +235,16 @@ export interface JoinedStatus extends WorkerIdStatus {
 /** How a generator stands, by the kind of its source of ids. */
 export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 
-/** Of a generator with a worker id. */
+/** The status of a generator with a worker id. */
 export type WorkerStatus = LeaseStatus | JoinedStatus;
 
 export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
   return status.kind === 'lease' || status.kind === 'joined';
 }
 
-/** Without one, `layout`, `parse` and `idRange` of the IdMaker refuse. */
+/** False means that `layout`, `parse` and `idRange` of the IdMaker refuse. */
 export function hasLayout(status: IdMakerStatus): boolean {
-  return hasWorkerId(status) || status.hasLayout;
+  return status.kind !== 'segments';
 }
 
 /** The calls that prolong a lease. */
@@ -257,7 +259,7 @@ export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerS
   return {
     kind: 'lease',
     ...worker,
-    // Whatever stands in the store, which others may write to: logs and metrics show it.
+    // Others may write to the store, and logs and metrics show what stands there.
     incarnation: incarnation && formatName(incarnation),
     renewals: renewals.status,
   };
@@ -300,7 +302,7 @@ export function removeIdMaker(ids: IdMaker): void {
   if (at >= 0) running.splice(at, 1);
 }
 
-/** Undefined where none of this name is running, or not yet. */
+/** Returns undefined if none of this name is running, or not yet. */
 export function runningIdMaker(generator: string | undefined): IdMaker | undefined {
   return running.findLast((candidate) => candidate.generator === generator)?.ids;
 }

@@ -1,6 +1,6 @@
 /**
  * Nest's hooks: a worker id is leased before any onModuleInit of the application and released
- * after its last onApplicationShutdown. module-order.ts puts our module in that place.
+ * after its last onApplicationShutdown. The second part of this file puts our module in that place.
  *
  * Guarantee: if one generator of an application cannot start, the others are stopped too.
  */
@@ -33,7 +33,7 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
 
   async onModuleInit(): Promise<void> {
     const { discovery } = this.application;
-    // One line of log, however many generators there are.
+    // The advice is logged once, however many generators there are.
     if (this.ofApplication()[0] === this) this.run.warn(packageAdvice());
     try {
       await this.run.start(() =>
@@ -71,10 +71,10 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
  * for ours if a version of Nest keeps no distance.
  */
 
-/** Beyond Number.MAX_VALUE, which is the distance of every global module. */
+/** It is beyond Number.MAX_VALUE, which is the distance of every global module. */
 const FURTHEST = Infinity;
 
-/** To be called before the first hook runs: then Nest sorts the modules, once for all hooks. */
+/** Call it before the first hook runs: then Nest sorts the modules, once for all hooks. */
 export function startFirstEndLast(
   modules: ModulesContainer | undefined,
   token: InjectionToken,

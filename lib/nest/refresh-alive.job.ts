@@ -6,11 +6,11 @@
  */
 import type { SchedulerRegistry } from '@nestjs/schedule';
 import { SnowflakeError } from '../errors.js';
-import type { Engine } from './engine.js';
+import type { Keeper } from '../lease/keeper.js';
 import type { TimerHandle } from '../time/timers.js';
 import type { SnowflakeConfig } from './resolve-options.js';
 
-/** By which share of the interval it is made longer or shorter at random. */
+/** This share of the interval, at most, is added or subtracted at random. */
 const SPREAD = 0.2;
 
 /**
@@ -23,9 +23,9 @@ export class RefreshAlive {
   private interval: TimerHandle;
 
   constructor(
-    /** Undefined in a script. */
+    /** A script has none. */
     private readonly scheduler: SchedulerRegistry | undefined,
-    private readonly keeper: Engine['keeper'],
+    private readonly keeper: Pick<Keeper, 'renewsItself' | 'refresh'>,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
     name?: string,
   ) {
@@ -38,7 +38,7 @@ export class RefreshAlive {
   }
 
   start(): void {
-    // A shared lease is renewed by the thread that holds it; other kinds of generators have none.
+    // A shared lease is renewed by the thread that holds it.
     if (!this.keeper.renewsItself) return;
     const { scheduler, jobName } = this;
     if (scheduler?.doesExist('interval', jobName)) throw nameTaken(jobName);

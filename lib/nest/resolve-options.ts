@@ -12,8 +12,7 @@ import type { Epoch } from '../core/layout/epoch.js';
 import type { FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
-import { sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
-import type { GeneratorKind, OpenGenerator } from '../generator.js';
+import { isSharedLease, sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { WorkerIdChange } from '../lease/keeper.js';
@@ -21,31 +20,31 @@ import {
   LEASE_DEFAULTS,
   leaseFaults,
   minRangeMsOf,
-  renewalFault,
-  waitFault,
+  relationFaults,
   type LeaseOptions,
   type LeaseRoom,
 } from '../lease/lease-options.js';
-import { sourceOf } from '../lease/shared.support.js';
-import { staticWorkerFault } from '../lease/static.support.js';
 import { format } from '../messages.js';
-import { knownNames, methodFaults, TIMER_METHODS } from '../options.js';
+import {
+  choiceFaults,
+  knownNames,
+  methodFaults,
+  TIMER_METHODS,
+  typeFaults,
+  wholeFaults,
+} from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
-  collect,
+  closeQuietly,
   faultsOf,
-  generatorSupport,
-  givenGenerator,
-  givenSupport,
   invalid,
   noOptions,
-  ownSupports,
+  openSupport,
   SCHEDULER_FAULT,
-  withGenerator,
 } from './resolve-support.js';
 
-/** Those of the lease that have the same name here; undefined is the default. */
+/** The options of the lease that have the same name here; undefined is the default. */
 type GivenLeaseOptions = {
   readonly [name in keyof Omit<LeaseOptions, 'ttlMs'>]?: LeaseOptions[name] | undefined;
 };
@@ -53,7 +52,7 @@ type GivenLeaseOptions = {
 /** Options of SnowflakeModule. All have a default but where the worker id comes from. */
 export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /**
-   * Where the worker id comes from: a URL ('static:7', 'redis://...'), a support, or what
+   * The source of the worker id: a URL ('static:7', 'redis://...'), a support, or what
    * `ordinalSupport({ of })` gives; in a worker thread also the `sharedLease` of another's IdMaker.
    */
   readonly support?: IDistributedSupport | WorkerIdClaim | SharedLease | string | undefined;
@@ -64,11 +63,6 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
    * `support` it is claimed there, also from whoever holds it.
    */
   readonly workerId?: WorkerIdSource | undefined;
-  /**
-   * Ids without a worker id, instead of `support` and `workerId`: `segments({...})` or its URL,
-   * 'segments+postgres://app@db/shop?counter=order'.
-   */
-  readonly generator?: GeneratorKind | string | undefined;
   /** A layout, or its fields, the most significant first. Default layouts.snowflake(). */
   readonly layout?: BitLayout | readonly FieldSpec[] | undefined;
   /** When the time in ids starts. Default that of the layout, 2024-01-01T00:00:00Z. */
@@ -82,7 +76,7 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
    * for a lease without end, such as a static worker id.
    */
   readonly aheadMsMax?: number | undefined;
-  /** Where each tick's sequence starts: 'zero', or 'random' so that `id % n` is even. */
+  /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is even. */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
   /** Lets worker_threads of this process make ids under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean | undefined;
@@ -94,7 +88,7 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
    * traces and logs; it is not awaited, and an error of it is logged.
    */
   readonly onWorkerIdChange?: ((change: WorkerIdChange) => void | Promise<void>) | undefined;
-  /** What operators see next to host and pid. Default: the name in package.json. */
+  /** Operators see this name next to host and pid. Default: the name in package.json. */
   readonly application?: string | undefined;
   /** Reads the time; for tests. */
   readonly clock?: Clock | undefined;
@@ -103,15 +97,12 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
 }
 
 const AHEAD_MS_LIMIT = 3_600_000;
-/** Takes the place of a support with a fault, so that the other options are checked too. */
-const UNKNOWN_SUPPORT = {} as unknown as IDistributedSupport;
 
 /** All options but those of the lease; the compiler keeps the list complete. */
 const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
   support: true,
   supports: true,
   workerId: true,
-  generator: true,
   layout: true,
   epoch: true,
   workerFields: true,
@@ -131,8 +122,11 @@ const KNOWN_NAMES = [...Object.keys(OWN_NAMES), ...Object.keys(LEASE_DEFAULTS)]
   .toSorted();
 
 /**
+ * Three steps: parse what the options say, open what they name, and check the one against the
+ * other. The steps collect their faults, so that one error reports all of them.
+ *
  * @param found faults elsewhere in the application, reported together with those of the options
- * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`.
+ * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`; nothing is open then
  */
 export async function resolveOptions(
   options: SnowflakeModuleOptions,
@@ -141,215 +135,127 @@ export async function resolveOptions(
 ): Promise<SnowflakeConfig> {
   const faults: string[] = [...(hasScheduler ? [] : [SCHEDULER_FAULT]), ...found];
   if (typeof options !== 'object' || options === null)
-    throw invalid([...faults, noOptions(options)]);
-  if (options.generator !== undefined) return resolveGenerator(options, [...found]);
-  const ownLayout = resolveLayout(options, faults);
-  const support = await resolveSupport(options, faults);
-  const source = sourceOf(support);
-  const shared = source.kind === 'joined' ? source.shared : undefined;
-  const layout = shared === undefined ? ownLayout : joinLayout(options, shared, ownLayout, faults);
-  const lease = resolveLease(options, roomOf(support, layout), faults);
-  const workerIds = resolveWorkerIds(options, layout, support, faults);
-  const config: WorkerConfig = {
-    kind: 'worker',
-    layout,
-    support,
-    workerIds,
-    lease,
-    ...orderOf(options, shared),
-    ...environmentOf(options),
-  };
-  faults.push(...unknownNames(options), ...otherFaults(config), ...layoutFaults(config));
-  return configOrFaults(config, faults);
-}
-
-/** No job renews such a generator, so it does not need ScheduleModule. */
-async function resolveGenerator(
-  options: SnowflakeModuleOptions,
-  faults: string[],
-): Promise<SnowflakeConfig> {
-  const lease = resolveLease(options, { lossWindowMs: 0, minRangeMs: 0 }, faults);
-  const environment = environmentOf(options);
-  const given = Object.entries(options)
-    .filter(([name, value]) => value !== undefined && KNOWN_NAMES.includes(name))
-    .map(([name]) => name);
-  faults.push(...unknownNames(options), ...withGenerator(given), ...otherFaults(environment));
-  const { callTimeoutMs, startTimeoutMs } = lease;
-  const terms = { ...environment, callTimeoutMs, startTimeoutMs, random: Math.random };
-  const generator = await givenGenerator(options.generator, terms, faults);
-  const support = generatorSupport(generator);
-  return configOrFaults({ kind: 'generator', generator, support, lease, ...environment }, faults);
-}
-
-/** Null is no option that is left out: it is reported as what was given. */
-function orderOf(options: SnowflakeModuleOptions, shared: SharedLease | undefined) {
-  const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
-  const { sequenceStart = shared?.sequenceStart ?? 'zero', onWorkerIdChange } = options;
-  return { aheadMsMax, sequenceStart, sharesLease, onWorkerIdChange };
-}
-
-function environmentOf(options: SnowflakeModuleOptions) {
-  const { lazy = false, application = applicationName() } = options;
-  const { clock = systemClock, timers = systemTimers } = options;
-  return { lazy, application, clock, timers };
-}
-
-async function configOrFaults<C extends SnowflakeConfig>(config: C, faults: string[]): Promise<C> {
-  if (faults.length === 0) return config;
-  const close = async () => config.support.close?.();
-  // A support of the application's own scheme may be open; an error on closing would hide ours.
-  await close().catch(() => undefined);
+    throw invalid([...faults, noOptions(options, "support: 'redis://host:6379?namespace=shop'")]);
+  const parsed = parseOptions(options);
+  const support = await openSupport(options, faults);
+  const config = crossCheck(parsed, support, faults);
+  faults.push(...parsed.faults);
+  if (config !== undefined && faults.length === 0) return config;
+  await closeQuietly(support);
   throw invalid(faults);
 }
 
-async function resolveSupport(
-  options: SnowflakeModuleOptions,
+/*
+ * Step one, parse: pure, each option by itself. A part with a fault is undefined afterwards, and
+ * the checks that need it are left out.
+ */
+
+interface ParsedOptions {
+  readonly layout: BitLayout | undefined;
+  readonly workerIds: WorkerIdRange | undefined;
+  readonly lease: LeaseOptions | undefined;
+  readonly others: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'lease'>;
+  readonly faults: readonly string[];
+}
+
+function parseOptions(options: SnowflakeModuleOptions): ParsedOptions {
+  const faults: string[] = [];
+  const shared = isSharedLease(options.support) ? options.support : undefined;
+  const layout = parseLayout(options, shared, faults);
+  const workerIds = layout && parseWorkerIds(layout, options.workerFields, faults);
+  const lease = parseLease(options, faults);
+  faults.push(...unknownFaults(options));
+  const environment = parseEnvironment(options, faults);
+  const others = { ...environment, ...parseOrder(options, shared, faults) };
+  if (layout !== undefined) faults.push(...endFaults(layout, environment.clock));
+  return { layout, workerIds, lease, others, faults };
+}
+
+function parseLayout(
+  options: LayoutOptions,
+  shared: SharedLease | undefined,
   faults: string[],
-): Promise<IDistributedSupport> {
-  const own = ownSupports(options.supports, faults);
+): BitLayout | undefined {
+  let layout: BitLayout | undefined;
   try {
-    return await givenSupport(options, own);
+    layout = givenLayout(options);
   } catch (error) {
     faults.push(...faultsOf(error));
-    return UNKNOWN_SUPPORT;
   }
+  return shared === undefined ? layout : joinLayout(options, shared, layout, faults);
 }
 
-/** A support without a loss window has no store: its worker ids are not leased for a time. */
-function roomOf({ lossWindowMs }: IDistributedSupport, { unitMs }: BitLayout): LeaseRoom {
-  if (lossWindowMs === undefined) return { lossWindowMs: 0, minRangeMs: 0 };
-  return { lossWindowMs, minRangeMs: minRangeMsOf(unitMs) };
-}
-
-function resolveLease(
-  options: SnowflakeModuleOptions,
-  room: LeaseRoom,
+function parseWorkerIds(
+  layout: BitLayout,
+  workerFields: SnowflakeModuleOptions['workerFields'],
   faults: string[],
-): LeaseOptions {
+): WorkerIdRange | undefined {
+  const range = workerIdRangeOf(layout, workerFields);
+  if (!('faults' in range)) return range;
+  faults.push(...range.faults);
+  return undefined;
+}
+
+export function parseLease(
+  options: SnowflakeModuleOptions,
+  faults: string[],
+): LeaseOptions | undefined {
   const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
     ([name, value]) => Object.hasOwn(LEASE_DEFAULTS, name) && value !== undefined,
   );
   const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
   const found = leaseFaults(lease);
-  if (found.length === 0) {
-    const relations = [renewalFault(lease, room), waitFault(lease, room.lossWindowMs)];
-    found.push(...relations.filter((fault) => fault !== undefined));
-  }
   faults.push(...found);
-  return lease;
+  return found.length === 0 ? lease : undefined;
 }
 
-function resolveWorkerIds(
-  options: SnowflakeModuleOptions,
-  layout: BitLayout,
-  support: IDistributedSupport,
-  faults: string[],
-): WorkerIdRange {
-  const range = workerIdRangeOf(layout, options.workerFields);
-  if ('faults' in range) {
-    faults.push(...range.faults);
-    return { min: 0, max: 0 };
-  }
-  const { workerId, takesOver } = support;
-  if (workerId !== undefined) {
-    const fault = staticWorkerFault(workerId, range.min, range.max);
-    if (fault !== undefined) faults.push(fault);
-    if (takesOver === true) return { min: workerId, max: workerId };
-  }
-  return range;
-}
-
-function unknownNames(options: SnowflakeModuleOptions): string[] {
+function unknownFaults(options: SnowflakeModuleOptions): string[] {
   return Object.keys(options)
     .filter((name) => !KNOWN_NAMES.includes(name))
     .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
-function otherFaults(environment: ReturnType<typeof environmentOf>): string[] {
-  const { lazy, application, clock, timers } = environment;
-  const faults = [
+/** Null is not an option left out: it is reported as it was given. */
+export function parseEnvironment(options: SnowflakeModuleOptions, faults: string[]) {
+  const { lazy = false, application = applicationName() } = options;
+  const { clock = systemClock, timers = systemTimers } = options;
+  faults.push(
     ...methodFaults('clock', clock, ['now']),
     ...methodFaults('timers', timers, TIMER_METHODS),
+    ...typeFaults('application', application, 'string'),
+    ...typeFaults('lazy', lazy, 'boolean'),
+  );
+  return { lazy, application, clock, timers };
+}
+
+function parseOrder(
+  options: SnowflakeModuleOptions,
+  shared: SharedLease | undefined,
+  faults: string[],
+) {
+  const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
+  const { sequenceStart = shared?.sequenceStart ?? 'zero', onWorkerIdChange } = options;
+  faults.push(
+    ...(aheadMsMax === undefined ? [] : wholeFaults('aheadMsMax', aheadMsMax, [0, AHEAD_MS_LIMIT])),
+    ...choiceFaults('sequenceStart', sequenceStart, ['zero', 'random']),
+    ...typeFaults('sharesLease', sharesLease, 'boolean'),
+    ...(onWorkerIdChange === undefined
+      ? []
+      : typeFaults('onWorkerIdChange', onWorkerIdChange, 'function')),
+  );
+  return { aheadMsMax, sequenceStart, sharesLease, onWorkerIdChange };
+}
+
+function endFaults(layout: BitLayout, clock: Clock): string[] {
+  const isClock = typeof (clock as Partial<Clock> | null)?.now === 'function';
+  if (!isClock || layout.lastDate.getTime() >= clock.now()) return [];
+  return [
+    `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a ` +
+      'later `epoch` in a new id space, or a layout with more timestamp bits.',
   ];
-  if (typeof application !== 'string') {
-    faults.push(`Expected \`application\` to be a string, got ${format(application)}.`);
-  }
-  if (typeof lazy !== 'boolean') {
-    faults.push(`Expected \`lazy\` to be a boolean, got ${format(lazy)}.`);
-  }
-  return faults;
 }
 
-function layoutFaults(config: WorkerConfig): string[] {
-  const faults: string[] = [];
-  const { aheadMsMax = 0, sequenceStart, sharesLease, layout, clock } = config;
-  const { onWorkerIdChange } = config;
-  if (!Number.isInteger(aheadMsMax) || aheadMsMax < 0 || aheadMsMax > AHEAD_MS_LIMIT) {
-    faults.push(
-      `Expected \`aheadMsMax\` to be an integer from 0 to ${AHEAD_MS_LIMIT}, got ` +
-        `${format(aheadMsMax)}.`,
-    );
-  }
-  if (sequenceStart !== 'zero' && sequenceStart !== 'random') {
-    faults.push(
-      `Expected \`sequenceStart\` to be 'zero' or 'random', got ${format(sequenceStart)}.`,
-    );
-  }
-  if (typeof sharesLease !== 'boolean') {
-    faults.push(`Expected \`sharesLease\` to be a boolean, got ${format(sharesLease)}.`);
-  }
-  if (onWorkerIdChange !== undefined && typeof onWorkerIdChange !== 'function') {
-    faults.push(`Expected \`onWorkerIdChange\` to be a function, got ${format(onWorkerIdChange)}.`);
-  }
-  const isClock = methodFaults('clock', clock, ['now']).length === 0;
-  if (isClock && layout.lastDate.getTime() < clock.now()) {
-    faults.push(
-      `The layout ${layout.fingerprint} ran out on ${layout.lastDate.toISOString()}. Use a ` +
-        'later `epoch` in a new id space, or a layout with more timestamp bits.',
-    );
-  }
-  return faults;
-}
-
-/*
- * The options of a generator, checked and completed: of one with a worker id, or of a kind that the
- * option `generator` brought.
- */
-
-interface CommonConfig {
-  /** Where there is no worker id, one that has none to give. */
-  readonly support: IDistributedSupport;
-  readonly lease: LeaseOptions;
-  readonly lazy: boolean;
-  readonly application: string;
-  readonly clock: Clock;
-  readonly timers: Timers;
-}
-
-export interface WorkerConfig extends CommonConfig {
-  readonly kind: 'worker';
-  readonly layout: BitLayout;
-  readonly workerIds: WorkerIdRange;
-  /** Undefined where the lease decides: see aheadMsMaxOf in core. */
-  readonly aheadMsMax: number | undefined;
-  readonly sequenceStart: 'zero' | 'random';
-  readonly sharesLease: boolean;
-  readonly onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange'];
-}
-
-export interface GeneratorConfig extends CommonConfig {
-  readonly kind: 'generator';
-  readonly generator: OpenGenerator;
-}
-
-export type SnowflakeConfig = WorkerConfig | GeneratorConfig;
-
-/*
- * From the options `layout` and `epoch` to the layout itself, also in a thread that shares a lease:
- * that one's is the layout of the lease.
- */
-
-/** Those of the options that decide it. */
+/** The options that decide the layout. */
 interface LayoutOptions {
   readonly layout?: BitLayout | readonly FieldSpec[];
   readonly epoch?: Epoch;
@@ -357,21 +263,16 @@ interface LayoutOptions {
   readonly onWorkerIdChange?: unknown;
 }
 
-function resolveLayout(options: LayoutOptions, faults: string[]): BitLayout {
-  const { layout, epoch } = options;
-  return collect(faults, layouts.snowflake(), () => {
-    if (layout === undefined) return layouts.snowflake({ epoch });
-    if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
-    if (!isLayout(layout)) {
-      throw invalid([
-        `Expected \`layout\` to be a BitLayout or its fields, got ${format(layout)}.`,
-      ]);
-    }
-    return epoch === undefined ? layout : layout.withEpoch(epoch);
-  });
+function givenLayout({ layout, epoch }: LayoutOptions): BitLayout {
+  if (layout === undefined) return layouts.snowflake({ epoch });
+  if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
+  if (!isLayout(layout)) {
+    throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${format(layout)}.`]);
+  }
+  return epoch === undefined ? layout : layout.withEpoch(epoch);
 }
 
-/** By its face, since it may come from a second copy of this package. */
+/** A layout is known by its members, since it may come from a second copy of this package. */
 function isLayout(value: unknown): value is BitLayout {
   const candidate = value as Partial<BitLayout> | null;
   return typeof candidate?.fingerprint === 'string' && typeof candidate.withEpoch === 'function';
@@ -381,12 +282,12 @@ function isLayout(value: unknown): value is BitLayout {
 function joinLayout(
   options: LayoutOptions,
   shared: SharedLease,
-  ownLayout: BitLayout,
+  ownLayout: BitLayout | undefined,
   faults: string[],
 ): BitLayout {
   const layout = sharedLayout(shared);
   const isNamed = options.layout !== undefined || options.epoch !== undefined;
-  if (isNamed && ownLayout.fingerprint !== layout.fingerprint) {
+  if (isNamed && ownLayout && ownLayout.fingerprint !== layout.fingerprint) {
     faults.push(
       `The shared lease is for layout ${layout.fingerprint}, but this thread is configured for ` +
         `${ownLayout.fingerprint}. Leave \`layout\` and \`epoch\` out, or give the same ones.`,
@@ -407,6 +308,59 @@ function joinLayout(
     );
   }
   return layout;
+}
+
+/*
+ * Step two, open, is openSupport() of resolve-support.ts. Step three, cross-check: pure again, the
+ * options against the support that they name.
+ */
+
+/** @returns undefined if a part is missing, whose fault is reported */
+function crossCheck(
+  { layout, workerIds: range, lease, others }: ParsedOptions,
+  support: IDistributedSupport | undefined,
+  faults: string[],
+): SnowflakeConfig | undefined {
+  if (lease !== undefined) faults.push(...relationFaults(lease, roomOf(support, layout)));
+  if (support === undefined || range === undefined) return undefined;
+  const { workerId, takesOver } = support;
+  if (workerId !== undefined) {
+    faults.push(...wholeFaults('workerId', workerId, [range.min, range.max]));
+  }
+  if (layout === undefined || lease === undefined) return undefined;
+  const isClaimed = workerId !== undefined && takesOver === true;
+  const workerIds = isClaimed ? { min: workerId, max: workerId } : range;
+  return { layout, support, workerIds, lease, ...others };
+}
+
+/** A support without a loss window has no store: its worker ids are not leased for a time. */
+function roomOf(
+  support: IDistributedSupport | undefined,
+  layout: BitLayout | undefined,
+): LeaseRoom {
+  const lossWindowMs = support?.lossWindowMs;
+  if (lossWindowMs === undefined) return { lossWindowMs: 0, minRangeMs: 0 };
+  return { lossWindowMs, minRangeMs: layout === undefined ? 0 : minRangeMsOf(layout.unitMs) };
+}
+
+/*
+ * The result: the options of a generator, completed.
+ */
+
+export interface SnowflakeConfig {
+  readonly support: IDistributedSupport;
+  readonly lease: LeaseOptions;
+  readonly layout: BitLayout;
+  readonly workerIds: WorkerIdRange;
+  /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
+  readonly aheadMsMax: number | undefined;
+  readonly sequenceStart: 'zero' | 'random';
+  readonly sharesLease: boolean;
+  readonly onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange'];
+  readonly lazy: boolean;
+  readonly application: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
 }
 
 /*

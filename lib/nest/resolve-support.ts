@@ -1,10 +1,9 @@
 /**
- * From the options `support` and `workerId` to the support itself. What is given in place of one is
- * never printed: URLs, clients and options hold passwords.
+ * Step two of resolveOptions(): opens the support that the options `support` and `workerId` name. A
+ * value that is no support is never printed: URLs, clients and options hold passwords.
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { isGeneratorKind, type GeneratorEnvironment, type OpenGenerator } from '../generator.js';
 import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
@@ -13,7 +12,6 @@ import { StaticSupport } from '../lease/static.support.js';
 import { errorText, plainCause, format, withoutSecrets } from '../messages.js';
 import {
   backendOfScheme,
-  generatorOf,
   isSupport,
   supportOf,
   type OwnSupports,
@@ -21,9 +19,10 @@ import {
 } from '../stores/schemes.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
-/** Those of the options that decide it. */
+/** The options that decide it. */
 interface Given {
   readonly support?: unknown;
+  readonly supports?: unknown;
   readonly workerId?: WorkerIdSource;
   readonly timers?: Timers;
   readonly startTimeoutMs?: number;
@@ -33,16 +32,26 @@ const NOTHING_GIVEN =
   'Neither `support` nor `workerId` is given, and no worker id is a safe default. Give ' +
   "`support: 'redis://host:6379?namespace=shop'`, or `workerId: 7` with a different " +
   'number in each process.';
-/** As of a variable of the environment. `nest add` and the documents read this one. */
+/** The usual cause is an environment variable; `nest add` and the documents read this one. */
 const UNDEFINED_GIVEN =
   ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
   '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
 
-/**
- * @param own what the application makes of URLs of its own
- * @throws SnowflakeError CONFIG_INVALID
- */
-export async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
+/** @param faults takes what is wrong with the support; undefined is returned then */
+export async function openSupport(
+  given: Given,
+  faults: string[],
+): Promise<IDistributedSupport | undefined> {
+  const own = ownSupports(given.supports, faults);
+  try {
+    return await givenSupport(given, own);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
+}
+
+async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
   const { support, workerId } = given;
   if (workerId === undefined) {
     if (support === undefined) throw nothingGiven(given);
@@ -58,7 +67,7 @@ function nothingGiven(given: Given): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
 }
 
-/** Both are looked at, so that the faults of both are reported. */
+/** Both parts are resolved, so that the faults of both are reported. */
 async function claimed(
   workerId: WorkerIdSource,
   of: unknown,
@@ -75,17 +84,19 @@ async function claimed(
     }
     throw invalid(failed.flatMap((result) => faultsOf((result as PromiseRejectedResult).reason)));
   } catch (error) {
-    // One of the application's own scheme may be open; an error on closing would hide ours.
-    if (registry.status === 'fulfilled') await closed(registry.value);
+    if (registry.status === 'fulfilled') await closeQuietly(registry.value);
     throw error;
   }
 }
 
-async function closed(support: IDistributedSupport): Promise<void> {
+/** A support of the application's own scheme may be open. An error on closing would hide ours. */
+export async function closeQuietly(
+  opened: Pick<IDistributedSupport, 'close'> | undefined,
+): Promise<void> {
   try {
-    await support.close?.();
+    await opened?.close?.();
   } catch {
-    // Said before: what failed first is what is reported.
+    // The first failure is reported.
   }
 }
 
@@ -100,9 +111,9 @@ async function toSupport(support: unknown, own: OwnSupports): Promise<IDistribut
   );
 }
 
-/** Asked once; what a service answers may take a while, and a start does not wait for ever. */
+/** The function is called once. A service may take a while, and a start does not wait for ever. */
 async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
-  // Made of it for its check alone.
+  // The support is made for its check alone.
   if (typeof source !== 'function') return new StaticSupport(source).workerId;
   const { timers = systemTimers, startTimeoutMs } = given;
   const ms = Number(startTimeoutMs) > 0 ? Number(startTimeoutMs) : LEASE_DEFAULTS.startTimeoutMs;
@@ -125,7 +136,7 @@ async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
   }
 }
 
-/** Not the value: it may be a client or its options. */
+/** Describes a value without showing it: it may be a client or its options. */
 function kindOf(value: unknown): string {
   if (value === null) return 'null';
   if (typeof value !== 'object') return `a value of type ${typeof value}`;
@@ -141,7 +152,7 @@ function kindOf(value: unknown): string {
  * URL into a support. No scheme of this package is replaced.
  */
 
-/** As in RFC 3986, in lower case. */
+/** This is the form of RFC 3986, in lower case. */
 const SCHEME = /^[a-z][a-z0-9+.-]*$/;
 
 /** @param faults takes one for each entry that cannot be used */
@@ -174,86 +185,11 @@ function faultOf(scheme: string, make: unknown): string | undefined {
 }
 
 /*
- * From the option `generator` to the generator itself, and what goes with it: no option of a worker
- * id, and a support that has none to give.
- *
- * What is given in place of a generator is never printed: URLs, clients and options hold passwords.
- */
-
-/** All others are of a worker id and its lease. */
-const WITH_GENERATOR: readonly string[] = [
-  'generator',
-  'application',
-  'lazy',
-  'callTimeoutMs',
-  'startTimeoutMs',
-  'clock',
-  'timers',
-];
-
-/** @param given the names of options that are given and known */
-export function withGenerator(given: readonly string[]): string[] {
-  return given
-    .filter((name) => !WITH_GENERATOR.includes(name))
-    .map(
-      (name) =>
-        `\`generator\` and \`${name}\` exclude each other: ids of that generator come without a ` +
-        `worker id. Leave \`${name}\` out, or \`generator\`.`,
-    );
-}
-
-/** Takes the place of a generator with a fault, so that the other options are checked too. */
-const UNKNOWN_GENERATOR = {} as unknown as OpenGenerator;
-
-/** @param faults takes what is wrong with it */
-export async function givenGenerator(
-  given: unknown,
-  environment: GeneratorEnvironment,
-  faults: string[],
-): Promise<OpenGenerator> {
-  try {
-    const kind = typeof given === 'string' ? await generatorOf(given) : given;
-    if (isGeneratorKind(kind)) return await kind.open(environment);
-    throw invalid([
-      `Expected \`generator\` to be segments({...}), from nestjs-snowflake/segments, redisIds({` +
-        `...}), from nestjs-snowflake/redis, or a URL such as ` +
-        `'segments+postgres://app@db/shop?counter=order', got ${typeof given}.`,
-    ]);
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return UNKNOWN_GENERATOR;
-  }
-}
-
-/** Stands where others inject the support: it closes the generator and leases nothing. */
-export function generatorSupport(generator: OpenGenerator): IDistributedSupport {
-  const refuse = async (): Promise<never> => {
-    throw new SnowflakeError('CONFIG_INVALID', 'This generator has no worker ids to lease.');
-  };
-  return {
-    location: generator.location,
-    getNextWorkId: refuse,
-    refreshAlive: refuse,
-    advice: async () => [...(await generator.advice())],
-    close: async () => generator.stop?.(),
-  };
-}
-
-/*
  * Faults in the configuration: collected one by one, thrown together in one CONFIG_INVALID, which
  * also lists them in `details.faults`.
  */
 
-/** Runs a step. If it fails, its faults are added and the stand-in lets the other checks run. */
-export function collect<T>(faults: string[], standIn: T, step: () => T): T {
-  try {
-    return step();
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return standIn;
-  }
-}
-
+/** The faults that an error of ours lists. */
 export function faultsOf(error: unknown): string[] {
   if (!isSnowflakeError(error)) throw error;
   return (error.details['faults'] as string[] | undefined) ?? [error.message];
@@ -263,12 +199,12 @@ export const SCHEDULER_FAULT =
   'ScheduleModule is not imported, and RefreshAlive runs as one of its jobs. Add ' +
   '`ScheduleModule.forRoot()` from @nestjs/schedule to the imports of your root module.';
 
-/** Also what a factory without a `return` gives. The value is not shown: it may be a URL. */
-export function noOptions(options: unknown): string {
+/** A factory without a `return` causes this too. The value is not shown: it may be a URL. */
+export function noOptions(options: unknown, example: string): string {
   const kind = options === null ? 'null' : typeof options;
   return (
-    `Expected the options to be an object, got ${kind}. Give at least \`{ support: ` +
-    "'redis://host:6379?namespace=shop' }`, or return it from the factory."
+    `Expected the options to be an object, got ${kind}. Give at least \`{ ${example} }\`, or ` +
+    'return it from the factory.'
   );
 }
 

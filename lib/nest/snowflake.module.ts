@@ -1,21 +1,26 @@
 /**
  * The module that applications import. It only takes the options and lists what is exported:
- * providers.ts builds the generator, lifecycle.ts starts and stops it.
+ * engine.ts builds the generator, lifecycle.ts starts and stops it.
  */
 import {
   ConfigurableModuleBuilder,
   Module,
   type DynamicModule,
-  type InjectionToken,
   type Provider,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { DiscoveryModule, type ModulesContainer } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { format } from '../messages.js';
-import { createEngine, type Engine } from './engine.js';
-import type { RunParts } from './generator-run.js';
-import { providerCount, SnowflakeLifecycle, type ApplicationParts } from './lifecycle.js';
+import { workerEngine, type WorkerEngine } from './engine.js';
+import {
+  ENGINE,
+  MODULES,
+  provide,
+  runProviders,
+  twiceFaults,
+  type SnowflakeModuleExtras,
+} from './providers.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 import {
   resolveOptions,
@@ -28,18 +33,8 @@ import {
   getIdMakerToken,
   getRefreshAliveToken,
   SNOWFLAKE_CONFIG,
-  SNOWFLAKE_LIFECYCLE,
   SNOWFLAKE_OPTIONS,
-  SNOWFLAKE_RUN_PARTS,
 } from './tokens.js';
-
-/** What forRoot() and forRootAsync() take beside the options. */
-export interface SnowflakeModuleExtras {
-  /** Whether other modules can inject IdMaker without importing this one. Default true. */
-  isGlobal?: boolean | undefined;
-  /** Names a further generator, which is injected with `@InjectIdMaker(name)`. */
-  name?: string | undefined;
-}
 
 const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
   new ConfigurableModuleBuilder<SnowflakeModuleOptions>({
@@ -90,7 +85,7 @@ export class SnowflakeModule extends ConfigurableModuleClass {
   /** Takes options that are known now. Every fault in them is reported when Nest starts. */
   static override forRoot(options: typeof OPTIONS_TYPE): DynamicModule {
     if (isObject(options)) return super.forRoot(options);
-    // Reported at start with the other faults, not while the modules of the application load.
+    // The fault is reported at start with the others, not while the application's modules load.
     return super.forRootAsync({ useFactory: () => options });
   }
 
@@ -122,17 +117,11 @@ function isObject(value: unknown): value is object {
  * nothing at all does.
  */
 
-/** Optional, so that a missing ScheduleModule is reported together with the other faults. */
+/** It is optional, so that a missing ScheduleModule is reported together with the other faults. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
-/** Optional, since Nest does not document it. */
-const MODULES = { token: ModulesContainer, optional: true };
-
-const ENGINE = Symbol.for('nestjs-snowflake:engine');
-
 function snowflakeProviders(name: string | undefined): Provider[] {
-  const supportToken = getDistributedSupportToken(name);
-  const idMakerToken = getIdMakerToken(name);
-  const refreshAliveToken = getRefreshAliveToken(name);
+  const support = getDistributedSupportToken(name);
+  const refreshAlive = getRefreshAliveToken(name);
   return [
     provide(
       SNOWFLAKE_CONFIG,
@@ -143,75 +132,18 @@ function snowflakeProviders(name: string | undefined): Provider[] {
       ) => resolveOptions(options, scheduler !== undefined, twiceFaults(modules, name)),
       [SNOWFLAKE_OPTIONS, SCHEDULER, MODULES],
     ),
-    provide(supportToken, (config: SnowflakeConfig) => config.support, [SNOWFLAKE_CONFIG]),
+    provide(support, (config: SnowflakeConfig) => config.support, [SNOWFLAKE_CONFIG]),
     provide(
       ENGINE,
-      (config: SnowflakeConfig, support: IDistributedSupport) =>
-        createEngine(config, support, name),
-      [SNOWFLAKE_CONFIG, supportToken],
+      (config: SnowflakeConfig, given: IDistributedSupport) => workerEngine(config, given, name),
+      [SNOWFLAKE_CONFIG, support],
     ),
-    provide(idMakerToken, (engine: Engine) => engine.idMaker, [ENGINE]),
     provide(
-      refreshAliveToken,
-      (scheduler: SchedulerRegistry, engine: Engine, config: SnowflakeConfig) =>
+      refreshAlive,
+      (scheduler: SchedulerRegistry, engine: WorkerEngine, config: SnowflakeConfig) =>
         new RefreshAlive(scheduler, engine.keeper, config, name),
       [SCHEDULER, ENGINE, SNOWFLAKE_CONFIG],
     ),
-    provideParts(
-      SNOWFLAKE_RUN_PARTS,
-      { name },
-      {
-        config: SNOWFLAKE_CONFIG,
-        support: supportToken,
-        engine: ENGINE,
-        idMaker: idMakerToken,
-        refreshAlive: refreshAliveToken,
-      },
-    ),
-    provide(
-      SNOWFLAKE_LIFECYCLE,
-      (parts: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) => {
-        const application: ApplicationParts = { discovery, modules };
-        return new SnowflakeLifecycle(parts, application);
-      },
-      [SNOWFLAKE_RUN_PARTS, DiscoveryService, MODULES],
-    ),
+    ...runProviders(name, { refreshAlive, support }),
   ];
-}
-
-/** With two generators under one token it would be chance which of them is injected. */
-function twiceFaults(modules: ModulesContainer | undefined, name: string | undefined): string[] {
-  const count = providerCount(modules, getIdMakerToken(name));
-  if (count < 2) return [];
-  const which = name === undefined ? 'without a `name`' : `with the name '${name}'`;
-  return [
-    `SnowflakeModule is registered ${count} times ${which}, so an injected IdMaker could be ` +
-      'any of them. Call forRoot or forRootAsync once for each generator and give each further ' +
-      'one its own `name`. If several modules import one generator, keep the dynamic module in a ' +
-      'constant and import that.',
-  ];
-}
-
-type Dependency = InjectionToken | { readonly token: InjectionToken; readonly optional: boolean };
-
-function provide(
-  token: InjectionToken,
-  useFactory: (...dependencies: never[]) => unknown,
-  inject: Dependency[],
-): Provider {
-  return { provide: token, useFactory, inject } as Provider;
-}
-
-/** Several providers as one object, so that no constructor takes a long list of them. */
-function provideParts(
-  token: InjectionToken,
-  known: object,
-  tokens: Readonly<Record<string, InjectionToken>>,
-): Provider {
-  const names = Object.keys(tokens);
-  const useFactory = (...parts: unknown[]) => ({
-    ...known,
-    ...Object.fromEntries(names.map((name, at) => [name, parts[at]])),
-  });
-  return { provide: token, useFactory, inject: Object.values(tokens) };
 }

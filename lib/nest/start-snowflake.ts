@@ -4,15 +4,15 @@
  * It leases, renews and releases a worker id with the same parts as SnowflakeModule, and entities
  * with @SnowflakeId() get their ids from it while it runs.
  */
-import { createEngine } from './engine.js';
-import { GeneratorRun } from './generator-run.js';
+import { workerEngine } from './engine.js';
+import { GeneratorRun, type RunParts } from './generator-run.js';
 import type { IdMaker } from './id-maker.js';
 import { resolveOptions, type SnowflakeModuleOptions } from './resolve-options.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 
 /** The options of SnowflakeModule.forRoot(), and a name for the generator. */
 export interface SnowflakeScriptOptions extends SnowflakeModuleOptions {
-  /** What entities call it: `@SnowflakeId({ generator: 'tickets' })`. Default: no name. */
+  /** Entities use this name: `@SnowflakeId({ generator: 'tickets' })`. Default: no name. */
   readonly name?: string | undefined;
 }
 
@@ -52,11 +52,15 @@ export async function startSnowflake(options: SnowflakeScriptOptions): Promise<R
   const { name, ...given } = isObject ? options : {};
   const config = await resolveOptions(isObject ? given : options, true);
   const { support } = config;
-  const engine = createEngine(config, support, name);
+  const engine = workerEngine(config, support, name);
   const refreshAlive = new RefreshAlive(undefined, engine.keeper, config, name);
-  const { idMaker: ids } = engine;
-  const run = new GeneratorRun({ name, config, support, engine, idMaker: ids, refreshAlive });
+  return runAlone({ name, support, engine, idMaker: engine.idMaker, refreshAlive });
+}
+
+/** Starts a generator outside of an application. */
+export async function runAlone(parts: RunParts): Promise<RunningSnowflake> {
+  const run = new GeneratorRun(parts);
   await run.start(() => []);
   const close = () => run.stop();
-  return { ids, close, [Symbol.asyncDispose]: close };
+  return { ids: parts.idMaker, close, [Symbol.asyncDispose]: close };
 }

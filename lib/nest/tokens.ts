@@ -10,7 +10,7 @@ import { RefreshAlive } from './refresh-alive.job.js';
 
 /** The options as they were given to forRoot or forRootAsync. */
 export const SNOWFLAKE_OPTIONS = Symbol.for('nestjs-snowflake:options');
-/** The same, checked and completed. */
+/** The same options, checked and completed. */
 export const SNOWFLAKE_CONFIG = Symbol.for('nestjs-snowflake:config');
 /** The parts of a generator as its lifecycle takes them: RunParts. */
 export const SNOWFLAKE_RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');

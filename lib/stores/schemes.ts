@@ -1,13 +1,12 @@
 /**
- * Resolves URLs, in one file: to the backend of each of our schemes, to those that an application
- * adds by its option `supports`, and to the kinds of generators before a plus.
+ * What a URL names, in one file: the backend of each of our schemes, and those that an application
+ * adds by its option `supports`.
  *
  * Guarantee: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a well-known scheme.
  */
 import type { CounterStore } from '../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import type { GeneratorKind } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { LockStore } from '../lock/lock-store.js';
@@ -149,27 +148,6 @@ export async function inspectorOf(url: string): Promise<RegistryInspector> {
   const inspected = backendOf(url)?.inspector?.(url);
   if (inspected !== undefined) return inspected;
   throw unknownUrl('support', url, formsOf('inspector'));
-}
-
-/** By the word before the first plus: what a URL of the option `generator` names. */
-const GENERATORS: Readonly<Record<string, (url: string) => Promise<GeneratorKind>>> = {
-  segments: async (url) => {
-    const { segmentsFromUrl } = await import('../counters/segments/segments.js');
-    return segmentsFromUrl(url, countersOf);
-  },
-  'redis-ids': async (url) => (await import('./redis/redis-ids.js')).idsFromUrl(url),
-};
-
-/** The kind of generator that a URL names. @throws SnowflakeError CONFIG_INVALID */
-export async function generatorOf(url: string): Promise<GeneratorKind> {
-  const [, kind = '', rest = ''] = /^([a-z-]+)\+(.*)$/s.exec(url) ?? [];
-  if (Object.hasOwn(GENERATORS, kind)) return GENERATORS[kind]!(rest);
-  const known = Object.keys(GENERATORS).map((name) => `${name}+`);
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `No generator handles this URL: ${formatUrl(url)}. It starts with ${known.join(', ')}, and a ` +
-      `store follows: segments+postgres://user@host:5432/database?counter=order.`,
-  );
 }
 
 /** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */

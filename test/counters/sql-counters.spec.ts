@@ -9,7 +9,7 @@ import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
-import { startSnowflake } from 'nestjs-snowflake';
+import { startSegments } from 'nestjs-snowflake/segments';
 import { Pool } from 'pg';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import {
@@ -235,15 +235,15 @@ describe('embedded counters', () => {
     });
   });
 
-  describe('segments+sqlite:', () => {
+  describe('segments of sqlite:', () => {
     it('count on in the file that its URL names', async () => {
       const namespace = randomUUID();
-      const terms = `table=${COUNTERS}&namespace=${namespace}&counter=order&startAt=7&stepMin=10`;
-      const generator = `segments+sqlite:${path}?${terms}`;
-      const first = await startSnowflake({ generator });
+      const store = `sqlite:${path}?table=${COUNTERS}&namespace=${namespace}`;
+      const options = { store, counter: 'order', startAt: 7n, stepMin: 10 };
+      const first = await startSegments(options);
       expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
       await first.close();
-      const second = await startSnowflake({ generator });
+      const second = await startSegments(options);
       // What was buffered was given back.
       expect(second.ids.nextId()).toBe(10n);
       expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });

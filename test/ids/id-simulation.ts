@@ -6,8 +6,8 @@
  * for, one taken too long ago, one after the stop.
  */
 import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
-import type { IdOptions } from '../../lib/counters/ids/store-ids-options.js';
-import { countedIds } from '../../lib/counters/ids/store-ids.js';
+import { countedTerms, type IdOptions } from '../../lib/counters/ids/store-ids-options.js';
+import { StoreIds } from '../../lib/counters/ids/store-ids.js';
 import type { OpenGenerator } from '../../lib/generator.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
@@ -68,7 +68,7 @@ export async function opened(
   stores: readonly CounterStore[],
   options: Partial<IdOptions> = {},
 ): Promise<Counted> {
-  const generator = await countedIds({ stores, tag: 'order', ...options }).open({
+  const generator = new StoreIds(countedTerms({ stores, tag: 'order', ...options }), {
     clock: time,
     timers: time,
     callTimeoutMs: 2000,

@@ -10,11 +10,10 @@ import { tmpdir } from 'node:os';
 import { createInterface } from 'node:readline';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import { Redis } from 'ioredis';
-import { IdMaker, startSnowflake } from 'nestjs-snowflake';
-import type { SnowflakeError } from 'nestjs-snowflake';
-import { redisIds } from 'nestjs-snowflake/redis';
-import type { RedisIdsOptions } from 'nestjs-snowflake/redis';
+import { getIdMakerToken, type IdMaker, type SnowflakeError } from 'nestjs-snowflake';
+import { RedisIdsModule, type RedisIdsOptions, startRedisIds } from 'nestjs-snowflake/redis-ids';
 import { hookDataSource, SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { DataSource, Entity } from 'typeorm';
 import type { CounterStore } from '../../lib/counters/counter-store.js';
@@ -74,13 +73,13 @@ describe('redis ids', () => {
   });
 
   async function started(options: Partial<RedisIdsOptions> = {}): Promise<IdMaker> {
-    const generator = redisIds({
+    const snowflake = await startRedisIds({
       redis: process.env['REDIS_URL']!,
       tag: 'order',
       lossWindowMs: 100,
+      callTimeoutMs: 500,
       ...options,
     });
-    const snowflake = await startSnowflake({ generator, callTimeoutMs: 500 });
     running.push(snowflake);
     return snowflake.ids;
   }
@@ -110,7 +109,7 @@ describe('redis ids', () => {
 
     it('come a thousand at a time by one call', async () => {
       const ids = await started({ namespace: randomUUID() });
-      const { ok = 0 } = ids.status.kind === 'counted' ? ids.status.calls.countByAnswer : {};
+      const { ok = 0 } = ids.status.kind === 'store' ? ids.status.calls.countByAnswer : {};
       const batch = await ids.nextIdsAsync(1000, { fields: { shard: 3 } });
       expect([batch.length, new Set(batch).size, rises(batch)]).toEqual([1000, 1000, true]);
       expect(ids.status).toMatchObject({ calls: { countByAnswer: { ok: ok + 1 } } });
@@ -133,17 +132,28 @@ describe('redis ids', () => {
       expect(failure).toMatchObject({ code: 'COUNTER_MISMATCH' });
     });
 
+    it('are injected by their module', async () => {
+      const options = { tag: 'order', namespace: randomUUID(), lossWindowMs: 100 };
+      const useFactory = () => ({ redis: process.env['REDIS_URL']!, ...options });
+      const imports = [RedisIdsModule.forRootAsync({ useFactory, name: 'orders' })];
+      const app = await Test.createTestingModule({ imports }).compile();
+      await app.init();
+      const ids = app.get<IdMaker>(getIdMakerToken('orders'));
+      const id = await ids.nextIdAsync({ fields: { shard: 9 } });
+      expect(ids.parse(id).fields).toMatchObject({ shard: 9 });
+      expect(() => ids.workerIds).toThrow(/are made without a worker id/);
+      await app.close();
+    });
+
     it('show no password, by URL or by name', async () => {
-      const generator = 'redis-ids+redis://app:secret@127.0.0.1:1/0?tag=order';
-      const failing = startSnowflake({ generator, startTimeoutMs: 1000, callTimeoutMs: 300 });
+      const given = { redis: 'redis://app:secret@127.0.0.1:1/0', tag: 'order' };
+      const failing = startRedisIds({ ...given, startTimeoutMs: 1000, callTimeoutMs: 300 });
       const failure = (await failing.then(undefined, (error: SnowflakeError) => error))!;
       expect((failure as SnowflakeError).code).toBe('STORE_UNAVAILABLE');
       expect(String((failure as Error).stack)).not.toContain('secret');
-      const wrong = startSnowflake({
-        generator: 'redis-ids+redis://app:secret@h?tag=a&prefetch=9',
-      });
+      const wrong = startRedisIds({ redis: 'redis://app:secret@h?tag=a', tag: 'a' });
       const refused = await wrong.then(undefined, (error: SnowflakeError) => error);
-      expect((refused as Error).message).toMatch(/`prefetch` and `staleMs` together/);
+      expect((refused as Error).message).toMatch(/number 1 is not known/);
     });
   });
 
@@ -348,14 +358,13 @@ describe('typeorm', () => {
   async function started(prefetch?: { count: number; staleMs: number }) {
     dataSource = new DataSource({ type: 'sqljs', entities: [CountedOrder], synchronize: true });
     hookDataSource(await dataSource.initialize());
-    const generator = redisIds({
+    return startRedisIds({
       redis: process.env['REDIS_URL']!,
       namespace: randomUUID(),
       tag: 'order',
       lossWindowMs: 50,
       ...(prefetch && { prefetch }),
     });
-    return startSnowflake({ generator });
   }
 
   it('refuses @SnowflakeId() at the start where ids cannot be made at once', async () => {
@@ -387,8 +396,8 @@ beforeAll(async () => {
 afterAll(() => lab.end());
 
 /** Ids of one process, in the order in which it told them, until it is ended by the signal. */
-async function idsOf(generator: string, signal: NodeJS.Signals): Promise<bigint[]> {
-  const env = { ...process.env, WORKER: JSON.stringify({ generator }), NODE_ENV: 'test' };
+async function idsOf(redisIds: object, signal: NodeJS.Signals): Promise<bigint[]> {
+  const env = { ...process.env, WORKER: JSON.stringify({ redisIds }), NODE_ENV: 'test' };
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));
@@ -410,8 +419,8 @@ describe('processes that make ids in one Redis', () => {
   it('make none twice, each in rising order, whichever of them are killed', async () => {
     const namespace = randomUUID();
     const url = `${process.env['REDIS_URL']!}?namespace=${namespace}&lossWindowMs=100`;
-    const generator = `redis-ids+${url}&tag=order`;
-    const pair = () => Promise.all([idsOf(generator, 'SIGKILL'), idsOf(generator, 'SIGTERM')]);
+    const given = { redis: url, tag: 'order' };
+    const pair = () => Promise.all([idsOf(given, 'SIGKILL'), idsOf(given, 'SIGTERM')]);
     const first = await pair();
     const later = await pair();
     const all = [...first, ...later];
@@ -432,10 +441,8 @@ describe('three nodes', () => {
       string,
       string,
     ];
-    const started = (redis: string[]) => {
-      const generator = redisIds({ redis, tag: 'order', lossWindowMs: 100 });
-      return startSnowflake({ generator, callTimeoutMs: 2000 });
-    };
+    const started = (redis: string[]) =>
+      startRedisIds({ redis, tag: 'order', lossWindowMs: 100, callTimeoutMs: 2000 });
     const right = await started([a, b, c]);
     await right.ids.nextIdsAsync(100);
     await right.close();

@@ -70,7 +70,7 @@ describe('counted ids', () => {
       });
       expect(sequences).toEqual([...sequences.keys()].map((at) => sequences[0]! + at));
       expect(generator.status).toMatchObject({
-        kind: 'counted',
+        kind: 'store',
         issuedCount: 1003,
         state: 'active',
       });

@@ -20,12 +20,11 @@ import type {
 } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import * as client from 'prom-client';
-import { segments } from '../../lib/counters/index.js';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MeasuredGenerator } from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
 import { DistributedLock } from '../../lib/nest/lock/index.js';
-import { startSnowflake } from '../../lib/nest/start-snowflake.js';
+import { startSegments } from '../../lib/nest/segments/index.js';
 import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
 import { until } from '../until.js';
 
@@ -98,8 +97,12 @@ export const settled = (): Promise<void> => new Promise((resolve) => setImmediat
 export async function everythingMeasured() {
   const { app, time, store, ids } = await startApp();
   await time.advance(13_000);
-  const counted = await startSnowflake({
-    generator: segments({ store: new MemoryCounters(), counter: 'order', startAt: 1n, stepMin: 2 }),
+  const numbers = new MemoryCounters();
+  const counted = await startSegments({
+    store: numbers,
+    counter: 'order',
+    startAt: 1n,
+    stepMin: 2,
   });
   // It knows for how long its ids last once it has refilled.
   const lasts = (): boolean =>

@@ -4,19 +4,27 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { DiscoveryService } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
 import {
+  currentIdMaker,
+  getIdMakerToken,
   IDistributedSupport,
   IdMaker,
   layouts,
   type SnowflakeError,
   SnowflakeModule,
-  startSnowflake,
 } from 'nestjs-snowflake';
-import { segments } from 'nestjs-snowflake/segments';
+import {
+  type SegmentsModuleOptions,
+  SegmentsModule,
+  startSegments,
+} from 'nestjs-snowflake/segments';
 import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
+import { generatorView } from '../../lib/dashboard/generator-view.js';
+import { ShownGenerators } from '../../lib/dashboard/worker-list.js';
 import { healthOf } from '../../lib/health/health-report.js';
-import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/resolve-options.js';
+import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { codeOf } from '../code-of.js';
 import { CountingStore } from '../segments/segment-simulation.js';
 
@@ -74,28 +82,28 @@ describe('in bulk', () => {
 });
 
 /*
- * SnowflakeModule and startSnowflake() with a generator without a worker id: segments of a counter.
+ * SegmentsModule and startSegments(): ids without a worker id, segments of a counter.
  */
-const segmentsOf = (store: CountingStore) => segments({ store, counter: 'order', stepMin: 10 });
+const segmentsOf = (store: CountingStore) => ({ store, counter: 'order', stepMin: 10 });
 
-async function application(options: SnowflakeModuleOptions) {
+async function application(options: SegmentsModuleOptions) {
   const app = await Test.createTestingModule({
-    imports: [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)],
+    imports: [ScheduleModule.forRoot(), SegmentsModule.forRoot(options)],
   }).compile();
   await app.init();
   return app;
 }
 
 async function faultsOf(options: object): Promise<readonly string[]> {
-  const error: unknown = await resolveOptions(options, true).catch((reason: unknown) => reason);
+  const error: unknown = await startSegments(options as never).catch((reason: unknown) => reason);
   return ((error as SnowflakeError).details?.['faults'] as string[]) ?? [];
 }
 
 describe('an application with segments', () => {
   it('makes dense numbers by the same IdMaker, and gives the rest back', async () => {
     const store = new CountingStore();
-    const generator = segments({ store, counter: 'order', stepMin: 100, lastsMs: 1000 });
-    const app = await application({ generator });
+    const options = { store, counter: 'order', stepMin: 100, lastsMs: 1000 };
+    const app = await application(options);
     const ids = app.get(IdMaker);
     expect([ids.nextId(), ids.nextIdString(), ids.nextIdNumber()]).toEqual([1n, '2', 3]);
     expect([ids.nextIds(2), ids.nextIdStrings(1), await ids.nextIdAsync()]).toEqual([
@@ -110,28 +118,27 @@ describe('an application with segments', () => {
 
   it('has no job, no worker id, no layout, and says why', async () => {
     const store = new CountingStore();
-    const app = await application({ generator: segmentsOf(store) });
+    const app = await application(segmentsOf(store));
     const ids = app.get(IdMaker);
     expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+    const reason = 'are made without a worker id';
+    const reasons = { layout: 'are numbers of a counter', workerIds: reason, sharedLease: reason };
     for (const wanted of ['layout', 'workerIds', 'sharedLease'] as const) {
       expect(() => ids[wanted]).toThrow(
-        new RegExp(`are numbers of the counter order .*, so its IdMaker has no \`${wanted}\``),
+        new RegExp(`${reasons[wanted]}.*, so its IdMaker has no \`${wanted}\``),
       );
       expect(codeOf(() => ids[wanted])).toBe('CONFIG_INVALID');
     }
     expect(codeOf(() => ids.parse(1n))).toBe('CONFIG_INVALID');
     expect(codeOf(() => ids.idRange(new Date(), new Date()))).toBe('CONFIG_INVALID');
-    const support = app.get(IDistributedSupport);
-    expect(support.location).toBe('a counting store');
-    await expect(support.refreshAlive({} as never)).rejects.toThrow('no worker ids');
+    expect(() => app.get(IDistributedSupport)).toThrow(/could not find/);
     await app.close();
   });
 
   it('shows how it stands', async () => {
     const store = new CountingStore();
     const time = new SettableTime();
-    const generator = segmentsOf(store);
-    const app = await application({ generator, clock: time, timers: time });
+    const app = await application({ ...segmentsOf(store), clock: time, timers: time });
     const ids = app.get(IdMaker);
     expect(ids.status).toMatchObject({ kind: 'segments', state: 'active', buffered: 10, step: 10 });
     expect(healthOf(ids)).toMatchObject({ status: 'up', health: { buffered: 10 } });
@@ -155,7 +162,7 @@ describe('an application with segments', () => {
   it('a start that fails leaves nothing open', async () => {
     const store = new CountingStore();
     store.next = undefined;
-    const starting = application({ generator: segmentsOf(store) });
+    const starting = application(segmentsOf(store));
     await expect(starting).rejects.toMatchObject({ code: 'COUNTER_ABSENT' });
     expect(store.closedCount).toBe(1);
   });
@@ -163,7 +170,7 @@ describe('an application with segments', () => {
   it('starts without a number where it is lazy', async () => {
     const store = new CountingStore();
     store.isDown = true;
-    const app = await application({ generator: segmentsOf(store), lazy: true });
+    const app = await application({ ...segmentsOf(store), lazy: true });
     const ids = app.get(IdMaker);
     expect(codeOf(() => ids.nextId())).toBe('NOT_READY');
     store.isDown = false;
@@ -172,11 +179,61 @@ describe('an application with segments', () => {
   });
 });
 
+describe('segments beside snowflake ids', () => {
+  const both = (...names: (string | undefined)[]) => {
+    const store = new CountingStore();
+    const [name, other] = names;
+    return Test.createTestingModule({
+      imports: [
+        ScheduleModule.forRoot(),
+        SnowflakeModule.forRoot({ workerId: 803, name }),
+        SegmentsModule.forRoot({ ...segmentsOf(store), name: other }),
+      ],
+    });
+  };
+
+  it('are two generators of one application', async () => {
+    const app = await both(undefined, 'invoices').compile();
+    await app.init();
+    const [ids, numbers] = [app.get(IdMaker), app.get<IdMaker>(getIdMakerToken('invoices'))];
+    expect([ids.status.kind, numbers.status.kind]).toEqual(['lease', 'segments']);
+    expect(currentIdMaker('invoices')).toBe(numbers);
+    expect(numbers.nextId()).toBe(1n);
+    const shown = new ShownGenerators(app.get(DiscoveryService, { strict: false })).all();
+    expect(shown.map(generatorView)).toMatchObject([
+      { support: 'the configuration', workerIds: { min: 0, max: 1023 } },
+      { name: 'invoices', support: 'a counting store', buffer: { kind: 'segments' } },
+    ]);
+    await app.close();
+  });
+
+  it('are refused under one name', async () => {
+    await expect(both('a', 'a').compile()).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      message: expect.stringContaining("registered 2 times with the name 'a'") as unknown,
+    });
+  });
+
+  it('ask no store where a fake takes the place of the IdMaker', async () => {
+    const store = new CountingStore();
+    const app = await Test.createTestingModule({
+      imports: [SegmentsModule.forRootAsync({ useFactory: () => segmentsOf(store) })],
+    })
+      .overrideProvider(IdMaker)
+      .useValue(fakeIdMaker())
+      .compile();
+    await app.init();
+    expect(app.get(IdMaker).nextIdString()).toBe('1');
+    await app.close();
+    expect([store.next, store.closedCount]).toEqual([new CountingStore().next, 1]);
+  });
+});
+
 describe('a script with segments', () => {
   it('gives back what it did not use', async () => {
     const store = new CountingStore();
     for (const first of [1n, 3n]) {
-      await using snowflake = await startSnowflake({ generator: segmentsOf(store) });
+      await using snowflake = await startSegments(segmentsOf(store));
       expect(snowflake.ids.nextIds(2)).toEqual([first, first + 1n]);
     }
     expect(store.next).toBe(5n);
@@ -184,17 +241,14 @@ describe('a script with segments', () => {
 });
 
 describe('options', () => {
-  it('that say something of a worker id are refused beside it, all at once', async () => {
+  it('are refused all at once, those of a worker id too', async () => {
     const store = new CountingStore();
-    const generator = segments({ store, counter: 'a b', stepMin: 0, lossGap: 1 });
-    const given = { generator, support: 'redis://x', workerId: 7, leaseTtlMs: 60_000, wrong: 1 };
+    const given = { store, counter: 'a b', stepMin: 0, lossGap: 1, workerId: 7, wrong: 1 };
     expect(await faultsOf({ ...given, callTimeoutMs: 0, lazy: 1 })).toEqual([
       expect.stringContaining('`callTimeoutMs`'),
-      expect.stringContaining('`wrong` is unknown'),
-      expect.stringContaining('`generator` and `support` exclude each other'),
-      expect.stringContaining('`generator` and `workerId` exclude each other'),
-      expect.stringContaining('`generator` and `leaseTtlMs` exclude each other'),
       expect.stringContaining('`lazy`'),
+      expect.stringContaining('SegmentsModule has no option `workerId`'),
+      expect.stringContaining('SegmentsModule has no option `wrong`'),
       expect.stringContaining('`counter`'),
       expect.stringContaining('`stepMin`'),
       expect.stringContaining('`lossGap`'),
@@ -202,16 +256,26 @@ describe('options', () => {
   });
 
   it.each([
-    [7, 'got number'],
-    [{}, 'got object'],
-    [{ kind: 'segments' }, 'got object'],
-    ['postgres://app:secret@db/shop', 'No generator handles this URL'],
-    ['segments+nope://app:secret@db/shop?counter=x', 'No counter store handles this URL'],
-    ['segments+postgres://app:secret@db/shop?counter=x&stepMax=a', '`stepMax`'],
-  ])('%j is no generator', async (generator, said) => {
-    const [fault] = await faultsOf({ generator });
+    [7, 'Expected `store`'],
+    [{}, 'Expected `store`'],
+    ['nope://app:secret@db/shop', 'No counter store handles this URL'],
+    ['postgres://app:secret@db/shop?counter=x', 'known are'],
+  ])('%j is no store, which is said with the other faults', async (store, said) => {
+    const [fault, ...more] = await faultsOf({ store, counter: 'a b' });
     expect(fault).toContain(said);
     expect(fault).not.toContain('secret');
+    expect(more).toEqual([expect.stringContaining('`counter`')]);
+  });
+
+  it.each([undefined, null, 'redis://x'])('that are %j are refused', async (options) => {
+    expect(await faultsOf(options as never)).toEqual([expect.stringContaining("counter: 'order'")]);
+  });
+
+  it('that are refused leave no store open that was made of a URL', async () => {
+    const closing = jest.spyOn(RedisCounters.prototype, 'close');
+    await faultsOf({ stores: ['redis://127.0.0.1:1', new CountingStore()], counter: 'a b' });
+    expect(closing).toHaveBeenCalledTimes(1);
+    closing.mockRestore();
   });
 
   it.each([
@@ -224,21 +288,19 @@ describe('options', () => {
     [{ counter: 'x', store: new CountingStore(), startAt: -1n }, '`startAt`'],
     [{ counter: 'x', store: new CountingStore(), step: 1 }, 'no option `step`'],
   ])('of segments %#', async (options, said) => {
-    const [fault] = await faultsOf({ generator: segments(options as never) });
+    const [fault] = await faultsOf(options);
     expect(fault).toContain(said);
   });
 
   it('a fixed start is refused where the counter can be lost', async () => {
     const store = Object.assign(new CountingStore(), { lossWindowMs: 1000 });
-    const [fault] = await faultsOf({ generator: segments({ store, counter: 'x', startAt: 1n }) });
+    const [fault] = await faultsOf({ store, counter: 'x', startAt: 1n });
     expect(fault).toContain('A fixed `startAt` is refused');
   });
 
   it('the same store twice is one store', async () => {
     const store = new CountingStore();
-    const [fault] = await faultsOf({
-      generator: segments({ stores: [store, store], counter: 'x' }),
-    });
+    const [fault] = await faultsOf({ stores: [store, store], counter: 'x' });
     expect(fault).toContain('twice');
   });
 });

@@ -9,15 +9,10 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import { BitLayout, layouts } from '../../lib/core/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
 import { type LeaseRequest, ordinalSupport, startSnowflake } from '../../lib/index.js';
-import {
-  resolveOptions,
-  type SnowflakeModuleOptions,
-  type WorkerConfig,
-} from '../../lib/nest/resolve-options.js';
+import { resolveOptions, type SnowflakeModuleOptions } from '../../lib/nest/resolve-options.js';
 
 describe('options', () => {
-  const resolved = async (options: SnowflakeModuleOptions) =>
-    (await resolveOptions(options, true)) as WorkerConfig;
+  const resolved = async (options: SnowflakeModuleOptions) => resolveOptions(options, true);
 
   async function faultsOf(options: unknown, hasScheduler = true): Promise<string[]> {
     try {

@@ -12,7 +12,7 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import { IdMaker, MemoryCounters, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
 import { LockModule } from 'nestjs-snowflake/lock';
-import { segments } from 'nestjs-snowflake/segments';
+import { SegmentsModule } from 'nestjs-snowflake/segments';
 import * as client from 'prom-client';
 import { MetricsService } from '../../sample-app/src/metrics/metrics.service.js';
 import { OperatorPassword } from '../../sample-app/src/operator/operator-password.js';
@@ -21,8 +21,9 @@ import { OperatorModule } from '../../sample-app/src/operator/operator.module.js
 
 async function startApp() {
   const snowflake = SnowflakeModule.forRoot({ support: new MemorySupport() });
-  const generator = segments({ store: new MemoryCounters(), counter: 'invoice', startAt: 1n });
-  const invoices = SnowflakeModule.forRoot({ name: 'invoices', generator });
+  const store = new MemoryCounters();
+  const counter = { store, counter: 'invoice', startAt: 1n };
+  const invoices = SegmentsModule.forRoot({ name: 'invoices', ...counter });
   const module = await Test.createTestingModule({
     imports: [
       ScheduleModule.forRoot(),

@@ -6,7 +6,6 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
-import { segments, series } from '../../lib/counters/index.js';
 import { resolveDashboardOptions } from '../../lib/dashboard/snowflake-dashboard.module.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
@@ -14,12 +13,14 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
 import { lockOf } from '../../lib/nest/lock/lock.module.js';
+import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { series, startSegments } from '../../lib/nest/segments/index.js';
 import { refuse } from '../../lib/options.js';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import { folderSupport, ordinalSupport, privateAddress } from '../../lib/stores/host/index.js';
 import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/stores/memory/index.js';
-import { redisCounters, redisIds, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
+import { redisCounters, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
 import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/stores/sql/index.js';
 import { systemTimers } from '../../lib/time/timers.js';
 import { rowsOf } from '../docs/sections.js';
@@ -230,9 +231,11 @@ export const DOORS: readonly Door[] = [
     names: inTable('segment option'),
     use: (name, value) => {
       const store = name === 'stores' ? {} : { store: new MemoryCounters() };
-      return segments({ counter: 'a', ...store, [name]: value } as never).open(environment);
+      return startSegments({ counter: 'a', ...store, lazy: true, [name]: value } as never);
     },
     right: {
+      store: ['a URL of a store'],
+      stores: ['a list with a URL in it'],
       counter: textsBut(...BLANK, 'a control character'),
       startAt: ['zero', 'seconds where ms are meant', 'a bigint', ...AS_FUNCTION],
       stepMin: [],
@@ -244,7 +247,7 @@ export const DOORS: readonly Door[] = [
     title: 'Redis id option',
     names: inTable('Redis id option'),
     use: (name, value) =>
-      redisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', [name]: value }).open(environment),
+      startRedisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', lazy: true, [name]: value }),
     right: {
       redis: ['a URL of a store', 'a list with a URL in it'],
       tag: textsBut(...BLANK, 'a control character'),

@@ -11,20 +11,23 @@ import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js
 import { snowflakeScalar } from '../../lib/http/graphql.js';
 import { ParseSnowflakePipe } from '../../lib/http/index.js';
 import { lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
+import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { startSegments } from '../../lib/nest/segments/index.js';
 import { refuse } from '../../lib/options.js';
 import { snowflakeIds } from '../../lib/orm/prisma/index.js';
 import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
-import { generatorOf, locksOf } from '../../lib/stores/schemes.js';
+import { locksOf } from '../../lib/stores/schemes.js';
 import { fakeIdMaker } from '../../lib/testing/index.js';
 import { ROOT } from '../tidy/tree.js';
-import { AS_DIGITS, DOORS, environment, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
+import { AS_DIGITS, DOORS, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
 import { shownError, TRACE } from './sinks.js';
 
 describe('wrong values', () => {
-  const openGenerator = async (url: string) => (await generatorOf(url)).open(environment);
+  const segmentsOf = (store: string) => startSegments({ store, counter: 'a', lazy: true });
+  const idsOf = (redis: string) => startRedisIds({ redis, tag: 'a', lazy: true });
   /** With room for a failover of 60 s. */
   const startWith = (support: string) => resolveOptions({ support, leaseTtlMs: 600_000 }, true);
 
@@ -40,9 +43,9 @@ describe('wrong values', () => {
     ['redis://127.0.0.1:1/0', locksOf],
     ['etcd://127.0.0.1:1', locksOf],
     ['postgres://127.0.0.1:1/a', locksOf],
-    ['segments+redis://127.0.0.1:1/0?counter=a&', openGenerator],
-    ['segments+postgres://127.0.0.1:1/a?counter=a&', openGenerator],
-    ['redis-ids+redis://127.0.0.1:1/0?tag=a&', openGenerator],
+    ['redis://127.0.0.1:1/0', segmentsOf],
+    ['postgres://127.0.0.1:1/a', segmentsOf],
+    ['redis://127.0.0.1:1/0', idsOf],
   ];
 
   /** What was expected, what there is, or what to do. */

@@ -9,8 +9,8 @@ import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { InjectIdMaker, SnowflakeModule, getIdMakerToken, type IdMaker } from 'nestjs-snowflake';
-import { segments } from 'nestjs-snowflake/segments';
+import { InjectIdMaker, getIdMakerToken, type IdMaker } from 'nestjs-snowflake';
+import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { counterTable, sqlCounters } from 'nestjs-snowflake/sql';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import type { Pool } from 'pg';
@@ -40,8 +40,8 @@ afterAll(async () => {
 });
 
 /** Numbers of one process, in the order in which it told them. A line cut off is none. */
-async function idsOf(generator: string | undefined, signal: NodeJS.Signals): Promise<number[]> {
-  const env = { ...process.env, WORKER: JSON.stringify({ generator }), NODE_ENV: 'test' };
+async function idsOf(segments: object | undefined, signal: NodeJS.Signals): Promise<number[]> {
+  const env = { ...process.env, WORKER: JSON.stringify({ segments }), NODE_ENV: 'test' };
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let said = '';
@@ -58,13 +58,13 @@ async function idsOf(generator: string | undefined, signal: NodeJS.Signals): Pro
   return lines.flatMap((line) => line.split(' ').map(Number));
 }
 
-async function fleet(generator: string | undefined): Promise<number[][]> {
+async function fleet(segments: object | undefined): Promise<number[][]> {
   const all: number[][] = [];
   let startCount = 0;
   const take = async () => {
     while (startCount < START_COUNT) {
       const signal = startCount++ % 2 === 0 ? 'SIGKILL' : 'SIGTERM';
-      all.push(await idsOf(generator, signal));
+      all.push(await idsOf(segments, signal));
     }
   };
   await Promise.all(Array.from({ length: SIDE_BY_SIDE }, take));
@@ -86,7 +86,8 @@ describe.each(STORES)('processes on one counter in %s', (_name, url) => {
     // Across the end of a word, which is where counting is hardest.
     await store.create!({ counter: 'order', start: 2n ** 32n - 2000n });
     await store.close?.();
-    const all = await fleet(`segments+${url()}&counter=order&stepMin=50&stepMax=400&lastsMs=1000`);
+    const steps = { stepMin: 50, stepMax: 400, lastsMs: 1000 };
+    const all = await fleet({ store: url(), counter: 'order', ...steps });
     expect(all.flat().length).toBeGreaterThan(START_COUNT * LINES_OF_EACH * 19);
     expect(twiceIn(all)).toBe(0);
     expect(all.every(isRising)).toBe(true);
@@ -130,19 +131,17 @@ async function shop(pool: Pool) {
         entities: [Order],
         synchronize: true,
       }),
-      SnowflakeModule.forRootAsync({
+      SegmentsModule.forRootAsync({
         name: 'segment-orders',
         inject: [DataSource],
         useFactory: (dataSource: DataSource) => ({
-          generator: segments({
-            // TypeORM's DataSource is destroyed before the last ids are given back.
-            store: sqlCounters({ pool, dialect: 'postgres', table, replicated: false }),
-            counter: 'rows',
-            startAt: () => highestOrder(dataSource),
-            stepMin: 10,
-            stepMax: 100,
-            lossGap: 1000,
-          }),
+          // TypeORM's DataSource is destroyed before the last ids are given back.
+          store: sqlCounters({ pool, dialect: 'postgres', table, replicated: false }),
+          counter: 'rows',
+          startAt: () => highestOrder(dataSource),
+          stepMin: 10,
+          stepMax: 100,
+          lossGap: 1000,
         }),
       }),
     ],

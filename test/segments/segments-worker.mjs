@@ -3,15 +3,20 @@
  */
 import { writeSync } from 'node:fs';
 import { MemoryCounters } from './lib/stores/memory/memory-counters.js';
-import { segments } from './lib/counters/index.js';
+import { startRedisIds } from './lib/nest/redis-ids/index.js';
 // Not by the front door: each of many processes would load all that is behind it.
-import { startSnowflake } from './lib/nest/start-snowflake.js';
+import { startSegments } from './lib/nest/segments/index.js';
 
-const { generator } = JSON.parse(process.env.WORKER);
-const inMemory = () =>
-  segments({ store: new MemoryCounters(), counter: 'order', startAt: 1n, stepMin: 50 });
-const snowflake = await startSnowflake({
-  generator: generator ?? inMemory(),
+const { segments, redisIds } = JSON.parse(process.env.WORKER);
+const inMemory = () => ({
+  store: new MemoryCounters(),
+  counter: 'order',
+  startAt: 1n,
+  stepMin: 50,
+});
+const start = redisIds === undefined ? startSegments : startRedisIds;
+const snowflake = await start({
+  ...(redisIds ?? segments ?? inMemory()),
   callTimeoutMs: 20_000,
   startTimeoutMs: 120_000,
 });

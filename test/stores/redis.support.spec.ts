@@ -335,7 +335,7 @@ describe('a support URL', () => {
     ['redis+sentinel://a:26379', 'names its master'],
     ['redis+cluster://a:7000/3', 'asks for 3'],
     ['redis://localhost?name=shop', '"name"'],
-    ['redis://localhost?namespace={a}', 'number 1 of them is "{"'],
+    ['redis://localhost?namespace={a}', 'number 1 of them is U+007B'],
     ['redis://localhost?failoverWindowMs=soon', 'failoverWindowMs'],
     ['redis://localhost?failoverWindowMs=-1', '-1'],
   ])('%s is refused with its fault', (url, fault) => {

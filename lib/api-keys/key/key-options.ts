@@ -4,9 +4,8 @@
  * Guarantee: no message shows a pepper or a secret, wherever it was put, not even in the place of a
  * name.
  */
-import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
-import { unknownNames } from '../../options.js';
+import { refuse, unknownNames } from '../../options.js';
 
 /** Options of ApiKeys. */
 export interface ApiKeysOptions {
@@ -99,10 +98,7 @@ export function readKeyOptions(
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
 export function refuseFaults(faults: readonly string[]): void {
-  if (faults.length === 0) return;
-  const details = { faults };
-  const message = `The API key options are invalid. ${faults.join(' ')}`;
-  throw new SnowflakeError('CONFIG_INVALID', message, { details });
+  refuse(faults, 'The API key options are invalid. ');
 }
 
 function prefixFault(prefix: unknown): string | undefined {

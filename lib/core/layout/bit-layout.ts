@@ -7,7 +7,7 @@
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
-import { unknownNames } from '../../options.js';
+import { refused, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
 import { readDecimal } from '../text/decimal.js';
@@ -114,7 +114,9 @@ export class BitLayout {
     const epochMs = readEpoch(epoch, clock.now());
     faults.push(...fieldsFaults(options.fields, unitMs));
     if (typeof epochMs !== 'number') faults.push(epochMs.fault);
-    if (typeof epochMs !== 'number' || faults.length > 0) throw invalidLayout(faults);
+    if (typeof epochMs !== 'number' || faults.length > 0) {
+      throw refused(faults, 'The layout is not sound. ');
+    }
     this.epochMs = epochMs;
     this.unitMs = unitMs;
     this.fields = placeFields(options.fields);
@@ -288,12 +290,6 @@ export class BitLayout {
       { details: { value: id } },
     );
   }
-}
-
-function invalidLayout(faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', `The layout is not sound. ${faults.join(' ')}`, {
-    details: { faults },
-  });
 }
 
 /*

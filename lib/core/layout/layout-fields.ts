@@ -6,6 +6,7 @@
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
+import { wholeFaults } from '../../options.js';
 
 /**
  * Name, bits and role. `timestamp` and `sequence` have their roles by name. Any other field is part
@@ -25,16 +26,7 @@ const FIELD_BITS_MAX = 31;
 const UNIT_MS_MAX = 3_600_000;
 
 export function fieldsFaults(specs: unknown, unitMs: unknown): string[] {
-  const faults: string[] = [];
-  if (
-    typeof unitMs !== 'number' ||
-    !(Number.isInteger(unitMs) && unitMs >= 1) ||
-    unitMs > UNIT_MS_MAX
-  ) {
-    faults.push(
-      `Expected \`unitMs\` to be an integer from 1 to ${UNIT_MS_MAX}, got ${format(unitMs)}.`,
-    );
-  }
+  const faults = wholeFaults('unitMs', unitMs, [1, UNIT_MS_MAX]);
   if (!Array.isArray(specs)) {
     faults.push(
       `Expected \`fields\` to be a list such as [['timestamp', 41], ...], got ${format(specs)}.`,

@@ -3,8 +3,7 @@
  *
  * Guarantee: a preset never changes, because it is part of every id made with it.
  */
-import { SnowflakeError } from '../../errors.js';
-import { format } from '../../messages.js';
+import { refuse, wholeFaults } from '../../options.js';
 import { BitLayout } from './bit-layout.js';
 import { epochIn, type Epoch } from './epoch.js';
 import type { FieldSpec } from './layout-fields.js';
@@ -64,7 +63,7 @@ const layoutsOfOthers = {
   ich: (options: IchLayoutOptions = {}) => {
     const epoch = epochIn(options, undefined, 'workIdLength, epoch');
     const { workIdLength = 10 } = options;
-    checkBits('workIdLength', workIdLength, 1, 10);
+    refuse(wholeFaults('workIdLength', workIdLength, [1, 10]));
     return split(workIdLength, LOW_BITS - workIdLength, epoch);
   },
 
@@ -132,7 +131,7 @@ const layoutsOfOthers = {
   tsid: (options: TsidLayoutOptions = {}) => {
     const epoch = epochIn(options, TSID_EPOCH_MS, 'nodeBits, epoch');
     const { nodeBits = 10 } = options;
-    checkBits('nodeBits', nodeBits, 1, 20);
+    refuse(wholeFaults('nodeBits', nodeBits, [1, 20]));
     return layoutOf(epoch, 41, ['node', nodeBits], ['sequence', LOW_BITS - nodeBits]);
   },
 
@@ -158,8 +157,9 @@ const layoutsOfOthers = {
   yitter: (options: YitterLayoutOptions = {}) => {
     const epoch = epochIn(options, YITTER_EPOCH_MS, 'workerIdBitLength, seqBitLength, epoch');
     const { workerIdBitLength = 6, seqBitLength = 6 } = options;
-    checkBits('workerIdBitLength', workerIdBitLength, 1, 15);
-    checkBits('seqBitLength', seqBitLength, 3, Math.min(21, LOW_BITS - workerIdBitLength));
+    refuse(wholeFaults('workerIdBitLength', workerIdBitLength, [1, 15]));
+    const seqBitsMax = Math.min(21, LOW_BITS - workerIdBitLength);
+    refuse(wholeFaults('seqBitLength', seqBitLength, [3, seqBitsMax]));
     const timeBits = Math.min(TIMESTAMP_BITS_MAX, 63 - workerIdBitLength - seqBitLength);
     return layoutOf(epoch, timeBits, ['worker', workerIdBitLength], ['sequence', seqBitLength]);
   },
@@ -198,14 +198,6 @@ function datacenters(options: LayoutOptions, fallback: Epoch = TWITTER_EPOCH_MS)
 
 function layoutOf(epoch: Epoch | undefined, timeBits: number, ...below: FieldSpec[]): BitLayout {
   return new BitLayout({ epoch, fields: [['timestamp', timeBits], ...below] });
-}
-
-function checkBits(name: string, bits: number, min: number, max: number): void {
-  if (Number.isInteger(bits) && bits >= min && bits <= max) return;
-  throw new SnowflakeError(
-    'CONFIG_INVALID',
-    `Expected \`${name}\` to be an integer from ${min} to ${max}, got ${format(bits)}.`,
-  );
 }
 
 /**

@@ -5,6 +5,7 @@
  * fields.
  */
 import { format } from '../../messages.js';
+import { wholeFaults } from '../../options.js';
 import type { BitLayout } from './bit-layout.js';
 
 /** Both ends are inclusive. */
@@ -40,11 +41,8 @@ export function workerIdRangeOf(
       faults.push(
         `\`workerFields.${name}\` is fixed but a field before it is not; fix that one too.`,
       );
-    } else if (!Number.isInteger(value) || value < 0 || value > max) {
-      faults.push(
-        `Expected \`workerFields.${name}\` to be an integer from 0 to ${max}, ` +
-          `got ${format(value)}.`,
-      );
+    } else {
+      faults.push(...wholeFaults(`workerFields.${name}`, value, [0, max]));
     }
     count /= 2 ** bits;
     min += value * count;

@@ -5,9 +5,8 @@
  * Guarantee: options that cannot work are refused at once, with every fault, and no message
  * contains a key, wherever it was put. A public id gives no permission.
  */
-import { SnowflakeError } from '../../errors.js';
 import { quoted, formatShort } from '../../messages.js';
-import { unknownNames } from '../../options.js';
+import { refuse, unknownNames } from '../../options.js';
 import { IdWords } from '../id-words.js';
 import { checkedId } from './decimal.js';
 import { RadixDigits } from './radix.js';
@@ -71,10 +70,7 @@ export function publicIds<const Prefix extends string>(
     ...read.map(([, bytes]) => (typeof bytes === 'string' ? bytes : undefined)),
     writeKeyFault(writeKey, Object.keys(keys)),
   ].filter((fault) => fault !== undefined);
-  if (faults.length > 0) {
-    const details = { faults };
-    throw new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details });
-  }
+  refuse(faults);
   const ciphers = read.map(([letter, bytes]) => {
     return [letter, cipherOf(bytes as Uint8Array, prefix)] as const;
   });

@@ -13,6 +13,7 @@ import { format, formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
 
+/** How many ids are taken ahead of need, and for how long they may be used. */
 export interface PrefetchOptions {
   /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
   readonly count: number;
@@ -62,7 +63,7 @@ const NAMES = 'stores, tag, layout, aheadMs, prefetch';
 export function countedTerms(options: CountedOptions): CountedTerms {
   const { stores, tag, aheadMs = 1000, prefetch, layout = layouts.redisIdGenerator() } = options;
   const faults = [
-    ...unknownNames(options, NAMES, 'countedIds()'),
+    ...unknownNames(options, NAMES, 'RedisIdsModule'),
     ...storeFaults('stores', stores),
     ...nameFaults('tag', tag),
     ...wholeFaults('aheadMs', aheadMs, [1, HOUR_MS]),

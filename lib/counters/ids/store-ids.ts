@@ -9,9 +9,7 @@ import { callWords, checkedCount, type CallFields } from '../../core/generator/i
 import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import {
-  NO_WORKER,
   type CallerQueue,
-  type GeneratorKind,
   type GeneratorListener,
   type GeneratorState,
   type GeneratorStatus,
@@ -31,11 +29,9 @@ import {
 } from './id-queue.js';
 import { StoreClient } from './store-client.js';
 import {
-  countedTerms,
   handSpent,
   notStarted,
   stopped,
-  type CountedOptions,
   type CountedTerms,
   type PositionRun,
 } from './store-ids-options.js';
@@ -50,8 +46,7 @@ interface CountedCall {
   readonly fields?: CallFields;
 }
 
-class CountedKeeper implements OpenGenerator, CallerQueue {
-  readonly unsupportedReason = 'are made in a store without a worker id';
+export class StoreIds implements OpenGenerator, CallerQueue {
   readonly line = this;
   readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
@@ -101,8 +96,7 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
   get status(): GeneratorStatus {
     const { source, stock, state, givenCount } = this;
     return {
-      kind: 'counted',
-      ...NO_WORKER,
+      kind: 'store',
       state,
       issuedCount: givenCount + source.issuedCount,
       waitCount: source.spentCount,
@@ -112,7 +106,6 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
       step: this.terms.prefetch?.count,
       calls: this.calls.status,
       idsLeft: source.buffered,
-      hasLayout: true,
     };
   }
 
@@ -289,17 +282,4 @@ class CountedKeeper implements OpenGenerator, CallerQueue {
     this.lastState = to;
     this.listener?.changed({ from, to, reason });
   }
-}
-
-/*
- * Ids made in a store, as a value of the option `generator`. The keeper does the work; this
- * function hands it to the module.
- */
-
-/** The options are checked when the application starts, with its other options. */
-export function countedIds(options: CountedOptions): GeneratorKind {
-  return {
-    kind: 'counted',
-    open: (environment) => new CountedKeeper(countedTerms(options), environment),
-  };
 }

@@ -8,7 +8,6 @@
  */
 import type { SnowflakeError } from '../../errors.js';
 import {
-  NO_WORKER,
   type GeneratorListener,
   type GeneratorState,
   type GeneratorStatus,
@@ -25,7 +24,6 @@ import { notStarted, spent, stopped, type SegmentTerms } from './segment-options
 const CLOSE_MS = 1000;
 
 export class SegmentKeeper implements OpenGenerator {
-  readonly unsupportedReason: string;
   readonly source = new SegmentGenerator<GrantedSegment>({
     low: () => void (this.hasBegun && this.refresh()),
     spent: () => this.spent(),
@@ -52,9 +50,6 @@ export class SegmentKeeper implements OpenGenerator {
     const { clock, timers, callTimeoutMs, random } = environment;
     const late = (segment: GrantedSegment) => this.takeLate(segment);
     const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
-    const { counter } = terms;
-    const what = `numbers of the counter ${counter}`;
-    this.unsupportedReason = `are ${what} and hold neither time nor worker id`;
     this.size = new StepSize(terms);
     this.stores = new StoreTurns(parts, random);
   }
@@ -75,7 +70,6 @@ export class SegmentKeeper implements OpenGenerator {
     const { buffered, issuedCount, spentCount } = source;
     return {
       kind: 'segments',
-      ...NO_WORKER,
       state,
       issuedCount,
       waitCount: spentCount,
@@ -85,7 +79,6 @@ export class SegmentKeeper implements OpenGenerator {
       step: size.step,
       calls: this.calls.status,
       idsLeft: buffered,
-      hasLayout: false,
     };
   }
 

@@ -1,5 +1,5 @@
 /**
- * The options of segments({...}), their defaults and their faults.
+ * The options of segments: what they mean, their defaults, and what is wrong with them.
  *
  * Guarantee: every fault is found at once; no store, client or text that may be a URL is printed.
  */
@@ -12,16 +12,16 @@ import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
 
-/** Options of segments(). */
+/** Which counter, and how its numbers are taken. */
 export interface SegmentOptions {
-  /** The store that keeps the counter, such as `sqlCounters({ dataSource })`. */
-  readonly store?: CounterStore | undefined;
+  /** Where the counter lies: a URL, or a store such as `sqlCounters({ dataSource })`. */
+  readonly store?: CounterStore | string | undefined;
   /**
    * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
    * kept in them, so it must stay as it is.
    */
-  readonly stores?: readonly CounterStore[] | undefined;
-  /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
+  readonly stores?: readonly (CounterStore | string)[] | undefined;
+  /** Which counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
    * Creates a counter that the store does not know. A function gives the highest id in use, and the
@@ -65,17 +65,29 @@ const STEPS_BUFFERED = 3;
 const LOSS_GAP_MIN = 10_000_000;
 const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, lossGap';
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
-export function segmentTerms(options: SegmentOptions): SegmentTerms {
-  const strangers = unknownNames(options, NAMES, 'segments()');
-  const { store, stores = [store as CounterStore], counter, lastsMs = 30_000 } = options;
+export function givenStores({ store, stores }: SegmentOptions): readonly unknown[] {
+  return stores === undefined ? [store] : stores;
+}
+
+/**
+ * @param stores those of the options, open
+ * @param found what is wrong with stores that could not be opened
+ * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
+ */
+export function segmentTerms(
+  options: SegmentOptions,
+  stores = givenStores(options) as readonly CounterStore[],
+  found: readonly string[] = [],
+): SegmentTerms {
+  const strangers = unknownNames(options, NAMES, 'SegmentsModule');
+  const { counter, lastsMs = 30_000 } = options;
   const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
   const given = [lastsMs, stepMin, stepMax].map(numberIn) as [number, number, number];
   const { lossGap = defaultLossGap(...given), startAt } = options;
   const faults = [
     ...strangers,
     ...bothFaults(options),
-    ...storeFaults(options.stores === undefined ? 'store' : 'stores', stores),
+    ...(found.length > 0 ? found : storeFaults(options.stores ? 'stores' : 'store', stores)),
     ...nameFaults('counter', counter),
     ...wholeFaults('lastsMs', lastsMs, LASTS_MS),
     ...wholeFaults('stepMin', stepMin, [1, STEP_MAX]),

@@ -7,7 +7,7 @@
 import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
-import { methodFaults, refuse, unknownNames } from '../../options.js';
+import { choiceFaults, methodFaults, nameFaults, refuse, unknownNames } from '../../options.js';
 import { refusal } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
@@ -159,8 +159,8 @@ export class SeriesForm {
     const { name, period, timeZone, form, clock = systemClock } = options;
     const faults = [
       ...others,
-      ...nameFaults(name),
-      ...periodFaults(period),
+      ...nameFaults('name', name, NAME),
+      ...choiceFaults('period', period, Object.keys(PERIOD_DIGITS)),
       ...zoneFaults(timeZone),
       ...methodFaults('clock', clock, ['now']),
     ];
@@ -220,15 +220,8 @@ export class SeriesForm {
   }
 }
 
-function nameFaults(name: unknown): string[] {
-  if (typeof name === 'string' && /^[^\s\p{C}|/]{1,100}$/u.test(name)) return [];
-  return ['Expected `name` to be 1 to 100 characters without spaces, / and |.'];
-}
-
-function periodFaults(period: unknown): string[] {
-  if (typeof period === 'string' && Object.hasOwn(PERIOD_DIGITS, period)) return [];
-  return [`Expected \`period\` to be 'day', 'month' or 'year', got ${format(period)}.`];
-}
+/** The period is added to it, and both together are the name of a counter. */
+const NAME = { of: 'characters without spaces, / and |', without: '\\s\\p{C}|/', lengthMax: 100 };
 
 function formFault(form: unknown): string {
   return (

@@ -214,7 +214,7 @@ function bufferTerms(buffer: BufferView, location: string): [string, string][] {
 function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
-  return kind === 'counted' ? `, usable for ${span}` : `, ${span} at the current rate`;
+  return kind === 'store' ? `, usable for ${span}` : `, ${span} at the current rate`;
 }
 
 function callTerms(

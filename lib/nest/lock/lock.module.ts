@@ -9,7 +9,12 @@ import {
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import { DiscoveryModule, DiscoveryService, MetadataScanner, ModulesContainer } from '@nestjs/core';
+import {
+  DiscoveryModule,
+  DiscoveryService,
+  MetadataScanner,
+  type ModulesContainer,
+} from '@nestjs/core';
 import { monotonicClock } from '../../core/clock.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockEvent } from '../../lock/lock-events.js';
@@ -18,13 +23,14 @@ import type { LockStore } from '../../lock/lock-store.js';
 import { locksOf } from '../../stores/schemes.js';
 import { GeneratorLog } from '../engine.js';
 import { startFirstEndLast } from '../lifecycle.js';
+import { MODULES } from '../providers.js';
 import { applicationName } from '../resolve-options.js';
 import { faultsOf, invalid } from '../resolve-support.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 
 /*
- * Locks with their application: faults of @Locked at the start, what endangers them in the log, and
- * a shutdown that waits for whoever runs under one.
+ * Locks live with their application: faults of @Locked are reported at the start, dangers are
+ * logged, and the shutdown waits for every section that runs under a lock.
  */
 
 export const LOCK_LIFECYCLE = Symbol.for('nestjs-snowflake:lock-lifecycle');
@@ -52,11 +58,11 @@ export class LockLifecycle
     const faults = this.faults();
     if (faults.length > 0) throw invalid(faults);
     this.locks.listen((event) => this.note(event));
-    // A store that is away at the start is no fault: whoever needs a lock is told.
+    // A store that is away at the start is no fault: each caller that needs a lock is told.
     this.tellAdvice().catch(() => undefined);
   }
 
-  /** Before connections are closed, of which sections may have need. */
+  /** This hook runs before connections are closed, which sections may need. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.locks.drain();
   }
@@ -97,7 +103,7 @@ export class LockLifecycle
     }
   }
 
-  /** Whoever asks meanwhile is told the same, which is one line of the log. */
+  /** Every caller gets this refusal meanwhile, and the log gets one line. */
   private notePause(waitMs: number): void {
     const nowMs = monotonicClock.now();
     if (nowMs < this.pausedUntilMs) return;
@@ -123,9 +129,6 @@ function markOf(method: unknown): LockedMark | undefined {
 }
 
 const LOCK_MODULE_OPTIONS = Symbol.for('nestjs-snowflake:lock-options');
-/** Optional, since Nest does not document it. */
-const MODULES = { token: ModulesContainer, optional: true };
-
 const PROVIDERS = [
   { provide: DistributedLock, useFactory: lockOf, inject: [LOCK_MODULE_OPTIONS] },
   {
@@ -191,13 +194,13 @@ export class LockModule extends ConfigurableModuleClass {}
 /*
  * The options of LockModule, and the locks that they name.
  *
- * Guarantee: what is given as a store is never printed; URLs and clients hold passwords.
+ * Guarantee: the value given as a store is never printed; URLs and clients hold passwords.
  */
 
 /** Options of LockModule. */
 export interface LockModuleOptions extends LockOptions {
   /**
-   * Where the locks are kept: a URL, or a store. `memory:` is for tests and for a single process.
+   * The store of the locks: a URL, or a store. `memory:` is for tests and for a single process.
    */
   readonly locks: string | LockStore;
 }
@@ -234,7 +237,7 @@ async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | un
   return undefined;
 }
 
-/** Whoever made it. */
+/** A second copy of this package may have made it. */
 function isLockStore(value: unknown): value is LockStore {
   const candidate = value as Partial<LockStore> | null | undefined;
   const calls = [candidate?.acquire, candidate?.extend, candidate?.release];

@@ -8,22 +8,22 @@ import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import { HOLD_OPTIONS, type HoldOptions } from '../../lock/lock-options.js';
-import { nameFaults, unknownNames } from '../../options.js';
+import { choiceFaults, nameFaults, unknownNames } from '../../options.js';
 import { format } from '../../messages.js';
 
 /** Options of `@Locked()`. */
 export interface LockedOptions extends Omit<HoldOptions, 'signal'> {
   /**
-   * Where somebody else holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
+   * If another caller holds the lock: 'throw' LOCK_HELD, the default, or 'skip', so that the
    * method is not run and undefined is returned.
    */
   readonly onHeld?: 'throw' | 'skip' | undefined;
 }
 
-/** What a lock is called, by the arguments of the method. */
+/** The name of a lock, by the arguments of the method. */
 export type LockKey<A extends unknown[]> = string | ((...args: A) => string);
 
-/** Of a method that takes at least what the key takes, and returns a promise. */
+/** It fits a method that takes at least what the key takes, and returns a promise. */
 export type LockedDecorator<A extends unknown[]> = <
   M extends (...args: never[]) => Promise<unknown>,
 >(
@@ -34,14 +34,14 @@ export type LockedDecorator<A extends unknown[]> = <
 
 type Method = (this: object, ...args: unknown[]) => unknown;
 
-/** Where Nest puts the locks into each object that has such a method. */
+/** Nest puts the locks here, into each object that has such a method. */
 const LOCKS = Symbol.for('nestjs-snowflake:locks');
 /** On each such method: what was asked for. */
 export const LOCKED = Symbol.for('nestjs-snowflake:locked');
 /** A part of a key that was no text: the lock of all who have none would be one. */
 const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])/u;
 
-/** What stands at a method, for a check at the start. */
+/** The mark of a method, for a check at the start. */
 export interface LockedMark {
   readonly key: unknown;
   readonly options: LockedOptions;
@@ -87,7 +87,7 @@ export function Locked<A extends unknown[] = []>(
   };
 }
 
-/** What other decorators have said of a method, they have said of what stands in its place. */
+/** The metadata of other decorators is copied to the function that takes the method's place. */
 function alike(locked: Method, method: Method): Method {
   for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), locked);
@@ -123,9 +123,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
   const { onHeld = 'throw' } = options;
   const faults = [
     ...unknownNames(options, known, '@Locked'),
-    ...(onHeld === 'throw' || onHeld === 'skip'
-      ? []
-      : [`Expected \`onHeld\` to be 'throw' or 'skip', got ${format(onHeld)}.`]),
+    ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
     ...(typeof key === 'function' ? [] : nameFaults('key', key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);

@@ -83,7 +83,7 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
   const columns = entityMetadatas.flatMap((metadata) => [...snowflakeColumns(metadata)]);
   for (const generator of new Set(columns.map((column) => column.generator))) {
     const ids = runningIdMaker(generator);
-    if (ids?.status?.kind === 'counted') ids.nextIds(0);
+    if (ids?.status?.kind === 'store') ids.nextIds(0);
   }
 }
 

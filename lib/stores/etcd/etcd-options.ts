@@ -7,7 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatUrl } from '../../messages.js';
-import { parameterFault, unknownNames, windowFaults } from '../../options.js';
+import { nameFaults, parameterFault, refuse, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf, kindOf, schemeOf } from '../../url-schemes.js';
 import type { EtcdTls } from './http-request.js';
 
@@ -39,7 +39,7 @@ const TLS_NAMES: readonly string[] = ['ca', 'cert', 'key', 'servername'];
 const PORT = '2379';
 const REQUEST_MS_MIN = 10;
 const REQUEST_MS_MAX = 60_000;
-const NAME = /^[^/\s\p{C}]{1,128}$/u;
+const NAME = { of: 'characters without slashes or spaces', without: '/\\s\\p{C}' };
 /** A name, an address, or an IPv6 address in brackets, and a port. */
 const ENDPOINT = /^https?:\/\/([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?\/?$/iu;
 
@@ -51,17 +51,14 @@ export function settingsOf(options: unknown): EtcdSettings {
   const faults = [
     ...unknownNames(given, NAMES.join(', '), 'A store in etcd'),
     ...endpointFaults(given.endpoints),
-    ...nameFaults(namespace),
+    ...nameFaults('namespace', namespace, NAME),
     ...loginFaults(username, password),
     ...tlsFaults(tls, given.endpoints),
     ...windowFaults('failoverWindowMs', failoverWindowMs),
     ...windowFaults('clockDifferenceMs', clockDifferenceMs),
     ...timeoutFaults(requestTimeoutMs),
   ];
-  if (faults.length > 0) {
-    const message = `The etcd support is misconfigured. ${faults.join(' ')}`;
-    throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
-  }
+  refuse(faults, 'The etcd support is misconfigured. ');
   const endpoints = (given.endpoints as string[]).map(endpointUrl);
   const checked = { namespace, username, password, tls, failoverWindowMs, requestTimeoutMs };
   return { endpoints, clockDifferenceMs, ...checked } as EtcdSettings;
@@ -92,13 +89,6 @@ function endpointFault(endpoint: unknown, number: number): string[] {
   if (isWhole === undefined) return [`${expected}; it was ${formatUrl(endpoint)}.`];
   const port = Number(digits);
   return port >= 1 && port <= 65_535 ? [] : [`${expected}: ${port} is not a port.`];
-}
-
-function nameFaults(namespace: unknown): string[] {
-  if (typeof namespace === 'string' && NAME.test(namespace)) return [];
-  const expected = 'Expected `namespace` to be 1 to 128 characters without slashes or spaces';
-  const got = typeof namespace === 'string' ? String(namespace.length) : typeof namespace;
-  return [`${expected}, got ${got}.`];
 }
 
 function loginFaults(username: unknown, password: unknown): string[] {

@@ -7,6 +7,4 @@ export { RedisLocks, redisLocks } from './redis-locks.js';
 export type { RedisLocksOptions } from './redis-locks.js';
 export { RedisCounters, redisCounters } from './redis-counters.js';
 export type { RedisCountersOptions } from './redis-counters.js';
-export { redisIds } from './redis-ids.js';
-export type { RedisIdsOptions } from './redis-ids.js';
 export type { GivenClient } from './redis-client.js';

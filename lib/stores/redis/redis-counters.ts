@@ -31,7 +31,7 @@ export interface RedisCountersOptions extends RedisHashOptions {
   readonly lossWindowMs?: number | undefined;
 }
 
-/** Counters in Redis, for segments() and series(); redisCounters() makes them. */
+/** Counters in Redis, for segments and series(); redisCounters() makes them. */
 export class RedisCounters implements CounterStore {
   readonly #hash: RedisHash;
   readonly #isBelieved: boolean;

@@ -7,7 +7,7 @@
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
-import { unknownNames, windowFaults } from '../../options.js';
+import { nameFaults, refuse, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
 import {
@@ -23,8 +23,6 @@ import { RedisConnection, RedisMessages, type Script } from './redis-connection.
 import { parseRedisUrl, refuseQuery } from './redis-url.js';
 
 export type GivenRedis = GivenClient | string;
-
-const NAME = /^[^{}\s]{1,128}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function connectionTo(redis: GivenRedis): RedisConnection {
@@ -80,14 +78,10 @@ export function isReplicatedRedis(client: GivenRedis): boolean {
   );
 }
 
-export function nameFaults(name: string, value: unknown): string[] {
-  if (typeof value === 'string' && NAME.test(value)) return [];
-  const expected = `Expected \`${name}\` to be 1 to 128 characters without braces or spaces`;
-  if (typeof value !== 'string') return [`${expected}, got ${typeof value}.`];
-  // The whole text is not printed: it may go on with a password that was meant for another field.
-  const at = value.search(/[{}\s]/);
-  const fault = at < 0 ? '' : `, number ${at + 1} of them is ${JSON.stringify(value[at])}`;
-  return [`${expected}, got ${value.length}${fault}.`];
+/** Braces would put a key into another slot of a Cluster. */
+export function keyFaults(name: string, value: unknown): string[] {
+  const of = 'characters without braces or spaces';
+  return nameFaults(name, value, { of, without: '{}\\s' });
 }
 
 /** The policy by which Redis may evict any key, from the section memory of INFO. */
@@ -138,14 +132,11 @@ export class RedisHash {
     const { lossWindowMs = windowMs } = options;
     const faults = [
       ...strangers,
-      ...nameFaults('namespace', namespace),
-      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
+      ...keyFaults('namespace', namespace),
+      ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
       ...windowFaults('lossWindowMs', lossWindowMs),
     ];
-    if (faults.length > 0) {
-      const message = `The Redis ${content} are misconfigured. ${faults.join(' ')}`;
-      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
-    }
+    refuse(faults, `The Redis ${content} are misconfigured. `);
     this.#content = content;
     this.lossWindowMs = lossWindowMs;
     this.key = `${prefix}{${namespace}}:${content}`;

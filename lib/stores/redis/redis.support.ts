@@ -16,11 +16,11 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { formatName } from '../../messages.js';
-import { unknownNames, windowFaults } from '../../options.js';
+import { refuse, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import type { GivenClient } from './redis-client.js';
 import type { RedisConnection, Script } from './redis-connection.js';
-import { connectionTo, evictionOf, isReplicatedRedis, nameFaults } from './redis-options.js';
+import { connectionTo, evictionOf, isReplicatedRedis, keyFaults } from './redis-options.js';
 import { parseRedisUrl, refuseQuery } from './redis-url.js';
 import { readRegistry } from './redis-view.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -64,15 +64,12 @@ export class RedisSupport implements IDistributedSupport {
     const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
     const faults = [
       ...strangers,
-      ...nameFaults('namespace', namespace),
-      ...(prefix === '' ? [] : nameFaults('prefix', prefix)),
+      ...keyFaults('namespace', namespace),
+      ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
       ...windowFaults('failoverWindowMs', failoverWindowMs),
       ...windowFaults('clockDifferenceMs', clockDifferenceMs),
     ];
-    if (faults.length > 0) {
-      const message = `The Redis support is misconfigured. ${faults.join(' ')}`;
-      throw new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
-    }
+    refuse(faults, 'The Redis support is misconfigured. ');
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
     this.#connection = connectionTo(options.redis);

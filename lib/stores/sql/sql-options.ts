@@ -6,8 +6,7 @@
  * application says that there is none.
  */
 import { SnowflakeError } from '../../errors.js';
-import { format } from '../../messages.js';
-import { unknownNames, windowFaults } from '../../options.js';
+import { nameFaults, refused, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { highest, type ClockPolicy } from '../../rows/store-clock.js';
 
 /** The options of every support in a database. */
@@ -47,7 +46,7 @@ const CLOCK_DIFFERENCE_MS = 1000;
 const NAMES =
   'namespace, table, replicated, failoverWindowMs, clockDifferenceMs, serverSql, pool, database, ' +
   'dataSource, query, dialect';
-const NAMESPACE = /^[^{}\s\p{C}]{1,128}$/u;
+const NAMESPACE = { of: 'characters without braces or spaces', without: '{}\\s\\p{C}' };
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
@@ -62,16 +61,9 @@ export function checkedOptions(
   const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
   refuse([
     ...strangers,
-    ...textFaults(
-      'namespace',
-      namespace,
-      NAMESPACE,
-      '1 to 128 characters without braces or spaces',
-    ),
+    ...nameFaults('namespace', namespace, NAMESPACE),
     ...textFaults('table', table, TABLE_NAME, 'a name like snowflake_registry or schema.name'),
-    ...(typeof isReplicated === 'boolean'
-      ? []
-      : [`Expected \`replicated\` to be true or false, got ${format(isReplicated)}.`]),
+    ...typeFaults('replicated', isReplicated, 'boolean'),
     ...windowFaults('failoverWindowMs', failoverWindowMs),
     ...windowFaults('clockDifferenceMs', clockDifferenceMs),
     ...(serverSql === undefined ? [] : textFaults('serverSql', serverSql, /\S/, 'an expression')),
@@ -91,8 +83,7 @@ export function refuse(faults: readonly string[]): void {
 }
 
 export function misconfigured(faults: readonly string[]): SnowflakeError {
-  const message = `The SQL support is misconfigured. ${faults.join(' ')}`;
-  return new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+  return refused(faults, 'The SQL support is misconfigured. ');
 }
 
 function textFaults(name: string, value: unknown, form: RegExp, expected: string): string[] {

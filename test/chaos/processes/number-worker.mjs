@@ -4,10 +4,9 @@
  */
 import { dirname } from 'node:path';
 import { Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
-import { SnowflakeModule } from 'nestjs-snowflake';
-import { redisCounters, redisIds } from 'nestjs-snowflake/redis';
-import { segments } from 'nestjs-snowflake/segments';
+import { redisCounters } from 'nestjs-snowflake/redis';
+import { RedisIdsModule } from 'nestjs-snowflake/redis-ids';
+import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { sqlCounters } from 'nestjs-snowflake/sql';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
@@ -21,23 +20,25 @@ const { CHAOS_IDS } = process.env;
 const [ADDRESS] = CHAOS_SUPPORT.split('?');
 const STORE = JSON.parse(CHAOS_STORE);
 
+const limits = { callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS), startTimeoutMs: 20_000 };
+
 class AppModule {}
 Module({
   imports: [
-    ScheduleModule.forRoot(),
-    SnowflakeModule.forRoot({
-      generator:
-        CHAOS_IDS === undefined
-          ? segments({
-              store: storeOf(STORE),
-              ...terms,
-              // What all have written down is the table in which their numbers are stored.
-              ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
-            })
-          : redisIds({ redis: ADDRESS, ...STORE, ...JSON.parse(CHAOS_IDS) }),
-      callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
-      startTimeoutMs: 20_000,
-    }),
+    CHAOS_IDS === undefined
+      ? SegmentsModule.forRoot({
+          store: storeOf(STORE),
+          ...terms,
+          // What all have written down is the table in which their numbers are stored.
+          ...(hasTable && { startAt: () => highestNumber(dirname(CHAOS_FILE)) }),
+          ...limits,
+        })
+      : RedisIdsModule.forRoot({
+          redis: ADDRESS,
+          ...STORE,
+          ...JSON.parse(CHAOS_IDS),
+          ...limits,
+        }),
   ],
 })(AppModule);
 

@@ -18,7 +18,8 @@ import { LockModule } from 'nestjs-snowflake/lock';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { segments } from 'nestjs-snowflake/segments';
+import { RedisIdsModule } from 'nestjs-snowflake/redis-ids';
+import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { mysqlSupport, postgresSupport, registryTable, sqlSupport } from 'nestjs-snowflake/sql';
 import { RowCounters, RowLocks, type RowStore } from 'nestjs-snowflake/store';
 import { ApiSnowflakeParam } from 'nestjs-snowflake/swagger';
@@ -78,7 +79,9 @@ export const notAnyHost = () => folderSupport(7);
 // @ts-expect-error No such dialect.
 export const notAnySql = () => registryTable('oracle');
 // @ts-expect-error A counter has a name.
-export const notAnySegments = () => segments({ counter: 7 });
+export const notAnySegments = () => SegmentsModule.forRoot({ counter: 7 });
+// @ts-expect-error A tag is text.
+export const notAnyRedisIds = () => RedisIdsModule.forRoot({ redis: 'redis://h', tag: 7 });
 // @ts-expect-error Locks are kept somewhere.
 export const notAnyLock = () => LockModule.forRoot({});
 // @ts-expect-error A key is for an id.

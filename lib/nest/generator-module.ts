@@ -1,0 +1,121 @@
+/**
+ * The modules of ids without a worker id have this in common: options -> generator -> engine. The
+ * generator itself checks its own options.
+ *
+ * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
+ */
+import { ConfigurableModuleBuilder } from '@nestjs/common';
+import { DiscoveryModule, type ModulesContainer } from '@nestjs/core';
+import type { Clock } from '../core/clock.js';
+import type { GeneratorEnvironment, OpenGenerator } from '../generator.js';
+import { LEASE_DEFAULTS } from '../lease/lease-options.js';
+import type { Timers } from '../time/timers.js';
+import { generatorEngine, type Engine } from './engine.js';
+import {
+  ENGINE,
+  MODULES,
+  provide,
+  runProviders,
+  twiceFaults,
+  type SnowflakeModuleExtras,
+} from './providers.js';
+import { parseEnvironment, parseLease } from './resolve-options.js';
+import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js';
+import { runAlone, type RunningSnowflake } from './start-snowflake.js';
+import { getIdMakerToken, SNOWFLAKE_OPTIONS } from './tokens.js';
+
+/** The options that every generator without a worker id has. */
+export interface GeneratorOptions {
+  /** Starts without ids and asks for them in the background. Default false. */
+  readonly lazy?: boolean | undefined;
+  /** How long one call to the store may take. Default 2 s. */
+  readonly callTimeoutMs?: number | undefined;
+  /** How long the start may wait for the first ids. Default 30 s. */
+  readonly startTimeoutMs?: number | undefined;
+  /** Operators see this name next to host and pid. Default: the name in package.json. */
+  readonly application?: string | undefined;
+  /** Reads the time; for tests. */
+  readonly clock?: Clock | undefined;
+  /** Sets timers; for tests. */
+  readonly timers?: Timers | undefined;
+}
+
+/** Checks the options of a generator and puts it together; it makes ids from its start() on. */
+export interface GeneratorOpener<Options> {
+  /** The least that has to be given, for a message. */
+  readonly example: string;
+  /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+  open(options: Options, environment: GeneratorEnvironment): OpenGenerator | Promise<OpenGenerator>;
+}
+
+async function openEngine<Options>(
+  opener: GeneratorOpener<Options>,
+  given: Options & GeneratorOptions,
+  name: string | undefined,
+  faults: string[] = [],
+): Promise<Engine> {
+  if (typeof given !== 'object' || given === null) {
+    throw invalid([...faults, noOptions(given, opener.example)]);
+  }
+  const { application, lazy, clock, timers, callTimeoutMs, startTimeoutMs, ...options } = given;
+  const limits = parseLease({ callTimeoutMs, startTimeoutMs }, faults) ?? LEASE_DEFAULTS;
+  const environment = parseEnvironment({ application, lazy, clock, timers }, faults);
+  let generator: OpenGenerator | undefined;
+  try {
+    const terms = { ...environment, ...limits, random: Math.random };
+    generator = await opener.open(options as unknown as Options, terms);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+  }
+  if (generator !== undefined && faults.length === 0) {
+    return generatorEngine(generator, environment, name);
+  }
+  await closeQuietly({ close: async () => generator?.stop() });
+  throw invalid(faults);
+}
+
+/** The base class of a module, with forRoot() and forRootAsync(). */
+export function generatorModule<Options, FactoryMethod extends string>(
+  opener: GeneratorOpener<Options>,
+  factoryMethod: FactoryMethod,
+) {
+  type Given = Options & GeneratorOptions;
+  const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<Given>({
+    optionsInjectionToken: SNOWFLAKE_OPTIONS,
+  })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName(factoryMethod)
+    .setExtras<SnowflakeModuleExtras>(
+      { isGlobal: true, name: undefined },
+      (definition, { isGlobal, name }) => ({
+        ...definition,
+        global: isGlobal ?? true,
+        imports: [...(definition.imports ?? []), DiscoveryModule],
+        providers: [
+          ...(definition.providers ?? []),
+          provide(
+            ENGINE,
+            (options: Given, modules?: ModulesContainer) =>
+              openEngine(opener, options, name, twiceFaults(modules, name)),
+            [SNOWFLAKE_OPTIONS, MODULES],
+          ),
+          ...runProviders(name),
+        ],
+        exports: [getIdMakerToken(name)],
+      }),
+    )
+    .build();
+  return ConfigurableModuleClass;
+}
+
+/** The same generator without an application. */
+export async function startGenerator<Options>(
+  opener: GeneratorOpener<Options>,
+  given: Options & GeneratorOptions & { readonly name?: string | undefined },
+): Promise<RunningSnowflake> {
+  const { name, ...options } = given ?? {};
+  const isObject = typeof given === 'object' && given !== null;
+  const own = (isObject ? options : given) as Options & GeneratorOptions;
+  const engine = await openEngine(opener, own, name);
+  return runAlone({ name, engine, idMaker: engine.idMaker });
+}

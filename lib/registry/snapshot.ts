@@ -92,7 +92,8 @@ export function checkChanges(stored: RegistryHeader | undefined, { header, slots
   }
   for (const { workerId, ceilingMs, holder } of slots) {
     const { floorMs = -Infinity } = holder ?? {};
-    if (floorMs < ceilingMs) continue;
+    // Whoever asks for a range of 0 ms may be granted an empty one, which does no harm.
+    if (floorMs <= ceilingMs) continue;
     throw invariantBroken('a range ends before it begins', { workerId, floorMs, ceilingMs });
   }
 }

@@ -77,7 +77,7 @@ async function ofStores(edits: Edits): Promise<string[]> {
     edits,
     'registry/registry-support.ts',
   )) as typeof registrySupport;
-  const reading: StoreReading = { timeMs: T0, server: 'one', random: 'r', lossWindowMs: 0 };
+  const reading: StoreReading = { timeMs: T0, server: 'one', random: 'r', lossWindowMs: 1000 };
   const registry = new MemoryRegistry();
   const store = new MapStore(() => reading);
   const support = new RegistrySupport(store);

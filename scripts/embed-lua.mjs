@@ -29,7 +29,7 @@ const SCRIPTS = {
   createCounter: [...COUNTER, 'counters/create'],
   createKeptCounter: [...KEPT_COUNTER, 'counters/create'],
   counters: [TIME, 'counters/counters'],
-  durability: ['counters/durability'],
+  facts: ['facts'],
   acquireLock: [...HEARD_LOCK, 'locks/acquire'],
   extendLock: [...HEARD_LOCK, 'locks/extend'],
   releaseLock: [...LOCK, 'locks/release'],

@@ -95,11 +95,10 @@ export class RedisCounters implements CounterStore {
   }
 
   async advice(): Promise<string[]> {
-    const [persistence] = await this.#hash.read(SCRIPTS.durability);
-    const isFileOff = /aof_enabled:0/.test(String(persistence));
+    const told = await this.#hash.read(SCRIPTS.facts);
+    const isFileOff = /aof_enabled:0/.test(told.join());
     const advice = isFileOff ? [withoutFile(this.lossWindowMs)] : [];
-    const policy = await this.#hash.eviction();
-    return policy === undefined ? advice : [...advice, evicted(policy)];
+    return [...advice, ...(await this.#hash.advice(evicted))];
   }
 
   close(): Promise<void> {
@@ -152,8 +151,8 @@ export function countersFromUrl(
 ): RedisCounters {
   const said = hashOptionsOf(url);
   const { namespace = said.namespace, prefix = said.prefix } = given;
-  const { lossWindowMs = said.lossWindowMs } = given;
-  return new RedisCounters({ redis: url, namespace, prefix, lossWindowMs });
+  const { lossWindowMs = said.lossWindowMs, keepsWrites = said.keepsWrites } = given;
+  return new RedisCounters({ redis: url, namespace, prefix, lossWindowMs, keepsWrites });
 }
 
 /*

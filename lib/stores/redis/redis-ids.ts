@@ -24,12 +24,12 @@ export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, '
   readonly redis: GivenRedis | readonly GivenRedis[];
 }
 
-const NAMES = 'redis, tag, layout, aheadMs, prefetch, namespace, prefix, lossWindowMs';
+const NAMES = 'redis, tag, layout, aheadMs, prefetch, namespace, prefix, lossWindowMs, keepsWrites';
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function redisIds(options: RedisIdsOptions, environment: GeneratorEnvironment): StoreIds {
-  const { redis, namespace, prefix, lossWindowMs, ...others } = checked(options);
-  const given = { namespace, prefix, lossWindowMs };
+  const { redis, namespace, prefix, lossWindowMs, keepsWrites, ...others } = checked(options);
+  const given = { namespace, prefix, lossWindowMs, keepsWrites };
   const stores = nodesOf(redis).map((node) => storeOf(node, given));
   return new StoreIds(countedTerms({ stores, ...others }), environment);
 }

@@ -21,6 +21,7 @@ import {
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
 import { redisError } from './redis-errors.js';
+import { BELIEVED } from './redis-options.js';
 import { parseRedisUrl, type RedisUrl } from './redis-url.js';
 import { readRegistry } from './redis-view.js';
 import { supportFromUrl, type RedisSupport } from './redis.support.js';
@@ -123,7 +124,9 @@ function redisFindings(reports: RedisReports): Finding[] {
   return [
     ...versionFindings(lines),
     ...replicationFindings(lines, reports),
-    ...reports.advice.map((text) => finding('warning', 'settings', text)),
+    ...reports.advice.map((text) =>
+      finding(text === BELIEVED ? 'ok' : 'warning', 'settings', text),
+    ),
     ...memoryFindings(lines),
     ...persistenceFindings(lines, reports),
   ];

@@ -89,13 +89,12 @@ export class RedisLocks implements LockStore {
     return lockRecords(last, [...found.values()], { timeMs });
   }
 
-  async advice(): Promise<string[]> {
-    const policy = await this.#hash.eviction();
-    if (policy === undefined) return [];
-    return [
-      `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
+  advice(): Promise<string[]> {
+    return this.#hash.advice(
+      (policy) =>
+        `Redis may evict any key when memory runs short (maxmemory-policy ${policy}), including ` +
         `the locks, which are then lost while they are held. Use volatile-lru or noeviction.`,
-    ];
+    );
   }
 
   async close(): Promise<void> {

@@ -5,9 +5,9 @@
  * closed. It is shared by all that name the same server in the same way, or give the same client.
  */
 import { randomUUID } from 'node:crypto';
-import { SnowflakeError } from '../../errors.js';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
-import { nameFaults, refuse, unknownNames, windowFaults } from '../../options.js';
+import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
 import {
@@ -20,7 +20,8 @@ import {
   type RedisLocation,
 } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
-import { parseRedisUrl, refuseQuery } from './redis-url.js';
+import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
+import { SCRIPTS } from './scripts.generated.js';
 
 export type GivenRedis = GivenClient | string;
 
@@ -84,10 +85,72 @@ export function keyFaults(name: string, value: unknown): string[] {
   return nameFaults(name, value, { of, without: '{}\\s' });
 }
 
-/** The policy by which Redis may evict any key, from the section memory of INFO. */
-export function evictionOf(memory: string): string | undefined {
+/** What holds of a hash. */
+interface Adviser {
+  readonly key: string;
+  readonly keepsWrites: boolean;
+  /** The advice for a policy by which Redis may evict the hash. */
+  readonly evicted: (policy: string) => string;
+}
+
+/** Advice of any hash in Redis: of its eviction, and of what is said of its writes. */
+export async function adviceOf(
+  connection: RedisConnection,
+  { key, keepsWrites, evicted }: Adviser,
+): Promise<string[]> {
+  const asked = connection.info('memory').catch((error: unknown) => {
+    // Without the right to ask, the policy is not known.
+    if (keepsWrites && isSnowflakeError(error) && !error.retryable) return '';
+    throw error;
+  });
+  const told = keepsWrites ? connection.run(SCRIPTS.facts, key, []) : undefined;
+  const [memory, facts] = await Promise.all([asked, told]);
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
-  return policy.startsWith('allkeys') ? policy : undefined;
+  return [
+    ...(facts === undefined ? [] : keepsWritesAdvice(facts.join('\n'))),
+    ...(policy.startsWith('allkeys') ? [evicted(policy)] : []),
+  ];
+}
+
+export function locationOf(where: string, key: string, keepsWrites: boolean): string {
+  return `Redis at ${where}, ${key}${keepsWrites ? ', keepsWrites' : ''}`;
+}
+
+/*
+ * What the application says of a Redis that does not tell scripts which server it is.
+ *
+ * Guarantee: what the server tells counts for more than what is said of it.
+ */
+
+/** The option that says it. */
+export interface KeptWrites {
+  /**
+   * True where this Redis loses no write that it has acknowledged: by no restart, by no failover,
+   * and no old server goes on acknowledging beside a new one. It is believed only where scripts are
+   * not told which server runs them (INFO), which is refused without it. Default false.
+   */
+  readonly keepsWrites?: boolean | undefined;
+}
+
+/** The last argument of a script that changes something, if the application says so. */
+export const keepsWritesArgument = (keepsWrites: boolean) => (keepsWrites ? ['keepsWrites'] : []);
+
+export const BELIEVED =
+  'Scripts are not told which server runs them, so `keepsWrites` is believed: if this Redis loses ' +
+  'a write that it has acknowledged, nobody notices in time, and the same may be granted twice.';
+
+/** Advice by what a script is told of the server, where the application says that. */
+function keepsWritesAdvice(told: string): string[] {
+  if (!/^run_id:\w/m.test(told) || !/^master_replid:\w/m.test(told)) return [BELIEVED];
+  const doubts = [
+    ...(/^aof_enabled:0/m.test(told) ? ['its append-only file is off'] : []),
+    ...(/^connected_slaves:[1-9]/m.test(told) ? ['it has replicas, for which no write waits'] : []),
+  ];
+  if (doubts.length === 0) return [];
+  return [
+    `\`keepsWrites\` says that this Redis loses no write, but ${doubts.join(', and ')}. Nothing ` +
+      `rests on the option as long as scripts are told which server runs them: leave it out.`,
+  ];
 }
 
 /*
@@ -97,7 +160,7 @@ export function evictionOf(memory: string): string | undefined {
  * it in one slot of a Cluster.
  */
 
-export interface RedisHashOptions {
+export interface RedisHashOptions extends KeptWrites {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenRedis;
   /** Separates data of the same name. Default 'default'. */
@@ -118,6 +181,7 @@ export class RedisHash {
   readonly location: string;
   readonly lossWindowMs: number;
   readonly #content: string;
+  readonly #keepsWrites: boolean;
   readonly #connection: RedisConnection;
 
   /**
@@ -129,24 +193,27 @@ export class RedisHash {
     const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, whose);
     const { namespace = 'default', prefix = 'snowflake:', redis } = options;
     const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
-    const { lossWindowMs = windowMs } = options;
+    const { lossWindowMs = windowMs, keepsWrites = false } = options;
     const faults = [
       ...strangers,
       ...keyFaults('namespace', namespace),
       ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
       ...windowFaults('lossWindowMs', lossWindowMs),
+      ...typeFaults('keepsWrites', keepsWrites, 'boolean'),
     ];
     refuse(faults, `The Redis ${content} are misconfigured. `);
     this.#content = content;
+    this.#keepsWrites = keepsWrites;
     this.lossWindowMs = lossWindowMs;
     this.key = `${prefix}{${namespace}}:${content}`;
     this.#connection = connectionTo(redis);
-    this.location = `Redis at ${this.#connection.where}, ${this.key}`;
+    this.location = locationOf(this.#connection.where, this.key, keepsWrites);
   }
 
   /** A script on one of the names in it, by the clock of Redis. */
   async change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
-    const reply = await this.read(script, [name, this.lossWindowMs, randomUUID(), ...args]);
+    const own = [name, this.lossWindowMs, randomUUID(), ...args];
+    const reply = await this.read(script, [...own, ...keepsWritesArgument(this.#keepsWrites)]);
     if (reply[0] !== 'other-version') return reply;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
@@ -175,10 +242,10 @@ export class RedisHash {
     return pages;
   }
 
-  /** The policy by which Redis may evict the hash, if it may. */
-  async eviction(): Promise<string | undefined> {
+  advice(evicted: (policy: string) => string): Promise<string[]> {
     this.#connection.reopen();
-    return evictionOf(await this.#connection.info('memory'));
+    const { key } = this;
+    return adviceOf(this.#connection, { key, keepsWrites: this.#keepsWrites, evicted });
   }
 
   /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */
@@ -195,7 +262,7 @@ export class RedisHash {
   }
 }
 
-const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs'] as const;
+const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs', 'keepsWrites'] as const;
 
 /** Reads the options of a hash from a URL, redis://localhost:6379/0?namespace=shop. */
 export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
@@ -207,5 +274,6 @@ export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis:
     namespace: query.get('namespace'),
     prefix: query.get('prefix'),
     lossWindowMs: query.has('lossWindowMs') ? digitsOf(query.get('lossWindowMs')!) : undefined,
+    keepsWrites: flagIn(parsed, url, 'keepsWrites'),
   };
 }

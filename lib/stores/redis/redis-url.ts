@@ -127,6 +127,14 @@ export function refuseQuery({ query }: RedisUrl, url: string, names: readonly st
   }
 }
 
+/** @throws SnowflakeError CONFIG_INVALID for what is neither */
+export function flagIn({ query }: RedisUrl, url: string, name: string): boolean | undefined {
+  const value = query.get(name);
+  if (value === undefined || value === 'true' || value === 'false')
+    return value && value === 'true';
+  throw invalidUrl(url, `its ${name} is none of true, false`);
+}
+
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

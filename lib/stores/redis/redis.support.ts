@@ -16,17 +16,25 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { formatName } from '../../messages.js';
-import { refuse, unknownNames, windowFaults } from '../../options.js';
+import { refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import type { GivenClient } from './redis-client.js';
 import type { RedisConnection, Script } from './redis-connection.js';
-import { connectionTo, evictionOf, isReplicatedRedis, keyFaults } from './redis-options.js';
-import { parseRedisUrl, refuseQuery } from './redis-url.js';
+import {
+  adviceOf,
+  connectionTo,
+  isReplicatedRedis,
+  keepsWritesArgument,
+  keyFaults,
+  locationOf,
+  type KeptWrites,
+} from './redis-options.js';
+import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
 import { readRegistry } from './redis-view.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 /** Options of redisSupport(). */
-export interface RedisSupportOptions {
+export interface RedisSupportOptions extends KeptWrites {
   /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
@@ -55,6 +63,7 @@ export class RedisSupport implements IDistributedSupport {
   readonly key: string;
   readonly location: string;
   readonly #connection: RedisConnection;
+  readonly #keepsWrites: boolean;
 
   constructor(options: RedisSupportOptions) {
     const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
@@ -62,18 +71,21 @@ export class RedisSupport implements IDistributedSupport {
     const isReplicated = isReplicatedRedis(options.redis);
     const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
     const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
+    const { keepsWrites = false } = options;
     const faults = [
       ...strangers,
       ...keyFaults('namespace', namespace),
       ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
       ...windowFaults('failoverWindowMs', failoverWindowMs),
       ...windowFaults('clockDifferenceMs', clockDifferenceMs),
+      ...typeFaults('keepsWrites', keepsWrites, 'boolean'),
     ];
     refuse(faults, 'The Redis support is misconfigured. ');
     this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
     this.key = `${prefix}{${namespace}}:registry`;
     this.#connection = connectionTo(options.redis);
-    this.location = `Redis at ${this.#connection.where}, ${this.key}`;
+    this.#keepsWrites = keepsWrites;
+    this.location = locationOf(this.#connection.where, this.key, keepsWrites);
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -112,8 +124,8 @@ export class RedisSupport implements IDistributedSupport {
 
   async advice(): Promise<string[]> {
     try {
-      const policy = evictionOf(await this.#connection.info('memory'));
-      return policy === undefined ? [] : [evicted(policy)];
+      const { key } = this;
+      return await adviceOf(this.#connection, { key, keepsWrites: this.#keepsWrites, evicted });
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }
@@ -136,7 +148,8 @@ export class RedisSupport implements IDistributedSupport {
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
     const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
     const clocks = [wallMs, incarnation, server, nowMs, timeMs];
-    return this.#connection.run(script, this.key, [...first, ...clocks, ...args]);
+    const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#keepsWrites)];
+    return this.#connection.run(script, this.key, given);
   }
 }
 
@@ -158,7 +171,13 @@ export function redisSupport(options: RedisSupportOptions): RedisSupport {
   return new RedisSupport(options);
 }
 
-const QUERY_NAMES = ['namespace', 'prefix', 'failoverWindowMs', 'clockDifferenceMs'] as const;
+const QUERY_NAMES = [
+  'namespace',
+  'prefix',
+  'failoverWindowMs',
+  'clockDifferenceMs',
+  'keepsWrites',
+] as const;
 
 /** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
@@ -172,6 +191,7 @@ export function supportFromUrl(url: string): RedisSupport {
     prefix: query.get('prefix'),
     failoverWindowMs: number('failoverWindowMs'),
     clockDifferenceMs: number('clockDifferenceMs'),
+    keepsWrites: flagIn(parsed, url, 'keepsWrites'),
   });
 }
 
@@ -237,7 +257,8 @@ function settingsUnread({ message, details }: SnowflakeError): string {
   if (details['refusal'] === 'permission') {
     return (
       'This user may not run INFO, without which nothing is leased: nobody would notice that a ' +
-      'failover of Redis forgot what it granted. Allow it: ACL SETUSER <user> +info.'
+      'failover of Redis forgot what it granted. Allow it: ACL SETUSER <user> +info. Where that ' +
+      'cannot be, and this Redis loses no acknowledged write, say so: `keepsWrites`.'
     );
   }
   return `The settings of Redis could not be read. ${message}`;

@@ -1,9 +1,10 @@
 -- Every script that changes its hash begins with this, after the time: version and server.
 -- It says the same as prologue.ts in the room of the registry.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
--- ARGV     as the script says
+-- ARGV     as the script says; the last one may be 'keepsWrites'
 -- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the
---          server cannot be identified, since a failover could then forget its grants unnoticed
+--          server cannot be identified, since a failover could then forget its grants unnoticed,
+--          unless the caller says that this Redis keeps every write that it acknowledges
 local key, VERSION = KEYS[1], '1'
 local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
   key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
@@ -25,13 +26,18 @@ local function field(name)
   return last and string.match(facts, '^%w+', last + 1)
 end
 local run, replication = field('run_id:'), field('master_replid:')
-if not (run and replication) then return refusal end
-local server = run .. ':' .. replication
+local isNamed = run and replication
+if not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end
+-- Without a name it counts as the server that is stored, so that a caller who is told the name
+-- goes on comparing.
+local server = run and replication and run .. ':' .. replication or lastServer or 'declared'
 
 -- A hash without its last field counts as absent: the first script that wrote it did not end.
 local isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone
 -- This is the number of the failover by which Sentinel named this server, as the caller knows it:
 -- a later one of the same server means that it was left for another one in between.
 local epoch = isOther and 0 or tonumber(lastEpoch or 0)
-local isLeft = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch
-epoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLeft
+local isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch
+-- Without a name it may as well be the new one.
+local isLeft = isLater and isNamed
+epoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater

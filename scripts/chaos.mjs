@@ -11,6 +11,9 @@ import {
   Cluster,
   Sentinel,
   Standalone,
+  ToldLost,
+  Untold,
+  UntoldLost,
 } from '../test/chaos/topologies.mjs';
 import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
 import { LOCKS } from '../test/chaos/lock-topologies.mjs';
@@ -28,6 +31,9 @@ const OF_REDIS = {
   'put-back': [ofPutBack(Standalone, KEY_PUT_BACK), 1],
   clock: [ClockedRedis, 1],
   'clock-seldom': [SeldomRenewed, 1],
+  untold: [Untold, 1],
+  'untold-lost': [UntoldLost, 1],
+  'told-lost': [ToldLost, 1],
 };
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
 const counterName = (/** @type {string} */ name) => `counters-${name}`;

@@ -1,0 +1,307 @@
+/**
+ * Real Redis servers that do not tell scripts which server they are, since the user may not run
+ * INFO: nothing is granted, unless the application says that no acknowledged write is ever lost.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import type { LeaseGrant, WorkerLease } from '../../lib/lease/distributed-support.js';
+import { RedisCounters, RedisLocks, RedisSupport } from '../../lib/stores/redis/index.js';
+import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
+import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
+import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import {
+  describeCounterStore,
+  describeDistributedSupport,
+  describeLockStore,
+} from '../../lib/testing/index.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
+
+const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
+/** A user who may do all but ask who the server is; also after a restart. */
+const UNTOLD = ['--user', 'app', 'on', '>pw', '~*', '&*', '+@all', '-info'];
+
+/** The header of locks that nobody holds, and that lost nothing for long. */
+const OLD_LOCKS = {
+  version: '1',
+  incarnation: 'i',
+  server: 'declared',
+  lastTime: 1,
+  slew: 0,
+  era: 1,
+  longest: 0,
+  proven: 0,
+  provenAt: 0,
+  ready: 0,
+  forgotten: 0,
+};
+
+const lab = new RedisLab();
+afterAll(() => lab.end());
+
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((one) => one.close()));
+});
+function opened<T extends { close(): Promise<void> }>(one: T): T {
+  open.push(one);
+  return one;
+}
+
+/** As the user who is not told. */
+const urlOf = (port: number, query = '') => `redis://app:pw@127.0.0.1:${port}${query}`;
+
+describe('a Redis that does not name itself, and keeps its writes', () => {
+  let redis: string;
+  let admin: Redis;
+  beforeAll(async () => {
+    const { port } = await lab.server(...DURABLE, ...UNTOLD);
+    redis = urlOf(port);
+    admin = lab.client(port);
+  });
+  const terms = () => ({ redis, prefix: `${randomUUID()}:`, keepsWrites: true });
+
+  describe('leases worker ids', () => {
+    const prefix = `${randomUUID()}:`;
+    describeDistributedSupport({
+      test: it,
+      expect,
+      createSupport: (namespace) => opened(new RedisSupport({ ...terms(), prefix, namespace })),
+      leaveOut: ['clock', 'losses', 'version'],
+    });
+  });
+
+  describe('keeps counters', () => {
+    const prefix = `${randomUUID()}:`;
+    const lossWindowMs = 20;
+    describeCounterStore({
+      test: it,
+      expect,
+      createStore: (namespace) =>
+        opened(new RedisCounters({ ...terms(), prefix, namespace, lossWindowMs })),
+      leaveOut: ['clock', 'losses'],
+    });
+  });
+
+  describe('keeps locks', () => {
+    const prefix = `${randomUUID()}:`;
+    describeLockStore({
+      test: it,
+      expect,
+      createStore(namespace) {
+        const store = opened(new RedisLocks({ ...terms(), prefix, namespace, lossWindowMs: 0 }));
+        // A new hash looks like a lost one and makes everybody wait, so that it is an old one here.
+        const settled = admin.hset(store.key, OLD_LOCKS);
+        const acquire = store.acquire.bind(store);
+        store.acquire = async (asked) => {
+          await settled;
+          return acquire(asked);
+        };
+        return store;
+      },
+      leaveOut: ['clock', 'losses'],
+    });
+  });
+
+  it('grants nothing to whoever does not say so, and stores nothing', async () => {
+    const { port } = await lab.server(...UNTOLD);
+    const [support, counters, locks] = [
+      opened(new RedisSupport({ redis: urlOf(port) })),
+      opened(new RedisCounters({ redis: urlOf(port), keepsWrites: false })),
+      opened(new RedisLocks({ redis: urlOf(port) })),
+    ];
+    const lock = { lock: 'l', holder: 'h', label: 'a', ttlMs: 1000, longestMs: 1000, have: 0n };
+    for (const call of [
+      support.getNextWorkId(request()),
+      counters.create({ counter: 'c', start: 1n }),
+      locks.acquire(lock),
+    ]) {
+      const failure = await failureOf(call);
+      expect(failure).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
+    }
+    expect(await lab.client(port).dbsize()).toBe(0);
+  });
+});
+
+describe('the right to INFO, taken and given while processes hold leases', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-keeps-writes-'));
+  const args = ['--dir', folder, ...DURABLE, ...UNTOLD];
+  let port: number;
+  let stop: () => Promise<void>;
+  let admin: Redis;
+  let support: RedisSupport;
+  beforeEach(async () => {
+    await start();
+    support = opened(new RedisSupport({ redis: urlOf(port), keepsWrites: true }));
+  });
+  afterEach(() => stop());
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  async function start() {
+    const started = await startRedis({ args, ...(port > 0 && { port }) });
+    ({ port, stop } = started);
+    admin = lab.client(port);
+  }
+  const allow = (right: '+info' | '-info') => admin.call('ACL', 'SETUSER', 'app', right);
+
+  async function restart() {
+    await stop();
+    await start();
+  }
+
+  const era = async () => Number(await admin.hget(support.key, 'era'));
+  const server = async () => (await admin.hget(support.key, 'server'))!;
+
+  /** Leases, and renews as soon as the first range has begun. */
+  async function leased(): Promise<WorkerLease> {
+    const asked = request();
+    return held(asked, await support.getNextWorkId(asked));
+  }
+
+  /** @returns the floor of the range, and the lease as it goes on */
+  async function renewed(lease: WorkerLease, by = support) {
+    let answer: LeaseGrant | undefined;
+    await until(async () => {
+      const told = await by.refreshAlive(lease);
+      answer = told as LeaseGrant;
+      return told.status === 'ok';
+    });
+    const { floorMs, ceilingMs, mark } = answer!;
+    return { floorMs, lease: { ...lease, haveMs: ceilingMs, mark: mark! } };
+  }
+
+  it('costs nothing where it is taken: the name stays, and so does the era', async () => {
+    await admin.flushall();
+    await allow('+info');
+    const first = await leased();
+    const name = await server();
+    expect(name).toMatch(/^\w+:\w+$/);
+
+    await allow('-info');
+    const second = await renewed(first);
+    expect([await server(), await era()]).toEqual([name, 1]);
+
+    // The statement is true: what was acknowledged is there after kill -9, and it counts as kept.
+    await restart();
+    const third = await renewed(second.lease);
+    expect(third.floorMs).toBe(second.floorMs);
+    expect([await server(), await era()]).toEqual([name, 1]);
+
+    // Whoever is told the name sees another server, and believes nothing: ranges are new ones.
+    await allow('+info');
+    const fourth = await renewed(third.lease);
+    expect(fourth.floorMs).toBeGreaterThanOrEqual(third.lease.haveMs);
+    expect(await server()).not.toBe(name);
+    expect(await era()).toBe(2);
+  });
+
+  it('begins one era where it is given, also with users of both kinds', async () => {
+    await admin.flushall();
+    const first = await leased();
+    expect([await server(), await era()]).toEqual(['declared', 1]);
+
+    await admin.call('ACL', 'SETUSER', 'told', 'on', '>pw', '~*', '+@all');
+    const redis = `redis://told:pw@127.0.0.1:${port}`;
+    const told = opened(new RedisSupport({ redis }));
+    let { floorMs, lease } = await renewed(first, told);
+    expect(floorMs).toBeGreaterThanOrEqual(first.haveMs);
+    expect(await era()).toBe(2);
+
+    for (const by of [support, told, support, told]) {
+      const again = await renewed(lease, by);
+      expect(again.floorMs).toBe(floorMs);
+      ({ floorMs, lease } = again);
+    }
+    expect(await era()).toBe(2);
+  });
+
+  it('takes it for granted that nothing is lost: a holder that knows better proves it', async () => {
+    await admin.flushall();
+    const kept = await leased();
+    const copy = (await admin.dumpBuffer(support.key))!;
+    const lease = (await renewed(await leased())).lease;
+    await admin.restore(support.key, 0, copy, 'REPLACE');
+    // Nobody tells a newcomer that this worker id was granted: the damage of a false statement.
+    const newcomer = await leased();
+    expect(newcomer.workerId).toBe(lease.workerId);
+    expect(await era()).toBe(1);
+    const { floorMs } = await renewed({ ...kept, mark: lease.mark });
+    expect(floorMs).toBeGreaterThanOrEqual(lease.haveMs);
+    expect(await era()).toBe(2);
+  });
+
+  it('counts a failover that Sentinel numbers, and calls no server left for it', async () => {
+    const key = `{${randomUUID()}}`;
+    const own = ['token', 'nonce', 0, 9, 0, 0, '{}', 0, '', '', 0, 0, 'keepsWrites'];
+    const app = lab.client(port, { username: 'app', password: 'pw' });
+    const led = (epoch: number) => {
+      const clocks = ['', '', '', '', ''];
+      const lua = `ARGV.epoch = ${epoch}\n${SCRIPTS.acquire.lua}`;
+      return app.eval(lua, 1, key, 'f', 60_000, 0, randomUUID(), ...clocks, ...own);
+    };
+    await led(1);
+    expect(await admin.hmget(key, 'era', 'epoch')).toEqual(['1', '1']);
+    await led(1);
+    expect(await admin.hget(key, 'era')).toBe('1');
+    await led(2);
+    expect(await admin.hmget(key, 'era', 'epoch', 'leftEra')).toEqual(['2', '2', null]);
+  });
+});
+
+describe('what is said of it', () => {
+  const BELIEVED = expect.stringMatching(/^Scripts are not told which server.*believed/);
+
+  it('tells the log and the doctor that it is believed', async () => {
+    const { port } = await lab.server(...DURABLE, ...UNTOLD);
+    const url = urlOf(port, '/0?keepsWrites=true');
+    const all = [supportFromUrl(url), countersFromUrl(url), locksFromUrl(url)].map(opened);
+    for (const store of all) {
+      expect(await store.advice()).toEqual([BELIEVED]);
+      expect(store.location).toMatch(/, keepsWrites$/);
+    }
+    const inspector = opened(inspectorFromUrl(url));
+    expect(await inspector.findings()).toEqual([
+      expect.objectContaining({ level: 'ok', text: BELIEVED }),
+    ]);
+  });
+
+  it('is contradicted by what the server tells', async () => {
+    const { port, url } = await lab.server('--appendonly', 'no');
+    await lab.server('--replicaof', '127.0.0.1', String(port), '--repl-diskless-sync-delay', '0');
+    const admin = lab.client(port);
+    await until(async () => (await admin.info('replication')).includes('connected_slaves:1'));
+    const support = opened(supportFromUrl(`${url}?keepsWrites=true`));
+    const said = expect.stringMatching(
+      /append-only file is off, and it has replicas.*leave it out/,
+    );
+    expect(await support.advice()).toEqual([said]);
+    const found = await opened(inspectorFromUrl(`${url}?keepsWrites=true`)).findings();
+    expect(found).toContainEqual(expect.objectContaining({ level: 'warning', text: said }));
+    // Nothing rests on it: the counters are refused as ever, and a lease knows its server.
+    const counters = opened(countersFromUrl(`${url}?keepsWrites=true`));
+    const failure = await failureOf(counters.create({ counter: 'c', start: 1n }));
+    expect(failure.details).toMatchObject({ refusal: 'not-durable' });
+    await support.getNextWorkId(request());
+    expect(await admin.hget(support.key, 'server')).toMatch(/^\w+:\w+$/);
+  });
+
+  it('is nothing where the server names itself and nothing speaks against it', async () => {
+    const { url } = await lab.server(...DURABLE);
+    expect(await opened(supportFromUrl(`${url}?keepsWrites=true`)).advice()).toEqual([]);
+  });
+
+  it('must be true or false', () => {
+    expect(() => supportFromUrl('redis://h?keepsWrites=yes')).toThrow(/none of true, false/);
+    expect(() => countersFromUrl('redis://h?keepsWrites=1')).toThrow(/none of true, false/);
+    const wrong = { redis: 'redis://h', keepsWrites: 'yes' as unknown as boolean };
+    for (const made of [RedisSupport, RedisCounters, RedisLocks]) {
+      expect(() => new made(wrong)).toThrow(/`keepsWrites` to be a boolean/);
+    }
+  });
+});

@@ -11,11 +11,9 @@ import {
   Cluster,
   Sentinel,
   Standalone,
-  ToldLost,
-  Untold,
-  UntoldLost,
 } from '../test/chaos/topologies.mjs';
 import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
+import { ToldLost, Untold, UntoldLost } from '../test/chaos/untold-topologies.mjs';
 import { LOCKS } from '../test/chaos/lock-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
 import { unpackLibrary, RULES } from '../test/chaos/rules.mjs';

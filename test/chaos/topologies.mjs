@@ -96,7 +96,6 @@ export class RedisNode {
   }
 }
 
-const SECOND_MS = 1000;
 export const NAMESPACE = 'chaos';
 export const REGISTRY = `snowflake:{${NAMESPACE}}:registry`;
 
@@ -360,54 +359,6 @@ function slotRanges(/** @type {number} */ first, /** @type {number} */ last, wit
   ].filter(([from, to]) => from <= to);
 }
 
-// One Redis that does not tell scripts which server it is, and whose processes say that it keeps
-// every write that it acknowledges: which is true of the first, and of no other.
-
-const KILLED = storeFault('redis killed, its data kept', async ({ node }) => {
-  await node.kill();
-  await node.start();
-});
-
-const ALLOWED = storeFault('INFO allowed for a while', async ({ node }) => {
-  await node.admin.call('ACL', 'SETUSER', 'app', '+info');
-  await sleep(2 * SECOND_MS);
-  await node.admin.call('ACL', 'SETUSER', 'app', '-info');
-});
-
-/** As a replica takes over that lacks the last writes. */
-const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', (topology, world) =>
-  topology.forgetful(world, {
-    keep: () => topology.node.backup(),
-    forget: () => topology.node.restore(),
-  }),
-);
-
-export class Untold extends Standalone {
-  name = 'untold';
-  faults = [...NETWORK_FAULTS, KILLED, ALLOWED];
-  right = '-info';
-
-  async start() {
-    this.node.args = ['--user', 'app', 'on', '>pw', '~*', '+@all', this.right];
-    const support = await super.start();
-    return `${support.replace('//', '//app:pw@')}&keepsWrites=true`;
-  }
-}
-
-/** The statement is false, and believed. */
-export class UntoldLost extends Untold {
-  name = 'untold-lost';
-  faults = [LAST_WRITES_LOST];
-  toleratesTwice = true;
-}
-
-/** It is as false, but the server says what it is, so that nothing rests on it. */
-export class ToldLost extends Untold {
-  name = 'told-lost';
-  faults = [LAST_WRITES_LOST];
-  right = '+info';
-}
-
 // One Redis whose files can be kept and put back, so that it forgets what it did since.
 
 export class KeptRedis extends Standalone {
@@ -439,6 +390,7 @@ export class KeptRedis extends Standalone {
 // One Redis whose clock is set while all run, and which then loses its data: what it granted by the
 // time it had is known to those alone who were told it.
 
+const SECOND_MS = 1000;
 /** Far longer than a lease, which is 10 s. */
 const FAR_MS = 300 * SECOND_MS;
 /** Beyond what is followed without a witness. */

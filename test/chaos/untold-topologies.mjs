@@ -1,0 +1,54 @@
+/**
+ * One Redis that does not tell scripts which server it is, and whose processes say that it keeps
+ * every write that it acknowledges: which is true of the first topology, and of no other.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { NETWORK_FAULTS, storeFault } from './fault.mjs';
+import { Standalone } from './topologies.mjs';
+
+const ALLOWED_MS = 2000;
+
+const KILLED = storeFault('redis killed, its data kept', async ({ node }) => {
+  await node.kill();
+  await node.start();
+});
+
+const ALLOWED = storeFault('INFO allowed for a while', async ({ node }) => {
+  await node.admin.call('ACL', 'SETUSER', 'app', '+info');
+  await sleep(ALLOWED_MS);
+  await node.admin.call('ACL', 'SETUSER', 'app', '-info');
+});
+
+/** As a replica takes over that lacks the last writes. */
+const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', (topology, world) =>
+  topology.forgetful(world, {
+    keep: () => topology.node.backup(),
+    forget: () => topology.node.restore(),
+  }),
+);
+
+export class Untold extends Standalone {
+  name = 'untold';
+  faults = [...NETWORK_FAULTS, KILLED, ALLOWED];
+  right = '-info';
+
+  async start() {
+    this.node.args = ['--user', 'app', 'on', '>pw', '~*', '+@all', this.right];
+    const support = await super.start();
+    return `${support.replace('//', '//app:pw@')}&keepsWrites=true`;
+  }
+}
+
+/** The statement is false, and believed. */
+export class UntoldLost extends Untold {
+  name = 'untold-lost';
+  faults = [LAST_WRITES_LOST];
+  toleratesTwice = true;
+}
+
+/** It is as false, but the server says what it is, so that nothing rests on it. */
+export class ToldLost extends Untold {
+  name = 'told-lost';
+  faults = [LAST_WRITES_LOST];
+  right = '+info';
+}

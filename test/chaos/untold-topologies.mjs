@@ -1,6 +1,6 @@
 /**
- * One Redis that does not tell scripts which server it is, and whose processes say that it keeps
- * every write that it acknowledges: which is true of the first topology, and of no other.
+ * One Redis that does not tell scripts which server it is, and whose processes say that it comes
+ * back with all that it acknowledged or empty: which is true of the first topology alone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { NETWORK_FAULTS, storeFault } from './fault.mjs';
@@ -10,6 +10,13 @@ const ALLOWED_MS = 2000;
 
 const KILLED = storeFault('redis killed, its data kept', async ({ node }) => {
   await node.kill();
+  await node.start();
+});
+
+/** An absent hash counts as a lost one, whoever asks. */
+const EMPTIED = storeFault('redis killed, all its data lost', async ({ node }) => {
+  await node.kill();
+  node.forget();
   await node.start();
 });
 
@@ -29,7 +36,7 @@ const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', 
 
 export class Untold extends Standalone {
   name = 'untold';
-  faults = [...NETWORK_FAULTS, KILLED, ALLOWED];
+  faults = [...NETWORK_FAULTS, KILLED, EMPTIED, ALLOWED];
   right = '-info';
 
   async start() {

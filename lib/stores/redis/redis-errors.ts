@@ -136,7 +136,7 @@ export const REFUSALS = {
     advice:
       'This server hides from scripts which server it is (run_id and master_replid of INFO), so ' +
       'nobody would notice that a failover forgot what was granted. Use a server that tells ' +
-      'them, or another store; where no acknowledged write is ever lost, say so: `keepsWrites`.',
+      'them, or another store; where no part of the writes is ever lost, say so: `keepsWrites`.',
     retryable: false,
   },
   'not-durable': {

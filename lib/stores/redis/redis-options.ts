@@ -125,9 +125,10 @@ export function locationOf(where: string, key: string, keepsWrites: boolean): st
 /** The option that says it. */
 export interface KeptWrites {
   /**
-   * True where this Redis loses no write that it has acknowledged: by no restart, by no failover,
-   * and no old server goes on acknowledging beside a new one. It is believed only where scripts are
-   * not told which server runs them (INFO), which is refused without it. Default false.
+   * True where this Redis comes back from each restart and failover with every write that it has
+   * acknowledged, or empty, and no old server goes on acknowledging beside a new one. It is
+   * believed only where scripts are not told which server runs them (INFO): without it nothing is
+   * granted there. Default false.
    */
   readonly keepsWrites?: boolean | undefined;
 }
@@ -136,8 +137,9 @@ export interface KeptWrites {
 export const keepsWritesArgument = (keepsWrites: boolean) => (keepsWrites ? ['keepsWrites'] : []);
 
 export const BELIEVED =
-  'Scripts are not told which server runs them, so `keepsWrites` is believed: if this Redis loses ' +
-  'a write that it has acknowledged, nobody notices in time, and the same may be granted twice.';
+  'Scripts are not told which server runs them, so `keepsWrites` is believed: if this Redis ' +
+  'comes back with a part of what it acknowledged, nobody notices in time, and the same may be ' +
+  'granted twice.';
 
 /** Advice by what a script is told of the server, where the application says that. */
 function keepsWritesAdvice(told: string): string[] {
@@ -148,7 +150,7 @@ function keepsWritesAdvice(told: string): string[] {
   ];
   if (doubts.length === 0) return [];
   return [
-    `\`keepsWrites\` says that this Redis loses no write, but ${doubts.join(', and ')}. Nothing ` +
+    `\`keepsWrites\` says that this Redis loses no part of its writes, but ${doubts.join(', and ')}. Nothing ` +
       `rests on the option as long as scripts are told which server runs them: leave it out.`,
   ];
 }

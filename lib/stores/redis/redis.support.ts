@@ -258,7 +258,7 @@ function settingsUnread({ message, details }: SnowflakeError): string {
     return (
       'This user may not run INFO, without which nothing is leased: nobody would notice that a ' +
       'failover of Redis forgot what it granted. Allow it: ACL SETUSER <user> +info. Where that ' +
-      'cannot be, and this Redis loses no acknowledged write, say so: `keepsWrites`.'
+      'cannot be, and this Redis never loses a part of its writes, say so: `keepsWrites`.'
     );
   }
   return `The settings of Redis could not be read. ${message}`;

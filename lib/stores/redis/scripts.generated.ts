@@ -4,7 +4,7 @@
  */
 const PARTS = {
   'time': "-- Reads the time of the server in ms. Every script that uses a time begins with it, so that all of\n-- them mean the same.\nlocal seconds, us = unpack(redis.call('TIME'))\nlocal time = seconds * 1000 + math.floor(us / 1000)\n",
-  'prologue': "-- Every script that changes its hash begins with this, after the time: version and server.\n-- It says the same as prologue.ts in the room of the registry.\n-- KEYS[1]  a hash, so that what it holds lives, moves and dies whole\n-- ARGV     as the script says; the last one may be 'keepsWrites'\n-- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the\n--          server cannot be identified, since a failover could then forget its grants unnoticed,\n--          unless the caller says that this Redis keeps every write that it acknowledges\nlocal key, VERSION = KEYS[1], '1'\nlocal version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',\n  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))\nif version and version ~= VERSION then return { 'other-version', version } end\n\nlocal function text(number) return string.format('%.0f', number) end -- not 1.7952e+15\n\n-- One half changes with a restart, one with a failover. From version 7 on one call returns both.\nlocal refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }\nlocal function info(...)\n  local reply = redis.pcall('INFO', ...)\n  if type(reply) == 'string' then return reply end\n  refusal = reply\nend\nlocal facts = redis.REDIS_VERSION_NUM and info('server', 'replication')\n  or (info('server') or '') .. (info('replication') or '')\nlocal function field(name)\n  local _, last = string.find(facts, name, 1, true) -- plain: a pattern would cost 5 us\n  return last and string.match(facts, '^%w+', last + 1)\nend\nlocal run, replication = field('run_id:'), field('master_replid:')\nlocal isNamed = run and replication\nif not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end\n-- Without a name it counts as the server that is stored, so that a caller who is told the name\n-- goes on comparing.\nlocal server = run and replication and run .. ':' .. replication or lastServer or 'declared'\n\n-- A hash without its last field counts as absent: the first script that wrote it did not end.\nlocal isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone\n-- This is the number of the failover by which Sentinel named this server, as the caller knows it:\n-- a later one of the same server means that it was left for another one in between.\nlocal epoch = isOther and 0 or tonumber(lastEpoch or 0)\nlocal isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch\n-- Without a name it may as well be the new one.\nlocal isLeft = isLater and isNamed\nepoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater\n",
+  'prologue': "-- Every script that changes its hash begins with this, after the time: version and server.\n-- It says the same as prologue.ts in the room of the registry.\n-- KEYS[1]  a hash, so that what it holds lives, moves and dies whole\n-- ARGV     as the script says; the last one may be 'keepsWrites'\n-- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the\n--          server cannot be identified, since a failover could then forget its grants unnoticed,\n--          unless the caller says that this Redis never loses a part of its writes\nlocal key, VERSION = KEYS[1], '1'\nlocal version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',\n  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))\nif version and version ~= VERSION then return { 'other-version', version } end\n\nlocal function text(number) return string.format('%.0f', number) end -- not 1.7952e+15\n\n-- One half changes with a restart, one with a failover. From version 7 on one call returns both.\nlocal refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }\nlocal function info(...)\n  local reply = redis.pcall('INFO', ...)\n  if type(reply) == 'string' then return reply end\n  refusal = reply\nend\nlocal facts = redis.REDIS_VERSION_NUM and info('server', 'replication')\n  or (info('server') or '') .. (info('replication') or '')\nlocal function field(name)\n  local _, last = string.find(facts, name, 1, true) -- plain: a pattern would cost 5 us\n  return last and string.match(facts, '^%w+', last + 1)\nend\nlocal run, replication = field('run_id:'), field('master_replid:')\nlocal isNamed = run and replication\nif not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end\n-- Without a name it counts as the server that is stored, so that a caller who is told the name\n-- goes on comparing.\nlocal server = run and replication and run .. ':' .. replication or lastServer or 'declared'\n\n-- A hash without its last field counts as absent: the first script that wrote it did not end.\nlocal isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone\n-- This is the number of the failover by which Sentinel named this server, as the caller knows it:\n-- a later one of the same server means that it was left for another one in between.\nlocal epoch = isOther and 0 or tonumber(lastEpoch or 0)\nlocal isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch\n-- Without a name it may as well be the new one.\nlocal isLeft = isLater and isNamed\nepoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater\n",
   'worker-ids/witness': "-- Chooses the time of a registry, between prologue and clock: that of the store or, if the\n-- store has stepped forward and the caller knows better, that of this witness.\n-- It says the same as store-clock.ts in the room of rows.\n-- ARGV     2 ttl ms, 5 wall clock of the caller, or ''; the reckoned clocks of a registry: 6 its\n--          incarnation and 7 server, 8 its clock, 9 that of its store, or ''\nlocal wall, reckonedBy, reckonedServer = tonumber(ARGV[5]), ARGV[6], ARGV[7]\nlocal reckonedNow, reckonedTime = tonumber(ARGV[8]), tonumber(ARGV[9])\nlocal storeTime, longest = time, tonumber(ARGV[2])\nlocal STEP_MS = 5000\nlocal last = tonumber(lastTime)\nlocal isReckonedHere = reckonedBy == incarnation and reckonedServer == server\n\nif last and not isOther and wall and time - math.max(last, wall) > STEP_MS then\n  -- Within a lease the registry may have been idle, and the clock of the caller be slow.\n  local isFar = time - last > longest + STEP_MS\n  local fits = isFar and wall >= last - STEP_MS and wall <= last + longest\n  local known = (isReckonedHere and reckonedTime) or (fits and wall) or time\n  if time - known > STEP_MS then time = math.max(last, known) end\nend\n",
   'clock': "-- Moves the clock of a hash on to the time; it never goes back. The slew absorbs a step back, then\n-- decays by half of the time that elapses. It follows the prologue.\n-- It says the same as store-clock.ts in the room of rows.\nlocal now, before = time, lastTime\nlocal function moveOn(later)\n  local elapsed = later - before\n  slew = elapsed < 0 and slew - elapsed or math.max(0, slew - math.floor(elapsed / 2))\n  time, before, now = later, later, later + slew\nend\nif lastTime then\n  slew, era = tonumber(slew), tonumber(era)\n  moveOn(time)\nelse\n  slew, era = 0, 1\nend\n\nlocal function keepMoment()\n  redis.call('HSET', key, 'server', server, 'slew', text(slew), 'era', text(era),\n    'lastTime', text(time))\n  if text(epoch) ~= (lastEpoch or '0') then redis.call('HSET', key, 'epoch', text(epoch)) end\nend\n",
   'worker-ids/registry': "-- Every script on a registry begins with this, after its clock: it checks loss and layout.\n-- It says the same as prologue.ts in the room of the registry.\n-- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says,\n--          10.. as the script says\n-- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored\nlocal layout, ttl, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]\nlocal SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock\n\nlocal lastFingerprint, lastQuarantine, safeFloor, operations, leftEra = unpack(redis.call('HMGET',\n  key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra'))\nleftEra = tonumber(leftEra or 0)\nlocal fingerprint, quarantine = lastFingerprint, ttl + lossWindow\n-- Later ranges start only where all that may have been forgotten has ended.\nlocal function noteLoss()\n  era = era + 1\n  safeFloor = math.max(safeFloor, now + quarantine)\nend\n-- The registry before the last loss may have been ahead of this one: a process that was given its\n-- time brings it, and the end of all that was forgotten moves as far.\nlocal function observeTime()\n  if not reckonedNow then return end\n  local behind = math.ceil(reckonedNow - now)\n  -- This clock has passed all that was forgotten, however far the old one was.\n  if behind <= 0 or behind >= SANE_MS or safeFloor + behind <= now then return end\n  slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind\n  era = era + 1\nend\n\nif not lastTime then\n  fingerprint, incarnation, operations = '', random, 0\n  safeFloor = now + quarantine\n  observeTime()\nelse\n  safeFloor, lastQuarantine, operations = tonumber(safeFloor), tonumber(lastQuarantine),\n    tonumber(operations)\n  -- Ranges that the last loss forgot may end later than was known: the floor moves as far.\n  if quarantine > lastQuarantine then\n    safeFloor = safeFloor + quarantine - lastQuarantine\n    if safeFloor > now then era = era + 1 end\n  else\n    quarantine = lastQuarantine\n  end\n  if isOther then noteLoss() end\n  if isOther or not isReckonedHere then observeTime() end\n  if isLeft then leftEra = era end\nend\noperations = operations + 1\n\nlocal function answer(...)\n  if not lastTime or fingerprint ~= lastFingerprint then\n    redis.call('HSET', key, 'version', VERSION, 'fingerprint', fingerprint,\n      'incarnation', incarnation)\n  end\n  redis.call('HSET', key, 'quarantine', text(quarantine), 'safeFloor', text(safeFloor),\n    'operations', text(operations))\n  if leftEra > 0 then redis.call('HSET', key, 'leftEra', text(leftEra)) end\n  keepMoment()\n  return { ... }\nend\n\nlocal function isLive(have) return now < have and have < now + SANE_MS end\n-- Refuses another layout than the registry's. If both have ranges that still last, neither is the\n-- right one: the fingerprint written then is that of no layout, so that both sides stop.\nlocal function refusal(have)\n  if fingerprint == '' or fingerprint == layout then return nil end\n  if string.find(fingerprint, ' and ', 1, true) or not isLive(have) then\n    return { 'layout-mismatch', fingerprint }\n  end\n  fingerprint = fingerprint .. ' and ' .. layout\n  return answer('layout-mismatch', fingerprint)\nend\n",
@@ -37,15 +37,15 @@ const joined = (...names: (keyof typeof PARTS)[]): string =>
 
 export const SCRIPTS = {
   acquire: {
-    sha1: 'ba054a2c7d73403c7afe02bb000f995360af5f98',
+    sha1: '1ae562d6e665a3ed199258067a01b86127c7cae0',
     lua: joined('time', 'prologue', 'worker-ids/witness', 'clock', 'worker-ids/registry', 'worker-ids/holders', 'worker-ids/branch', 'worker-ids/search', 'worker-ids/acquire'),
   },
   renew: {
-    sha1: 'a7244c4f05f8a63e7acc810c895da51be8bf25c3',
+    sha1: 'a203e61d879e34f982edc72c92e0a974a946f3fa',
     lua: joined('time', 'prologue', 'worker-ids/witness', 'clock', 'worker-ids/registry', 'worker-ids/holders', 'worker-ids/branch', 'worker-ids/renew'),
   },
   release: {
-    sha1: 'fd6a4c4588dc98a247f3ec0f363e05c44911641d',
+    sha1: '816b34424c86a2d432e811872e53f6d295b4e9fa',
     lua: joined('time', 'prologue', 'worker-ids/witness', 'clock', 'worker-ids/registry', 'worker-ids/holders', 'worker-ids/release'),
   },
   workers: {
@@ -53,23 +53,23 @@ export const SCRIPTS = {
     lua: joined('time', 'worker-ids/workers'),
   },
   takePositions: {
-    sha1: 'ad546bb0c02961a41fd8cff9d99c8b5cc021c2a7',
+    sha1: '3bb8437d73f7dfd8809ce2579e09bb8f16afbb4d',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/take'),
   },
   takeKeptPositions: {
-    sha1: '98c48135aa4d97196dd3c6801d9a5174f9870aba',
+    sha1: '704acbcd353f7881b36485711b5c12d12c76508c',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/file', 'counters/take'),
   },
   giveBackPositions: {
-    sha1: 'c39056a33c96913900712001d2f1fb53a04d3de9',
+    sha1: 'fad27bfb904b5ea6b32acf7acbcb73cd6c723b44',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/give-back'),
   },
   createCounter: {
-    sha1: 'd7ba612950918f9b8a25ea2e5c11f7db8f29001e',
+    sha1: '37ed0e83038e9986ee0b8cb65ee1d968a03d7fc8',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/create'),
   },
   createKeptCounter: {
-    sha1: '092e2814736f1b95b512f65dd3a95c3d2d9ddbbf',
+    sha1: 'ddd59dd60f4fc72e6c5c2f605e779add44ffa84e',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/file', 'counters/create'),
   },
   counters: {
@@ -81,15 +81,15 @@ export const SCRIPTS = {
     lua: joined('facts'),
   },
   acquireLock: {
-    sha1: '506baf50308b8b73dd1a4016c8138fc27931cc3d',
+    sha1: 'e27a2a0512850904591236f657375d5d87d3f10c',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/highest', 'locks/acquire'),
   },
   extendLock: {
-    sha1: 'd7d9c5eaf9b454953713de095bef55e4753b2cf4',
+    sha1: '196afb35ff77b12aedcb28272e7d993b5c536c77',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/highest', 'locks/extend'),
   },
   releaseLock: {
-    sha1: 'fad67383fa90cb342c568b83463b85682b6f6c42',
+    sha1: '9e3469f23154a03b73730f0b494c657348642a47',
     lua: joined('time', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/release'),
   },
   isLockFree: {

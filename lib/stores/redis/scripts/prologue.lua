@@ -4,7 +4,7 @@
 -- ARGV     as the script says; the last one may be 'keepsWrites'
 -- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the
 --          server cannot be identified, since a failover could then forget its grants unnoticed,
---          unless the caller says that this Redis keeps every write that it acknowledges
+--          unless the caller says that this Redis never loses a part of its writes
 local key, VERSION = KEYS[1], '1'
 local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
   key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))

@@ -34,6 +34,8 @@ const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', 
   }),
 );
 
+export const UNTOLD_FAULTS = [KILLED, EMPTIED, ALLOWED, LAST_WRITES_LOST];
+
 export class Untold extends Standalone {
   name = 'untold';
   faults = [...NETWORK_FAULTS, KILLED, EMPTIED, ALLOWED];

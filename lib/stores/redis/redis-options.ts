@@ -151,7 +151,8 @@ function keepsWritesAdvice(told: string): string[] {
   if (doubts.length === 0) return [];
   return [
     `\`keepsWrites\` says that this Redis loses no part of its writes, but ` +
-      `${doubts.join(', and ')}. Nothing rests on the option as long as scripts are told which server runs them: leave it out.`,
+      `${doubts.join(', and ')}. Nothing rests on the option as long as ` +
+      `scripts are told which server runs them: leave it out.`,
   ];
 }
 

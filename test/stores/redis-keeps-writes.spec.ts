@@ -278,7 +278,7 @@ describe('what is said of it', () => {
     await until(async () => (await admin.info('replication')).includes('connected_slaves:1'));
     const support = opened(supportFromUrl(`${url}?keepsWrites=true`));
     const said = expect.stringMatching(
-      /append-only file is off, and it has replicas.*leave it out/,
+      /append-only file an older save.*, and it has replicas.*leave it out/,
     );
     expect(await support.advice()).toEqual([said]);
     const found = await opened(inspectorFromUrl(`${url}?keepsWrites=true`)).findings();

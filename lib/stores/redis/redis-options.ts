@@ -145,7 +145,9 @@ export const BELIEVED =
 function keepsWritesAdvice(told: string): string[] {
   if (!/^run_id:\w/m.test(told) || !/^master_replid:\w/m.test(told)) return [BELIEVED];
   const doubts = [
-    ...(/^aof_enabled:0/m.test(told) ? ['its append-only file is off'] : []),
+    ...(/^aof_enabled:0/m.test(told)
+      ? ['without its append-only file an older save may come back']
+      : []),
     ...(/^connected_slaves:[1-9]/m.test(told) ? ['it has replicas, for which no write waits'] : []),
   ];
   if (doubts.length === 0) return [];

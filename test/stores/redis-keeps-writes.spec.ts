@@ -46,9 +46,10 @@ const lab = new RedisLab();
 afterAll(() => lab.end());
 
 const open: { close(): Promise<void> }[] = [];
-afterEach(async () => {
+const closeAll = async () => {
   await Promise.all(open.splice(0).map((one) => one.close()));
-});
+};
+afterEach(closeAll);
 function opened<T extends { close(): Promise<void> }>(one: T): T {
   open.push(one);
   return one;
@@ -140,7 +141,10 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     await start();
     support = opened(new RedisSupport({ redis: urlOf(port), keepsWrites: true }));
   });
-  afterEach(() => stop());
+  afterEach(async () => {
+    await closeAll();
+    await end();
+  });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   async function start() {
@@ -150,8 +154,13 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
   }
   const allow = (right: '+info' | '-info') => admin.call('ACL', 'SETUSER', 'app', right);
 
-  async function restart() {
+  async function end() {
+    admin.disconnect();
     await stop();
+  }
+
+  async function restart() {
+    await end();
     await start();
   }
 

@@ -107,7 +107,8 @@ export const REFUSALS = {
     says: /^NOPERM|^ERR .*(can't run this command|can't access at least one|ACL failure in script)/,
     advice:
       'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
-      'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0.',
+      'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0. If it is ' +
+      'INFO that cannot be given, see `keepsWrites`.',
     retryable: false,
   },
   database: {
@@ -128,7 +129,8 @@ export const REFUSALS = {
     says: /^ERR (unknown command|Unknown Redis command|This Redis command is not allowed)/i,
     advice:
       'This server does not offer a command that the registry needs: EVAL, EVALSHA, HSET, HGET, ' +
-      'HMGET, HSCAN, HDEL, TIME, INFO. Some managed and renamed ones do not; use another server.',
+      'HMGET, HSCAN, HDEL, TIME, INFO. Some managed and renamed ones do not; use another ' +
+      'server, or if it is INFO alone, see `keepsWrites`.',
     retryable: false,
   },
   'unknown-server': {

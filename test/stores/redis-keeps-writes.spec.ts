@@ -245,6 +245,28 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     expect(await era()).toBe(2);
   });
 
+  it('goes on with its numbers after kill -9, and repeats none that somebody knows', async () => {
+    await admin.flushall();
+    const own = { redis: urlOf(port), keepsWrites: true, lossWindowMs: 0 };
+    const counters = opened(new RedisCounters(own));
+    const [kind, counter, lossGap] = ['dense', 'c', 100n] as const;
+    const taken = (have: bigint) =>
+      counters.take({ kind, counter, count: 5n, have, lossGap, startAt: 1n });
+    expect(await taken(0n)).toMatchObject({ status: 'ok', first: 1n, end: 6n, era: 1 });
+    await restart();
+    let answer: Awaited<ReturnType<typeof taken>> | undefined;
+    await until(async () => (answer = await taken(6n)).status === 'ok');
+    expect(answer).toMatchObject({ first: 6n, end: 11n, era: 1 });
+
+    // Where it is false, a newcomer is granted the same, and whoever was answered more proves it.
+    const copy = (await admin.dumpBuffer(counters.key))!;
+    expect(await taken(11n)).toMatchObject({ first: 11n, end: 16n });
+    await admin.restore(counters.key, 0, copy, 'REPLACE');
+    expect(await taken(0n)).toMatchObject({ first: 11n, era: 1 });
+    await admin.restore(counters.key, 0, copy, 'REPLACE');
+    expect(await taken(16n)).toMatchObject({ first: 116n, era: 2 });
+  });
+
   it('counts a failover that Sentinel numbers, and calls no server left for it', async () => {
     const key = `{${randomUUID()}}`;
     const own = ['token', 'nonce', 0, 9, 0, 0, '{}', 0, '', '', 0, 0, 'keepsWrites'];

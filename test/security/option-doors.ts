@@ -205,6 +205,7 @@ export const DOORS: readonly Door[] = [
       prefix: ['empty', ...AS_NAME],
       failoverWindowMs: ['zero'],
       clockDifferenceMs: ['zero'],
+      keepsWrites: AS_SWITCH,
     },
   },
   {
@@ -254,6 +255,7 @@ export const DOORS: readonly Door[] = [
       namespace: AS_NAME,
       prefix: ['empty', ...AS_NAME],
       lossWindowMs: ['zero'],
+      keepsWrites: AS_SWITCH,
     },
   },
   {
@@ -265,6 +267,7 @@ export const DOORS: readonly Door[] = [
       namespace: AS_NAME,
       prefix: ['empty', ...AS_NAME],
       lossWindowMs: ['zero'],
+      keepsWrites: AS_SWITCH,
     },
   },
   {
@@ -276,6 +279,7 @@ export const DOORS: readonly Door[] = [
       namespace: AS_NAME,
       prefix: ['empty', ...AS_NAME],
       lossWindowMs: ['zero'],
+      keepsWrites: AS_SWITCH,
     },
   },
   {

@@ -107,8 +107,8 @@ export const REFUSALS = {
     says: /^NOPERM|^ERR .*(can't run this command|can't access at least one|ACL failure in script)/,
     advice:
       'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
-      'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0. If it is ' +
-      'INFO that cannot be given, see `keepsWrites`.',
+      'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0. If ' +
+      'INFO alone cannot be given, see `keepsWrites`.',
     retryable: false,
   },
   database: {

@@ -45,6 +45,8 @@ export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
   testTimeout: 600_000,
   // More than there are cores: most files wait for a server or a process most of their time.
+  // Cases of a contract that wait by the clock of a store do so side by side.
+  maxConcurrency: 30,
   maxWorkers: availableParallelism() * 3,
   // A worker keeps what its files loaded, and would collect garbage for a third of its time.
   workerIdleMemoryLimit: '500MB',

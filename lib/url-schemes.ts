@@ -14,6 +14,12 @@ export const SCHEMES = {
     'rediss+sentinel',
     'redis+cluster',
     'rediss+cluster',
+    'valkey',
+    'valkeys',
+    'valkey+sentinel',
+    'valkeys+sentinel',
+    'valkey+cluster',
+    'valkeys+cluster',
   ],
   etcd: ['etcd', 'etcds'],
   postgres: ['postgres', 'postgresql'],
@@ -23,7 +29,7 @@ export const SCHEMES = {
 
 type SchemeKind = keyof typeof SCHEMES;
 
-const OF_OTHERS = 'valkey valkeys http https tcp unix amqp rabbit mongodb mongodb+srv';
+const OF_OTHERS = 'http https tcp unix amqp rabbit mongodb mongodb+srv';
 
 /** Up to the first colon, in lower case. */
 export function schemeOf(url: string): string {

@@ -87,7 +87,7 @@ describe('the program', () => {
   });
 
   it('does not load the client of a store it is not asked for', async () => {
-    const flags = ['--import', `data:text/javascript,${encodeURIComponent(REFUSES_IOREDIS)}`];
+    const flags = ['--import', `data:text/javascript,${encodeURIComponent(REFUSES_CLIENTS)}`];
     const decoded = await new RunningProgram(folder, ['decode', '1'], flags).listen().end();
     expect(decoded).toMatchObject({ code: 0, err: '' });
     const args = ['workers', '--support', 'redis://127.0.0.1:1'];
@@ -97,11 +97,12 @@ describe('the program', () => {
   });
 });
 
-/** A resolver hook, by which ioredis is as good as not installed. */
-const REFUSES_IOREDIS = `
+/** A resolver hook, by which no client of Redis is as good as installed. */
+const REFUSES_CLIENTS = `
   import { register } from 'node:module';
   const hook = "export const resolve = (name, context, next) => {" +
-    "if (name === 'ioredis') throw new Error('not here'); return next(name, context); }";
+    "if (!/^(ioredis|redis|iovalkey|@valkey.*)$/.test(name)) return next(name, context);" +
+    "throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' }); }";
   register('data:text/javascript,' + encodeURIComponent(hook));
 `;
 

@@ -148,6 +148,8 @@ const URLS: Readonly<Record<string, string>> = {
   sqlite: 'sqlite:./host.db',
   'redis+sentinel': 'redis+sentinel://host:26379/master',
   'rediss+sentinel': 'rediss+sentinel://host:26379/master',
+  'valkey+sentinel': 'valkey+sentinel://host:26379/master',
+  'valkeys+sentinel': 'valkeys+sentinel://host:26379/master',
 };
 
 describe.each(OURS)('%s', (scheme) => {

@@ -7,12 +7,9 @@ import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
+import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
 import { redisCounters, redisSupport } from '../../lib/stores/redis/index.js';
-import {
-  clientFromUrl,
-  duplicateClient,
-  locationOfUrl,
-} from '../../lib/stores/redis/redis-client.js';
+import { clientFromUrl, locationOfUrl } from '../../lib/stores/redis/redis-client.js';
 import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { redisError, type RefusalName, REFUSALS } from '../../lib/stores/redis/redis-errors.js';
 import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
@@ -301,7 +298,7 @@ describe('redis silence', () => {
     const build =
       kind === 'a URL'
         ? () => clientFromUrl(url)
-        : async () => duplicateClient(lab.client(port, { lazyConnect: true }));
+        : async () => IOREDIS.duplicate(lab.client(port, { lazyConnect: true }));
     const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
     return { time, made, ask: () => made.info('server') };
   }

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Redis } from 'ioredis';
 import { SharedClients } from '../../lib/stores/redis/client-life.js';
 import { redisLocks } from '../../lib/stores/redis/index.js';
-import type { RedisClient } from '../../lib/stores/redis/redis-client.js';
+import { IoredisClient } from '../../lib/stores/redis/clients/ioredis.js';
 import { UNDER_WAY_MAX } from '../../lib/stores/redis/redis-connection.js';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
@@ -282,7 +282,7 @@ describe('redis shared', () => {
     it('hold one set of listeners, however many join and end', async () => {
       const clients = new SharedClients();
       const client = new Redis({ port, lazyConnect: true });
-      const build = async () => client as unknown as RedisClient;
+      const build = async () => new IoredisClient(client, 'ioredis');
       const warnings: unknown[] = [];
       const warn = (warning: unknown) => void warnings.push(warning);
       process.on('warning', warn);
@@ -325,16 +325,16 @@ describe('redis shared', () => {
 
     it('that could not be built are built by the next who asks', async () => {
       const clients = new SharedClients();
-      const client = lab.client(port, { lazyConnect: true });
+      const made = new IoredisClient(lab.client(port, { lazyConnect: true }), 'ioredis');
       let triedCount = 0;
       const build = async () => {
         if (++triedCount === 1) throw new Error('not installed');
-        return client as unknown as RedisClient;
+        return made;
       };
       const [one, other] = [clients.join('a', build), clients.join('a', build)];
       const failures = await Promise.allSettled([one.ready(), other.ready()]);
       expect(failures.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-      expect(await Promise.all([one.ready(), other.ready()])).toEqual([client, client]);
+      expect(await Promise.all([one.ready(), other.ready()])).toEqual([made, made]);
       expect(triedCount).toBe(2);
     });
   });

@@ -7,7 +7,7 @@
  */
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
-import { ignoreLaterErrors, speaksTls, type RedisClient } from './redis-client.js';
+import type { RedisClient } from './clients/redis-client.js';
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
@@ -60,13 +60,13 @@ export class ClientLife implements ClientUse {
     });
     const client = await this.#opening;
     if (this.#isOver) return client;
-    if (client.status !== 'ready') {
-      this.#connecting ??= awaitConnection(client).finally(() => (this.#connecting = undefined));
+    if (!client.isReady) {
+      this.#connecting ??= client.settle().finally(() => (this.#connecting = undefined));
       const connecting = this.answered(this.#connecting);
-      await (speaksTls(client) ? this.#withinLimit(connecting) : connecting);
+      await (client.isTls ? this.#withinLimit(connecting) : connecting);
     }
-    if (client.status === 'ready') {
-      this.#epoch = await (this.#asking ??= sentinelEpoch(client, this.#timers));
+    if (client.isReady) {
+      this.#epoch = await (this.#asking ??= client.failoverEpoch(this.#timers));
     }
     return client;
   }
@@ -100,32 +100,14 @@ export class ClientLife implements ClientUse {
 
   async #open(): Promise<RedisClient> {
     const client = await this.#build();
-    client.on('error', (error) => (this.#lastError = error));
-    ignoreLaterErrors(client);
-    // Not reset at 'ready', which a connection that has refused the password may still reach.
-    client.on('connect', () => (this.#lastError = undefined));
-    client.on('close', () => (this.#asking = undefined));
+    client.listen({
+      failed: (error) => (this.#lastError = error),
+      connected: () => (this.#lastError = undefined),
+      closed: () => (this.#asking = undefined),
+    });
     if (this.#isOver) client.disconnect();
     return (this.#client = client);
   }
-}
-
-/**
- * A connection under way comes up or breaks; commands sent before that would fail for no reason.
- */
-async function awaitConnection(client: RedisClient): Promise<void> {
-  const isDown = client.status === 'wait' || client.status === 'end';
-  await (isDown ? client.connect() : nextEvent(client));
-}
-
-function nextEvent(client: RedisClient): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      for (const event of ['ready', 'close', 'end']) client.off(event, done);
-      resolve();
-    };
-    for (const event of ['ready', 'close', 'end']) client.once(event, done);
-  });
 }
 
 /*
@@ -216,59 +198,4 @@ class Silence {
       this.#listen();
     });
   }
-}
-
-/*
- * The number of the failover by which Sentinel names the master, which grows with each: a server
- * that was left for another one and is named again shows no other sign of it.
- *
- * Guarantee: never more than the number at this moment, so that a later failover has a higher one;
- * 0 where there is no Sentinel, or none that tells.
- */
-
-/** Less than a call may take: a Sentinel that is away holds up the first one of a connection. */
-const TOLD_MS = 300;
-
-interface SentinelOptions {
-  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
-  readonly name?: string;
-  readonly sentinelUsername?: string | null;
-  readonly sentinelPassword?: string | null;
-  readonly sentinelTLS?: object;
-}
-
-interface SentinelClient extends RedisClient {
-  call(...command: string[]): Promise<unknown>;
-}
-
-/** The highest that any of the Sentinels tells that the client was given. */
-async function sentinelEpoch(client: RedisClient, timers: Timers): Promise<number> {
-  const { sentinels, name, ...login } = (client.options ?? {}) as SentinelOptions;
-  const given = client as unknown as { duplicate(options: object): SentinelClient };
-  const epochs = (sentinels ?? []).map(async ({ host, port = 26_379 }) => {
-    const sentinel = given.duplicate({
-      sentinels: null,
-      host,
-      port,
-      username: login.sentinelUsername ?? null,
-      password: login.sentinelPassword ?? null,
-      tls: login.sentinelTLS,
-      enableReadyCheck: false,
-      retryStrategy: () => null,
-    });
-    // The command reports the failure.
-    sentinel.on('error', () => undefined);
-    const asking = sentinel.connect().then(() => sentinel.call('SENTINEL', 'MASTER', name!));
-    return withinLimit(asking, { timers, ms: TOLD_MS, over: () => [] })
-      .then(epochIn, () => 0) // Another one may tell; where none does, nothing rests on it.
-      .finally(() => sentinel.disconnect());
-  });
-  return Math.max(0, ...(await Promise.all(epochs)));
-}
-
-function epochIn(reply: unknown): number {
-  const pairs = reply as unknown[];
-  const at = pairs.indexOf('config-epoch');
-  // A Sentinel that has led no failover yet says 0, which is a number like the others.
-  return at < 0 ? 0 : Number(pairs[at + 1]) + 1;
 }

@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from Redis, and counters in it, by ioredis: `nestjs-snowflake/redis`.
+ * Worker ids, counters and locks in Redis, by whichever client: `nestjs-snowflake/redis`.
  */
 export { RedisSupport, redisSupport } from './redis.support.js';
 export type { RedisSupportOptions } from './redis.support.js';

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import { UNKNOWN_SCRIPT, type RedisClient, type RedisLocation } from './redis-client.js';
+import { UNKNOWN_SCRIPT, type RedisClient, type RedisLocation } from './clients/redis-client.js';
 import { redisError } from './redis-errors.js';
 
 export interface Script {
@@ -45,7 +45,7 @@ export class RedisConnection {
   run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
     return this.ask((client, line) => {
       const bound = this.#bound(script, this.#life.use?.epoch ?? 0);
-      return evaluated(client, line, bound, [key, ...args]);
+      return evaluated(client, line, bound, [key, args.map(String)]);
     });
   }
 
@@ -105,9 +105,8 @@ async function evaluated(
   client: RedisClient,
   line: CallQueue,
   script: Script,
-  keyAndArgs: readonly Value[],
+  asked: readonly [key: string, args: readonly string[]],
 ): Promise<unknown[]> {
-  const asked = [1, ...keyAndArgs] as const;
   try {
     return (await client.evalsha(script.sha1, ...asked)) as unknown[];
   } catch (error) {
@@ -203,7 +202,7 @@ export class RedisMessages {
   constructor(build: () => Promise<RedisClient>, location: RedisLocation) {
     const listening = async () => {
       const client = await build();
-      client.on('message', (channel: string) => this.#receive(channel));
+      client.listen({ message: (channel) => this.#receive(channel) });
       return client;
     };
     this.#connection = new RedisConnection(() => new ClientLife(listening), location);

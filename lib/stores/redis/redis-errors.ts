@@ -6,7 +6,7 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
-import type { RedisLocation } from './redis-client.js';
+import type { RedisLocation } from './clients/redis-client.js';
 
 /** The fields of errors of ioredis and Node besides the message. */
 interface ClientError extends Error {
@@ -94,7 +94,8 @@ export const REFUSALS = {
     retryable: false,
   },
   'no-password': {
-    says: /^NOAUTH/,
+    // Redis takes no script of a stranger for more than a protocol error.
+    says: /^NOAUTH|^ERR Protocol error: unauthenticated/,
     advice: 'Redis asks for a password, and the support gives none. Write it into the URL.',
     retryable: false,
   },

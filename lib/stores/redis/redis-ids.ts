@@ -18,7 +18,7 @@ import type { GivenRedis } from './redis-options.js';
 /** Where the ids are made, and which. */
 export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, 'redis'> {
   /**
-   * An ioredis client (Redis or Cluster), whose settings are used, or a URL; several of them where
+   * A client of your application, whose settings are used, or a URL; several of them where
    * each makes its own part of the ids. Their order is kept in them, so it must stay as it is.
    */
   readonly redis: GivenRedis | readonly GivenRedis[];

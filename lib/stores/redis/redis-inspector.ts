@@ -12,12 +12,8 @@ import {
   type RegistryView,
 } from '../../registry/registry-view.js';
 import { ClientLife } from './client-life.js';
-import {
-  clientFromUrl,
-  locationOfUrl,
-  type RedisClient,
-  type RedisLocation,
-} from './redis-client.js';
+import type { LibraryName, RedisClient, RedisLocation } from './clients/redis-client.js';
+import { clientFromUrl, locationOfUrl } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
 import { redisError } from './redis-errors.js';
@@ -41,6 +37,7 @@ class RedisInspector implements RegistryInspector {
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
   private fault: Error | undefined;
+  private library: LibraryName | undefined;
 
   constructor(url: string) {
     this.support = supportFromUrl(url);
@@ -65,7 +62,8 @@ class RedisInspector implements RegistryInspector {
     const asked = [this.support.advice(), infoAsked, counted] as const;
     const [advice, info, hasCounters] = await Promise.all(asked);
     const { kind } = this.url;
-    return redisFindings({ info, advice, kind, lossWindowMs: this.lossWindowMs, hasCounters });
+    const { lossWindowMs, library } = this;
+    return redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library });
   }
 
   lastFault(): Error | undefined {
@@ -90,7 +88,9 @@ class RedisInspector implements RegistryInspector {
   /** While a call waits, only the events report failures. */
   private async client(): Promise<RedisClient> {
     const client = await clientFromUrl(this.url);
-    client.on('error', (fault) => (this.fault = redisError(fault, this.location).cause as Error));
+    const failed = (fault: Error) => (this.fault = redisError(fault, this.location).cause as Error);
+    client.listen({ failed });
+    this.library = client.library;
     return client;
   }
 }
@@ -109,6 +109,8 @@ interface RedisReports {
   readonly lossWindowMs: number;
   /** True if the namespace has counters as well. */
   readonly hasCounters: boolean;
+  /** The package by which the server was asked. */
+  readonly library: LibraryName | undefined;
 }
 
 /** The lines of INFO by name. */
@@ -122,7 +124,7 @@ const MEMORY_SHARE_MAX = 0.9;
 function redisFindings(reports: RedisReports): Finding[] {
   const lines = linesOf(reports.info);
   return [
-    ...versionFindings(lines),
+    ...versionFindings(lines, reports),
     ...replicationFindings(lines, reports),
     ...reports.advice.map((text) =>
       finding(text === BELIEVED ? 'ok' : 'warning', 'settings', text),
@@ -141,12 +143,12 @@ function linesOf(info: string): Lines {
   );
 }
 
-function versionFindings(lines: Lines): Finding[] {
+function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
   const version = lines['redis_version'];
   if (version === undefined) return [];
   const name = lines['server_name'] ?? 'Redis';
   if (Number(version.split('.')[0]) >= MAJOR_MIN) {
-    return [finding('ok', 'version', `${name} ${version}.`)];
+    return [finding('ok', 'version', `${name} ${version}, asked by the package ${library}.`)];
   }
   const text = `${name} ${version} cannot run the scripts of the registry. Use 5 or later.`;
   return [finding('fault', 'version', text)];

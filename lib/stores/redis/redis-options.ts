@@ -1,5 +1,5 @@
 /**
- * The URL or client of ioredis that an application gives, and the names in it.
+ * The URL or client that an application gives, and the names in it.
  *
  * Guarantee: the connection is our own, even if a client is given, which is neither used nor
  * closed. It is shared by all that name the same server in the same way, or give the same client.
@@ -10,15 +10,8 @@ import { formatName } from '../../messages.js';
 import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
-import {
-  clientFromUrl,
-  duplicateClient,
-  locationOfClient,
-  locationOfUrl,
-  type GivenClient,
-  type RedisClient,
-  type RedisLocation,
-} from './redis-client.js';
+import type { RedisClient, RedisLocation } from './clients/redis-client.js';
+import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
 import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -60,23 +53,21 @@ function wayTo(redis: GivenRedis): Way {
     const key = JSON.stringify(server);
     return { key, build: () => clientFromUrl(url), location: () => locationOfUrl(url) };
   }
-  if (typeof redis === 'object' && typeof redis?.duplicate === 'function') {
-    const location = () => locationOfClient(redis);
-    return { key: redis, build: async () => duplicateClient(redis), location };
+  const library = libraryOf(redis);
+  if (library !== undefined) {
+    const location = () => library.locate(redis);
+    return { key: redis, build: async () => library.duplicate(redis), location };
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`redis\` to be an ioredis client or a URL, got ${typeof redis}.`,
+    'Expected `redis` to be a URL or a client of ioredis, redis (node-redis), iovalkey or ' +
+      `@valkey/valkey-glide, got ${typeof redis}.`,
   );
 }
 
 export function isReplicatedRedis(client: GivenRedis): boolean {
   if (typeof client === 'string') return parseRedisUrl(client).kind !== 'standalone';
-  if (typeof client !== 'object' || client === null) return false;
-  return (
-    client.isCluster === true ||
-    Boolean((client.options as { sentinels?: unknown } | undefined)?.sentinels)
-  );
+  return libraryOf(client)?.isReplicated(client) === true;
 }
 
 /** Braces would put a key into another slot of a Cluster. */
@@ -166,7 +157,7 @@ function keepsWritesAdvice(told: string): string[] {
  */
 
 export interface RedisHashOptions extends KeptWrites {
-  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
+  /** A client of your application, whose settings are used, or a URL. */
   readonly redis: GivenRedis;
   /** Separates data of the same name. Default 'default'. */
   readonly namespace?: string | undefined;
@@ -256,10 +247,9 @@ export class RedisHash {
   /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */
   async setting(name: string): Promise<string | undefined> {
     this.#connection.reopen();
-    const asked = async (client: RedisClient) =>
-      client.isCluster === true ? [] : client.config('GET', name);
-    const [, value] = (await this.#connection.ask(asked)) as string[];
-    return value;
+    return this.#connection.ask(async (client) =>
+      client.isCluster ? undefined : client.setting(name),
+    );
   }
 
   close(): Promise<void> {

@@ -4,6 +4,7 @@
  *     redis://user:password@host:6379/0?namespace=shop        rediss:// for TLS
  *     redis+sentinel://:password@host:26379,host:26379/mymaster/0?sentinelPassword=password
  *     redis+cluster://host:7000,host:7001
+ *     valkey:// and valkeys:// are the same
  *
  * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
@@ -61,7 +62,7 @@ export function parseRedisUrl(url: string): RedisUrl {
   const asked = parseQuery(url, query);
   return {
     kind,
-    isTls: scheme === 'rediss',
+    isTls: scheme === 'rediss' || scheme === 'valkeys',
     ...parseLogin(login),
     hosts,
     ...parsePath(url, kind, path),

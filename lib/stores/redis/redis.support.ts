@@ -35,7 +35,7 @@ import { SCRIPTS } from './scripts.generated.js';
 
 /** Options of redisSupport(). */
 export interface RedisSupportOptions extends KeptWrites {
-  /** An ioredis client (Redis or Cluster), whose settings are used, or a URL. */
+  /** A client of your application, whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
   readonly namespace?: string | undefined;

@@ -1,0 +1,205 @@
+/**
+ * Clients of Valkey GLIDE, the package `@valkey/valkey-glide`: one server and Cluster. It knows no
+ * Sentinel, and connects again by itself.
+ */
+import {
+  databaseOf,
+  locationOf,
+  ReplyError,
+  type ClientLibrary,
+  type ClientListener,
+  type Login,
+  type RedisClient,
+} from './redis-client.js';
+
+/** The part of a client that is used here; all of it is known by shape. */
+interface Glide {
+  readonly config?: GlideConfig;
+  customCommand(command: readonly string[]): Promise<unknown>;
+  /** From GLIDE 2.3 on; before it a release is noticed by asking. */
+  subscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
+  unsubscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
+  /** Of a Cluster. */
+  invokeScriptWithRoute?: unknown;
+  close(): void;
+}
+
+interface GlideClass {
+  createClient(config: object): Promise<Glide>;
+}
+
+interface GlideConfig {
+  readonly addresses?: readonly Login[];
+  readonly databaseId?: unknown;
+  readonly useTLS?: boolean;
+  readonly requestTimeout?: number;
+  readonly credentials?: { readonly password?: unknown };
+}
+
+/** Its default of 250 ms is less than a failover takes. */
+const REQUEST_TIMEOUT_MS = 5000;
+const SUBSCRIBE_TIMEOUT_MS = 2000;
+
+const OPTIONS = {
+  databaseId: 0,
+  readFrom: 'primary',
+  // Texts, not bytes.
+  defaultDecoder: 1,
+  inflightRequestsLimit: undefined,
+  lazyConnect: false,
+  compression: undefined,
+  clientSideCache: undefined,
+  clientCircuitBreaker: undefined,
+};
+
+export const GLIDE: ClientLibrary = {
+  hasSentinel: false,
+  isClient: (value) => typeof (value as Partial<Glide>).customCommand === 'function',
+  isReplicated: (client) => 'invokeScriptWithRoute' in client,
+  locate(client) {
+    const { addresses = [], databaseId, credentials } = (client as Glide).config ?? {};
+    const db = this.isReplicated(client) ? undefined : databaseOf('databaseId', databaseId);
+    return locationOf(addresses, db, [credentials?.password]);
+  },
+  duplicate(client) {
+    const { config = {} } = client as Glide;
+    const { constructor } = Object.getPrototypeOf(client) as { constructor: GlideClass };
+    return new GlideRedisClient(constructor, config, this.isReplicated(client));
+  },
+  build(url, loaded) {
+    const { GlideClient, GlideClusterClient } = loaded as Record<string, GlideClass>;
+    const { username, password, hosts: addresses, isTls: useTLS } = url;
+    const credentials = password === undefined ? undefined : { username, password };
+    const isCluster = url.kind === 'cluster';
+    const made = isCluster ? GlideClusterClient! : GlideClient!;
+    return new GlideRedisClient(
+      made,
+      { addresses, useTLS, ...(credentials && { credentials }) },
+      isCluster,
+    );
+  },
+};
+
+class GlideRedisClient implements RedisClient {
+  readonly library = '@valkey/valkey-glide';
+  readonly isTls: boolean;
+  readonly #class: GlideClass;
+  // Not to be seen by whoever prints the support: it holds a password.
+  readonly #config: GlideConfig;
+  readonly #channels = new Set<string>();
+  readonly #listeners: ClientListener[] = [];
+  #client: Glide | undefined;
+  #opening: Promise<void> | undefined;
+  #isOver = false;
+
+  constructor(
+    made: GlideClass,
+    config: GlideConfig,
+    readonly isCluster: boolean,
+  ) {
+    this.#class = made;
+    this.#config = config;
+    this.isTls = config.useTLS === true;
+  }
+
+  get isReady(): boolean {
+    return this.#client !== undefined;
+  }
+
+  settle(): Promise<void> {
+    return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
+  }
+
+  async #open(): Promise<void> {
+    const { requestTimeout = REQUEST_TIMEOUT_MS } = this.#config;
+    const hears = this.#listeners.some(({ message }) => message !== undefined);
+    const callback = ({ channel }: { channel: unknown }) =>
+      this.#listeners.forEach(({ message }) => message?.(String(channel)));
+    const channelsAndPatterns = this.#channels.size > 0 ? { 0: this.#channels } : {};
+    const pubsubSubscriptions = hears ? { channelsAndPatterns, callback } : undefined;
+    const ours = { ...OPTIONS, requestTimeout, pubsubSubscriptions };
+    const client = await this.#class.createClient({ ...this.#config, ...ours });
+    if (this.#isOver) return client.close();
+    this.#client = client;
+    this.#listeners.forEach(({ connected }) => connected?.());
+  }
+
+  evalsha(sha1: string, key: string, args: readonly string[]): Promise<unknown> {
+    return this.#ask(['EVALSHA', sha1, '1', key, ...args]);
+  }
+
+  eval(lua: string, key: string, args: readonly string[]): Promise<unknown> {
+    return this.#ask(['EVAL', lua, '1', key, ...args]);
+  }
+
+  async info(section: string): Promise<string> {
+    const told = await this.#ask(['INFO', section]);
+    // A Cluster tells it of each of its nodes.
+    return String(this.isCluster ? (told as { value: unknown }[])[0]?.value : told);
+  }
+
+  async setting(name: string): Promise<string | undefined> {
+    const [pair] = (await this.#ask(['CONFIG', 'GET', name])) as { value?: string }[];
+    return pair?.value;
+  }
+
+  async #ask(command: readonly string[]): Promise<unknown> {
+    const client = this.#client;
+    if (client === undefined) throw new Error('the connection is closed');
+    try {
+      return await client.customCommand(command);
+    } catch (error) {
+      throw replyOf(error as Error);
+    }
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    this.#channels.add(channel);
+    await this.#client?.subscribe?.(new Set([channel]), SUBSCRIBE_TIMEOUT_MS);
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    this.#channels.delete(channel);
+    await this.#client?.unsubscribe?.(new Set([channel]), SUBSCRIBE_TIMEOUT_MS);
+  }
+
+  listen(listener: ClientListener): void {
+    this.#listeners.push(listener);
+  }
+
+  disconnect(reconnects = false): void {
+    this.#isOver = !reconnects;
+    this.#client?.close();
+    this.#client = undefined;
+    this.#listeners.forEach(({ closed }) => closed?.());
+    // What fails is reported by the next call.
+    if (reconnects) this.settle().catch(() => undefined);
+  }
+
+  failoverEpoch(): Promise<number> {
+    return Promise.resolve(0);
+  }
+}
+
+/** GLIDE has names of its own for some answers of a server. */
+const CODES: Readonly<Record<string, string>> = {
+  NoScriptError: 'NOSCRIPT',
+  ResponseError: 'ERR',
+  ReadOnly: 'READONLY',
+  Moved: 'MOVED',
+  Ask: 'ASK',
+  BusyLoadingError: 'LOADING',
+  PermissionDenied: 'NOPERM',
+  TryAgain: 'TRYAGAIN',
+  ClusterDown: 'CLUSTERDOWN',
+  MasterDown: 'MASTERDOWN',
+  AuthenticationFailed: 'WRONGPASS',
+};
+
+function replyOf(error: Error): Error {
+  const said = error.message.replace(/^An error was signalled by the server: - /, '');
+  const [, code, text] = /^(\w+): ?(.*)$/s.exec(said) ?? [];
+  if (code === undefined) return error;
+  const name = CODES[code] ?? (/^[A-Z]+$/.test(code) ? code : undefined);
+  return name === undefined ? error : new ReplyError(`${name} ${text}`, { cause: error });
+}

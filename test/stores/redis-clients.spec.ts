@@ -1,0 +1,345 @@
+/**
+ * Every client that an application may give: what is kept in Redis works by each of them alike, on
+ * one Redis, by Sentinel and on a Cluster, whatever options it was made with.
+ */
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide';
+import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
+import type { Redis } from 'ioredis';
+import * as six from 'redis';
+import * as five from 'redis-5';
+import {
+  type GivenClient,
+  redisCounters,
+  redisLocks,
+  redisSupport,
+} from '../../lib/stores/redis/index.js';
+import {
+  describeCounterStore,
+  describeDistributedSupport,
+  describeLockStore,
+} from '../../lib/testing/index.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
+
+const HELD = { lock: 'job', label: 'a', ttlMs: 1000, longestMs: 1000, have: 0n } as const;
+const TAKEN = {
+  kind: 'dense',
+  counter: 'order',
+  count: 1n,
+  have: 0n,
+  lossGap: 10n,
+  startAt: 1n,
+  stores: '1/1',
+} as const;
+const ANSWERS = {
+  status: 'ok',
+  numbers: [
+    { status: 'ok', first: 1n },
+    { status: 'ok', first: 2n },
+  ],
+  lock: { status: 'wait' },
+  workers: 1,
+  advice: [],
+};
+
+/** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
+async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
+  const own = { redis: client, namespace: randomUUID() };
+  const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
+  const counters = redisCounters({ ...own, lossWindowMs: 0 });
+  const locks = redisLocks({ ...own, lossWindowMs: 0 });
+  try {
+    const asked = request();
+    const granted = await support.getNextWorkId(asked);
+    await forgetScripts();
+    const { status } = await support.refreshAlive(held(asked, granted));
+    const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
+    // A new store of locks lets whoever asks first wait.
+    const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
+    const workers = (await support.workers()).length;
+    return { status, numbers, lock, workers, advice: await support.advice() };
+  } finally {
+    await Promise.all([support.close(), counters.close(), locks.close()]);
+  }
+}
+
+type Making = (port: number, options: object) => GivenClient | Promise<GivenClient>;
+
+const host = '127.0.0.1';
+const quiet = <C extends { on(event: 'error', listener: () => void): unknown }>(client: C): C => {
+  client.on('error', () => undefined);
+  return client;
+};
+
+const node = (made: typeof six | typeof five): Making => {
+  return (port, options) =>
+    quiet((made as typeof six).createClient({ socket: { host, port }, ...options }));
+};
+const cluster = (made: typeof six | typeof five): Making => {
+  return (port, options) => {
+    const rootNodes = [{ socket: { host, port } }];
+    return quiet((made as typeof six).createCluster({ rootNodes, ...options }));
+  };
+};
+const sentinel = (made: typeof six | typeof five): Making => {
+  return (port, options) => {
+    const sentinelRootNodes = [{ host, port }];
+    return quiet(
+      (made as typeof six).createSentinel({ name: 'mymaster', sentinelRootNodes, ...options }),
+    );
+  };
+};
+
+const closing: (() => unknown)[] = [];
+const glide: Making = async (port, options) => {
+  const client = await GlideClient.createClient({ addresses: [{ host, port }], ...options });
+  closing.push(() => client.close());
+  return client as unknown as GivenClient;
+};
+const glideCluster: Making = async (port, options) => {
+  const client = await GlideClusterClient.createClient({ addresses: [{ host, port }], ...options });
+  closing.push(() => client.close());
+  return client as unknown as GivenClient;
+};
+const iovalkey: Making = (port, options) => {
+  const client = quiet(new Valkey({ port, lazyConnect: true, ...options }));
+  closing.push(() => client.disconnect());
+  return client;
+};
+const iovalkeyCluster: Making = (port, options) => {
+  const client = quiet(new ValkeyCluster([{ host, port }], { lazyConnect: true, ...options }));
+  closing.push(() => client.disconnect());
+  return client as unknown as GivenClient;
+};
+
+const NODE_OPTIONS: readonly (readonly [string, object])[] = [
+  ['no options', {}],
+  ['RESP: 2', { RESP: 2 }],
+  ['RESP: 3', { RESP: 3 }],
+  ['database: 3', { database: 3 }],
+  ['readonly: true', { readonly: true }],
+  ['disableOfflineQueue: true', { disableOfflineQueue: true }],
+  ['commandsQueueMaxLength: 1', { commandsQueueMaxLength: 1 }],
+  ['pingInterval', { pingInterval: 50 }],
+  ['a type mapping', { commandOptions: { typeMapping: { [58]: String, [36]: Buffer } } }],
+  ['a limit of commands', { commandOptions: { timeout: 5000 } }],
+  ['clientSideCache', { RESP: 3, clientSideCache: { ttl: 0, maxEntries: 0 } }],
+  ['emitInvalidate', { RESP: 3, emitInvalidate: true }],
+  ['keyPrefix', { keyPrefix: 'other:' }],
+  ['name', { name: 'shop' }],
+];
+const GLIDE_OPTIONS: readonly (readonly [string, object])[] = [
+  ['no options', {}],
+  ['databaseId: 3', { databaseId: 3 }],
+  ['a decoder of bytes', { defaultDecoder: 0 }],
+  ['reading from replicas', { readFrom: 'preferReplica' }],
+  ['protocol 2', { protocol: 0 }],
+  ['inflightRequestsLimit: 1', { inflightRequestsLimit: 1 }],
+  ['clientName', { clientName: 'shop' }],
+];
+const IOVALKEY_OPTIONS: readonly (readonly [string, object])[] = [
+  ['no options', {}],
+  ['db: 3', { db: 3 }],
+  ['keyPrefix', { keyPrefix: 'other:' }],
+  ['reconnectOnError: () => 2', { reconnectOnError: () => 2 }],
+  ['stringNumbers', { stringNumbers: true }],
+];
+
+const ONE: readonly [string, Making, readonly (readonly [string, object])[]][] = [
+  ['node-redis 6', node(six), NODE_OPTIONS],
+  ['node-redis 5', node(five), NODE_OPTIONS.filter(([name]) => name !== 'keyPrefix')],
+  ['iovalkey', iovalkey, IOVALKEY_OPTIONS],
+  ['Valkey GLIDE', glide, GLIDE_OPTIONS],
+];
+
+describe('redis clients', () => {
+  const lab = new RedisLab();
+  afterAll(async () => {
+    for (const close of closing.splice(0)) close();
+    await lab.end();
+  });
+
+  describe.each(ONE)('of one Redis, %s', (_name, make, options) => {
+    let admin: Redis;
+    let port: number;
+    beforeAll(async () => {
+      ({ port } = await lab.server());
+      admin = lab.client(port);
+    });
+
+    it.each(options)('may have %s', async (_, given) => {
+      const answers = await answersBy(await make(port, given), () => admin.script('FLUSH'));
+      expect(answers).toMatchObject(ANSWERS);
+    });
+
+    it('keeps the registry where its options say, and without their prefix', async () => {
+      await admin.flushall();
+      const support = lab.support({ redis: await make(port, {}), namespace: 'shop' });
+      await support.getNextWorkId(request());
+      expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
+      expect(support.location).toContain(`:${port}, database 0`);
+    });
+
+    it('wakes those who wait for a lock', async () => {
+      const own = { redis: await make(port, {}), namespace: randomUUID(), lossWindowMs: 0 };
+      const [locks, other] = [redisLocks(own), redisLocks(own)];
+      const holder = randomUUID();
+      let answer = await locks.acquire({ ...HELD, holder });
+      while (answer.status === 'wait') answer = await locks.acquire({ ...HELD, holder });
+      if (answer.status !== 'ok') throw new Error(answer.status);
+      const waiting = other.untilReleased('job', 60_000, new AbortController().signal);
+      await until(async () => {
+        const [, count] = (await admin.call('PUBSUB', 'NUMSUB', `${other.key}:job`)) as number[];
+        return count === 1;
+      });
+      await locks.release({ lock: 'job', holder, token: answer.token });
+      await waiting;
+      expect(await other.locks()).toEqual([]);
+      await Promise.all([locks.close(), other.close()]);
+    });
+
+    it('tells why the server refuses', async () => {
+      const support = lab.support({ redis: await make(port, {}), namespace: 'wrong' });
+      await admin.set(support.key, 'something else');
+      expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+        details: { refusal: 'wrong-type' },
+      });
+    });
+
+    it('tells that nobody is there, and leases once somebody is', async () => {
+      const server = await lab.server();
+      const redis = await make(server.port, {});
+      const support = lab.support({ redis, namespace: 'away' });
+      await server.stop();
+      const failure = await failureOf(support.getNextWorkId(request()));
+      expect(failure).toMatchObject({ retryable: true, details: { refusal: 'unreachable' } });
+      const again = await startRedis({ port: server.port });
+      const leased = async () => (await support.workers().catch(() => undefined)) !== undefined;
+      await until(leased);
+      expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+      await again.stop();
+    });
+
+    it('goes on after its connections were cut', async () => {
+      const server = await lab.server();
+      const client = await make(server.port, {});
+      const support = lab.support({ redis: client, namespace: 'cut' });
+      const asked = request();
+      const lease = held(asked, await support.getNextWorkId(asked));
+      const operator = lab.client(server.port);
+      await operator.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      const renewed = () => support.refreshAlive(lease).catch(() => undefined);
+      await until(async () => (await renewed()) !== undefined);
+      expect(await support.workers()).toHaveLength(1);
+      await support.close();
+    });
+  });
+
+  describe.each([
+    ['node-redis 6', cluster(six)],
+    ['node-redis 5', cluster(five)],
+    ['iovalkey', iovalkeyCluster],
+    ['Valkey GLIDE', glideCluster],
+  ] as const)('of a Cluster, %s', (_name, make) => {
+    it('leads to the slot of the namespace', async () => {
+      const { port } = await lab.clusterNode();
+      const answers = await answersBy(await make(port, {}), () => lab.client(port).script('FLUSH'));
+      expect(answers).toMatchObject(ANSWERS);
+    });
+  });
+
+  it.each([
+    ['node-redis 6', node(six)],
+    ['node-redis 5', node(five)],
+    ['a Cluster of node-redis 6', cluster(six)],
+    ['a Cluster of node-redis 5', cluster(five)],
+  ] as const)('tells what is wrong with the login of %s', async (name, make) => {
+    const server = name.startsWith('a Cluster')
+      ? await lab.clusterNode('--requirepass', 'right')
+      : await lab.server('--requirepass', 'right');
+    const login = (password?: string) => {
+      const given = password === undefined ? {} : { password };
+      return make(server.port, name.startsWith('a Cluster') ? { defaults: given } : given);
+    };
+    const cases = [
+      [undefined, 'no-password'],
+      ['wrong', 'wrong-password'],
+    ] as const;
+    for (const [password, refusal] of cases) {
+      const support = lab.support({ redis: await login(password) });
+      const failure = await failureOf(support.getNextWorkId(request()));
+      expect(failure).toMatchObject({ retryable: false, details: { refusal } });
+    }
+    const support = lab.support({ redis: await login('right') });
+    expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+  });
+
+  describe('by Sentinel, node-redis', () => {
+    it('6 leads to the master', async () => {
+      const master = await lab.server();
+      const { port } = await lab.sentinel(master.port);
+      const client = await sentinel(six)(port, {});
+      const answers = await answersBy(client, () => lab.client(master.port).script('FLUSH'));
+      expect(answers).toMatchObject(ANSWERS);
+    });
+
+    it('5 is refused, with the way out', async () => {
+      const redis = await sentinel(five)(1, {});
+      expect(() => redisSupport({ redis })).toThrow(/makes no second connection. Use node-redis 6/);
+    });
+  });
+
+  it('takes no pool, and nothing else that is no client', () => {
+    for (const redis of [six.createClientPool(), {}, 7, null] as unknown as GivenClient[]) {
+      expect(() => redisSupport({ redis })).toThrow(/Expected `redis` to be a URL or a client of/);
+    }
+  });
+});
+
+/*
+ * The contracts, by each client and by the clock of Redis. Side by side, since a new store of locks
+ * waits first.
+ */
+const server = await startRedis();
+const given = await Promise.all(
+  ONE.map(async ([name, make]) => [name, await make(server.port, {})] as const),
+);
+const closingGiven = closing.splice(0);
+
+describe.each(given)('by %s', (_name, redis) => {
+  const prefix = `${randomUUID()}:`;
+  const opened: { close(): Promise<void> }[] = [];
+  const keep = <S extends { close(): Promise<void> }>(store: S): S => (opened.push(store), store);
+  afterAll(async () => {
+    await Promise.all(opened.map((store) => store.close()));
+  });
+
+  describeDistributedSupport({
+    test: it.concurrent,
+    expect,
+    createSupport: (namespace) => keep(redisSupport({ redis, namespace, prefix })),
+    leaveOut: ['clock', 'losses', 'version'],
+  });
+
+  describeCounterStore({
+    test: it.concurrent,
+    expect,
+    createStore: (namespace) => keep(redisCounters({ redis, namespace, prefix, lossWindowMs: 20 })),
+    leaveOut: ['clock', 'losses'],
+  });
+
+  describeLockStore({
+    test: it.concurrent,
+    expect,
+    createStore: (namespace) => keep(redisLocks({ redis, namespace, prefix, lossWindowMs: 20 })),
+    leaveOut: ['clock', 'losses'],
+  });
+});
+
+afterAll(async () => {
+  for (const close of closingGiven) close();
+  await server.stop();
+});

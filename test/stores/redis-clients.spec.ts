@@ -96,12 +96,12 @@ const closing: (() => unknown)[] = [];
 const glide: Making = async (port, options) => {
   const client = await GlideClient.createClient({ addresses: [{ host, port }], ...options });
   closing.push(() => client.close());
-  return client as unknown as GivenClient;
+  return client;
 };
 const glideCluster: Making = async (port, options) => {
   const client = await GlideClusterClient.createClient({ addresses: [{ host, port }], ...options });
   closing.push(() => client.close());
-  return client as unknown as GivenClient;
+  return client;
 };
 const iovalkey: Making = (port, options) => {
   const client = quiet(new Valkey({ port, lazyConnect: true, ...options }));
@@ -111,7 +111,7 @@ const iovalkey: Making = (port, options) => {
 const iovalkeyCluster: Making = (port, options) => {
   const client = quiet(new ValkeyCluster([{ host, port }], { lazyConnect: true, ...options }));
   closing.push(() => client.disconnect());
-  return client as unknown as GivenClient;
+  return client;
 };
 
 const NODE_OPTIONS: readonly (readonly [string, object])[] = [

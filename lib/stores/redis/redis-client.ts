@@ -25,11 +25,11 @@ export type GivenClient =
 const LIBRARIES: readonly ClientLibrary[] = [IOREDIS, NODE_REDIS, GLIDE];
 
 /** A URL uses the first of these that is installed. */
-const PACKAGES: readonly [LibraryName, ClientLibrary, () => Promise<unknown>][] = [
-  ['ioredis', IOREDIS, () => import('ioredis')],
-  ['redis', NODE_REDIS, () => import('redis')],
-  ['iovalkey', IOREDIS, () => import('iovalkey')],
-  ['@valkey/valkey-glide', GLIDE, () => import('@valkey/valkey-glide')],
+const PACKAGES: readonly [LibraryName, ClientLibrary][] = [
+  ['ioredis', IOREDIS],
+  ['redis', NODE_REDIS],
+  ['iovalkey', IOREDIS],
+  ['@valkey/valkey-glide', GLIDE],
 ];
 
 /** The library of a client; undefined for anything else. */
@@ -49,9 +49,9 @@ export function locationOfUrl(url: RedisUrl): RedisLocation {
  * @throws SnowflakeError CONFIG_INVALID where none of the packages is installed
  */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
-  for (const [name, library, load] of PACKAGES) {
+  for (const [name, library] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
-    const loaded = await installed(name, load);
+    const loaded = await installed(name);
     if (loaded !== undefined) return library.build(url, loaded, name);
   }
   throw new SnowflakeError(
@@ -62,9 +62,12 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
 }
 
 /** Undefined if it is not installed; a package that is there and cannot be loaded is a fault. */
-async function installed(name: LibraryName, load: () => Promise<unknown>): Promise<unknown> {
+async function installed(name: LibraryName): Promise<unknown> {
   try {
-    return await load();
+    // A bundler takes in ioredis alone. The others are looked for at run time: they may be absent,
+    // and GLIDE is native code.
+    if (name === 'ioredis') return await import('ioredis');
+    return await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
   } catch (cause) {
     const { code, message } = cause as { code?: unknown; message?: unknown };
     const isAbsent = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

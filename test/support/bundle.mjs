@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { build } from 'esbuild';
 
 /** They read files that lie beside them. */
-const LEFT_OUT = ['@electric-sql/*', 'better-sqlite3', 'libsql', 'swagger-ui-dist/*'];
+const LEFT_OUT = [
+  '@electric-sql/*',
+  '@valkey/valkey-glide',
+  'better-sqlite3',
+  'libsql',
+  'swagger-ui-dist/*',
+];
 
 /** By which Nest loads a package unseen by a bundler: it would be a second copy of it. */
 const HIDDEN = [

@@ -1,16 +1,14 @@
 /**
- * The public interface: the committed names, each with a docstring. An editor has something to
- * show of each, shows it whole, and what it shows names no file of the repository, which those who
- * installed the package do not have. Only relative imports are followed, so it is fast.
+ * The public interface: the committed names, each with a docstring that an editor shows whole and
+ * that names no file of the repository. Only relative imports are followed, so it is fast.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it, test } from '@jest/globals';
 import ts from 'typescript';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
-import type { TextFile } from './tree.js';
 import { treeOf } from './syntax.js';
-import { ROOT, readTree } from './tree.js';
+import { ROOT, readTree, type TextFile } from './tree.js';
 
 /** Each name an entry exports, sorted, and whether it is there at run time. */
 type ExportedNames = Record<string, 'value' | 'type'>;

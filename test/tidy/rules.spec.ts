@@ -15,8 +15,8 @@ import {
   linesOf,
   ROOT,
   readTree,
+  type TextFile,
 } from './tree.js';
-import type { TextFile } from './tree.js';
 import { codeOf } from './syntax.js';
 
 interface Rule {

@@ -3,23 +3,26 @@
  * it is refused, and gone when it is closed.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
-import {
-  type GivenClient,
-  redisCounters,
-  redisLocks,
-  redisSupport,
-} from '../../lib/stores/redis/index.js';
+import { redisCounters } from '../../lib/stores/redis/index.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
+import {
+  ANSWERS,
+  answersBy,
+  failureOf,
+  RedisLab,
+  request,
+  TAKEN,
+  until,
+  held,
+} from './redis-lab.js';
 
 describe('redis client', () => {
   const lab = new RedisLab();
@@ -191,55 +194,6 @@ describe('redis client', () => {
 describe('given redis', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
-
-  const HELD = {
-    lock: 'job',
-    label: 'a',
-    ttlMs: 1000,
-    longestMs: 1000,
-    have: 0n,
-  } as const;
-  const TAKEN = {
-    kind: 'dense',
-    counter: 'order',
-    count: 1n,
-    have: 0n,
-    lossGap: 10n,
-    startAt: 1n,
-    stores: '1/1',
-  } as const;
-
-  /** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
-  async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
-    const own = { redis: client, namespace: randomUUID() };
-    const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
-    const counters = redisCounters({ ...own, lossWindowMs: 0 });
-    const locks = redisLocks({ ...own, lossWindowMs: 0 });
-    try {
-      const asked = request();
-      const granted = await support.getNextWorkId(asked);
-      await forgetScripts();
-      const { status } = await support.refreshAlive(held(asked, granted));
-      const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
-      // A new store of locks lets whoever asks first wait.
-      const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
-      const workers = (await support.workers()).length;
-      return { status, numbers, lock, workers, advice: await support.advice() };
-    } finally {
-      await Promise.all([support.close(), counters.close(), locks.close()]);
-    }
-  }
-
-  const ANSWERS = {
-    status: 'ok',
-    numbers: [
-      { status: 'ok', first: 1n },
-      { status: 'ok', first: 2n },
-    ],
-    lock: { status: 'wait' },
-    workers: 1,
-    advice: [],
-  };
 
   /** Of ioredis 6. */
   const RESP3 = { protocol: 3, replyMapping: 'resp3' } as RedisOptions;

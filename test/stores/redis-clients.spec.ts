@@ -21,49 +21,16 @@ import {
   describeLockStore,
 } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
-
-const HELD = { lock: 'job', label: 'a', ttlMs: 1000, longestMs: 1000, have: 0n } as const;
-const TAKEN = {
-  kind: 'dense',
-  counter: 'order',
-  count: 1n,
-  have: 0n,
-  lossGap: 10n,
-  startAt: 1n,
-  stores: '1/1',
-} as const;
-const ANSWERS = {
-  status: 'ok',
-  numbers: [
-    { status: 'ok', first: 1n },
-    { status: 'ok', first: 2n },
-  ],
-  lock: { status: 'wait' },
-  workers: 1,
-  advice: [],
-};
-
-/** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
-async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
-  const own = { redis: client, namespace: randomUUID() };
-  const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
-  const counters = redisCounters({ ...own, lossWindowMs: 0 });
-  const locks = redisLocks({ ...own, lossWindowMs: 0 });
-  try {
-    const asked = request();
-    const granted = await support.getNextWorkId(asked);
-    await forgetScripts();
-    const { status } = await support.refreshAlive(held(asked, granted));
-    const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
-    // A new store of locks lets whoever asks first wait.
-    const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
-    const workers = (await support.workers()).length;
-    return { status, numbers, lock, workers, advice: await support.advice() };
-  } finally {
-    await Promise.all([support.close(), counters.close(), locks.close()]);
-  }
-}
+import {
+  ANSWERS,
+  answersBy,
+  failureOf,
+  held,
+  HELD,
+  RedisLab,
+  request,
+  until,
+} from './redis-lab.js';
 
 type Making = (port: number, options: object) => GivenClient | Promise<GivenClient>;
 
@@ -147,11 +114,17 @@ const IOVALKEY_OPTIONS: readonly (readonly [string, object])[] = [
   ['stringNumbers', { stringNumbers: true }],
 ];
 
-const ONE: readonly [string, Making, readonly (readonly [string, object])[]][] = [
-  ['node-redis 6', node(six), NODE_OPTIONS],
-  ['node-redis 5', node(five), NODE_OPTIONS.filter(([name]) => name !== 'keyPrefix')],
-  ['iovalkey', iovalkey, IOVALKEY_OPTIONS],
-  ['Valkey GLIDE', glide, GLIDE_OPTIONS],
+/** By name: how it is made, its options, and those that would lead to another place. */
+const ONE: readonly [string, Making, readonly (readonly [string, object])[], object][] = [
+  ['node-redis 6', node(six), NODE_OPTIONS, { keyPrefix: 'other:', database: 3 }],
+  [
+    'node-redis 5',
+    node(five),
+    NODE_OPTIONS.filter(([name]) => name !== 'keyPrefix'),
+    { database: 3 },
+  ],
+  ['iovalkey', iovalkey, IOVALKEY_OPTIONS, { keyPrefix: 'other:', db: 3 }],
+  ['Valkey GLIDE', glide, GLIDE_OPTIONS, { databaseId: 3 }],
 ];
 
 describe('redis clients', () => {
@@ -161,7 +134,7 @@ describe('redis clients', () => {
     await lab.end();
   });
 
-  describe.each(ONE)('of one Redis, %s', (_name, make, options) => {
+  describe.each(ONE)('of one Redis, %s', (_name, make, options, elsewhere) => {
     let admin: Redis;
     let port: number;
     beforeAll(async () => {
@@ -174,12 +147,14 @@ describe('redis clients', () => {
       expect(answers).toMatchObject(ANSWERS);
     });
 
-    it('keeps the registry where its options say, and without their prefix', async () => {
+    it('keeps the registry in the database of its options, and without their prefix', async () => {
       await admin.flushall();
-      const support = lab.support({ redis: await make(port, {}), namespace: 'shop' });
+      const support = lab.support({ redis: await make(port, elsewhere), namespace: 'shop' });
       await support.getNextWorkId(request());
-      expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
-      expect(support.location).toContain(`:${port}, database 0`);
+      expect(await admin.keys('*')).toEqual([]);
+      const other = lab.client(port, { db: 3 });
+      expect(await other.keys('*')).toEqual(['snowflake:{shop}:registry']);
+      expect(support.location).toContain(`:${port}, database 3`);
     });
 
     it('wakes those who wait for a lock', async () => {

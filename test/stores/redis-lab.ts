@@ -6,7 +6,13 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
 import { createServer, connect, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
-import { redisSupport, type RedisSupport } from '../../lib/stores/redis/index.js';
+import {
+  redisCounters,
+  redisLocks,
+  redisSupport,
+  type GivenClient,
+  type RedisSupport,
+} from '../../lib/stores/redis/index.js';
 import type {
   LeaseAnswer,
   LeaseGrant,
@@ -130,4 +136,51 @@ export async function failureOf(call: Promise<unknown>): Promise<Failure> {
 
 export async function until(isSo: () => Promise<boolean>): Promise<void> {
   await patiently(() => isSo().catch(() => false));
+}
+
+/*
+ * Everything that is kept in Redis, asked by one client of an application.
+ */
+
+export const HELD = { lock: 'job', label: 'a', ttlMs: 1000, longestMs: 1000, have: 0n } as const;
+export const TAKEN = {
+  kind: 'dense',
+  counter: 'order',
+  count: 1n,
+  have: 0n,
+  lossGap: 10n,
+  startAt: 1n,
+  stores: '1/1',
+} as const;
+/** What every client answers, whatever its options. */
+export const ANSWERS = {
+  status: 'ok',
+  numbers: [
+    { status: 'ok', first: 1n },
+    { status: 'ok', first: 2n },
+  ],
+  lock: { status: 'wait' },
+  workers: 1,
+  advice: [],
+};
+
+/** By one client: a lease and its renewals, numbers, a lock; scripts are forgotten in between. */
+export async function answersBy(client: GivenClient, forgetScripts: () => Promise<unknown>) {
+  const own = { redis: client, namespace: randomUUID() };
+  const support = redisSupport({ ...own, failoverWindowMs: 0, clockDifferenceMs: 0 });
+  const counters = redisCounters({ ...own, lossWindowMs: 0 });
+  const locks = redisLocks({ ...own, lossWindowMs: 0 });
+  try {
+    const asked = request();
+    const granted = await support.getNextWorkId(asked);
+    await forgetScripts();
+    const { status } = await support.refreshAlive(held(asked, granted));
+    const numbers = [await counters.take(TAKEN), await counters.take(TAKEN)];
+    // A new store of locks lets whoever asks first wait.
+    const lock = await locks.acquire({ ...HELD, holder: randomUUID() });
+    const workers = (await support.workers()).length;
+    return { status, numbers, lock, workers, advice: await support.advice() };
+  } finally {
+    await Promise.all([support.close(), counters.close(), locks.close()]);
+  }
 }

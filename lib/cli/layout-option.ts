@@ -5,7 +5,7 @@
  * closest preset is suggested.
  */
 import { BitLayout, layouts, moveAfter, type Epoch, type FieldSpec } from '../core/index.js';
-import { readFingerprint } from '../core/layout/fingerprint.js';
+import { readFingerprint } from '../core/layout/layout-fields.js';
 import { suggestion } from '../options.js';
 import { quoted, usageFault, wholeOf, type Options, type OptionSpecs } from './command.js';
 import { wrapped } from './terminal.js';

@@ -1,5 +1,5 @@
 /**
- * From a command line to an exit code: finds the command, runs it and reports failures.
+ * From a command line to an exit code: finds the command, runs it, helps and reports failures.
  *
  * Guarantee: it never rejects and resolves after all output is written. If the reader of the output
  * is gone, it stops without a message.
@@ -8,10 +8,24 @@ import { readFileSync, realpathSync } from 'node:fs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
 import { nearest, suggestion } from '../options.js';
-import { helpHint, quoted, readOptions, usageFault, type Command } from './command.js';
+import {
+  HELP_OPTION,
+  helpHint,
+  quoted,
+  readOptions,
+  usageFault,
+  type Command,
+  type OptionSpecs,
+} from './command.js';
 import { COMMANDS } from './commands/index.js';
-import { helpOf, helpOfAll, helpOfFamily } from './help.js';
-import { isBrokenPipe, Terminal, type ExitCode, type Environment } from './terminal.js';
+import {
+  Terminal,
+  isBrokenPipe,
+  tableLines,
+  wrapped,
+  type Environment,
+  type ExitCode,
+} from './terminal.js';
 
 const HELP_OPTIONS: readonly string[] = ['--help', '-h'];
 const VERSION_WORDS: readonly string[] = ['--version', '-v', '-V'];
@@ -154,4 +168,80 @@ function versionOf(program: string | undefined): string {
   } catch {
     return 'unknown';
   }
+}
+
+/*
+ * The help texts, built from the data of the commands: every command and every option is listed
+ * because it exists, none by hand.
+ */
+
+const WIDTH = 90;
+const OPTION_WIDTH = 58;
+
+const WHERE =
+  'In a project that has it installed: npx snowflake. Elsewhere: npx nestjs-snowflake, because ' +
+  'the package named snowflake is a different one.';
+
+const EXIT_CODES =
+  'Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 ' +
+  'something is wrong or has failed, 2 the command line is wrong.';
+
+function helpOf(command: Command): string[] {
+  const { name, words, says = [], examples } = command;
+  const after = words === undefined ? '' : ` ${wordText(words)}`;
+  return [
+    `snowflake ${name} [options]${after}`,
+    '',
+    `${command.summary}.`,
+    ...says.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
+    '',
+    'Options',
+    ...tableLines(optionRows({ ...command.options, ...HELP_OPTION }), '  '),
+    '',
+    'Examples',
+    ...examples.map((example) => `  ${example}`),
+  ];
+}
+
+function helpOfAll(commands: readonly Command[]): string[] {
+  return [
+    ...overview('snowflake', commands),
+    '  snowflake --version',
+    '',
+    ...wrapped(WHERE, WIDTH),
+    '',
+    ...wrapped(EXIT_CODES, WIDTH),
+  ];
+}
+
+/** @param command one that takes a subcommand; @param members it with each of its subcommands */
+function helpOfFamily(command: string, members: readonly Command[]): string[] {
+  return overview(`snowflake ${command}`, members);
+}
+
+function overview(begin: string, commands: readonly Command[]): string[] {
+  return [
+    `${begin} <command> [options]`,
+    '',
+    'Commands',
+    ...tableLines(
+      commands.map(({ name, summary }) => [name, summary]),
+      '  ',
+    ),
+    '',
+    `  ${begin} <command> --help    options and examples of a command`,
+  ];
+}
+
+function wordText({ name, min, max }: NonNullable<Command['words']>): string {
+  const text = `<${name}${max > 1 ? '...' : ''}>`;
+  return min === 0 ? `[${text}]` : text;
+}
+
+function optionRows(specs: OptionSpecs): string[][] {
+  return Object.entries(specs).flatMap(([name, { value, says, multiple }]) => {
+    const label = value === undefined ? `--${name}` : `--${name} <${value}>`;
+    const lines = wrapped(multiple ? `${says}; may be repeated` : says, OPTION_WIDTH);
+    return lines.map((line, at) => [at === 0 ? label : '', line]);
+  });
 }

@@ -6,25 +6,21 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations } from '../rows/cas-retry.js';
-import type { Row } from '../rows/row-store.js';
-import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
-import { checkNew, checkTake } from './check-take.js';
-import { createCounter, giveBack, take } from './counter-rules.js';
-import type {
-  CounterHeader,
-  CounterReading,
-  CounterRow,
-  CounterSnapshot,
-  CounterStep,
-} from './counter-snapshot.js';
+import { fieldsIn, isWhole, numberIn, type Row } from '../rows/row-store.js';
+import { checkNew, checkTake, createCounter, giveBack, take } from './counter-rules.js';
 import {
+  counterRecords,
+  namedGrant,
+  type CounterHeader,
+  type CounterReading,
+  type CounterRow,
+  type CounterSnapshot,
+  type CounterStep,
   type CounterRecord,
   type CounterStore,
   type NewCounter,
   type TakeAnswer,
   type TakeRequest,
-  counterRecords,
-  namedGrant,
 } from './counter-store.js';
 
 type Rule<T> = (snapshot: CounterSnapshot, reading: CounterReading) => CounterStep<T>;

@@ -1,6 +1,7 @@
 /**
  * Checks whether a value is an id, for the pipe, the DTO decorators, the schemas and the scalar,
- * which add status codes and the errors of their frameworks.
+ * which add status codes and the errors of their frameworks. One id, a list of ids, their options
+ * and their schema are in one file, since all name the same example.
  *
  * Guarantee: a value of any size is refused in the time of a short text, without an Error, and with
  * a message that quotes no more than the start of it.
@@ -8,14 +9,13 @@
 import { systemClock, type Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/epoch.js';
-import { latestIdTimeMs } from '../core/window/lease-window.js';
-import { isId, notAnIdText } from '../core/text/decimal.js';
+import { DECIMAL_PATTERN, isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';
-import { SnowflakeError } from '../errors.js';
-import { quoted, format, formatShort } from '../messages.js';
+import { latestIdTimeMs } from '../core/window/lease-window.js';
+import { SnowflakeError, isSnowflakeError } from '../errors.js';
+import { format, formatShort, quoted } from '../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../options.js';
-import { EXAMPLE_ID, exampleOf } from './id-schema.js';
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
@@ -318,4 +318,38 @@ function futureFault({ notInFuture, futureMsMax }: SnowflakeIdChecks): string | 
 function workerFault({ layout, workerId }: SnowflakeIdChecks): string | undefined {
   if (workerId === undefined) return undefined;
   return wholeFaults('workerId', workerId, [0, layout!.workerIdMax])[0];
+}
+
+/*
+ * Describes an id of a text form in OpenAPI and JSON Schema. The form itself writes the example, so
+ * that it can be sent.
+ */
+
+/** A real id, for messages and documentation. */
+const EXAMPLE_ID = '382366441078288384';
+/** Some forms hold no id as large as that. */
+const SMALL_EXAMPLE = 1n;
+
+export interface IdSchema {
+  readonly format?: 'int64';
+  readonly pattern?: string;
+  readonly example: string;
+}
+
+export function idSchemaOf(form: TextForm | undefined): IdSchema {
+  if (form === undefined) {
+    return { format: 'int64', pattern: DECIMAL_PATTERN, example: EXAMPLE_ID };
+  }
+  const { pattern } = form;
+  return { ...(pattern !== undefined && { pattern }), example: exampleOf(form) };
+}
+
+/** An id that this form can write. */
+function exampleOf(form: TextForm): string {
+  try {
+    return form.encode(BigInt(EXAMPLE_ID));
+  } catch (error) {
+    if (!isSnowflakeError(error)) throw error;
+    return form.encode(SMALL_EXAMPLE);
+  }
 }

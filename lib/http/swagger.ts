@@ -6,7 +6,7 @@
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
 import type { TextForm } from '../core/text/text-form.js';
-import { idSchemaOf, type IdSchema } from './id-schema.js';
+import { idSchemaOf, type IdSchema } from './check-id.js';
 
 /** Further facts about an id in a document, besides its form. */
 export interface ApiSnowflakeOptions {

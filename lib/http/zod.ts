@@ -8,11 +8,11 @@ import { z } from 'zod';
 import { formatShort } from '../messages.js';
 import {
   IdListCheck,
-  type SnowflakeIdListChecks,
   IdCheck,
+  idSchemaOf,
+  type SnowflakeIdListChecks,
   type SnowflakeIdChecks,
 } from './check-id.js';
-import { idSchemaOf } from './id-schema.js';
 
 export type { SnowflakeIdListChecks, SnowflakeIdChecks } from './check-id.js';
 

@@ -8,9 +8,16 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations, type RetryParts } from '../rows/cas-retry.js';
-import { HEADER_KEY, type Row, type RowStore, type StoredRow } from '../rows/row-store.js';
+import {
+  HEADER_KEY,
+  fieldsIn,
+  isWhole,
+  numberIn,
+  type Row,
+  type RowStore,
+  type StoredRow,
+} from '../rows/row-store.js';
 import { nowAt, nowOf } from '../rows/store-clock.js';
-import { fieldsIn, isWhole, numberIn } from '../rows/stored-fields.js';
 import { acquireLock, extendLock, releaseLock } from './lock-rules.js';
 import {
   firstTokenAt,

@@ -12,13 +12,15 @@ import type { LeaseAnswer, LeaseRequest, WorkerLease } from '../lease/distribute
 import { hasNewFacts } from '../rows/cas-retry.js';
 import {
   HEADER_KEY,
+  fieldsIn,
+  isWhole,
+  labelOf,
   type Row,
   type RowSnapshot,
   type RowWrite,
   type StoredRow,
 } from '../rows/row-store.js';
 import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
-import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
 import type { IdSpan } from './acquire.js';
 import { withLoss } from './prologue.js';
 import {
@@ -335,9 +337,7 @@ function msOf(number: bigint): number {
   );
 }
 
-function isHeld(slot: WorkerSlot): slot is HeldSlot {
-  return slot.holder !== undefined;
-}
+const isHeld = (slot: WorkerSlot): slot is HeldSlot => slot.holder !== undefined;
 
 function isList(value: unknown): boolean {
   return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));

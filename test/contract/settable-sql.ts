@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
 
 const LOSS_WINDOW_MS = 5000;

@@ -5,10 +5,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { denseForm, formOf } from '../../lib/counters/check-take.js';
-import type { CounterRow } from '../../lib/counters/counter-snapshot.js';
-import { namedGrant, POSITION_MAX } from '../../lib/counters/counter-store.js';
-import type { NewCounter, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
+import { denseForm, formOf } from '../../lib/counters/counter-rules.js';
+import {
+  namedGrant,
+  POSITION_MAX,
+  type CounterRow,
+  type NewCounter,
+  type TakeAnswer,
+  type TakeRequest,
+} from '../../lib/counters/counter-store.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
 import { isLeftServer } from '../stores/registry-twin.js';

@@ -4,12 +4,12 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { checkNew, checkTake } from '../../lib/counters/check-take.js';
+import { checkNew, checkTake } from '../../lib/counters/counter-rules.js';
 import { namedGrant, type CounterStore } from '../../lib/counters/counter-store.js';
 import type { CounterMap, CounterState } from '../../lib/stores/memory/memory-counters.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { CounterHarnessParts } from '../../lib/testing/index.js';
 import {
   copied,

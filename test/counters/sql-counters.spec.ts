@@ -23,7 +23,7 @@ import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';

@@ -6,13 +6,18 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { isSnowflakeError } from '../../lib/errors.js';
-import { checkAcquire, checkExtend, checkRelease } from '../../lib/lock/lock-store.js';
-import type { LockStore, HeldLock } from '../../lib/lock/lock-store.js';
+import {
+  checkAcquire,
+  checkExtend,
+  checkRelease,
+  type LockStore,
+  type HeldLock,
+} from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
 import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import type { LockHarnessParts } from '../../lib/testing/index.js';
 import { MapStore } from '../registry/walk-store.js';

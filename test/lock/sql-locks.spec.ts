@@ -21,7 +21,7 @@ import {
 import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';

@@ -12,7 +12,7 @@ import {
   registerPrometheusMetrics,
 } from '../../lib/metrics/index.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
-import { WorkerCensus } from '../../lib/metrics/worker-census.js';
+import { WorkerCensus } from '../../lib/metrics/metric.js';
 import { ReaderInMemory, saying, settled, startApp } from './measured-app.js';
 
 interface HistogramValue {

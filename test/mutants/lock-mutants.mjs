@@ -291,8 +291,8 @@ export const HOLDER_MUTANTS = [
 // case of it; the others are shown by a client that stalls while somebody else gets the lock.
 
 const STORE = 'stores/etcd/etcd-locks.ts';
-const READER = 'stores/etcd/etcd-lock-reader.ts';
-const WRITER = 'stores/etcd/etcd-lock-writer.ts';
+const READER = 'stores/etcd/etcd-lock-transactions.ts';
+const WRITER = 'stores/etcd/etcd-lock-transactions.ts';
 const RUN = 'stores/etcd/restore-detector.ts';
 
 const etcdEdit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { createPool, type Pool as MysqlPool, type PoolOptions } from 'mysql2/promise';
 import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/stores/sql/index.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { failureOf, request } from './redis-lab.js';
 import { SqlLab, leased } from './sql-lab.js';

@@ -7,7 +7,7 @@ import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
 import { Pool, type PoolConfig } from 'pg';
 import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { registryTable } from '../../lib/stores/sql/index.js';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { request } from './redis-lab.js';
 export class SqlLab {
   readonly table = `lab_${randomUUID().replaceAll('-', '')}`;

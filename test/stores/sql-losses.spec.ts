@@ -22,7 +22,7 @@ import {
   sqlCounters,
   sqlLocks,
 } from '../../lib/stores/sql/index.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';

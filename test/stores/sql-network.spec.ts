@@ -16,8 +16,7 @@ import {
   sqlSupport,
 } from '../../lib/stores/sql/index.js';
 import { openClient } from '../../lib/stores/sql/open-client.js';
-import { OwnConnection } from '../../lib/stores/sql/sql-connection.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import { OwnConnection, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { parseSqlUrl, type ServerUrl } from '../../lib/stores/sql/sql-url.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';

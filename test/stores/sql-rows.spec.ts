@@ -6,8 +6,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import type { Pool } from 'pg';
-import { HEADER_KEY } from '../../lib/rows/row-store.js';
-import type { Row } from '../../lib/rows/row-store.js';
+import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
 import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
 import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
@@ -20,7 +19,7 @@ import {
   sqlCounters,
   sqlLocks,
 } from '../../lib/stores/sql/index.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';

@@ -21,8 +21,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
-import type { SqlQuery } from '../../lib/stores/sql/sql-query.js';
-import { sqliteHandle } from '../../lib/stores/sql/sql-connection.js';
+import { sqliteHandle, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { failureOf, request } from './redis-lab.js';

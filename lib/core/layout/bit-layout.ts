@@ -12,8 +12,8 @@ import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
 import { readDecimal } from '../text/decimal.js';
 import { DATE_MS_MAX, DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
-import { fingerprintOf } from './fingerprint.js';
 import {
+  fingerprintOf,
   checkedPart,
   fieldsFaults,
   invalidPart,

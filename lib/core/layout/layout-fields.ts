@@ -1,5 +1,6 @@
 /**
- * Turns the list of fields that a user writes into fields with a place in the id.
+ * Turns the list of fields that a user writes into fields with a place in the id, and the fields
+ * of a layout into its fingerprint.
  *
  * Guarantee: every fault of the list is found and reported at once; a list without faults is placed
  * from the most significant bit down.
@@ -7,6 +8,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
 import { wholeFaults } from '../../options.js';
+import { epochText } from './epoch.js';
 
 /**
  * Name, bits and role. `timestamp` and `sequence` have their roles by name. Any other field is part
@@ -157,4 +159,59 @@ export function invalidPart(name: string, max: number, value: unknown): Snowflak
     `Expected \`${name}\` to be an integer from 0 to ${max}, got ${formatShort(value)}.`,
     { details: { name, max, value } },
   );
+}
+
+/*
+ * The fingerprint of a layout, `t41-w10-s12/1ms@1704067200000`: the fields by the first letter of
+ * their role and their bits, from the most significant down, then the length of a tick and the
+ * epoch in Unix ms.
+ *
+ * Guarantee: two layouts with equal fingerprints have equal ids. Names are not in it.
+ */
+
+const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
+const FIELD_NAMES: Readonly<Record<string, string>> = {
+  t: 'timestamp',
+  s: 'sequence',
+  w: 'worker',
+  c: 'call',
+};
+
+/** The options of the layout that a fingerprint describes. */
+interface FingerprintParts {
+  readonly epoch: string;
+  readonly unitMs: number;
+  /** Fields are named after their role. */
+  readonly fields: readonly FieldSpec[];
+}
+
+/** Neighbouring worker fields count as one. */
+export function fingerprintOf(
+  fields: readonly LayoutField[],
+  unitMs: number,
+  epochMs: number,
+): string {
+  const runs: { letter: string; bits: number }[] = [];
+  for (const field of fields) {
+    const letter = field.role[0]!;
+    const last = runs.at(-1);
+    if (letter === 'w' && last?.letter === 'w') last.bits += field.bits;
+    else runs.push({ letter, bits: field.bits });
+  }
+  return `${runs.map((run) => run.letter + run.bits).join('-')}/${unitMs}ms@${epochMs}`;
+}
+
+/**
+ * Returns undefined for anything but a fingerprint. BitLayout checks whether the layout is sound.
+ */
+export function readFingerprint(fingerprint: string): FingerprintParts | undefined {
+  const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
+  if (runs === undefined) return undefined;
+  const fields = runs.split('-').map((run, at, all): FieldSpec => {
+    const [letter, bits] = [run[0]!, Number(run.slice(1))];
+    const isSecond = all.findIndex((other) => other[0] === letter) < at;
+    const name = FIELD_NAMES[letter]! + (isSecond ? at : '');
+    return letter === 'c' ? [name, bits, 'call'] : [name, bits];
+  });
+  return { epoch: epochText(Number(epochMs)), unitMs: Number(unitMs), fields };
 }

@@ -1,12 +1,75 @@
 /**
- * `nestjs-snowflake/redis-ids`: ids made in Redis, without a worker id.
+ * `nestjs-snowflake/redis-ids`: ids made in Redis, without a worker id, one call for
+ * each batch.
  */
-export { RedisIdsModule, startRedisIds } from './redis-ids.module.js';
-export type {
-  RedisIdsModuleOptions,
-  RedisIdsOptionsFactory,
-  RedisIdsScriptOptions,
-} from './redis-ids.module.js';
+import { Module } from '@nestjs/common';
+import { redisIds, type RedisIdsOptions } from '../../stores/redis/redis-ids.js';
+import {
+  generatorModule,
+  startGenerator,
+  type GeneratorOpener,
+  type GeneratorOptions,
+} from '../generator-module.js';
+import type { RunningSnowflake } from '../start-snowflake.js';
+
 export type { GeneratorOptions } from '../generator-module.js';
 export type { RedisIdsOptions } from '../../stores/redis/redis-ids.js';
 export type { IdOptions, PrefetchOptions } from '../../counters/ids/store-ids-options.js';
+
+/** Options of RedisIdsModule. */
+export interface RedisIdsModuleOptions extends RedisIdsOptions, GeneratorOptions {}
+
+/** The options of RedisIdsModule.forRoot(), and a name for the generator. */
+export interface RedisIdsScriptOptions extends RedisIdsModuleOptions {
+  /** Entities use this name: `@SnowflakeId({ generator: 'orders' })`. Default: no name. */
+  readonly name?: string | undefined;
+}
+
+/** For `useClass` and `useExisting` of forRootAsync. */
+export interface RedisIdsOptionsFactory {
+  createRedisIdsOptions(): RedisIdsModuleOptions | Promise<RedisIdsModuleOptions>;
+}
+
+const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
+  example: "redis: 'redis://host:6379?namespace=shop', tag: 'order'",
+  open: redisIds,
+};
+
+/**
+ * Registers an injectable IdMaker whose ids are made in Redis by its clock, without a worker id: on
+ * one Redis they rise strictly over all processes. `shard` and every other field are filled by the
+ * call. It works without SnowflakeModule and beside it.
+ *
+ * @example
+ * ```ts
+ * import { Inject } from '@nestjs/common';
+ * import { IdMaker } from 'nestjs-snowflake';
+ * import { RedisIdsModule } from 'nestjs-snowflake/redis-ids';
+ *
+ * const imports = [
+ *   RedisIdsModule.forRoot({ redis: 'redis://localhost:6379?namespace=shop', tag: 'order' }),
+ * ];
+ *
+ * export class Orders {
+ *   constructor(@Inject(IdMaker) private readonly ids: IdMaker) {}
+ *
+ *   newId(userId: number): Promise<bigint> {
+ *     return this.ids.nextIdAsync({ fields: { shard: userId % 4096 } });
+ *   }
+ * }
+ * ```
+ */
+@Module({})
+export class RedisIdsModule extends generatorModule(REDIS_IDS, 'createRedisIdsOptions') {}
+
+/**
+ * Ids made in Redis for a script, until `close()`, or until the end of the block with
+ * `await using`.
+ *
+ * @param options those of RedisIdsModule
+ * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why Redis
+ * made none within `startTimeoutMs`. Nothing is left open then.
+ */
+export function startRedisIds(options: RedisIdsScriptOptions): Promise<RunningSnowflake> {
+  return startGenerator(REDIS_IDS, options);
+}

@@ -1,13 +1,25 @@
 /**
- * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake ids, and series that
- * start again with each day, month or year.
+ * `nestjs-snowflake/segments`: dense numbers of a counter instead of snowflake ids, taken from a
+ * store ahead of need, and series that start again with each day, month or year.
  */
-export { SegmentsModule, startSegments } from './segments.module.js';
-export type {
-  SegmentsModuleOptions,
-  SegmentsOptionsFactory,
-  SegmentsScriptOptions,
-} from './segments.module.js';
+import { Module } from '@nestjs/common';
+import type { CounterStore } from '../../counters/counter-store.js';
+import { SegmentKeeper } from '../../counters/segments/segment-keeper.js';
+import {
+  givenStores,
+  segmentTerms,
+  type SegmentOptions,
+} from '../../counters/segments/segment-options.js';
+import { countersOf } from '../../stores/schemes.js';
+import {
+  generatorModule,
+  startGenerator,
+  type GeneratorOpener,
+  type GeneratorOptions,
+} from '../generator-module.js';
+import { closeQuietly, faultsOf } from '../resolve-support.js';
+import type { RunningSnowflake } from '../start-snowflake.js';
+
 export type { GeneratorOptions } from '../generator-module.js';
 export type { HighestId, SegmentOptions } from '../../counters/segments/segment-options.js';
 export { series } from '../../counters/series/series.js';
@@ -19,3 +31,85 @@ export type {
   Period,
 } from '../../counters/series/series.js';
 export type { CounterStore } from '../../counters/counter-store.js';
+
+/** Options of SegmentsModule. */
+export interface SegmentsModuleOptions extends SegmentOptions, GeneratorOptions {}
+
+/** The options of SegmentsModule.forRoot(), and a name for the generator. */
+export interface SegmentsScriptOptions extends SegmentsModuleOptions {
+  /** Entities use this name: `@SnowflakeId({ generator: 'invoices' })`. Default: no name. */
+  readonly name?: string | undefined;
+}
+
+/** For `useClass` and `useExisting` of forRootAsync. */
+export interface SegmentsOptionsFactory {
+  createSegmentsOptions(): SegmentsModuleOptions | Promise<SegmentsModuleOptions>;
+}
+
+const SEGMENTS: GeneratorOpener<SegmentOptions> = {
+  example: "store: 'redis://host:6379?namespace=shop', counter: 'order'",
+  async open(options, environment) {
+    const faults: string[] = [];
+    const opened: CounterStore[] = [];
+    const openStore = async (given: unknown): Promise<unknown> => {
+      if (typeof given !== 'string') return given;
+      try {
+        const store = await countersOf(given);
+        opened.push(store);
+        return store;
+      } catch (error) {
+        faults.push(...faultsOf(error));
+        return undefined;
+      }
+    };
+    const given = givenStores(options);
+    const stores = Array.isArray(given) ? await Promise.all(given.map(openStore)) : given;
+    try {
+      const terms = segmentTerms(options, stores as readonly CounterStore[], faults);
+      return new SegmentKeeper(terms, environment);
+    } catch (error) {
+      await Promise.all(opened.map(closeQuietly));
+      throw error;
+    }
+  },
+};
+
+/**
+ * Registers an injectable IdMaker whose ids are the dense numbers of a counter, 1, 2, 3 and so on,
+ * taken from a store in segments, at a fraction of the cost of a snowflake id. They rise within a
+ * process; between processes segment by segment. A number is lost now and then and never given
+ * twice. It works without SnowflakeModule and beside it.
+ *
+ * @example
+ * ```ts
+ * import { SegmentsModule } from 'nestjs-snowflake/segments';
+ *
+ * const imports = [
+ *   SegmentsModule.forRoot({ store: 'redis://localhost:6379?namespace=shop', counter: 'order' }),
+ * ];
+ * ```
+ */
+@Module({})
+export class SegmentsModule extends generatorModule(SEGMENTS, 'createSegmentsOptions') {}
+
+/**
+ * Numbers of a counter for a script, until `close()`, or until the end of the block with
+ * `await using`; what is left is given back then.
+ *
+ * @param options those of SegmentsModule
+ * @throws SnowflakeError CONFIG_INVALID with every fault in the options; or the reason why no
+ * number could be taken within `startTimeoutMs`. Nothing is left open then.
+ * @example
+ * ```ts
+ * import { startSegments } from 'nestjs-snowflake/segments';
+ *
+ * await using segments = await startSegments({
+ *   store: 'redis://localhost:6379?namespace=shop',
+ *   counter: 'order',
+ * });
+ * segments.ids.nextIdNumber(); // 1
+ * ```
+ */
+export function startSegments(options: SegmentsScriptOptions): Promise<RunningSnowflake> {
+  return startGenerator(SEGMENTS, options);
+}

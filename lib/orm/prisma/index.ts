@@ -1,7 +1,262 @@
 /**
  * `nestjs-snowflake/prisma`: ids for the models of a Prisma schema.
  *
- * Mark a field with `@default(dbgenerated())` and extend the client with `snowflakeIds()`.
+ * Mark a field with `@default(dbgenerated())` and extend the client with `snowflakeIds()`, which
+ * fills ids in before Prisma makes a query.
+ *
+ * Guarantee: every new row in the arguments has its ids, or the call fails. Prisma itself is known
+ * by its shape, so that one build serves all its majors.
  */
-export { snowflakeIds } from './snowflake-ids.js';
-export type { SnowflakeIdsExtension, SnowflakeIdsOptions } from './snowflake-ids.js';
+import { SnowflakeError } from '../../errors.js';
+import { format } from '../../messages.js';
+import { currentIdMaker } from '../../nest/id-maker.js';
+import { refuse, unknownNames } from '../../options.js';
+
+/** Options of snowflakeIds(). */
+export interface SnowflakeIdsOptions {
+  /** The generator that makes the ids, by its `name`. Default: the one without a name. */
+  readonly generator?: string | undefined;
+}
+
+/** `$extends()` of every Prisma client takes this; it changes no type of the client. */
+export type SnowflakeIdsExtension = (client: object) => {
+  $extends: { extArgs: { result: {}; model: {}; query: {}; client: {} } };
+};
+
+interface Query {
+  readonly model: string;
+  readonly operation: string;
+  readonly args: unknown;
+  readonly query: (args: unknown) => Promise<unknown>;
+}
+
+/**
+ * A client extension for Prisma 6.19 and 7. It gives every new row an id in the fields that are
+ * marked with `@default(dbgenerated())`: `BigInt` fields get a bigint, `String` fields its decimal
+ * text. A field that has a value keeps it.
+ *
+ * It fills rows of create, createMany, createManyAndReturn and upsert, and those nested in other
+ * rows. Your arguments are not changed. Raw SQL and a client without the extension get no ids:
+ * the database refuses such a row, because the column has no default there.
+ *
+ * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
+ *
+ * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this
+ * version of Prisma does not show its data model; from queries: what the generator throws, such as
+ * NOT_READY before the application has started
+ * @example
+ * ```ts
+ * import { snowflakeIds } from 'nestjs-snowflake/prisma';
+ *
+ * // schema.prisma: `id BigInt @id @default(dbgenerated())`
+ * // const prisma = new PrismaClient({ adapter }).$extends(extension);
+ * export const extension = snowflakeIds({ generator: 'tickets' });
+ * ```
+ */
+export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExtension {
+  refuse(unknownNames(options, 'generator', 'snowflakeIds()'));
+  const { generator } = options;
+  return (client) => {
+    const models = modelsOf(client);
+    const $allOperations = ({ model, operation, args, query }: Query): Promise<unknown> =>
+      query(withIds(models, generator, { model, operation, args }));
+    const extension = { name: 'nestjs-snowflake', query: { $allModels: { $allOperations } } };
+    const { $extends } = client as { $extends: (extension: object) => unknown };
+    return $extends.call(client, extension) as ReturnType<SnowflakeIdsExtension>;
+  };
+}
+
+/*
+ * Finds the new rows in the arguments of a query, and gives them ids. Prisma's hooks see a query
+ * once, with all rows nested in it, so the arguments are walked through.
+ *
+ * Guarantee: arguments that change are copied, and unknown ones are left to Prisma, which refuses
+ * them.
+ */
+
+type Parts = Readonly<Record<string, unknown>>;
+type Change = (row: Parts) => Parts;
+
+interface Call {
+  readonly model: string;
+  readonly operation: string;
+  readonly args: unknown;
+}
+
+function withIds(
+  models: ReadonlyMap<string, Model>,
+  generator: string | undefined,
+  { model, operation, args }: Call,
+): unknown {
+  const walk = new Walk(models, generator);
+  // A row needs no `data`, and no arguments, if every field has a default.
+  const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
+  return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
+}
+
+class Walk {
+  constructor(
+    private readonly models: ReadonlyMap<string, Model>,
+    private readonly generator: string | undefined,
+  ) {}
+
+  ofOperation(operation: string, model: Model | undefined, args: Parts): Parts {
+    if (model === undefined) return args;
+    const toNewRow: Change = (row) => this.newRow(row, model);
+    const toUpdate: Change = (row) => this.update(row, model);
+    switch (operation) {
+      case 'create':
+      case 'createMany':
+      case 'createManyAndReturn':
+        return withChanges(args, { data: toNewRow });
+      case 'update':
+        return withChanges(args, { data: toUpdate });
+      case 'upsert':
+        return withChanges(args, { create: toNewRow, update: toUpdate });
+      case 'connectOrCreate':
+        return withChanges(args, { create: toNewRow });
+      default:
+        return args;
+    }
+  }
+
+  private newRow(row: Parts, model: Model): Parts {
+    const filled: Record<string, unknown> = this.update(row, model);
+    for (const [field, type] of model.ids) {
+      const value = filled[field];
+      if (value === undefined) filled[field] = this.nextId(type);
+      else if (typeof value === 'number') refuseInexact(field, value);
+    }
+    return filled;
+  }
+
+  /** Fills the rows nested in a row that is updated. */
+  private update(row: Parts, { relations }: Model): Record<string, unknown> {
+    const copy: Record<string, unknown> = { ...row };
+    for (const [field, name] of relations) {
+      const operations = copy[field];
+      if (isParts(operations)) copy[field] = this.nested(operations, this.models.get(name));
+    }
+    return copy;
+  }
+
+  /** Nested operations look like those of a client, except for two. */
+  private nested(operations: Parts, model: Model | undefined): Parts {
+    if (model === undefined) return operations;
+    const copy: Record<string, unknown> = { ...operations };
+    for (const [operation, value] of Object.entries(operations)) {
+      copy[operation] = each(value, (args) => {
+        if (operation === 'create') return this.newRow(args, model);
+        if (operation === 'update' && !hasData(args, model)) return this.update(args, model);
+        return this.ofOperation(operation, model, args);
+      });
+    }
+    return copy;
+  }
+
+  private nextId(type: 'BigInt' | 'String'): bigint | string {
+    const ids = currentIdMaker(this.generator);
+    return type === 'BigInt' ? ids.nextId() : ids.nextIdString();
+  }
+}
+
+/** Prisma takes `{ where, data }` or, for a relation to one row, its fields alone. */
+function hasData({ data, ...rest }: Parts, { fields }: Model): boolean {
+  const isOfRow = isParts(data) && Object.keys(data).every((key) => fields.has(key));
+  return isOfRow && Object.keys(rest).every((key) => key === 'where');
+}
+
+/** Makes a copy in which the rows below these keys are changed, in a list or single. */
+function withChanges(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
+  const copy: Record<string, unknown> = { ...args };
+  for (const [key, change] of Object.entries(changes)) {
+    if (key in copy) copy[key] = each(copy[key], change);
+  }
+  return copy;
+}
+
+function each(value: unknown, change: Change): unknown {
+  if (Array.isArray(value)) return value.map((one) => each(one, change));
+  return isParts(value) ? change(value) : value;
+}
+
+/** `Prisma.skip` is an object that stands for no value; only it has this method. */
+function isParts(value: unknown): value is Parts {
+  return typeof value === 'object' && value !== null && !('ifUndefined' in value);
+}
+
+function refuseInexact(field: string, value: number): void {
+  if (Number.isSafeInteger(value)) return;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `Expected the id in \`${field}\` as bigint or text, got ${format(value)}, which has lost ` +
+      'digits. Nothing was sent to the database. Keep ids as bigint or text, in JSON as text.',
+    { details: { field, value } },
+  );
+}
+
+/*
+ * The models of a client, and their fields that are marked to be filled with ids. Both are read
+ * from private members, since Prisma shows its data model nowhere else.
+ *
+ * Guarantee: if they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left
+ * unfilled.
+ */
+
+type IdType = 'BigInt' | 'String';
+
+interface Model {
+  readonly fields: ReadonlySet<string>;
+  /** Maps a field that is filled to its type. */
+  readonly ids: ReadonlyMap<string, IdType>;
+  /** Maps a field to the name of the model it leads to. */
+  readonly relations: ReadonlyMap<string, string>;
+}
+
+interface PrivateMembers {
+  readonly _runtimeDataModel?: { readonly models?: Record<string, RuntimeModel> };
+  readonly _engineConfig?: { readonly inlineSchema?: unknown };
+}
+
+interface RuntimeModel {
+  readonly fields: readonly { name: string; kind: string; type: string }[];
+}
+
+const NOT_CODE = /"(?:[^"\\\n]|\\.)*"|\/\/.*|\/\*[^]*?\*\//g;
+const MODEL = /^\s*(?:model|view)\s+(\w+)\s*\{([^}]*)\}/gm;
+const MARKED_FIELD = /^\s*(\w+)\s+(BigInt|String)(?![\w[]).*@default\(\s*dbgenerated\(\s*\)\s*\)/gm;
+
+function modelsOf(client: object): ReadonlyMap<string, Model> {
+  const { _runtimeDataModel: runtime, _engineConfig: engine } = client as PrivateMembers;
+  const schema = engine?.inlineSchema;
+  if (typeof runtime?.models !== 'object' || typeof schema !== 'string') {
+    throw refused(
+      'this client does not show its data model as Prisma 6.19 and 7 do. Use one of these ' +
+        'versions, with a client that was not made by an extension that hides it.',
+    );
+  }
+  const marked = markedFields(schema);
+  const models = Object.entries(runtime.models).map(([name, { fields }]): [string, Model] => {
+    const related = fields.filter(({ kind }) => kind === 'object');
+    const relations = new Map(related.map(({ name, type }) => [name, type]));
+    const ids = marked.get(name) ?? new Map<string, IdType>();
+    return [name, { fields: new Set(fields.map((field) => field.name)), ids, relations }];
+  });
+  if (models.some(([, { ids }]) => ids.size > 0)) return new Map(models);
+  throw refused(
+    'no field is marked. Write `id BigInt @id @default(dbgenerated())` in the schema, with ' +
+      'nothing between the inner brackets, and run `prisma generate`.',
+  );
+}
+
+function markedFields(schema: string): Map<string, Map<string, IdType>> {
+  const code = schema.replace(NOT_CODE, (text) => (text.startsWith('"') ? '""' : ''));
+  const models = [...code.matchAll(MODEL)].map(([, name = '', body = '']) => {
+    const fields = [...body.matchAll(MARKED_FIELD)].map(([, field, type]) => [field, type]);
+    return [name, new Map(fields as [string, IdType][])] as const;
+  });
+  return new Map(models);
+}
+
+const refused = (fault: string): SnowflakeError =>
+  new SnowflakeError('CONFIG_INVALID', `snowflakeIds() fills nothing: ${fault}`);

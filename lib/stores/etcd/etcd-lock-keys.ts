@@ -6,9 +6,8 @@
  */
 import type { SnowflakeError } from '../../errors.js';
 import { unreadableLocks } from '../../lock/row-locks.js';
-import { fieldsIn, isWhole, numberIn } from '../../rows/stored-fields.js';
-import { wholeNumber, type EtcdAnswer } from './etcd-answer.js';
-import type { EtcdClient } from './etcd-client.js';
+import { fieldsIn, isWhole, numberIn } from '../../rows/row-store.js';
+import { wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
 import { toBase64 } from './etcd-rows.js';
 
 /** The version of the protocol. Locks of another version are left alone. */

@@ -22,12 +22,12 @@ import { EtcdClient } from './etcd-client.js';
 import { EtcdLeases, LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
 import {
   EtcdLockReader,
+  EtcdLockWriter,
   type Asked,
   type Found,
   type FoundLock,
   type Known,
-} from './etcd-lock-reader.js';
-import { EtcdLockWriter } from './etcd-lock-writer.js';
+} from './etcd-lock-transactions.js';
 import { EtcdMembers } from './etcd-members.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import type { EtcdSupportOptions } from './etcd.support.js';

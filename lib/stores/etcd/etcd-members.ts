@@ -5,8 +5,13 @@
  */
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
-import { answerHeader, listIn, wholeNumber, type EtcdAnswer } from './etcd-answer.js';
-import type { EtcdClient } from './etcd-client.js';
+import {
+  answerHeader,
+  listIn,
+  wholeNumber,
+  type EtcdAnswer,
+  type EtcdClient,
+} from './etcd-client.js';
 import type { EtcdSettings } from './etcd-options.js';
 import type { MemberStatus } from './restore-detector.js';
 

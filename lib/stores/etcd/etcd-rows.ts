@@ -14,7 +14,7 @@ import {
   wholeNumber,
   type EtcdAnswer,
   type EtcdHeader,
-} from './etcd-answer.js';
+} from './etcd-client.js';
 
 /** A key and its value, as etcd gives them. */
 export interface KeyValue {

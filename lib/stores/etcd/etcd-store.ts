@@ -17,8 +17,7 @@ import {
   type StoredRow,
 } from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
-import { answerHeader, type EtcdAnswer, type EtcdHeader } from './etcd-answer.js';
-import type { EtcdClient } from './etcd-client.js';
+import { answerHeader, type EtcdAnswer, type EtcdHeader, type EtcdClient } from './etcd-client.js';
 import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
 import {
   ceilingText,

@@ -5,7 +5,7 @@
  * was opened, from the same member under the same leader, and never from before what was seen.
  * A cluster that forgot nothing is never taken for one that did.
  */
-import type { EtcdHeader } from './etcd-answer.js';
+import type { EtcdHeader } from './etcd-client.js';
 
 /** The run that was examined last. */
 interface Known {

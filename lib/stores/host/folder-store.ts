@@ -8,6 +8,7 @@ import { systemClock, type Clock } from '../../core/clock.js';
 import { finding, type Finding } from '../../registry/registry-view.js';
 import {
   HEADER_KEY,
+  fieldsIn,
   type Row,
   type RowQuery,
   type RowSnapshot,
@@ -15,7 +16,6 @@ import {
   type RowWrite,
   type StoredRow,
 } from '../../rows/row-store.js';
-import { fieldsIn } from '../../rows/stored-fields.js';
 import {
   bootOf,
   fileSystemOf,

@@ -5,23 +5,26 @@
  * start, so earlier numbers must be known from elsewhere.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
-import { checkNew, checkTake } from '../../counters/check-take.js';
-import { createCounter, giveBack, take } from '../../counters/counter-rules.js';
-import type {
-  CounterHeader,
-  CounterReading,
-  CounterRow,
-  CounterSnapshot,
-  CounterStep,
-} from '../../counters/counter-snapshot.js';
 import {
+  checkNew,
+  checkTake,
+  createCounter,
+  giveBack,
+  take,
+} from '../../counters/counter-rules.js';
+import {
+  counterRecords,
+  namedGrant,
+  type CounterHeader,
+  type CounterReading,
+  type CounterRow,
+  type CounterSnapshot,
+  type CounterStep,
   type CounterRecord,
   type CounterStore,
   type NewCounter,
   type TakeAnswer,
   type TakeRequest,
-  counterRecords,
-  namedGrant,
   type NamedGrant,
 } from '../../counters/counter-store.js';
 import { methodFaults, refuse, unknownNames } from '../../options.js';

@@ -5,7 +5,7 @@
  * Guarantee: a Redis that may lose more than its loss window grants nothing, whenever its settings
  * change, unless the application says how much it may lose.
  */
-import { checkNew, checkTake, denseForm, formOf } from '../../counters/check-take.js';
+import { checkNew, checkTake, denseForm, formOf } from '../../counters/counter-rules.js';
 import {
   type CounterRecord,
   type CounterStore,
@@ -17,7 +17,7 @@ import {
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { nowAt } from '../../rows/store-clock.js';
-import { numberIn } from '../../rows/stored-fields.js';
+import { numberIn } from '../../rows/row-store.js';
 import { hashOptionsOf, RedisHash, type RedisHashOptions } from './redis-options.js';
 import { SCRIPTS } from './scripts.generated.js';
 

@@ -17,7 +17,7 @@ import {
 } from '../../lock/lock-store.js';
 import { lockRecords, type NamedLock } from '../../lock/lock-snapshot.js';
 import { Releases } from '../../lock/releases.js';
-import { numberIn } from '../../rows/stored-fields.js';
+import { numberIn } from '../../rows/row-store.js';
 import { hashOptionsOf, messagesFrom, RedisHash, type RedisHashOptions } from './redis-options.js';
 import { SCRIPTS } from './scripts.generated.js';
 

@@ -19,7 +19,7 @@ import type { DialectName } from './dialects/dialect.js';
 import { dialectOfType } from './given-database.js';
 import { isSaid } from './sql-errors.js';
 import { checkedOptions } from './sql-options.js';
-import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from './sql-query.js';
+import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from './sql-connection.js';
 import { SERIES_TABLE } from './tables.js';
 
 /** An EntityManager of TypeORM within a transaction, known by its shape. */

@@ -10,10 +10,11 @@ import {
   type ListeningClient,
   type SqlConnection,
   type SqliteHandle,
+  type SqlParameter,
+  type SqlQuery,
+  type SqlLocation,
 } from './sql-connection.js';
-import type { SqlLocation } from './sql-errors.js';
 import { misconfigured, refuse } from './sql-options.js';
-import type { SqlParameter, SqlQuery } from './sql-query.js';
 
 /**
  * The ways to give a database: a DataSource, a function that runs SQL, or a pool with its dialect.

@@ -11,7 +11,7 @@ export type {
   SqliteSupportOptions,
 } from './sql.support.js';
 export type { SqlRegistryOptions } from './sql-options.js';
-export type { SqlParameter, SqlQuery } from './sql-query.js';
+export type { SqlParameter, SqlQuery } from './sql-connection.js';
 export type { GivenDataSource, MysqlPool, PostgresPool, GivenDatabase } from './given-database.js';
 export type { SqliteHandle } from './sql-connection.js';
 export {

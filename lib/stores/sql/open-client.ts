@@ -12,8 +12,9 @@ import {
   type ListeningClient,
   type OpenClient,
   type SqliteHandle,
+  type SqlParameter,
+  type SqlQuery,
 } from './sql-connection.js';
-import type { SqlParameter, SqlQuery } from './sql-query.js';
 import type { FileUrl, ServerUrl } from './sql-url.js';
 
 /** A longer wait would stop the event loop; a call that comes too soon is repeated. */

@@ -7,12 +7,7 @@
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
 import type { Dialect, DialectName, SqlTable } from './dialects/dialect.js';
-
-/** The location of a database in words, and the passwords that its answers may repeat. */
-export interface SqlLocation {
-  readonly text: string;
-  readonly secrets: readonly string[];
-}
+import type { SqlLocation } from './sql-connection.js';
 
 interface ErrorPlace {
   readonly dialect: Pick<Dialect, 'name' | 'title'>;

@@ -4,13 +4,15 @@
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed. A connection that was opened for a URL is closed by `close()`.
  */
+import { createHash } from 'node:crypto';
 import type { LockStore } from '../../lock/lock-store.js';
+import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
 import { RowLocks } from '../../lock/row-locks.js';
 import type { StorePreparation } from '../../registry/registry-view.js';
-import type { DialectName } from './dialects/dialect.js';
+import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
+import type { DialectName, SqlTable } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
-import { postgresReleases } from './postgres-releases.js';
-import type { SqlConnection } from './sql-connection.js';
+import { PATIENCE_MS, type ListeningClient, type SqlConnection } from './sql-connection.js';
 import { checkedOptions, misconfigured, type SqlRegistryOptions } from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
 import { SqlSession } from './sql-session.js';
@@ -92,4 +94,135 @@ export function lockPreparationFromUrl(url: string): StorePreparation {
     }
   };
   return { text, run };
+}
+
+/*
+ * Announces released locks in PostgreSQL: on a channel for each lock, by NOTIFY from the process
+ * that releases, and by LISTEN if a connection can be had for it.
+ *
+ * Guarantee: nothing depends on a message; without one, callers ask again.
+ */
+
+/** The name of a channel has at most 63 characters. */
+const DIGEST_LENGTH = 40;
+
+function postgresReleases(
+  connection: SqlConnection,
+  { table, namespace }: Pick<SqlTable, 'table' | 'namespace'>,
+): ReleaseNotifier {
+  const channelOf = (lock: string) => {
+    const digest = createHash('sha256').update([table, namespace, lock].join(' ')).digest('hex');
+    return `snowflake_${digest.slice(0, DIGEST_LENGTH)}`;
+  };
+  const { query, listen } = connection;
+  const notify = async (lock: string) => {
+    await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
+  };
+  if (listen === undefined) return { notify };
+  const releases = new Releases(new PostgresMessages(listen));
+  return {
+    notify,
+    until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
+    close: () => releases.close(),
+  };
+}
+
+/*
+ * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while a
+ * caller waits for a lock.
+ *
+ * Guarantee: no connection is taken out of a pool, and none stays open when no caller waits any
+ * more.
+ */
+
+/** A connection that cannot be had is tried again after so long, on the average, and less often. */
+const RETRY_MS = { first: 4000, last: 60_000 };
+
+/** Lives from the first caller to the last, or to the next try if no connection could be opened. */
+interface Listening {
+  readonly client: Promise<ListeningClient>;
+  readonly channels: Set<string>;
+  /** One statement at a time goes over it. */
+  last: Promise<unknown>;
+  again?: TimerHandle;
+}
+
+class PostgresMessages implements ReleaseMessages {
+  readonly #open: () => Promise<ListeningClient>;
+  readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
+  #message: (channel: string) => void = () => undefined;
+  #ended: () => void = () => undefined;
+  #listening: Listening | undefined;
+
+  constructor(open: () => Promise<ListeningClient>) {
+    this.#open = open;
+  }
+
+  onMessage(message: (channel: string) => void, ended: () => void): void {
+    [this.#message, this.#ended] = [message, ended];
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    const listening = (this.#listening ??= this.#begin());
+    listening.channels.add(channel);
+    await this.#send(listening, `LISTEN ${channel}`);
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    const listening = this.#listening;
+    if (listening?.channels.delete(channel) !== true) return;
+    if (listening.channels.size === 0) this.#end(listening);
+    else await this.#send(listening, `UNLISTEN ${channel}`);
+  }
+
+  async close(): Promise<void> {
+    if (this.#listening !== undefined) this.#end(this.#listening);
+  }
+
+  #begin(): Listening {
+    const client = this.#open();
+    const listening: Listening = { client, channels: new Set(), last: client };
+    const opened = (one: ListeningClient) => {
+      this.#retry.reset();
+      one.onMessage(this.#message, () => this.#missed(listening));
+    };
+    // Until then callers learn at once that no message will come.
+    const again = () => this.#end(listening);
+    const failed = () => {
+      if (this.#listening !== listening) return;
+      listening.again = systemTimers.every(this.#retry.next(), again);
+    };
+    client.then(opened, failed);
+    return listening;
+  }
+
+  /**
+   * A statement that is not answered in time ends the connection, so that no other waits behind it.
+   */
+  async #send(listening: Listening, sql: string): Promise<void> {
+    const over = (): never => {
+      this.#missed(listening);
+      throw new Error(`PostgreSQL did not answer ${sql}.`);
+    };
+    const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+    const sent = listening.last.then(async () =>
+      withinLimit((await listening.client).query(sql, []), limit),
+    );
+    // The next statement does not get the error of this one.
+    listening.last = sent.catch(() => undefined);
+    await sent;
+  }
+
+  #missed(listening: Listening): void {
+    if (this.#listening !== listening) return;
+    this.#end(listening);
+    this.#ended();
+  }
+
+  #end(listening: Listening): void {
+    systemTimers.cancel(listening.again);
+    if (this.#listening === listening) this.#listening = undefined;
+    // A connection that was never open has no end.
+    listening.client.then((opened) => opened.destroy()).catch(() => undefined);
+  }
 }

@@ -29,7 +29,7 @@ import {
   type SqlTable,
 } from './dialects/dialect.js';
 import { SWEPT_ROWS } from './dialects/statements.js';
-import { oddAnswer, rowsOf } from './sql-query.js';
+import { oddAnswer, rowsOf } from './sql-connection.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** A list is read in pages of so many. */

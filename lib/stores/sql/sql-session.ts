@@ -8,9 +8,14 @@
 import { randomInt } from 'node:crypto';
 import { pause, systemTimers } from '../../time/timers.js';
 import type { Dialect, SqlTable, Statements } from './dialects/dialect.js';
-import type { SqlConnection } from './sql-connection.js';
+import {
+  rowsOf,
+  type SqlConnection,
+  type SqlQuery,
+  type SqlRow,
+  type Statement,
+} from './sql-connection.js';
 import { codesOf, sqlError } from './sql-errors.js';
-import { rowsOf, type SqlQuery, type SqlRow, type Statement } from './sql-query.js';
 
 /** A SELECT is refused by a conflict only where every statement is serializable. */
 const READ_COUNT = 10;

@@ -6,8 +6,6 @@
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import type { Stamps } from '../signature.js';
-import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-query.js';
 import {
   AFTER_LOSS,
   anotherTime,
@@ -20,10 +18,12 @@ import {
   notFlushed,
   withoutAutocommit,
   withoutEscapes,
+  type Stamps,
   type Dialect,
   type SqlTable,
   type Statements,
 } from './dialect.js';
+import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import { TableStatements } from './statements.js';
 
 /** In Unix milliseconds; the moment at which the statement began. */

@@ -5,15 +5,6 @@
  * inside a transaction that the application may roll back nothing counts as written.
  */
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import type { Stamps } from '../signature.js';
-import {
-  Binder,
-  oddAnswer,
-  rowsOf,
-  type SqlParameter,
-  type SqlQuery,
-  type SqlRow,
-} from '../sql-query.js';
 import {
   answered,
   flagOf,
@@ -21,10 +12,19 @@ import {
   fromReplica,
   inTransaction,
   textIn,
+  type Stamps,
   type Dialect,
   type SqlTable,
   type Statements,
 } from './dialect.js';
+import {
+  Binder,
+  oddAnswer,
+  rowsOf,
+  type SqlParameter,
+  type SqlQuery,
+  type SqlRow,
+} from '../sql-connection.js';
 import { TableStatements, type Writing } from './statements.js';
 
 /** In Unix milliseconds. */

@@ -8,7 +8,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
 import { finding, type Finding } from '../../../registry/registry-view.js';
-import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-query.js';
+import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import {
   AFTER_LOSS,
   flagOf,

@@ -6,9 +6,17 @@
  * was read.
  */
 import { HEADER_KEY, type RowQuery } from '../../../rows/row-store.js';
-import { END, unsigned, type Stamps } from '../signature.js';
-import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-query.js';
-import { HEADER_ID, numberOf, type SqlChange, type SqlTable, type Statements } from './dialect.js';
+import {
+  END,
+  unsigned,
+  HEADER_ID,
+  numberOf,
+  type Stamps,
+  type SqlChange,
+  type SqlTable,
+  type Statements,
+} from './dialect.js';
+import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-connection.js';
 
 /** How the columns of key, number and token are called. */
 const COLUMNS = {

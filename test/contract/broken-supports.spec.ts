@@ -5,13 +5,10 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
-import { describeDistributedSupport } from '../../lib/testing/index.js';
-import type { HarnessParts, ContractNeed } from '../../lib/testing/index.js';
-import { loadLibrary } from '../mutants/load-library.mjs';
-import type { Edit } from '../mutants/load-library.mjs';
+import { describeDistributedSupport, type HarnessParts, type ContractNeed } from '../../lib/testing/index.js';
+import { loadLibrary, type Edit } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
-import { REGISTRY_FAULTS } from './registry-faults.js';
-import type { Fault } from './registry-faults.js';
+import { REGISTRY_FAULTS, type Fault } from './registry-faults.js';
 import { memoryStore } from './settable-stores.js';
 import {
   MUTANT_REJECTED_BY,

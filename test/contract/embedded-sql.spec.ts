@@ -23,7 +23,7 @@ import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../stores/sql-lab.js';
-import { sqlStore } from './settable-sql.js';
+import { sqlStore } from './settable-stores.js';
 import { quickFolder } from '../support/made-once.mjs';
 import { freshPglite } from '../support/fresh-pglite.mjs';
 

@@ -1,152 +1,263 @@
 /**
- * Stores whose clock and losses are in the hands of a test: the registry in memory (as it is, or a
- * mutant of it), and the Redis support as it is, on a client that gives its scripts the time.
+ * Stores whose clock and losses are in the hands of a test: what those of worker ids, of counters
+ * and of locks have in common (objects in memory, rows, Redis, SQL), and the stores of worker ids.
  */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
+import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { HEADER_KEY } from '../../lib/rows/row-store.js';
+import type { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { RedisSupport } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import type { MemoryRegistry, RegistryState } from '../../lib/stores/memory/index.js';
-import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { SettableTime, type HarnessParts } from '../../lib/testing/index.js';
-import { HEADER_KEY, type StoredRow } from '../../lib/rows/row-store.js';
+import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import type { HarnessParts } from '../../lib/testing/index.js';
 import { MapStore } from '../registry/walk-store.js';
-import { copied, timedClient, TIMED_LUA, withTime } from '../stores/timed-redis.js';
+import {
+  copied,
+  LOSS_WINDOW_MS,
+  StoreReadings,
+  timedClient,
+  TIMED_LUA,
+  withTime,
+} from '../stores/timed-redis.js';
 
-type Store = Omit<HarnessParts, 'expect'>;
-
-const LOSS_WINDOW_MS = 5000;
-
-/** What a store brings to each operation. */
-class Readings {
-  readonly clock = new SettableTime();
-  private readonly servers = new Map<string, number>();
-  private count = 0;
-
-  of(registry: string) {
-    const server = `server${this.servers.get(registry) ?? 0}`;
-    const random = `text${++this.count}`;
-    return { timeMs: this.clock.now(), server, random, lossWindowMs: LOSS_WINDOW_MS };
-  }
-
-  changeServer(registry: string): void {
-    this.servers.set(registry, (this.servers.get(registry) ?? 0) + 1);
-  }
-
-  readonly control = {
-    now: () => this.clock.now(),
-    advance: (ms: number) => void (this.clock.wallMs += ms),
-  };
+/** What a test does with the data of a store, by its name. */
+interface Data {
+  wipe(name: string): void | Promise<void>;
+  /** Keeps a copy. */
+  remember(name: string): void | Promise<void>;
+  /** Puts the copy in the place of the data. */
+  restore(name: string): void | Promise<void>;
 }
 
-/** The registry in memory, of whatever class: mutants have one of their own. */
-export function memoryStore(Registry: new () => MemoryRegistry): Store {
-  const readings = new Readings();
-  const registries = new Map<string, MemoryRegistry>();
-  const snapshots = new Map<string, RegistryState | undefined>();
-  const registryOf = (name: string) => {
-    if (!registries.has(name)) registries.set(name, new Registry());
-    return registries.get(name)!;
-  };
+export function controlsOf(readings: StoreReadings, data: Data) {
   return {
     clockControl: readings.control,
-    createSupport: (name): IDistributedSupport => ({
-      lossWindowMs: LOSS_WINDOW_MS,
-      getNextWorkId: async (request) => registryOf(name).acquire(request, readings.of(name)),
-      refreshAlive: async (lease) => registryOf(name).renew(lease, readings.of(name)),
-      release: async (lease, lastMs) => registryOf(name).release(lease, lastMs, readings.of(name)),
-      workers: async () => registryOf(name).workers(readings.clock.now()),
-    }),
-    versionControl: {
-      raise: (name) => void (registryOf(name).state!.version = '2'),
-      lower: (name) => void (registryOf(name).state!.version = '1'),
-    },
     lossControl: {
-      wipe: (name) => void (registryOf(name).state = undefined),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => void snapshots.set(name, structuredClone(registryOf(name).state)),
-      restore(name) {
-        registryOf(name).state = structuredClone(snapshots.get(name));
+      wipe: (name: string) => data.wipe(name),
+      restart: (name: string) => readings.changeServer(name),
+      remember: (name: string) => data.remember(name),
+      async restore(name: string): Promise<void> {
+        await data.restore(name);
         readings.changeServer(name);
       },
     },
   };
 }
 
-/** Rows in a Map, under a support that a test makes of them. */
-export function mapStore<T>(
-  supportOf: (store: MapStore) => T,
-): Omit<Store, 'createSupport'> & { createSupport: (name: string) => T } {
-  const clock = new SettableTime();
-  const stores = new Map<string, MapStore>();
-  const kept = new Map<string, [string, StoredRow][]>();
-  const storeOf = (name: string) => {
-    const moment = {
-      server: 'server0',
-      get timeMs() {
-        return clock.now();
-      },
-    };
-    if (!stores.has(name)) stores.set(name, new MapStore(moment, LOSS_WINDOW_MS));
-    return stores.get(name)!;
+/** Data of which there are copies, each at a place of its own. */
+function copiedData(
+  placeOf: (name: string) => string,
+  wipe: (place: string) => Promise<void>,
+  copy: (from: string, to: string) => Promise<void>,
+): Data {
+  return {
+    wipe: (name) => wipe(placeOf(name)),
+    remember: (name) => copy(placeOf(name), `${placeOf(name)}:kept`),
+    restore: (name) => copy(`${placeOf(name)}:kept`, placeOf(name)),
   };
-  const changeServer = (name: string) => void (storeOf(name).moment.server += '+');
-  const setVersion = (name: string, version: string) => {
-    const header = storeOf(name).rows.get(HEADER_KEY)!;
-    const text = JSON.stringify({ ...JSON.parse(header.text), version });
-    storeOf(name).rows.set(HEADER_KEY, { ...header, text });
+}
+
+/** Objects of one class by name, which keep all they know in `state`. */
+export class StatesByName<T extends { state: unknown }> implements Data {
+  private readonly objects = new Map<string, T>();
+  private readonly kept = new Map<string, T['state']>();
+
+  constructor(private readonly make: new () => T) {}
+
+  of(name: string): T {
+    if (!this.objects.has(name)) this.objects.set(name, new this.make());
+    return this.objects.get(name)!;
+  }
+
+  wipe(name: string): void {
+    this.of(name).state = undefined;
+  }
+
+  remember(name: string): void {
+    this.kept.set(name, structuredClone(this.of(name).state));
+  }
+
+  restore(name: string): void {
+    this.of(name).state = structuredClone(this.kept.get(name));
+  }
+}
+
+/** Rows in Maps by name. Each store made is another process on the same rows. */
+export class RowsByName implements Data {
+  private readonly stores = new Map<string, MapStore>();
+  private readonly kept = new Map<string, MapStore['rows']>();
+
+  constructor(
+    private readonly readings: StoreReadings,
+    private readonly lossWindowMs = LOSS_WINDOW_MS,
+  ) {}
+
+  of(name: string): MapStore {
+    const made = () => new MapStore(() => this.readings.of(name), this.lossWindowMs);
+    if (!this.stores.has(name)) this.stores.set(name, made());
+    return this.stores.get(name)!;
+  }
+
+  wipe(name: string): void {
+    this.of(name).rows.clear();
+  }
+
+  remember(name: string): void {
+    this.kept.set(name, structuredClone(this.of(name).rows));
+  }
+
+  restore(name: string): void {
+    this.of(name).rows = structuredClone(this.kept.get(name)!);
+  }
+}
+
+/**
+ * What is kept in Redis under one key for each name, as the library keeps it, on a client that
+ * tells its scripts time and server.
+ *
+ * @param texts of the scripts that take them there, by the hash of the text that does not
+ */
+export function settableRedis(
+  redis: () => Redis,
+  kind: 'registry' | 'counters' | 'locks',
+  texts: ReadonlyMap<string, string>,
+) {
+  const readings = new StoreReadings();
+  const prefix = `${randomUUID()}:`;
+  const keyOf = (name: string) => `${prefix}{${name}}:${kind}`;
+  const data = copiedData(
+    keyOf,
+    async (key) => void (await redis().del(key)),
+    (from, to) => copied(redis(), from, to),
+  );
+  return {
+    keyOf,
+    controls: controlsOf(readings, data),
+    optionsOf: (namespace: string) => ({
+      redis: timedClient(redis(), texts, () => readings.of(namespace)),
+      namespace,
+      prefix,
+    }),
+  };
+}
+
+/** A database whose time and server are replaced in each statement. */
+export interface SqlBench {
+  readonly query: () => SqlQuery;
+  /** What stands in statements for time and server. */
+  readonly time: string;
+  readonly server: string;
+  /** Of values in statements that the test itself sends. */
+  readonly mark: (number: number) => string;
+}
+
+/** What is kept in a table of it, in one namespace for each name. */
+export function settableSql(
+  { query, time, server, mark }: SqlBench,
+  { table, columns }: { readonly table: string; readonly columns: string },
+) {
+  const readings = new StoreReadings();
+  const run = randomUUID().slice(0, 8);
+  const namespaceOf = (name: string) => `${run}/${name}`.replaceAll(' ', '_').slice(0, 120);
+  const ask = (sql: string, params: SqlParameter[]): Promise<unknown> => {
+    let number = 0;
+    return query()(
+      sql.replaceAll('?', () => mark(++number)),
+      params,
+    );
+  };
+  const wipe = async (space: string) =>
+    void (await ask(`DELETE FROM ${table} WHERE namespace = ?`, [space]));
+  const copy = async (from: string, to: string) => {
+    await wipe(to);
+    await ask(
+      `INSERT INTO ${table} (namespace, ${columns}) ` +
+        `SELECT kept.namespace, ${columns} FROM (SELECT ? AS namespace) kept, ` +
+        `(SELECT ${columns} FROM ${table} WHERE namespace = ?) rows_of`,
+      [to, from],
+    );
   };
   return {
-    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
-    createSupport: (name) => supportOf(storeOf(name)),
-    versionControl: {
-      raise: (name) => setVersion(name, '2'),
-      lower: (name) => setVersion(name, '1'),
-    },
-    lossControl: {
-      wipe: (name) => storeOf(name).rows.clear(),
-      restart: changeServer,
-      remember: (name) => void kept.set(name, [...storeOf(name).rows]),
-      restore(name) {
-        const { rows } = storeOf(name);
-        rows.clear();
-        for (const [key, row] of kept.get(name) ?? []) rows.set(key, row);
-        changeServer(name);
+    ask,
+    namespaceOf,
+    controls: controlsOf(readings, copiedData(namespaceOf, wipe, copy)),
+    queryOf:
+      (name: string): SqlQuery =>
+      (sql, params) => {
+        const now = readings.of(name);
+        const timed = sql.replaceAll(time, String(now.timeMs));
+        return query()(timed.replaceAll(server, `'${now.server}'`), params);
       },
+    optionsOf: (name: string) => ({
+      namespace: namespaceOf(name),
+      table,
+      failoverWindowMs: LOSS_WINDOW_MS,
+      clockDifferenceMs: 0,
+    }),
+  };
+}
+
+// Of worker ids.
+
+type Store = Omit<HarnessParts, 'expect'>;
+
+/** The registry in memory, of whatever class: mutants have one of their own. */
+export function memoryStore(Registry: new () => MemoryRegistry): Store {
+  const readings = new StoreReadings();
+  const registries = new StatesByName(Registry);
+  const of = (name: string) => registries.of(name);
+  return {
+    ...controlsOf(readings, registries),
+    createSupport: (name): IDistributedSupport => ({
+      lossWindowMs: LOSS_WINDOW_MS,
+      getNextWorkId: async (request) => of(name).acquire(request, readings.of(name)),
+      refreshAlive: async (lease) => of(name).renew(lease, readings.of(name)),
+      release: async (lease, lastMs) => of(name).release(lease, lastMs, readings.of(name)),
+      workers: async () => of(name).workers(readings.clock.now()),
+    }),
+    versionControl: {
+      raise: (name) => void (of(name).state!.version = '2'),
+      lower: (name) => void (of(name).state!.version = '1'),
+    },
+  };
+}
+
+/** Rows in a Map, under a support that a test makes of them. */
+export function mapStore<T>(supportOf: (store: MapStore) => T) {
+  const readings = new StoreReadings();
+  const stores = new RowsByName(readings);
+  const setVersion = (name: string, version: string) => {
+    const { rows } = stores.of(name);
+    const header = rows.get(HEADER_KEY)!;
+    rows.set(HEADER_KEY, {
+      ...header,
+      text: JSON.stringify({ ...JSON.parse(header.text), version }),
+    });
+  };
+  return {
+    ...controlsOf(readings, stores),
+    createSupport: (name: string): T => supportOf(stores.of(name)),
+    versionControl: {
+      raise: (name: string) => setVersion(name, '2'),
+      lower: (name: string) => setVersion(name, '1'),
     },
   };
 }
 
 /** The Redis support with all that it sends; `opened` is to be closed after each test. */
 export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
-  const readings = new Readings();
-  const prefix = `${randomUUID()}:`;
-  const keyOf = (name: string) => `${prefix}{${name}}:registry`;
+  const { keyOf, controls, optionsOf } = settableRedis(redis, 'registry', TIMED_TEXTS);
   return {
-    clockControl: readings.control,
+    ...controls,
     createSupport(name) {
-      const client = timedClient(redis(), TIMED_TEXTS, () => readings.of(name));
-      const support = new RedisSupport({
-        redis: client,
-        namespace: name,
-        prefix,
-        failoverWindowMs: LOSS_WINDOW_MS,
-      });
+      const support = new RedisSupport({ ...optionsOf(name), failoverWindowMs: LOSS_WINDOW_MS });
       opened.push(support);
       return support;
     },
     versionControl: {
       raise: async (name) => void (await redis().hset(keyOf(name), 'version', '2')),
       lower: async (name) => void (await redis().hset(keyOf(name), 'version', '1')),
-    },
-    lossControl: {
-      wipe: async (name) => void (await redis().del(keyOf(name))),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => copied(redis(), keyOf(name), `${keyOf(name)}:kept`),
-      async restore(name) {
-        await copied(redis(), `${keyOf(name)}:kept`, keyOf(name));
-        readings.changeServer(name);
-      },
     },
   };
 }
@@ -158,3 +269,31 @@ const TIMED_TEXTS = new Map<string, string>([
   [SCRIPTS.release.sha1, TIMED_LUA.release],
   [SCRIPTS.workers.sha1, withTime(SCRIPTS.workers.lua)],
 ]);
+
+interface SqlSupportBench extends SqlBench {
+  readonly table: string;
+  support(query: SqlQuery, options: object): IDistributedSupport;
+}
+
+/** A support as it is, on a table. */
+export function sqlStore(bench: SqlSupportBench): Store {
+  const { table } = bench;
+  const columns = 'worker_id, version, ceiling, token, data';
+  const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(bench, { table, columns });
+  const setVersion = async (name: string, from: string, to: string): Promise<void> => {
+    // As whoever writes a row, it counts that.
+    await ask(
+      `UPDATE ${table} SET version = version + 1, data = replace(data, ?, ?) ` +
+        `WHERE namespace = ? AND worker_id = -1`,
+      [`"version":"${from}"`, `"version":"${to}"`, namespaceOf(name)],
+    );
+  };
+  return {
+    ...controls,
+    createSupport: (name) => bench.support(queryOf(name), optionsOf(name)),
+    versionControl: {
+      raise: (name) => setVersion(name, '1', '2'),
+      lower: (name) => setVersion(name, '2', '1'),
+    },
+  };
+}

@@ -11,7 +11,7 @@ import { POSTGRES_SERVER, POSTGRES_TIME } from '../../lib/stores/sql/dialects/po
 import { mysqlSupport, postgresSupport, registryTable } from '../../lib/stores/sql/index.js';
 import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
-import { sqlStore } from './settable-sql.js';
+import { sqlStore } from './settable-stores.js';
 
 describe('postgres', () => {
   const TABLE = 'contract_registry';

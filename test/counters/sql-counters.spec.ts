@@ -60,7 +60,7 @@ describe('sql counters', () => {
       ...sqlCounterStore({
         query: () => (sql, params) => postgres.query(sql, params),
         time: POSTGRES_TIME,
-        servers: [POSTGRES_HISTORY],
+        server: POSTGRES_HISTORY,
         mark: (number) => `$${number}::text`,
         store: (query, options) =>
           sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),
@@ -75,7 +75,7 @@ describe('sql counters', () => {
       ...sqlCounterStore({
         query: () => (sql, params) => mysql.execute(sql, params),
         time: MYSQL_TIME,
-        servers: [mysqlHistory('server_uid', mysqlServer(true, 'server_uid'), MYSQL_DURABLE)],
+        server: mysqlHistory('server_uid', mysqlServer(true, 'server_uid'), MYSQL_DURABLE),
         mark: () => '?',
         store: (execute, options) =>
           sqlCounters({ pool: { execute }, dialect: 'mysql', ...options }),
@@ -196,7 +196,7 @@ describe('embedded counters', () => {
       ...sqlCounterStore({
         query: () => async (sql, params) => database.prepare(sql).all(...params),
         time: SQLITE_TIME,
-        servers: [IDENTITY],
+        server: IDENTITY,
         mark: () => '?',
         store: (query, options) =>
           new RowCounters(
@@ -258,7 +258,7 @@ describe('embedded counters', () => {
       ...sqlCounterStore({
         query: () => (sql, params) => pglite.query(sql, params),
         time: POSTGRES_TIME,
-        servers: [POSTGRES_HISTORY],
+        server: POSTGRES_HISTORY,
         mark: (number) => `$${number}::text`,
         store: (query, options) =>
           sqlCounters({ pool: { query }, dialect: 'postgres', ...options }),

@@ -10,8 +10,7 @@ import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { ETCD_LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
-import { endpointOf, EtcdKeys } from '../stores/etcd-lab.js';
-import { etcdProxy } from '../stores/etcd-proxy.js';
+import { endpointOf, EtcdKeys, etcdProxy } from '../stores/etcd-lab.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { walkLocks, type WalkReport } from './settable-locks.js';
 import {

@@ -7,27 +7,18 @@ import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore } from '../../lib/lock/lock-store.js';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
-import { EtcdKeys } from '../stores/etcd-lab.js';
 import {
+  EtcdKeys,
   etcdProxy,
-  type EtcdProxy,
+  settableEtcd,
   type Handler,
-  type Passed,
   type ProxyCall,
-} from '../stores/etcd-proxy.js';
+} from '../stores/etcd-lab.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 import type { LockBenchStore } from './settable-locks.js';
 import { heldIn, namedLock } from './held-locks.js';
-const LONG_S = '100000';
-/** Of the year 2026. */
-const START_MS = 1_790_000_000_000;
 
-interface Place {
-  readonly keys: EtcdKeys;
-  readonly proxy: Promise<EtcdProxy>;
-  serverCount: number;
-  kept: Map<string, string>;
-}
+const LONG_S = '100000';
 
 export interface SettableEtcdLocks extends LockBenchStore {
   /** Closes what was opened since it was called last. */
@@ -58,63 +49,24 @@ class SettableLeases {
 
 /** @param etcd the endpoint of a member @param make the locks as they are, or a mutant of them */
 export function settableEtcdLocks(etcd: () => string, make = etcdLocks): SettableEtcdLocks {
-  const time = { wallMs: START_MS };
   const leases = new SettableLeases();
-  const places = new Map<string, Place>();
-  const opened: LockStore[] = [];
-  const placeOf = (name: string): Place => {
-    const known = places.get(name);
-    if (known !== undefined) return known;
-    const keys = new EtcdKeys(etcd(), `${name}-${randomUUID()}`);
-    const location: Place = { keys, proxy: undefined!, serverCount: 0, kept: new Map() };
-    const proxy = etcdProxy(etcd(), async (call) =>
-      disguised(await withLeases(call, leases), time.wallMs, location),
-    );
-    const whole = Object.assign(location, { proxy });
-    places.set(name, whole);
-    return whole;
-  };
+  const { clockControl, lossControl, made, end } = settableEtcd<LockStore>(etcd, (call) =>
+    withLeases(call, leases),
+  );
   return {
     clockControl: {
-      now: () => time.wallMs,
+      now: clockControl.now,
       async advance(ms) {
-        time.wallMs += ms;
+        clockControl.advance(ms);
         leases.steadyMs += Math.max(0, ms);
         const keys = new EtcdKeys(etcd(), 'none');
         for (const ID of leases.over()) await keys.ask('lease/revoke', { ID }).catch(wasRevoked);
       },
     },
-    async createStore(name) {
-      const { keys, proxy } = placeOf(name);
-      const { endpoint } = await proxy;
-      const store = make({
-        endpoints: [endpoint],
-        namespace: keys.namespace,
-        failoverWindowMs: LOSS_WINDOW_MS,
-        requestTimeoutMs: 60_000,
-      });
-      opened.push(store);
-      return store;
-    },
-    lossControl: {
-      wipe: (name) => placeOf(name).keys.deleteAll(),
-      restart: (name) => void placeOf(name).serverCount++,
-      async remember(name) {
-        placeOf(name).kept = await placeOf(name).keys.all();
-      },
-      async restore(name) {
-        const location = placeOf(name);
-        await location.keys.deleteAll();
-        for (const [key, value] of location.kept) await location.keys.put(key, value);
-        location.serverCount++;
-      },
-    },
-    async end() {
-      await Promise.all(opened.splice(0).map((store) => store.close!()));
-      const proxies = [...places.values()].map(({ proxy }) => proxy);
-      places.clear();
-      await Promise.all(proxies.map(async (proxy) => (await proxy).close()));
-    },
+    createStore: (name) =>
+      made(name, (options) => make({ ...options, failoverWindowMs: LOSS_WINDOW_MS })),
+    lossControl,
+    end,
   };
 }
 
@@ -137,14 +89,6 @@ async function withLeases({ path, body, pass }: ProxyCall, leases: SettableLease
     ...passed,
     body: passed.body.replace(/"TTL":"-?\d+"/, `"TTL":"${leases.leftText(ID)}"`),
   };
-}
-
-/** What etcd said, at another time and from another cluster. */
-function disguised(passed: Passed, wallMs: number, { serverCount }: Place): Passed {
-  const date = new Date(wallMs).toUTCString();
-  const clusterId = `"cluster_id":"${1000 + serverCount}"`;
-  const body = passed.body.replaceAll(/"cluster_id":"\d+"/g, clusterId);
-  return { ...passed, headers: { ...passed.headers, date }, body };
 }
 
 /*

@@ -1,6 +1,7 @@
 /**
  * Locks whose clock and losses are in the hands of a test: those in memory, as they are or as a
- * mutant of them, under any loss window; and those in rows.
+ * mutant of them, under any loss window; those in rows, in SQL and in Redis; and many clients that
+ * walk over them.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -14,21 +15,21 @@ import {
   type HeldLock,
 } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
-import type { LockMap, LockState } from '../../lib/stores/memory/memory-locks.js';
+import type { LockMap } from '../../lib/stores/memory/memory-locks.js';
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
-import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import type { LockHarnessParts } from '../../lib/testing/index.js';
-import { MapStore } from '../registry/walk-store.js';
 import {
-  copied,
-  LOSS_WINDOW_MS,
-  StoreReadings,
-  timed,
-  timedClient,
-  withTime,
-} from '../stores/timed-redis.js';
+  controlsOf,
+  RowsByName,
+  settableRedis,
+  settableSql,
+  StatesByName,
+  type SqlBench,
+} from '../contract/settable-stores.js';
+import { LOSS_WINDOW_MS, StoreReadings, timed, withTime } from '../stores/timed-redis.js';
 
 export type LockBenchStore = Omit<LockHarnessParts, 'expect'>;
 
@@ -37,134 +38,48 @@ export function memoryLockStore(
   lossWindowMs = LOSS_WINDOW_MS,
 ): LockBenchStore {
   const readings = new StoreReadings(lossWindowMs);
-  const maps = new Map<string, LockMap>();
-  const kept = new Map<string, LockState | undefined>();
-  const mapOf = (name: string) => {
-    if (!maps.has(name)) maps.set(name, new Map_());
-    return maps.get(name)!;
-  };
+  const maps = new StatesByName(Map_);
   return {
-    clockControl: readings.control,
+    ...controlsOf(readings, maps),
     createStore: (name): LockStore => ({
       lossWindowMs,
       async acquire(request) {
         checkAcquire(request);
-        return mapOf(name).acquire(request, readings.of(name));
+        return maps.of(name).acquire(request, readings.of(name));
       },
       async extend(request) {
         checkExtend(request);
-        return mapOf(name).extend(request, readings.of(name));
+        return maps.of(name).extend(request, readings.of(name));
       },
       async release(request) {
         checkRelease(request);
-        mapOf(name).release(request, readings.of(name));
+        maps.of(name).release(request, readings.of(name));
       },
-      locks: async () => mapOf(name).locks(readings.clock.now()),
+      locks: async () => maps.of(name).locks(readings.clock.now()),
     }),
-    lossControl: {
-      wipe: (name) => void (mapOf(name).state = undefined),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => void kept.set(name, structuredClone(mapOf(name).state)),
-      restore(name) {
-        mapOf(name).state = structuredClone(kept.get(name));
-        readings.changeServer(name);
-      },
-    },
   };
 }
 
-/** Each store made is another process on the same rows. */
 export function rowLockStore(
   RowLocks_: typeof RowLocks,
   lossWindowMs = LOSS_WINDOW_MS,
 ): LockBenchStore {
   const readings = new StoreReadings(lossWindowMs);
-  const tables = new Map<string, MapStore>();
-  const kept = new Map<string, MapStore['rows']>();
-  const rowsOf = (name: string) => {
-    if (!tables.has(name)) tables.set(name, new MapStore(() => readings.of(name), lossWindowMs));
-    return tables.get(name)!;
-  };
-  return {
-    clockControl: readings.control,
-    createStore: (name) => new RowLocks_(rowsOf(name)),
-    lossControl: {
-      wipe: (name) => rowsOf(name).rows.clear(),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => void kept.set(name, structuredClone(rowsOf(name).rows)),
-      restore(name) {
-        rowsOf(name).rows = structuredClone(kept.get(name)!);
-        readings.changeServer(name);
-      },
-    },
-  };
+  const rows = new RowsByName(readings, lossWindowMs);
+  return { ...controlsOf(readings, rows), createStore: (name) => new RowLocks_(rows.of(name)) };
 }
 
-/*
- * Locks in a database under the contract suite, with the time and the server in the hands of the
- * test: the store as it is, on a query function that replaces both in each statement.
- */
-
-const COLUMNS = 'lock_name, version, forgettable, data';
 export const LOCKS = 'contract_locks';
 
-export interface SqlLockBench {
-  readonly query: () => SqlQuery;
-  /** What stands in statements for time and server. */
-  readonly time: string;
-  readonly server: string;
-  /** Of values in statements that the test itself sends. */
-  readonly mark: (number: number) => string;
+interface SqlLockBench extends SqlBench {
   store(query: SqlQuery, options: object): LockStore;
 }
 
-export function sqlLockStore(harness: SqlLockBench): LockBenchStore {
-  const readings = new StoreReadings();
-  const run = randomUUID();
-  const { query, time, server, mark } = harness;
-  const spaceOf = (name: string) => `${run}/${name}`;
-  const told = (name: string): SqlQuery => {
-    return (sql, params) => {
-      const now = readings.of(name);
-      const timed = sql.replaceAll(time, String(now.timeMs));
-      return query()(timed.replaceAll(server, `'${now.server}'`), params);
-    };
-  };
-  const ask = (sql: string, params: SqlParameter[]) => {
-    let number = 0;
-    const marked = sql.replaceAll('?', () => mark(++number));
-    return query()(marked, params);
-  };
-  const wipe = async (space: string) =>
-    void (await ask(`DELETE FROM ${LOCKS} WHERE namespace = ?`, [space]));
-  const copy = async (from: string, to: string) => {
-    await wipe(to);
-    await ask(
-      `INSERT INTO ${LOCKS} (namespace, ${COLUMNS}) ` +
-        `SELECT kept.namespace, ${COLUMNS} FROM (SELECT ? AS namespace) kept, ` +
-        `(SELECT ${COLUMNS} FROM ${LOCKS} WHERE namespace = ?) locks_of`,
-      [to, from],
-    );
-  };
-  return {
-    clockControl: readings.control,
-    createStore: (name) =>
-      harness.store(told(name), {
-        namespace: spaceOf(name),
-        table: LOCKS,
-        failoverWindowMs: LOSS_WINDOW_MS,
-        clockDifferenceMs: 0,
-      }),
-    lossControl: {
-      wipe: (name) => wipe(spaceOf(name)),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => copy(spaceOf(name), `${spaceOf(name)}:kept`),
-      async restore(name) {
-        await copy(`${spaceOf(name)}:kept`, spaceOf(name));
-        readings.changeServer(name);
-      },
-    },
-  };
+/** The store as it is, on a table. */
+export function sqlLockStore(bench: SqlLockBench): LockBenchStore {
+  const columns = 'lock_name, version, forgettable, data';
+  const { controls, queryOf, optionsOf } = settableSql(bench, { table: LOCKS, columns });
+  return { ...controls, createStore: (name) => bench.store(queryOf(name), optionsOf(name)) };
 }
 
 /*
@@ -189,30 +104,13 @@ const TEXTS = new Map<string, string>([
 
 /** `opened` is to be closed after each test. */
 export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): LockBenchStore {
-  const readings = new StoreReadings();
-  const prefix = `${randomUUID()}:`;
-  const keyOf = (name: string) => `${prefix}{${name}}:locks`;
-  const changed = (from: string, to: string) => copied(redis(), from, to);
+  const { controls, optionsOf } = settableRedis(redis, 'locks', TEXTS);
   return {
-    clockControl: readings.control,
+    ...controls,
     createStore(name) {
-      const store = new RedisLocks({
-        redis: timedClient(redis(), TEXTS, () => readings.of(name)),
-        namespace: name,
-        prefix,
-        lossWindowMs: LOSS_WINDOW_MS,
-      });
+      const store = new RedisLocks({ ...optionsOf(name), lossWindowMs: LOSS_WINDOW_MS });
       opened.push(store);
       return store;
-    },
-    lossControl: {
-      wipe: async (name) => void (await redis().del(keyOf(name))),
-      restart: (name) => readings.changeServer(name),
-      remember: (name) => changed(keyOf(name), `${keyOf(name)}:kept`),
-      async restore(name) {
-        await changed(`${keyOf(name)}:kept`, keyOf(name));
-        readings.changeServer(name);
-      },
     },
   };
 }

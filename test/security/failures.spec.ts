@@ -32,8 +32,7 @@ import { supportFromUrl as sqlFromUrl } from '../../lib/stores/sql/sql.support.j
 import { systemTimers } from '../../lib/time/timers.js';
 import { showApp } from '../dashboard/shown-app.js';
 import { namedLock } from '../lock/held-locks.js';
-import { EtcdLab } from '../stores/etcd-lab.js';
-import type { Handler } from '../stores/etcd-proxy.js';
+import { EtcdLab, type Handler } from '../stores/etcd-lab.js';
 import { failureOf, RedisLab, request } from '../stores/redis-lab.js';
 import * as sinks from './sinks.js';
 import { SECRET, shownByCommands, shownError, shownSupport, TRACE } from './sinks.js';

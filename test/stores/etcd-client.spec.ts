@@ -16,8 +16,7 @@ import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { LINE_MS_MAX, SOCKETS_MAX } from '../../lib/stores/etcd/http-request.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { until } from '../until.js';
-import { EtcdLab } from './etcd-lab.js';
-import type { Passed, ProxyCall } from './etcd-proxy.js';
+import { EtcdLab, type Passed, type ProxyCall } from './etcd-lab.js';
 import { failureOf, request } from './redis-lab.js';
 
 describe('etcd line', () => {

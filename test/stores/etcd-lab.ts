@@ -2,12 +2,22 @@
  * Members of etcd, gateways in front of them and supports, all of which end with their spec.
  */
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { rmSync } from 'node:fs';
+import {
+  createServer,
+  request as send,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo } from 'node:net';
 import type { LeaseAnswer, LeaseGrant, WorkerLease } from '../../lib/lease/distributed-support.js';
 import { etcdSupport, type EtcdSupportOptions } from '../../lib/stores/etcd/index.js';
 import { serverFolder, unprivileged } from '../../scripts/servers/server-process.mjs';
-import { etcdProxy, type EtcdProxy, type Handler } from './etcd-proxy.js';
+import { controlsOf } from '../contract/settable-stores.js';
 import { held, request } from './redis-lab.js';
+import { StoreReadings, type TimedReading } from './timed-redis.js';
+
 /** More than any ttl and any quarantine here. */
 export const LONG_MS = 600_000;
 
@@ -141,4 +151,170 @@ export class EtcdKeys {
     const end = `${this.prefix.slice(0, -1)}0`;
     return { key: toBase64(this.prefix), range_end: toBase64(end) };
   }
+}
+
+/*
+ * A gateway in front of an etcd that is real: what passes through it is what etcd says, but for
+ * what a test wants otherwise. It has a clock of its own, or answers nothing, or something else.
+ */
+
+export interface Passed {
+  status: number;
+  headers: Record<string, string>;
+  body: string;
+}
+
+export interface ProxyCall {
+  /** Below /v3. */
+  readonly path: string;
+  readonly body: string;
+  /** Passes the question on, or another one. */
+  readonly pass: (body?: string) => Promise<Passed>;
+  /** Ends the connection without a word. */
+  readonly drop: () => undefined;
+}
+
+/** What to do with a question; undefined where nothing is to be answered any more. */
+export type Handler = (call: ProxyCall) => Promise<Passed | undefined>;
+
+export interface EtcdProxy {
+  /** As an endpoint. */
+  readonly endpoint: string;
+  /** Paths that were asked for. */
+  readonly asked: string[];
+  handler: Handler;
+  /** Ends every connection, as a member does that stops. */
+  hangUp(): void;
+  close(): Promise<void>;
+}
+
+export async function etcdProxy(
+  target: string,
+  handler: Handler = ({ pass }) => pass(),
+): Promise<EtcdProxy> {
+  const proxy = { asked: [] as string[], handler };
+  const server = createServer((question, answer) => {
+    void handled(target, proxy, question, answer);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return Object.assign(proxy, {
+    endpoint: `http://127.0.0.1:${port}`,
+    hangUp: () => server.closeAllConnections(),
+    async close() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  });
+}
+
+async function handled(
+  target: string,
+  proxy: Pick<EtcdProxy, 'asked' | 'handler'>,
+  question: IncomingMessage,
+  answer: ServerResponse,
+): Promise<void> {
+  const body = await textOf(question);
+  const path = (question.url ?? '').replace(/^\/v3\//, '');
+  proxy.asked.push(path);
+  const drop = () => {
+    question.socket.destroy();
+    return undefined;
+  };
+  const { authorization } = question.headers;
+  const pass = (sent = body) => passed(`${target}${question.url}`, authorization, sent);
+  try {
+    const made = await proxy.handler({ path, body, pass, drop });
+    if (made === undefined) return;
+    answer.sendDate = false;
+    answer.writeHead(made.status, made.headers).end(made.body);
+  } catch {
+    // A member that is not there has no answer either.
+    drop();
+  }
+}
+
+async function passed(url: string, authorization: string | undefined, body: string) {
+  const headers = { 'content-type': 'application/json', ...(authorization && { authorization }) };
+  const sent = send(url, { method: 'POST', headers });
+  sent.end(body);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  const { statusCode: status = 0, headers: theirs } = answer;
+  const kept: Record<string, string> = theirs.date === undefined ? {} : { date: theirs.date };
+  return { status, headers: kept, body: await textOf(answer) };
+}
+
+async function textOf(stream: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = [];
+  for await (const part of stream) parts.push(part as Buffer);
+  return Buffer.concat(parts).toString('utf8');
+}
+
+/*
+ * Namespaces of an etcd that is real, by name, each seen through a gateway whose clock and whose
+ * cluster are in the hands of a test.
+ */
+
+interface Place {
+  readonly keys: EtcdKeys;
+  readonly proxy: Promise<EtcdProxy>;
+  kept: Map<string, string>;
+}
+
+/** @param etcd the endpoint of a member @param answer what is answered but for clock and cluster */
+export function settableEtcd<T extends { close?(): Promise<void> }>(
+  etcd: () => string,
+  answer: (call: ProxyCall) => Promise<Passed> = ({ pass }) => pass(),
+) {
+  const readings = new StoreReadings();
+  const places = new Map<string, Place>();
+  const opened: T[] = [];
+  const placeOf = (name: string): Place => {
+    const proxy = () =>
+      etcdProxy(etcd(), async (call) => disguised(await answer(call), readings.of(name)));
+    const keys = () => new EtcdKeys(etcd(), `${name}-${randomUUID()}`);
+    if (!places.has(name)) places.set(name, { keys: keys(), proxy: proxy(), kept: new Map() });
+    return places.get(name)!;
+  };
+  const controls = controlsOf(readings, {
+    wipe: (name) => placeOf(name).keys.deleteAll(),
+    async remember(name) {
+      placeOf(name).kept = await placeOf(name).keys.all();
+    },
+    async restore(name) {
+      const { keys, kept } = placeOf(name);
+      await keys.deleteAll();
+      for (const [key, value] of kept) await keys.put(key, value);
+    },
+  });
+  return {
+    ...controls,
+    keysOf: (name: string) => placeOf(name).keys,
+    async made(name: string, make: (options: EtcdSupportOptions) => T): Promise<T> {
+      const { keys, proxy } = placeOf(name);
+      const { endpoint } = await proxy;
+      const { namespace } = keys;
+      const store = make({ endpoints: [endpoint], namespace, requestTimeoutMs: 60_000 });
+      opened.push(store);
+      return store;
+    },
+    /** Closes what was opened since it was called last. */
+    async end(): Promise<void> {
+      await Promise.all(opened.splice(0).map((store) => store.close?.()));
+      const proxies = [...places.values()].map(({ proxy }) => proxy);
+      places.clear();
+      await Promise.all(proxies.map(async (proxy) => (await proxy).close()));
+    },
+  };
+}
+
+/** What etcd said, at another time and from another cluster. */
+function disguised(passed: Passed, { timeMs, server }: TimedReading): Passed {
+  const ms = String(timeMs % 1000).padStart(3, '0');
+  const date = new Date(timeMs).toUTCString().replace(' GMT', `.${ms} GMT`);
+  const clusterId = `"cluster_id":"${server.replace('server', '1000')}"`;
+  const body = passed.body.replaceAll(/"cluster_id":"\d+"/g, clusterId);
+  return { ...passed, headers: { ...passed.headers, date }, body };
 }

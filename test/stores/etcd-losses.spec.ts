@@ -16,8 +16,7 @@ import { unprivileged } from '../../scripts/servers/server-process.mjs';
 import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
 import { EtcdCluster } from '../chaos/stores/etcd.mjs';
 import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
-import { EtcdLab } from './etcd-lab.js';
-import type { ProxyCall } from './etcd-proxy.js';
+import { EtcdLab, type ProxyCall } from './etcd-lab.js';
 import { failureOf, held, request } from './redis-lab.js';
 
 describe('etcd losses', () => {

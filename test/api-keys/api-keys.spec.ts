@@ -8,7 +8,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ApiKeys, type ApiKeysOptions, hmacApiKey } from '../../lib/api-keys/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
-import { runs } from '../runs.js';
+import { runs } from '../until.js';
 
 describe('api keys', () => {
   const OLD = '7d0c1e07b2a8d36515e0c7734ba9f218aaaaaaaaaaaaaaaa0000000000000001';

@@ -25,7 +25,7 @@ import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { leased } from '../stores/sql-lab.js';
 import { sqlStore } from './settable-stores.js';
 import { quickFolder } from '../support/made-once.mjs';
-import { freshPglite } from '../support/fresh-pglite.mjs';
+import { freshPglite } from '../support/made-once.mjs';
 
 const TABLE = 'contract_registry';
 const folder = quickFolder('sqlite');

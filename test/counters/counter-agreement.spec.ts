@@ -16,7 +16,7 @@ import {
 } from '../../lib/counters/counter-store.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
-import { isLeftServer } from '../stores/registry-twin.js';
+import { isLeftServer } from '../stores/timed-redis.js';
 import { TIMED_COUNTER_LUA } from './settable-counters.js';
 
 // Counters twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a

@@ -10,7 +10,7 @@ import { COUNTER_CASES } from '../../lib/testing/describe-counter-store.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { COUNTER_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadCounterSimulation, loadLibrary } from '../mutants/load-library.mjs';
-import { runs } from '../runs.js';
+import { runs } from '../until.js';
 import { simulate } from './counter-simulation.js';
 import { memoryCounterStore } from './settable-counters.js';
 

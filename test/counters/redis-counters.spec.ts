@@ -17,9 +17,8 @@ import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { MariadbNode } from '../chaos/stores/mariadb.mjs';
-import { codeOf } from '../code-of.js';
+import { codeOf, until, untilTime } from '../until.js';
 import { failureOf, RedisLab } from '../stores/redis-lab.js';
-import { until, untilTime } from '../until.js';
 import { redisCounterStore } from './settable-counters.js';
 
 describe('redis counters', () => {

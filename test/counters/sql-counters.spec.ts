@@ -27,7 +27,7 @@ import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
-import { freshPglite } from '../support/fresh-pglite.mjs';
+import { freshPglite } from '../support/made-once.mjs';
 import { quickFolder } from '../support/made-once.mjs';
 import { COUNTERS, sqlCounterStore } from './settable-counters.js';
 

@@ -5,10 +5,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { codeOf } from '../code-of.js';
+import { codeOf, runs } from '../until.js';
 import { ID_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadIdSimulation } from '../mutants/load-library.mjs';
-import { runs } from '../runs.js';
 import {
   answered,
   counted,

@@ -10,7 +10,7 @@ import type * as heldLease from '../../lib/lease/held-lease.js';
 import type * as registrySupport from '../../lib/registry/registry-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
 import type * as memory from '../../lib/stores/memory/index.js';
-import { INVARIANT_MUTANTS } from '../mutants/invariant-mutants.mjs';
+import { INVARIANT_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { MapStore } from '../registry/walk-store.js';
 

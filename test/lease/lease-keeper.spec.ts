@@ -3,7 +3,7 @@ import { Logger } from '@nestjs/common';
 import { startSnowflake } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import type { SnowflakeError } from '../../lib/errors.js';
-import { codeOf } from '../code-of.js';
+import { codeOf } from '../until.js';
 import { process, World } from './world.js';
 
 // The start with a worker id of which nobody knows what it made before: it waits for the clock, and

@@ -22,7 +22,7 @@ import { WindowWords } from '../../lib/core/window/window-memory.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { JoinedLease } from '../../lib/lease/shared.support.js';
 import { processWide } from '../../lib/process-wide.js';
-import { codeOf } from '../code-of.js';
+import { codeOf } from '../until.js';
 import { process, World } from './world.js';
 
 /** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */

@@ -13,7 +13,7 @@ import type { LockStore } from '../../lib/lock/lock-store.js';
 import type { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { runs } from '../runs.js';
+import { runs } from '../until.js';
 import { codeOf, open } from './held-locks.js';
 import { redisLockStore } from './settable-locks.js';
 

@@ -21,7 +21,7 @@ import {
   extendArguments,
 } from '../../lib/stores/redis/redis-locks.js';
 import { MapStore } from '../registry/walk-store.js';
-import { isLeftServer } from '../stores/registry-twin.js';
+import { isLeftServer } from '../stores/timed-redis.js';
 import { TIMED_LOCK_LUA } from './settable-locks.js';
 
 // Locks twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a

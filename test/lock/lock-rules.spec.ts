@@ -13,7 +13,7 @@ import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { MapStore } from '../registry/walk-store.js';
-import { runs } from '../runs.js';
+import { runs } from '../until.js';
 import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type LockBenchStore, memoryLockStore, rowLockStore } from './settable-locks.js';

@@ -18,9 +18,8 @@ import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { PostgresNode } from '../chaos/stores/postgres.mjs';
-import { codeOf } from '../code-of.js';
+import { codeOf, until } from '../until.js';
 import { failureOf, RedisLab } from '../stores/redis-lab.js';
-import { until } from '../until.js';
 import { redisLockStore } from './settable-locks.js';
 
 describe('redis locks', () => {

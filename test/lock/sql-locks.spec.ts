@@ -2,14 +2,17 @@
  * Locks in PostgreSQL and MariaDB keep the contract: once with the time and the server in the hands
  * of the test, once by the server's own clock.
  */
-import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
-import type { PGlite } from '@electric-sql/pglite';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import type { PGlite } from '@electric-sql/pglite';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool } from 'pg';
 import type { LockStore } from '../../lib/lock/lock-store.js';
+import { RowLocks } from '../../lib/lock/row-locks.js';
 import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
 import type { Dialect } from '../../lib/stores/sql/dialects/dialect.js';
 import { MYSQL_TIME, MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
@@ -18,16 +21,17 @@ import {
   POSTGRES_TIME,
   PostgresDialect,
 } from '../../lib/stores/sql/dialects/postgres.js';
-import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
+import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
-import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
+import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeLockStore } from '../../lib/testing/index.js';
 import { failureOf } from '../stores/redis-lab.js';
-import { freshPglite } from '../support/fresh-pglite.mjs';
-import { walkLocks, type WalkReport, LOCKS, sqlLockStore } from './settable-locks.js';
+import { freshPglite, quickFolder } from '../support/made-once.mjs';
 import { heldIn, namedLock, readySpaces } from './held-locks.js';
+import { LOCKS, sqlLockStore, walkLocks, type WalkReport } from './settable-locks.js';
 
 describe('sql locks', () => {
   const RUN = randomUUID();
@@ -366,5 +370,102 @@ describe('sql lock walk', () => {
       const report = await walkLocks({ ...PACE, stores: storesOf(blind, 'postgres'), isEnough });
       expect(isEnough(report)).toBe(true);
     });
+  });
+});
+
+/*
+ * Locks in databases inside the process keep the contract: SQLite in a file, and PGlite.
+ */
+
+const folder = quickFolder('locks');
+const path = join(folder, 'locks.db');
+let database: InstanceType<typeof Database>;
+let pglite: PGlite;
+
+beforeAll(async () => {
+  database = new Database(path);
+  database.exec(lockTable('sqlite', LOCKS));
+  pglite = await freshPglite();
+  await pglite.exec(lockTable('postgres', LOCKS));
+});
+afterAll(async () => {
+  await pglite.close();
+  database.close();
+  rmSync(folder, { recursive: true });
+});
+
+describe('sqlLocks on SQLite, told the time by the test', () => {
+  const IDENTITY = `'the file'`;
+  describeLockStore({
+    test: it,
+    expect,
+    leaveOut: ['untilReleased'],
+    ...sqlLockStore({
+      query: () => async (sql, params) => database.prepare(sql).all(...params),
+      time: SQLITE_TIME,
+      server: IDENTITY,
+      mark: () => '?',
+      store: (query, options) =>
+        new RowLocks(
+          new SqlRows({
+            ...checkedOptions(options),
+            holds: 'locks',
+            dialect: new SqliteDialect(IDENTITY),
+            connection: { where: { text: 'SQLite', secrets: [] }, query },
+          }),
+        ),
+    }),
+  });
+});
+
+describe('sqlLocks on a URL of SQLite', () => {
+  const opened: LockStore[] = [];
+  let createStore: (name: string) => LockStore;
+  const storeOf = (namespace: string) =>
+    locksFromUrl(`sqlite:${path}?table=${LOCKS}&namespace=${encodeURIComponent(namespace)}`);
+  beforeAll(async () => {
+    createStore = await readySpaces(storeOf);
+  });
+  afterEach(async () => {
+    await Promise.all(opened.splice(0).map((store) => store.close!()));
+  });
+
+  describeLockStore({
+    test: it,
+    expect,
+    createStore(name) {
+      const store = createStore(name);
+      opened.push(store);
+      return store;
+    },
+    leaveOut: ['clock', 'losses', 'untilReleased'],
+  });
+});
+
+describe('sqlLocks on PGlite, told the time by the test', () => {
+  describeLockStore({
+    test: it,
+    expect,
+    leaveOut: ['untilReleased'],
+    ...sqlLockStore({
+      query: () => (sql, params) => pglite.query(sql, params),
+      time: POSTGRES_TIME,
+      server: POSTGRES_SERVER,
+      mark: (number) => `$${number}::text`,
+      store: (query, options) => sqlLocks({ pool: { query }, dialect: 'postgres', ...options }),
+    }),
+  });
+});
+
+describe('sqlLocks on PGlite', () => {
+  it('go by its own clock', async () => {
+    const options = { dialect: 'postgres', table: LOCKS, replicated: false } as const;
+    const store = sqlLocks({ pool: pglite, ...options });
+    const short = { ttlMs: 200, longestMs: 200 };
+    const held = await heldIn(store, namedLock('a', short));
+    expect(await store.acquire(namedLock('a', short))).toMatchObject({ status: 'held' });
+    await store.release(held);
+    const { token } = await heldIn(store, namedLock('a', short));
+    expect(token > held.token).toBe(true);
   });
 });

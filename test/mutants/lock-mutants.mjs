@@ -291,7 +291,7 @@ export const HOLDER_MUTANTS = [
 // case of it; the others are shown by a client that stalls while somebody else gets the lock.
 
 const STORE = 'stores/etcd/etcd-locks.ts';
-const TRANSACTIONS = 'stores/etcd/etcd-lock-transactions.ts';
+const CALLS = 'stores/etcd/etcd-lock-transactions.ts';
 const RUN = 'stores/etcd/restore-detector.ts';
 
 const etcdEdit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => ({
@@ -311,7 +311,7 @@ export const ETCD_LOCK_MUTANTS = [
     by: 'grants a lock to one, and tells others by whom it is held',
     edits: [
       etcdEdit(STORE, 'if (held !== undefined) return this.#refused(held);'),
-      etcdEdit(TRANSACTIONS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait)],'),
+      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait)],'),
     ],
   },
   {
@@ -334,7 +334,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'an extension shortens',
     by: 'extends from now on, and never shortens',
-    edits: [etcdEdit(TRANSACTIONS, 'Math.max(ttlMs, held.leaseMs)', 'ttlMs')],
+    edits: [etcdEdit(CALLS, 'Math.max(ttlMs, held.leaseMs)', 'ttlMs')],
   },
   {
     name: 'an extension is not written',
@@ -346,7 +346,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'a lock is held by no lease',
     by: 'frees a lock when its time is over, to the millisecond, with a higher token',
-    edits: [etcdEdit(TRANSACTIONS, 'valueText(put.value), lease.id)]', 'valueText(put.value))]')],
+    edits: [etcdEdit(CALLS, 'valueText(put.value), lease.id)]', 'valueText(put.value))]')],
   },
   {
     name: 'nothing is kept from others',
@@ -356,31 +356,29 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the token ignores what somebody has',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [etcdEdit(TRANSACTIONS, '[timed, have, survived]', '[timed, survived]')],
+    edits: [etcdEdit(CALLS, '[timed, have, survived]', '[timed, survived]')],
   },
   {
     name: 'what somebody was granted by a run ahead of this one proves nothing',
     by: 'learns from survivors how far ahead of its clock a store was that was lost',
-    edits: [etcdEdit(TRANSACTIONS, 'if (highest !== undefined && highest.token >', 'if (0n >')],
+    edits: [etcdEdit(CALLS, 'if (highest !== undefined && highest.token >', 'if (0n >')],
   },
   {
     name: 'tokens are revisions alone',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [
-      etcdEdit(TRANSACTIONS, 'const tokenBase = greatest(', 'const tokenBase = 0n * greatest('),
-    ],
+    edits: [etcdEdit(CALLS, 'const tokenBase = greatest(', 'const tokenBase = 0n * greatest(')],
   },
   {
     name: 'an absent store is a new one',
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
-    edits: [etcdEdit(TRANSACTIONS, ', putWith(wait, server, lease.id)]', ']')],
+    edits: [etcdEdit(CALLS, ', putWith(wait, server, lease.id)]', ']')],
   },
   {
     name: 'a change of clusters is ignored',
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
-      etcdEdit(TRANSACTIONS, "header: fate === 'same' ? stored : undefined", 'header: stored'),
-      etcdEdit(TRANSACTIONS, "if (fate === 'same') return", 'if (mark !== undefined) return'),
+      etcdEdit(CALLS, "header: fate === 'same' ? stored : undefined", 'header: stored'),
+      etcdEdit(CALLS, "if (fate === 'same') return", 'if (mark !== undefined) return'),
     ],
   },
   {
@@ -400,7 +398,7 @@ export const ETCD_LOCK_MUTANTS = [
     by: 'grants nothing when another server answers, until what was forgotten has ended',
     edits: [
       etcdEdit(
-        TRANSACTIONS,
+        CALLS,
         'lease = await this.#leases.grant(longestMs + this.#lossWindowMs)',
         'lease = await this.#leases.grant(longestMs)',
       ),
@@ -409,14 +407,12 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the longest time is that of who asks',
     by: 'waits for the longest time that anybody may hold a lock, not for that of who asks',
-    edits: [
-      etcdEdit(TRANSACTIONS, 'Math.max(old?.longestMs ?? 0, asked.longestMs)', 'asked.longestMs'),
-    ],
+    edits: [etcdEdit(CALLS, 'Math.max(old?.longestMs ?? 0, asked.longestMs)', 'asked.longestMs')],
   },
   {
     name: 'a longer time is learnt too late',
     by: 'waits longer where it learns later that a lock may have been held for longer',
-    edits: [etcdEdit(TRANSACTIONS, 'if (wait !== undefined) {', 'if (wait === null) {')],
+    edits: [etcdEdit(CALLS, 'if (wait !== undefined) {', 'if (wait === null) {')],
   },
   {
     name: 'a longer time is granted before its record is safe',
@@ -426,55 +422,47 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'what somebody has proves nothing',
     by: 'takes a token that it does not remember for a proof that writes were lost',
-    edits: [
-      etcdEdit(TRANSACTIONS, 'if (held !== undefined) return token > held.token;', 'return false;'),
-    ],
+    edits: [etcdEdit(CALLS, 'if (held !== undefined) return token > held.token;', 'return false;')],
   },
   {
     name: 'a lock that is not there was never held',
     by: 'takes a young token of a lock that it does not know for such a proof',
-    edits: [etcdEdit(TRANSACTIONS, 'if (at > BigInt(revision)) return true;', 'return false;')],
+    edits: [etcdEdit(CALLS, 'if (at > BigInt(revision)) return true;', 'return false;')],
   },
   {
     name: 'the same proof counts again and again',
     by: 'takes a token that it does not remember for a proof that writes were lost',
-    edits: [etcdEdit(TRANSACTIONS, 'if (token <= header.forgottenTo) return false;')],
+    edits: [etcdEdit(CALLS, 'if (token <= header.forgottenTo) return false;')],
   },
   {
     name: 'a grant rests on nothing that was read',
     by: 'is not granted by an attempt that stalled until everything was lost',
     edits: [
-      etcdEdit(TRANSACTIONS, 'const isAsRead = isText(this.#keys.header, found.headerText);'),
-      etcdEdit(TRANSACTIONS, 'compare: [isAsRead, ...compare]', 'compare'),
-      etcdEdit(TRANSACTIONS, comparesOfGrant, 'compare: [isAbsent(key)],'),
+      etcdEdit(CALLS, 'const isAsRead = isText(this.#keys.header, found.headerText);'),
+      etcdEdit(CALLS, 'compare: [isAsRead, ...compare]', 'compare'),
+      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(key)],'),
     ],
   },
   {
     name: 'a grant looks at no other holder when it is written',
     by: 'is not granted by an attempt that stalled until another one held it',
-    edits: [etcdEdit(TRANSACTIONS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait)],')],
+    edits: [etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait)],')],
   },
   {
     name: 'whatever cluster answers has written it',
     by: 'is not granted by an answer of another cluster',
-    edits: [
-      etcdEdit(TRANSACTIONS, "if (fate === 'same') return", 'if (mark !== undefined) return'),
-    ],
+    edits: [etcdEdit(CALLS, "if (fate === 'same') return", 'if (mark !== undefined) return')],
   },
   {
     name: 'an extension takes the lock from whoever holds it',
     by: 'is not extended by a holder that stalled until another one held it',
-    edits: [etcdEdit(TRANSACTIONS, comparesOfHold, 'const compare: object[] = [];')],
+    edits: [etcdEdit(CALLS, comparesOfHold, 'const compare: object[] = [];')],
   },
   {
     name: 'a release takes the lock from whoever holds it',
     by: 'is not released by a holder that stalled until another one held it',
     edits: [
-      etcdEdit(
-        TRANSACTIONS,
-        'compare: [isUnchanged(key, modRevision)], success',
-        'compare: [], success',
-      ),
+      etcdEdit(CALLS, 'compare: [isUnchanged(key, modRevision)], success', 'compare: [], success'),
     ],
   },
   {
@@ -490,7 +478,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'an election takes all locks away',
     by: 'stays with its holder through an election',
-    edits: [etcdEdit(TRANSACTIONS, "(fate === 'elected' ? 0 : 1)", '1')],
+    edits: [etcdEdit(CALLS, "(fate === 'elected' ? 0 : 1)", '1')],
   },
   {
     name: 'a holder lets go in vain after an election',

@@ -3,7 +3,7 @@
  * are safe and must pass: a mutant that lives where it should die means a test that is blind, and
  * one that dies where it should live means a test that cries wolf.
  */
-import { UNCHECKED } from './invariant-mutants.mjs';
+import { UNCHECKED } from './lease-mutants.mjs';
 import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
 
 /** @import { Mutant } from './load-library.mjs' */

@@ -25,7 +25,7 @@ import { generatorView } from '../../lib/dashboard/generator-view.js';
 import { ShownGenerators } from '../../lib/dashboard/worker-list.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
-import { codeOf } from '../code-of.js';
+import { codeOf } from '../until.js';
 import { CountingStore } from '../segments/segment-simulation.js';
 
 async function start(workerId: number) {

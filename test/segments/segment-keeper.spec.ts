@@ -3,10 +3,9 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { type SegmentOptions, segmentTerms } from '../../lib/counters/segments/segment-options.js';
-import { codeOf } from '../code-of.js';
+import { codeOf, runs } from '../until.js';
 import { loadSegmentSimulation } from '../mutants/load-library.mjs';
 import { SEGMENT_MUTANTS } from '../mutants/counter-mutants.mjs';
-import { runs } from '../runs.js';
 import { CountingStore, kept, work, type Outcome, simulate } from './segment-simulation.js';
 
 const range = (first: number, count: number, step = 1) =>

@@ -20,7 +20,7 @@ import {
 import pg from 'pg';
 import postgres from 'postgres';
 import { DataSource, type EntityManager } from 'typeorm';
-import { freshPglite } from '../support/fresh-pglite.mjs';
+import { freshPglite } from '../support/made-once.mjs';
 
 describe('gapless series', () => {
   const table = `series_${randomUUID().replaceAll('-', '')}`;

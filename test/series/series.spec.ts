@@ -5,7 +5,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryCounters } from 'nestjs-snowflake';
 import { series, type SeriesOptions } from 'nestjs-snowflake/segments';
-import { codeOf } from '../code-of.js';
+import { codeOf } from '../until.js';
 
 function invoices(options: Partial<SeriesOptions> = {}, now = '2026-11-20T15:59:59.999Z') {
   const clock = { ms: Date.parse(now), now: () => clock.ms };

@@ -22,7 +22,7 @@ import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { command } from '../cli/run-command.js';
 import { heldIn, namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';
-import { Certificates } from './certificates.js';
+import { Certificates } from './network.js';
 import { endpointOf, EtcdKeys, EtcdLab, LONG_MS } from './etcd-lab.js';
 import { failureOf, request } from './redis-lab.js';
 

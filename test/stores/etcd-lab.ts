@@ -292,7 +292,7 @@ export function settableEtcd<T extends { close?(): Promise<void> }>(
   return {
     ...controls,
     keysOf: (name: string) => placeOf(name).keys,
-    async made(name: string, make: (options: EtcdSupportOptions) => T): Promise<T> {
+    made: async (name: string, make: (options: EtcdSupportOptions) => T): Promise<T> => {
       const { keys, proxy } = placeOf(name);
       const { endpoint } = await proxy;
       const { namespace } = keys;
@@ -301,8 +301,8 @@ export function settableEtcd<T extends { close?(): Promise<void> }>(
       return store;
     },
     /** Closes what was opened since it was called last. */
-    async end(): Promise<void> {
-      await Promise.all(opened.splice(0).map((store) => store.close?.()));
+    end: async (): Promise<void> => {
+      await Promise.all(opened.splice(0).map(async (store) => store.close?.()));
       const proxies = [...places.values()].map(({ proxy }) => proxy);
       places.clear();
       await Promise.all(proxies.map(async (proxy) => (await proxy).close()));

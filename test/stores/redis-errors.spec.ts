@@ -14,7 +14,7 @@ import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
 import { redisError, type RefusalName, REFUSALS } from '../../lib/stores/redis/redis-errors.js';
 import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
-import { MuteProxy } from './mute-proxy.js';
+import { MuteProxy } from './network.js';
 import { type Failure, failureOf, held, RedisLab, request, until } from './redis-lab.js';
 
 describe('redis refusals', () => {

@@ -16,7 +16,7 @@ import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { turn } from '../../lib/time/timers.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
-import { Certificates } from './certificates.js';
+import { Certificates } from './network.js';
 import { failureOf, RedisLab, request, until } from './redis-lab.js';
 
 describe('redis shared', () => {

@@ -13,8 +13,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
-import { RegistryTwin } from './registry-twin.js';
-import { settleRegistry } from './timed-redis.js';
+import { RegistryTwin, settleRegistry } from './timed-redis.js';
 
 /** Mostly `usual`, sometimes one of the rest. */
 const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>

@@ -24,8 +24,7 @@ import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
 import { startPostgres, startWithStandby } from '../../scripts/servers/start-postgres.mjs';
 import { command } from '../cli/run-command.js';
 import { until } from '../until.js';
-import { Certificates } from './certificates.js';
-import { MuteProxy } from './mute-proxy.js';
+import { Certificates, MuteProxy } from './network.js';
 import { failureOf, request } from './redis-lab.js';
 import { leased, SqlLab } from './sql-lab.js';
 

@@ -116,7 +116,6 @@ export const LONGEST = [
   'test/simulation/limits.spec.ts',
   'test/orm/prisma/guide.spec.ts',
   'test/sample-app/stores.spec.ts',
-  'test/lock/sql-locks.spec.ts',
   'test/docs/snippets.spec.ts',
   'test/stores/folder.spec.ts',
   'test/security/failures.spec.ts',

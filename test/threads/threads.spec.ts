@@ -2,23 +2,27 @@
  * Real worker_threads, real forked processes and a real Redis: each leases a worker id of its own
  * without any set-up, or several threads share one lease.
  */
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { fork, type ChildProcess } from 'node:child_process';
 import cluster from 'node:cluster';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import {
+  layouts,
+  type IDistributedSupport,
+  type IdMaker,
+  type SharedLease,
+  type SnowflakeModuleOptions,
+} from 'nestjs-snowflake';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { rmSync, writeFileSync } from 'node:fs';
 import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { Redis } from 'ioredis';
-import { layouts } from 'nestjs-snowflake';
-import type {
-  IDistributedSupport,
-  IdMaker,
-  SharedLease,
-  SnowflakeModuleOptions,
-} from 'nestjs-snowflake';
+import { command } from '../cli/run-command.js';
+import { blockWith } from '../docs/snippets.js';
 import { settleRegistry } from '../stores/timed-redis.js';
-import { bundledScript } from './compiled-library.js';
+import { until } from '../until.js';
+import { bundledScript, compileLibrary } from './compiled-library.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const layout = layouts.snowflake();
@@ -183,5 +187,59 @@ describe('threads that share a lease', () => {
     const alone = await startHere({ workerId: 901 });
     expect(() => alone.ids.sharedLease).toThrow(/sharesLease/);
     await alone.application.close();
+  });
+});
+
+/*
+ * The recipe of the guide for the end of a process, as it stands there: a thread that is told to
+ * stop finishes, with ids, before the process ends and the worker id is given back.
+ */
+
+const PATH = 'docs/guides/threads.md';
+
+/** The block of the guide with this line, as JavaScript beside the compiled library. */
+const exampleScript = (line: string): string =>
+  blockWith(PATH, line)
+    .replace("'nestjs-snowflake/core'", "'./lib/core/index.js'")
+    .replace("'nestjs-snowflake'", "'./lib/index.js'");
+
+const MAIN = (support: string): string => `import 'reflect-metadata';
+import { Module } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { ScheduleModule } from '@nestjs/schedule';
+import { SnowflakeModule } from './lib/index.js';
+import { ImportThread } from './import-thread.js';
+
+class Application {}
+const ids = SnowflakeModule.forRoot({ support: '${support}', sharesLease: true });
+Module({ imports: [ScheduleModule.forRoot(), ids], providers: [ImportThread] })(Application);
+const application = await NestFactory.createApplicationContext(Application, { logger: false });
+application.enableShutdownHooks();
+`;
+
+describe('a thread in a process that is told to stop', () => {
+  let folder: string;
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  it('finishes, makes its last id, and the worker id is given back', async () => {
+    folder = await compileLibrary('threads/application.mjs');
+    const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
+    writeFileSync(`${folder}/package.json`, '{ "type": "module" }');
+    writeFileSync(`${folder}/main.js`, MAIN(support));
+    writeFileSync(`${folder}/import-thread.js`, exampleScript('class ImportThread'));
+    writeFileSync(`${folder}/import.worker.js`, exampleScript('while (!isStopping)'));
+    const child = spawn(process.execPath, [`${folder}/main.js`]);
+    const said = { out: '', err: '' };
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (said.out += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (said.err += text));
+    const ended = once(child, 'close');
+    await until(() => said.out.includes('imported ') || child.exitCode !== null);
+    child.kill('SIGTERM');
+    const [code, signal] = (await ended) as [number | null, string | null];
+    expect([code, signal, said.err]).toEqual([null, 'SIGTERM', '']);
+    const lines = said.out.trim().split('\n');
+    expect(lines.at(-1)).toMatch(/^finished \d{18,19}$/);
+    const { out } = await command(['workers', '--support', support]);
+    expect(out).toContain('0 held');
   });
 });

@@ -16,8 +16,7 @@ import {
 } from '../../../lib/core/index.js';
 import { shareWindow } from '../../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../../lib/core/window/window-memory.js';
-import { codeOf } from '../../code-of.js';
-import { runs } from '../../runs.js';
+import { codeOf, runs } from '../../until.js';
 
 const START_MS = 1_800_000_000_000;
 const HOUR_MS = 3_600_000;

@@ -7,7 +7,7 @@ import {
   SegmentGenerator,
   type Segment,
 } from '../../../lib/counters/segments/segment-generator.js';
-import { codeOf } from '../../code-of.js';
+import { codeOf } from '../../until.js';
 
 function counting(...segments: Segment[]) {
   const told = { low: 0 };

@@ -11,7 +11,7 @@ import {
 } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
-import { codeOf } from '../../code-of.js';
+import { codeOf } from '../../until.js';
 
 describe('snowflake generator', () => {
   const EPOCH_MS = 1_704_067_200_000;

@@ -6,8 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { layouts, moveAfter, type BitLayout } from '../../../lib/core/index.js';
 import { LayoutField } from '../../../lib/core/layout/layout-fields.js';
-import { codeOf } from '../../code-of.js';
-import { runs } from '../../runs.js';
+import { codeOf, runs } from '../../until.js';
 
 /** Fields of a few bits, which a BitLayout refuses; the rule reads nothing else of a layout. */
 interface SmallLayout {

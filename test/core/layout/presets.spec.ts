@@ -9,7 +9,7 @@ import {
   type SnowflakeError,
   textForms,
 } from '../../../lib/core/index.js';
-import { codeOf } from '../../code-of.js';
+import { codeOf } from '../../until.js';
 
 describe('presets', () => {
   const COS_ID = layouts.snowflake({ epoch: 1_577_203_200_000 });

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { BitLayout, layouts, prefixedForm, readableForm } from '../../../lib/core/index.js';
-import { runs } from '../../runs.js';
+import { runs } from '../../until.js';
 
 const cosId = layouts.snowflake({ epoch: 1_577_203_200_000 });
 const ID = 295_913_926_632_165_376n;

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseJson } from 'nestjs-snowflake';
-import { runs } from '../../runs.js';
+import { runs } from '../../until.js';
 
 /** Beyond 2^53 and odd, so that no number is equal to it. */
 const ID = '911704225635921921';

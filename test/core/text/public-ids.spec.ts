@@ -8,7 +8,7 @@ import fc from 'fast-check';
 import { IdWords } from '../../../lib/core/id-words.js';
 import { layouts, type PublicId, publicIds, textForms } from '../../../lib/core/index.js';
 import { keyWords, Speck64 } from '../../../lib/core/text/speck.js';
-import { runs } from '../../runs.js';
+import { runs } from '../../until.js';
 
 const KEY = '9f4c1e07b2a8d36515e0c7734ba9f218';
 const LATER = '00112233445566778899aabbccddeeff';

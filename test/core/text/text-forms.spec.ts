@@ -18,7 +18,7 @@ import {
 } from '../../../lib/core/index.js';
 import { DecimalText, isDecimalId, readDecimal } from '../../../lib/core/text/decimal.js';
 import { IdCheck } from '../../../lib/http/check-id.js';
-import { runs } from '../../runs.js';
+import { runs } from '../../until.js';
 
 describe('text forms', () => {
   const MAX = 2n ** 63n - 1n;

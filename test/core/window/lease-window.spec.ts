@@ -20,8 +20,7 @@ import {
   shareWindow,
 } from '../../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../../lib/core/window/window-memory.js';
-import { codeOf } from '../../code-of.js';
-import { runs } from '../../runs.js';
+import { codeOf, runs } from '../../until.js';
 
 describe('shared lease', () => {
   const START_MS = 1_800_000_000_000;

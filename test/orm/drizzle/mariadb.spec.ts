@@ -5,7 +5,7 @@ import { drizzle, type MySql2Database } from 'drizzle-orm/mysql2';
 import type { RunningSnowflake } from 'nestjs-snowflake';
 import { createPool, type Pool } from 'mysql2/promise';
 import * as shop from './support/mariadb-shop.js';
-import { PRESET, isOurs, startOddIds } from './support/odd-ids.js';
+import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 import { ownMariadb } from './support/own-database.js';
 
 const { customers, orders } = shop;
@@ -70,7 +70,7 @@ describe('Drizzle on MariaDB', () => {
   };
 
   beforeAll(async () => {
-    snowflake = await startOddIds();
+    snowflake = await startGenerator();
     ({ url, drop } = await ownMariadb());
     [pool, db] = open({ supportBigNumbers: true });
     for (const table of shop.TABLES) await pool.query(table);
@@ -93,7 +93,7 @@ describe('Drizzle on MariaDB', () => {
   it.each(FILLED)('fills by %s', async (_title, rows, write) => {
     await write(db);
     const ids = await stored();
-    expect([ids.length, ids.filter(isOurs).length]).toEqual([rows, rows]);
+    expect([ids.length, ids.filter(isMade).length]).toEqual([rows, rows]);
     expect(new Set(ids).size).toBe(rows);
   });
 
@@ -104,10 +104,10 @@ describe('Drizzle on MariaDB', () => {
       [order?.id],
       [order?.ticket],
     ]);
-    expect([order!.id, order!.ticket].every(isOurs)).toBe(true);
+    expect([order!.id, order!.ticket].every(isMade)).toBe(true);
   });
 
-  it.each([PRESET, '7', '9223372036854775807'])('keeps the id %s, and finds it', async (id) => {
+  it.each([EARLIER_ID, '7', '9223372036854775807'])('keeps the id %s, and finds it', async (id) => {
     const row = { ...newCustomer(), id };
     await db.insert(customers).values(row);
     expect(await db.select().from(customers).where(eq(customers.id, id))).toMatchObject([row]);
@@ -125,7 +125,7 @@ describe('Drizzle on MariaDB', () => {
   });
 
   it.each([
-    ['a number that lost digits', Number(PRESET)],
+    ['a number that lost digits', Number(EARLIER_ID)],
     ['a word', 'abc'],
   ])('refuses %s before it is sent', async (_what, wrong) => {
     const id = wrong as string;

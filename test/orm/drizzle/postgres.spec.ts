@@ -3,7 +3,7 @@ import { and, between, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { parseJson, type RunningSnowflake } from 'nestjs-snowflake';
 import pg from 'pg';
-import { PRESET, isOurs, startOddIds } from './support/odd-ids.js';
+import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 import { ownPostgres } from './support/own-database.js';
 import * as shop from './support/postgres-shop.js';
 
@@ -76,7 +76,7 @@ describe('Drizzle on PostgreSQL', () => {
   let drop: () => Promise<void>;
 
   beforeAll(async () => {
-    snowflake = await startOddIds();
+    snowflake = await startGenerator();
     const database = await ownPostgres();
     drop = database.drop;
     pool = new pg.Pool({ connectionString: database.url });
@@ -98,7 +98,7 @@ describe('Drizzle on PostgreSQL', () => {
   it.each(FILLED)('fills by %s', async (_title, rows, write) => {
     await write(db);
     const ids = await stored();
-    expect([ids.length, ids.filter(isOurs).length]).toEqual([rows, rows]);
+    expect([ids.length, ids.filter(isMade).length]).toEqual([rows, rows]);
     expect(new Set(ids).size).toBe(rows);
   });
 
@@ -108,10 +108,10 @@ describe('Drizzle on PostgreSQL', () => {
       [order?.id],
       [order?.ticket],
     ]);
-    expect([order!.id, order!.ticket].every(isOurs)).toBe(true);
+    expect([order!.id, order!.ticket].every(isMade)).toBe(true);
   });
 
-  it.each([PRESET, '0', '9223372036854775807'])('keeps the id %s', async (id) => {
+  it.each([EARLIER_ID, '0', '9223372036854775807'])('keeps the id %s', async (id) => {
     const [row] = await db
       .insert(customers)
       .values({ ...newCustomer(), id })
@@ -158,7 +158,7 @@ describe('Drizzle on PostgreSQL', () => {
 
   describe('refuses before anything is sent', () => {
     it.each([
-      ['a number that lost digits', Number(PRESET)],
+      ['a number that lost digits', Number(EARLIER_ID)],
       ['a word', 'abc'],
       ['an empty text', ''],
       ['a negative number', '-1'],
@@ -172,7 +172,7 @@ describe('Drizzle on PostgreSQL', () => {
         async () => db.insert(customers).values({ ...newCustomer(), id }),
         async () => db.select().from(customers).where(eq(customers.id, id)),
         async () => db.update(orders).set({ customerId: id }),
-        async () => db.delete(customers).where(inArray(customers.id, [PRESET, id])),
+        async () => db.delete(customers).where(inArray(customers.id, [EARLIER_ID, id])),
       ];
       for (const call of calls) await expect(call()).rejects.toMatchObject(refusal);
       expect(await stored()).toEqual([]);
@@ -182,7 +182,7 @@ describe('Drizzle on PostgreSQL', () => {
       await snowflake.close();
       const insert = async () => db.insert(customers).values(newCustomer());
       await expect(insert()).rejects.toMatchObject({ code: 'NOT_READY' });
-      snowflake = await startOddIds();
+      snowflake = await startGenerator();
       expect(await stored()).toEqual([]);
     });
   });
@@ -216,7 +216,7 @@ describe('Drizzle on PostgreSQL', () => {
       for (const _ of [1, 2]) {
         await insert.execute({ ...newCustomer(), id: snowflake.ids.nextIdString() });
       }
-      expect((await stored()).filter(isOurs)).toHaveLength(2);
+      expect((await stored()).filter(isMade)).toHaveLength(2);
     });
   });
 

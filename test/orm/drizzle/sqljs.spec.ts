@@ -5,7 +5,7 @@ import { drizzle, type SQLJsDatabase } from 'drizzle-orm/sql-js';
 import { customType, sqliteTable, text } from 'drizzle-orm/sqlite-core';
 import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
 import { snowflakeColumn, type SnowflakeColumn } from 'nestjs-snowflake/drizzle';
-import { PRESET, isOurs, startOddIds } from './support/odd-ids.js';
+import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 
 const snowflake = customType<SnowflakeColumn>(snowflakeColumn);
 const newId = (): string => currentIdMaker().nextIdString();
@@ -22,7 +22,7 @@ describe('Drizzle on SQLite', () => {
   let db: SQLJsDatabase;
 
   beforeAll(async () => {
-    running = await startOddIds();
+    running = await startGenerator();
     const start = createRequire(import.meta.url)('sql.js') as () => Promise<{
       Database: new () => Parameters<typeof drizzle>[0];
     }>;
@@ -35,7 +35,7 @@ describe('Drizzle on SQLite', () => {
 
   it('fills a column of text, and reads the same digits', () => {
     db.insert(notes)
-      .values([{}, { id: PRESET }])
+      .values([{}, { id: EARLIER_ID }])
       .run();
     const ids = db
       .select()
@@ -43,7 +43,7 @@ describe('Drizzle on SQLite', () => {
       .orderBy(notes.id)
       .all()
       .map((row) => row.id);
-    expect([ids.filter(isOurs).length, ids.includes(PRESET)]).toEqual([1, true]);
+    expect([ids.filter(isMade).length, ids.includes(EARLIER_ID)]).toEqual([1, true]);
   });
 
   it('refuses to read a column of numbers, whose digits the driver loses', () => {

@@ -8,7 +8,7 @@ import { parseJson } from 'nestjs-snowflake';
 import pg from 'pg';
 import postgres from 'postgres';
 import { describeRecipe } from './support/describe-recipe.js';
-import { newId } from './support/made-ids.js';
+import { newId } from '../odd-ids.js';
 
 describe('pg', () => {
   const INSERT = 'INSERT INTO orders (id, label, total) VALUES ($1, $2, 2)';

@@ -19,9 +19,14 @@ import {
   type EntityManager as PostgresManager,
 } from '@mikro-orm/postgresql';
 import { currentIdMaker } from 'nestjs-snowflake';
-import type { Database, Kind, Recipe, Write } from './support/describe-recipe.js';
-import { describeRecipe } from './support/describe-recipe.js';
-import { isMade, newId } from './support/made-ids.js';
+import {
+  describeRecipe,
+  type Database,
+  type Kind,
+  type Recipe,
+  type Write,
+} from './support/describe-recipe.js';
+import { isMade, newId } from '../odd-ids.js';
 
 const ID = {
   type: new BigIntType('string'),

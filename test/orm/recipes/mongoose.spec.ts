@@ -2,16 +2,13 @@
  * Mongoose, up to the wire: no MongoDB is asked. What it sends shows whether a new document has a
  * key of ours, a key of the driver, or none, which MongoDB then makes itself.
  */
-import { createServer } from 'node:net';
-import type { Socket, AddressInfo } from 'node:net';
+import { createServer, type Socket, type AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { deserialize, serialize, Long } from 'bson';
-import type { Document } from 'bson';
+import { deserialize, serialize, Long, type Document } from 'bson';
 import mongoose, { Schema, type Connection, type Model } from 'mongoose';
-import { currentIdMaker } from 'nestjs-snowflake';
-import type { RunningSnowflake } from 'nestjs-snowflake';
+import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
 import { textCopyOf } from '../../../lib/http/snowflake-json.interceptor.js';
-import { EARLIER_ID, isMade, startGenerator } from './support/made-ids.js';
+import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 
 // Speaks the protocol of MongoDB, as far as Mongoose needs it, and keeps what it is sent. It is no
 // MongoDB and stores nothing: it shows which keys leave the process, not what a server makes of

@@ -15,9 +15,15 @@ import { createPool } from 'mysql2';
 import { currentIdMaker } from 'nestjs-snowflake';
 import { knexSnakeCaseMappers, Model, type ModelClass } from 'objection';
 import pg from 'pg';
-import type { Database, Kind } from './support/describe-recipe.js';
-import { describeRecipe, type Read, type Recipe, type Write } from './support/describe-recipe.js';
-import { isMade, newId } from './support/made-ids.js';
+import {
+  describeRecipe,
+  type Database,
+  type Kind,
+  type Read,
+  type Recipe,
+  type Write,
+} from './support/describe-recipe.js';
+import { isMade, newId } from '../odd-ids.js';
 
 describe('knex', () => {
   const row = (label: string, total = 2) => ({ id: newId(), label, total });

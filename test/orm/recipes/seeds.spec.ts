@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex';
 import { startSnowflake, type SnowflakeScriptOptions } from 'nestjs-snowflake';
 import { Sequelize, type QueryInterface } from 'sequelize';
 import { openDatabase, type Database } from './support/describe-recipe.js';
-import { LAYOUT, WORKER_ID, isMade } from './support/made-ids.js';
+import { LAYOUT, WORKER_ID, isMade } from '../odd-ids.js';
 
 const OPTIONS: SnowflakeScriptOptions = { workerId: WORKER_ID, layout: LAYOUT };
 

@@ -1,6 +1,242 @@
 /** Simulated fleets in a bad world, decided by a seed. */
+import type { LeaseWindow } from '../../../lib/core/window/lease-window.js';
+import { SnowflakeError } from '../../../lib/errors.js';
+import { HEADER_AGE_MS } from '../../../lib/registry/stored-snapshot.js';
+import { SAME_ANSWER_MS_MAX } from '../../../lib/rows/cas-retry.js';
+import { SeededRandom } from '../../../lib/testing/contract/harness.js';
+import { SettableTime } from '../../../lib/testing/settable-time.js';
+import { FAULTS, Fleet } from './fleet.js';
+import { Oracle, type Violation } from './oracle.js';
+import {
+  drawPlan,
+  drawnOptions,
+  drawnText,
+  type Environment,
+  type Note,
+  type Plan,
+} from './plan.js';
+import { SCENARIOS, type Scenario } from './scenarios.js';
+import type { StoreEvent } from './simulated-servers.js';
+import { SimulatedRows, SimulatedStore } from './simulated-store.js';
+
 export { drawnText } from './plan.js';
 export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
-export { simulate, type SimulationOptions, type SimulationReport } from './simulate.js';
 export type { StoreCall, StoreEvent } from './simulated-servers.js';
 export type { Violation, ViolationKind } from './oracle.js';
+
+/*
+ * One run of a simulation: a seed and a scenario decide everything that happens in it.
+ *
+ * Guarantee: the same seed gives the same run, id by id, on every machine and at any speed. After
+ * the faults end, the fleet must be making ids again within a stated time.
+ */
+
+export interface SimulationOptions {
+  /** An integer; decides everything. */
+  readonly seed: number;
+  /** One of SCENARIOS, by its name. */
+  readonly scenario: string;
+  /** Over a store that keeps rows; default as the scenario says. */
+  readonly rows?: boolean;
+  /** Called with a line for each thing that happens. */
+  readonly trace?: (line: string) => void;
+  /** Called with each operation on the registry, for a replay elsewhere. */
+  readonly record?: (event: StoreEvent) => void;
+}
+
+export interface SimulationReport {
+  readonly seed: number;
+  readonly scenario: string;
+  /** Every option that the seed decided, by its name. */
+  readonly drawn: Readonly<Record<string, string | number>>;
+  readonly simulatedMs: number;
+  readonly idCount: number;
+  /** Ranges that processes held. */
+  readonly leaseCount: number;
+  /** Calls for ids that were refused with a typed error. */
+  readonly refusedCount: number;
+  /** Operations the registry ran. */
+  readonly operationCount: number;
+  /** Ids that both copies of a cloned process made before it was noticed. */
+  readonly twinIdCount: number;
+  /** Ids made twice, also where the scenario tolerates it. */
+  readonly twiceCount: number;
+  /** Of these, where both were made since the registry was last wiped. */
+  readonly liveTwiceCount: number;
+  /** Of these, what a server granted that had been left for another one and had not heard of it. */
+  readonly unheardTwiceCount: number;
+  /** How often each fault happened, by its name. */
+  readonly faults: Readonly<Record<string, number>>;
+  readonly violationCount: number;
+  /** The first twenty. */
+  readonly violations: readonly Violation[];
+}
+
+/**
+ * Runs one simulated fleet against the registry in memory and reports what was seen.
+ *
+ * @throws RangeError for a scenario that does not exist.
+ */
+export async function simulate(options: SimulationOptions): Promise<SimulationReport> {
+  const scenario = SCENARIOS.find(({ name }) => name === options.scenario);
+  if (scenario === undefined) {
+    const known = SCENARIOS.map(({ name }) => name).join(', ');
+    throw new RangeError(`Expected \`scenario\` to be one of ${known}, got ${options.scenario}.`);
+  }
+  return new Simulation(scenario, options).run();
+}
+
+/** A step of the store's clock that is too small to be told from a slow message. */
+const DATE_TOLERANCE_MS = 6000;
+/** Kept when scenarios are added, so that a seed that told something goes on telling it. */
+const SEED_STEP = 8;
+
+const OVER = new SnowflakeError('NOT_READY', 'The simulation is over.');
+
+class Simulation {
+  private readonly time = new SettableTime();
+  private readonly random: SeededRandom;
+  private readonly plan: Plan;
+  private readonly oracle: Oracle;
+  private readonly around: Environment;
+  private readonly fleet: Fleet;
+  private readonly faults: Record<string, number> = {};
+
+  constructor(
+    scenario: Scenario,
+    private readonly options: SimulationOptions,
+  ) {
+    const { seed, record = () => undefined } = options;
+    this.random = new SeededRandom(seed * SEED_STEP + SCENARIOS.indexOf(scenario));
+    const { time, random } = this;
+    const plan = (this.plan = drawPlan(scenario, random));
+    const startTick = plan.layout.tickOf(time.now());
+    const oracle = (this.oracle = new Oracle(plan.layout, startTick, scenario.tolerates));
+    if (scenario.datesAreRight) {
+      const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
+      oracle.latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
+    }
+    const isOverRows = options.rows ?? scenario.isOverRows ?? false;
+    const Store = isOverRows ? SimulatedRows : SimulatedStore;
+    const store = new Store(time, random, plan, record);
+    if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
+    const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
+    const note: Environment['note'] = (who, text) => this.note(who, text);
+    const windows = new Set<LeaseWindow>();
+    this.around = { plan, time, random, store, oracle, windows, areFaultsOver: false, count, note };
+    this.fleet = new Fleet(this.around);
+  }
+
+  async run(): Promise<SimulationReport> {
+    const { plan, time, oracle } = this;
+    this.note('drawn', drawnText(drawnOptions(plan)));
+    this.faultAgain();
+    this.rememberAgain();
+    await time.advance(plan.durationMs);
+    this.endFaults();
+    await time.advance(recoveryMs(plan));
+    await this.checkLiveness();
+    oracle.checkRanges();
+    const report = this.report();
+    // A process that crashed left its window open, and what waits on it would keep the whole fleet.
+    for (const window of this.around.windows) window.close(() => OVER);
+    return report;
+  }
+
+  private report(): SimulationReport {
+    const { plan, time, oracle } = this;
+    return {
+      seed: this.options.seed,
+      scenario: plan.scenario.name,
+      drawn: drawnOptions(plan),
+      simulatedMs: time.passedMs,
+      idCount: oracle.idCount,
+      leaseCount: oracle.leaseCount,
+      refusedCount: oracle.refusedCount,
+      operationCount: this.around.store.callCount,
+      twinIdCount: oracle.twinIdCount,
+      twiceCount: oracle.twiceCount,
+      liveTwiceCount: oracle.liveTwiceCount,
+      unheardTwiceCount: oracle.unheardTwiceCount,
+      faults: this.faults,
+      violationCount: oracle.violationCount,
+      violations: oracle.violations,
+    };
+  }
+
+  /** What no rule can know of is counted, and nothing else. */
+  private excuse({ leftServers }: Environment['store'], isOverRows: boolean): void {
+    const { plan, oracle } = this;
+    const msOf = (tick: number) => plan.layout.msOf(tick);
+    oracle.isExcused = (name, workerId, tick) =>
+      isOverRows || leftServers.isExcused(name, workerId, msOf(tick));
+    oracle.wasExcused = (name, workerId, [from, to]) =>
+      isOverRows || leftServers.wasExcused(name, workerId, [msOf(from), msOf(to)]);
+  }
+
+  private faultAgain(): void {
+    const { plan, time, random, around } = this;
+    const { faultGapMs, faultEveryMs } = plan;
+    time.after(random.between(faultGapMs, faultGapMs + 2 * faultEveryMs - 1), () => {
+      if (around.areFaultsOver) return;
+      const fault = random.pick(plan.faults);
+      this.note('fault', fault);
+      around.count(fault);
+      FAULTS[fault](this.fleet, around);
+      this.faultAgain();
+    });
+  }
+
+  /** Snapshots to restore from: of any age. */
+  private rememberAgain(): void {
+    const { plan, time, random, around } = this;
+    time.after(random.between(1, plan.lease.ttlMs), () => {
+      around.store.remember();
+      if (!around.areFaultsOver) this.rememberAgain();
+    });
+  }
+
+  private endFaults(): void {
+    this.note('fault', 'all faults are over');
+    this.around.areFaultsOver = true;
+    const { store } = this.around;
+    store.isAway = false;
+    for (const host of this.fleet.hosts) host.aheadMs = store.clockAheadMs;
+    for (const process of this.fleet.running) {
+      process.wire.isCut = false;
+      if (process.isPaused) process.goOn();
+    }
+  }
+
+  /** Every process, or as many as there are worker ids, makes ids again. */
+  private async checkLiveness(): Promise<void> {
+    const { fleet, plan, oracle, time } = this;
+    for (const process of fleet.running) process.recentIdCount = 0;
+    await time.advance(plan.ttlMsMax);
+    const making = fleet.running.filter(({ recentIdCount }) => recentIdCount > 0).length;
+    const expected = Math.min(plan.hostCount, plan.workerCount);
+    if (making >= expected) return;
+    oracle.violated(
+      'liveness',
+      `${making} of ${expected} processes made ids within ${recoveryMs(plan)} ms after the faults`,
+    );
+  }
+
+  private note(who: string, text: Note): void {
+    const { trace } = this.options;
+    if (trace === undefined) return;
+    const told = typeof text === 'string' ? text : text();
+    trace(`${String(this.time.passedMs).padStart(7)} ms  ${who.padEnd(6)} ${told}`);
+  }
+}
+
+/**
+ * When the last fault is over: a quarantine of one lease and the loss window, another lease held
+ * by nobody, both at half speed while a registry's clock comes home, and the retries.
+ */
+function recoveryMs({ scenario, ttlMsMax, failoverWindowMs, clockDifferenceMs }: Plan): number {
+  const lossWindowMs = failoverWindowMs + clockDifferenceMs + HEADER_AGE_MS;
+  // Over rows whoever asks the same again waits so long for an answer that never comes.
+  const lostMs = scenario.isOverRows ? SAME_ANSWER_MS_MAX : 0;
+  return 2 * (2 * ttlMsMax + lossWindowMs) + 10_000 + lostMs;
+}

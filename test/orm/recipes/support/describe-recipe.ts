@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import mysql from 'mysql2/promise';
 import type { RunningSnowflake } from 'nestjs-snowflake';
 import pg from 'pg';
-import { EARLIER_ID, isMade, startGenerator } from './made-ids.js';
+import { EARLIER_ID, isMade, startGenerator } from '../../odd-ids.js';
 
 // The databases on which recipes are tried: one of its own for each spec file, with a connection
 // that belongs to no library under test and reads every id as text.

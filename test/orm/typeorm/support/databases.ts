@@ -24,7 +24,7 @@ import {
   TableInheritance,
 } from 'typeorm';
 import type { DataSourceOptions, EntityTarget, Relation } from 'typeorm';
-import { freshPglite } from '../../../support/fresh-pglite.mjs';
+import { freshPglite } from '../../../support/made-once.mjs';
 
 export interface OpenDatabase {
   readonly options: DataSourceOptions;

@@ -57,7 +57,7 @@ export function describeSnowflakeId(driver: Driver): void {
   const orders = () => database.getRepository(Order);
   const tags = () => database.getRepository(Tag);
 
-  describe(`${driver.name}: a new row has an id of ours`, () => {
+  describe('a new row has an id of ours', () => {
     it('after save(instance), and the property is the text that is read back', async () => {
       const tag = await tags().save(made(Tag, { label: 'instance' }));
       expect(workerOf(tag.id)).toBe(WORKER_ID);
@@ -169,7 +169,7 @@ export function describeSnowflakeId(driver: Driver): void {
     });
   });
 
-  describe(`${driver.name}: relations`, () => {
+  describe('relations', () => {
     const graph = () => ({
       email: newEmail(),
       orders: [
@@ -229,7 +229,7 @@ export function describeSnowflakeId(driver: Driver): void {
     });
   });
 
-  describe(`${driver.name}: an id that is there`, () => {
+  describe('an id that is there', () => {
     it('is kept by save, insert and the query builder', async () => {
       const labels = ['preset 1', 'preset 2', 'preset 3'];
       await tags().save({ id: PRESET, label: labels[0]! });
@@ -283,7 +283,7 @@ export function describeSnowflakeId(driver: Driver): void {
     });
   });
 
-  it(`${driver.name}: find operators take ids as text and as bigint`, async () => {
+  it('find operators take ids as text and as bigint', async () => {
     const rows = await tags().save(['o1', 'o2', 'o3', 'o4'].map((label) => ({ label })));
     const [first, second, third, fourth] = rows.map(({ id }) => id) as [
       string,
@@ -307,12 +307,12 @@ export function describeSnowflakeId(driver: Driver): void {
     );
   });
 
-  it(`${driver.name}: the schema is stable: migration:generate finds nothing`, async () => {
+  it('the schema is stable: migration:generate finds nothing', async () => {
     const { upQueries, downQueries } = await database.driver.createSchemaBuilder().log();
     expect([...upQueries, ...downQueries].map(({ query }) => query)).toEqual([]);
   });
 
-  describe(`${driver.name}: what cannot be filled fails on the null key, not silently`, () => {
+  describe('what cannot be filled fails on the null key, not silently', () => {
     it.each(['plain', 'instance'])('save(%s, { listeners: false })', async (kind) => {
       const label = 'no listeners';
       const row = kind === 'plain' ? { label } : made(Tag, { label });

@@ -1,5 +1,6 @@
 /**
- * The ids of recipes: each that our generator makes is odd and beyond 2^53, so no number holds it.
+ * Ids for tests of digits: each that this generator makes is odd and beyond 2^53, so that no number
+ * holds it.
  */
 import { Logger } from '@nestjs/common';
 import { BitLayout, currentIdMaker, startSnowflake } from 'nestjs-snowflake';

@@ -1,10 +1,10 @@
 /**
- * Faults that an invariant in the library notices before an id or a write rests on them:
- * test/lease/invariants.spec.ts. `UNCHECKED` takes one of them out, so that the simulation still
- * shows that it would see the ids as well.
+ * Broken variants of a lease, as edits of the real source: faults that an invariant in the library
+ * notices before an id or a write rests on them (test/lease/invariants.spec.ts), and what a keeper
+ * tells the application of its worker id (test/lease/lease-states.spec.ts). `UNCHECKED` takes an
+ * invariant out, so that the simulation still shows that it would see the ids as well.
  */
-/** @import { Edit } from './load-library.mjs' */
-/** @import { Mutant } from './load-library.mjs' */
+/** @import { Edit, Mutant } from './load-library.mjs' */
 
 const TAKER = 'core/generator/block-taker.ts';
 const RANGE = 'core/window/range-ring.ts';
@@ -73,6 +73,64 @@ export const INVARIANT_MUTANTS = [
         file: ACQUIRE,
         find: 'const waitMs = floorMs + request.minRangeMs - ceilingMs;',
         put: 'const waitMs = 0;',
+      },
+    ],
+  },
+];
+
+const KEEPER = 'lease/lease-keeper.ts';
+
+/** @type {readonly Mutant[]} */
+export const KEEPER_MUTANTS = [
+  {
+    name: 'a move from one worker id to another is not told',
+    edits: [
+      {
+        file: KEEPER,
+        find: 'if (from !== to) quietly',
+        put: 'if (from === undefined || to === undefined) quietly',
+      },
+    ],
+  },
+  {
+    name: 'a process without a worker id is told that it has none',
+    edits: [{ file: KEEPER, find: 'if (from !== to) quietly', put: 'quietly' }],
+  },
+  {
+    name: 'a loss is told while ids can still be made',
+    edits: [
+      {
+        file: KEEPER,
+        find: `    this.parts.window.vacate(() => refusal);
+    this.hold(undefined, 'dropped', refusal.message);`,
+        put: `    this.hold(undefined, 'dropped', refusal.message);
+    this.parts.window.vacate(() => refusal);`,
+      },
+    ],
+  },
+  {
+    name: 'the end is told while ids can still be made',
+    edits: [
+      {
+        file: KEEPER,
+        find: `    window.close(texts.stopped);
+    this.hold(undefined, 'released', 'The application is shutting down.');`,
+        put: `    this.hold(undefined, 'released', 'The application is shutting down.');
+    window.close(texts.stopped);`,
+      },
+    ],
+  },
+  {
+    name: 'the application is told before the status shows it',
+    edits: [
+      {
+        file: KEEPER,
+        find: `    this.lease = lease;
+    this.change(event, reason);
+    this.news.reportWorkerId(this.workerId, reason);`,
+        put: `    this.news.reportWorkerId(lease?.workerId, reason);
+    this.lease = lease;
+    this.change(event, reason);`,
       },
     ],
   },

@@ -8,7 +8,7 @@ import type { BitLayout } from './core/layout/bit-layout.js';
 import type { CallStatus } from './time/call-record.js';
 import type { Timers } from './time/timers.js';
 
-/** What the module passes on of its own options. */
+/** The module passes these of its options on. */
 export interface GeneratorEnvironment {
   readonly clock: Clock;
   readonly timers: Timers;
@@ -20,7 +20,7 @@ export interface GeneratorEnvironment {
   readonly random: () => number;
 }
 
-/** Who is told what happens to a generator. */
+/** Hears what happens to a generator. */
 export interface GeneratorListener {
   changed(change: GeneratorChange): void;
   /** News that is no change of state. */
@@ -32,11 +32,11 @@ export interface GeneratorListener {
 interface GeneratorChange {
   readonly from: GeneratorState;
   readonly to: GeneratorState;
-  /** Why, in words. */
+  /** The reason in words. */
   readonly reason: string;
 }
 
-/** Who serves those that wait for ids: first come, first served. */
+/** Serves callers that wait for ids: first come, first served. */
 export interface CallerQueue {
   /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
   next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
@@ -47,21 +47,21 @@ export interface CallerQueue {
 /** One generator, from its start to its stop. */
 export interface OpenGenerator {
   readonly source: IdSource;
-  /** Who serves those that wait for ids; absent where they wait for what `source` has at once. */
+  /** Serves callers that wait; without it they wait for what `source` has at once. */
   readonly line?: CallerQueue;
   /** Absent where its ids are plain numbers, which cannot be taken apart. */
   readonly layout?: BitLayout;
-  /** Where its ids come from, in words for the operator, without secrets. */
+  /** Names for the operator where its ids come from, without secrets. */
   readonly location: string;
   readonly status: GeneratorStatus;
   listen(listener: GeneratorListener): void;
-  /** @throws SnowflakeError what kept it from ids for startTimeoutMs, or what cannot pass */
+  /** @throws SnowflakeError the reason why it had no ids for startTimeoutMs, or a lasting one */
   start(): Promise<void>;
   /** Asks the store now if ids are needed; never fails. */
   refresh(): Promise<void>;
   /** No id is made from here on; what was not used is given back, and what it opened closed. */
   stop(): Promise<void>;
-  /** What endangers the ids, one sentence each. */
+  /** One sentence for each danger to the ids. */
   advice(): Promise<readonly string[]>;
 }
 
@@ -75,30 +75,30 @@ export interface OpenGenerator {
  */
 export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' | 'released';
 
-/** How such a generator stands, for health checks and metrics. */
+/** The state of such a generator, for health checks and metrics. */
 export interface GeneratorStatus {
   /** `segments` of a counter, whose ids are plain numbers, or ids made in a `store`. */
   readonly kind: 'segments' | 'store';
   readonly state: GeneratorState;
   readonly issuedCount: number;
-  /** How often a call found nothing buffered. */
+  /** The number of calls that found nothing buffered. */
   readonly waitCount: number;
   /** When this was read, by the clock of the host. */
   readonly readAt: Date;
-  /** How many ids can be made without the store. */
+  /** So many ids can be made without the store. */
   readonly buffered: number;
   /**
-   * Of `segments` how long they last at the current rate, of ids of a `store` how long until the
-   * newest are too old; undefined while that is not known.
+   * So long `segments` last at the current rate, or the newest ids of a `store` stay young enough;
+   * undefined while that is not known.
    */
   readonly bufferedMs: number | undefined;
-  /** How many the store is asked for at a time; undefined where as many as are wanted. */
+  /** The store is asked for so many at a time; undefined where for as many as are wanted. */
   readonly step: number | undefined;
-  /** What became of the calls to the store. */
+  /** The outcomes of the calls to the store. */
   readonly calls: CallStatus;
-  /** As `buffered`. */
+  /** The same as `buffered`. */
   readonly idsLeft: number;
-  // What only a generator with a worker id has.
+  // Only a generator with a worker id has these.
   readonly workerId?: undefined;
   readonly leaseEndsAt?: undefined;
   readonly clockSkewMs?: undefined;

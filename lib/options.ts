@@ -1,6 +1,6 @@
 /**
- * What is wrong with options and requests, one sentence for each fault, in the same words wherever
- * they are given.
+ * Says what is wrong with options and requests: one sentence for each fault, in the same words
+ * wherever they are given.
  *
  * Guarantee: no store, client or name of something is shown; each may hold a password, or go on
  * with one. The name of an option is, where it is a word too short for a secret.
@@ -8,7 +8,7 @@
 import { SnowflakeError } from './errors.js';
 import { format } from './messages.js';
 
-/** What is longer, or no word, may be a secret in the place of a name: keys have 22 and more. */
+/** A longer text, or no word, may be a secret in the place of a name: keys have 22 and more. */
 const OPTION = /^\w{1,20}$/;
 
 /**
@@ -32,8 +32,8 @@ export function unknownNames(options: object, known: string, whose: string): str
 }
 
 /**
- * What is wrong with a parameter of a URL: there is none of that name, or its value is a part of
- * another URL.
+ * Says what is wrong with a parameter of a URL: there is none of that name, or its value is a part
+ * of another URL.
  *
  * @param strangers names that are no secret: any other may be a part of a password
  */
@@ -53,7 +53,7 @@ export function parameterFault(
   return `${which} is not known${guess}; known are ${known.join(', ')}`;
 }
 
-/** What a name is made of. */
+/** The characters that make a name. */
 export interface NameForm {
   /** In words, as `characters without spaces`. */
   readonly of: string;
@@ -172,14 +172,14 @@ export function suggestion(word: string, names: readonly string[]): string {
   return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
 }
 
-/** What is wrong with a name that there is not, as a sentence after it. */
+/** Follows a name that does not exist, as a sentence. */
 export function knownNames(name: string, names: readonly string[]): string {
   const meant = nearest(name, names);
   const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
   return `${guess}The options are ${names.join(', ')}.`;
 }
 
-/** How many letters have to be inserted, removed, changed or swapped. */
+/** Counts the letters that have to be inserted, removed, changed or swapped. */
 function distanceOf(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, at) => at);

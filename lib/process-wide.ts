@@ -6,7 +6,7 @@
  * own global object, so threads do not share it.
  */
 
-/** What is kept under a name never changes its form; a version that needs another takes another. */
+/** The object under a name never changes its form; a version that needs another takes another. */
 export function processWide<T extends object>(name: string, create: () => T): T {
   const known = globalThis as unknown as Record<symbol, T | undefined>;
   return (known[Symbol.for(`nestjs-snowflake:${name}`)] ??= create());

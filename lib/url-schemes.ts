@@ -2,7 +2,7 @@
  * Every scheme of a URL that this package knows, once: ours, by what they name, and those that
  * people paste in their place. A message shows no more of a URL than one of these.
  */
-/** Of ours, in lower case and without the colon. */
+/** Our schemes, in lower case and without the colon. */
 export const SCHEMES = {
   static: ['static'],
   memory: ['memory'],
@@ -36,7 +36,7 @@ export function schemeOf(url: string): string {
   return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
 }
 
-/** What a URL of ours names; undefined for all others. */
+/** Returns the kind that a URL of ours names; undefined for all others. */
 export function kindOf(url: string): SchemeKind | undefined {
   const scheme = schemeOf(url);
   const found = Object.entries(SCHEMES).find(([, schemes]) => schemes.includes(scheme as never));
@@ -51,7 +51,7 @@ export function knownStart(url: string): string | undefined {
   return url.startsWith('//', scheme.length + 1) ? `${scheme}://` : `${scheme}:`;
 }
 
-/** What a text says that stands where a URL belongs and is none; the first that fits counts. */
+/** Describes texts that stand where a URL belongs and are none; the first that fits counts. */
 const ODDITIES: readonly (readonly [says: RegExp, words: string])[] = [
   [/^$/, 'an empty text, as of a variable that is set to nothing'],
   [/^\s+$/, 'a text of blanks alone'],
@@ -62,7 +62,7 @@ const ODDITIES: readonly (readonly [says: RegExp, words: string])[] = [
   [/\$[({]|^([a-z]+:)?\$\w/i, 'a text with $, ${ or $( in it, a variable that was not filled in'],
 ];
 
-/** What is odd about a text in the place of a URL, in words that repeat nothing of it. */
+/** Says what is odd about a text in the place of a URL, in words that repeat nothing of it. */
 export function oddityOf(text: string): string | undefined {
   for (const [says, words] of ODDITIES) {
     const found = says.exec(text);

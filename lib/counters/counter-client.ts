@@ -18,14 +18,14 @@ import {
   type TakeRequest,
 } from './counter-store.js';
 
-export interface AskingLimits {
+export interface CounterClientLimits {
   readonly calls: CallRecord;
   readonly clock: Clock;
   readonly timers: Timers;
   readonly callTimeoutMs: number;
 }
 
-interface AskedParts extends AskingLimits {
+interface CounterClientParts extends CounterClientLimits {
   readonly counter: string;
   /** Advice for a store that often says to wait. */
   readonly waitCure: string;
@@ -39,7 +39,7 @@ export class CounterClient {
 
   constructor(
     readonly store: CounterStore,
-    private readonly parts: AskedParts,
+    private readonly parts: CounterClientParts,
   ) {}
 
   /** True while a call is out that did not return within its limit. */

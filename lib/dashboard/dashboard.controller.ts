@@ -84,7 +84,7 @@ export abstract class DashboardController {
     for (const [name, value] of Object.entries(headers)) {
       httpAdapter.setHeader(response, name, value);
     }
-    // As text, no replacer or serializer of the application changes it.
+    // No replacer or serializer of the application changes a text.
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     httpAdapter.reply(response, text, 200);
   }

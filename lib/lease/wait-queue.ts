@@ -139,7 +139,7 @@ export class WaitQueue {
     });
   }
 
-  /** As long as a caller waits, changes by another thread wake the queue too. */
+  /** Changes by another thread wake the queue too, while a caller waits. */
   private async listen(): Promise<void> {
     if (this.isListening) return;
     this.isListening = true;

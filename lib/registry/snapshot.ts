@@ -80,7 +80,7 @@ export interface Step extends Changes {
   readonly answer: LeaseAnswer;
 }
 
-/** What of a header never falls, as long as it is that of one registry. */
+/** These never fall in a header, as long as it is that of one registry. */
 const RISING = ['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const;
 
 /** @throws SnowflakeError where a rule asks for what none may; nothing is written then */
@@ -92,7 +92,7 @@ export function checkChanges(stored: RegistryHeader | undefined, { header, slots
   }
   for (const { workerId, ceilingMs, holder } of slots) {
     const { floorMs = -Infinity } = holder ?? {};
-    // Whoever asks for a range of 0 ms may be granted an empty one, which does no harm.
+    // A request for a range of 0 ms may be granted an empty one, which does no harm.
     if (floorMs <= ceilingMs) continue;
     throw invariantBroken('a range ends before it begins', { workerId, floorMs, ceilingMs });
   }

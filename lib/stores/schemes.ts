@@ -1,6 +1,6 @@
 /**
- * What a URL names, in one file: the backend of each of our schemes, and those that an application
- * adds by its option `supports`.
+ * Finds what a URL names, in one file: the backend of each of our schemes, and those that an
+ * application adds by its option `supports`.
  *
  * Guarantee: a backend is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a well-known scheme.

@@ -158,7 +158,7 @@ function keyIn(request: GuardedRequest, header: string): string | undefined {
   return header === AUTHORIZATION ? /^Bearer +(\S+)$/i.exec(value)?.[1] : value;
 }
 
-/** Of several `authorization` headers Node keeps the first, but a proxy may read another. */
+/** Node keeps the first of several `authorization` headers, but a proxy may read another. */
 function isRepeated({ rawHeaders, raw }: GuardedRequest, header: string): boolean {
   const sent: unknown = rawHeaders ?? raw?.rawHeaders;
   if (!Array.isArray(sent)) return false;

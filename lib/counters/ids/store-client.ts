@@ -6,7 +6,7 @@
  */
 import type { SnowflakeError } from '../../errors.js';
 import { RetryDelay, type TimerHandle } from '../../time/timers.js';
-import { CounterClient, type AskingLimits } from '../counter-client.js';
+import { CounterClient, type CounterClientLimits } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 import {
   PositionSpace,
@@ -15,7 +15,7 @@ import {
   type PositionRun,
 } from './store-ids-options.js';
 
-interface LaneParts extends AskingLimits {
+interface StoreClientParts extends CounterClientLimits {
   readonly terms: CountedTerms;
   readonly random: () => number;
 }
@@ -26,7 +26,7 @@ const SHORT_WAIT_MS = 100;
 export class StoreClient {
   /** The last call failed with this; undefined after a short wait. */
   fault: SnowflakeError | undefined;
-  private readonly asked: CounterClient;
+  private readonly client: CounterClient;
   private readonly space: PositionSpace;
   private readonly delay: RetryDelay;
   private isBusy = false;
@@ -36,16 +36,16 @@ export class StoreClient {
   constructor(
     readonly store: CounterStore,
     place: number,
-    private readonly parts: LaneParts,
+    private readonly parts: StoreClientParts,
   ) {
     const { terms, random } = parts;
-    this.asked = new CounterClient(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
+    this.client = new CounterClient(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
     this.space = new PositionSpace(terms.layout, place, terms.stores.length);
     this.delay = new RetryDelay(random);
   }
 
   get location(): string {
-    return this.asked.location;
+    return this.client.location;
   }
 
   get isAsking(): boolean {
@@ -58,7 +58,7 @@ export class StoreClient {
 
   /** True while a call is out that did not return within its limit. */
   get isSilent(): boolean {
-    return this.asked.isSilent;
+    return this.client.isSilent;
   }
 
   /**
@@ -100,16 +100,16 @@ export class StoreClient {
   private ask(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
     const { tag: counter, aheadMs, layout } = this.parts.terms;
     const { stores, perMs } = this.space;
-    const { have, era } = this.asked;
+    const { have, era } = this.client;
     const about = layout.fingerprint;
-    return this.asked.ask(
+    return this.client.ask(
       { kind: 'clock', counter, count, have, era, stores, perMs, aheadMs, about },
       (answer) => late(this.runOf(answer, count)),
     );
   }
 
   private runOf(answer: TakeAnswer, count: bigint): PositionRun {
-    const { first, end } = this.asked.checkGrant(answer, count);
+    const { first, end } = this.client.checkGrant(answer, count);
     return this.space.run(first, end);
   }
 }

@@ -12,7 +12,7 @@ import {
   CounterClient,
   closeAll,
   locationsOf,
-  type AskingLimits,
+  type CounterClientLimits,
 } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 import type { Segment, SegmentRest } from './segment-generator.js';
@@ -24,7 +24,7 @@ export interface GrantedSegment extends Segment {
   readonly store: NumberedStore;
 }
 
-interface AskingParts extends AskingLimits {
+interface NumberedStoreParts extends CounterClientLimits {
   readonly terms: SegmentTerms;
   /** Takes what is granted after the time limit. */
   readonly late: (segment: GrantedSegment) => void;
@@ -33,30 +33,30 @@ interface AskingParts extends AskingLimits {
 const WAIT_CURE = 'If this lasts, raise `lossGap`.';
 
 class NumberedStore {
-  private readonly asked: CounterClient;
+  private readonly client: CounterClient;
 
   constructor(
     readonly store: CounterStore,
     private readonly space: NumberSpace,
-    private readonly parts: AskingParts,
+    private readonly parts: NumberedStoreParts,
   ) {
     const { counter } = parts.terms;
-    this.asked = new CounterClient(store, { ...parts, counter, waitCure: WAIT_CURE });
+    this.client = new CounterClient(store, { ...parts, counter, waitCure: WAIT_CURE });
   }
 
   /** True while a call is out that did not return within its limit. */
   get isSilent(): boolean {
-    return this.asked.isSilent;
+    return this.client.isSilent;
   }
 
   get location(): string {
-    return this.asked.location;
+    return this.client.location;
   }
 
   /** @throws SnowflakeError if the store gives none */
   async take(count: number): Promise<GrantedSegment> {
     const { startAt } = this.parts.terms;
-    const fixed = typeof startAt === 'bigint' && this.asked.have === 0n ? startAt : undefined;
+    const fixed = typeof startAt === 'bigint' && this.client.have === 0n ? startAt : undefined;
     const start = fixed === undefined ? undefined : this.space.positionFrom(fixed);
     const answer = await this.ask(count, start);
     const isLost = answer?.status === 'absent' && typeof startAt === 'function';
@@ -71,19 +71,19 @@ class NumberedStore {
 
   private ask(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
     const { counter, lossGap } = this.parts.terms;
-    const { have, era } = this.asked;
+    const { have, era } = this.client;
     const { stores } = this.space;
     const known = { have, era, lossGap, stores };
     const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
-    return this.asked.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
+    return this.client.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
       this.parts.late(this.segmentOf(answer, count)),
     );
   }
 
   private segmentOf(answer: TakeAnswer, count: number): GrantedSegment {
-    const { first, end, grant } = this.asked.checkGrant(answer, BigInt(count));
+    const { first, end, grant } = this.client.checkGrant(answer, BigInt(count));
     const segment = this.space.segmentOf(first, end);
-    if (segment === undefined) throw this.asked.refused({ status: 'full' });
+    if (segment === undefined) throw this.client.refused({ status: 'full' });
     return { ...segment, grant, store: this };
   }
 
@@ -177,7 +177,7 @@ export class StoreTurns {
   /** Ends when segments that came after the stop were given back. */
   private returning: Promise<void> = Promise.resolve();
 
-  constructor(parts: AskingParts, random: () => number) {
+  constructor(parts: NumberedStoreParts, random: () => number) {
     const { stores } = parts.terms;
     this.stores = stores.map(
       (store, at) => new NumberedStore(store, new NumberSpace(at + 1, stores.length), parts),

@@ -12,16 +12,16 @@ import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
 
-/** Which counter, and how its numbers are taken. */
+/** Names the counter, and says how its numbers are taken. */
 export interface SegmentOptions {
-  /** Where the counter lies: a URL, or a store such as `sqlCounters({ dataSource })`. */
+  /** The counter lies there: a URL, or a store such as `sqlCounters({ dataSource })`. */
   readonly store?: CounterStore | string | undefined;
   /**
    * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
    * kept in them, so it must stay as it is.
    */
   readonly stores?: readonly (CounterStore | string)[] | undefined;
-  /** Which counter, e.g. `order`: 1 to 128 characters without spaces. */
+  /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
    * Creates a counter that the store does not know. A function gives the highest id in use, and the

@@ -35,7 +35,7 @@ import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 
 export const LOCK_LIFECYCLE = Symbol.for('nestjs-snowflake:lock-lifecycle');
 
-interface LockSurroundings {
+interface LockEnvironment {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
   readonly modules: ModulesContainer | undefined;
@@ -49,7 +49,7 @@ export class LockLifecycle
 
   constructor(
     readonly locks: DistributedLock,
-    private readonly environment: LockSurroundings,
+    private readonly environment: LockEnvironment,
   ) {
     startFirstEndLast(environment.modules, LOCK_LIFECYCLE);
   }

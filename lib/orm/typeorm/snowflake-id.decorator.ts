@@ -71,8 +71,8 @@ addIntegration(hookDataSources);
  *
  * It works with `save`, `insert`, `upsert`, the query builder and cascades, on entities and on
  * plain objects. The column keeps its first value: an update or an upsert never changes it.
- * Where TypeORM calls no listeners (`save(x, { listeners: false })`, `query()`) set the id
- * yourself: without one the database refuses the row.
+ * Set the id yourself where TypeORM calls no listeners (`save(x, { listeners: false })`,
+ * `query()`): without one the database refuses the row.
  *
  * If an entity has an embedded class with such a column, the embedded object must be an instance,
  * as `repository.create()` makes it: TypeORM calls its listener. In a plain object it may be plain.

@@ -78,7 +78,7 @@ export class EtcdLockReader {
   readonly #leases: EtcdLeases;
   readonly #lossWindowMs: number;
   readonly #members: EtcdMembers;
-  readonly #witness = new RestoreDetector();
+  readonly #detector = new RestoreDetector();
 
   constructor(parts: {
     readonly client: EtcdClient;
@@ -94,7 +94,7 @@ export class EtcdLockReader {
   }
 
   mark(): Mark {
-    return this.#witness.mark();
+    return this.#detector.mark();
   }
 
   /** @param name of one lock; if absent, all locks are read */
@@ -128,10 +128,10 @@ export class EtcdLockReader {
     server: string,
     { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
   ): Promise<Fate> {
-    const sight = { socket: answer.socket, header, mark, server };
-    if (this.#witness.isBelieved(sight)) return 'same';
+    const observation = { socket: answer.socket, header, mark, server };
+    if (this.#detector.isBelieved(observation)) return 'same';
     const status = await this.#members.status(answer.endpoint, header.memberId);
-    return this.#witness.examine(sight, status);
+    return this.#detector.examine(observation, status);
   }
 
   /** True if the caller has a token of this lock that this run has never granted. */

@@ -59,7 +59,7 @@ export class EtcdStore implements RowStore {
   readonly #keys: RegistryKeys;
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
-  readonly #witness = new RestoreDetector();
+  readonly #detector = new RestoreDetector();
   readonly #settings: EtcdSettings;
 
   constructor(settings: EtcdSettings, client: EtcdClient) {
@@ -68,7 +68,7 @@ export class EtcdStore implements RowStore {
     this.#settings = settings;
     this.#keys = new RegistryKeys(namespace);
     this.#members = new EtcdMembers(client);
-    this.#reader = new EtcdReader(client, this.#keys, () => this.#witness.mark());
+    this.#reader = new EtcdReader(client, this.#keys, () => this.#detector.mark());
     this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
     this.lossWindowMs = failoverWindowMs + wholeSeconds(clockDifferenceMs);
     this.clock = clockOfMembers(clockDifferenceMs);
@@ -130,7 +130,7 @@ export class EtcdStore implements RowStore {
   }
 
   async #isWritten(write: RowWrite): Promise<boolean> {
-    const mark = this.#witness.mark();
+    const mark = this.#detector.mark();
     const body = writing(this.#keys, write);
     const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
     const { isTaken, header, replaced } = this.#client.read(answer, writtenBy);
@@ -160,10 +160,10 @@ export class EtcdStore implements RowStore {
 
   /** True if nothing was forgotten in the run that the registry names. */
   async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
-    const sight: Observation = { socket: answer.socket, header, mark, server };
-    if (this.#witness.isBelieved(sight)) return true;
+    const observation: Observation = { socket: answer.socket, header, mark, server };
+    if (this.#detector.isBelieved(observation)) return true;
     const status = await this.#members.status(answer.endpoint, header.memberId);
-    return this.#witness.examine(sight, status) === 'same';
+    return this.#detector.examine(observation, status) === 'same';
   }
 
   /** Names a new run, unless another process was faster. */

@@ -123,7 +123,7 @@ export function postgresPool(pool: PostgresPool): SqlConnection {
   };
 }
 
-/** How a pool of pg makes its clients. */
+/** A pool of pg makes its clients by these. */
 interface ClientMaker {
   readonly Client: new (options: unknown) => PostgresClient;
   readonly options: unknown;

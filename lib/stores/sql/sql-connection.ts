@@ -236,7 +236,7 @@ function rowListOf(answer: unknown): unknown[] | undefined {
   return Array.isArray(first) ? (first as unknown[]) : answer;
 }
 
-/** How many rows were written: a number, `{ affectedRows }`, or that in a list with more. */
+/** Counts the rows written: a number, `{ affectedRows }`, or that in a list with more. */
 export function writtenCountOf(answer: unknown): number {
   const [first] = Array.isArray(answer) ? (answer as unknown[]) : [answer];
   const { affectedRows } = Object(first) as { affectedRows?: unknown };

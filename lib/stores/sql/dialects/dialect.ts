@@ -58,7 +58,7 @@ export interface Statements {
   write(change: SqlChange): Statement;
   /** Deletes some of the rows whose number is less. */
   sweep(below: bigint): Statement;
-  /** How many rows a write has written. @throws SnowflakeError where they do not count */
+  /** Counts the rows that a write has written. @throws SnowflakeError where they do not count */
   writtenCount(answer: unknown): number;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
@@ -273,7 +273,7 @@ export function followed(replicaCount: number): string {
  * version of this package, or written by such a version since, is taken as it is.
  */
 
-/** How a dialect tells one write from another, as texts in SQL. */
+/** A dialect tells one write from another by these texts in SQL. */
 export interface Stamps {
   /** The signature of the statement that writes. */
   readonly written: string;

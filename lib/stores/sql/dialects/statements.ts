@@ -18,7 +18,7 @@ import {
 } from './dialect.js';
 import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-connection.js';
 
-/** How the columns of key, number and token are called. */
+/** The names of the columns of key, number and token. */
 const COLUMNS = {
   registry: { key: 'worker_id', number: 'ceiling', token: 'token' },
   counters: { key: 'counter', number: 'next', token: undefined },

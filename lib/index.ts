@@ -35,7 +35,7 @@ export type {
 export type { LeaseState } from './lease/held-lease.js';
 export type { WorkerIdChange } from './lease/keeper.js';
 export { StaticSupport } from './lease/static.support.js';
-export type { WorkerIdClaim, WorkerIdSource } from './lease/claim.support.js';
+export type { WorkerIdClaim, WorkerIdSource } from './lease/static.support.js';
 export { ordinalSupport } from './stores/host/ordinal.support.js';
 export {
   MemoryCounters,
@@ -59,7 +59,7 @@ export type {
   TsidLayoutOptions,
   YitterLayoutOptions,
 } from './core/layout/presets.js';
-export type { Epoch } from './core/layout/epoch.js';
+export type { Epoch } from './core/layout/layout-fields.js';
 export type { FieldRole, FieldSpec, LayoutField } from './core/layout/layout-fields.js';
 export type { WorkerIdRange } from './core/layout/worker-id-range.js';
 export { textForms } from './core/text/text-forms.js';

@@ -5,7 +5,7 @@
  */
 export { RegistrySupport } from './registry/registry-support.js';
 export type { RegistrySupportParts } from './registry/registry-support.js';
-export type { Finding, Level } from './registry/registry-view.js';
+export type { Finding, Level } from './registry/snapshot.js';
 
 export { RowCounters } from './counters/row-counters.js';
 export { RowLocks } from './lock/row-locks.js';

@@ -124,9 +124,12 @@ const SETTINGS = {
   write: false,
 };
 
+/** An entry that is a module of Nest stands for itself: the root does not load it. */
+const isOfNest = (/** @type {string} */ path) => /^nest\/.+\/index\.js$/.test(path);
+
 /** The module that a file of dist/lib is in, if it is in one of these. */
 const moduleOf = (/** @type {string} */ path) =>
-  Object.keys(MODULES).find((name) => MODULES[name]?.includes(roomOf(path)));
+  Object.keys(MODULES).find((name) => MODULES[name]?.includes(roomOf(path)) && !isOfNest(path));
 
 /** @returns {Promise<string>} one module that exports every name of these files */
 async function wholeModule(

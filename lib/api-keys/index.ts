@@ -5,8 +5,8 @@
  */
 export type { KeyRecords, StoredApiKey, ApiKeyModuleOptions } from './guard/guard-options.js';
 export { ApiKeyGuard, ApiKeyId } from './guard/api-key.guard.js';
-export { ApiKeyModule } from './guard/api-key.module.js';
-export type { ApiKeyModuleAsyncOptions, ApiKeyModuleExtras } from './guard/api-key.module.js';
+export { ApiKeyModule } from './guard/api-key.guard.js';
+export type { ApiKeyModuleAsyncOptions, ApiKeyModuleExtras } from './guard/api-key.guard.js';
 export { ApiKeys, hmacApiKey } from './key/api-keys.js';
 export type { IssuedApiKey, HmacApiKeyOptions } from './key/api-keys.js';
 export type { ApiKeysOptions, ApiKeySecret } from './key/key-options.js';

@@ -8,7 +8,7 @@ export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './layout/bi
 export type { CallFields } from './generator/id-source.js';
 export { systemClock } from './clock.js';
 export type { Clock } from './clock.js';
-export type { Epoch } from './layout/epoch.js';
+export type { Epoch } from './layout/layout-fields.js';
 export type { FieldRole, LayoutField, FieldSpec } from './layout/layout-fields.js';
 export { moveAfter } from './layout/compatibility.js';
 export type { MoveAfter } from './layout/compatibility.js';

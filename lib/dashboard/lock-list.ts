@@ -10,7 +10,7 @@ import { monotonicClock } from '../core/clock.js';
 import type { DistributedLock } from '../lock/distributed-lock.js';
 import type { LockRecord } from '../lock/lock-store.js';
 import { errorText, printable, formatName, withoutSecrets } from '../messages.js';
-import { LOCK_LIFECYCLE, type LockLifecycle } from '../nest/lock/lock.module.js';
+import { LOCK_LIFECYCLE } from '../nest/tokens.js';
 import { SharedAnswer } from '../time/call-record.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import type { LocksAnswer, LockView } from './answers.js';
@@ -89,7 +89,7 @@ export class ShownLocks {
 
   private find(): LockList | undefined {
     const provider = this.discovery.getProviders().find(({ token }) => token === LOCK_LIFECYCLE);
-    const lifecycle = provider?.instance as LockLifecycle | undefined;
+    const lifecycle = provider?.instance as { readonly locks: DistributedLock } | undefined;
     return lifecycle && new LockList(lifecycle.locks, systemTimers);
   }
 }

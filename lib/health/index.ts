@@ -1,5 +1,82 @@
 /**
  * `nestjs-snowflake/health`: tells @nestjs/terminus whether this process can make ids.
+ *
+ * Guarantee: a check reads what this process knows and never asks the store, so it answers at once,
+ * however often it is called and whatever the store does.
  */
+import { Injectable } from '@nestjs/common';
+import { ModuleRef } from '@nestjs/core';
+import { HealthIndicatorService, type HealthIndicatorResult } from '@nestjs/terminus';
+import type { IdMaker } from '../nest/id-maker.js';
+import { getIdMakerToken } from '../nest/tokens.js';
+import {
+  healthFaults,
+  healthOf,
+  type SnowflakeHealth,
+  type SnowflakeHealthOptions,
+} from './health-report.js';
+
 export type { SnowflakeHealth, SnowflakeHealthOptions } from './health-report.js';
-export { SnowflakeHealthIndicator } from './snowflake-health.indicator.js';
+
+/**
+ * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it
+ * is `degraded` (up before `@nestjs/terminus` 12). Both answer 200, with the reason in `message`.
+ *
+ * List it in the providers of the module that imports TerminusModule.
+ *
+ * @example
+ * ```ts
+ * import { HealthCheckService, TerminusModule } from '@nestjs/terminus';
+ * import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
+ *
+ * const imports = [TerminusModule];
+ * const providers = [SnowflakeHealthIndicator];
+ *
+ * // In a controller that has both injected:
+ * function ready(health: HealthCheckService, snowflake: SnowflakeHealthIndicator) {
+ *   return health.check([
+ *     () => snowflake.isHealthy('ids'),
+ *     () => snowflake.isHealthy('tickets', { generator: 'tickets', leaseMsMin: 5000 }),
+ *   ]);
+ * }
+ * ```
+ */
+@Injectable()
+export class SnowflakeHealthIndicator {
+  constructor(
+    private readonly indicators: HealthIndicatorService,
+    private readonly moduleRef: ModuleRef,
+  ) {}
+
+  /** @param key under which terminus shows the result */
+  isHealthy<const Key extends string>(
+    key: Key,
+    options: SnowflakeHealthOptions = {},
+  ): HealthIndicatorResult<Key> {
+    const session = this.indicators.check(key);
+    const faults = healthFaults(options);
+    if (faults.length > 0) return session.down(faults.join(' '));
+    const ids = this.idMaker(options.generator);
+    if (ids === undefined) return session.down(unknownGenerator(options.generator));
+    const { status, health } = healthOf(ids, options);
+    if (status === 'down') return session.down<SnowflakeHealth>(health);
+    // Terminus 11 has nothing between up and down.
+    const isKnown = status === 'degraded' && 'degraded' in session;
+    return isKnown
+      ? session.degraded<SnowflakeHealth>(health)
+      : session.up<SnowflakeHealth>(health);
+  }
+
+  private idMaker(generator: string | undefined): IdMaker | undefined {
+    try {
+      return this.moduleRef.get<IdMaker>(getIdMakerToken(generator), { strict: false });
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+function unknownGenerator(generator: string | undefined): string {
+  const option = generator === undefined ? '' : ` with \`name: '${generator}'\``;
+  return `The application has no such generator. Import SnowflakeModule.forRoot(...)${option}.`;
+}

@@ -8,7 +8,7 @@
  */
 import { systemClock, type Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
-import { DATE_MS_MAX } from '../core/layout/epoch.js';
+import { DATE_MS_MAX } from '../core/layout/layout-fields.js';
 import { DECIMAL_PATTERN, isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
 import { textForms } from '../core/text/text-forms.js';

@@ -8,12 +8,11 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '../core/clock.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
-import type { Epoch } from '../core/layout/epoch.js';
-import type { FieldSpec } from '../core/layout/layout-fields.js';
+import type { Epoch, FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { isSharedLease, sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
-import type { WorkerIdClaim, WorkerIdSource } from '../lease/claim.support.js';
+import type { WorkerIdClaim, WorkerIdSource } from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { WorkerIdChange } from '../lease/keeper.js';
 import {

@@ -4,11 +4,15 @@
  */
 import { isSharedLease } from '../core/window/shared-lease.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
-import { ClaimSupport, isClaim, type WorkerIdSource } from '../lease/claim.support.js';
+import {
+  ClaimSupport,
+  isClaim,
+  StaticSupport,
+  type WorkerIdSource,
+} from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
 import { JoinedSupport } from '../lease/shared.support.js';
-import { StaticSupport } from '../lease/static.support.js';
 import { errorText, plainCause, format, withoutSecrets } from '../messages.js';
 import {
   backendOfScheme,

@@ -16,6 +16,8 @@ export const SNOWFLAKE_CONFIG = Symbol.for('nestjs-snowflake:config');
 export const SNOWFLAKE_RUN_PARTS = Symbol.for('nestjs-snowflake:run-parts');
 /** Starts and stops a generator with its application. */
 export const SNOWFLAKE_LIFECYCLE = Symbol.for('nestjs-snowflake:lifecycle');
+/** Keeps the locks of LockModule with their application. */
+export const LOCK_LIFECYCLE = Symbol.for('nestjs-snowflake:lock-lifecycle');
 
 function named(stem: string, name: string): InjectionToken {
   return Symbol.for(`nestjs-snowflake:${stem}:${name}`);

@@ -43,9 +43,11 @@ import {
   type Finding,
   type RegistryInspector,
   type RegistryView,
-} from './registry-view.js';
+  type Changes,
+  type Step,
+  type WorkerSlot,
+} from './snapshot.js';
 import { release, renew } from './renew.js';
-import type { Changes, Step, WorkerSlot } from './snapshot.js';
 import {
   firstBlocksOf,
   HEADER_AGE_MS,

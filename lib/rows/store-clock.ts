@@ -4,7 +4,7 @@
  * The policy depends on the store. Two servers whose clocks differ would drive a slew up with every
  * change between them, so a store of several servers keeps to the highest time.
  */
-import { DATE_MS_MAX } from '../core/layout/epoch.js';
+import { DATE_MS_MAX } from '../core/layout/layout-fields.js';
 import type { LeaseTerms } from '../lease/distributed-support.js';
 
 /** Later than any other time: it stands for a ceiling that cannot be read. */

@@ -11,7 +11,7 @@ import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { StaticSupport } from '../lease/static.support.js';
 import type { LockStore } from '../lock/lock-store.js';
 import { errorText, formatUrl, withoutSecrets } from '../messages.js';
-import type { RegistryInspector, StorePreparation } from '../registry/registry-view.js';
+import type { RegistryInspector, StorePreparation } from '../registry/snapshot.js';
 import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
 
 interface Backend {

@@ -9,7 +9,7 @@ import { forgetHolder } from '../../lib/cli/commands/release.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
-import type { RegistryInspector } from '../../lib/registry/registry-view.js';
+import type { RegistryInspector } from '../../lib/registry/snapshot.js';
 import { command, typing, Tenants, type Held, type Tenant } from './run-command.js';
 import { until, untilTime } from '../until.js';
 

@@ -5,7 +5,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
-import { describeDistributedSupport, type HarnessParts, type ContractNeed } from '../../lib/testing/index.js';
+import {
+  describeDistributedSupport,
+  type HarnessParts,
+  type ContractNeed,
+} from '../../lib/testing/index.js';
 import { loadLibrary, type Edit } from '../mutants/load-library.mjs';
 import { REGISTRY_MUTANTS, SAFE_VARIANTS, TIME_MUTANTS } from '../mutants/mutants.mjs';
 import { REGISTRY_FAULTS, type Fault } from './registry-faults.js';

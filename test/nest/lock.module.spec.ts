@@ -29,7 +29,7 @@ import {
   type LockSection,
   type LockStore,
 } from 'nestjs-snowflake/lock';
-import { lockOf } from '../../lib/nest/lock/lock.module.js';
+import { openLocks } from '../../lib/nest/lock/open-locks.js';
 import { applicationName } from '../../lib/nest/resolve-options.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { turn } from '../../lib/time/timers.js';
@@ -95,13 +95,13 @@ describe('lock module', () => {
     });
 
     it('tells a misspelt option the one that was meant', async () => {
-      const failure = lockOf({ locks: 'memory:', drainMS: 5 } as never);
+      const failure = openLocks({ locks: 'memory:', drainMS: 5 } as never);
       await expect(failure).rejects.toThrow('no option `drainMS`. Did you mean `drainMs`?');
     });
 
     it('has the name of the application where undefined is given', async () => {
       const store = new MemoryLocks();
-      const locks = await lockOf({ locks: store, application: undefined });
+      const locks = await openLocks({ locks: store, application: undefined });
       await locks.using('a', async () => {
         const [held] = await store.locks();
         expect(held?.label.endsWith(` ${applicationName()}`)).toBe(true);

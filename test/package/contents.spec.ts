@@ -78,6 +78,21 @@ describe('core parts', () => {
   });
 });
 
+/* Nest injects by class: of each there is one in a form, whichever entries an application loads. */
+describe('a class', () => {
+  it('stands in one module', async () => {
+    const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-classes-`);
+    const files = await unpack(await packedLibrary(), `${folder}/library`);
+    await rm(folder, { recursive: true });
+    const modules = [...files].filter(([path]) => /^dist\/esm\/.*\.js$/.test(path));
+    const classes = modules.flatMap(([, text]) => [
+      ...new Set(Array.from(text.matchAll(/\b([A-Z]\w*) = class\b/g), ([, name]) => name!)),
+    ]);
+    expect(classes).toEqual(expect.arrayContaining(['IdMaker', 'LockModule', 'SegmentsModule']));
+    expect(classes.filter((name, at) => classes.indexOf(name) < at)).toEqual([]);
+  });
+});
+
 /* `npm run chaos -- --break` takes a rule out of what is packed, so it has to be there. */
 describe('the rules that the chaos takes out', () => {
   let dist: string;

@@ -6,13 +6,13 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
-import { resolveDashboardOptions } from '../../lib/dashboard/snowflake-dashboard.module.js';
+import { SnowflakeDashboardModule } from '../../lib/dashboard/index.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
-import { lockOf } from '../../lib/nest/lock/lock.module.js';
+import { openLocks } from '../../lib/nest/lock/open-locks.js';
 import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { series, startSegments } from '../../lib/nest/segments/index.js';
@@ -165,7 +165,7 @@ export const DOORS: readonly Door[] = [
   {
     title: 'lock option',
     names: inTable('lock option'),
-    use: given(lockOf, { locks: 'memory:' }),
+    use: given(openLocks, { locks: 'memory:' }),
     right: {
       locks: ['a URL of a store'],
       drainMs: ['zero'],
@@ -390,7 +390,7 @@ export const DOORS: readonly Door[] = [
   {
     title: 'dashboard option',
     names: ['guards', 'path'],
-    use: given(resolveDashboardOptions, { guards: 'global' }),
+    use: given((options) => SnowflakeDashboardModule.forRoot(options), { guards: 'global' }),
     right: {
       path: AS_NAME.filter((name) => !/control|quotes|URL/.test(name)),
     },

@@ -5,7 +5,7 @@
  * means for ids and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';
-import type { Finding, Level, RegistryInspector } from '../../registry/registry-view.js';
+import type { Finding, Level, RegistryInspector } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';

@@ -5,7 +5,7 @@
  * A what-if changes nothing: it is a second layout next to the first.
  */
 import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
-import { epochText } from '../../core/layout/epoch.js';
+import { epochText } from '../../core/layout/layout-fields.js';
 import { bitDiagram } from '../describe-id.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
 import {

@@ -8,11 +8,7 @@ import { isSnowflakeError } from '../../errors.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { isContested } from '../../lease/lease-texts.js';
-import type {
-  RegistryFacts,
-  RegistryInspector,
-  RegistryView,
-} from '../../registry/registry-view.js';
+import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { usageFault, type Call, type Command } from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';

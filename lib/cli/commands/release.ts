@@ -4,7 +4,7 @@
  * Guarantee: it never causes an id to be made twice. The ceiling stays: no process gets the worker
  * id before the range of its holder has ended, whether that process is alive or not.
  */
-import { DATE_MS_MAX } from '../../core/layout/epoch.js';
+import { DATE_MS_MAX } from '../../core/layout/layout-fields.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
 import { formatName } from '../../messages.js';
 import type {
@@ -12,7 +12,7 @@ import type {
   RegistryFacts,
   RegistryInspector,
   RegistryView,
-} from '../../registry/registry-view.js';
+} from '../../registry/snapshot.js';
 import { usageFault, type Call, type Command, readWhole } from '../command.js';
 import { confirm, spanText, utcText } from '../time-text.js';
 import { layoutOfFingerprint } from '../layout-option.js';

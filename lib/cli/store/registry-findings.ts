@@ -12,7 +12,7 @@ import {
   type RegistryFacts,
   type RegistryInspector,
   type RegistryView,
-} from '../../registry/registry-view.js';
+} from '../../registry/snapshot.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../time-text.js';
 

@@ -7,7 +7,7 @@
 import type { CounterStore } from '../../counters/counter-store.js';
 import { SnowflakeError } from '../../errors.js';
 import type { LockRecord, LockStore } from '../../lock/lock-store.js';
-import type { RegistryInspector, StorePreparation } from '../../registry/registry-view.js';
+import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
   countersOf,
   inspectorOf,

@@ -11,14 +11,17 @@ import { refused, unknownNames } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
 import { readDecimal } from '../text/decimal.js';
-import { DATE_MS_MAX, DEFAULT_EPOCH_MS, readEpoch, type Epoch } from './epoch.js';
 import {
+  DATE_MS_MAX,
+  DEFAULT_EPOCH_MS,
+  readEpoch,
   fingerprintOf,
   checkedPart,
   fieldsFaults,
   invalidPart,
   LayoutField,
   placeFields,
+  type Epoch,
   type FieldSpec,
 } from './layout-fields.js';
 

@@ -8,7 +8,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
-import { DATE_MS_MAX } from './epoch.js';
+import { DATE_MS_MAX } from './layout-fields.js';
 import { layouts } from './presets.js';
 
 /** The verdict on a move. */

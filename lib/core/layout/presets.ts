@@ -5,8 +5,7 @@
  */
 import { refuse, wholeFaults } from '../../options.js';
 import { BitLayout } from './bit-layout.js';
-import { epochIn, type Epoch } from './epoch.js';
-import type { FieldSpec } from './layout-fields.js';
+import { epochIn, type Epoch, type FieldSpec } from './layout-fields.js';
 
 /*
  * The layouts of other systems.

@@ -10,7 +10,7 @@ import { quoted, formatShort } from '../../messages.js';
 import { refuse, unknownNames } from '../../options.js';
 import { decodedBy, notTextRefusal, type TextForm } from '../text/text-form.js';
 import type { BitLayout } from './bit-layout.js';
-import { DATE_MS_MAX } from './epoch.js';
+import { DATE_MS_MAX } from './layout-fields.js';
 
 /** Options of readableForm(). */
 export interface ReadableFormOptions {

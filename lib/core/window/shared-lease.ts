@@ -8,8 +8,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { BitLayout } from '../layout/bit-layout.js';
-import { epochText } from '../layout/epoch.js';
-import type { FieldSpec } from '../layout/layout-fields.js';
+import { epochText, type FieldSpec } from '../layout/layout-fields.js';
 import { LeaseWindow, type WindowWatch } from './lease-window.js';
 import { isWindowMemory, WindowWords, type LeaseSignals } from './window-memory.js';
 /** Plain data that `workerData` and `postMessage` carry to another thread of this process. */

@@ -6,7 +6,7 @@
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
-import { epochText } from '../../core/layout/epoch.js';
+import { epochText } from '../../core/layout/layout-fields.js';
 import { layouts } from '../../core/layout/presets.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatName } from '../../messages.js';

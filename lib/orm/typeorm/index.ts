@@ -5,6 +5,6 @@
  * For a DataSource that is not a provider in Nest call `hookDataSource()`.
  */
 export { hookDataSource } from './hook-data-source.js';
-export { idText } from './snowflake-columns.js';
+export { idText } from './hook-data-source.js';
 export { SnowflakeId } from './snowflake-id.decorator.js';
 export type { SnowflakeIdDecorator, SnowflakeIdOptions } from './snowflake-id.decorator.js';

@@ -11,8 +11,7 @@ import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { addIntegration } from '../../nest/generator-run.js';
 import { nearest } from '../../options.js';
-import { hookDataSources } from './hook-data-source.js';
-import { idForInsert, idText, recordColumn } from './snowflake-columns.js';
+import { hookDataSources, idForInsert, idText, recordColumn } from './hook-data-source.js';
 
 /** The column options that `@SnowflakeId()` decides itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';

@@ -4,7 +4,7 @@
  * Guarantee: a fact that the user may not ask for is absent, never guessed.
  */
 import { isSnowflakeError } from '../../errors.js';
-import { finding, type Finding } from '../../registry/registry-view.js';
+import { finding, type Finding } from '../../registry/snapshot.js';
 import {
   answerHeader,
   listIn,

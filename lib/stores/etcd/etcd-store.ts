@@ -7,7 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
-import type { Finding } from '../../registry/registry-view.js';
+import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
   type RowQuery,

@@ -5,7 +5,7 @@
  * of another maker. Connections are ours, and closed by us.
  */
 import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
-import type { RegistryInspector } from '../../registry/registry-view.js';
+import type { RegistryInspector } from '../../registry/snapshot.js';
 import { EtcdClient } from './etcd-client.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import { EtcdStore } from './etcd-store.js';

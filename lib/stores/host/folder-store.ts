@@ -5,7 +5,7 @@
  * process stops no other. A copy of the folder, and a disk set back by a reboot, are noticed.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
-import { finding, type Finding } from '../../registry/registry-view.js';
+import { finding, type Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
   fieldsIn,

@@ -7,14 +7,13 @@
  */
 import { hostname as nameOfThisHost, networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { SnowflakeError } from '../../errors.js';
-import type { WorkerIdClaim } from '../../lease/claim.support.js';
+import { StaticSupport, type WorkerIdClaim } from '../../lease/static.support.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
   WorkerRecord,
 } from '../../lease/distributed-support.js';
-import { StaticSupport } from '../../lease/static.support.js';
 import { format } from '../../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../../options.js';
 

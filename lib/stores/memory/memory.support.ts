@@ -16,9 +16,8 @@ import { methodFaults, nameFaults, refuse, unknownNames } from '../../options.js
 import { processWide } from '../../process-wide.js';
 import { acquire, nextWorkerId, type IdSpan } from '../../registry/acquire.js';
 import { newHeader } from '../../registry/prologue.js';
-import { workerRecords } from '../../registry/registry-view.js';
-import { release, renew } from '../../registry/renew.js';
 import {
+  workerRecords,
   checkChanges,
   type AcquireSnapshot,
   type Changes,
@@ -29,6 +28,7 @@ import {
   type WorkerSnapshot,
   type WorkerSlot,
 } from '../../registry/snapshot.js';
+import { release, renew } from '../../registry/renew.js';
 import { nowAt } from '../../rows/store-clock.js';
 
 /** Options of MemorySupport. */

@@ -10,7 +10,7 @@ import {
   type Finding,
   type RegistryInspector,
   type RegistryView,
-} from '../../registry/registry-view.js';
+} from '../../registry/snapshot.js';
 import { ClientLife } from './client-life.js';
 import type { LibraryName, RedisClient, RedisLocation } from './clients/redis-client.js';
 import { clientFromUrl, locationOfUrl } from './redis-client.js';

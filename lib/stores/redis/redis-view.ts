@@ -8,7 +8,7 @@
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';
-import type { HolderProof, RegistryFacts, RegistryView } from '../../registry/registry-view.js';
+import type { HolderProof, RegistryFacts, RegistryView } from '../../registry/snapshot.js';
 import { clockAt, LAST_MS, nowOf, type ClockState } from '../../rows/store-clock.js';
 import { labelOf } from '../../rows/row-store.js';
 import type { RedisConnection } from './redis-connection.js';

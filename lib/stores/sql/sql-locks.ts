@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import type { LockStore } from '../../lock/lock-store.js';
 import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
 import { RowLocks } from '../../lock/row-locks.js';
-import type { StorePreparation } from '../../registry/registry-view.js';
+import type { StorePreparation } from '../../registry/snapshot.js';
 import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
 import type { DialectName, SqlTable } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';

@@ -7,7 +7,7 @@
  * meanwhile, the answer is false.
  */
 import { randomInt } from 'node:crypto';
-import type { Finding } from '../../registry/registry-view.js';
+import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
   type Row,

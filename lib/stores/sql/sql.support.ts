@@ -5,7 +5,7 @@
  * and is never closed.
  */
 import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
-import type { RegistryInspector } from '../../registry/registry-view.js';
+import type { RegistryInspector } from '../../registry/snapshot.js';
 import type { Dialect, DialectName } from './dialects/dialect.js';
 import { MysqlDialect } from './dialects/mysql.js';
 import { PostgresDialect } from './dialects/postgres.js';

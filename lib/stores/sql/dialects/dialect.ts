@@ -5,7 +5,7 @@
  * statement that writes carries all that it depends on, and reports whether it was carried out.
  */
 import { SnowflakeError } from '../../../errors.js';
-import type { Finding } from '../../../registry/registry-view.js';
+import type { Finding } from '../../../registry/snapshot.js';
 import {
   HEADER_KEY,
   numberIn,

@@ -5,7 +5,7 @@
  * Guarantee: nothing is taken for written in a session without autocommit, and in MariaDB nothing
  * inside an open transaction. MySQL does not tell a statement whether one is open.
  */
-import { finding, type Finding } from '../../../registry/registry-view.js';
+import { finding, type Finding } from '../../../registry/snapshot.js';
 import {
   AFTER_LOSS,
   anotherTime,

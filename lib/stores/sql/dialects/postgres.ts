@@ -4,7 +4,7 @@
  * Guarantee: a write is on disk before it is acknowledged, even if synchronous_commit is off; and
  * inside a transaction that the application may roll back nothing counts as written.
  */
-import { finding, type Finding } from '../../../registry/registry-view.js';
+import { finding, type Finding } from '../../../registry/snapshot.js';
 import {
   answered,
   flagOf,

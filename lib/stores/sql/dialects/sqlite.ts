@@ -7,7 +7,7 @@
  */
 import { readFileSync, statSync } from 'node:fs';
 import { SnowflakeError } from '../../../errors.js';
-import { finding, type Finding } from '../../../registry/registry-view.js';
+import { finding, type Finding } from '../../../registry/snapshot.js';
 import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import {
   AFTER_LOSS,

@@ -1,0 +1,54 @@
+/**
+ * Opens the locks that the options of LockModule name.
+ *
+ * Guarantee: the value given as a store is never printed; URLs and clients hold passwords.
+ */
+import { DistributedLock } from '../../lock/distributed-lock.js';
+import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/lock-options.js';
+import type { LockStore } from '../../lock/lock-store.js';
+import { locksOf } from '../../stores/schemes.js';
+import { applicationName } from '../resolve-options.js';
+import { faultsOf, invalid } from '../resolve-support.js';
+
+interface GivenLocks extends LockOptions {
+  readonly locks: string | LockStore;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
+  if (typeof given !== 'object' || given === null) {
+    throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
+  }
+  const { locks, application = applicationName(), ...others } = given;
+  const options = { ...others, application };
+  const faults = lockFaults(options, `locks, ${LOCK_OPTIONS}`);
+  const store = await storeOf(locks, faults);
+  if (faults.length === 0) {
+    return new DistributedLock(store!, options);
+  }
+  // An error on closing would hide what is wrong.
+  await store?.close?.().catch(() => undefined);
+  throw invalid(faults);
+}
+
+async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | undefined> {
+  if (isLockStore(locks)) return locks;
+  try {
+    if (typeof locks === 'string') return await locksOf(locks);
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
+  faults.push(
+    `Expected \`locks\` to be a URL, e.g. 'redis://host:6379?namespace=shop', or a store of ` +
+      `locks, got ${locks === null ? 'null' : typeof locks}.`,
+  );
+  return undefined;
+}
+
+/** A second copy of this package may have made it. */
+function isLockStore(value: unknown): value is LockStore {
+  const candidate = value as Partial<LockStore> | null | undefined;
+  const calls = [candidate?.acquire, candidate?.extend, candidate?.release];
+  return typeof candidate === 'object' && calls.every((call) => typeof call === 'function');
+}

@@ -13,6 +13,16 @@ import { describeDistributedSupport } from '../../lib/testing/index.js';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
 import { sqlStore } from './settable-stores.js';
 
+const postgresStore = (table: string, pool: () => Pool) =>
+  sqlStore({
+    query: () => (sql, params) => pool().query(sql, params),
+    table,
+    time: POSTGRES_TIME,
+    server: POSTGRES_SERVER,
+    mark: (number) => `$${number}::text`,
+    support: (query, options) => postgresSupport({ pool: { query }, ...options }),
+  });
+
 describe('postgres', () => {
   const TABLE = 'contract_registry';
   let pool: Pool;
@@ -27,14 +37,7 @@ describe('postgres', () => {
     describeDistributedSupport({
       test: it,
       expect,
-      ...sqlStore({
-        query: () => (sql, params) => pool.query(sql, params),
-        table: TABLE,
-        time: POSTGRES_TIME,
-        server: POSTGRES_SERVER,
-        mark: (number) => `$${number}::text`,
-        support: (query, options) => postgresSupport({ pool: { query }, ...options }),
-      }),
+      ...postgresStore(TABLE, () => pool),
     });
   });
 
@@ -130,14 +133,7 @@ describe('pgbouncer', () => {
     describeDistributedSupport({
       test: it,
       expect,
-      ...sqlStore({
-        query: () => (sql, params) => pool.query(sql, params),
-        table: TABLE,
-        time: POSTGRES_TIME,
-        server: POSTGRES_SERVER,
-        mark: (number) => `$${number}::text`,
-        support: (query, options) => postgresSupport({ pool: { query }, ...options }),
-      }),
+      ...postgresStore(TABLE, () => pool),
     });
   });
 });

@@ -10,7 +10,8 @@ const OPTION_WIDTH = 58;
 
 const WHERE =
   'In a project that has it installed: npx snowflake. Elsewhere: npx nestjs-snowflake, because ' +
-  'the package named snowflake is a different one.';
+  'the package named snowflake is a different one; with a store that needs a client, such as ' +
+  'ioredis, redis, pg or mysql2: npx --package nestjs-snowflake --package redis snowflake.';
 
 const EXIT_CODES =
   'Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 ' +

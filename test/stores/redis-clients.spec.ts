@@ -16,6 +16,7 @@ import {
   redisLocks,
   redisSupport,
 } from '../../lib/stores/redis/index.js';
+import { libraryOf } from '../../lib/stores/redis/redis-client.js';
 import {
   describeCounterStore,
   describeDistributedSupport,
@@ -127,16 +128,16 @@ const ONE: readonly [string, Making, readonly (readonly [string, object])[], obj
   ['iovalkey', iovalkey, IOVALKEY_OPTIONS, { keyPrefix: 'other:', db: 3 }],
   ['Valkey GLIDE', glide, GLIDE_OPTIONS, { databaseId: 3 }],
 ];
-/** Options of an application that does not connect again. */
+/** Options of an application that connects again late or never, and waits for each command. */
+const PATIENCE = 600_000;
 const GIVES_UP: Readonly<Record<string, (port: number) => object>> = {
   'node-redis 6': (port) => ({
-    socket: { host, port, reconnectStrategy: false },
-    // Ours would wait as long for a server that is away.
-    commandOptions: { timeout: 600_000 },
+    socket: { host, port, reconnectStrategy: () => PATIENCE },
+    commandOptions: { timeout: PATIENCE },
   }),
-  'node-redis 5': (port) => ({ socket: { host, port, reconnectStrategy: false } }),
+  'node-redis 5': (port) => ({ socket: { host, port, reconnectStrategy: () => PATIENCE } }),
   iovalkey: () => ({ retryStrategy: () => null }),
-  // It never does.
+  // It always does.
   'Valkey GLIDE': () => ({}),
 };
 
@@ -340,6 +341,15 @@ describe('redis clients', () => {
     it('5 is refused, with the way out', async () => {
       const redis = await sentinel(five)(1, {});
       expect(() => redisSupport({ redis })).toThrow(/makes no second connection. Use node-redis 6/);
+    });
+  });
+
+  it('hides the password of a Cluster in a URL as the server would repeat it', async () => {
+    const rootNodes = [{ url: 'redis://app:p%40ss%2Fword@127.0.0.1:1' }];
+    const redis = await cluster(six)(1, { rootNodes });
+    expect(libraryOf(redis)?.locate(redis)).toMatchObject({
+      where: '127.0.0.1:1',
+      secrets: ['p@ss/word'],
     });
   });
 

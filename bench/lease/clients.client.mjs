@@ -3,7 +3,7 @@
 // Guarantee: what is counted was granted; a refusal ends the process with its reason.
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { GlideClient } from '@valkey/valkey-glide';
+import { GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis as Valkey } from 'iovalkey';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
@@ -11,6 +11,9 @@ import { importRedis } from '../harness/library.mjs';
 import { LeaseHolder } from './holder.mjs';
 
 const { redisLocks, redisSupport } = await importRedis();
+
+// What it logs would stand among the figures.
+Logger.setLoggerConfig('off');
 
 const COUNT = 64;
 const WARM_MS = 1000;
@@ -53,9 +56,10 @@ export async function measure({ name, url }) {
 }
 
 async function renewalsBy(redis) {
-  const support = redisSupport({ redis, namespace: 'bench', failoverWindowMs: 0 });
-  const holders = Array.from({ length: COUNT }, () => new LeaseHolder(support));
-  for (const holder of holders) await holder.acquire();
+  const windows = { failoverWindowMs: 0, clockDifferenceMs: 0 };
+  const support = redisSupport({ redis, namespace: 'bench', ...windows });
+  const holders = Array.from({ length: COUNT }, () => new LeaseHolder(support, { minRangeMs: 0 }));
+  await Promise.all(holders.map((holder) => holder.acquire()));
   const rate = await perSecond((at) => holders[at].renew());
   await support.close();
   return rate;
@@ -63,9 +67,9 @@ async function renewalsBy(redis) {
 
 async function locksBy(redis) {
   const locks = redisLocks({ redis, namespace: 'bench', lossWindowMs: 0 });
-  const asked = { label: 'bench', ttlMs: 60_000, longestMs: 60_000, have: 0n };
+  const asked = { label: 'bench', ttlMs: 1000, longestMs: 1000, have: 0n };
   const held = async (at) => {
-    const own = { lock: `job ${at}`, holder: randomUUID() };
+    const own = { lock: `job-${at}`, holder: randomUUID() };
     const answer = await locks.acquire({ ...asked, ...own });
     if (answer.status === 'ok') await locks.release({ ...own, token: answer.token });
     return answer;

@@ -7,13 +7,8 @@ import { SnowflakeError } from '../../errors.js';
 import { GLIDE } from './clients/glide.js';
 import { IOREDIS } from './clients/ioredis.js';
 import { NODE_REDIS } from './clients/node-redis.js';
-import {
-  locationOf,
-  type ClientLibrary,
-  type LibraryName,
-  type RedisClient,
-  type RedisLocation,
-} from './clients/redis-client.js';
+import { locationOf, type RedisLocation } from './clients/location.js';
+import type { ClientLibrary, LibraryName, RedisClient } from './clients/redis-client.js';
 import type { RedisUrl } from './redis-url.js';
 
 /** A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE; each known by its shape. */

@@ -132,6 +132,7 @@ const OF_ONE: readonly Row[] = [
   row('an error as a reason to reconnect', { reconnectOnError: () => 2 }),
   row('no offline queue', { enableOfflineQueue: false }, { disableOfflineQueue: true }),
   row('a queue of one', NONE, { commandsQueueMaxLength: 1 }, { inflightRequestsLimit: 1 }),
+  row('reading alone', NONE, NONE, { readOnly: true }),
   row('auto-pipelining', { enableAutoPipelining: true }),
   row('RESP2', NONE, { RESP: 2 }),
   [DEAF, { GLIDE: { protocol: ProtocolVersion.RESP2 } }],
@@ -207,7 +208,7 @@ const OF_CLUSTER: readonly Row[] = [
   row(
     'no try again',
     { clusterRetryStrategy: () => null, redisOptions: { reconnectOnError: () => 2 } },
-    NONE,
+    { defaults: { socket: { reconnectStrategy: false } } },
     { connectionBackoff: BACKOFF },
   ),
   row(
@@ -267,7 +268,9 @@ const OF_SENTINEL: readonly Row[] = [
     { 'redis 6': { RESP: 3, commandOptions: { typeMapping: { [58]: String, [36]: Buffer } } } },
   ],
   ['no offline queue', { 'redis 6': { nodeClientOptions: { disableOfflineQueue: true } } }],
+  ['a queue of one', { 'redis 6': { nodeClientOptions: { commandsQueueMaxLength: 1 } } }],
   ['no try again', { 'redis 6': { nodeClientOptions: { socket: { reconnectStrategy: false } } } }],
+  ['a limit of time', { 'redis 6': { commandOptions: { timeout: 5000 } } }],
   [
     'a database',
     { ...like({ db: 3 }, ...SHAPE_OF_IOREDIS), 'redis 6': { nodeClientOptions: { database: 3 } } },

@@ -47,7 +47,7 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   for (const [name, library] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
     const loaded = await installed(name);
-    if (loaded !== undefined) return library.build(url, loaded, name);
+    if (loaded !== undefined && !isTooOld(name, loaded)) return library.build(url, loaded, name);
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
@@ -56,13 +56,17 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   );
 }
 
+/** Version 5 of node-redis is the first with Sentinels, and the first whose client can be ended. */
+const isTooOld = (name: LibraryName, loaded: object) =>
+  name === 'redis' && !('createSentinel' in loaded);
+
 /** Undefined if it is not installed; a package that is there and cannot be loaded is a fault. */
-async function installed(name: LibraryName): Promise<unknown> {
+async function installed(name: LibraryName): Promise<object | undefined> {
   try {
     // A bundler takes in ioredis alone. The others are looked for at run time: they may be absent,
     // and GLIDE is native code.
     if (name === 'ioredis') return await import('ioredis');
-    return await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+    return (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as object;
   } catch (cause) {
     const { code, message } = cause as { code?: unknown; message?: unknown };
     const isAbsent = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

@@ -34,6 +34,7 @@ const SUBSCRIBE_TIMEOUT_MS = 2000;
 const OPTIONS = {
   databaseId: 0,
   readFrom: 'primary',
+  readOnly: false,
   // Texts, not bytes.
   defaultDecoder: 1,
   inflightRequestsLimit: undefined,

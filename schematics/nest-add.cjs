@@ -12,6 +12,7 @@ const { calledWith, startOf, withModules, withShutdownHooks } = require('./edits
 const {
   isDatabase,
   packagesFor,
+  redisClientOf,
   variableIn,
   withEnvFile,
   withPackages,
@@ -53,7 +54,7 @@ function nestAdd(/** @type {Options} */ options) {
     const isChanged = app.addPackages(support);
     if (isChanged && options.skipInstall !== true) context.addTask(installTask(app.lockFiles));
     for (const message of byHand) context.logger.warn(`\nBy hand: ${message}\n`);
-    if (app.isChanged) context.logger.info(nextSteps(support));
+    if (app.isChanged) context.logger.info(app.clientText + nextSteps(support));
     return tree;
   };
 }
@@ -67,6 +68,16 @@ const TABLE =
 
 function nextSteps(/** @type {string} */ support) {
   return isDatabase(support) ? NEXT + TABLE : NEXT;
+}
+
+/** Which package reaches Redis, if it was there before. */
+function clientText(
+  /** @type {string | undefined} */ used,
+  /** @type {readonly string[]} */ tooOld,
+) {
+  if (used !== undefined) return `\nRedis is reached by ${used}, which package.json has.\n`;
+  if (tooOld.length === 0) return '';
+  return `\nioredis is added: ${tooOld.join(', ')} of package.json is too old to be used.\n`;
 }
 
 /** The task of the schematics packages that installs what package.json names, by its shape. */
@@ -83,6 +94,7 @@ const NOT_RUN = /\.(e2e-)?spec\.ts$|\.test\.ts$|\.d\.[cm]?ts$|\/node_modules\//;
 
 class Application {
   isChanged = false;
+  clientText = '';
 
   constructor(
     /** @type {Tree} */ tree,
@@ -90,6 +102,7 @@ class Application {
     /** @type {string} */ sourceRoot,
   ) {
     this.tree = tree;
+    this.root = root;
     this.sourceRoot = sourceRoot;
     this.manifest = JSON.parse(this.textOf('package.json') ?? '{}');
     this.major = nestMajor(root, this.manifest);
@@ -161,7 +174,15 @@ class Application {
     const text = this.textOf('package.json');
     if (text === undefined) return false;
     const url = variableIn(this.textOf('.env'), 'SNOWFLAKE_SUPPORT') ?? support;
-    return this.write('package.json', withPackages(text, packagesFor(this.major, url)));
+    // What only tests have is not there in production.
+    const { dependencies, optionalDependencies } = this.manifest;
+    const ranges = { ...optionalDependencies, ...dependencies };
+    const { used, tooOld } = redisClientOf(url, (name) =>
+      name in ranges ? majorOf(this.root, name, ranges[name]) : undefined,
+    );
+    this.clientText = clientText(used, tooOld);
+    const packages = packagesFor(this.major, url, used !== undefined);
+    return this.write('package.json', withPackages(text, packages));
   }
 
   /** Whether a source of the application names this. */
@@ -236,16 +257,28 @@ function compilerOf(/** @type {string} */ root) {
 
 function nestMajor(/** @type {string} */ root, /** @type {Record<string, any>} */ manifest) {
   const range = String(manifest.dependencies?.['@nestjs/core'] ?? '');
-  const major = Number(installedVersion(root) ?? /\d+/.exec(range)?.[0]);
+  const major = majorOf(root, '@nestjs/core', range);
   if (major === 11 || major === 12) return major;
   throw new Error(`nestjs-snowflake needs Nest 11 or 12; the application has ${range || 'none'}.`);
 }
 
-/** @returns {string | undefined} the major of @nestjs/core */
-function installedVersion(/** @type {string} */ root) {
+/**
+ * Of the version that is installed, else of the one that package.json asks for.
+ * @returns {number} NaN if that is any
+ */
+function majorOf(
+  /** @type {string} */ root,
+  /** @type {string} */ name,
+  /** @type {string} */ range,
+) {
+  return Number(installedMajor(root, name) ?? /\d+/.exec(range)?.[0]);
+}
+
+/** @returns {string | undefined} */
+function installedMajor(/** @type {string} */ root, /** @type {string} */ name) {
   try {
     const require = createRequire(nodePath.join(root, 'package.json'));
-    return require('@nestjs/core/package.json').version.split('.')[0];
+    return require(`${name}/package.json`).version.split('.')[0];
   } catch {
     // What package.json asks for then counts.
     return undefined;

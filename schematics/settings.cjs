@@ -3,23 +3,56 @@
 // Settings of an application as text: package.json and `.env`, with the lines they have kept.
 
 /** @returns {Record<string, string>} by name, the range for package.json */
-function packagesFor(/** @type {number} */ nestMajor, /** @type {string} */ support) {
+function packagesFor(
+  /** @type {number} */ nestMajor,
+  /** @type {string} */ support,
+  /** @type {boolean} */ hasClient,
+) {
   const [, client] = CLIENTS.find(([scheme]) => scheme.test(support)) ?? [];
   return {
     '@nestjs/schedule': nestMajor === 11 ? '^6.0.0' : '^12.0.0',
     'nestjs-snowflake': `^${require('../package.json').version}`,
-    ...client,
+    ...(hasClient ? {} : client),
   };
 }
+
+const REDIS = /^(redis|valkey)s?[:+]/i;
+const SENTINEL = /^\w+\+sentinel:/i;
 
 /** @type {[scheme: RegExp, client: Record<string, string>][]} */
 const CLIENTS = [
   // TypeORM 1.1 refuses 6.
-  [/^rediss?[:+]/i, { ioredis: '^5.4.0' }],
+  [REDIS, { ioredis: '^5.4.0' }],
   [/^postgres(ql)?:/i, { pg: '^8.11.0' }],
   [/^(mysql|mariadb):/i, { mysql2: '^3.6.0' }],
   [/^sqlite:/i, { 'better-sqlite3': '^12.0.0' }],
 ];
+
+/** In the order in which a URL looks for them, with the first major that it can use. */
+const REDIS_CLIENTS = /** @type {const} */ ([
+  ['ioredis', 0], // its peer range refuses what is too old
+  ['redis', 5],
+  ['iovalkey', 0],
+  ['@valkey/valkey-glide', 2],
+]);
+
+/**
+ * The client of Redis that an application has and a URL can use.
+ * @returns {{ used?: string, tooOld: string[] }} and those of a version that it cannot use
+ */
+function redisClientOf(
+  /** @type {string} */ support,
+  /** @type {(name: string) => number | undefined} */ majorOf,
+) {
+  if (!REDIS.test(support)) return { tooOld: [] };
+  const there = REDIS_CLIENTS.filter(([name]) => majorOf(name) !== undefined);
+  const isOld = (/** @type {typeof there[number]} */ [name, first]) =>
+    Number(majorOf(name)) < first;
+  const fit = there.filter((one) => !isOld(one)).map(([name]) => name);
+  // GLIDE knows no Sentinel.
+  const used = fit.find((name) => !(SENTINEL.test(support) && name.startsWith('@valkey')));
+  return { used, tooOld: there.filter(isOld).map(([name]) => `${name} ${majorOf(name)}`) };
+}
 
 /** Where a registry is a table, which nothing creates by itself. */
 function isDatabase(/** @type {string} */ support) {
@@ -95,4 +128,12 @@ function variableIn(/** @type {string | undefined} */ text, /** @type {string} *
   return line.exec(text ?? '')?.[1];
 }
 
-module.exports = { isDatabase, packagesFor, variableIn, withEnvFile, withPackages, withVariable };
+module.exports = {
+  isDatabase,
+  packagesFor,
+  redisClientOf,
+  variableIn,
+  withEnvFile,
+  withPackages,
+  withVariable,
+};

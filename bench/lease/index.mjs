@@ -2,6 +2,7 @@
 //
 // Guarantee: figures are medians over the rounds followed by the least and the greatest; a
 // round in which anything went otherwise than meant throws instead of giving a figure.
+import { clients } from './clients.mjs';
 import { renewals } from './renewals.mjs';
 import { scriptTime } from './script-time.mjs';
 import { startup } from './startup.mjs';
@@ -10,4 +11,4 @@ import { waiting } from './waiting.mjs';
 import { wideRegistry } from './wide-registry.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [renewals, startup, stores, scriptTime, waiting, wideRegistry];
+export const groups = [renewals, clients, startup, stores, scriptTime, waiting, wideRegistry];

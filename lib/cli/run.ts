@@ -37,7 +37,7 @@ export async function run(world: Environment): Promise<ExitCode> {
   } catch (error) {
     // The reader, such as `head`, has what it needs.
     if (isBrokenPipe(error)) return 0;
-    return report(error, terminal);
+    return report(error, terminal, world.program);
   }
 }
 
@@ -140,12 +140,23 @@ function readHinted(command: Command, args: readonly string[]) {
   }
 }
 
-async function report(error: unknown, terminal: Terminal): Promise<ExitCode> {
+async function report(
+  error: unknown,
+  terminal: Terminal,
+  program: string | undefined,
+): Promise<ExitCode> {
   const isOurs = isSnowflakeError(error);
-  const rest = ` ${isOurs ? error.message : unforeseen(error)}`;
+  const rest = ` ${isOurs ? installable(error.message, program) : unforeseen(error)}`;
   await terminal.say({ colour: 'red', text: 'snowflake:', rest });
   if (!isOurs) return 1;
   return error.code === 'CONFIG_INVALID' ? 2 : 1;
+}
+
+/** What npx fetches for one run lies outside of every project, and sees no installation there. */
+function installable(message: string, program = ''): string {
+  if (!/[\\/]_npx[\\/]/.test(program)) return message;
+  const withPackage = 'Run: npx --package nestjs-snowflake --package $1 snowflake <command>';
+  return message.replace(/Run: npm install (\S+)$/, withPackage);
 }
 
 /** The operator can fix an error of the system. Anything else is a bug, so its stack appears. */
@@ -180,7 +191,8 @@ const OPTION_WIDTH = 58;
 
 const WHERE =
   'In a project that has it installed: npx snowflake. Elsewhere: npx nestjs-snowflake, because ' +
-  'the package named snowflake is a different one.';
+  'the package named snowflake is a different one; with a store that needs a client, such as ' +
+  'ioredis, redis, pg or mysql2: npx --package nestjs-snowflake --package redis snowflake.';
 
 const EXIT_CODES =
   'Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 ' +

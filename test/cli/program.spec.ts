@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -13,7 +13,7 @@ import { layouts } from 'nestjs-snowflake/core';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 import { compiledLibrary } from '../threads/compiled-library.js';
-import { RunningProgram } from './run-command.js';
+import { withoutPackages, RunningProgram } from './run-command.js';
 
 const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');
@@ -87,24 +87,23 @@ describe('the program', () => {
   });
 
   it('does not load the client of a store it is not asked for', async () => {
-    const flags = ['--import', `data:text/javascript,${encodeURIComponent(REFUSES_CLIENTS)}`];
+    const flags = withoutPackages(['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide']);
     const decoded = await new RunningProgram(folder, ['decode', '1'], flags).listen().end();
     expect(decoded).toMatchObject({ code: 0, err: '' });
     const args = ['workers', '--support', 'redis://127.0.0.1:1'];
     const refused = await new RunningProgram(folder, args, flags).listen().end();
     expect(refused.code).toBe(2);
     expect(refused.err).toContain('npm install ioredis');
+    // Where npx puts what it runs outside of a project.
+    const bin = join(links, '_npx', '1f2e', 'node_modules', '.bin');
+    mkdirSync(bin, { recursive: true });
+    symlinkSync(join(folder, 'dist', 'esm', 'cli', 'main.js'), join(bin, 'nestjs-snowflake'));
+    const fetched = spawnSync(process.execPath, [...flags, join(bin, 'nestjs-snowflake'), ...args]);
+    expect(String(fetched.stderr)).toMatch(
+      /Run: npx --package nestjs-snowflake --package ioredis@5 snowflake <command>\n$/,
+    );
   });
 });
-
-/** A resolver hook, by which no client of Redis is as good as installed. */
-const REFUSES_CLIENTS = `
-  import { register } from 'node:module';
-  const hook = "export const resolve = (name, context, next) => {" +
-    "if (!/^(ioredis|redis|iovalkey|@valkey.*)$/.test(name)) return next(name, context);" +
-    "throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' }); }";
-  register('data:text/javascript,' + encodeURIComponent(hook));
-`;
 
 describe('streams', () => {
   it('answer 100,000 ids in little memory', async () => {

@@ -157,6 +157,16 @@ export class RunningProgram {
   }
 }
 
+/** The flags of a process in which these packages are as good as not installed. */
+export function withoutPackages(names: readonly string[]): string[] {
+  const hook = `export const resolve = (name, context, next) => {
+    if (!${JSON.stringify(names)}.includes(name)) return next(name, context);
+    throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' }); }`;
+  const script = `import { register } from 'node:module';
+    register('data:text/javascript,' + encodeURIComponent(${JSON.stringify(hook)}));`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+}
+
 // Processes that lease from a registry, one by one: what the commands look at.
 
 export interface Held extends LeaseGrant {

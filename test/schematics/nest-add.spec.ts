@@ -2,7 +2,10 @@
  * `nest add` edits what it understands, as its author would have, and names what it leaves alone.
  * The Nest CLI itself runs it in test/package/nest-add.spec.ts.
  */
-import { describe, expect, it, test } from '@jest/globals';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, it, jest, test } from '@jest/globals';
 import ts from 'typescript';
 import { nestAdd } from '../../schematics/nest-add.cjs';
 
@@ -284,6 +287,8 @@ describe('the store', () => {
   test.each([
     ['rediss://h', 'ioredis'],
     ['redis+cluster://h', 'ioredis'],
+    ['valkey://h', 'ioredis'],
+    ['valkeys+sentinel://h/m', 'ioredis'],
     ['postgres://h/d', 'pg'],
     ['mariadb://h/d', 'mysql2'],
     ['sqlite:./shop.db', 'better-sqlite3'],
@@ -321,6 +326,81 @@ describe('the store', () => {
     const manifest = MANIFEST.replace('"rxjs"', '"@nestjs/config": "^12.0.0",\n    "rxjs"');
     const { files } = addTo(newApp({ 'package.json': manifest }));
     expect(files['package.json']).not.toContain('--env-file');
+  });
+});
+
+describe('the client of Redis', () => {
+  const folders: string[] = [];
+  afterEach(() => {
+    jest.restoreAllMocks();
+    for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true });
+  });
+
+  /** An application that asks for these, of which some are installed. */
+  function appWith(
+    asked: Record<string, string>,
+    given: { installed?: object; kind?: 'devDependencies'; support?: string } = {},
+  ) {
+    const { installed = {}, kind = 'dependencies', ...options } = given;
+    const folder = mkdtempSync(join(tmpdir(), 'snowflake-nest-add-'));
+    folders.push(folder);
+    for (const [name, version] of Object.entries(installed)) {
+      mkdirSync(join(folder, 'node_modules', name), { recursive: true });
+      const path = join(folder, 'node_modules', name, 'package.json');
+      writeFileSync(path, JSON.stringify({ name, version }));
+    }
+    jest.spyOn(process, 'cwd').mockReturnValue(folder);
+    const manifest = JSON.parse(MANIFEST) as Record<string, object>;
+    manifest[kind] = { ...manifest[kind], ...asked };
+    // The compiler is that of the application, and there is none in this folder.
+    const { files, said } = addTo(newApp({ 'package.json': JSON.stringify(manifest) }), options);
+    const { dependencies } = JSON.parse(files['package.json']!) as { dependencies: object };
+    return { added: Object.keys(dependencies).includes('ioredis') ? ['ioredis'] : [], said };
+  }
+
+  test.each([
+    [{ redis: '^6.0.0' }],
+    [{ redis: '>=5' }],
+    [{ redis: 'latest' }],
+    [{ iovalkey: '^0.3.0' }],
+    [{ '@valkey/valkey-glide': '^2.0.0' }],
+  ])('that is there is used: %j', (asked) => {
+    const { added, said } = appWith(asked);
+    expect(added).toEqual([]);
+    expect(said).toContain(`Redis is reached by ${Object.keys(asked)[0]}, which package.json has.`);
+  });
+
+  it('is the one that a URL takes first', () => {
+    const { said } = appWith({ redis: '^6.0.0', ioredis: '^5.4.0' });
+    expect(said).toContain('Redis is reached by ioredis');
+  });
+
+  test.each([
+    [{ redis: '^4.7.0' }, 'redis 4'],
+    [{ redis: '3' }, 'redis 3'],
+    [{ '@valkey/valkey-glide': '~1.3.0' }, '@valkey/valkey-glide 1'],
+  ])('that is too old is not used, and that is said: %j', (asked, name) => {
+    const { added, said } = appWith(asked);
+    expect(added).toEqual(['ioredis']);
+    expect(said).toContain(`ioredis is added: ${name} of package.json is too old to be used.`);
+  });
+
+  it('is known by the version that is installed', () => {
+    const range = { redis: '>=4' };
+    expect(appWith(range, { installed: { redis: '6.3.1' } }).added).toEqual([]);
+    expect(appWith(range, { installed: { redis: '4.7.1' } }).added).toEqual(['ioredis']);
+  });
+
+  it('is added where there is only one for tests, or one that knows no Sentinel', () => {
+    expect(appWith({ redis: '^6.0.0' }, { kind: 'devDependencies' }).added).toEqual(['ioredis']);
+    const glide = { '@valkey/valkey-glide': '^2.0.0' };
+    expect(appWith(glide, { support: 'redis+sentinel://h/m' }).added).toEqual(['ioredis']);
+    expect(appWith(glide, { support: 'redis+cluster://h' }).added).toEqual([]);
+  });
+
+  it('is not spoken of where another store is named', () => {
+    const { said } = appWith({ redis: '^6.0.0' }, { support: 'postgres://h/d' });
+    expect(said).not.toContain('Redis');
   });
 });
 

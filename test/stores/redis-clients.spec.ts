@@ -1,6 +1,7 @@
 /**
- * Every client that an application may give: what is kept in Redis works by each of them alike, on
- * one Redis, by Sentinel and on a Cluster, whatever options it was made with.
+ * Every client that an application may give, in one file, since all are asked the same: what is kept
+ * in Redis works by each of them alike, on one Redis, by Sentinel and on a Cluster, whatever options
+ * it was made with.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -15,6 +16,7 @@ import {
   redisLocks,
   redisSupport,
 } from '../../lib/stores/redis/index.js';
+import { libraryOf } from '../../lib/stores/redis/redis-client.js';
 import {
   describeCounterStore,
   describeDistributedSupport,
@@ -126,6 +128,18 @@ const ONE: readonly [string, Making, readonly (readonly [string, object])[], obj
   ['iovalkey', iovalkey, IOVALKEY_OPTIONS, { keyPrefix: 'other:', db: 3 }],
   ['Valkey GLIDE', glide, GLIDE_OPTIONS, { databaseId: 3 }],
 ];
+/** Options of an application that connects again late or never, and waits for each command. */
+const PATIENCE = 600_000;
+const GIVES_UP: Readonly<Record<string, (port: number) => object>> = {
+  'node-redis 6': (port) => ({
+    socket: { host, port, reconnectStrategy: () => PATIENCE },
+    commandOptions: { timeout: PATIENCE },
+  }),
+  'node-redis 5': (port) => ({ socket: { host, port, reconnectStrategy: () => PATIENCE } }),
+  iovalkey: () => ({ retryStrategy: () => null }),
+  // It always does.
+  'Valkey GLIDE': () => ({}),
+};
 
 describe('redis clients', () => {
   const lab = new RedisLab();
@@ -134,7 +148,7 @@ describe('redis clients', () => {
     await lab.end();
   });
 
-  describe.each(ONE)('of one Redis, %s', (_name, make, options, elsewhere) => {
+  describe.each(ONE)('of one Redis, %s', (name, make, options, elsewhere) => {
     let admin: Redis;
     let port: number;
     beforeAll(async () => {
@@ -155,6 +169,23 @@ describe('redis clients', () => {
       const other = lab.client(port, { db: 3 });
       expect(await other.keys('*')).toEqual(['snowflake:{shop}:registry']);
       expect(support.location).toContain(`:${port}, database 3`);
+    });
+
+    it('stays in database 0 itself, where nothing can be refused', async () => {
+      const redis = await make(port, elsewhere);
+      const elsewhereCount = async () =>
+        String(await admin.client('LIST')).match(/ db=3 /g)?.length ?? 0;
+      const before = await elsewhereCount();
+      await lab.support({ redis }).getNextWorkId(request());
+      expect(await elsewhereCount()).toBe(before);
+    });
+
+    it('tells an answer that nobody expected from a server that is away', async () => {
+      const support = lab.support({ redis: await make(port, {}), namespace: 'spoilt' });
+      await admin.hset(support.key, { version: '1', lastTime: 'soon', server: 'other' });
+      expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+        details: { refusal: 'unexpected' },
+      });
     });
 
     it('wakes those who wait for a lock', async () => {
@@ -186,7 +217,7 @@ describe('redis clients', () => {
 
     it('tells that nobody is there, and leases once somebody is', async () => {
       const server = await lab.server();
-      const redis = await make(server.port, {});
+      const redis = await make(server.port, GIVES_UP[name]!(server.port));
       const support = lab.support({ redis, namespace: 'away' });
       await server.stop();
       const failure = await failureOf(support.getNextWorkId(request()));
@@ -200,7 +231,7 @@ describe('redis clients', () => {
 
     it('goes on after its connections were cut', async () => {
       const server = await lab.server();
-      const client = await make(server.port, {});
+      const client = await make(server.port, GIVES_UP[name]!(server.port));
       const support = lab.support({ redis: client, namespace: 'cut' });
       const asked = request();
       const lease = held(asked, await support.getNextWorkId(asked));
@@ -214,16 +245,51 @@ describe('redis clients', () => {
   });
 
   describe.each([
-    ['node-redis 6', cluster(six)],
-    ['node-redis 5', cluster(five)],
-    ['iovalkey', iovalkeyCluster],
-    ['Valkey GLIDE', glideCluster],
-  ] as const)('of a Cluster, %s', (_name, make) => {
-    it('leads to the slot of the namespace', async () => {
+    ['node-redis 6', cluster(six), { keyPrefix: 'other:' }, { defaults: { database: 3 } }],
+    ['node-redis 5', cluster(five), {}, { defaults: { database: 3 } }],
+    ['iovalkey', iovalkeyCluster, { keyPrefix: 'other:' }, { redisOptions: { db: 3 } }],
+    ['Valkey GLIDE', glideCluster, {}, undefined],
+  ] as const)('of a Cluster, %s', (_name, make, prefix, elsewhere) => {
+    it('leads to the slot of the namespace, without a prefix of its own', async () => {
       const { port } = await lab.clusterNode();
-      const answers = await answersBy(await make(port, {}), () => lab.client(port).script('FLUSH'));
+      const admin = lab.client(port);
+      const answers = await answersBy(await make(port, prefix), () => admin.script('FLUSH'));
       expect(answers).toMatchObject(ANSWERS);
+      const keys = await admin.keys('*');
+      expect(keys).toHaveLength(3);
+      expect(keys.filter((key) => !key.startsWith('snowflake:{'))).toEqual([]);
     });
+
+    it('has database 0 alone', async () => {
+      if (elsewhere === undefined) return;
+      const redis = await make(1, elsewhere);
+      expect(() => redisSupport({ redis })).toThrow(/a Cluster has only database 0/);
+    });
+  });
+
+  // Whoever reads from a replica may hear of what is long over, and of nothing that was lost.
+  it.each([
+    ['node-redis 6', node(six), { readonly: true }],
+    ['node-redis 5', node(five), { readonly: true }],
+    ['iovalkey', iovalkey, { readOnly: true }],
+  ] as const)('reads from no replica by %s', async (_name, make, options) => {
+    const { port } = await lab.clusterNode();
+    const admin = lab.client(port);
+    const support = lab.support({ redis: await make(port, options) });
+    await support.getNextWorkId(request());
+    expect(String(await admin.client('LIST'))).not.toMatch(/ flags=\w*r/);
+  });
+
+  it('is told of the master by Valkey GLIDE, which would read from a replica', async () => {
+    const master = await lab.server('--maxmemory-policy', 'allkeys-lru');
+    const replica = await lab.server('--replicaof', host, String(master.port));
+    const admin = lab.client(replica.port);
+    await until(async () => (await admin.info('replication')).includes('master_link_status:up'));
+    const addresses = [master, replica].map(({ port }) => ({ host, port }));
+    const redis = await glide(master.port, { addresses, readFrom: 'preferReplica' });
+    const support = lab.support({ redis });
+    // Each time another replica would have its turn.
+    for (const _ of [1, 2, 3]) expect((await support.advice()).join()).toContain('allkeys-lru');
   });
 
   it.each([
@@ -261,9 +327,29 @@ describe('redis clients', () => {
       expect(answers).toMatchObject(ANSWERS);
     });
 
+    it('6 leads to the database of its options, and without their prefix', async () => {
+      const master = await lab.server();
+      const { port } = await lab.sentinel(master.port);
+      const options = { keyPrefix: 'other:', nodeClientOptions: { database: 3 } };
+      const support = lab.support({ redis: await sentinel(six)(port, options), namespace: 'shop' });
+      await support.getNextWorkId(request());
+      const admin = lab.client(master.port, { db: 3 });
+      expect(await admin.keys('*')).toEqual(['snowflake:{shop}:registry']);
+      expect(support.location).toContain(`${host}:${port}, database 3`);
+    });
+
     it('5 is refused, with the way out', async () => {
       const redis = await sentinel(five)(1, {});
       expect(() => redisSupport({ redis })).toThrow(/makes no second connection. Use node-redis 6/);
+    });
+  });
+
+  it('hides the password of a Cluster in a URL as the server would repeat it', async () => {
+    const rootNodes = [{ url: 'redis://app:p%40ss%2Fword@127.0.0.1:1' }];
+    const redis = await cluster(six)(1, { rootNodes });
+    expect(libraryOf(redis)?.locate(redis)).toMatchObject({
+      where: '127.0.0.1:1',
+      secrets: ['p@ss/word'],
     });
   });
 

@@ -4,7 +4,16 @@
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
 import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
@@ -107,6 +116,24 @@ describe('redis refusals', () => {
         retryable: true,
         details: { refusal: 'too-few-replicas' },
       });
+    });
+
+    it.each([
+      ['forbids INFO', ['--user', 'app', 'on', '>pw', '~*', '+@all', '-info']],
+      [
+        'knows no INFO',
+        ['--rename-command', 'INFO', '', '--user', 'app', 'on', '>pw', '~*', '+@all'],
+      ],
+    ])('%s, of which nothing is printed', async (_, args) => {
+      const { port } = await lab.server(...args);
+      const warned = jest.spyOn(console, 'warn');
+      const given = lab.client(port, { username: 'app', password: 'pw', lazyConnect: true });
+      for (const redis of [`redis://app:pw@127.0.0.1:${port}`, given]) {
+        const support = lab.support({ redis, keepsWrites: true });
+        expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+      }
+      expect(warned.mock.calls).toEqual([]);
+      warned.mockRestore();
     });
 
     it('said so before version 7 in a longer sentence', () => {

@@ -10,8 +10,9 @@ import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import Database from 'libsql';
+import { createSentinel } from 'redis';
 import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
-import { redisCounters, redisLocks } from '../../lib/stores/redis/index.js';
+import { redisCounters, redisLocks, type GivenClient } from '../../lib/stores/redis/index.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { held, RedisLab, request, until } from './redis-lab.js';
@@ -22,16 +23,26 @@ describe('redis there and back', () => {
   afterAll(() => lab.end());
 
   const WINDOWS = { failoverWindowMs: 0, clockDifferenceMs: 0 };
-  const namespace = 'shop';
   const take = { kind: 'dense', counter: 'order', count: 5n, have: 0n, lossGap: 1000n } as const;
   const asked = { lock: 'order', label: 'one', ttlMs: 60_000, longestMs: 60_000, have: 0n };
-  const KEYS = ['registry', 'counters', 'locks'].map((what) => `snowflake:{${namespace}}:${what}`);
+  const keysOf = (namespace: string) =>
+    ['registry', 'counters', 'locks'].map((what) => `snowflake:{${namespace}}:${what}`);
 
   let first: { port: number; pid: number };
-  let redis: string;
+  let watchPort: number;
   let sentinel: Redis;
   /** What the other one granted. */
-  let other: LeaseGrant;
+  const others: Record<string, LeaseGrant> = {};
+
+  /** Each has a namespace of its own. */
+  const WAYS: Readonly<Record<string, () => GivenClient | string>> = {
+    url: () => `redis+sentinel://127.0.0.1:${watchPort}/mymaster`,
+    'node-redis': () => {
+      const sentinelRootNodes = [{ host: '127.0.0.1', port: watchPort }];
+      return createSentinel({ name: 'mymaster', sentinelRootNodes });
+    },
+  };
+  const NAMES = Object.keys(WAYS);
 
   const leadTo = (port: number) =>
     until(async () => {
@@ -39,14 +50,17 @@ describe('redis there and back', () => {
       return String(address).endsWith(`,${port}`);
     });
 
-  const stores = () => ({
-    support: lab.support({ redis, namespace, ...WINDOWS }),
-    counters: redisCounters({ redis, namespace, lossWindowMs: 0 }),
-    locks: redisLocks({ redis, namespace, lossWindowMs: 0 }),
-  });
+  const stores = (namespace: string) => {
+    const redis = WAYS[namespace]!();
+    return {
+      support: lab.support({ redis, namespace, ...WINDOWS }),
+      counters: redisCounters({ redis, namespace, lossWindowMs: 0 }),
+      locks: redisLocks({ redis, namespace, lossWindowMs: 0 }),
+    };
+  };
 
-  async function granted() {
-    const { support, counters, locks } = stores();
+  async function granted(namespace: string) {
+    const { support, counters, locks } = stores(namespace);
     try {
       const lease = await support.getNextWorkId(request());
       const taken = await counters.take({ ...take, startAt: 1n });
@@ -63,36 +77,39 @@ describe('redis there and back', () => {
     const patience = ['down-after-milliseconds mymaster 300', 'failover-timeout mymaster 300'];
     const watch = await lab.sentinel(first.port, ...patience.map((line) => `sentinel ${line}`));
     sentinel = lab.client(watch.port);
-    redis = `redis+sentinel://127.0.0.1:${watch.port}/mymaster`;
+    watchPort = watch.port;
     const replica = lab.client(second.port);
-    await granted();
+    for (const name of NAMES) await granted(name);
     await until(async () => {
       const replicas = String(await sentinel.call('SENTINEL', 'REPLICAS', 'mymaster'));
-      const copied = await replica.exists(...KEYS);
-      return replicas.includes('master-link-status,ok') && copied === 3;
+      const copied = await replica.exists(...NAMES.flatMap(keysOf));
+      return replicas.includes('master-link-status,ok') && copied === 3 * NAMES.length;
     });
     process.kill(first.pid, 'SIGSTOP');
     await leadTo(second.port);
-    other = (await granted()).lease as LeaseGrant;
+    for (const name of NAMES) others[name] = (await granted(name)).lease as LeaseGrant;
     await second.stop();
     process.kill(first.pid, 'SIGCONT');
     await leadTo(first.port);
   }, 60_000);
 
-  it('notes that the server was left, for whoever asks it first', async () => {
-    const server = lab.client(first.port);
-    const eras = () => Promise.all(KEYS.map((key) => server.hget(key, 'era')));
-    const erasBefore = await eras();
-    const { lease, taken, lock } = await granted();
-    expect((lease as LeaseGrant).floorMs).toBeGreaterThanOrEqual(other.ceilingMs);
-    // Twice: the jump of the other one, from the same position, landed where a single one does.
-    expect(taken).toMatchObject({ status: 'ok', first: 2006n });
-    expect(lock).toMatchObject({ status: 'wait' });
-    expect(await eras()).not.toEqual(erasBefore);
-    const erasAfter = await eras();
-    await granted();
-    expect(await eras()).toEqual(erasAfter);
-  });
+  it.each(NAMES)(
+    'notes that the server was left, for whoever asks it first by %s',
+    async (name) => {
+      const server = lab.client(first.port);
+      const eras = () => Promise.all(keysOf(name).map((key) => server.hget(key, 'era')));
+      const erasBefore = await eras();
+      const { lease, taken, lock } = await granted(name);
+      expect((lease as LeaseGrant).floorMs).toBeGreaterThanOrEqual(others[name]!.ceilingMs);
+      // Twice: the jump of the other one, from the same position, landed where a single one does.
+      expect(taken).toMatchObject({ status: 'ok', first: 2006n });
+      expect(lock).toMatchObject({ status: 'wait' });
+      expect(await eras()).not.toEqual(erasBefore);
+      const erasAfter = await eras();
+      await granted(name);
+      expect(await eras()).toEqual(erasAfter);
+    },
+  );
 });
 
 /*

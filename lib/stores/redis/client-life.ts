@@ -8,6 +8,7 @@
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
 import type { RedisClient } from './clients/redis-client.js';
+import { failoverEpoch } from './clients/sentinels.js';
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
@@ -66,7 +67,7 @@ export class ClientLife implements ClientUse {
       await (client.isTls ? this.#withinLimit(connecting) : connecting);
     }
     if (client.isReady) {
-      this.#epoch = await (this.#asking ??= client.failoverEpoch(this.#timers));
+      this.#epoch = await (this.#asking ??= failoverEpoch(client, this.#timers));
     }
     return client;
   }

@@ -7,13 +7,8 @@ import { SnowflakeError } from '../../errors.js';
 import { GLIDE } from './clients/glide.js';
 import { IOREDIS } from './clients/ioredis.js';
 import { NODE_REDIS } from './clients/node-redis.js';
-import {
-  locationOf,
-  type ClientLibrary,
-  type LibraryName,
-  type RedisClient,
-  type RedisLocation,
-} from './clients/redis-client.js';
+import { locationOf, type RedisLocation } from './clients/location.js';
+import type { ClientLibrary, LibraryName, RedisClient } from './clients/redis-client.js';
 import type { RedisUrl } from './redis-url.js';
 
 /** A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE; each known by its shape. */
@@ -52,7 +47,7 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   for (const [name, library] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
     const loaded = await installed(name);
-    if (loaded !== undefined) return library.build(url, loaded, name);
+    if (loaded !== undefined && !isTooOld(name, loaded)) return library.build(url, loaded, name);
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
@@ -61,13 +56,17 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   );
 }
 
+/** Version 5 of node-redis is the first with Sentinels, and the first whose client can be ended. */
+const isTooOld = (name: LibraryName, loaded: object) =>
+  name === 'redis' && !('createSentinel' in loaded);
+
 /** Undefined if it is not installed; a package that is there and cannot be loaded is a fault. */
-async function installed(name: LibraryName): Promise<unknown> {
+async function installed(name: LibraryName): Promise<object | undefined> {
   try {
     // A bundler takes in ioredis alone. The others are looked for at run time: they may be absent,
     // and GLIDE is native code.
     if (name === 'ioredis') return await import('ioredis');
-    return await import(/* webpackIgnore: true */ /* @vite-ignore */ name);
+    return (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as object;
   } catch (cause) {
     const { code, message } = cause as { code?: unknown; message?: unknown };
     const isAbsent = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';

@@ -9,7 +9,9 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import { UNKNOWN_SCRIPT, type RedisClient, type RedisLocation } from './clients/redis-client.js';
+import type { RedisLocation } from './clients/location.js';
+import type { RedisClient } from './clients/redis-client.js';
+import { isUnknownScript } from './clients/replies.js';
 import { redisError } from './redis-errors.js';
 
 export interface Script {
@@ -49,8 +51,8 @@ export class RedisConnection {
     });
   }
 
-  info(section: string): Promise<string> {
-    return this.ask((client) => client.info(section));
+  async info(section: string): Promise<string> {
+    return String(await this.ask((client) => client.call(['info', section])));
   }
 
   async close(): Promise<void> {
@@ -105,14 +107,14 @@ async function evaluated(
   client: RedisClient,
   line: CallQueue,
   script: Script,
-  asked: readonly [key: string, args: readonly string[]],
+  [key, args]: readonly [key: string, args: readonly string[]],
 ): Promise<unknown[]> {
   try {
-    return (await client.evalsha(script.sha1, ...asked)) as unknown[];
+    return (await client.call(['evalsha', script.sha1, '1', key, ...args], key)) as unknown[];
   } catch (error) {
-    if (!(error as Error).message.startsWith(UNKNOWN_SCRIPT)) throw error;
+    if (!isUnknownScript(error)) throw error;
     line.refuseOver();
-    return (await client.eval(script.lua, ...asked)) as unknown[];
+    return (await client.call(['eval', script.lua, '1', key, ...args], key)) as unknown[];
   }
 }
 

@@ -6,7 +6,8 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
-import type { RedisLocation } from './clients/redis-client.js';
+import type { RedisLocation } from './clients/location.js';
+import { replyIn } from './clients/replies.js';
 
 /** The fields of errors of ioredis and Node besides the message. */
 interface ClientError extends Error {
@@ -22,7 +23,7 @@ export function redisError(
 ): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
   const command = nodeError(cause);
-  const reason = isReply(command) ? command : nodeError(lastError ?? command);
+  const reason: ClientError = replyIn(command) ?? nodeError(lastError ?? command);
   const said = saidBy(reason);
   const [name, refusal] = refusalOf(reason, said);
   const { where, secrets } = location;
@@ -39,11 +40,6 @@ function nodeError(error: unknown): ClientError {
   const last = (error as ClientError | undefined)?.lastNodeError;
   if (last instanceof Error) return last;
   return error instanceof Error ? error : new Error(String(error));
-}
-
-/** True for an answer of the server, false for what the client says about its connection. */
-function isReply(error: Error): boolean {
-  return error.name === 'ReplyError';
 }
 
 /** The client puts the first before what the server said, Redis before 7 the second. */
@@ -65,7 +61,7 @@ const UNEXPECTED: Refusal = {
 function refusalOf(reason: ClientError, said: string): [RefusalName | 'unexpected', Refusal] {
   const code = typeof reason.code === 'string' ? reason.code : '';
   for (const [name, refusal] of Object.entries(REFUSALS) as [RefusalName, Refusal][]) {
-    if (name === 'unreachable' && isReply(reason)) return ['unexpected', UNEXPECTED];
+    if (name === 'unreachable' && replyIn(reason) !== undefined) return ['unexpected', UNEXPECTED];
     if (refusal.says.test(said) || refusal.says.test(code)) return [name, refusal];
   }
   return ['unexpected', UNEXPECTED];

@@ -10,7 +10,9 @@ import { formatName } from '../../messages.js';
 import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
-import type { RedisClient, RedisLocation } from './clients/redis-client.js';
+import type { RedisLocation } from './clients/location.js';
+import type { RedisClient } from './clients/redis-client.js';
+import { fieldOf } from './clients/replies.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
 import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
@@ -248,7 +250,7 @@ export class RedisHash {
   async setting(name: string): Promise<string | undefined> {
     this.#connection.reopen();
     return this.#connection.ask(async (client) =>
-      client.isCluster ? undefined : client.setting(name),
+      client.isCluster ? undefined : fieldOf(await client.call(['config', 'get', name]), name),
     );
   }
 

@@ -2,25 +2,16 @@
  * Clients of Valkey GLIDE, the package `@valkey/valkey-glide`: one server and Cluster. It knows no
  * Sentinel, and connects again by itself.
  */
-import {
-  databaseOf,
-  locationOf,
-  ReplyError,
-  type ClientLibrary,
-  type ClientListener,
-  type Login,
-  type RedisClient,
-} from './redis-client.js';
+import { databaseOf, locationOf, type Login } from './location.js';
+import type { ClientLibrary, ClientListener, RedisClient } from './redis-client.js';
 
 /** The part of a client that is used here; all of it is known by shape. */
 interface Glide {
   readonly config?: GlideConfig;
-  customCommand(command: readonly string[]): Promise<unknown>;
+  customCommand(command: readonly string[], options?: { route: 'randomNode' }): Promise<unknown>;
   /** From GLIDE 2.3 on; before it a release is noticed by asking. */
   subscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
   unsubscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
-  /** Of a Cluster. */
-  invokeScriptWithRoute?: unknown;
   close(): void;
 }
 
@@ -43,6 +34,7 @@ const SUBSCRIBE_TIMEOUT_MS = 2000;
 const OPTIONS = {
   databaseId: 0,
   readFrom: 'primary',
+  readOnly: false,
   // Texts, not bytes.
   defaultDecoder: 1,
   inflightRequestsLimit: undefined,
@@ -55,6 +47,7 @@ const OPTIONS = {
 export const GLIDE: ClientLibrary = {
   hasSentinel: false,
   isClient: (value) => typeof (value as Partial<Glide>).customCommand === 'function',
+  // That of a Cluster has it.
   isReplicated: (client) => 'invokeScriptWithRoute' in client,
   locate(client) {
     const { addresses = [], databaseId, credentials } = (client as Glide).config ?? {};
@@ -62,21 +55,16 @@ export const GLIDE: ClientLibrary = {
     return locationOf(addresses, db, [credentials?.password]);
   },
   duplicate(client) {
-    const { config = {} } = client as Glide;
     const { constructor } = Object.getPrototypeOf(client) as { constructor: GlideClass };
+    const { config = {} } = client as Glide;
     return new GlideRedisClient(constructor, config, this.isReplicated(client));
   },
-  build(url, loaded) {
+  build({ kind, username, password, hosts: addresses, isTls: useTLS }, loaded) {
     const { GlideClient, GlideClusterClient } = loaded as Record<string, GlideClass>;
-    const { username, password, hosts: addresses, isTls: useTLS } = url;
-    const credentials = password === undefined ? undefined : { username, password };
-    const isCluster = url.kind === 'cluster';
+    const isCluster = kind === 'cluster';
     const made = isCluster ? GlideClusterClient! : GlideClient!;
-    return new GlideRedisClient(
-      made,
-      { addresses, useTLS, ...(credentials && { credentials }) },
-      isCluster,
-    );
+    const login = password === undefined ? {} : { credentials: { username, password } };
+    return new GlideRedisClient(made, { addresses, useTLS, ...login }, isCluster);
   },
 };
 
@@ -124,33 +112,11 @@ class GlideRedisClient implements RedisClient {
     this.#listeners.forEach(({ connected }) => connected?.());
   }
 
-  evalsha(sha1: string, key: string, args: readonly string[]): Promise<unknown> {
-    return this.#ask(['EVALSHA', sha1, '1', key, ...args]);
-  }
-
-  eval(lua: string, key: string, args: readonly string[]): Promise<unknown> {
-    return this.#ask(['EVAL', lua, '1', key, ...args]);
-  }
-
-  async info(section: string): Promise<string> {
-    const told = await this.#ask(['INFO', section]);
-    // A Cluster tells it of each of its nodes.
-    return String(this.isCluster ? (told as { value: unknown }[])[0]?.value : told);
-  }
-
-  async setting(name: string): Promise<string | undefined> {
-    const [pair] = (await this.#ask(['CONFIG', 'GET', name])) as { value?: string }[];
-    return pair?.value;
-  }
-
-  async #ask(command: readonly string[]): Promise<unknown> {
-    const client = this.#client;
-    if (client === undefined) throw new Error('the connection is closed');
-    try {
-      return await client.customCommand(command);
-    } catch (error) {
-      throw replyOf(error as Error);
-    }
+  async call(command: readonly string[], key?: string): Promise<unknown> {
+    if (this.#client === undefined) throw new Error('the connection is closed');
+    // A Cluster would ask each of its nodes.
+    const isOfAny = this.isCluster && key === undefined;
+    return this.#client.customCommand(command, isOfAny ? { route: 'randomNode' } : undefined);
   }
 
   async subscribe(channel: string): Promise<void> {
@@ -175,31 +141,4 @@ class GlideRedisClient implements RedisClient {
     // What fails is reported by the next call.
     if (reconnects) this.settle().catch(() => undefined);
   }
-
-  failoverEpoch(): Promise<number> {
-    return Promise.resolve(0);
-  }
-}
-
-/** GLIDE has names of its own for some answers of a server. */
-const CODES: Readonly<Record<string, string>> = {
-  NoScriptError: 'NOSCRIPT',
-  ResponseError: 'ERR',
-  ReadOnly: 'READONLY',
-  Moved: 'MOVED',
-  Ask: 'ASK',
-  BusyLoadingError: 'LOADING',
-  PermissionDenied: 'NOPERM',
-  TryAgain: 'TRYAGAIN',
-  ClusterDown: 'CLUSTERDOWN',
-  MasterDown: 'MASTERDOWN',
-  AuthenticationFailed: 'WRONGPASS',
-};
-
-function replyOf(error: Error): Error {
-  const said = error.message.replace(/^An error was signalled by the server: - /, '');
-  const [, code, text] = /^(\w+): ?(.*)$/s.exec(said) ?? [];
-  if (code === undefined) return error;
-  const name = CODES[code] ?? (/^[A-Z]+$/.test(code) ? code : undefined);
-  return name === undefined ? error : new ReplyError(`${name} ${text}`, { cause: error });
 }

@@ -1,47 +1,38 @@
 /**
  * Clients of node-redis 5 and 6, the package `redis`: one Redis, Sentinel and Cluster.
- *
- * A Sentinel client keeps its options to itself, so a given one is not named in messages, and the
- * number of a failover is asked by none of them.
  */
-import type { RedisUrl } from '../redis-url.js';
 import {
-  databaseOf,
-  invalidClient,
-  locationOf,
+  kindOf,
+  locate,
+  optionsOf,
+  optionsOfSentinel,
+  optionsOfUrl,
+  overridesOf,
+  type GivenNodeRedis,
+  type GivenOptions,
+} from './node-redis-options.js';
+import {
   nextEvent,
-  ReplyError,
   type ClientLibrary,
   type ClientListener,
-  type Login,
   type RedisClient,
+  type Sentinels,
 } from './redis-client.js';
 
-interface Script {
-  readonly keys: readonly string[];
-  readonly arguments: readonly string[];
-}
-
 /** The part of a client that is used here; all of it is known by shape. */
-interface NodeRedis {
+interface NodeRedis extends GivenNodeRedis {
   readonly isOpen: boolean;
   /** Absent in a Cluster of node-redis 5. */
   readonly isReady?: boolean;
-  /** Of a client of one Redis. */
-  readonly options?: GivenOptions;
   /** Of a Cluster. */
-  readonly _options?: ClusterOptions;
   readonly masters?: readonly object[];
-  nodeClient?(node: object): NodeRedis | Promise<NodeRedis>;
-  /** Of Sentinel. */
-  getSentinelNode?(): unknown;
-  duplicate(overrides?: object): NodeRedis;
+  nodeClient?(node: object): Node | Promise<Node>;
+  /** Before the command, one of Sentinel has whether it only reads, and one of a Cluster its key. */
+  sendCommand(...command: readonly unknown[]): Promise<unknown>;
+  /** Of Sentinel: lends its connection to the master. */
+  _execute?(isReadonly: boolean, use: (node: Node) => Promise<Node>): Promise<Node>;
   connect(): Promise<unknown>;
   destroy(): unknown;
-  evalSha(sha1: string, script: Script): Promise<unknown>;
-  eval(lua: string, script: Script): Promise<unknown>;
-  info(section: string): Promise<string>;
-  configGet(name: string): Promise<Readonly<Record<string, string>>>;
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   on(event: string, listener: (argument: never) => void): unknown;
@@ -49,35 +40,16 @@ interface NodeRedis {
   off(event: string, listener: () => void): unknown;
 }
 
-interface GivenOptions {
-  readonly socket?: Login & { readonly path?: unknown; readonly tls?: unknown };
-  readonly url?: unknown;
-  readonly password?: unknown;
-  readonly database?: unknown;
-  readonly commandOptions?: { readonly timeout?: number };
+interface Node extends NodeRedis {
+  duplicate(overrides: object): NodeRedis;
 }
 
-interface ClusterOptions {
-  readonly rootNodes?: readonly GivenOptions[];
-  readonly defaults?: GivenOptions;
-  readonly commandOptions?: { readonly timeout?: number };
-}
-
-/** Our connection answers at once or fails; what a script answers is given as it comes. */
-const NODE_OPTIONS = {
-  url: undefined,
-  database: 0,
-  disableOfflineQueue: true,
-  commandsQueueMaxLength: undefined,
-  readonly: false,
-  disableClientInfo: true,
-  clientSideCache: undefined,
-  emitInvalidate: false,
-  keyPrefix: undefined,
-};
-
-/** An application's own strategy may give up for good. */
-const reconnectStrategy = (retries: number) => Math.min(50 * (retries + 1), 2000);
+const FACTORIES = {
+  standalone: 'createClient',
+  sentinel: 'createSentinel',
+  cluster: 'createCluster',
+} as const;
+type Factories = Readonly<Record<string, (options: object) => NodeRedis>>;
 
 export const NODE_REDIS: ClientLibrary = {
   hasSentinel: true,
@@ -87,121 +59,38 @@ export const NODE_REDIS: ClientLibrary = {
     const { isOpen, connect, destroy } = value as Partial<NodeRedis>;
     return [typeof isOpen, typeof connect, typeof destroy].join() === 'boolean,function,function';
   },
-  isReplicated: (client) => kindOf(client as NodeRedis) !== 'standalone',
-  locate: (client) => locate(client as NodeRedis),
-  duplicate: (client) => duplicated(client as NodeRedis),
-  build: (url, loaded) => new NodeRedisClient(built(url, loaded as Factories), url.isTls),
+  isReplicated: (client) => kindOf(client) !== 'standalone',
+  locate: (client) => locate(client),
+  duplicate(client) {
+    const ours = (client as Node).duplicate(overridesOf(client));
+    return new NodeRedisClient(ours, optionsOf(client));
+  },
+  build(url, loaded) {
+    const options = optionsOfUrl(url);
+    return new NodeRedisClient((loaded as Factories)[FACTORIES[url.kind]]!(options), options);
+  },
 };
-
-function kindOf(client: NodeRedis): RedisUrl['kind'] {
-  if ('masters' in client) return 'cluster';
-  return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
-}
-
-const NOT_DUPLICATED =
-  'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
-  'redis+sentinel://host:26379/mymaster';
-
-function locate(client: NodeRedis) {
-  const { options = {}, _options = {} } = client;
-  switch (kindOf(client)) {
-    case 'standalone': {
-      const { socket = {}, password } = options;
-      const server =
-        typeof socket.path === 'string' ? socket.path : [{ host: 'localhost', ...socket }];
-      return locationOf(server, databaseOf('database', options.database), [password]);
-    }
-    case 'sentinel':
-      if (typeof client.duplicate !== 'function') throw invalidClient(NOT_DUPLICATED);
-      return locationOf([], undefined, []);
-    case 'cluster': {
-      const { rootNodes = [], defaults } = _options;
-      if ((defaults?.database ?? 0) !== 0) {
-        throw invalidClient('a Cluster has only database 0, but its defaults ask for another');
-      }
-      const servers = rootNodes.map(({ socket, url }) => socket ?? loginOf(url));
-      const secrets = [defaults, ...rootNodes, ...servers].map((one) => one?.password);
-      return locationOf(servers, undefined, secrets);
-    }
-  }
-}
-
-function loginOf(url: unknown): Login {
-  if (typeof url !== 'string' || !URL.canParse(url)) return {};
-  const { hostname: host, port, password } = new URL(url);
-  return { host, port: port || 6379, password };
-}
-
-function duplicated(client: NodeRedis): RedisClient {
-  const { options = {}, _options } = client;
-  switch (kindOf(client)) {
-    case 'standalone': {
-      const commandOptions = timeoutOf(options);
-      const socket = { ...options.socket, reconnectStrategy };
-      const ours = client.duplicate({ ...NODE_OPTIONS, socket, commandOptions });
-      return new NodeRedisClient(ours, Boolean(options.socket?.tls));
-    }
-    case 'sentinel': {
-      const ours = { keyPrefix: undefined, commandOptions: {}, replicaPoolSize: 0 };
-      return new NodeRedisClient(client.duplicate(ours), false);
-    }
-    case 'cluster': {
-      const defaults = { ..._options?.defaults, ...NODE_OPTIONS };
-      const commandOptions = timeoutOf(_options);
-      const ours = { keyPrefix: undefined, useReplicas: false, defaults, commandOptions };
-      return new NodeRedisClient(client.duplicate(ours), Boolean(defaults.socket?.tls));
-    }
-  }
-}
-
-/** The application's limit of a command; no other of its options of commands. */
-function timeoutOf({ commandOptions }: GivenOptions | ClusterOptions = {}) {
-  const { timeout } = commandOptions ?? {};
-  return timeout === undefined ? {} : { timeout };
-}
-
-interface Factories {
-  readonly createClient: (options: object) => NodeRedis;
-  readonly createCluster: (options: object) => NodeRedis;
-  readonly createSentinel: (options: object) => NodeRedis;
-}
-
-function built(url: RedisUrl, { createClient, createCluster, createSentinel }: Factories) {
-  const { username, password, sentinelUsername, sentinelPassword, hosts } = url;
-  const tls = url.isTls ? { tls: true } : {};
-  const node = { ...NODE_OPTIONS, username, password };
-  if (url.kind === 'cluster') {
-    const rootNodes = hosts.map((host) => ({ socket: { ...host, ...tls } }));
-    return createCluster({ rootNodes, defaults: { ...node, socket: tls } });
-  }
-  if (url.kind === 'sentinel') {
-    const login = { username: sentinelUsername, password: sentinelPassword };
-    return createSentinel({
-      name: url.masterName,
-      sentinelRootNodes: hosts,
-      nodeClientOptions: { ...node, socket: tls },
-      sentinelClientOptions: { ...login, socket: tls },
-    });
-  }
-  return createClient({ ...node, socket: { ...hosts[0], ...tls, reconnectStrategy } });
-}
 
 class NodeRedisClient implements RedisClient {
   readonly library = 'redis';
+  readonly isTls: boolean;
   readonly isCluster: boolean;
+  readonly #kind: ReturnType<typeof kindOf>;
   readonly #client: NodeRedis;
+  readonly #options: GivenOptions;
   readonly #channels = new Set<string>();
-  readonly #messages = new Set<(channel: string) => void>();
+  #hear: (channel: string) => void = () => undefined;
   /** One attempt of a Cluster or by Sentinel, which a client of one Redis repeats by itself. */
   #connecting: Promise<unknown> | undefined;
   #hasConnected = false;
 
-  constructor(
-    client: NodeRedis,
-    readonly isTls: boolean,
-  ) {
+  constructor(client: NodeRedis, options: GivenOptions) {
     this.#client = client;
-    this.isCluster = kindOf(client) === 'cluster';
+    this.#options = options;
+    this.#kind = kindOf(client);
+    this.isCluster = this.#kind === 'cluster';
+    const { socket } = options.nodeClientOptions ?? options.defaults ?? options;
+    this.isTls = Boolean(socket?.tls);
     // An error that nobody hears would end the process; the next call reports it.
     client.on('error', () => undefined);
   }
@@ -212,7 +101,7 @@ class NodeRedisClient implements RedisClient {
   }
 
   async settle(): Promise<void> {
-    const isStandalone = kindOf(this.#client) === 'standalone';
+    const isStandalone = this.#kind === 'standalone';
     if (isStandalone && this.#client.isOpen)
       return nextEvent(this.#client, ['ready', 'error', 'end']);
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
@@ -226,33 +115,21 @@ class NodeRedisClient implements RedisClient {
     this.#hasConnected = true;
   }
 
-  evalsha(sha1: string, key: string, args: readonly string[]): Promise<unknown> {
-    return asked(this.#client.evalSha(sha1, { keys: [key], arguments: args }));
-  }
-
-  eval(lua: string, key: string, args: readonly string[]): Promise<unknown> {
-    return asked(this.#client.eval(lua, { keys: [key], arguments: args }));
-  }
-
-  async info(section: string): Promise<string> {
-    return asked((await this.#anyNode()).info(section));
-  }
-
-  async setting(name: string): Promise<string | undefined> {
-    return (await asked((await this.#anyNode()).configGet(name)))[name];
+  call(command: readonly string[], key?: string): Promise<unknown> {
+    if (this.#kind === 'standalone') return this.#client.sendCommand(command);
+    if (this.#kind === 'sentinel') return this.#client.sendCommand(false, command);
+    if (key !== undefined) return this.#client.sendCommand(key, false, command);
+    return this.#callAny(command);
   }
 
   /** A Cluster of node-redis 6 would ask all of its nodes, and add up what they tell. */
-  async #anyNode(): Promise<NodeRedis> {
-    const [node] = this.#client.masters ?? [];
-    return node === undefined ? this.#client : this.#client.nodeClient!(node);
+  async #callAny(command: readonly string[]): Promise<unknown> {
+    const [master] = this.#client.masters ?? [];
+    return (await this.#client.nodeClient!(master!)).sendCommand(command);
   }
 
   async subscribe(channel: string): Promise<void> {
-    const hear = (_message: string, from: string) => {
-      for (const message of this.#messages) message(from);
-    };
-    await this.#client.subscribe(channel, hear);
+    await this.#client.subscribe(channel, (_message, from) => this.#hear(from));
     this.#channels.add(channel);
   }
 
@@ -264,8 +141,10 @@ class NodeRedisClient implements RedisClient {
   listen({ failed, connected, closed, message }: ClientListener): void {
     if (failed) this.#client.on('error', failed);
     if (connected) this.#client.on('connect', connected);
-    if (closed) for (const event of ['error', 'end']) this.#client.on(event, closed);
-    if (message) this.#messages.add(message);
+    // By Sentinel another master is one of these.
+    const over = closed ? ['error', 'end', 'topology-change'] : [];
+    for (const event of over) this.#client.on(event, closed!);
+    if (message) this.#hear = message;
   }
 
   disconnect(reconnects = false): void {
@@ -291,25 +170,14 @@ class NodeRedisClient implements RedisClient {
     }
   }
 
-  failoverEpoch(): Promise<number> {
-    return Promise.resolve(0);
+  async sentinels(): Promise<Sentinels | undefined> {
+    const { name = '', sentinelRootNodes = [] } = this.#options;
+    if (this.#kind !== 'sentinel') return undefined;
+    const master = await this.#client._execute!(false, async (node) => node);
+    const clients = sentinelRootNodes.map((node) => {
+      const ours = optionsOfSentinel(node, this.#options);
+      return new NodeRedisClient(master.duplicate(ours), ours);
+    });
+    return { masterName: name, clients };
   }
-}
-
-/** What the server answers is known by the class of an error, which has no name of its own. */
-async function asked<T>(answer: Promise<T>): Promise<T> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (!isReply(error)) throw error;
-    throw new ReplyError((error as Error).message, { cause: error });
-  }
-}
-
-function isReply(error: unknown): boolean {
-  for (let at = Object.getPrototypeOf(error ?? {}) as object | null; at !== null;) {
-    if (at.constructor?.name === 'ErrorReply') return true;
-    at = Object.getPrototypeOf(at) as object | null;
-  }
-  return false;
 }

@@ -5,10 +5,8 @@
  * Guarantee: the application's client is neither used for commands nor closed. Ours stays in
  * database 0, where every connection begins; a script chooses its own (see redis-connection).
  */
-import { SnowflakeError } from '../../../errors.js';
-import { format } from '../../../messages.js';
-import type { Timers } from '../../../time/timers.js';
 import type { RedisUrl } from '../redis-url.js';
+import type { RedisLocation } from './location.js';
 
 /** Our client: one connection, or those to one Cluster. */
 export interface RedisClient {
@@ -20,21 +18,18 @@ export interface RedisClient {
   readonly isReady: boolean;
   /** Connects, or waits for the attempt under way, until it has come up or failed. */
   settle(): Promise<void>;
-  evalsha(sha1: string, key: string, args: readonly string[]): Promise<unknown>;
-  eval(lua: string, key: string, args: readonly string[]): Promise<unknown>;
-  info(section: string): Promise<string>;
-  /** The value that CONFIG GET tells of a name; undefined if it tells none. */
-  setting(name: string): Promise<string | undefined>;
+  /**
+   * @param command its name in lower case, by which some look for its keys
+   * @param key the one in it, which leads to a node of a Cluster; without one any node will do
+   */
+  call(command: readonly string[], key?: string): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   listen(listener: ClientListener): void;
   /** @param reconnects whether it comes back over another connection */
   disconnect(reconnects?: boolean): void;
-  /**
-   * The number of the failover by which Sentinel names the server, which grows with each; never
-   * more than it is at this moment, and 0 where no Sentinel tells.
-   */
-  failoverEpoch(timers: Timers): Promise<number>;
+  /** Those that its options name, each by a client of its own. */
+  sentinels?(): Promise<Sentinels | undefined>;
 }
 
 export interface ClientListener {
@@ -44,6 +39,11 @@ export interface ClientListener {
   readonly connected?: () => void;
   readonly closed?: () => void;
   readonly message?: (channel: string) => void;
+}
+
+export interface Sentinels {
+  readonly masterName: string;
+  readonly clients: readonly RedisClient[];
 }
 
 export type LibraryName = 'ioredis' | 'redis' | 'iovalkey' | '@valkey/valkey-glide';
@@ -60,14 +60,6 @@ export interface ClientLibrary {
   duplicate(client: object): RedisClient;
   /** @param loaded what the import of the package gave */
   build(url: RedisUrl, loaded: unknown, library: LibraryName): RedisClient;
-}
-
-/** Redis begins its answer so if it does not know a script by its hash. */
-export const UNKNOWN_SCRIPT = 'NOSCRIPT';
-
-/** An error that the server answered, as opposed to what a client says of its connection. */
-export class ReplyError extends Error {
-  override readonly name = 'ReplyError';
 }
 
 interface Emitter<Event extends string> {
@@ -87,58 +79,4 @@ export function nextEvent<Event extends string>(
     };
     for (const event of events) emitter.once(event, done);
   });
-}
-
-/*
- * Describes the place of a registry: server and database, and the secrets to be left out.
- *
- * Guarantee: the database is one that the configuration asks for.
- */
-
-export interface RedisLocation {
-  /** The location in messages, without a password. */
-  readonly where: string;
-  readonly db: number;
-  /** Passwords, which an answer of the server may repeat. */
-  readonly secrets: readonly string[];
-}
-
-export interface Login {
-  readonly host?: unknown;
-  readonly port?: unknown;
-  readonly password?: unknown;
-}
-
-/** A host that could be anything else than a host is not shown. */
-const PLAIN_HOST = /^[\p{L}\p{N}._:%-]+$/u;
-const UNNAMED = 'the given client';
-
-/** @param db undefined for a Cluster, which has one */
-export function locationOf(
-  servers: readonly Login[] | string,
-  db: number | undefined,
-  secrets: readonly unknown[],
-): RedisLocation {
-  const hosts = typeof servers === 'string' ? servers : servers.map(hostText).join(',') || UNNAMED;
-  const where = db === undefined ? hosts : `${hosts}, database ${db}`;
-  const texts = secrets.filter((one): one is string => typeof one === 'string' && one !== '');
-  return { where, db: db ?? 0, secrets: texts };
-}
-
-function hostText({ host, port = 6379 }: Login): string {
-  if (typeof host !== 'string' || !PLAIN_HOST.test(host)) return UNNAMED;
-  return `${host}:${Number(port)}`;
-}
-
-/** @throws SnowflakeError CONFIG_INVALID */
-export function databaseOf(option: string, asked: unknown): number {
-  const db = asked ?? 0;
-  if (Number.isSafeInteger(db) && (db as number) >= 0) return db as number;
-  throw invalidClient(
-    `its option \`${option}\` is ${format(db)}, which is not the number of a database`,
-  );
-}
-
-export function invalidClient(fault: string): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', `The given Redis client cannot be used: ${fault}.`);
 }

@@ -1,0 +1,130 @@
+/**
+ * What a client of ioredis or iovalkey was made with, and what ours is made with after it.
+ */
+import { format } from '../../../messages.js';
+import type { RedisUrl } from '../redis-url.js';
+import { databaseOf, invalidClient, locationOf, refuseDatabase, type Login } from './location.js';
+import type { RedisLocation } from './location.js';
+import { isUnknownScript } from './replies.js';
+
+interface NodeOptions extends Login {
+  readonly db?: unknown;
+  readonly tls?: unknown;
+  readonly reconnectOnError?: ((error: Error) => unknown) | null;
+}
+
+/** Of a client; those of a Cluster have the options of its nodes in them. */
+export interface GivenOptions extends NodeOptions {
+  readonly path?: unknown;
+  readonly redisOptions?: NodeOptions;
+  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
+  readonly name?: string;
+  readonly sentinelUsername?: string | null;
+  readonly sentinelPassword?: string | null;
+  readonly sentinelTLS?: object;
+}
+
+/** Where a client leads, by shape. */
+export interface GivenIoredis {
+  readonly isCluster?: boolean;
+  readonly options?: GivenOptions;
+  /** Of a Cluster. */
+  readonly startupNodes?: readonly Login[];
+  /** The state of a connection, also while it connects again. */
+  readonly prevCondition?: { readonly select?: unknown } | null;
+  readonly condition?: { readonly select?: unknown } | null;
+}
+
+/** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
+const NODE_OPTIONS = {
+  maxRetriesPerRequest: 1,
+  // Two services with different prefixes would keep two registries for one id space.
+  keyPrefix: '',
+  // ioredis swallows what a server says against its SELECT, and goes on in database 0.
+  db: 0,
+  readOnly: false,
+  monitor: false,
+  // Telling its name comes first and hears the refusal of a server that is full, then keeps it.
+  disableClientInfo: true,
+  stringNumbers: false,
+  // ioredis 6 may give a map as an object.
+  replyMapping: 'legacy',
+} as const;
+
+const CONNECTION_OPTIONS = {
+  ...NODE_OPTIONS,
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  role: 'master',
+  // Otherwise a Sentinel that refuses would be asked for ever, and its reason never be seen.
+  sentinelRetryStrategy: () => null,
+} as const;
+
+const CLUSTER_OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
+  keyPrefix: '',
+  scaleReads: 'master',
+} as const;
+
+/** The arguments of the constructor of a Cluster, or of the other one. */
+export function optionsOfUrl(
+  url: RedisUrl,
+): [options: object] | [hosts: object[], options: object] {
+  const { username, password, sentinelUsername, sentinelPassword } = url;
+  const login = { username, password, ...(url.isTls && { tls: {} }) };
+  if (url.kind === 'cluster') {
+    const redisOptions = { ...login, ...NODE_OPTIONS };
+    return [[...url.hosts], { ...CLUSTER_OPTIONS, redisOptions }];
+  }
+  const ours = { ...CONNECTION_OPTIONS, ...login };
+  if (url.kind === 'standalone') return [{ ...ours, ...url.hosts[0] }];
+  // Without these ioredis would talk to both in the clear, whatever `tls` says.
+  const tls = url.isTls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {};
+  const sentinels = { sentinels: [...url.hosts], sentinelUsername, sentinelPassword, ...tls };
+  return [{ ...ours, ...sentinels, name: url.masterName }];
+}
+
+/** The arguments by which a client makes ours. */
+export function overridesOf({ isCluster, options = {} }: GivenIoredis): readonly unknown[] {
+  const { redisOptions } = options;
+  if (!isCluster) return [{ ...CONNECTION_OPTIONS, ...reconnecting(options) }];
+  // Given redisOptions replace these as a whole, and with them password and TLS.
+  const ofNodes = { ...redisOptions, ...NODE_OPTIONS, ...reconnecting(redisOptions) };
+  return [[], { ...CLUSTER_OPTIONS, redisOptions: ofNodes }];
+}
+
+/**
+ * A script that the server does not know yet is no reason to connect again: it would never be
+ * heard of. Nor is a command sent again, since what refuses it once may refuse it for ever.
+ */
+function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
+  if (typeof reconnectOnError !== 'function') return {};
+  const isReason = (error: Error) => !isUnknownScript(error) && Boolean(reconnectOnError(error));
+  return { reconnectOnError: isReason };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function locate(client: GivenIoredis): RedisLocation {
+  const { options = {}, startupNodes = [] } = client;
+  const logins: (Login | undefined)[] = [options, options.redisOptions, ...startupNodes];
+  const secrets = [...logins.map((login) => login?.password), options.sentinelPassword];
+  if (client.isCluster) {
+    refuseDatabase('redisOptions.db', options.redisOptions?.db);
+    return locationOf(startupNodes, undefined, secrets);
+  }
+  const db = databaseOf('db', options.db);
+  const selected = (client.prevCondition ?? client.condition)?.select ?? db;
+  if (selected !== db) {
+    throw invalidClient(
+      `it was configured with database ${db} and then switched to ${format(selected)} ` +
+        `by select(), which other processes and its own next connection need not follow; write ` +
+        `the number as its option \`db\``,
+    );
+  }
+  const { sentinels, path } = options;
+  const isSocket = typeof path === 'string' && path !== '';
+  return locationOf(isSocket ? path : (sentinels ?? [options]), db, secrets);
+}

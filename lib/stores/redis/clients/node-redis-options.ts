@@ -1,0 +1,178 @@
+/**
+ * What a client of node-redis was made with, and what ours is made with after it: of one Redis, by
+ * Sentinel, of a Cluster.
+ */
+import type { RedisUrl } from '../redis-url.js';
+import { databaseOf, invalidClient, locationOf, refuseDatabase } from './location.js';
+import type { Login, RedisLocation } from './location.js';
+
+interface Socket extends Login {
+  readonly path?: string;
+  readonly tls?: unknown;
+  readonly reconnectStrategy?: unknown;
+}
+
+/** Of a client of one Redis, which those of Sentinel and of a Cluster have in theirs. */
+export interface NodeOptions extends Login {
+  readonly socket?: Socket;
+  readonly url?: unknown;
+  readonly username?: unknown;
+  readonly database?: unknown;
+  readonly commandOptions?: { readonly timeout?: number };
+}
+
+/** Of whichever client. */
+export interface GivenOptions extends NodeOptions {
+  readonly rootNodes?: readonly NodeOptions[];
+  readonly defaults?: NodeOptions;
+  readonly useReplicas?: boolean;
+  readonly name?: string;
+  readonly sentinelRootNodes?: readonly Login[];
+  readonly nodeClientOptions?: NodeOptions;
+  readonly sentinelClientOptions?: NodeOptions;
+  readonly replicaPoolSize?: number;
+}
+
+/** Where a client leads, by shape. */
+export interface GivenNodeRedis {
+  /** Of a client of one Redis. */
+  readonly options?: GivenOptions;
+  /** Of a Cluster. */
+  readonly _options?: GivenOptions;
+  readonly masters?: unknown;
+  /** Of Sentinel. */
+  getSentinelNode?: unknown;
+  readonly _self?: unknown;
+  /** Absent in a Sentinel client of node-redis 5. */
+  duplicate?(overrides?: object): GivenNodeRedis;
+}
+
+export function kindOf(client: GivenNodeRedis): RedisUrl['kind'] {
+  if ('masters' in client) return 'cluster';
+  return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function optionsOf(client: GivenNodeRedis): GivenOptions {
+  if (kindOf(client) !== 'sentinel') return client.options ?? client._options ?? {};
+  // It keeps them to itself, but for the constructor of its duplicates.
+  const given = Object.create({ _self: client._self, constructor: Given }) as GivenNodeRedis;
+  const { sentinelRootNodes, ...others } = (client.duplicate?.call(given) as GivenOptions) ?? {};
+  if (sentinelRootNodes !== undefined) return { sentinelRootNodes, ...others };
+  throw invalidClient(
+    'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
+      'redis+sentinel://host:26379/mymaster',
+  );
+}
+
+class Given {
+  constructor(options: object) {
+    Object.assign(this, options);
+  }
+}
+
+/** Our connection answers at once or fails; what a script answers is given as it comes. */
+const NODE_OPTIONS = {
+  url: undefined,
+  database: 0,
+  disableOfflineQueue: true,
+  commandsQueueMaxLength: undefined,
+  readonly: false,
+  disableClientInfo: true,
+  clientSideCache: undefined,
+  emitInvalidate: false,
+};
+
+/** An application's own strategy may give up for good, or wait for long. */
+const reconnectStrategy = (retries: number) => Math.min(50 * (retries + 1), 2000);
+
+function nodeOptions(given: NodeOptions = {}): NodeOptions {
+  // The application's limit of a command; no other of its options of commands.
+  const { timeout } = given.commandOptions ?? {};
+  const commandOptions = timeout === undefined ? {} : { timeout };
+  const socket = { ...given.socket, reconnectStrategy };
+  return { ...given, ...NODE_OPTIONS, socket, commandOptions };
+}
+
+export function optionsOfUrl(url: RedisUrl): GivenOptions {
+  const { username, password, sentinelUsername, sentinelPassword, hosts } = url;
+  const socket: Socket = url.isTls ? { tls: true } : {};
+  const node = nodeOptions({ username, password, socket });
+  switch (url.kind) {
+    case 'standalone':
+      return { ...node, socket: { ...node.socket, ...hosts[0] } };
+    case 'sentinel': {
+      const sentinelClientOptions = {
+        username: sentinelUsername,
+        password: sentinelPassword,
+        socket,
+      };
+      const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions };
+      return { name: url.masterName!, nodeClientOptions: node, ...sentinels };
+    }
+    case 'cluster':
+      return {
+        rootNodes: hosts.map((host) => ({ socket: { ...host, ...socket } })),
+        defaults: node,
+      };
+  }
+}
+
+/** Where a client leads, and the options in place of its own by which it makes ours. */
+interface Way {
+  readonly servers: readonly Login[] | string;
+  readonly db: number | undefined;
+  readonly logins: readonly (Login | undefined)[];
+  readonly ours: GivenOptions;
+}
+
+const WAYS: Readonly<Record<RedisUrl['kind'], (given: GivenOptions) => Way>> = {
+  standalone: (options) => ({
+    servers: options.socket?.path ?? [{ host: 'localhost', ...options.socket }],
+    db: databaseOf('database', options.database),
+    logins: [options],
+    ours: nodeOptions(options),
+  }),
+  sentinel: ({ sentinelRootNodes = [], nodeClientOptions: node, sentinelClientOptions }) => ({
+    servers: sentinelRootNodes,
+    db: databaseOf('nodeClientOptions.database', node?.database),
+    logins: [node, sentinelClientOptions],
+    ours: { replicaPoolSize: 0, nodeClientOptions: nodeOptions(node) },
+  }),
+  cluster({ rootNodes = [], defaults }) {
+    refuseDatabase('defaults.database', defaults?.database);
+    const servers = rootNodes.map(({ socket, url }) => socket ?? loginOf(url));
+    const ours = { useReplicas: false, defaults: nodeOptions(defaults) };
+    return { servers, db: undefined, logins: [defaults, ...rootNodes, ...servers], ours };
+  },
+};
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function locate(client: GivenNodeRedis): RedisLocation {
+  const { servers, db, logins } = WAYS[kindOf(client)](optionsOf(client));
+  const secrets = logins.map((login) => login?.password);
+  return locationOf(servers, db, secrets);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function overridesOf(client: GivenNodeRedis): GivenOptions {
+  const given = optionsOf(client);
+  const { commandOptions = {} } = nodeOptions(given);
+  return { ...WAYS[kindOf(client)](given).ours, commandOptions };
+}
+
+/** Our own connection to a Sentinel, made after one to the master. */
+export function optionsOfSentinel(
+  { host, port }: Login,
+  { sentinelClientOptions: own }: GivenOptions,
+): NodeOptions {
+  const login = { username: undefined, password: undefined, credentialsProvider: undefined };
+  const socket = { ...own?.socket, host, port, reconnectStrategy: false };
+  return { ...nodeOptions({ ...login, ...own }), socket };
+}
+
+function loginOf(url: unknown): Login {
+  if (typeof url !== 'string' || !URL.canParse(url)) return {};
+  const { hostname: host, port, password } = new URL(url);
+  return { host, port: port || 6379, password: decodeURIComponent(password) };
+}

@@ -1,7 +1,7 @@
 /**
- * Every client that an application may give, in one file, since all are asked the same: what is kept
- * in Redis works by each of them alike, on one Redis, by Sentinel and on a Cluster, whatever options
- * it was made with.
+ * Every client that an application may give, in one file, since all are asked the same: what is
+ * kept in Redis works by each of them alike, on one Redis, by Sentinel and on a Cluster, whatever
+ * options it was made with.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';

@@ -267,6 +267,23 @@ describe('redis clients', () => {
     });
   });
 
+  // It may end the process, or wait for as long as it likes.
+  it.each([
+    ['node-redis 6', node(six)],
+    ['node-redis 5', node(five)],
+  ] as const)('connects again without the strategy that is given to %s', async (_name, make) => {
+    const { port } = await lab.server();
+    const asked: number[] = [];
+    const reconnectStrategy = (retries: number) => asked.push(retries);
+    const support = lab.support({
+      redis: await make(port, { socket: { host, port, reconnectStrategy } }),
+    });
+    await support.workers();
+    await lab.client(port).call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await until(async () => (await support.workers()).length === 0);
+    expect(asked).toEqual([]);
+  });
+
   // Whoever reads from a replica may hear of what is long over, and of nothing that was lost.
   it.each([
     ['node-redis 6', node(six), { readonly: true }],

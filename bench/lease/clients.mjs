@@ -29,10 +29,10 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
 export const clients = {
   title: 'Clients of Redis',
   explanation:
-    `Renewals and locks a second by each client that \`redis\` takes, made by its own package and ` +
-    `given. 64 holders renew over one connection, each again as soon as it was answered; 64 take ` +
-    `and release a lock of their own. The last columns are the client alone: 64 times at once it ` +
-    `sends a script that only returns, without this library. What is lost there is the client's.`,
+    `Renewals and locks a second by each client that \`redis\` takes, given as made by its own ` +
+    `package. 64 holders renew over one connection, each again as soon as it was answered; 64 ` +
+    `take and release a lock of their own. The last columns are the client alone: 64 at a time ` +
+    `it sends a script that only returns, without this library. What is lost there is its own.`,
   columns: ['client', 'renewals/s', 'of ioredis', 'locks/s', 'of ioredis', 'alone/s', 'of ioredis'],
   run,
 };

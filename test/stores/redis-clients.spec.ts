@@ -1,7 +1,7 @@
 /**
- * Every client that an application may give, in one file, since all are asked the same: what is kept
- * in Redis works by each of them alike, on one Redis, by Sentinel and on a Cluster, whatever options
- * it was made with.
+ * Every client that an application may give, in one file, since all are asked the same: what is
+ * kept in Redis works by each of them alike, on one Redis, by Sentinel and on a Cluster, whatever
+ * options it was made with.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -265,6 +265,23 @@ describe('redis clients', () => {
       const redis = await make(1, elsewhere);
       expect(() => redisSupport({ redis })).toThrow(/a Cluster has only database 0/);
     });
+  });
+
+  // It may end the process, or wait for as long as it likes.
+  it.each([
+    ['node-redis 6', node(six)],
+    ['node-redis 5', node(five)],
+  ] as const)('connects again without the strategy that is given to %s', async (_name, make) => {
+    const { port } = await lab.server();
+    const asked: number[] = [];
+    const reconnectStrategy = (retries: number) => asked.push(retries);
+    const support = lab.support({
+      redis: await make(port, { socket: { host, port, reconnectStrategy } }),
+    });
+    await support.workers();
+    await lab.client(port).call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await until(async () => (await support.workers()).length === 0);
+    expect(asked).toEqual([]);
   });
 
   // Whoever reads from a replica may hear of what is long over, and of nothing that was lost.

@@ -2,6 +2,7 @@
  * Clients of ioredis 5 and 6, and of iovalkey, which has the same shape: one Redis, Sentinel and
  * Cluster.
  */
+import { goOnWithoutInfo, ignoreLaterErrors, type GuardedIoredis } from './ioredis-guards.js';
 import { locate, optionsOfUrl, overridesOf, type GivenIoredis } from './ioredis-options.js';
 import {
   nextEvent,
@@ -13,18 +14,14 @@ import {
 } from './redis-client.js';
 
 /** The part of a client that is used here; all of it is known by shape. */
-interface Ioredis extends GivenIoredis {
+interface Ioredis extends GivenIoredis, GuardedIoredis {
   readonly status: string;
-  /** Asked by the check whether a new connection is ready. */
-  info?: (hear: (error: Error | null, told?: string) => void) => Promise<unknown>;
-  readonly stream?: { on(event: 'error', listener: () => void): unknown };
   duplicate(...options: readonly unknown[]): Ioredis;
   connect(): Promise<void>;
   disconnect(reconnects?: boolean): void;
   call(...command: readonly string[]): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  on(event: string, listener: (argument: never) => void): unknown;
   once(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
 }
@@ -69,7 +66,6 @@ export class IoredisClient implements RedisClient {
     this.isTls = Boolean(options?.tls ?? options?.redisOptions?.tls);
     ignoreLaterErrors(this.#client);
     goOnWithoutInfo(this.#client);
-    this.#client.on('+node', goOnWithoutInfo);
   }
 
   get isReady(): boolean {
@@ -126,35 +122,4 @@ export class IoredisClient implements RedisClient {
     });
     return { masterName: name, clients };
   }
-}
-
-/**
- * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
- * connection is closed in the midst of its handshake, and would end the process.
- */
-function ignoreLaterErrors(client: Ioredis): void {
-  const watched = new WeakSet<object>();
-  const watch = ({ stream }: Ioredis): void => {
-    if (stream === undefined || watched.has(stream)) return;
-    watched.add(stream);
-    stream.on('error', () => undefined);
-  };
-  client.on('error', () => watch(client));
-  // A Cluster has a client for each node.
-  client.on('+node', (node: Ioredis) => node.on('error', () => watch(node)));
-}
-
-/**
- * A server that forbids INFO would be warned of on the console, and one that does not know it never
- * be ready. What it means is told by our scripts. (Without the check a stranger that closes each
- * connection would be sent the same command for ever.)
- */
-function goOnWithoutInfo(client: Ioredis): void {
-  const { info } = client;
-  client.info = (hear) =>
-    info!.call(client, (error, told) => {
-      const isForbidden = error !== null && /^NOPERM|unknown command/i.test(error.message);
-      if (isForbidden) hear(null, '');
-      else hear(error, told);
-    });
 }

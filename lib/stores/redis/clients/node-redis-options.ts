@@ -1,75 +1,22 @@
 /**
- * What a client of node-redis was made with, and what ours is made with after it: of one Redis, by
- * Sentinel, of a Cluster.
+ * Where a client of node-redis leads, and what ours is made with after it, or after a URL.
  */
 import type { RedisUrl } from '../redis-url.js';
-import { databaseOf, invalidClient, locationOf, refuseDatabase } from './location.js';
-import type { Login, RedisLocation } from './location.js';
-
-interface Socket extends Login {
-  readonly path?: string;
-  readonly tls?: unknown;
-  readonly reconnectStrategy?: unknown;
-}
-
-/** Of a client of one Redis, which those of Sentinel and of a Cluster have in theirs. */
-export interface NodeOptions extends Login {
-  readonly socket?: Socket;
-  readonly url?: unknown;
-  readonly username?: unknown;
-  readonly database?: unknown;
-  readonly commandOptions?: { readonly timeout?: number };
-}
-
-/** Of whichever client. */
-export interface GivenOptions extends NodeOptions {
-  readonly rootNodes?: readonly NodeOptions[];
-  readonly defaults?: NodeOptions;
-  readonly useReplicas?: boolean;
-  readonly name?: string;
-  readonly sentinelRootNodes?: readonly Login[];
-  readonly nodeClientOptions?: NodeOptions;
-  readonly sentinelClientOptions?: NodeOptions;
-  readonly replicaPoolSize?: number;
-}
-
-/** Where a client leads, by shape. */
-export interface GivenNodeRedis {
-  /** Of a client of one Redis. */
-  readonly options?: GivenOptions;
-  /** Of a Cluster. */
-  readonly _options?: GivenOptions;
-  readonly masters?: unknown;
-  /** Of Sentinel. */
-  getSentinelNode?: unknown;
-  readonly _self?: unknown;
-  /** Absent in a Sentinel client of node-redis 5. */
-  duplicate?(overrides?: object): GivenNodeRedis;
-}
-
-export function kindOf(client: GivenNodeRedis): RedisUrl['kind'] {
-  if ('masters' in client) return 'cluster';
-  return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
-}
-
-/** @throws SnowflakeError CONFIG_INVALID */
-export function optionsOf(client: GivenNodeRedis): GivenOptions {
-  if (kindOf(client) !== 'sentinel') return client.options ?? client._options ?? {};
-  // It keeps them to itself, but for the constructor of its duplicates.
-  const given = Object.create({ _self: client._self, constructor: Given }) as GivenNodeRedis;
-  const { sentinelRootNodes, ...others } = (client.duplicate?.call(given) as GivenOptions) ?? {};
-  if (sentinelRootNodes !== undefined) return { sentinelRootNodes, ...others };
-  throw invalidClient(
-    'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
-      'redis+sentinel://host:26379/mymaster',
-  );
-}
-
-class Given {
-  constructor(options: object) {
-    Object.assign(this, options);
-  }
-}
+import {
+  databaseOf,
+  locationOf,
+  refuseDatabase,
+  type Login,
+  type RedisLocation,
+} from './location.js';
+import {
+  kindOf,
+  optionsOf,
+  type GivenNodeRedis,
+  type GivenOptions,
+  type NodeOptions,
+  type Socket,
+} from './node-redis-given.js';
 
 /** Our connection answers at once or fails; what a script answers is given as it comes. */
 const NODE_OPTIONS = {
@@ -87,9 +34,9 @@ const NODE_OPTIONS = {
 const reconnectStrategy = (retries: number) => Math.min(50 * (retries + 1), 2000);
 
 function nodeOptions(given: NodeOptions = {}): NodeOptions {
-  // The application's limit of a command; no other of its options of commands.
-  const { timeout } = given.commandOptions ?? {};
-  const commandOptions = timeout === undefined ? {} : { timeout };
+  // The application's limit of a command; no other of its options of commands. Without one there is
+  // none, which has to be said: that of node-redis 6 takes ten times as long as the command itself.
+  const commandOptions = { timeout: given.commandOptions?.timeout };
   const socket = { ...given.socket, reconnectStrategy };
   return { ...given, ...NODE_OPTIONS, socket, commandOptions };
 }
@@ -98,6 +45,7 @@ export function optionsOfUrl(url: RedisUrl): GivenOptions {
   const { username, password, sentinelUsername, sentinelPassword, hosts } = url;
   const socket: Socket = url.isTls ? { tls: true } : {};
   const node = nodeOptions({ username, password, socket });
+  const { commandOptions } = node;
   switch (url.kind) {
     case 'standalone':
       return { ...node, socket: { ...node.socket, ...hosts[0] } };
@@ -107,13 +55,14 @@ export function optionsOfUrl(url: RedisUrl): GivenOptions {
         password: sentinelPassword,
         socket,
       };
-      const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions };
+      const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions, commandOptions };
       return { name: url.masterName!, nodeClientOptions: node, ...sentinels };
     }
     case 'cluster':
       return {
         rootNodes: hosts.map((host) => ({ socket: { ...host, ...socket } })),
         defaults: node,
+        commandOptions,
       };
   }
 }

@@ -16,7 +16,7 @@ import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
 import { ToldLost, Untold, UntoldLost } from '../test/chaos/untold-topologies.mjs';
 import { LOCKS } from '../test/chaos/lock-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
-import { unpackLibrary, RULES } from '../test/chaos/rules.mjs';
+import { CLIENTS, unpackLibrary, RULES } from '../test/chaos/rules.mjs';
 import { controlVerdictOf, foundOf, reportText, verdictOf } from '../test/chaos/report.mjs';
 import { KEY_PUT_BACK, ofPutBack, STORES } from '../test/chaos/stores/stores.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
@@ -69,6 +69,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        ${Object.keys(COUNTERS).join(', ')}
   --locks redis        which store of locks is attacked, with commas between:
                        ${Object.keys(LOCKS).join(', ')}
+  --client ioredis     by which client the processes reach Redis, as an object and by URL:
+                       ${CLIENTS.join(', ')}
+  --server redis       what runs as Redis: redis, valkey
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
   --fault 'put back'   only faults of the store that are named so, beside those of processes
@@ -85,6 +88,8 @@ const { values } = parseArgs({
     counters: { type: 'string' },
     locks: { type: 'string' },
     topology: { type: 'string' },
+    client: { type: 'string', default: 'ioredis' },
+    server: { type: 'string', default: 'redis' },
     seed: { type: 'string', default: String(process.pid) },
     fault: { type: 'string', default: '' },
     break: { type: 'string' },
@@ -94,17 +99,27 @@ const { values } = parseArgs({
 });
 
 const seconds = Number(values.seconds);
-const { store, counters, locks } = values;
+const { store, counters, locks, client, server } = values;
 const { topology = (store ?? counters ?? locks) === undefined ? 'all' : undefined } = values;
 const counted = counters?.split(',').map(counterName).join(',');
 const locked = locks?.split(',').map(lockName).join(',');
 const given = [store, topology, counted, locked].filter((list) => list !== undefined).join(',');
-const asked = given.split(',').flatMap((name) => GROUPS[name] ?? [name]);
+const isLed = (/** @type {string} */ name) => client.includes('glide') && /sentinel/.test(name);
+const asked = given
+  .split(',')
+  .flatMap((name) => GROUPS[name] ?? [name])
+  // Valkey GLIDE knows no Sentinel.
+  .filter((name) => !isLed(name));
 const names = asked.filter((name) => name in TOPOLOGIES);
 const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));
 const rule = RULES.find(({ name }) => name === values.break);
 const isUnderstood =
+  asked.length > 0 &&
   names.length + mistakes.length === asked.length &&
+  CLIENTS.includes(client) &&
+  ['redis', 'valkey'].includes(server) &&
+  // Those give clients of ioredis.
+  (mistakes.length === 0 || client === 'ioredis') &&
   seconds > 0 &&
   (rule !== undefined || values.break === undefined);
 if (values.help || !isUnderstood) {
@@ -123,10 +138,12 @@ function randomOf(/** @type {number} */ seed) {
   };
 }
 
+// Every Redis that is started from here on.
+process.env['REDIS_SERVER'] = server;
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-chaos-'));
 const isControl = rule !== undefined;
 console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
-const app = await unpackLibrary(folder, rule);
+const app = await unpackLibrary(folder, rule, client);
 const random = randomOf(Number(values.seed));
 const weightOf = (/** @type {string} */ name) => TOPOLOGIES[name]?.[1] ?? 0;
 const whole = names.reduce((sum, name) => sum + weightOf(name), 0);
@@ -137,10 +154,10 @@ async function attack(/** @type {number} */ round) {
     const Topology = TOPOLOGIES[name]?.[0];
     const own = join(folder, `${name}-${round}`);
     const part = (seconds * weightOf(name)) / whole;
-    console.log(`[chaos] ${name} for ${part} s`);
+    console.log(`[chaos] ${name} by ${client} on ${server} for ${part} s`);
     results.push(
       await runTopology({
-        topology: Object.assign(new Topology(own), { faultWords: values.fault }),
+        topology: Object.assign(new Topology(own), { faultWords: values.fault, client }),
         folder: own,
         app,
         seconds: part,

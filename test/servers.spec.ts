@@ -41,6 +41,8 @@ describe('the servers of the tests', () => {
     expect(message).toContain('brew install redis');
     expect(message).toContain('docker run');
     expect(message).toContain('export REDIS_URL=');
+    expect(message).not.toContain('backports');
+    expect(missingServersMessage(['valkey'])).toMatch(/Debian 12: +Valkey is in its backports/);
   });
 
   it('are installed for root on Debian alone', () => {

@@ -4,11 +4,22 @@
 // Guarantee: where one is missing and cannot be installed, one error lists everything missing
 // with the commands that help. Nothing is ever skipped in silence.
 import { spawnSync } from 'node:child_process';
-import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
+import {
+  accessSync,
+  constants,
+  cpSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
 const SERVERS = {
   redis: { debian: 'redis-server', brew: 'redis', names: ['redis-server', 'valkey-server'] },
+  valkey: { debian: 'valkey-server', brew: 'valkey', names: ['valkey-server'] },
   postgres: { debian: 'postgresql', brew: 'postgresql@17', names: ['initdb'] },
   pgbouncer: { debian: 'pgbouncer', brew: 'pgbouncer', names: ['pgbouncer'] },
   mariadb: { debian: 'mariadb-server', brew: 'mariadb', names: ['mariadbd', 'mysqld'] },
@@ -45,14 +56,16 @@ const DOCKER = [
   'docker run -d -p 2379:2379 quay.io/coreos/etcd:v3.5.16 etcd \\',
   '  --listen-client-urls=http://0.0.0.0:2379 \\',
   '  --advertise-client-urls=http://localhost:2379',
+  'docker run -d -p 6380:6379 valkey/valkey:8',
   'export REDIS_URL=redis://localhost:6379',
+  'export VALKEY_URL=redis://localhost:6380',
   'export DATABASE_URL=postgres://postgres@localhost:5432/postgres',
   'export MYSQL_URL=mysql://root@localhost:3306/test',
   'export ETCD_URL=etcd://localhost:2379',
   'export CHROMIUM=/path/of/your/chrome',
 ];
 
-/** @typedef {'redis' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
+/** @typedef {'redis' | 'valkey' | 'postgres' | 'mariadb' | 'etcd' | 'etcdctl'} Store */
 /** @typedef {'psql' | 'mysql' | 'promtool'} Program */
 /** @typedef {Store | Program | 'pgbouncer' | 'faketime' | 'cc' | 'chromium'} Server */
 /** @typedef {Partial<Record<Server, string>>} Binaries */
@@ -100,6 +113,7 @@ export function missingServersMessage(missing) {
       `${missing.join(', ')}. ` +
       `Install them:`,
     `  Debian, Ubuntu:  sudo apt-get install -y ${list('debian')}`,
+    ...(missing.includes('valkey') ? ['  Debian 12:       Valkey is in its backports'] : []),
     `  macOS:           brew install ${list('brew')}`,
     `  Docker:          ${DOCKER.join('\n                   ')}`,
   ].join('\n');
@@ -119,8 +133,35 @@ function aptInstall(missing) {
       // RUNLEVEL=1 keeps the packages from starting their services: the tests start their own.
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },
     });
+  const install = ['install', '-y', '--no-install-recommends'];
   apt('update');
-  apt('install', '-y', '--no-install-recommends', ...packages);
+  const isKnown = (name) => spawnSync('apt-get', ['install', '--dry-run', name]).status === 0;
+  const unknown = packages.filter((name) => !isKnown(name));
+  apt(...install, ...packages.filter(isKnown));
+  if (unknown.length === 0) return;
+  const folder = mkdtempSync(join(tmpdir(), 'snowflake-apt-'));
+  const options = ['-o', `Dir::Etc::SourceParts=${backportsIn(folder)}`];
+  apt('update', ...options);
+  apt(...install, ...options, ...unknown);
+  rmSync(folder, { recursive: true });
+}
+
+/**
+ * Sources of apt-get in which it finds what came after the release, as Valkey did after Debian 12:
+ * at the places that it uses already, and for this command alone.
+ */
+function backportsIn(/** @type {string} */ folder) {
+  const known = '/etc/apt/sources.list.d';
+  if (existsSync(known)) cpSync(known, folder, { recursive: true });
+  const format = 'deb $(REPO_URI) $(RELEASE)-backports main';
+  const { stdout } = spawnSync('apt-get', ['indextargets', '--format', format], {
+    encoding: 'utf8',
+  });
+  // Those of updates and of security have none.
+  const isMain = (line) => / [a-z]+-backports main$/.test(line);
+  const lines = [...new Set(stdout.split('\n'))].filter(isMain);
+  writeFileSync(join(folder, 'backports.list'), `${lines.join('\n')}\n`);
+  return folder;
 }
 
 /**

@@ -1,21 +1,24 @@
-// A redis-server of our own: loopback, free port, nothing written to disk unless asked for.
+// A redis-server or valkey-server of our own: loopback, free port, nothing written to disk unless
+// asked for. REDIS_SERVER=valkey makes it the latter wherever none is named.
 import { requireServers } from './binaries.mjs';
 import { freePort, firstReply } from './ports.mjs';
 import { serverFolder, startProcess } from './server-process.mjs';
 
 /**
- * @param {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} options
+ * @typedef {'redis' | 'valkey'} Kind
+ * @typedef {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} Options
+ * @param {Options & { server?: Kind }} options
  *   `args` as on the command line of redis-server; with a `config`, a path, it runs as a Sentinel
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
-export async function startRedis({ port, args = [], config, env } = {}) {
-  const { redis } = requireServers(['redis']);
+export async function startRedis({ port, args = [], config, env, server = ofRun() } = {}) {
+  const { [server]: command } = requireServers([server]);
   const chosen = port ?? (await freePort());
   const folder = serverFolder('redis');
   const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder];
   const store = [...base, ...(await busOf(args)), '--save', '', '--appendonly', 'no', ...args];
   const { pid, stop } = await startProcess({
-    command: redis,
+    command,
     args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
     folder,
     ...(env && { env }),
@@ -24,6 +27,9 @@ export async function startRedis({ port, args = [], config, env } = {}) {
   });
   return { url: `redis://127.0.0.1:${chosen}`, port: chosen, pid, stop };
 }
+
+/** @returns {Kind} */
+const ofRun = () => (process.env['REDIS_SERVER'] === 'valkey' ? 'valkey' : 'redis');
 
 /**
  * The bus of a node in a Cluster: left out, it is 10,000 above the port, where connections without

@@ -28,6 +28,7 @@ import {
 } from './stores/postgres.mjs';
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { KeptRedis, Cluster, NAMESPACE, Sentinel } from './topologies.mjs';
+import { ALLOWED, ofUntold } from './untold-topologies.mjs';
 
 const STEP = 100;
 const LOSS_GAP_MIN = 1000;
@@ -187,7 +188,7 @@ class Redis extends KeptRedis {
     const { app, files } = /** @type {Place} */ (this.location);
     const highest = highestNumber(files);
     const start = highest === undefined ? '1' : String(highest + BigInt(LOSS_GAP));
-    const url = `redis://127.0.0.1:${this.node.port}?namespace=${NAMESPACE}`;
+    const url = this.urlOf(this.node.port);
     const args = ['counters', 'create', COUNTER, '--start', start, '--yes', '--support', url];
     await ran(process.execPath, [join(app, CLI), ...args]);
   }
@@ -217,6 +218,25 @@ class RedisFile extends Redis {
   name = 'counters in redis, with or without its file';
   settings = settingsOf({}, false, FEW);
   faults = [...shared('redis restarted with data'), ...FILE_FAULTS];
+}
+
+/** Scripts are not told which server runs them, and what is said of its writes is true. */
+class RedisUntold extends ofUntold(Redis) {
+  name = 'counters in redis without INFO';
+  settings = settingsOf({ keepsWrites: true });
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...REDIS_FAULTS.slice(2),
+    ALLOWED,
+    ...NETWORK_FAULTS,
+  ];
+}
+
+/** It is false, and believed. */
+class RedisUntoldLost extends RedisUntold {
+  name = 'counters in redis without INFO, which loses writes';
+  faults = REDIS_FAULTS.slice(0, 1);
+  toleratesTwice = true;
 }
 
 class RedisSentinel extends Sentinel {
@@ -341,6 +361,17 @@ class RedisIds extends Redis {
   async create() {}
 }
 
+class RedisIdsUntold extends ofUntold(RedisIds) {
+  name = 'ids made in redis without INFO';
+  settings = { ...settingsOf({ keepsWrites: true }), ...IDS };
+  faults = [
+    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ALLOWED,
+    FLUSHED,
+    ...NETWORK_FAULTS,
+  ];
+}
+
 class RedisIdsBySentinel extends RedisSentinel {
   grants = 'grants of ids';
   name = 'ids made in redis by sentinel';
@@ -357,10 +388,13 @@ class RedisIdsBySentinel extends RedisSentinel {
 export const COUNTERS = {
   redis: Redis,
   'redis-file': RedisFile,
+  untold: RedisUntold,
+  'untold-lost': RedisUntoldLost,
   sentinel: RedisSentinel,
   cluster: RedisCluster,
   'cluster-led-back': RedisClusterLedBack,
   ids: RedisIds,
+  'ids-untold': RedisIdsUntold,
   'ids-by-sentinel': RedisIdsBySentinel,
   'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
   postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),

@@ -13,6 +13,7 @@ import {
 } from './fault.mjs';
 import { FAULTS } from './faults.mjs';
 import { KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
+import { ALLOWED, ofUntold } from './untold-topologies.mjs';
 import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
 import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
@@ -148,6 +149,26 @@ class Redis extends ofLocks(KeptRedis) {
   }
 }
 
+/** Scripts are not told which server runs them, and what is said of its writes is true. */
+class RedisUntold extends ofUntold(Redis) {
+  name = 'locks in redis without INFO';
+  settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=500&keepsWrites=true` };
+  faults = [
+    ...shared('redis restarted with data', 'redis restarted empty', 'FLUSHALL'),
+    ...shared('redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'maxmemory'),
+    ALLOWED,
+    DELETED,
+    ...NETWORK_FAULTS,
+  ];
+}
+
+/** It is false, and believed. */
+class RedisUntoldLost extends RedisUntold {
+  name = 'locks in redis without INFO, which loses writes';
+  faults = [OLD_COPY];
+  toleratesTwice = true;
+}
+
 class RedisBySentinel extends ofLocks(Sentinel) {
   name = 'locks in redis by sentinel';
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=${WINDOW_MS}` };
@@ -214,6 +235,8 @@ class EtcdLocks extends ofLocks(Etcd) {
 /** @type {Record<string, new (folder: string) => any>} */
 export const LOCKS = {
   redis: Redis,
+  untold: RedisUntold,
+  'untold-lost': RedisUntoldLost,
   sentinel: RedisBySentinel,
   postgres: PostgresLocks,
   'postgres-standby': StandbyLocks,

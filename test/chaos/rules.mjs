@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync, cpSync, mkdirSync, symlinkSync } from 'node:fs';
-import { join, basename } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { packedLibrary } from '../support/packed-library.mjs';
 
@@ -312,10 +312,22 @@ function scriptsBy(/** @type {string} */ text, /** @type {(lua: string) => strin
 // The library, packed and unpacked.
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-const PEERS = ['@nestjs', 'ioredis', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
+const PEERS = ['@nestjs', 'libsql', 'mysql2', 'pg', 'reflect-metadata', 'rxjs'];
+/** Of these the processes find one, under the name that it is published by. */
+export const CLIENTS = [
+  'ioredis',
+  'ioredis-6',
+  'redis',
+  'redis-5',
+  'iovalkey',
+  '@valkey/valkey-glide',
+];
+/** The package of a client, as an application installs it. */
+export const packageOf = (/** @type {string} */ client) => client.replace(/-\d$/, '');
 /** What runs in the processes under attack. */
 const PROCESSES = [
   'processes/living.mjs',
+  'processes/given-redis.mjs',
   'processes/worker.mjs',
   'processes/number-worker.mjs',
   'processes/lock-worker.mjs',
@@ -328,14 +340,17 @@ const PROCESSES = [
 export async function unpackLibrary(
   /** @type {string} */ folder,
   /** @type {Rule | undefined} */ rule,
+  client = 'ioredis',
 ) {
   const tarball = await packedLibrary();
   const app = join(folder, 'app');
   const library = join(app, 'node_modules', 'nestjs-snowflake');
   mkdirSync(library, { recursive: true });
   run(folder, 'tar', '-xzf', tarball, '-C', library, '--strip-components=1');
-  for (const peer of PEERS) {
-    symlinkSync(join(ROOT, 'node_modules', peer), join(app, 'node_modules', peer), 'dir');
+  for (const [peer, name] of [...PEERS.map((one) => [one, one]), [client, packageOf(client)]]) {
+    const link = join(app, 'node_modules', name);
+    mkdirSync(dirname(link), { recursive: true });
+    symlinkSync(join(ROOT, 'node_modules', peer), link, 'dir');
   }
   for (const path of PROCESSES) {
     cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));

@@ -10,6 +10,7 @@ import { checkFolder } from './checker.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
+import { packageOf } from './rules.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
 /** @import { Gap } from './checker.mjs' */
@@ -61,6 +62,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const settings = {
     CHAOS_WORKER_BITS: String(pace.workerBits),
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
+    CHAOS_CLIENT: packageOf(topology.client),
     ...topology.settings,
   };
   const { hasOneClock = false, worker = 'worker.mjs', grants = 'leases' } = topology;
@@ -193,13 +195,19 @@ async function happened(fault, world, /** @type {Entry[]} */ log) {
 }
 
 /** @returns {readonly Fault[]} those that all can have, and its own */
-const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], faultWords = '' }) =>
-  [
+const faultsOf = (/** @type {any} */ topology) => {
+  const { name, hasOneClock = false, faults = [], faultWords = '', leftOut = [] } = topology;
+  return [
     ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
       ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
     ),
     ...faults,
-  ].filter((fault) => fault.level === 'process' || fault.name.includes(faultWords));
+  ].filter(
+    (fault) =>
+      fault.level === 'process' ||
+      (fault.name.includes(faultWords) && !leftOut.includes(fault.name)),
+  );
+};
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);

@@ -20,7 +20,7 @@ const EMPTIED = storeFault('redis killed, all its data lost', async ({ node }) =
   await node.start();
 });
 
-const ALLOWED = storeFault('INFO allowed for a while', async ({ node }) => {
+export const ALLOWED = storeFault('INFO allowed for a while', async ({ node }) => {
   await node.admin.call('ACL', 'SETUSER', 'app', '+info');
   await sleep(ALLOWED_MS);
   await node.admin.call('ACL', 'SETUSER', 'app', '-info');
@@ -36,16 +36,26 @@ const LAST_WRITES_LOST = storeFault('redis comes back without its last writes', 
 
 export const UNTOLD_FAULTS = [KILLED, EMPTIED, ALLOWED, LAST_WRITES_LOST];
 
-export class Untold extends Standalone {
+/**
+ * Its processes may do all but ask who the server is.
+ * @param {new (folder: string) => any} Server
+ */
+export const ofUntold = (Server) =>
+  class extends Server {
+    login = 'app:pw@';
+    terms = '&keepsWrites=true';
+    right = '-info';
+
+    /** @param {unknown} [location] */
+    start(location) {
+      this.node.args = ['--user', 'app', 'on', '>pw', '~*', '&*', '+@all', this.right];
+      return super.start(location);
+    }
+  };
+
+export class Untold extends ofUntold(Standalone) {
   name = 'untold';
   faults = [...NETWORK_FAULTS, KILLED, EMPTIED, ALLOWED];
-  right = '-info';
-
-  async start() {
-    this.node.args = ['--user', 'app', 'on', '>pw', '~*', '+@all', this.right];
-    const support = await super.start();
-    return `${support.replace('//', '//app:pw@')}&keepsWrites=true`;
-  }
 }
 
 /** The statement is false, and believed. */

@@ -25,7 +25,7 @@ import {
   type GivenClient,
 } from '../../lib/stores/redis/index.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
-import { Certificates } from './certificates.js';
+import { Certificates } from './network.js';
 import { failureOf, HELD, RedisLab, request, TAKEN, until } from './redis-lab.js';
 
 const host = '127.0.0.1';

@@ -10,19 +10,10 @@ import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
 import type { Redis } from 'ioredis';
 import * as six from 'redis';
 import * as five from 'redis-5';
-import {
-  type GivenClient,
-  redisCounters,
-  redisLocks,
-  redisSupport,
-} from '../../lib/stores/redis/index.js';
+import { type GivenClient, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
 import { libraryOf } from '../../lib/stores/redis/redis-client.js';
-import {
-  describeCounterStore,
-  describeDistributedSupport,
-  describeLockStore,
-} from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { describeContractsBy } from '../contract/contracts-by-client.js';
 import {
   ANSWERS,
   answersBy,
@@ -377,10 +368,6 @@ describe('redis clients', () => {
   });
 });
 
-/*
- * The contracts, by each client and by the clock of Redis. Side by side, since a new store of locks
- * waits first.
- */
 const server = await startRedis();
 const given = await Promise.all(
   ONE.map(async ([name, make]) => [name, await make(server.port, {})] as const),
@@ -388,33 +375,7 @@ const given = await Promise.all(
 const closingGiven = closing.splice(0);
 
 describe.each(given)('by %s', (_name, redis) => {
-  const prefix = `${randomUUID()}:`;
-  const opened: { close(): Promise<void> }[] = [];
-  const keep = <S extends { close(): Promise<void> }>(store: S): S => (opened.push(store), store);
-  afterAll(async () => {
-    await Promise.all(opened.map((store) => store.close()));
-  });
-
-  describeDistributedSupport({
-    test: it.concurrent,
-    expect,
-    createSupport: (namespace) => keep(redisSupport({ redis, namespace, prefix })),
-    leaveOut: ['clock', 'losses', 'version'],
-  });
-
-  describeCounterStore({
-    test: it.concurrent,
-    expect,
-    createStore: (namespace) => keep(redisCounters({ redis, namespace, prefix, lossWindowMs: 20 })),
-    leaveOut: ['clock', 'losses'],
-  });
-
-  describeLockStore({
-    test: it.concurrent,
-    expect,
-    createStore: (namespace) => keep(redisLocks({ redis, namespace, prefix, lossWindowMs: 20 })),
-    leaveOut: ['clock', 'losses'],
-  });
+  describeContractsBy(redis);
 });
 
 afterAll(async () => {

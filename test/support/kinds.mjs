@@ -7,7 +7,8 @@ import { dirname, join, resolve } from 'node:path';
 import Sequencer from '@jest/test-sequencer';
 
 /** The variables by which a spec finds a server, and a browser. */
-const STORE = /\b(REDIS_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
+const STORE =
+  /\b(REDIS_URL|VALKEY_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
@@ -27,7 +28,7 @@ const KINDS = [
   { kind: 'package', isOf: ({ path }) => path.startsWith('test/package/') },
   // Pages, in a real browser.
   { kind: 'browser', isOf: names(BROWSER) },
-  // Redis, PostgreSQL, MariaDB and etcd.
+  // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
   // The inner loop: half a minute, and no server.
   { kind: 'quick', isOf: (spec) => isQuick(spec.path) && !names(BUILD)(spec) },
@@ -82,7 +83,7 @@ function textsOf(/** @type {string} */ spec) {
 /** @returns {string[]} the variables that any of these specs names */
 export function variablesOf(/** @type {string} */ root, /** @type {readonly string[]} */ specs) {
   const all = specs.flatMap((path) => textsOf(join(root, path))).join('\n');
-  const known = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL', 'CHROMIUM'];
+  const known = ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL', 'CHROMIUM'];
   return known.filter((variable) => new RegExp(`\\b${variable}\\b`).test(all));
 }
 
@@ -94,6 +95,7 @@ export const LONGEST = [
   'test/site/site.spec.ts',
   'test/package/nest-add.spec.ts',
   'test/package/newcomers.spec.ts',
+  'test/stores/redis-clients.spec.ts',
   'test/lock/fencing.spec.ts',
   'test/sample-app/cron-job.spec.ts',
   'test/sample-app/sample-app.spec.ts',
@@ -106,6 +108,7 @@ export const LONGEST = [
   'test/lock/etcd-locks.spec.ts',
   'test/simulation/simulation.spec.ts',
   'test/stores/sql-functions.spec.ts',
+  'test/contract/valkey.spec.ts',
   'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
   'test/site/reference.spec.ts',

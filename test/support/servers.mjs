@@ -12,6 +12,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const SERVERS = [
   { variable: 'REDIS_URL', name: 'redis', start: startRedis },
+  { variable: 'VALKEY_URL', name: 'valkey', start: () => startRedis({ server: 'valkey' }) },
   { variable: 'DATABASE_URL', name: 'postgres', start: startPostgres },
   { variable: 'MYSQL_URL', name: 'mariadb', start: startMariadb },
   { variable: 'ETCD_URL', name: 'etcd', start: startEtcd },

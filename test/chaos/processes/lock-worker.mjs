@@ -5,6 +5,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
+import { redisLocks } from 'nestjs-snowflake/redis';
+import { givenClient, optionsOf } from './given-redis.mjs';
 import { begin, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
@@ -18,13 +20,18 @@ const LOOK_MS = 150;
 /** Shorter stretches without a section are what a busy machine does anyway. */
 const GAP_MS = 500;
 
-const [ADDRESS, query] = CHAOS_SUPPORT.split('?');
+const [ADDRESS, supportQuery] = CHAOS_SUPPORT.split('?');
+const query = CHAOS_QUERY ?? supportQuery;
+const locks =
+  givenClient === undefined
+    ? `${ADDRESS}?${query}`
+    : redisLocks({ redis: givenClient, ...optionsOf(query) });
 
 class AppModule {}
 Module({
   imports: [
     LockModule.forRoot({
-      locks: `${ADDRESS}?${CHAOS_QUERY ?? query}`,
+      locks,
       ttlMs: TTL_MS,
       callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
     }),
@@ -84,11 +91,11 @@ async function run(section) {
   end();
 }
 
-async function call(locks) {
+async function call(lockOf) {
   for (;;) {
     const lock = LOCKS[Math.floor(Math.random() * LOCKS.length)];
     try {
-      await locks.using(lock, { waitMs: 1000 }, run);
+      await lockOf.using(lock, { waitMs: 1000 }, run);
     } catch (error) {
       // That somebody else holds it is as it should be.
       if (error.code !== 'LOCK_HELD') lastError = error.code ?? error.message;
@@ -99,5 +106,5 @@ async function call(locks) {
 }
 
 const app = await begin(AppModule);
-const locks = app.get(DistributedLock);
-for (let at = 0; at < CALLER_COUNT; at++) void call(locks);
+const distributed = app.get(DistributedLock);
+for (let at = 0; at < CALLER_COUNT; at++) void call(distributed);

@@ -10,6 +10,7 @@ import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { sqlCounters } from 'nestjs-snowflake/sql';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
+import { givenClient } from './given-redis.mjs';
 import { highestNumber } from './highest-number.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
@@ -19,6 +20,7 @@ const { hasTable, ...terms } = JSON.parse(CHAOS_SEGMENTS);
 const { CHAOS_IDS } = process.env;
 const [ADDRESS] = CHAOS_SUPPORT.split('?');
 const STORE = JSON.parse(CHAOS_STORE);
+const REDIS = givenClient ?? ADDRESS;
 
 const limits = { callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS), startTimeoutMs: 20_000 };
 
@@ -34,7 +36,7 @@ Module({
           ...limits,
         })
       : RedisIdsModule.forRoot({
-          redis: ADDRESS,
+          redis: REDIS,
           ...STORE,
           ...JSON.parse(CHAOS_IDS),
           ...limits,
@@ -65,7 +67,7 @@ function tellGrants({ countByAnswer: { ok = 0 } }) {
 }
 
 function storeOf(options) {
-  if (ADDRESS.startsWith('redis')) return redisCounters({ redis: ADDRESS, ...options });
+  if (ADDRESS.startsWith('redis')) return redisCounters({ redis: REDIS, ...options });
   if (ADDRESS.startsWith('mysql')) {
     const pool = createPool({ uri: ADDRESS, connectionLimit: 2, connectTimeout: 1000 });
     return sqlCounters({ pool, dialect: 'mysql', ...options });

@@ -5,10 +5,17 @@ import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
+import { redisSupport } from 'nestjs-snowflake/redis';
+import { givenClient, optionsOf } from './given-redis.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3' } = process.env;
 const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
+
+const support =
+  givenClient === undefined
+    ? CHAOS_SUPPORT
+    : redisSupport({ redis: givenClient, ...optionsOf(CHAOS_SUPPORT.split('?')[1]) });
 
 class AppModule {}
 const layout = new BitLayout({
@@ -23,7 +30,7 @@ Module({
   imports: [
     ScheduleModule.forRoot(),
     SnowflakeModule.forRoot({
-      support: CHAOS_SUPPORT,
+      support,
       layout,
       leaseTtlMs: 10_000,
       refreshAliveIntervalMs: Number(CHAOS_RENEW_MS),

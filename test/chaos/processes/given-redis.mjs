@@ -1,0 +1,67 @@
+/**
+ * What a process gives as its Redis: the URL, for which the library finds the one client that is
+ * installed here, or a client of its own. Every second process has its own, so that both ways meet
+ * in one registry.
+ */
+const { CHAOS_CLIENT = '', CHAOS_PLACE = '0', CHAOS_SUPPORT = '' } = process.env;
+const [ADDRESS = ''] = CHAOS_SUPPORT.split('?');
+
+/** As of an application: nobody sends anything by it. */
+const LAZY = { lazyConnect: true };
+
+const ofIoredis = ({ Redis, Cluster }, { kind, nodes, login, name }) => {
+  if (kind === 'cluster') return new Cluster(nodes, LAZY);
+  if (kind === 'sentinel') return new Redis({ sentinels: nodes, name, ...LAZY });
+  return new Redis({ ...nodes[0], ...login, ...LAZY });
+};
+const ofNodeRedis = ({ createClient, createCluster, createSentinel }, place) => {
+  const { kind, nodes, login, name } = place;
+  if (kind === 'cluster') return createCluster({ rootNodes: nodes.map((socket) => ({ socket })) });
+  if (kind !== 'sentinel') return createClient({ socket: nodes[0], ...login });
+  const client = createSentinel({ name, sentinelRootNodes: nodes });
+  // That of node-redis 5 is refused: it makes no second connection.
+  return client.duplicate === undefined ? undefined : client;
+};
+const ofGlide = ({ GlideClient, GlideClusterClient }, { kind, nodes, login }) =>
+  (kind === 'cluster' ? GlideClusterClient : GlideClient).createClient({
+    addresses: nodes,
+    ...(login && { credentials: login }),
+    ...LAZY,
+  });
+
+const MAKERS = {
+  ioredis: ofIoredis,
+  redis: ofNodeRedis,
+  iovalkey: ofIoredis,
+  '@valkey/valkey-glide': ofGlide,
+};
+
+const REDIS = /^redis(?:\+(?<kind>\w+))?:\/\/(?:(\w+):(\w+)@)?(?<hosts>[^/]+)\/?(?<name>\w*)$/;
+
+async function madeClient() {
+  const found = REDIS.exec(ADDRESS);
+  if (found === null || Number(CHAOS_PLACE) % 2 === 0) return undefined;
+  const [, , username, password] = found;
+  const { kind, hosts = '', name } = found.groups ?? {};
+  const nodes = hosts.split(',').map((text) => {
+    const [host, port] = text.split(':');
+    return { host, port: Number(port) };
+  });
+  const login = username && { username, password };
+  const made = MAKERS[CHAOS_CLIENT](await import(CHAOS_CLIENT), { kind, nodes, login, name });
+  const client = await made;
+  client?.on?.('error', () => undefined);
+  return client;
+}
+
+/** Undefined where the URL is given. */
+export const givenClient = await madeClient();
+
+/** What the query of a URL says, as options beside a client. */
+export const optionsOf = (/** @type {string} */ query) =>
+  Object.fromEntries(
+    [...new URLSearchParams(query)].map(([name, value]) => [
+      name,
+      /^(\d+|true|false)$/.test(value) ? JSON.parse(value) : value,
+    ]),
+  );

@@ -261,9 +261,7 @@ export const RULES = [
   {
     // Sentinel is not asked which failover a master was named by.
     name: 'failover-number',
-    edits: [
-      { in: 'code', says: '.call("SENTINEL", "MASTER"', insteadSays: '.call("SENTINEL", "NONE"' },
-    ],
+    edits: [{ in: 'code', says: '["sentinel", "master"', insteadSays: '["sentinel", "none"' }],
   },
   ...COUNTER_RULES,
   ...LOCK_RULES,

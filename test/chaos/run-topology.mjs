@@ -195,19 +195,13 @@ async function happened(fault, world, /** @type {Entry[]} */ log) {
 }
 
 /** @returns {readonly Fault[]} those that all can have, and its own */
-const faultsOf = (/** @type {any} */ topology) => {
-  const { name, hasOneClock = false, faults = [], faultWords = '', leftOut = [] } = topology;
-  return [
+const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], faultWords = '' }) =>
+  [
     ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
       ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
     ),
     ...faults,
-  ].filter(
-    (fault) =>
-      fault.level === 'process' ||
-      (fault.name.includes(faultWords) && !leftOut.includes(fault.name)),
-  );
-};
+  ].filter((fault) => fault.level === 'process' || fault.name.includes(faultWords));
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);

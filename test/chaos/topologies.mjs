@@ -11,14 +11,7 @@ import { Redis } from 'ioredis';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
-import {
-  NETWORK_FAULTS,
-  NEWCOMER_FIRST,
-  forgetLease,
-  until,
-  STORE_PACE,
-  storeFault,
-} from './fault.mjs';
+import { NETWORK_FAULTS, forgetLease, until, STORE_PACE, storeFault } from './fault.mjs';
 import { Proxy } from './proxy.mjs';
 
 // A Redis server that can be killed and started again on its port, with its data, without, or
@@ -149,8 +142,6 @@ export class Standalone {
 export class Sentinel {
   name = 'sentinel';
   quarantineMs = WINDOW_MS;
-  /** By which the processes reach it. @type {string | undefined} */
-  client;
 
   constructor(/** @type {string} */ folder) {
     this.folder = folder;
@@ -160,16 +151,6 @@ export class Sentinel {
 
   get node() {
     return /** @type {RedisNode} */ (this.nodes[0]);
-  }
-
-  /** Only the number of the failover, which node-redis does not ask for, tells a newcomer. */
-  get leftOut() {
-    return this.client?.startsWith('redis') ? [NEWCOMER_FIRST.name] : [];
-  }
-
-  get note() {
-    const [name] = this.leftOut;
-    return name && `left out, as beyond the promise by this client: ${name}`;
   }
 
   async start() {

@@ -5,8 +5,10 @@
  * further ahead of the registry's clock than one ttl.
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
+import { isMove } from '../lease/lease-texts.js';
 import { nowOf } from '../rows/store-clock.js';
-import { claimed, observeMark, isLive, open } from './prologue.js';
+import { admittedSpan, commonSpan, isWithin, latestOf } from './layout-move.js';
+import { claimed, floorOf, isLive, observeMark, open, otherLayout, spanFor } from './prologue.js';
 import type {
   AcquireSnapshot,
   HeldSlot,
@@ -32,11 +34,18 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   const mine = hasRange ? claimed(prologue.header, fingerprint) : prologue.header;
   const header = observeMark(mine, seen, request.reckoned);
   const { held, lowest } = snapshot;
+  const span = commonSpan(request, spanFor(header, request));
+  if (span === undefined) return { answer: otherLayout(header), header, slots: [] };
+  // The search did not know yet what this request told of a move.
+  if (!isWithin(lowest.workerId, span)) {
+    return { answer: { status: 'wait', waitMs: 0 }, header, slots: [] };
+  }
   if (held === undefined) return newLease(header, lowest, request);
-  if (held.holder.era === header.era) return sameLease(header, held, request);
+  const isSame = held.holder.era === header.era && isWithin(held.workerId, span);
+  if (isSame) return sameLease(header, held, request);
   const step = newLease(header, lowest, request);
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
-  // No range runs across an era, so the token gives up the range of an earlier era.
+  // No range runs across an era or a move, so the token gives up the range from before.
   return { ...step, slots: [{ ...held, holder: undefined }, ...step.slots] };
 }
 
@@ -52,7 +61,7 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   if (lastMs > nowMs && !isClaim(request)) {
     return { answer: { status: 'none-free', waitMs: lastMs - nowMs }, header, slots: [] };
   }
-  const floorMs = Math.max(lastMs, header.safeFloorMs);
+  const floorMs = Math.max(lastMs, floorOf(header));
   // Not max(now, floor) + ttl: a ceiling further ahead could outlive its quarantine.
   const ceilingMs = nowMs + request.ttlMs;
   const waitMs = floorMs + request.minRangeMs - ceilingMs;
@@ -94,6 +103,17 @@ interface Searched {
   readonly seed: string;
   /** The default is 4096; a test makes small spans wide. */
   readonly wholeCountMax?: number | undefined;
+}
+
+/** What a request may look at: the worker ids of its layout, if that moves. */
+export function spanToSearch(
+  request: LeaseRequest,
+  stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
+  nowMs: number,
+): IdSpan {
+  const text = latestOf(stored?.fingerprint ?? '', request.layouts);
+  const span = admittedSpan(text, request.fingerprint, nowMs + request.ttlMs);
+  return commonSpan(request, span) ?? request;
 }
 
 export function nextWorkerId(span: IdSpan, searched: Searched): number {
@@ -247,7 +267,9 @@ export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   const { workerId, ceilingMs, holder } = slot;
   const mark = { incarnation, server, operations, era };
   const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
-  const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
+  const { fingerprint: layouts } = header;
+  const told = isMove(layouts) ? { quarantineMs, layouts } : { quarantineMs };
+  const answer: LeaseGrant = { status: 'ok', ...range, mark, ...told };
   return { answer, header, slots: [slot] };
 }
 

@@ -292,6 +292,7 @@ function headerOf({ text, number }: Row): StoredHeader | undefined {
   const fields = fieldsIn(text);
   const isHeader =
     isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
+    (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';

@@ -93,10 +93,10 @@ export function timedLua(wholeCountMax: number) {
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
   const terms = call.op === 'acquire' ? call.request : call.lease;
-  const { wallMs = '', reckoned } = terms;
+  const { wallMs = '', reckoned, layouts } = terms;
   const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
   return [
-    terms.fingerprint,
+    layouts === undefined ? terms.fingerprint : `${terms.fingerprint}\n${layouts}`,
     terms.ttlMs,
     Math.max(reading.lossWindowMs, terms.quarantineMs - terms.ttlMs),
     reading.random,
@@ -126,7 +126,9 @@ function ownArguments(call: StoreCall): (string | number)[] {
     const { incarnation, server, operations, era = 0 } = mark;
     return [...lease, haveMs, incarnation, server, operations, minRangeMs, era];
   }
-  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, 0];
+  const { settles, move } = call.lease;
+  const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
+  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, ...orders];
 }
 
 /*

@@ -75,16 +75,20 @@ function registryFacts(fields: Fields, { slewMs }: ClockState): RegistryFacts | 
   const number = (name: string) => finite(Number(fields.get(name) ?? 0));
   return {
     version: text('version'),
-    fingerprint: text('fingerprint'),
+    // The layouts of a move are longer than a name.
+    fingerprint: cutName(fields.get('fingerprint') ?? '', MOVE_LENGTH_MAX),
     incarnation: text('incarnation'),
     server: text('server'),
     slewMs,
     quarantineMs: number('quarantine'),
     safeFloorMs: number('safeFloor'),
+    ...(fields.has('layoutFloor') && { layoutFloorMs: number('layoutFloor') }),
     era: number('era'),
     operations: number('operations'),
   };
 }
+
+const MOVE_LENGTH_MAX = 4000;
 
 const finite = (number: number): number => (Number.isFinite(number) ? number : 0);
 

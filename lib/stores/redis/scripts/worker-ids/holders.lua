@@ -1,10 +1,10 @@
 -- Every operation on worker ids reads and writes holders with this, after the registry.
 -- KEYS[1]  the registry
 -- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine, the
---          store's time, era; a status and the wait in ms; or as prologue.lua has it
+--          store's time, era, layouts of a move or ''; a status and the wait in ms; or as prologue.lua has it
 local function grant(worker, floor, ceiling)
   return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine,
-    storeTime, era)
+    storeTime, era, moveCount(fingerprint) > 0 and fingerprint or '')
 end
 
 -- A holder is stored as token|nonce|floor|era|since|label.

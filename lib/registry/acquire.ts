@@ -8,7 +8,17 @@ import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed
 import { isMove } from '../lease/lease-texts.js';
 import { nowOf } from '../rows/store-clock.js';
 import { admittedSpan, commonSpan, isWithin, latestOf } from './layout-move.js';
-import { claimed, floorOf, isLive, observeMark, open, otherLayout, spanFor } from './prologue.js';
+import {
+  claimed,
+  floorOf,
+  heldUnder,
+  isLive,
+  missedMove,
+  observeMark,
+  open,
+  otherLayout,
+  spanFor,
+} from './prologue.js';
 import type {
   AcquireSnapshot,
   HeldSlot,
@@ -41,7 +51,10 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
     return { answer: { status: 'wait', waitMs: 0 }, header, slots: [] };
   }
   if (held === undefined) return newLease(header, lowest, request);
-  const isSame = held.holder.era === header.era && isWithin(held.workerId, span);
+  const isSame =
+    held.holder.era === header.era &&
+    isWithin(held.workerId, span) &&
+    !missedMove(header, held.holder);
   if (isSame) return sameLease(header, held, request);
   const step = newLease(header, lowest, request);
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
@@ -52,7 +65,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
 /** The answer may have been lost: the lease is granted again, as long as a new one would be. */
 function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
-  return grantLease(header, { ...held, ceilingMs });
+  return grantLease(header, { ...held, ceilingMs, holder: heldUnder(header, held.holder) });
 }
 
 function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequest): Step {
@@ -70,7 +83,11 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
   // The layout is claimed only now: a newcomer that has to wait may yet be refused, for a holder
   // that was here before.
-  return grantLease(claimed(header, fingerprint), { workerId, ceilingMs, holder });
+  return grantLease(claimed(header, fingerprint), {
+    workerId,
+    ceilingMs,
+    holder: heldUnder(header, holder),
+  });
 }
 
 /**

@@ -13,7 +13,7 @@ import type {
   RegistryMark,
   SeenRange,
 } from '../lease/distributed-support.js';
-import { contestedBy, isContested } from '../lease/lease-texts.js';
+import { contestedBy, isContested, moveCountOf } from '../lease/lease-texts.js';
 import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import type { IdSpan } from './acquire.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
@@ -190,6 +190,21 @@ export function moved(header: RegistryHeader, text: string): RegistryHeader {
 /** No range that begins now starts below it. */
 export function floorOf({ safeFloorMs, layoutFloorMs = 0 }: RegistryHeader): number {
   return Math.max(safeFloorMs, layoutFloorMs);
+}
+
+/** A holder as it is written under a header. */
+export function heldUnder({ era, fingerprint }: RegistryHeader, holder: SlotHolder): SlotHolder {
+  const moveCount = moveCountOf(fingerprint);
+  return { ...holder, era, ...(moveCount > 0 && { moveCount }) };
+}
+
+/**
+ * True for a holder that has missed a whole state of the layouts: in between, its worker id may
+ * have been for another one, so that its range must not go on. Whoever missed the last change alone
+ * was admitted before it and is admitted now.
+ */
+export function missedMove({ fingerprint }: RegistryHeader, { moveCount = 0 }: SlotHolder) {
+  return moveCount < moveCountOf(fingerprint) - 1;
 }
 
 /** The worker ids that a layout may have; undefined if it is not admitted. */

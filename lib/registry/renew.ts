@@ -11,6 +11,8 @@ import { isWithin } from './layout-move.js';
 import {
   claimed,
   floorOf,
+  heldUnder,
+  missedMove,
   moved,
   observeMark,
   isLeftOver,
@@ -68,8 +70,10 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
   }
   const span = spanFor(header, lease);
   if (span !== undefined && !isWithin(slot.workerId, span)) return movedAway(header, slot);
-  const next = { ...slot, holder: { ...holder, nonce: nonceNext } };
-  return isNewEra ? secondRange(header, next, lease) : longerRange(header, next, lease);
+  const next = { ...slot, holder: heldUnder(header, { ...holder, nonce: nonceNext }) };
+  return isNewEra || missedMove(header, holder)
+    ? secondRange(header, next, lease)
+    : longerRange(header, next, lease);
 }
 
 /** The worker id is for another layout now: the range lasts, and nothing begins before its end. */
@@ -84,13 +88,13 @@ function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease)
   return grantLease(header, { ...slot, ceilingMs });
 }
 
-/** The holder ends the range of the old era, then enters this one. */
+/** The holder ends the range from before, then enters this one. */
 function secondRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
   const floorMs = Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));
   const ceilingMs = nowOf(header) + lease.ttlMs;
   const waitMs = floorMs + lease.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'hold', waitMs }, header, slots: [] };
-  const holder = { ...slot.holder, floorMs, era: header.era };
+  const holder = { ...slot.holder, floorMs };
   return grantLease(header, { ...slot, ceilingMs, holder });
 }
 

@@ -45,6 +45,8 @@ export interface SlotHolder {
   readonly nonce: string;
   readonly floorMs: number;
   readonly era: number;
+  /** The changes of layouts that the registry had seen when it last granted this; absent for 0. */
+  readonly moveCount?: number | undefined;
   readonly sinceMs: number;
   readonly label: HolderLabel;
 }

@@ -345,7 +345,8 @@ function isList(value: unknown): boolean {
 }
 
 function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {
-  const { nonce, floorMs, era, sinceMs, label } = fields;
+  const { nonce, floorMs, era, moveCount, sinceMs, label } = fields;
   if (!isWhole(fields, ['nonce'], ['floorMs', 'era', 'sinceMs'])) return undefined;
-  return { token, nonce, floorMs, era, sinceMs, label: labelOf(label) } as SlotHolder;
+  const moves = Number.isSafeInteger(moveCount) ? { moveCount } : {};
+  return { token, nonce, floorMs, era, ...moves, sinceMs, label: labelOf(label) } as SlotHolder;
 }

@@ -124,7 +124,7 @@ function timeIn(text: string | undefined, unreadable: number): number {
 type Holder = NonNullable<WorkerRecord['holder']>;
 
 /** token|nonce|floor|era|since|label, the label as JSON. */
-const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
+const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|[\d.]+\|(\d{1,15})\|(.*)$/s;
 
 /** The secrets that let an operator act for the holder. */
 const PROOF = /^([^|]*)\|([^|]*)\|/;

@@ -27,7 +27,8 @@ local held = redis.call('HGET', key, 'k' .. token)
 if held then
   local holder = readHolder(held)
   local isAdmitted = tonumber(held) >= workerMin and tonumber(held) <= workerMax
-  if holder.era == era and isAdmitted then
+  if holder.era == era and isAdmitted and not missedMove(holder) then
+    holder.moves = moveCount(fingerprint)
     ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
     store(held, ceiling, holder)
     return grant(tonumber(held), holder.floor, ceiling)
@@ -50,5 +51,6 @@ redis.call('HSET', key, 'k' .. token, worker)
 -- The layout is claimed only now: a newcomer that waits may yet be refused for an earlier holder.
 claim()
 store(worker, ceiling,
-  { token = token, nonce = nonce, floor = floor, era = era, since = now, label = label })
+  { token = token, nonce = nonce, floor = floor, era = era, moves = moveCount(fingerprint),
+    since = now, label = label })
 return grant(worker, floor, ceiling)

@@ -53,14 +53,15 @@ if spanMin and (worker < spanMin or worker > spanMax) then
 end
 holder.nonce = nextNonce
 
-local ceiling = now + ttl
-if not isNewEra then
+local ceiling, missed = now + ttl, missedMove(holder)
+holder.moves = moveCount(fingerprint)
+if not isNewEra and not missed then
   ceiling = math.max(last, have, ceiling)
   store(worker, ceiling, holder)
   return grant(worker, holder.floor, ceiling)
 end
 
--- A range never runs across an era: the holder ends the old one, then enters this one.
+-- A range never runs across an era, nor across a move that was missed: the holder ends the old one, then enters this one.
 local floor = math.max(last, have, safeFloor, layoutFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('hold', wait) end

@@ -22,6 +22,7 @@ import {
 import type {
   AcquireSnapshot,
   HeldSlot,
+  IdSpan,
   RegistryHeader,
   Step,
   StoreReading,
@@ -55,7 +56,8 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
     held.holder.era === header.era &&
     isWithin(held.workerId, span) &&
     !missedMove(header, held.holder);
-  if (isSame) return sameLease(header, held, request);
+  const known = { ...held, holder: heldUnder(header, held.holder) };
+  if (isSame) return sameLease(header, known, request);
   const step = newLease(header, lowest, request);
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
   // No range runs across an era or a move, so the token gives up the range from before.
@@ -65,7 +67,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
 /** The answer may have been lost: the lease is granted again, as long as a new one would be. */
 function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
-  return grantLease(header, { ...held, ceilingMs, holder: heldUnder(header, held.holder) });
+  return grantLease(header, { ...held, ceilingMs });
 }
 
 function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequest): Step {
@@ -195,12 +197,6 @@ export const WHOLE_COUNT_MAX = 4096;
 /** The shortest beginning of a wide span that draws are made from. */
 const REACH_MIN = 64;
 
-export interface IdSpan {
-  readonly workerIdMin: number;
-  /** Inclusive. */
-  readonly workerIdMax: number;
-}
-
 export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
 }
@@ -284,10 +280,9 @@ export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   const { workerId, ceilingMs, holder } = slot;
   const mark = { incarnation, server, operations, era };
   const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
+  const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
   const { fingerprint: layouts } = header;
-  const told = isMove(layouts) ? { quarantineMs, layouts } : { quarantineMs };
-  const answer: LeaseGrant = { status: 'ok', ...range, mark, ...told };
-  return { answer, header, slots: [slot] };
+  return { answer: isMove(layouts) ? { ...answer, layouts } : answer, header, slots: [slot] };
 }
 
 /** A grant tells the store's own clock too, which the registry does not follow everywhere. */

@@ -6,12 +6,13 @@
  *
  * Guarantee: two layouts that are admitted at once never make the same id. Either they have the
  * same clock, and each has worker ids of which the other one has not the bits; or every id of the
- * newer one is above all that the older one makes until the time after which it gets no range.
+ * newer one is above all that the older one makes until the time after which it gets no range. No
+ * number is a worker id of both, so that a registry shows which layout a holder has.
  */
 import { BitLayout } from '../core/layout/bit-layout.js';
 import { readFingerprint } from '../core/layout/fingerprint.js';
 import { isContested, isMove, moveCountOf, partsOf } from '../lease/lease-texts.js';
-import type { IdSpan } from './acquire.js';
+import type { IdSpan } from './snapshot.js';
 
 /** One layout of a registry, and the worker ids that its processes may have. */
 export interface AdmittedLayout {
@@ -185,10 +186,11 @@ function isPlain({ fields }: BitLayout): boolean {
 const rankOf = (role: string): number => ['timestamp', 'worker', 'sequence'].indexOf(role);
 
 function planAbove(
-  { from, to, nowMs }: MoveTerms,
+  terms: MoveTerms,
   ownUntilMs = Infinity,
   ended: readonly AdmittedLayout[],
 ): MovePlan {
+  const { from, to, nowMs } = terms;
   const lowest = lowestAt(to, nowMs - SANE_MS);
   const belowMs = lowest === undefined ? -Infinity : msBelow(from, lowest);
   const untilMs = Math.min(belowMs, ownUntilMs);
@@ -200,13 +202,31 @@ function planAbove(
   if (!ended.every(isClear)) {
     return { refusal: 'New ids would lie among those of a layout that was tried here before.' };
   }
+  const spans = splitAt(terms);
+  if (spans === undefined) {
+    return {
+      refusal: `Worker ids ${idsText(terms.span)} cannot be halved between the two layouts.`,
+    };
+  }
   return {
     layouts: [
-      { fingerprint: from.fingerprint, span: spanOf(0, from.workerIdMax), untilMs },
-      { fingerprint: to.fingerprint, span: spanOf(0, to.workerIdMax) },
+      { fingerprint: from.fingerprint, span: spans[0], untilMs },
+      { fingerprint: to.fingerprint, span: spans[1] },
     ],
     untilMs,
   };
+}
+
+/** No bits have to be kept apart here; but it is seen by its number whose a worker id is. */
+function splitAt({ from, to, span }: MoveTerms): readonly [IdSpan, IdSpan] | undefined {
+  const { workerIdMin, workerIdMax } = span;
+  const isWhole = workerIdMin === 0 && workerIdMax === from.workerIdMax;
+  if (!isWhole && from.workerIdMax !== to.workerIdMax) return undefined;
+  const lastMax = isWhole ? to.workerIdMax : workerIdMax;
+  const half = Math.floor((Math.min(workerIdMax, lastMax) - workerIdMin + 1) / 2);
+  if (half === 0) return undefined;
+  const at = workerIdMin + half;
+  return [spanOf(workerIdMin, at - 1), spanOf(at, lastMax)];
 }
 
 /**

@@ -15,9 +15,8 @@ import type {
 } from '../lease/distributed-support.js';
 import { contestedBy, isContested, moveCountOf } from '../lease/lease-texts.js';
 import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
-import type { IdSpan } from './acquire.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
-import type { RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
+import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
 /** The version of the protocol. A registry of another version is left alone. */
 export const VERSION = '1';

@@ -36,7 +36,6 @@ import {
   isWide,
   spanToSearch,
   withoutTime,
-  type IdSpan,
 } from './acquire.js';
 import {
   finding,
@@ -46,7 +45,7 @@ import {
   type RegistryView,
 } from './registry-view.js';
 import { release, renew } from './renew.js';
-import type { Changes, Step, WorkerSlot } from './snapshot.js';
+import type { Changes, IdSpan, Step, WorkerSlot } from './snapshot.js';
 import {
   firstBlocksOf,
   HEADER_AGE_MS,

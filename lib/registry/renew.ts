@@ -4,7 +4,7 @@
  * Guarantee: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
  * holder that knows more than the registry proves that data was lost.
  */
-import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
+import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
 import { grantLease, timed } from './acquire.js';
 import { isWithin } from './layout-move.js';
@@ -79,8 +79,8 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
 /** The worker id is for another layout now: the range lasts, and nothing begins before its end. */
 function movedAway(header: RegistryHeader, { workerId, ceilingMs }: HeldSlot): Step {
   const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, ceilingMs);
-  const slots = [{ workerId, ceilingMs }];
-  return { answer: { status: 'unknown' }, header: { ...header, layoutFloorMs }, slots };
+  const answer: LeaseAnswer = { status: 'unknown' };
+  return { answer, header: { ...header, layoutFloorMs }, slots: [{ workerId, ceilingMs }] };
 }
 
 function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {

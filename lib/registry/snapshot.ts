@@ -38,6 +38,13 @@ export interface RegistryHeader extends ClockState {
   readonly operations: number;
 }
 
+/** Worker ids that follow each other. */
+export interface IdSpan {
+  readonly workerIdMin: number;
+  /** Inclusive. */
+  readonly workerIdMax: number;
+}
+
 /** The holder of a worker id. */
 export interface SlotHolder {
   readonly token: string;

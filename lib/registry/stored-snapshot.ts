@@ -19,13 +19,13 @@ import {
 } from '../rows/row-store.js';
 import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
 import { fieldsIn, isWhole, labelOf } from '../rows/stored-fields.js';
-import type { IdSpan } from './acquire.js';
 import { withLoss } from './prologue.js';
 import {
   checkChanges,
   type AcquireSnapshot,
   type Changes,
   type HeldSlot,
+  type IdSpan,
   type RegistryHeader,
   type SlotHolder,
   type StoreReading,

@@ -166,7 +166,7 @@ export function partsOf(fingerprint: string): string[] {
  */
 
 export function isMove(text: string): boolean {
-  return text.startsWith('#');
+  return moveCountOf(text) > 0;
 }
 
 /** The number of changes that led to this text; 0 before the first one. */

@@ -256,8 +256,7 @@ function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
 /** The time up to which all ids of a layout are below an id. */
 function msBelow(layout: BitLayout, id: bigint): number {
   if (layout.fields[0] !== layout.timestamp) return -Infinity;
-  const tick = Number(id >> BigInt(layout.timestamp.shift));
-  return layout.msOf(Math.min(tick, layout.timestamp.max + 1));
+  return layout.msOf(Number(id >> BigInt(layout.timestamp.shift)));
 }
 
 function tooLow({ from, to, nowMs }: Pick<MoveTerms, 'from' | 'to' | 'nowMs'>): MovePlan {
@@ -272,7 +271,7 @@ function firstAbove(from: BitLayout, to: BitLayout, nowMs: number): number | und
   const endMs = Math.min(from.lastDate.getTime(), to.lastDate.getTime());
   const isPossible = (ms: number) => {
     const lowest = lowestAt(to, ms - SANE_MS);
-    return lowest !== undefined && msBelow(from, lowest) >= ms + SANE_MS + SIDE_BY_SIDE_MS;
+    return lowest !== undefined && msBelow(from, lowest) >= ms + SIDE_BY_SIDE_MS;
   };
   if (!isPossible(endMs)) return undefined;
   let [low, high] = [nowMs, endMs];

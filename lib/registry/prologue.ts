@@ -179,7 +179,7 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
   return header.fingerprint === '' ? { ...header, fingerprint } : header;
 }
 
-/** Other layouts are admitted: whatever was granted until now ends before what begins from now on. */
+/** Other layouts are admitted: what was granted until now ends before what begins from now on. */
 export function moved(header: RegistryHeader, text: string): RegistryHeader {
   const endMs = nowOf(header) + header.quarantineMs;
   const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, endMs);

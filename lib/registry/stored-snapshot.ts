@@ -35,7 +35,6 @@ import {
 
 /** The clock of the registry can lag what was answered by this much; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
-/** Callers that ask at once write the same time, of which the store takes the first. */
 const HEADER_STEP_MS = HEADER_AGE_MS / 2;
 /** The creator of a registry may take so long to make its rows. */
 const MAKING_MS = 10_000;
@@ -344,9 +343,10 @@ function isList(value: unknown): boolean {
   return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));
 }
 
+const HOLDER_NUMBERS = ['floorMs', 'era', 'moveCount', 'sinceMs'] as const;
+
 function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {
-  const { nonce, floorMs, era, moveCount, sinceMs, label } = fields;
-  if (!isWhole(fields, ['nonce'], ['floorMs', 'era', 'sinceMs'])) return undefined;
-  const moves = Number.isSafeInteger(moveCount) ? { moveCount } : {};
-  return { token, nonce, floorMs, era, ...moves, sinceMs, label: labelOf(label) } as SlotHolder;
+  const { nonce, floorMs, era, moveCount = 0, sinceMs, label } = { ...fields };
+  if (!isWhole({ ...fields, moveCount }, ['nonce'], HOLDER_NUMBERS)) return undefined;
+  return { token, nonce, floorMs, era, moveCount, sinceMs, label: labelOf(label) } as SlotHolder;
 }

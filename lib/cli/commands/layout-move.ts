@@ -107,7 +107,8 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
   if ('refusal' in plan) {
     const { possibleFromMs: fromMs } = plan;
     const when = fromMs === undefined ? 'never' : `from ${utcText(fromMs)} on`;
-    return `${plan.refusal} A move from ${from.fingerprint} to ${to.fingerprint} is possible ${when}.`;
+    const names = `${from.fingerprint} to ${to.fingerprint}`;
+    return `${plan.refusal} A move from ${names} is possible ${when}.`;
   }
   const left = plan.layouts.find(({ fingerprint }) => fingerprint === from.fingerprint)!.span!;
   const takenCount = view.workers.filter(({ freeInMs }) => freeInMs > 0).length;
@@ -121,7 +122,7 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
       `Processes of ${to.fingerprint} may start beside those of ${from.fingerprint}.`,
       ...plan.layouts.flatMap(admissionText),
       `Whoever holds another worker id gets one of these with its next renewal; no id is refused. ` +
-        `Ids of processes that start within ${spanText(quarantineMs)} run ahead by as much at most.`,
+        aheadText(quarantineMs),
       ...(plan.untilMs === undefined
         ? []
         : [
@@ -155,9 +156,14 @@ function ended(kept: BitLayout, view: RegistryView, facts: RegistryFacts): Chang
     text: endedText(text, kept, view.nowMs + BY_MS + quarantineMs),
     notice: [
       `${fingerprint} gets no worker id any more, and ${kept.fingerprint} has all of its own. ` +
-        `Ids of processes that start within ${spanText(quarantineMs)} run ahead by as much at most.`,
+        aheadText(quarantineMs),
     ],
   };
+}
+
+function aheadText(quarantineMs: number): string {
+  const span = spanText(quarantineMs);
+  return `Ids of processes that start within ${span} run ahead of the clock by as much at most.`;
 }
 
 function activeIn(text: string): AdmittedLayout[] {

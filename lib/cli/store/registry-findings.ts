@@ -216,7 +216,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
   return { held, pending, free: Math.max(0, workers - taken.length), workers };
 }
 
-/** The only layout of a registry; while two are let in, how many worker ids there are is unknown. */
+/** The only layout of a registry. While two are let in, the number of worker ids is unknown. */
 function keptOf(text: string): string {
   const active = layoutsIn(text).filter(({ span }) => span !== undefined);
   return active.length === 1 ? active[0]!.fingerprint : text;

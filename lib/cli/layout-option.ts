@@ -44,6 +44,11 @@ export function layoutFrom(options: Options): BitLayout {
   return new BitLayout({ epoch, unitMs: readUnit(unit ?? '1ms'), fields: readFields(fields) });
 }
 
+/** @throws SnowflakeError CONFIG_INVALID */
+export function layoutNamed(name: string, epoch: string | undefined): BitLayout {
+  return presetOf(name, readEpochText(epoch));
+}
+
 /** The layout of a fingerprint, with fields named after their role, or undefined. */
 export function layoutOfFingerprint(fingerprint: string): BitLayout | undefined {
   const options = readFingerprint(fingerprint);

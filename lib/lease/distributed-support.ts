@@ -69,6 +69,8 @@ export interface LeaseTerms {
    * one.
    */
   readonly quarantineMs: number;
+  /** The latest `LeaseGrant.layouts` that this process got; a registry that forgot it adopts it. */
+  readonly layouts?: string | undefined;
   /** The wall clock of this host, Unix ms. Copies of this package before 0.2 leave it out. */
   readonly wallMs?: number | undefined;
   /** Absent before the first grant. */
@@ -143,7 +145,16 @@ export interface WorkerLease extends LeaseTerms {
    * store.
    */
   readonly settles?: boolean | undefined;
+  /** Only an operator sets this: a release that changes which layouts the registry admits. */
+  readonly move?: LayoutChange | undefined;
   readonly mark: RegistryMark;
+}
+
+/** Takes effect only where `fingerprint` still is all that the registry stores of layouts. */
+export interface LayoutChange {
+  readonly text: string;
+  /** The registry ignores the change once its clock has passed this, Unix ms. */
+  readonly byMs: number;
 }
 
 /**
@@ -164,6 +175,8 @@ export interface LeaseGrant {
   readonly mark?: RegistryMark | undefined;
   /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
   readonly quarantineMs?: number | undefined;
+  /** The layouts that the registry admits side by side, in its own words; absent for one. */
+  readonly layouts?: string | undefined;
 }
 
 /**

@@ -93,7 +93,11 @@ export function inSnapshot(): SnowflakeError {
  */
 
 export function otherLayout(theirs: string, ours: string): SnowflakeError {
-  const text = isContested(theirs) ? contestedText(theirs, ours) : takenText(theirs, ours);
+  const text = isContested(theirs)
+    ? contestedText(theirs, ours)
+    : isMove(theirs)
+      ? notAdmittedText(theirs, ours)
+      : takenText(theirs, ours);
   return new SnowflakeError('LAYOUT_MISMATCH', text, { details: { theirs, ours } });
 }
 
@@ -115,6 +119,14 @@ function takenText(theirs: string, ours: string): string {
     `ids could be equal, so no worker id is leased. Use that layout, epoch and unit, or another ` +
     `namespace for ids that are stored elsewhere. Do not delete the registry: it keeps the two ` +
     `apart.`
+  );
+}
+
+function notAdmittedText(theirs: string, ours: string): string {
+  return (
+    `The fleet of this namespace moved between layouts (${theirs}), and no worker id that this ` +
+    `application asks for is admitted for its layout, ${ours}. Deploy the layout that runs, or ` +
+    `let this one in: snowflake layout move.`
   );
 }
 
@@ -141,4 +153,23 @@ export function contestedBy(one: string, other: string): string {
 
 export function isContested(fingerprint: string): boolean {
   return fingerprint.includes(AND);
+}
+
+/** Those that contest a registry, or its only one. */
+export function partsOf(fingerprint: string): string[] {
+  return fingerprint.split(AND);
+}
+
+/*
+ * The text in place of a fingerprint that lists the layouts of a fleet which moves from one to
+ * another: `#1 ...`, numbered so that the later one of two is known. See registry/layout-move.ts.
+ */
+
+export function isMove(text: string): boolean {
+  return moveCountOf(text) > 0;
+}
+
+/** The number of changes that led to this text; 0 before the first one. */
+export function moveCountOf(text = ''): number {
+  return Number(/^#(\d{1,9}) /.exec(text)?.[1] ?? 0);
 }

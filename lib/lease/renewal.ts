@@ -19,6 +19,7 @@ import type {
 } from './distributed-support.js';
 import { RenewalRecord } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
+import { moveCountOf } from './lease-texts.js';
 import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
 interface RenewalParts {
@@ -97,6 +98,7 @@ export class RequestTerms {
   /** Undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private quarantineMs: number;
+  private layouts: string | undefined;
   private reading: ClockReading | undefined;
 
   constructor(
@@ -107,9 +109,10 @@ export class RequestTerms {
   }
 
   get now(): LeaseTerms {
-    const { terms, quarantineMs, reckoned } = this;
+    const { terms, quarantineMs, layouts, reckoned } = this;
     const wallMs = Math.floor(this.clocks.hostClock.now());
-    return { ...terms, quarantineMs, wallMs, ...(reckoned && { reckoned }) };
+    const told = { ...(layouts !== undefined && { layouts }), ...(reckoned && { reckoned }) };
+    return { ...terms, quarantineMs, wallMs, ...told };
   }
 
   /** The time of a request, for observe(). */
@@ -124,6 +127,8 @@ export class RequestTerms {
     if (Number.isFinite(quarantineMs)) {
       this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
     }
+    const { layouts } = answer;
+    if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
     if (mark !== undefined) this.noteServer(mark, ceilingMs);
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;

@@ -91,7 +91,7 @@ const isText = (value: unknown): boolean => typeof value === 'string';
  * name.
  */
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
-  const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark } = answer;
+  const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark, layouts } = answer;
   if (status === 'wait' || status === 'hold' || status === 'none-free') {
     return isWait(waitMs) ? [] : [`\`waitMs\` is ${format(waitMs)}`];
   }
@@ -110,6 +110,7 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
   if (ceilingMs === Infinity && haveMs < Infinity) {
     faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
+  if (layouts !== undefined && !isText(layouts)) faults.push(`\`layouts\` is ${format(layouts)}`);
   if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${format(mark)}`);
   return faults;
 }

@@ -5,11 +5,24 @@
  * further ahead of the registry's clock than one ttl.
  */
 import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
+import { isMove } from '../lease/lease-texts.js';
 import { nowOf } from '../rows/store-clock.js';
-import { claimed, observeMark, isLive, open } from './prologue.js';
+import { admittedSpan, commonSpan, isWithin, latestOf } from './layout-move.js';
+import {
+  claimed,
+  floorOf,
+  heldUnder,
+  isLive,
+  missedMove,
+  observeMark,
+  open,
+  otherLayout,
+  spanFor,
+} from './prologue.js';
 import type {
   AcquireSnapshot,
   HeldSlot,
+  IdSpan,
   RegistryHeader,
   Step,
   StoreReading,
@@ -32,11 +45,22 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   const mine = hasRange ? claimed(prologue.header, fingerprint) : prologue.header;
   const header = observeMark(mine, seen, request.reckoned);
   const { held, lowest } = snapshot;
+  const span = commonSpan(request, spanFor(header, request));
+  if (span === undefined) return { answer: otherLayout(header), header, slots: [] };
+  // The search did not know yet what this request told of a move.
+  if (!isWithin(lowest.workerId, span)) {
+    return { answer: { status: 'wait', waitMs: 0 }, header, slots: [] };
+  }
   if (held === undefined) return newLease(header, lowest, request);
-  if (held.holder.era === header.era) return sameLease(header, held, request);
+  const isSame =
+    held.holder.era === header.era &&
+    isWithin(held.workerId, span) &&
+    !missedMove(header, held.holder);
+  const known = { ...held, holder: heldUnder(header, held.holder) };
+  if (isSame) return sameLease(header, known, request);
   const step = newLease(header, lowest, request);
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
-  // No range runs across an era, so the token gives up the range of an earlier era.
+  // No range runs across an era or a move, so the token gives up the range from before.
   return { ...step, slots: [{ ...held, holder: undefined }, ...step.slots] };
 }
 
@@ -52,7 +76,7 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   if (lastMs > nowMs && !isClaim(request)) {
     return { answer: { status: 'none-free', waitMs: lastMs - nowMs }, header, slots: [] };
   }
-  const floorMs = Math.max(lastMs, header.safeFloorMs);
+  const floorMs = Math.max(lastMs, floorOf(header));
   // Not max(now, floor) + ttl: a ceiling further ahead could outlive its quarantine.
   const ceilingMs = nowMs + request.ttlMs;
   const waitMs = floorMs + request.minRangeMs - ceilingMs;
@@ -61,7 +85,11 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
   // The layout is claimed only now: a newcomer that has to wait may yet be refused, for a holder
   // that was here before.
-  return grantLease(claimed(header, fingerprint), { workerId, ceilingMs, holder });
+  return grantLease(claimed(header, fingerprint), {
+    workerId,
+    ceilingMs,
+    holder: heldUnder(header, holder),
+  });
 }
 
 /**
@@ -94,6 +122,17 @@ interface Searched {
   readonly seed: string;
   /** The default is 4096; a test makes small spans wide. */
   readonly wholeCountMax?: number | undefined;
+}
+
+/** What a request may look at: the worker ids of its layout, if that moves. */
+export function spanToSearch(
+  request: LeaseRequest,
+  stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
+  nowMs: number,
+): IdSpan {
+  const text = latestOf(stored?.fingerprint ?? '', request.layouts);
+  const span = admittedSpan(text, request.fingerprint, nowMs + request.ttlMs);
+  return commonSpan(request, span) ?? request;
 }
 
 export function nextWorkerId(span: IdSpan, searched: Searched): number {
@@ -157,12 +196,6 @@ export const WHOLE_COUNT_MAX = 4096;
 
 /** The shortest beginning of a wide span that draws are made from. */
 const REACH_MIN = 64;
-
-export interface IdSpan {
-  readonly workerIdMin: number;
-  /** Inclusive. */
-  readonly workerIdMax: number;
-}
 
 export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
@@ -248,7 +281,8 @@ export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   const mark = { incarnation, server, operations, era };
   const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
   const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
-  return { answer, header, slots: [slot] };
+  const { fingerprint: layouts } = header;
+  return { answer: isMove(layouts) ? { ...answer, layouts } : answer, header, slots: [slot] };
 }
 
 /** A grant tells the store's own clock too, which the registry does not follow everywhere. */

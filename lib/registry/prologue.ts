@@ -13,9 +13,10 @@ import type {
   RegistryMark,
   SeenRange,
 } from '../lease/distributed-support.js';
-import { contestedBy, isContested } from '../lease/lease-texts.js';
-import { clockAt, nowAt, nowOf, witnessedTime } from '../rows/store-clock.js';
-import type { RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
+import { contestedBy, isContested, moveCountOf } from '../lease/lease-texts.js';
+import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
+import { admittedSpan, isListed, latestOf } from './layout-move.js';
+import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
 /** The version of the protocol. A registry of another version is left alone. */
 export const VERSION = '1';
@@ -33,16 +34,21 @@ export function open(
   terms: OpeningTerms,
   reading: StoreReading,
 ): Opening {
-  if (stored === undefined) return { header: observeTime(created(terms, reading), terms.reckoned) };
-  if (stored.version !== VERSION) {
+  if (stored !== undefined && stored.version !== VERSION) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
   }
-  const isOther = isForAnother(stored, terms.fingerprint);
-  if (isOther && !contests(stored, terms.haveMs, nowAt(stored, reading))) {
-    return { refused: { answer: otherLayout(stored), slots: [] } };
+  const current =
+    stored === undefined
+      ? observeTime(created(terms, reading), terms.reckoned)
+      : reopened(stored, terms, reading);
+  const text = latestOf(current.fingerprint, terms.layouts);
+  const nowMs = nowOf(current);
+  const isOther = admittedSpan(text, terms.fingerprint, nowMs + terms.ttlMs) === undefined;
+  if (isOther && !contests(text, terms, nowMs)) {
+    return { refused: { answer: otherLayout(current), slots: [] } };
   }
-  const header = reopened(stored, terms, reading);
+  const header = text === current.fingerprint ? current : moved(current, text);
   if (!isOther) return { header };
   const disputed = contested(header, terms.fingerprint);
   return { refused: { answer: otherLayout(disputed), header: disputed, slots: [] } };
@@ -137,7 +143,7 @@ function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
 }
 
-function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
+export function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
   return { status: 'layout-mismatch', fingerprint };
 }
 
@@ -156,13 +162,12 @@ export function isLive(haveMs: number, nowMs: number): boolean {
   return nowMs < haveMs && haveMs < nowMs + SANE_MS;
 }
 
-function isForAnother(header: RegistryHeader, fingerprint: string): boolean {
-  return header.fingerprint !== '' && header.fingerprint !== fingerprint;
-}
-
-/** True if two layouts have ranges at once, which no process knew until now. */
-function contests(header: RegistryHeader, haveMs: number, nowMs: number): boolean {
-  return !isContested(header.fingerprint) && isLive(haveMs, nowMs);
+/**
+ * True if two layouts have ranges at once, which no process knew until now. A layout that ended
+ * here has ranges below all that others were granted since.
+ */
+function contests(text: string, { fingerprint, haveMs }: OpeningTerms, nowMs: number): boolean {
+  return !isContested(text) && !isListed(text, fingerprint) && isLive(haveMs, nowMs);
 }
 
 function contested(header: RegistryHeader, fingerprint: string): RegistryHeader {
@@ -171,7 +176,39 @@ function contested(header: RegistryHeader, fingerprint: string): RegistryHeader 
 
 /** Written with the range that makes the claim, never before it. */
 export function claimed(header: RegistryHeader, fingerprint: string): RegistryHeader {
-  return { ...header, fingerprint };
+  return header.fingerprint === '' ? { ...header, fingerprint } : header;
+}
+
+/** Other layouts are admitted: what was granted until now ends before what begins from now on. */
+export function moved(header: RegistryHeader, text: string): RegistryHeader {
+  const endMs = nowOf(header) + header.quarantineMs;
+  const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, endMs);
+  return { ...header, fingerprint: text, layoutFloorMs };
+}
+
+/** No range that begins now starts below it. */
+export function floorOf({ safeFloorMs, layoutFloorMs = 0 }: RegistryHeader): number {
+  return Math.max(safeFloorMs, layoutFloorMs);
+}
+
+/** A holder as it is written under a header. */
+export function heldUnder({ era, fingerprint }: RegistryHeader, holder: SlotHolder): SlotHolder {
+  const moveCount = moveCountOf(fingerprint);
+  return { ...holder, era, ...(moveCount > 0 && { moveCount }) };
+}
+
+/**
+ * True for a holder that has missed a whole state of the layouts: in between, its worker id may
+ * have been for another one, so that its range must not go on. Whoever missed the last change alone
+ * was admitted before it and is admitted now.
+ */
+export function missedMove({ fingerprint }: RegistryHeader, { moveCount = 0 }: SlotHolder) {
+  return moveCount < moveCountOf(fingerprint) - 1;
+}
+
+/** The worker ids that a layout may have; undefined if it is not admitted. */
+export function spanFor(header: RegistryHeader, terms: LeaseTerms): IdSpan | undefined {
+  return admittedSpan(header.fingerprint, terms.fingerprint, nowOf(header) + terms.ttlMs);
 }
 
 /*

@@ -34,8 +34,8 @@ import {
   drawnFrom,
   isSmall,
   isWide,
+  spanToSearch,
   withoutTime,
-  type IdSpan,
 } from './acquire.js';
 import {
   finding,
@@ -44,6 +44,7 @@ import {
   type RegistryInspector,
   type RegistryView,
   type Changes,
+  type IdSpan,
   type Step,
   type WorkerSlot,
 } from './snapshot.js';
@@ -284,6 +285,19 @@ export interface Attempt<T extends Changes> {
 
 /** @param number of the attempt, from 0 up: each looks at others */
 export async function acquireFrom(
+  rows: Rows,
+  request: LeaseRequest,
+  number: number,
+): Promise<Attempt<Step>> {
+  const attempt = await searchFrom(rows, request, number);
+  const { header, nowMs } = attempt.snapshot;
+  const { workerIdMin, workerIdMax } = spanToSearch(request, header, nowMs);
+  if (attempt.workerId >= workerIdMin && attempt.workerId <= workerIdMax) return attempt;
+  // The registry admits fewer of its worker ids to this layout, which only its header says.
+  return searchFrom(rows, { ...request, workerIdMin, workerIdMax }, number);
+}
+
+async function searchFrom(
   rows: Rows,
   request: LeaseRequest,
   number: number,

@@ -4,17 +4,23 @@
  * Guarantee: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
  * holder that knows more than the registry proves that data was lost.
  */
-import type { RegistryMark, WorkerLease } from '../lease/distributed-support.js';
+import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
 import { grantLease, timed } from './acquire.js';
+import { isWithin } from './layout-move.js';
 import {
   claimed,
+  floorOf,
+  heldUnder,
+  missedMove,
+  moved,
   observeMark,
   isLeftOver,
   isOfAnother,
   open,
   SANE_MS,
   observeTime,
+  spanFor,
   withLoss,
 } from './prologue.js';
 import type {
@@ -62,8 +68,19 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
     const unlinked = { ...slot, holder: { ...holder, nonce: '' } };
     return { answer: { status: 'cloned' }, header, slots: [unlinked] };
   }
-  const next = { ...slot, holder: { ...holder, nonce: nonceNext } };
-  return isNewEra ? secondRange(header, next, lease) : longerRange(header, next, lease);
+  const span = spanFor(header, lease);
+  if (span !== undefined && !isWithin(slot.workerId, span)) return movedAway(header, slot);
+  const next = { ...slot, holder: heldUnder(header, { ...holder, nonce: nonceNext }) };
+  return isNewEra || missedMove(header, holder)
+    ? secondRange(header, next, lease)
+    : longerRange(header, next, lease);
+}
+
+/** The worker id is for another layout now: the range lasts, and nothing begins before its end. */
+function movedAway(header: RegistryHeader, { workerId, ceilingMs }: HeldSlot): Step {
+  const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, ceilingMs);
+  const answer: LeaseAnswer = { status: 'unknown' };
+  return { answer, header: { ...header, layoutFloorMs }, slots: [{ workerId, ceilingMs }] };
 }
 
 function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
@@ -71,13 +88,13 @@ function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease)
   return grantLease(header, { ...slot, ceilingMs });
 }
 
-/** The holder ends the range of the old era, then enters this one. */
+/** The holder ends the range from before, then enters this one. */
 function secondRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
-  const floorMs = Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);
+  const floorMs = Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));
   const ceilingMs = nowOf(header) + lease.ttlMs;
   const waitMs = floorMs + lease.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'hold', waitMs }, header, slots: [] };
-  const holder = { ...slot.holder, floorMs, era: header.era };
+  const holder = { ...slot.holder, floorMs };
   return grantLease(header, { ...slot, ceilingMs, holder });
 }
 
@@ -118,7 +135,7 @@ export function release(
   const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
   if (prologue.refused !== undefined) return prologue.refused;
   const { header: current } = prologue;
-  const header = lease.settles === true ? settleClock(current, reading) : current;
+  const header = ordered(current, lease, reading);
   const { workerId, ceilingMs: lastMs, holder } = slot;
   const isHolder = holder !== undefined && holder.token === lease.token;
   const knowsNonce = holder?.nonce === lease.nonce || holder?.nonce === lease.nonceNext;
@@ -126,6 +143,14 @@ export function release(
   const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
   const ceilingMs = Math.min(lastMs, Math.max(usedMs, holder.floorMs));
   return { header, slots: [{ workerId, ceilingMs }] };
+}
+
+/** What an operator orders besides. */
+function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReading) {
+  const { settles = false, move, fingerprint } = lease;
+  if (settles) return settleClock(header, reading);
+  const isInTime = move !== undefined && nowOf(header) <= move.byMs;
+  return isInTime && header.fingerprint === fingerprint ? moved(header, move.text) : header;
 }
 
 /** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */

@@ -19,7 +19,10 @@ export type { StoreReading } from '../rows/row-store.js';
 /** The facts of a registry besides its worker ids. */
 export interface RegistryHeader extends ClockState {
   readonly version: string;
-  /** Empty until the first range is granted; names two layouts if both had one. */
+  /**
+   * Empty until the first range is granted; names two layouts if both had one; lists them if the
+   * fleet moves from one to the other.
+   */
   readonly fingerprint: string;
   readonly incarnation: string;
   readonly server: string;
@@ -27,11 +30,23 @@ export interface RegistryHeader extends ClockState {
   readonly quarantineMs: number;
   /** No range starts below it. */
   readonly safeFloorMs: number;
+  /**
+   * A range that begins now starts no lower: what was granted before the last move may last until
+   * then, to worker ids that share bits with others. Absent before the first move.
+   */
+  readonly layoutFloorMs?: number;
   /** Counts losses of data. */
   readonly era: number;
   /** The era of the last loss that the grants of another server proved, which replaced this one. */
   readonly leftEra?: number;
   readonly operations: number;
+}
+
+/** Worker ids that follow each other. */
+export interface IdSpan {
+  readonly workerIdMin: number;
+  /** Inclusive. */
+  readonly workerIdMax: number;
 }
 
 /** The holder of a worker id. */
@@ -41,6 +56,8 @@ export interface SlotHolder {
   readonly nonce: string;
   readonly floorMs: number;
   readonly era: number;
+  /** The changes of layouts that the registry had seen when it last granted this; absent for 0. */
+  readonly moveCount?: number | undefined;
   readonly sinceMs: number;
   readonly label: HolderLabel;
 }
@@ -85,13 +102,13 @@ export interface Step extends Changes {
 }
 
 /** These never fall in a header, as long as it is that of one registry. */
-const RISING = ['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const;
+const RISING = ['operations', 'era', 'quarantineMs', 'safeFloorMs', 'layoutFloorMs'] as const;
 
 /** @throws SnowflakeError where a rule asks for what none may; nothing is written then */
 export function checkChanges(stored: RegistryHeader | undefined, { header, slots }: Changes): void {
   for (const name of RISING) {
     if (header === undefined || header.incarnation !== stored?.incarnation) break;
-    const [from, to] = [stored[name], header[name]];
+    const [from, to] = [stored[name] ?? 0, header[name] ?? 0];
     if (!(to >= from)) throw invariantBroken(`${name} of a registry fell`, { from, to });
   }
   for (const { workerId, ceilingMs, holder } of slots) {

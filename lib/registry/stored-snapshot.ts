@@ -1,6 +1,6 @@
 /**
  * Connects the rules with the rows of a store: it holds a snapshot as the rules read it, and turns
- * their result into a write.
+ * their result into a write. Reading and writing are in one file, since each field has one form.
  *
  * A header is written if something in it matters to others, and its time alone, which invalidates
  * nothing that they read, if that is `HEADER_AGE_MS` old. A mark counts the writes of its own row
@@ -21,13 +21,13 @@ import {
   type StoredRow,
 } from '../rows/row-store.js';
 import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
-import type { IdSpan } from './acquire.js';
 import { withLoss } from './prologue.js';
 import {
   checkChanges,
   type AcquireSnapshot,
   type Changes,
   type HeldSlot,
+  type IdSpan,
   type RegistryHeader,
   type SlotHolder,
   type StoreReading,
@@ -294,6 +294,7 @@ function headerOf({ text, number }: Row): StoredHeader | undefined {
   const fields = fieldsIn(text);
   const isHeader =
     isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
+    (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
@@ -343,8 +344,10 @@ function isList(value: unknown): boolean {
   return Array.isArray(value) && value.every((block) => Number.isSafeInteger(block));
 }
 
+const HOLDER_NUMBERS = ['floorMs', 'era', 'moveCount', 'sinceMs'] as const;
+
 function holderOf(token: string, fields: Record<string, unknown>): SlotHolder | undefined {
-  const { nonce, floorMs, era, sinceMs, label } = fields;
-  if (!isWhole(fields, ['nonce'], ['floorMs', 'era', 'sinceMs'])) return undefined;
-  return { token, nonce, floorMs, era, sinceMs, label: labelOf(label) } as SlotHolder;
+  const { nonce, floorMs, era, moveCount = 0, sinceMs, label } = { ...fields };
+  if (!isWhole({ ...fields, moveCount }, ['nonce'], HOLDER_NUMBERS)) return undefined;
+  return { token, nonce, floorMs, era, moveCount, sinceMs, label: labelOf(label) } as SlotHolder;
 }

@@ -15,6 +15,7 @@ import {
 import { BRANCH_CASES, ERA_CASES, LOSS_CASES } from './contract/loss-cases.js';
 import { ENDLESS_CASES, RELEASE_CASES, RENEW_CASES } from './contract/renew-cases.js';
 import { LAYOUT_CASES, VERSION_CASES, QUARANTINE_CASES } from './contract/quarantine-cases.js';
+import { MOVE_CASES } from './contract/move-cases.js';
 import { RACE_CASES, WALK_CASES } from './contract/walk-cases.js';
 import { REPEAT_CASES, WIDE_CASES } from './contract/repeat-cases.js';
 import { TIME_CASES } from './contract/time-cases.js';
@@ -27,9 +28,9 @@ export interface SupportContract extends HarnessParts {
    * Things that the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (missing methods),
    * 'longest free' (any free worker id is taken, which is safe), 'claims' (it ignores `takesOver`,
-   * which is safe), 'reckoned' (it ignores the clocks of its callers), 'wide' (it does not have
-   * millions of worker ids), 'end' (its leases never end: only the duties of such a support are
-   * tested).
+   * which is safe), 'reckoned' (it ignores the clocks of its callers), 'moves' (it ignores a
+   * change of layouts, which is safe), 'wide' (it does not have millions of worker ids), 'end'
+   * (its leases never end: only the duties of such a support are tested).
    */
   readonly leaveOut?: readonly ContractNeed[] | undefined;
 }
@@ -46,6 +47,7 @@ export const CONTRACT_CASES = [
   ...ERA_CASES,
   ...LAYOUT_CASES,
   ...QUARANTINE_CASES,
+  ...MOVE_CASES,
   ...TIME_CASES,
   ...VERSION_CASES,
   ...WALK_CASES,

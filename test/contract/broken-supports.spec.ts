@@ -30,6 +30,7 @@ const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
 const OPENING = 'registry/prologue.ts';
+const MOVE = 'registry/layout-move.ts';
 const LAYOUT = 'registry/prologue.ts';
 
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
@@ -37,7 +38,7 @@ const edit = (file: string, find: string, put: string): Edit => ({ file, find, p
 const CLAIM_AT_RENEWAL = 'claimed(prologue.header, lease.fingerprint)';
 const CLAIM_AT_GRANT = 'grantLease(claimed(header, fingerprint),';
 const CLAIM_WITH_RANGE = 'hasRange ? claimed(prologue.header, fingerprint) : prologue.header';
-const WITHOUT_CONTEST = '!contests(stored, terms.haveMs, nowAt(stored, reading))';
+const WITHOUT_CONTEST = '!contests(text, terms, nowMs)';
 const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
 
 const LAYOUT_FAULTS: readonly Fault[] = [
@@ -75,7 +76,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'a contest is written again and again',
     by: 'stops both sides where a renewal shows that two layouts have ranges at once',
-    edits: [edit(LAYOUT, '!isContested(header.fingerprint) && ', '')],
+    edits: [edit(LAYOUT, '!isContested(text) && ', '')],
   },
   {
     name: 'the last layout with a range takes the registry',
@@ -155,7 +156,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'the version is not read',
     by: 'changes nothing in a registry that is kept by another version of the protocol',
-    edits: [edit(OPENING, 'if (stored.version !== VERSION)', 'if (false)')],
+    edits: [edit(OPENING, 'stored.version !== VERSION', 'false')],
   },
   {
     name: 'the version is compared after the layout',
@@ -163,8 +164,75 @@ const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         OPENING,
-        'if (stored.version !== VERSION)',
-        'if (stored.version !== VERSION && !isForAnother(stored, terms.fingerprint))',
+        'stored.version !== VERSION',
+        'stored.version !== VERSION && stored.fingerprint === terms.fingerprint',
+      ),
+    ],
+  },
+  {
+    name: 'a layout that ended contests the others',
+    by: 'refuses a layout that ended, which stops no other one',
+    edits: [edit(LAYOUT, ' && !isListed(text, fingerprint)', '')],
+  },
+  {
+    name: 'a worker id is granted that is for another layout',
+    by: 'admits the layouts of a move side by side, each with its own worker ids',
+    edits: [
+      edit(ACQUIRE, 'commonSpan(request, span) ?? request', 'request'),
+      edit(ACQUIRE, 'commonSpan(request, spanFor(header, request))', 'request'),
+    ],
+  },
+  {
+    name: 'a worker id that is for another layout is prolonged',
+    by: 'goes on without a gap where a worker id stays, and not where it is for another layout',
+    edits: [edit(RENEW, 'span !== undefined && !isWithin(slot.workerId, span)', 'false')],
+  },
+  {
+    name: 'every range begins anew at a move',
+    by: 'goes on without a gap where a worker id stays, and not where it is for another layout',
+    edits: [edit(LAYOUT, 'moveCountOf(fingerprint) - 1', 'moveCountOf(fingerprint)')],
+  },
+  {
+    name: 'a range runs across a move that its holder missed',
+    by: 'begins a new range for a holder that missed a whole state of the layouts',
+    edits: [edit(LAYOUT, 'moveCount < moveCountOf(fingerprint) - 1', 'false')],
+  },
+  {
+    name: 'a move raises no floor',
+    by: 'begins no range below what was granted before a move',
+    edits: [edit(LAYOUT, 'Math.max(safeFloorMs, layoutFloorMs)', 'safeFloorMs')],
+  },
+  {
+    name: 'a layout has no end',
+    by: 'gives a layout no range beyond its end',
+    edits: [edit(MOVE, 'endMs > (found?.untilMs ?? Infinity)', 'false')],
+  },
+  {
+    name: 'a change that comes late takes effect',
+    by: 'ignores a change that comes late, or after another one',
+    edits: [edit(RELEASE, 'nowOf(header) <= move.byMs', 'true')],
+  },
+  {
+    name: 'a change replaces one that it does not know',
+    by: 'ignores a change that comes late, or after another one',
+    edits: [
+      edit(RELEASE, 'isInTime && header.fingerprint === fingerprint', 'isInTime'),
+      edit(
+        RELEASE,
+        'open(stored, { ...lease, haveMs: 0 }',
+        'open(stored, { ...lease, haveMs: 0, ' +
+          'fingerprint: lease.move ? stored!.fingerprint : lease.fingerprint }',
+      ),
+    ],
+  },
+  {
+    name: 'a forgotten move stays forgotten',
+    by: 'hears of a move that it forgot from whoever was told of it',
+    edits: [
+      edit(
+        MOVE,
+        'if (moveCountOf(told) <= moveCountOf(stored)) return stored;',
+        'if (told !== null) return stored;',
       ),
     ],
   },

@@ -70,7 +70,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'repeated acquire extends a range across an era',
     by: 'extends no range at a repeated acquire when another server answers',
-    edits: [inAcquire('if (held.holder.era === header.era) return', 'return')],
+    edits: [inAcquire('held.holder.era === header.era &&', 'true &&')],
   },
   {
     name: 'release only with the nonce of the last answer',
@@ -322,12 +322,22 @@ function prolonged`,
   {
     name: 'the lowest worker id is taken for 0',
     by: 'leases a worker id within the bounds asked for, both included',
-    edits: [inMemory('nextWorkerId(span, {', 'nextWorkerId({ ...span, workerIdMin: 0 }, {')],
+    edits: [
+      inMemory(
+        'nextWorkerId(spanToSearch(request, state, nowMs), {',
+        'nextWorkerId({ ...spanToSearch(request, state, nowMs), workerIdMin: 0 }, {',
+      ),
+    ],
   },
   {
     name: 'the highest worker id is not looked at',
     by: 'keeps pools of worker ids apart: what one lacks is not taken from another',
-    edits: [inMemory('nextWorkerId(span, {', 'nextWorkerId({ ...span, workerIdMax: 1023 }, {')],
+    edits: [
+      inMemory(
+        'nextWorkerId(spanToSearch(request, state, nowMs), {',
+        'nextWorkerId({ ...spanToSearch(request, state, nowMs), workerIdMax: 1023 }, {',
+      ),
+    ],
   },
   {
     name: 'a draw that leaves its span',
@@ -351,7 +361,7 @@ function prolonged`,
     by: 'refuses another layout in the same registry, naming the one it knows',
     edits: [
       inOpening(
-        'const isOther = isForAnother(stored, terms.fingerprint);',
+        'const isOther = admittedSpan(text, terms.fingerprint, nowMs + terms.ttlMs) === undefined;',
         'const isOther = false;',
       ),
     ],

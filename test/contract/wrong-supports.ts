@@ -302,8 +302,8 @@ export const CLAIM_FAULTS: readonly Fault[] = [
     edits: [
       {
         file: ACQUIRE,
-        find: 'Math.max(lastMs, header.safeFloorMs)',
-        put: 'isClaim(request) ? lastMs : Math.max(lastMs, header.safeFloorMs)',
+        find: 'Math.max(lastMs, floorOf(header))',
+        put: 'isClaim(request) ? lastMs : Math.max(lastMs, floorOf(header))',
       },
     ],
   },

@@ -69,7 +69,7 @@ const SHOWN = TREE.filter(({ path }) => /^(docs\/(?!zh\/).*|README[^/]*)\.md$/.t
 );
 
 /** Run here: what needs no store and prints the same each time. */
-const RUN_HERE = /^snowflake (decode|encode|range|layout|sql)\b(?!.*\|)/;
+const RUN_HERE = /^snowflake (decode|encode|range|layout(?! move)|sql)\b(?!.*\|)/;
 
 /** The moment at which documents run their commands. */
 const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');
@@ -82,6 +82,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake workers /, 'test/cli/store-findings.spec.ts', "run('workers')"],
   [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
   [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],
+  [/^snowflake layout move /, 'test/cli/layout-move.spec.ts', "'layout', 'move'"],
   [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
   [
     /^snowflake registry create /,

@@ -291,7 +291,7 @@ const SAFE_VARIANTS = [
         file: MEMORY,
         find: 'const lowest = slotOf(state, this.search(request, reading));',
         put: `const free = [];
-    const { workerIdMin, workerIdMax } = request;
+    const { workerIdMin, workerIdMax } = spanToSearch(request, state, state?.lastTimeMs ?? 0);
     // Of millions the first few thousand are choice enough, and the harder test.
     const highest = Math.min(workerIdMax, workerIdMin + 4095);
     for (let id = workerIdMin; state && id <= highest; id++)

@@ -12,9 +12,10 @@ const SEARCH = 'registry/acquire.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
+const MOVE = 'registry/layout-move.ts';
 
-const floorAtRegrant = 'const floorMs = Math.max(lastMs, header.safeFloorMs);';
-const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, header.safeFloorMs);';
+const floorAtRegrant = 'const floorMs = Math.max(lastMs, floorOf(header));';
+const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));';
 const renewedCeiling = 'Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);';
 const isHolder = 'holder !== undefined && holder.token === lease.token;\n  const mine';
 const brokenChain = 'if (!knowsNonce && !(isNewEra';
@@ -25,7 +26,7 @@ export const REGISTRY_MUTANTS = [
   {
     name: 'no floor at re-grant',
     tryFirst: { scenario: 'everything', seed: 8 },
-    edits: [{ file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = header.safeFloorMs;' }],
+    edits: [{ file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = floorOf(header);' }],
   },
   {
     name: 'floor off by one',
@@ -34,7 +35,7 @@ export const REGISTRY_MUTANTS = [
       {
         file: ACQUIRE,
         find: floorAtRegrant,
-        put: 'const floorMs = Math.max(lastMs - 1, header.safeFloorMs);',
+        put: 'const floorMs = Math.max(lastMs - 1, floorOf(header));',
       },
     ],
   },
@@ -175,7 +176,7 @@ export const REGISTRY_MUTANTS = [
       {
         file: ACQUIRE,
         find: floorAtRegrant,
-        put: `const floorMs = Math.max(isClaim(request) ? nowMs : lastMs, header.safeFloorMs);`,
+        put: `const floorMs = Math.max(isClaim(request) ? nowMs : lastMs, floorOf(header));`,
       },
     ],
   },
@@ -319,7 +320,7 @@ export const RULE_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: '!contests(stored, terms.haveMs, nowAt(stored, reading))',
+        find: '!contests(text, terms, nowMs)',
         put: 'true',
       },
     ],
@@ -369,6 +370,88 @@ export const RULE_MUTANTS = [
         file: BRANCH,
         find: ', safeFloorMs, leftEra: lost.era }',
         put: ', safeFloorMs, leftEra: 0 }',
+      },
+    ],
+  },
+  {
+    name: 'a range begins below what was granted before a move',
+    scenario: 'layout move',
+    seed: 1,
+    edits: [
+      {
+        file: OPENING,
+        find: 'return Math.max(safeFloorMs, layoutFloorMs);',
+        put: 'return safeFloorMs;',
+      },
+    ],
+  },
+  {
+    name: 'a worker id that is for another layout now is prolonged',
+    scenario: 'layout move',
+    seed: 13,
+    edits: [
+      {
+        file: RENEW,
+        find:
+          'if (span !== undefined && !isWithin(slot.workerId, span)) ' +
+          'return movedAway(header, slot);',
+        put: '',
+      },
+    ],
+  },
+  {
+    name: 'a range runs across a move that its holder missed',
+    scenario: 'layout move',
+    seed: 21,
+    edits: [
+      { file: OPENING, find: 'moveCount < moveCountOf(fingerprint) - 1', put: 'moveCount < 0' },
+    ],
+  },
+  {
+    name: 'a registry that forgot a move does not hear of it',
+    scenario: 'layout move, losses',
+    seed: 24,
+    edits: [
+      {
+        file: OPENING,
+        find: 'latestOf(current.fingerprint, terms.layouts)',
+        put: 'current.fingerprint',
+      },
+    ],
+  },
+  {
+    name: 'a move that is heard of late moves no floor',
+    scenario: 'layout move, losses',
+    seed: 481,
+    edits: [
+      {
+        file: OPENING,
+        find: 'text === current.fingerprint ? current : moved(current, text)',
+        put: '({ ...current, fingerprint: text })',
+      },
+    ],
+  },
+  {
+    name: 'an earlier change of layouts replaces a later one',
+    scenario: 'layout move',
+    seed: 221,
+    edits: [
+      {
+        file: MOVE,
+        find: 'if (moveCountOf(told) <= moveCountOf(stored)) return stored;',
+        put: 'if (moveCountOf(told) === 0) return stored;',
+      },
+    ],
+  },
+  {
+    name: 'both layouts have the same half of the worker ids',
+    scenario: 'layout move',
+    seed: 2,
+    edits: [
+      {
+        file: MOVE,
+        find: 'spanOf((first + half) * factor, end * factor - 1)',
+        put: 'spanOf(first * factor, (first + half) * factor - 1)',
       },
     ],
   },

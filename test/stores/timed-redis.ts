@@ -36,17 +36,18 @@ export function timedClient(
     options: redis.options,
     duplicate(options: RedisOptions) {
       const client = redis.duplicate(options);
-      const byHash = client.evalsha.bind(client);
-      const evalsha = async (sha1: string, keyCount: number, ...args: (string | number)[]) => {
+      const send = client.call.bind(client) as (...command: unknown[]) => Promise<unknown>;
+      const call = async (name: string, ...given: (string | number)[]) => {
+        if (name !== 'evalsha') return send(name, ...given);
         const { timeMs, server } = reading();
-        const text = texts.get(sha1)!;
-        const given = [...args, timeMs, server];
-        return byHash(hashOf(text), keyCount, ...given).catch((error: unknown) => {
+        const [sha1, ...rest] = [...given, timeMs, server];
+        const text = texts.get(String(sha1))!;
+        return send('evalsha', hashOf(text), ...rest).catch((error: unknown) => {
           if (!String(error).includes('NOSCRIPT')) throw error;
-          return client.eval(text, keyCount, ...given);
+          return send('eval', text, ...rest);
         });
       };
-      return Object.assign(client, { evalsha });
+      return Object.assign(client, { call });
     },
   };
 }
@@ -100,10 +101,10 @@ export function timedLua(wholeCountMax: number) {
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
   const terms = call.op === 'acquire' ? call.request : call.lease;
-  const { wallMs = '', reckoned } = terms;
+  const { wallMs = '', reckoned, layouts } = terms;
   const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
   return [
-    terms.fingerprint,
+    layouts === undefined ? terms.fingerprint : `${terms.fingerprint}\n${layouts}`,
     terms.ttlMs,
     Math.max(reading.lossWindowMs, terms.quarantineMs - terms.ttlMs),
     reading.random,
@@ -133,7 +134,9 @@ function ownArguments(call: StoreCall): (string | number)[] {
     const { incarnation, server, operations, era = 0 } = mark;
     return [...lease, haveMs, incarnation, server, operations, minRangeMs, era];
   }
-  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, 0];
+  const { settles, move } = call.lease;
+  const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
+  return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, ...orders];
 }
 
 /*

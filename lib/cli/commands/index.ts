@@ -7,6 +7,7 @@ import { decode, encode, range } from './id.js';
 import { doctor } from './doctor.js';
 import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
+import { layoutMove } from './layout-move.js';
 import { locks, locksCreate } from './locks.js';
 import { registryCreate, registryInspect, registrySettle } from './registry.js';
 import { release } from './release.js';
@@ -18,6 +19,7 @@ export const COMMANDS: readonly Command[] = [
   encode,
   range,
   layout,
+  layoutMove,
   sql,
   workers,
   release,

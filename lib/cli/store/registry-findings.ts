@@ -4,7 +4,8 @@
  */
 import { systemClock } from '../../core/index.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
-import { isContested } from '../../lease/lease-texts.js';
+import { isContested, isMove } from '../../lease/lease-texts.js';
+import { idsText, layoutsIn } from '../../registry/layout-move.js';
 import { VERSION } from '../../registry/prologue.js';
 import {
   finding,
@@ -80,7 +81,7 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
     return [finding('note', 'registry', text)];
   }
   const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];
-  const warning = layoutOfFingerprint(facts.fingerprint)?.warningAt(nowMs);
+  const warning = layoutOfFingerprint(keptOf(facts.fingerprint))?.warningAt(nowMs);
   if (warning !== undefined) found.push(finding('warning', 'layout', warning));
   if (facts.safeFloorMs > nowMs) {
     const why = facts.era > 1 ? 'A loss of data was detected' : 'The registry is new';
@@ -119,12 +120,31 @@ function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): 
   if (theirs === '') {
     return [finding('ok', 'registry', `For no layout yet, era ${era}; the first range decides.`)];
   }
+  if (isMove(theirs)) return moveFindings(theirs, fingerprint);
   const found = [finding('ok', 'registry', `Layout ${theirs}, era ${era}.`)];
   if (fingerprint !== undefined && fingerprint !== theirs) {
     const text =
       `The given layout is ${fingerprint}; processes that use it are refused here. Do not delete ` +
       `the registry: it keeps the two apart.`;
     found.push(finding('fault', 'layout', text));
+  }
+  return found;
+}
+
+function moveFindings(text: string, fingerprint: string | undefined): Finding[] {
+  const active = layoutsIn(text).filter(({ span }) => span !== undefined);
+  const names = active.map(({ fingerprint: name, span }) => `${name} (${idsText(span!)})`);
+  const admitted = `Layouts with their worker ids: ${names.join(', ')}.`;
+  const found = [finding('ok', 'registry', admitted)];
+  if (active.length > 1) {
+    const advice =
+      'A move is under way: end it when its rollout is done, `snowflake layout move --end`.';
+    found.push(finding('note', 'layout', advice));
+  }
+  if (fingerprint !== undefined && active.every((layout) => layout.fingerprint !== fingerprint)) {
+    found.push(
+      finding('fault', 'layout', `The given layout is ${fingerprint}, which is not let in here.`),
+    );
   }
   return found;
 }
@@ -189,11 +209,17 @@ interface Occupancy {
 export function occupancyOf({ facts, workers: records }: RegistryView): Occupancy {
   const taken = records.filter(({ freeInMs }) => freeInMs > 0);
   const held = taken.filter(({ holder }) => holder !== undefined).length;
-  const layout = facts && layoutOfFingerprint(facts.fingerprint);
+  const layout = facts && layoutOfFingerprint(keptOf(facts.fingerprint));
   const pending = taken.length - held;
   if (layout === undefined) return { held, pending };
   const workers = layout.workerIdMax + 1;
   return { held, pending, free: Math.max(0, workers - taken.length), workers };
+}
+
+/** The only layout of a registry. While two are let in, the number of worker ids is unknown. */
+function keptOf(text: string): string {
+  const active = layoutsIn(text).filter(({ span }) => span !== undefined);
+  return active.length === 1 ? active[0]!.fingerprint : text;
 }
 
 export function occupancyText({ held, pending, free, workers }: Occupancy): string {

@@ -14,7 +14,7 @@ import type {
 } from '../../lease/distributed-support.js';
 import { methodFaults, nameFaults, refuse, unknownNames } from '../../options.js';
 import { processWide } from '../../process-wide.js';
-import { acquire, nextWorkerId, type IdSpan } from '../../registry/acquire.js';
+import { acquire, nextWorkerId, spanToSearch } from '../../registry/acquire.js';
 import { newHeader } from '../../registry/prologue.js';
 import {
   workerRecords,
@@ -162,11 +162,16 @@ export class MemoryRegistry {
     return { header: headerOf(state), held, lowest };
   }
 
-  private search(span: IdSpan, { timeMs, random: seed }: StoreReading): number {
+  private search(request: LeaseRequest, { timeMs, random: seed }: StoreReading): number {
     const { state, wholeCountMax } = this;
     const nowMs = state === undefined ? timeMs : nowAt(state, { timeMs });
     const ceilingOf = (workerId: number) => state?.ceilings.get(workerId) ?? 0;
-    return nextWorkerId(span, { ceilingOf, nowMs, seed, wholeCountMax });
+    return nextWorkerId(spanToSearch(request, state, nowMs), {
+      ceilingOf,
+      nowMs,
+      seed,
+      wholeCountMax,
+    });
   }
 
   private write(changes: Changes): void {

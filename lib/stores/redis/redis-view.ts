@@ -75,16 +75,20 @@ function registryFacts(fields: Fields, { slewMs }: ClockState): RegistryFacts | 
   const number = (name: string) => finite(Number(fields.get(name) ?? 0));
   return {
     version: text('version'),
-    fingerprint: text('fingerprint'),
+    // The layouts of a move are longer than a name.
+    fingerprint: cutName(fields.get('fingerprint') ?? '', MOVE_LENGTH_MAX),
     incarnation: text('incarnation'),
     server: text('server'),
     slewMs,
     quarantineMs: number('quarantine'),
     safeFloorMs: number('safeFloor'),
+    ...(fields.has('layoutFloor') && { layoutFloorMs: number('layoutFloor') }),
     era: number('era'),
     operations: number('operations'),
   };
 }
+
+const MOVE_LENGTH_MAX = 4000;
 
 const finite = (number: number): number => (Number.isFinite(number) ? number : 0);
 
@@ -120,7 +124,7 @@ function timeIn(text: string | undefined, unreadable: number): number {
 type Holder = NonNullable<WorkerRecord['holder']>;
 
 /** token|nonce|floor|era|since|label, the label as JSON. */
-const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|\d+\|(\d{1,15})\|(.*)$/s;
+const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|[\d.]+\|(\d{1,15})\|(.*)$/s;
 
 /** The secrets that let an operator act for the holder. */
 const PROOF = /^([^|]*)\|([^|]*)\|/;

@@ -109,9 +109,10 @@ export class RedisSupport implements IDistributedSupport {
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    const { token, nonce, nonceNext, workerId, settles } = lease;
+    const { token, nonce, nonceNext, workerId, settles, move } = lease;
     const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
-    const given = [token, nonce, nonceNext, workerId, usedMs, settles === true ? 1 : 0];
+    const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
+    const given = [token, nonce, nonceNext, workerId, usedMs, ...orders];
     await this.run(SCRIPTS.release, lease, given);
   }
 
@@ -142,11 +143,12 @@ export class RedisSupport implements IDistributedSupport {
   ): Promise<unknown[]> {
     // Each call opens it again, so that an application may follow one that has closed it.
     this.#connection.reopen();
-    const { fingerprint, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
+    const { fingerprint, layouts, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
     // A process that knew a longer quarantine than its own brings it to a registry that forgot it.
     const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
-    const first = [fingerprint, ttlMs, lossWindowMs, randomUUID()];
+    const own = layouts === undefined ? fingerprint : `${fingerprint}\n${layouts}`;
+    const first = [own, ttlMs, lossWindowMs, randomUUID()];
     const clocks = [wallMs, incarnation, server, nowMs, timeMs];
     const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#keepsWrites)];
     return this.#connection.run(script, this.key, given);
@@ -206,7 +208,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
   switch (status) {
     case 'ok': {
       const [floorMs, ceilingMs, nowMs, incarnation, server, operations, ...clock] = rest;
-      const [quarantineMs, timeMs, era] = clock;
+      const [quarantineMs, timeMs, era, layouts = ''] = clock;
       return {
         status,
         workerId: Number(first),
@@ -221,6 +223,7 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
           era: Number(era),
         },
         quarantineMs: Number(quarantineMs),
+        ...(layouts !== '' && { layouts: String(layouts) }),
       };
     }
     case 'none-free':

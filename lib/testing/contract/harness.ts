@@ -55,6 +55,7 @@ export type ContractNeed =
   | 'version'
   | 'claims'
   | 'reckoned'
+  | 'moves'
   | 'wide'
   | 'end';
 

@@ -4,10 +4,20 @@
  * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
  * and for a while after it was told to stop.
  */
+import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import { moveCountOf } from '../../../lib/lease/lease-texts.js';
+import {
+  admittedSpan,
+  endedText,
+  isListed,
+  moveText,
+  planMove,
+} from '../../../lib/registry/layout-move.js';
 import type { Environment } from './plan.js';
 import type { FaultName } from './scenarios.js';
 import { SimulatedProcess } from './simulated-process.js';
 import type { Host } from './simulated-process.js';
+import { CHANGE_MS } from './simulated-servers.js';
 
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;
@@ -98,6 +108,73 @@ export class Fleet {
     this.crash(first);
     if (first) this.startSoon(first.host);
     this.after(plan.lease.ttlMs / 2, () => this.restartAll());
+  }
+
+  /** As `snowflake layout move` does it; then the hosts follow, or most of them. */
+  beginMove(): void {
+    const { plan, random, store } = this.around;
+    const facts = store.facts;
+    if (facts === undefined || facts.fingerprint === '') return;
+    const text = facts.fingerprint;
+    const running = this.admitted(text);
+    if (running.length === 1) {
+      const [from] = running as [BitLayout];
+      const to = from === plan.layout ? plan.otherLayout : plan.layout;
+      const span = { workerIdMin: 0, workerIdMax: from.workerIdMax };
+      const planned = planMove({ from, to, text, span, nowMs: store.nowMs });
+      if ('refusal' in planned) return;
+      store.change(moveText(moveCountOf(text) + 1, planned.layouts));
+      this.rollOut(to, random.pick([0.5, 1]));
+    } else {
+      this.rollOut(random.pick([plan.layout, plan.otherLayout]), random.pick([0.5, 1]));
+    }
+  }
+
+  /** Also while the other layout has holders, which the command would refuse. */
+  endMove(): void {
+    const { random, store } = this.around;
+    const { facts } = store;
+    if (facts === undefined) return;
+    const running = this.admitted(facts.fingerprint);
+    if (running.length < 2) return;
+    const kept = random.pick(running);
+    const endMs = store.nowMs + CHANGE_MS + facts.quarantineMs;
+    store.change(endedText(facts.fingerprint, kept, endMs));
+    this.rollOut(kept, 1);
+  }
+
+  /** At the end of all faults every host comes to a layout that is admitted, and stays. */
+  followLayouts(): void {
+    const { plan, store } = this.around;
+    const running = this.admitted(store.facts?.fingerprint ?? '');
+    for (const host of this.hosts) {
+      if (running.length === 0 || running.includes(host.layout)) continue;
+      host.layout = running[0]!;
+    }
+    for (const process of this.running) {
+      if (process.layout !== process.host.layout) this.restart(process);
+    }
+    this.after(plan.lease.ttlMs / 4, () => this.followLayouts());
+  }
+
+  private rollOut(to: BitLayout, share: number): void {
+    const { plan, random } = this.around;
+    for (const host of this.hosts) {
+      if (!random.chance(share)) continue;
+      this.after(random.between(0, 2 * plan.lease.ttlMs), () => {
+        host.layout = to;
+        if (host.process?.layout !== to) this.restart(host.process);
+      });
+    }
+  }
+
+  private admitted(text: string): BitLayout[] {
+    const { plan, store } = this.around;
+    return [plan.layout, plan.otherLayout].filter(
+      ({ fingerprint }) =>
+        isListed(text, fingerprint) &&
+        admittedSpan(text, fingerprint, store.nowMs + plan.lease.ttlMs) !== undefined,
+    );
   }
 
   clone(process: SimulatedProcess | undefined): void {
@@ -234,6 +311,9 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     wipe(around);
     fleet.changeLayout();
   },
+  'move begun': (fleet) => fleet.beginMove(),
+  'move ended': (fleet) => fleet.endMove(),
+  'move undone': (fleet) => fleet.endMove(),
   'row deleted': (_, { store }) => store.loseRow(),
   clone: (fleet) => fleet.clone(fleet.any()),
 };

@@ -111,7 +111,11 @@ class Simulation {
     const { time, random } = this;
     const plan = (this.plan = drawPlan(scenario, random));
     const startTick = plan.layout.tickOf(time.now());
-    const oracle = (this.oracle = new Oracle(plan.layout, startTick, scenario.tolerates));
+    const oracle = (this.oracle = new Oracle(
+      [plan.layout, plan.otherLayout],
+      startTick,
+      scenario.tolerates,
+    ));
     if (scenario.datesAreRight) {
       const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
       oracle.latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
@@ -206,6 +210,7 @@ class Simulation {
       process.wire.isCut = false;
       if (process.isPaused) process.goOn();
     }
+    if (this.plan.scenario.moves) this.fleet.followLayouts();
   }
 
   /** Every process, or as many as there are worker ids, makes ids again. */

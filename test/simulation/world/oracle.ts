@@ -48,6 +48,7 @@ interface Maker {
 
 /** One range in the hands of one process. */
 export interface Claim extends Maker {
+  readonly layout: BitLayout;
   readonly range: WindowRange;
   lastTick: number;
   /** Given back up to here; exclusive. */
@@ -60,6 +61,7 @@ export interface Claim extends Maker {
 export interface Witness {
   /** Of the process: threads of one process are no twins of each other. */
   readonly name: string;
+  readonly layout: BitLayout;
   /** Of the process. */
   readonly claims: Claim[];
   lastId: number;
@@ -67,7 +69,7 @@ export interface Witness {
   lastClaim: number;
 }
 
-type WitnessOfProcess = Pick<Witness, 'name' | 'claims'>;
+type WitnessOfProcess = Pick<Witness, 'name' | 'claims' | 'layout'>;
 
 const VIOLATIONS_SHOWN_MAX = 20;
 
@@ -98,12 +100,19 @@ export class Oracle {
   /** Whether it was granted any of these ticks so, end excluded. */
   wasExcused = (_name: string, _workerId: number, _ticks: [number, number]): boolean => false;
 
-  /** @param baseTick blocks are counted from it, as small numbers are looked up faster */
+  private readonly sequenceBits: number;
+
+  /**
+   * @param layouts those of the processes, the first one of which counts the blocks
+   * @param baseTick blocks are counted from it, as small numbers are looked up faster
+   */
   constructor(
-    layout: BitLayout,
+    layouts: readonly [BitLayout, ...BitLayout[]],
     baseTick: number,
     private readonly tolerated: readonly ViolationKind[] = [],
   ) {
+    const [layout] = layouts;
+    this.sequenceBits = Math.min(...layouts.map(({ sequence }) => sequence.bits));
     this.blockSize = 2 ** layout.sequence.bits;
     this.workerCount = 2 ** (layout.timestamp.shift - layout.sequence.bits);
     this.baseBlock = baseTick * this.workerCount;
@@ -114,9 +123,9 @@ export class Oracle {
   }
 
   rangeHeld(witness: WitnessOfProcess, range: WindowRange, family = this.claims.length): void {
-    const { name } = witness;
+    const { name, layout } = witness;
     const maker = { name, family, lossCount: this.lossCount, isExcused: false };
-    const claim = { name, range, family, lastTick: -Infinity, cutTick: Infinity, maker };
+    const claim = { name, layout, range, family, lastTick: -Infinity, cutTick: Infinity, maker };
     this.claims.push(claim);
     witness.claims.push(claim);
   }
@@ -134,8 +143,9 @@ export class Oracle {
   idMade(witness: Witness, id: number): void {
     this.idCount++;
     const block = Math.floor(id / this.blockSize);
-    const tick = Math.floor(block / this.workerCount);
-    const workerId = block - tick * this.workerCount;
+    const { timestamp, sequence } = witness.layout;
+    const tick = Math.floor(id / 2 ** timestamp.shift);
+    const workerId = Math.floor((id - tick * 2 ** timestamp.shift) / 2 ** sequence.bits);
     const found = claimAt(witness.claims, workerId, tick);
     const claim = witness.claims[found];
     if (claim === undefined) {
@@ -198,15 +208,23 @@ export class Oracle {
     const claims = this.claims
       .filter((claim) => endOf(claim) > claim.range.floorTick)
       .toSorted((a, b) => a.range.floorTick - b.range.floorTick);
-    const furthest = new Map<number, Claim>();
+    const furthest = new Map<string, Claim>();
     for (const claim of claims) {
-      const { workerId, floorTick } = claim.range;
-      const before = furthest.get(workerId);
-      if (before && floorTick < endOf(before) && !this.mayOverlap(before, claim)) {
-        this.violated('overlap', `${textOf(before)} and ${textOf(claim)}`);
+      for (const bits of this.bitsOf(claim)) {
+        const before = furthest.get(bits);
+        if (before && claim.range.floorTick < endOf(before) && !this.mayOverlap(before, claim)) {
+          this.violated('overlap', `${textOf(before)} and ${textOf(claim)}`);
+        }
+        if (before === undefined || endOf(claim) > endOf(before)) furthest.set(bits, claim);
       }
-      if (before === undefined || endOf(claim) > endOf(before)) furthest.set(workerId, claim);
     }
+  }
+
+  /** The bits of a worker id, in the units of the layout that has the most of them. */
+  private bitsOf({ layout, range }: Claim): string[] {
+    const count = 2 ** (layout.sequence.bits - this.sequenceBits);
+    const first = range.workerId * count;
+    return Array.from({ length: count }, (_, at) => `${layout.epochMs} ${first + at}`);
   }
 
   private mayOverlap(before: Claim, claim: Claim): boolean {

@@ -53,6 +53,8 @@ export interface MessageFaults {
 
 const EPOCH_MS = Date.UTC(2024, 0, 1);
 const WORKER_BITS = 3;
+/** Half of those of the layout with fewer, which are left to it during a move. */
+const FEW_WORKER_COUNT = 4;
 /** A 60th of a lease or more, as it is in operation. */
 const MIN_RANGE_MS = 50;
 /** Where ids made twice are counted, they must be made closely enough to meet. */
@@ -61,7 +63,7 @@ const NEVER_MS = 86_400_000;
 
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const ttlMs = random.between(10, 60) * 100;
-  const workerCount = random.between(2, 5);
+  const workerCount = scenario.moves ? FEW_WORKER_COUNT : random.between(2, 5);
   const hostCount = hostCountOf(scenario, workerCount, random);
   const countsTwice = scenario.tolerates !== undefined || scenario.faults.includes('led elsewhere');
   const loses = scenario.losesMessages === true;
@@ -95,6 +97,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
 
 function hostCountOf(scenario: Scenario, workerCount: number, random: SeededRandom): number {
   if (scenario.claims) return workerCount + 1;
+  if (scenario.moves) return random.between(2, workerCount);
   if (scenario.isCrowded) return workerCount + random.between(1, 3);
   return random.between(2, workerCount + 1);
 }
@@ -154,9 +157,21 @@ function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
   const layout = layoutWith(sequenceBits, EPOCH_MS);
   const isOne =
     !scenario.hasStranger && !scenario.faults.includes('registry wiped, layout changed');
+  if (scenario.moves) return drawMove(random);
   if (isOne) return { layout, otherLayout: layout };
   const epochMs = EPOCH_MS + random.between(1, ttlMs);
   return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
+}
+
+const YEAR_MS = 365 * 86_400_000;
+
+/** The same clock and other bits, either way; or ids that lie above all of the first layout. */
+function drawMove(random: SeededRandom) {
+  const [few, many] = [layoutWith(3, EPOCH_MS), layoutWith(2, EPOCH_MS, WORKER_BITS + 1)];
+  const way = random.between(0, 2);
+  if (way === 0) return { layout: few, otherLayout: many };
+  if (way === 1) return { layout: many, otherLayout: few };
+  return { layout: few, otherLayout: layoutWith(3, EPOCH_MS - 2 * YEAR_MS) };
 }
 
 function drawTtls({ hasLongLeases }: Scenario, ttlMs: number, random: SeededRandom) {
@@ -167,12 +182,12 @@ function drawTtls({ hasLongLeases }: Scenario, ttlMs: number, random: SeededRand
   };
 }
 
-function layoutWith(sequenceBits: number, epoch: number): BitLayout {
+function layoutWith(sequenceBits: number, epoch: number, workerBits = WORKER_BITS): BitLayout {
   return new BitLayout({
     epoch,
     fields: [
       ['timestamp', 41],
-      ['worker', WORKER_BITS],
+      ['worker', workerBits],
       ['sequence', sequenceBits],
     ],
   });

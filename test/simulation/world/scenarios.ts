@@ -30,7 +30,10 @@ export type FaultName =
   | 'row deleted'
   | 'registry created'
   | 'registry wiped and created'
-  | 'registry wiped, layout changed';
+  | 'registry wiped, layout changed'
+  | 'move begun'
+  | 'move ended'
+  | 'move undone';
 
 export interface Scenario {
   readonly name: string;
@@ -58,6 +61,8 @@ export interface Scenario {
   readonly isCalm?: boolean;
   /** Host clocks are right, and no id may be dated to a time that only the store has shown. */
   readonly datesAreRight?: boolean;
+  /** The fleet moves to a layout with the same clock, or with an earlier epoch, and back. */
+  readonly moves?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -225,5 +230,31 @@ export const SCENARIOS: readonly Scenario[] = [
       'that grants before it hears of the other one may be granted twice',
     faults: ['led elsewhere', 'crash', 'pause', 'release', 'burst', 'process cut off'],
     drawsFaults: true,
+  },
+  {
+    name: 'layout move',
+    about: 'another layout in a running fleet, half rolled out, undone or ended too soon',
+    faults: [
+      'move begun',
+      'move begun',
+      'move ended',
+      'move undone',
+      'crash',
+      'pause',
+      'release',
+      'burst',
+      'process cut off',
+      'store clock jumps',
+      'host clock jumps',
+    ],
+    losesMessages: true,
+    moves: true,
+  },
+  {
+    name: 'layout move, losses',
+    about: 'the same where the registry loses its data, and survivors tell it of the move',
+    faults: ['move begun', 'move begun', 'move ended', 'move undone', ...LOSSES, 'burst', 'crash'],
+    moves: true,
+    isCalm: true,
   },
 ];

@@ -181,6 +181,8 @@ export class SimulatedProcess {
   /** Ids made since this was last set to 0. */
   recentIdCount = 0;
   readonly wire: Wire;
+  /** The host's may change while this process runs. */
+  readonly layout: BitLayout;
   private readonly support: IDistributedSupport;
   readonly parts: KeeperParts;
   /** Replaced when this process is made a copy of another. */
@@ -201,6 +203,7 @@ export class SimulatedProcess {
     const idClock = new AnchoredClock(hostClock);
     const { aheadMsMax, sequenceStart } = plan;
     const { layout, ttlMs } = host;
+    this.layout = layout;
     const lease = { ...plan.lease, ttlMs };
     const isShared = Number(name.slice(1)) % 2 === 0;
     const words = isShared ? WindowWords.shared() : new WindowWords();
@@ -220,7 +223,10 @@ export class SimulatedProcess {
         minRangeMs: plan.minRangeMs,
         quarantineMs: 0,
       },
-      workerIds: { min: host.workerId ?? 0, max: host.workerId ?? plan.workerCount - 1 },
+      workerIds: {
+        min: host.workerId ?? 0,
+        max: host.workerId ?? (plan.scenario.moves ? layout.workerIdMax : plan.workerCount - 1),
+      },
       identity: this.identity(),
       hostClock,
       monotonicClock: { now: () => around.time.passedMs },
@@ -234,7 +240,7 @@ export class SimulatedProcess {
     const clock = idClock;
     const options = { aheadMsMax, sequenceStart, clock, random: () => random.next() };
     const thread = (window: LeaseWindow): Thread => {
-      const witness = { name, claims: this.claims, lastId: -Infinity, lastClaim: -1 };
+      const witness = { name, layout, claims: this.claims, lastId: -Infinity, lastClaim: -1 };
       return { witness, generator: new SnowflakeGenerator(window, options) };
     };
     this.threads = [this.window, ...this.sharedWindows(isShared)].map(thread);
@@ -294,12 +300,13 @@ export class SimulatedProcess {
     ] as const)
       twins.set(this.parts[name], clone.parts[name]);
     const generators = this.threads.map(({ generator }) => generator);
+    const { layout } = clone;
     const copy = copyOf({ keeper: this.keeper, generators }, twins);
     clone.keeper = copy.keeper;
     clone.threads = copy.generators.map((generator, at) => {
       // The claims made before are the original's.
       const { lastId } = this.threads[at]!.witness;
-      return { generator, witness: { name, claims: clone.claims, lastId, lastClaim: -1 } };
+      return { generator, witness: { name, layout, claims: clone.claims, lastId, lastClaim: -1 } };
     });
     for (const claim of this.claims) {
       const range = twins.get(claim.range) as WindowRange | undefined;

@@ -11,7 +11,7 @@ import type {
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
 import type { StoreReading, RegistryHeader } from '../../../lib/registry/snapshot.js';
-import { nowOf } from '../../../lib/rows/store-clock.js';
+import { nowAt, nowOf } from '../../../lib/rows/store-clock.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 
@@ -66,6 +66,8 @@ export interface StoreTraits {
 }
 
 const SNAPSHOT_COUNT = 4;
+/** An order of an operator comes within this, or not at all. */
+export const CHANGE_MS = 1000;
 
 export abstract class SimulatedServers<R extends Kept> {
   isAway = false;
@@ -97,10 +99,31 @@ export abstract class SimulatedServers<R extends Kept> {
   protected abstract newRegistry(): R;
   /** As the command `snowflake registry create` does it; where there is one it does nothing. */
   abstract create(ttlMs: number): void;
+  /** Undefined where there is no registry. */
+  abstract get facts(): RegistryHeader | undefined;
+  /** What an operator orders. */
+  protected abstract order(lease: WorkerLease): void;
   /** How many it has run. */
   protected abstract operationsOf(registry: R): number;
   /** Of one worker id, or of the header; a store of one piece loses none. */
   loseRow(): void {}
+
+  /** The registry's clock. */
+  get nowMs(): number {
+    const [server] = this.servers as [Server<R>];
+    const timeMs = this.time.now() + server.aheadMs;
+    return this.facts === undefined ? timeMs : nowAt(this.facts, { timeMs });
+  }
+
+  /** Other layouts, as the command `snowflake layout move` lets them in. */
+  change(text: string): void {
+    const { fingerprint, quarantineMs, incarnation, server, operations } = this.facts!;
+    const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
+    const terms = { fingerprint, ttlMs: 0, quarantineMs, minRangeMs: 0 };
+    const mark = { incarnation, server, operations };
+    const move = { text, byMs: this.nowMs + CHANGE_MS };
+    this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
+  }
 
   /** What the registry's clock is told to be. */
   protected told(nowMs: number): void {

@@ -2,9 +2,9 @@
  * The store of a simulation with the reference registry, in which each operation is one step.
  * Every operation is recorded for whoever wants to replay it.
  */
-import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
+import type { LeaseAnswer, WorkerLease } from '../../../lib/lease/distributed-support.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
-import type { StoreReading } from '../../../lib/registry/snapshot.js';
+import type { RegistryHeader, StoreReading } from '../../../lib/registry/snapshot.js';
 import { StoredSnapshot } from '../../../lib/registry/stored-snapshot.js';
 import { HEADER_KEY } from '../../../lib/rows/row-store.js';
 import type {
@@ -49,6 +49,14 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     const mark = { incarnation: '', server: '', operations: 0 };
     const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
     const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
+    this.execute({ op: 'release', lease, lastIssuedMs: undefined });
+  }
+
+  get facts() {
+    return this.servers[0]!.registry.state;
+  }
+
+  protected order(lease: WorkerLease): void {
     this.execute({ op: 'release', lease, lastIssuedMs: undefined });
   }
 
@@ -119,6 +127,17 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
     const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
     // Whoever uses the registry creates it as well.
+    void support.release(lease, undefined).catch(() => undefined);
+  }
+
+  get facts(): RegistryHeader | undefined {
+    const row = this.servers[0]!.registry.state?.get(HEADER_KEY);
+    if (row === undefined || row.number === 0n) return undefined;
+    return JSON.parse(row.text) as RegistryHeader;
+  }
+
+  protected order(lease: WorkerLease): void {
+    const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
     void support.release(lease, undefined).catch(() => undefined);
   }
 

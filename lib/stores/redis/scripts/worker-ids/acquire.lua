@@ -13,14 +13,22 @@ local seenEra, seenHave = tonumber(ARGV[20]), tonumber(ARGV[21])
 
 local refused = refusal(have)
 if refused then return refused end
-if isLive(have) then fingerprint = layout end
+if isLive(have) then claim() end
 if seenServer ~= '' then observeMark(seenIncarnation, seenServer, seenEra, seenHave) end
+
+local spanMin, spanMax = spanIn(fingerprint)
+if spanMin then
+  workerMin, workerMax = math.max(workerMin, spanMin), math.min(workerMax, spanMax)
+end
+if not spanMin or workerMin > workerMax then return answer('layout-mismatch', fingerprint) end
 
 local ceiling = now + ttl
 local held = redis.call('HGET', key, 'k' .. token)
 if held then
   local holder = readHolder(held)
-  if holder.era == era then
+  local isAdmitted = tonumber(held) >= workerMin and tonumber(held) <= workerMax
+  if holder.era == era and isAdmitted and not missedMove(holder) then
+    holder.moves = moveCount(fingerprint)
     ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
     store(held, ceiling, holder)
     return grant(tonumber(held), holder.floor, ceiling)
@@ -33,7 +41,7 @@ local isClaim = takesOver and workerMin == workerMax
 if last > now and not isClaim then return answer('none-free', last - now) end
 
 -- Never max(now, floor) + ttl: a ceiling further than one ttl ahead could outlive its quarantine.
-local floor = math.max(last, safeFloor)
+local floor = math.max(last, safeFloor, layoutFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('wait', wait) end
 
@@ -41,7 +49,8 @@ local before = readHolder(worker)
 if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
 -- The layout is claimed only now: a newcomer that waits may yet be refused for an earlier holder.
-fingerprint = layout
+claim()
 store(worker, ceiling,
-  { token = token, nonce = nonce, floor = floor, era = era, since = now, label = label })
+  { token = token, nonce = nonce, floor = floor, era = era, moves = moveCount(fingerprint),
+    since = now, label = label })
 return grant(worker, floor, ceiling)

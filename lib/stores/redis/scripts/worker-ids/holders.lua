@@ -1,26 +1,33 @@
 -- Every operation on worker ids reads and writes holders with this, after the registry.
 -- KEYS[1]  the registry
 -- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine, the
---          store's time, era; a status and the wait in ms; or as prologue.lua has it
+--          store's time, era, layouts of a move or ''; a status and the wait in ms; or as
+--          prologue.lua has it
 local function grant(worker, floor, ceiling)
   return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine,
-    storeTime, era)
+    storeTime, era, moveCount(fingerprint) > 0 and fingerprint or '')
 end
 
--- A holder is stored as token|nonce|floor|era|since|label.
-local HOLDER = '^([^|]*)|([^|]*)|(%d+)|(%d+)|(%d+)|(.*)$'
+-- A holder is stored as token|nonce|floor|era|since|label; after a move of layouts the era is
+-- followed by a point and the count of their changes.
+local HOLDER = '^([^|]*)|([^|]*)|(%d+)|(%d+)%.?(%d*)|(%d+)|(.*)$'
 
 local function holderIn(line)
   if not line then return nil end
-  local token, nonce, floor, holderEra, since, label = string.match(line, HOLDER)
+  local token, nonce, floor, holderEra, moves, since, label = string.match(line, HOLDER)
   return { token = token, nonce = nonce, floor = tonumber(floor), era = tonumber(holderEra),
-    since = tonumber(since), label = label }
+    moves = tonumber(moves) or 0, since = tonumber(since), label = label }
 end
+
+-- In between, its worker id may have been for another layout.
+local function missedMove(holder) return holder.moves < moveCount(fingerprint) - 1 end
 
 local function readHolder(worker) return holderIn(redis.call('HGET', key, 'o' .. worker)) end
 
 local function store(worker, ceiling, holder)
-  local line = table.concat({ holder.token, holder.nonce, text(holder.floor), text(holder.era),
+  local grade = text(holder.era)
+  if holder.moves > 0 then grade = grade .. '.' .. text(holder.moves) end
+  local line = table.concat({ holder.token, holder.nonce, text(holder.floor), grade,
     text(holder.since), holder.label }, '|')
   redis.call('HSET', key, 'c' .. worker, text(ceiling), 'o' .. worker, line)
 end

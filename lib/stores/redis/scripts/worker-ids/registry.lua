@@ -1,14 +1,17 @@
 -- Every script on a registry begins with this, after its clock: it checks loss and layout.
 -- It says the same as prologue.ts in the room of the registry.
--- ARGV     1 fingerprint, 2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says,
---          10.. as the script says
+-- ARGV     1 fingerprint and, on a second line, the layouts of a move that the caller was told of,
+--          2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says, 10.. as the
+--          script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored
-local layout, ttl, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local layout, told = string.match(ARGV[1], '^([^\n]*)\n?(.*)$')
+local ttl, lossWindow, random = tonumber(ARGV[2]), ARGV[3], ARGV[4]
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
 
-local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra = unpack(redis.call('HMGET',
-  key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra'))
-leftEra = tonumber(leftEra or 0)
+local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra, layoutFloor = unpack(
+  redis.call('HMGET', key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra',
+    'layoutFloor'))
+leftEra, layoutFloor = tonumber(leftEra or 0), tonumber(layoutFloor or 0)
 local fingerprint, quarantine = lastFingerprint, ttl + lossWindow
 -- Later ranges start only where all that may have been forgotten has ended.
 local function noteLoss()
@@ -27,7 +30,7 @@ local function observeTime()
 end
 
 if not lastTime then
-  fingerprint, incarnation, operations = '', random, 0
+  fingerprint, incarnation, operations, layoutFloor = '', random, 0, 0
   safeFloor = now + quarantine
   observeTime()
 else
@@ -54,18 +57,9 @@ local function answer(...)
   redis.call('HSET', key, 'quarantine', text(quarantine), 'safeFloor', text(safeFloor),
     'operations', text(operations))
   if leftEra > 0 then redis.call('HSET', key, 'leftEra', text(leftEra)) end
+  if layoutFloor > 0 then redis.call('HSET', key, 'layoutFloor', text(layoutFloor)) end
   keepMoment()
   return { ... }
 end
 
 local function isLive(have) return now < have and have < now + SANE_MS end
--- Refuses another layout than the registry's. If both have ranges that still last, neither is the
--- right one: the fingerprint written then is that of no layout, so that both sides stop.
-local function refusal(have)
-  if fingerprint == '' or fingerprint == layout then return nil end
-  if string.find(fingerprint, ' and ', 1, true) or not isLive(have) then
-    return { 'layout-mismatch', fingerprint }
-  end
-  fingerprint = fingerprint .. ' and ' .. layout
-  return answer('layout-mismatch', fingerprint)
-end

@@ -11,7 +11,7 @@ local seenEra = tonumber(ARGV[19])
 
 local refused = refusal(have)
 if refused then return refused end
-fingerprint = layout
+claim()
 
 local seen = redis.call('HMGET', key, 'c' .. worker, 'o' .. worker)
 local last, holder = tonumber(seen[1] or 0), holderIn(seen[2])
@@ -44,17 +44,26 @@ if not knowsNonce and not (isNewEra and have >= last) then
   store(worker, believed, holder)
   return answer('cloned', '')
 end
+local spanMin, spanMax = spanIn(fingerprint)
+if spanMin and (worker < spanMin or worker > spanMax) then
+  -- It is for another layout now: the range lasts, and nothing begins before its end.
+  layoutFloor = math.max(layoutFloor, believed)
+  forget(worker, holder)
+  return answer('unknown')
+end
 holder.nonce = nextNonce
 
-local ceiling = now + ttl
-if not isNewEra then
+local ceiling, missed = now + ttl, missedMove(holder)
+holder.moves = moveCount(fingerprint)
+if not isNewEra and not missed then
   ceiling = math.max(last, have, ceiling)
   store(worker, ceiling, holder)
   return grant(worker, holder.floor, ceiling)
 end
 
--- A range never runs across an era: the holder ends the old one, then enters this one.
-local floor = math.max(last, have, safeFloor)
+-- A range never runs across an era, nor across a move that was missed: the holder ends the old
+-- one, then enters this one.
+local floor = math.max(last, have, safeFloor, layoutFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('hold', wait) end
 holder.floor, holder.era = floor, era

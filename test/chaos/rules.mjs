@@ -177,12 +177,12 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: 'local floor = math.max(last, safeFloor)',
+        says: 'local floor = math.max(last, safeFloor, layoutFloor)',
         insteadSays: 'local floor = 0',
       },
       {
         in: 'code',
-        says: 'const floorMs = Math.max(lastMs, header.safeFloorMs)',
+        says: 'const floorMs = Math.max(lastMs, floorOf(header))',
         insteadSays: 'const floorMs = 0',
       },
     ],
@@ -242,8 +242,8 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: "fingerprint, incarnation, operations = ''",
-        insteadSays: 'fingerprint, incarnation, operations = layout',
+        says: "fingerprint, incarnation, operations, layoutFloor = ''",
+        insteadSays: 'fingerprint, incarnation, operations, layoutFloor = layout',
       },
       { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. layout", insteadSays: '' },
       {

@@ -81,10 +81,10 @@ export const MOVE_CASES: readonly ContractCase[] = [
     name: 'refuses a layout that ended, which stops no other one',
     needs: ['clock', 'release', 'moves'],
     async run(harness) {
-      const { holder } = await harness.holder(POOL);
+      const { holder } = await harness.holder({ workerIdMax: 1 });
       await change(harness, FEW, BEGUN);
       const other = await harness.holder(OTHER);
-      await holder.renew();
+      grantIn(await holder.renew());
       await change(harness, BEGUN, UNDONE);
       const refusal = { status: 'layout-mismatch', fingerprint: UNDONE };
       harness.expect(await other.holder.renew()).toEqual(refusal);

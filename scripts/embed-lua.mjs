@@ -37,8 +37,10 @@ const SCRIPTS = {
   locks: [TIME, 'locks/locks'],
 };
 
+/** Without comments, which no server needs to be sent. */
 function read(part) {
-  return readFileSync(new URL(`${part}.lua`, FOLDER), 'utf8');
+  const text = readFileSync(new URL(`${part}.lua`, FOLDER), 'utf8');
+  return text.replaceAll(/^ *-- .*\n/gm, '').replaceAll(/ -- .*$/gm, '');
 }
 
 const nameOf = (part) => `'${part}'`;

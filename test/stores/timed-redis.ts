@@ -89,10 +89,10 @@ function given(lua: string, asked: RegExp, put: string): string {
 export const TIMED_LUA = timedLua(WHOLE_COUNT_MAX);
 
 export function timedLua(wholeCountMax: number) {
-  const whole = `local WHOLE = ${WHOLE_COUNT_MAX} `;
+  const whole = `local WHOLE = ${WHOLE_COUNT_MAX}\n`;
   if (!SCRIPTS.acquire.lua.includes(whole)) throw new Error('The search has another limit.');
   return {
-    acquire: timed(SCRIPTS.acquire.lua.replace(whole, `local WHOLE = ${wholeCountMax} `)),
+    acquire: timed(SCRIPTS.acquire.lua.replace(whole, `local WHOLE = ${wholeCountMax}\n`)),
     renew: timed(SCRIPTS.renew.lua),
     release: timed(SCRIPTS.release.lua),
   };

@@ -1,39 +1,9 @@
 /**
- * What a client of ioredis or iovalkey was made with, and what ours is made with after it.
+ * What our client of ioredis or iovalkey is made with, after a given one or after a URL.
  */
-import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
-import { databaseOf, invalidClient, locationOf, refuseDatabase, type Login } from './location.js';
-import type { RedisLocation } from './location.js';
+import type { GivenIoredis, NodeOptions } from './ioredis-given.js';
 import { isUnknownScript } from './replies.js';
-
-interface NodeOptions extends Login {
-  readonly db?: unknown;
-  readonly tls?: unknown;
-  readonly reconnectOnError?: ((error: Error) => unknown) | null;
-}
-
-/** Of a client; those of a Cluster have the options of its nodes in them. */
-export interface GivenOptions extends NodeOptions {
-  readonly path?: unknown;
-  readonly redisOptions?: NodeOptions;
-  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
-  readonly name?: string;
-  readonly sentinelUsername?: string | null;
-  readonly sentinelPassword?: string | null;
-  readonly sentinelTLS?: object;
-}
-
-/** Where a client leads, by shape. */
-export interface GivenIoredis {
-  readonly isCluster?: boolean;
-  readonly options?: GivenOptions;
-  /** Of a Cluster. */
-  readonly startupNodes?: readonly Login[];
-  /** The state of a connection, also while it connects again. */
-  readonly prevCondition?: { readonly select?: unknown } | null;
-  readonly condition?: { readonly select?: unknown } | null;
-}
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
 const NODE_OPTIONS = {
@@ -104,27 +74,4 @@ function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
   if (typeof reconnectOnError !== 'function') return {};
   const isReason = (error: Error) => !isUnknownScript(error) && Boolean(reconnectOnError(error));
   return { reconnectOnError: isReason };
-}
-
-/** @throws SnowflakeError CONFIG_INVALID */
-export function locate(client: GivenIoredis): RedisLocation {
-  const { options = {}, startupNodes = [] } = client;
-  const logins: (Login | undefined)[] = [options, options.redisOptions, ...startupNodes];
-  const secrets = [...logins.map((login) => login?.password), options.sentinelPassword];
-  if (client.isCluster) {
-    refuseDatabase('redisOptions.db', options.redisOptions?.db);
-    return locationOf(startupNodes, undefined, secrets);
-  }
-  const db = databaseOf('db', options.db);
-  const selected = (client.prevCondition ?? client.condition)?.select ?? db;
-  if (selected !== db) {
-    throw invalidClient(
-      `it was configured with database ${db} and then switched to ${format(selected)} ` +
-        `by select(), which other processes and its own next connection need not follow; write ` +
-        `the number as its option \`db\``,
-    );
-  }
-  const { sentinels, path } = options;
-  const isSocket = typeof path === 'string' && path !== '';
-  return locationOf(isSocket ? path : (sentinels ?? [options]), db, secrets);
 }

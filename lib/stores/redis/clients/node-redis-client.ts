@@ -28,8 +28,8 @@ export class NodeRedisClient implements RedisClient {
     this.#options = options;
     this.#kind = kindOf(client);
     this.isCluster = this.#kind === 'cluster';
-    const { socket } = options.nodeClientOptions ?? options.defaults ?? options;
-    this.isTls = Boolean(socket?.tls);
+    const node = options.nodeClientOptions ?? options.defaults ?? options;
+    this.isTls = Boolean(node.socket?.tls);
     // An error that nobody hears would end the process; the next call reports it.
     client.on('error', () => undefined);
   }
@@ -41,10 +41,10 @@ export class NodeRedisClient implements RedisClient {
 
   async settle(): Promise<void> {
     const isStandalone = this.#kind === 'standalone';
-    if (isStandalone && this.#client.isOpen)
-      return nextEvent(this.#client, ['ready', 'error', 'end']);
+    const endings = ['error', 'end'];
+    if (isStandalone && this.#client.isOpen) return nextEvent(this.#client, ['ready', ...endings]);
     this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
-    const failed = isStandalone ? [nextEvent(this.#client, ['error', 'end'])] : [];
+    const failed = isStandalone ? [nextEvent(this.#client, endings)] : [];
     await Promise.race([this.#connecting, ...failed]);
   }
 
@@ -81,8 +81,8 @@ export class NodeRedisClient implements RedisClient {
     if (failed) this.#client.on('error', failed);
     if (connected) this.#client.on('connect', connected);
     // By Sentinel another master is one of these.
-    const over = closed ? ['error', 'end', 'topology-change'] : [];
-    for (const event of over) this.#client.on(event, closed!);
+    for (const event of ['error', 'end', 'topology-change'])
+      if (closed) this.#client.on(event, closed);
     if (message) this.#hear = message;
   }
 
@@ -113,10 +113,8 @@ export class NodeRedisClient implements RedisClient {
     const { name = '', sentinelRootNodes = [] } = this.#options;
     if (this.#kind !== 'sentinel') return undefined;
     const master = await this.#client._execute!(false, async (node) => node);
-    const clients = sentinelRootNodes.map((node) => {
-      const ours = optionsOfSentinel(node, this.#options);
-      return new NodeRedisClient(master.duplicate(ours), ours);
-    });
+    const options = sentinelRootNodes.map((node) => optionsOfSentinel(node, this.#options));
+    const clients = options.map((ours) => new NodeRedisClient(master.duplicate(ours), ours));
     return { masterName: name, clients };
   }
 }

@@ -70,6 +70,12 @@ class Given {
   }
 }
 
+export function loginOf(url: unknown): Login {
+  if (typeof url !== 'string' || !URL.canParse(url)) return {};
+  const { hostname: host, port, password } = new URL(url);
+  return { host, port: port || 6379, password: decodeURIComponent(password) };
+}
+
 /** The part of a client that is used here; all of it is known by shape. */
 export interface NodeRedis extends GivenNodeRedis {
   readonly isOpen: boolean;

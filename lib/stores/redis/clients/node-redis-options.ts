@@ -11,6 +11,7 @@ import {
 } from './location.js';
 import {
   kindOf,
+  loginOf,
   optionsOf,
   type GivenNodeRedis,
   type GivenOptions,
@@ -50,12 +51,8 @@ export function optionsOfUrl(url: RedisUrl): GivenOptions {
     case 'standalone':
       return { ...node, socket: { ...node.socket, ...hosts[0] } };
     case 'sentinel': {
-      const sentinelClientOptions = {
-        username: sentinelUsername,
-        password: sentinelPassword,
-        socket,
-      };
-      const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions, commandOptions };
+      const own = { username: sentinelUsername, password: sentinelPassword, socket };
+      const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions: own, commandOptions };
       return { name: url.masterName!, nodeClientOptions: node, ...sentinels };
     }
     case 'cluster':
@@ -118,10 +115,4 @@ export function optionsOfSentinel(
   const login = { username: undefined, password: undefined, credentialsProvider: undefined };
   const socket = { ...own?.socket, host, port, reconnectStrategy: false };
   return { ...nodeOptions({ ...login, ...own }), socket };
-}
-
-function loginOf(url: unknown): Login {
-  if (typeof url !== 'string' || !URL.canParse(url)) return {};
-  const { hostname: host, port, password } = new URL(url);
-  return { host, port: port || 6379, password: decodeURIComponent(password) };
 }

@@ -47,7 +47,7 @@ export default {
   // More than there are cores: most files wait for a server or a process most of their time.
   // Cases of a contract that wait by the clock of a store do so side by side.
   maxConcurrency: 30,
-  maxWorkers: availableParallelism() * 3,
+  maxWorkers: availableParallelism() * 4,
   // A worker keeps what its files loaded, and would collect garbage for a third of its time.
   workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/kinds.mjs',

@@ -13,24 +13,19 @@ import { redisCounters } from '../../lib/stores/redis/index.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
-import {
-  ANSWERS,
-  answersBy,
-  failureOf,
-  RedisLab,
-  request,
-  TAKEN,
-  until,
-  held,
-} from './redis-lab.js';
+import { failureOf, RedisLab, request, TAKEN, until, held } from './redis-lab.js';
 
 describe('redis client', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
 
   describe('a Cluster with a password', () => {
+    let port: number;
+    beforeAll(async () => {
+      ({ port } = await lab.clusterNode('--requirepass', 'right'));
+    });
+
     it('is reached by URL and by a given client, whose prefix counts nowhere', async () => {
-      const { port } = await lab.clusterNode('--requirepass', 'right');
       const namespace = 'shop';
       const startup = [{ host: '127.0.0.1', port }];
       const given = [
@@ -50,7 +45,6 @@ describe('redis client', () => {
       ['redis+cluster://:wrong@', 'wrong-password'],
       ['redis+cluster://', 'no-password'],
     ])('is refused for %s, which trying again cannot cure', async (scheme, refusal) => {
-      const { port } = await lab.clusterNode('--requirepass', 'right');
       const support = lab.support({ redis: `${scheme}127.0.0.1:${port}` });
       const error = await failureOf(support.getNextWorkId(request()));
       expect(error).toMatchObject({ retryable: false, details: { refusal } });
@@ -187,10 +181,8 @@ describe('redis client', () => {
   }
 });
 
-/*
- * A client of the application keeps the options that it was given, whichever those are: everything
- * in Redis works by it, also once the server has forgotten its scripts.
- */
+/* What a client of the application decides itself; its options have a table of their own. */
+
 describe('given redis', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
@@ -198,42 +190,12 @@ describe('given redis', () => {
   /** Of ioredis 6. */
   const RESP3 = { protocol: 3, replyMapping: 'resp3' } as RedisOptions;
 
-  const OPTIONS: readonly [string, RedisOptions][] = [
-    ['reconnectOnError: () => true', { reconnectOnError: () => true }],
-    ['reconnectOnError: () => 1', { reconnectOnError: () => 1 }],
-    ['reconnectOnError: () => 2', { reconnectOnError: () => 2 }],
-    ['enableOfflineQueue: true', { enableOfflineQueue: true }],
-    ['enableOfflineQueue: false', { enableOfflineQueue: false }],
-    ['enableAutoPipelining: true', { enableAutoPipelining: true }],
-    ['enableReadyCheck: false', { enableReadyCheck: false }],
-    ['keyPrefix', { keyPrefix: 'other:' }],
-    ['commandTimeout', { commandTimeout: 5000 }],
-    ['readOnly: true', { readOnly: true }],
-    ['db: 3', { db: 3 }],
-    ['stringNumbers: true', { stringNumbers: true }],
-    ['showFriendlyErrorStack: true', { showFriendlyErrorStack: true }],
-    ['maxRetriesPerRequest: null', { maxRetriesPerRequest: null }],
-    ['maxRetriesPerRequest: 0', { maxRetriesPerRequest: 0 }],
-    ['lazyConnect: true', { lazyConnect: true }],
-    ['retryStrategy: () => null', { retryStrategy: () => null }],
-    ['autoResendUnfulfilledCommands: false', { autoResendUnfulfilledCommands: false }],
-    ['connectionName', { connectionName: 'shop' }],
-    ['RESP3', RESP3],
-  ];
-
   describe('a given client of one Redis', () => {
     let admin: Redis;
     let port: number;
     beforeAll(async () => {
       ({ port } = await lab.server());
       admin = lab.client(port);
-    });
-
-    it.each(OPTIONS)('may have %s', async (_, options) => {
-      const answers = await answersBy(lab.client(port, { ...options }), () =>
-        admin.script('FLUSH'),
-      );
-      expect(answers).toMatchObject(ANSWERS);
     });
 
     it('is asked whether to connect again, about all but a script that is not known', async () => {
@@ -270,26 +232,6 @@ describe('given redis', () => {
       const failure = await failureOf(support.getNextWorkId(request()));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
       expect(failure.message).toMatch(/timed out/);
-    });
-  });
-
-  describe('a given client of a Cluster', () => {
-    it.each([
-      ['reconnectOnError', { redisOptions: { reconnectOnError: () => 2 as const } }],
-      ['scaleReads', { scaleReads: 'slave' as const }],
-      ['keyPrefix', { keyPrefix: 'other:' }],
-      ['enableOfflineQueue', { enableOfflineQueue: false, lazyConnect: true }],
-      ['enableAutoPipelining', { enableAutoPipelining: true }],
-    ])('may have %s', async (_, options) => {
-      const { port } = await lab.clusterNode();
-      const cluster = new Cluster([{ host: '127.0.0.1', port }], options);
-      cluster.on('error', () => undefined);
-      try {
-        const answers = await answersBy(cluster, () => lab.client(port).script('FLUSH'));
-        expect(answers).toMatchObject(ANSWERS);
-      } finally {
-        cluster.disconnect();
-      }
     });
   });
 });

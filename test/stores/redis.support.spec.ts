@@ -369,18 +369,14 @@ it('the documents name every field that Redis then holds', async () => {
   const redis = new Redis(process.env['REDIS_URL']!);
   const support = new RedisSupport({ redis, namespace: randomUUID() });
   await settleRegistry(redis, support.key);
-  await support.getNextWorkId({
-    fingerprint: 'f',
-    ttlMs: 60_000,
-    minRangeMs: 50,
-    quarantineMs: 0,
-    token: 'token',
-    nonce: 'nonce',
-    workerIdMin: 7,
-    workerIdMax: 7,
-    haveMs: 0,
-    holder: { host: 'host', pid: 1, application: 'docs' },
-  });
+  const terms = { fingerprint: 'f', ttlMs: 60_000, minRangeMs: 50, quarantineMs: 0, haveMs: 0 };
+  const own = { token: 'token', nonce: 'nonce', workerIdMin: 7, workerIdMax: 7 };
+  const holder = { host: 'host', pid: 1, application: 'docs' };
+  await support.getNextWorkId({ ...terms, ...own, holder });
+  const move = { text: '#1 f[0-7] g[8-15]', byMs: Date.now() + 60_000 };
+  const mark = { incarnation: '', server: '', operations: 0 };
+  const operator = { token: '', nonce: '', nonceNext: '', workerId: 0, mark, move };
+  await support.release({ ...terms, ...operator }, undefined);
   const fields = await redis.hkeys(support.key);
   await Promise.all([redis.del(support.key), support.close()]);
   await redis.quit();

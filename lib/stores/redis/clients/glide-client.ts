@@ -38,6 +38,7 @@ const OPTIONS = {
   defaultDecoder: 1,
   inflightRequestsLimit: undefined,
   lazyConnect: false,
+  connectionBackoff: undefined,
   compression: undefined,
   clientSideCache: undefined,
   clientCircuitBreaker: undefined,

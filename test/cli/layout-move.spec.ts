@@ -2,10 +2,15 @@
  * `snowflake layout move` on real servers: a fleet moves to another layout and back while it makes
  * ids, none of them twice, and no call for an id is refused.
  */
-import { afterAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { rmSync } from 'node:fs';
 import { startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import { BitLayout, layouts } from 'nestjs-snowflake/core';
+import { registryTable } from 'nestjs-snowflake/sql';
+import { quickFolder } from '../support/made-once.mjs';
+import { SqlLab } from '../stores/sql-lab.js';
+import { until } from '../until.js';
 import { command } from './run-command.js';
 
 const FROM = layouts.snowflake();
@@ -19,7 +24,7 @@ const TO = new BitLayout({
 });
 const FLEET_COUNT = 12;
 const TTL_MS = 10_000;
-const MINT_EVERY_MS = 5;
+const MINT_EVERY_MS = 20;
 
 /** Twelve processes' worth of generators, which make ids all the time. */
 class Fleet {
@@ -42,7 +47,8 @@ class Fleet {
 
   async start(layout: BitLayout): Promise<void> {
     const lease = { leaseTtlMs: TTL_MS, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
-    const running = await startSnowflake({ support: this.url, layout, ...lease });
+    const patient = { startTimeoutMs: 120_000 };
+    const running = await startSnowflake({ support: this.url, layout, ...lease, ...patient });
     this.members.push({ layout, running });
   }
 
@@ -66,10 +72,34 @@ class Fleet {
   }
 }
 
-const closing: (() => Promise<void>)[] = [];
-afterAll(() => Promise.all(closing.map((close) => close())));
+const lab = new SqlLab();
+const folder = quickFolder('layout-move');
+const own = `namespace=${randomUUID()}`;
+const ofSql = `${own}&table=${lab.table}&replicated=false`;
 
-const STORES = [['Redis', `${process.env['REDIS_URL']!}?namespace=${randomUUID()}`]] as const;
+beforeAll(() =>
+  Promise.all([
+    lab.pool().query(registryTable('postgres', lab.table)),
+    lab.mysql().query(registryTable('mysql', lab.table)),
+  ]),
+);
+
+const closing: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()));
+  const sql = `DROP TABLE IF EXISTS ${lab.table}`;
+  await Promise.all([lab.pool().query(sql), lab.mysql().query(sql)]);
+  await lab.end();
+  rmSync(folder, { recursive: true });
+});
+
+const STORES = [
+  ['Redis', `${process.env['REDIS_URL']}?${own}`],
+  ['PostgreSQL', `${process.env['DATABASE_URL']}?${ofSql}`],
+  ['MariaDB', `${process.env['MYSQL_URL']}?${ofSql}`],
+  ['etcd', `${process.env['ETCD_URL']}?${own}`],
+  ['a folder', `file:${folder}/registry?${own}`],
+] as const;
 
 describe('snowflake layout move', () => {
   it.each(STORES)(
@@ -85,7 +115,6 @@ describe('snowflake layout move', () => {
       const dry = await move('--to', TO.fingerprint, '--dry');
       expect(dry).toMatchObject({ code: 0 });
       expect(dry.out).toContain('has the worker ids 2048 to 4095');
-      const startedAtMs = Date.now();
       expect(await move('--to', TO.fingerprint)).toMatchObject({ code: 0 });
       expect((await move('--to', TO.fingerprint)).err).toContain('side by side already');
       const doctor = await command(['doctor', '--support', url]);
@@ -93,11 +122,11 @@ describe('snowflake layout move', () => {
       await fleet.roll(TO, FLEET_COUNT / 2);
       const early = await move('--end', TO.fingerprint);
       expect([early.code, early.err.includes('still hold worker ids')]).toEqual([1, true]);
-      expect(Math.max(...fleet.workerIds.slice(0, 6))).toBeLessThan(512);
+      // Who held another worker id of the old layout changes it at a renewal.
+      await until(() => Math.max(...fleet.workerIds.slice(0, 6)) < 512);
       expect(Math.min(...fleet.workerIds.slice(6))).toBeGreaterThanOrEqual(2048);
       await fleet.roll(TO, FLEET_COUNT / 2);
       expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
-      expect(Date.now() - startedAtMs).toBeLessThan(TTL_MS);
 
       // Back the same way, undone half way, and once more to the end.
       expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });

@@ -44,7 +44,9 @@ export type SnowflakeErrorCode =
   /** The namespace is in use with another layout, unit or epoch. */
   | 'LAYOUT_MISMATCH'
   /** The registry is kept by another version of the lease protocol. */
-  | 'VERSION_MISMATCH';
+  | 'VERSION_MISMATCH'
+  /** Another region has the number of this one, so that ids of both could be equal. */
+  | 'REGION_TAKEN';
 
 /** After these codes the same call can succeed later without any other change. */
 const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([

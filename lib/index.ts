@@ -14,6 +14,7 @@ export { startSnowflake } from './nest/start-snowflake.js';
 export type { RunningSnowflake, SnowflakeScriptOptions } from './nest/start-snowflake.js';
 export { currentIdMaker, IdMaker } from './nest/id-maker.js';
 export type { IdMakerStatus, JoinedStatus, LeaseStatus, RenewalStatus } from './nest/id-maker.js';
+export type { RegionStatus } from './lease/region-claim.js';
 export { RefreshAlive } from './nest/refresh-alive.job.js';
 export {
   InjectIdMaker,

@@ -6,6 +6,7 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { GeneratorState, GeneratorStatus } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
+import type { RegionStatus } from '../lease/region-claim.js';
 import {
   hasLayout,
   hasWorkerId,
@@ -40,6 +41,8 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   /** The number of ids that can be made without the store; only without a worker id. */
   readonly buffered?: number | undefined;
   readonly bufferedMs?: number | undefined;
+  /** Whether another region has the number of this one; only with the option `regions`. */
+  readonly region?: RegionStatus['state'] | undefined;
   /** The reason why the status is not up. */
   readonly message?: string | undefined;
 }
@@ -144,11 +147,24 @@ function healthOfLease(
   const leaseRemainingMs = leaseEndsAt && leaseEndsAt.getTime() - readAt.getTime();
   const layoutEndsAt = layout?.lastDate.toISOString();
   const isOver = layout !== undefined && readAt > layout.lastDate;
+  const region = status.kind === 'lease' ? status.region : undefined;
   const [verdict, message]: Verdict = isOver
     ? ['down', `The layout ran out on ${layoutEndsAt}, so no id can be made.`]
-    : tooShort(VERDICTS[state], leaseRemainingMs ?? Infinity, leaseMsMin);
-  const health = { state, workerId, leaseRemainingMs, layoutEndsAt, incarnation };
+    : tooShort(withRegion(VERDICTS[state], region), leaseRemainingMs ?? Infinity, leaseMsMin);
+  const facts = { state, workerId, leaseRemainingMs, layoutEndsAt, incarnation };
+  const health = region === undefined ? facts : { ...facts, region: region.state };
   return { status: verdict, health: message === undefined ? health : { ...health, message } };
+}
+
+/**
+ * A conflict is not `down`: which of the two regions is wrong nobody knows here, and a process that
+ * was started with a wrong number while the right region was cut off would end that region.
+ */
+function withRegion(verdict: Verdict, region: RegionStatus | undefined): Verdict {
+  if (region?.message === undefined) return verdict;
+  const [status, message] = verdict;
+  const text = message === undefined ? region.message : `${region.message} ${message}`;
+  return [status === 'up' ? 'degraded' : status, text];
 }
 
 function tooShort(verdict: Verdict, remainingMs: number, leaseMsMin: number): Verdict {

@@ -8,8 +8,9 @@
 import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { RenewalOutcome } from '../lease/keeper.js';
+import type { RegionStatus } from '../lease/region-claim.js';
 import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
-import { hasWorkerId } from '../nest/id-maker.js';
+import { hasWorkerId, type IdMakerStatus } from '../nest/id-maker.js';
 import {
   secondsOf,
   type Family,
@@ -162,6 +163,33 @@ const LEASE: readonly Metric[] = [
   },
 ];
 
+/** 1 or 0; absent without the option `regions`. */
+function isRegion(status: IdMakerStatus, state: RegionStatus['state']): number | undefined {
+  const region = status.kind === 'lease' ? status.region : undefined;
+  return region && Number(region.state === state);
+}
+
+const REGION: readonly Metric[] = [
+  {
+    prometheus: 'snowflake_region_conflict',
+    openTelemetry: 'snowflake.region.conflict',
+    kind: 'gauge',
+    unit: '',
+    help: '1 while another region has the number of this one; absent without `regions`',
+    aggregator: 'max',
+    read: ({ status }) => isRegion(status, 'conflict'),
+  },
+  {
+    prometheus: 'snowflake_region_unchecked',
+    openTelemetry: 'snowflake.region.unchecked',
+    kind: 'gauge',
+    unit: '',
+    help: '1 while the registry of regions does not say whether another one has the number',
+    aggregator: 'max',
+    read: ({ status }) => isRegion(status, 'unchecked'),
+  },
+];
+
 const RENEWALS: readonly Metric[] = [
   {
     prometheus: 'snowflake_renewals_total',
@@ -265,6 +293,7 @@ export const METRICS: readonly Metric[] = [
   ...IDS,
   ...CLOCK,
   ...LEASE,
+  ...REGION,
   ...RENEWALS,
   ...BUFFER,
   ...WORKERS,

@@ -19,6 +19,7 @@ import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
+import { RegionClaim } from '../lease/region-claim.js';
 import { JoinedLease, sourceOf, type LeaseSource } from '../lease/shared.support.js';
 import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
@@ -33,6 +34,8 @@ export interface Engine {
   readonly idMaker: IdMaker;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
+  /** The number of the region, if it is claimed. */
+  readonly region?: RegionClaim | undefined;
   /** True if the application starts before there are ids. */
   readonly lazy: boolean;
   /** The place where its ids or worker ids come from, in words for the operator. */
@@ -93,13 +96,17 @@ export function workerEngine(
   const shared = shareWindow(window, { aheadMsMax, sequenceStart });
   const line = new WaitQueue(generator, timers, () => changeElsewhere(window));
   window.onChange = () => line.wake();
-  const status = () => statusOf(generator, keeper);
+  // With a support overridden, as in a test, no number of a region is claimed.
+  const region =
+    support === config.support ? regionOf(config, { keeper, identity, log }) : undefined;
+  const status = () => statusOf(generator, keeper, region?.status);
   const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
   return {
     keeper,
     idMaker,
     identity,
     log,
+    region,
     lazy: config.lazy,
     location: support.location ?? support.constructor.name,
     advise: async () => {
@@ -109,6 +116,17 @@ export function workerEngine(
     },
     close: async () => support.close?.(),
   };
+}
+
+function regionOf(
+  { region, lease, timers }: SnowflakeConfig,
+  { keeper, identity, log }: Pick<WorkerEngine, 'keeper' | 'identity' | 'log'>,
+): RegionClaim | undefined {
+  if (region === undefined) return undefined;
+  const incarnation = () => keeper.incarnation;
+  const report = log.write.bind(log);
+  const parts = { ...region, lease, timers, identity, incarnation, report };
+  return new RegionClaim({ ...parts, random: Math.random });
 }
 
 function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> | undefined {
@@ -216,7 +234,7 @@ export class GeneratorLog {
     for (const text of texts) this.warn(text);
   }
 
-  private write(level: Level, text: string): void {
+  write(level: Level, text: string): void {
     const line = printable(text);
     try {
       this.logger[level](line);

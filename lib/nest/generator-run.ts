@@ -42,6 +42,7 @@ export class GeneratorRun {
       runIntegrations(instances());
       if (this.isReplaced) return this.warnInProduction();
       this.parts.refreshAlive?.start();
+      this.parts.engine.region?.watch();
     } catch (error) {
       await this.stop();
       throw error;
@@ -71,8 +72,9 @@ export class GeneratorRun {
   private async lease(): Promise<void> {
     const { engine } = this.parts;
     if (engine.identity.isSnapshot()) throw inSnapshot();
-    if (engine.lazy) void engine.keeper.refresh();
-    else await engine.keeper.start();
+    if (engine.lazy) return void engine.keeper.refresh();
+    await engine.keeper.start();
+    await engine.region?.start();
   }
 
   private async end(): Promise<void> {
@@ -80,6 +82,7 @@ export class GeneratorRun {
     refreshAlive?.stop();
     removeIdMaker(idMaker);
     try {
+      await engine.region?.stop();
       await (this.isReplaced ? engine.close() : engine.keeper.stop());
     } catch (error) {
       engine.log.warn(`The support could not be closed: ${errorText(error)}`);

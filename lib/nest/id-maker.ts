@@ -13,6 +13,7 @@ import { SnowflakeError } from '../errors.js';
 import type { GeneratorStatus, CallerQueue } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper } from '../lease/keeper.js';
+import type { RegionStatus } from '../lease/region-claim.js';
 import { formatName } from '../messages.js';
 import { processWide } from '../process-wide.js';
 import type { CallStatus } from '../time/call-record.js';
@@ -221,6 +222,8 @@ export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
   /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
   readonly incarnation: string | undefined;
+  /** Whether another region has the number of this one; undefined without the option `regions`. */
+  readonly region?: RegionStatus | undefined;
   /** The outcome of the renewals. */
   readonly renewals: RenewalStatus;
 }
@@ -250,7 +253,11 @@ export function hasLayout(status: IdMakerStatus): boolean {
 /** The calls that prolong a lease. */
 export type RenewalStatus = CallStatus;
 
-export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerStatus {
+export function statusOf(
+  generator: SnowflakeGenerator,
+  keeper: Keeper,
+  region?: RegionStatus,
+): WorkerStatus {
   const worker = workerStatus(generator, keeper);
   const { incarnation, renewals } = keeper;
   if (renewals === undefined) {
@@ -261,6 +268,7 @@ export function statusOf(generator: SnowflakeGenerator, keeper: Keeper): WorkerS
     ...worker,
     // Others may write to the store, and logs and metrics show what stands there.
     incarnation: incarnation && formatName(incarnation),
+    ...(region && { region }),
     renewals: renewals.status,
   };
 }

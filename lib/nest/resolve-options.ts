@@ -10,7 +10,7 @@ import { systemClock, type Clock } from '../core/clock.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
 import type { Epoch, FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
-import { workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
+import { regionOf, workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
 import { isSharedLease, sharedLayout, type SharedLease } from '../core/window/shared-lease.js';
 import type { WorkerIdClaim, WorkerIdSource } from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
@@ -23,6 +23,7 @@ import {
   type LeaseOptions,
   type LeaseRoom,
 } from '../lease/lease-options.js';
+import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
 import {
   choiceFaults,
@@ -39,8 +40,9 @@ import {
   faultsOf,
   invalid,
   noOptions,
-  openSupport,
+  openSupports,
   SCHEDULER_FAULT,
+  type OpenSupports,
 } from './resolve-support.js';
 
 /** The options of the lease that have the same name here; undefined is the default. */
@@ -68,6 +70,12 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly epoch?: Epoch | undefined;
   /** Worker fields with a fixed value, e.g. { datacenter: 3 }; the others are leased. */
   readonly workerFields?: Readonly<Record<string, number>> | undefined;
+  /**
+   * A registry that all regions can reach, in which each claims the number that its `workerFields`
+   * make, so that two regions with one number are noticed: a URL or a support, with a namespace of
+   * its own. It is not needed for ids, and may be away.
+   */
+  readonly regions?: IDistributedSupport | string | undefined;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
   readonly leaseTtlMs?: number | undefined;
   /**
@@ -105,6 +113,7 @@ const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions
   layout: true,
   epoch: true,
   workerFields: true,
+  regions: true,
   leaseTtlMs: true,
   aheadMsMax: true,
   sequenceStart: true,
@@ -136,11 +145,12 @@ export async function resolveOptions(
   if (typeof options !== 'object' || options === null)
     throw invalid([...faults, noOptions(options, "support: 'redis://host:6379?namespace=shop'")]);
   const parsed = parseOptions(options);
-  const support = await openSupport(options, faults);
-  const config = crossCheck(parsed, support, faults);
+  const opened = await openSupports(options, faults);
+  const config = crossCheck(parsed, opened, faults);
   faults.push(...parsed.faults);
   if (config !== undefined && faults.length === 0) return config;
-  await closeQuietly(support);
+  await closeQuietly(opened.support);
+  await closeQuietly(opened.regions);
   throw invalid(faults);
 }
 
@@ -153,7 +163,7 @@ interface ParsedOptions {
   readonly layout: BitLayout | undefined;
   readonly workerIds: WorkerIdRange | undefined;
   readonly lease: LeaseOptions | undefined;
-  readonly others: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'lease'>;
+  readonly others: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'lease' | 'region'>;
   readonly faults: readonly string[];
 }
 
@@ -310,14 +320,14 @@ function joinLayout(
 }
 
 /*
- * Step two, open, is openSupport() of resolve-support.ts. Step three, cross-check: pure again, the
+ * Step two, open, is openSupports() of resolve-support.ts. Step three, cross-check: pure again, the
  * options against the support that they name.
  */
 
 /** @returns undefined if a part is missing, whose fault is reported */
 function crossCheck(
   { layout, workerIds: range, lease, others }: ParsedOptions,
-  support: IDistributedSupport | undefined,
+  { support, regions }: OpenSupports,
   faults: string[],
 ): SnowflakeConfig | undefined {
   if (lease !== undefined) faults.push(...relationFaults(lease, roomOf(support, layout)));
@@ -327,9 +337,48 @@ function crossCheck(
     faults.push(...wholeFaults('workerId', workerId, [range.min, range.max]));
   }
   if (layout === undefined || lease === undefined) return undefined;
+  const region = regions && { support: regions, ...regionOf(layout, range) };
+  if (region !== undefined) faults.push(...regionFaults(region, support));
   const isClaimed = workerId !== undefined && takesOver === true;
   const workerIds = isClaimed ? { min: workerId, max: workerId } : range;
-  return { layout, support, workerIds, lease, ...others };
+  return { layout, support, workerIds, region, lease, ...others };
+}
+
+/** There may be so many regions as these bits count. */
+const REGION_BITS_MAX = 16;
+
+function regionFaults({ support: regions, bits }: RegionPlan, support: IDistributedSupport) {
+  const faults: string[] = [];
+  if (bits === 0) {
+    faults.push(
+      '`regions` claims the number that fixed worker fields make, and none is fixed. Give ' +
+        '`workerFields: { region: 3 }`, and a layout with such a field before the others.',
+    );
+  } else if (bits > REGION_BITS_MAX) {
+    faults.push(
+      `\`regions\` takes fixed worker fields of ${REGION_BITS_MAX} bits at most, got ${bits}. Fix ` +
+        'the field of the region alone.',
+    );
+  }
+  if (!hasRegistry(support)) {
+    faults.push(
+      '`regions` needs a `support` with a registry that outlives the process: by its incarnation ' +
+        'a region is known. Leave it out with a static worker id, with MemorySupport, and in a ' +
+        'thread that shares the lease of another.',
+    );
+  }
+  if (!hasRegistry(regions) || regions === support) {
+    faults.push(
+      'Expected `regions` to be a registry of its own, that all regions can reach, such as ' +
+        "'etcd://host:2379?namespace=shop-regions'.",
+    );
+  }
+  return faults;
+}
+
+/** A support that gives one worker id alone is asked for the number of a region in vain. */
+function hasRegistry({ lossWindowMs, isVolatile }: IDistributedSupport): boolean {
+  return lossWindowMs !== undefined && isVolatile !== true;
 }
 
 /** A support without a loss window has no store: its worker ids are not leased for a time. */
@@ -351,6 +400,8 @@ export interface SnowflakeConfig {
   readonly lease: LeaseOptions;
   readonly layout: BitLayout;
   readonly workerIds: WorkerIdRange;
+  /** The number of this region, and where it is claimed. */
+  readonly region: RegionPlan | undefined;
   /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';

@@ -26,6 +26,7 @@ import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 /** The options that decide it. */
 interface Given {
   readonly support?: unknown;
+  readonly regions?: unknown;
   readonly supports?: unknown;
   readonly workerId?: WorkerIdSource;
   readonly timers?: Timers;
@@ -41,18 +42,26 @@ const UNDEFINED_GIVEN =
   ' `support` is there, but undefined: is the environment variable that it comes from not set? ' +
   '`nest add` has written SNOWFLAKE_SUPPORT into .env, which tests and production do not read.';
 
-/** @param faults takes what is wrong with the support; undefined is returned then */
-export async function openSupport(
-  given: Given,
-  faults: string[],
-): Promise<IDistributedSupport | undefined> {
+/** Each is undefined if it was not given, or has a fault. */
+export interface OpenSupports {
+  readonly support: IDistributedSupport | undefined;
+  readonly regions: IDistributedSupport | undefined;
+}
+
+/** @param faults takes what is wrong with them */
+export async function openSupports(given: Given, faults: string[]): Promise<OpenSupports> {
   const own = ownSupports(given.supports, faults);
-  try {
-    return await givenSupport(given, own);
-  } catch (error) {
-    faults.push(...faultsOf(error));
-    return undefined;
-  }
+  const opened = async (open: () => Promise<IDistributedSupport>) => {
+    try {
+      return await open();
+    } catch (error) {
+      faults.push(...faultsOf(error));
+      return undefined;
+    }
+  };
+  const support = await opened(() => givenSupport(given, own));
+  if (given.regions === undefined) return { support, regions: undefined };
+  return { support, regions: await opened(() => toSupport(given.regions, own, 'regions')) };
 }
 
 async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
@@ -104,13 +113,17 @@ export async function closeQuietly(
   }
 }
 
-async function toSupport(support: unknown, own: OwnSupports): Promise<IDistributedSupport> {
+async function toSupport(
+  support: unknown,
+  own: OwnSupports,
+  name = 'support',
+): Promise<IDistributedSupport> {
   if (isSupport(support)) return support;
   if (isSharedLease(support)) return new JoinedSupport(support);
   if (typeof support === 'string') return supportOf(support, own);
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `Expected \`support\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
+    `Expected \`${name}\` to be a URL or an object with getNextWorkId and refreshAlive, got ` +
       `${kindOf(support)}.`,
   );
 }

@@ -423,6 +423,7 @@ describe('error codes', () => {
     ARGUMENT_INVALID: 500,
     LAYOUT_MISMATCH: 500,
     VERSION_MISMATCH: 500,
+    REGION_TAKEN: 500,
   };
 
   const SAID = {

@@ -200,6 +200,7 @@ describe('failures', () => {
     const OWN_WORDS: Readonly<Partial<Record<SnowflakeErrorCode, string>>> = {
       LEASE_LOST: 'states and times',
       VERSION_MISMATCH: 'the number that the registry is kept by',
+      REGION_TAKEN: 'who claims a number, as the registry of regions names it',
       NO_WORKER_FREE: 'a time',
       CLOCK_UNUSABLE: 'times',
       SEQUENCE_SPENT: 'numbers of the layout',

@@ -5,12 +5,13 @@
  * means for ids and what to do.
  */
 import { isSnowflakeError } from '../../errors.js';
-import type { Finding, Level, RegistryInspector } from '../../registry/snapshot.js';
+import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import type { Call, Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';
-import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import { isStoreNamed, REGIONS_OPTION, SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import type { ExitCode, Colour, Painted } from '../terminal.js';
+import { againstFindings, regionFindings } from './regions.js';
 
 const COLOUR_OF: Readonly<Record<Level, Colour>> = {
   ok: 'green',
@@ -29,17 +30,24 @@ export const doctor: Command = {
   options: {
     ...SUPPORT_OPTIONS,
     ...GIVEN_LAYOUT_OPTIONS,
+    ...REGIONS_OPTION,
+    against: {
+      value: 'url',
+      says: 'another registry, in which no worker id should be held as well',
+    },
     json: { says: 'one JSON object per finding' },
   },
   examples: [
     `snowflake doctor --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake doctor --layout twitter --support 'redis+sentinel://host:26379/mymaster'`,
+    `snowflake doctor --support redis://eu --regions 'etcd://global?namespace=shop-regions'`,
+    `snowflake doctor --support redis://eu --against redis://us`,
   ],
   run: (call: Call): Promise<ExitCode> =>
     withStore(call, async (store) => {
       const { terminal, options } = call;
       const layout = namesLayout(options) ? layoutFrom(options) : undefined;
-      const found = await examine(store, layout?.fingerprint);
+      const found = await examine(store, call, layout?.fingerprint);
       for (const finding of found) {
         if (options.flag('json')) await terminal.printJson(finding);
         else await terminal.print(lineOf(finding));
@@ -50,16 +58,45 @@ export const doctor: Command = {
 
 async function examine(
   store: RegistryInspector,
+  call: Call,
   fingerprint: string | undefined,
 ): Promise<Finding[]> {
-  try {
+  return reached('connection', async () => {
     const { view, findings } = await measure(store);
-    return [...findings, ...(await store.findings()), ...registryFindings(view, fingerprint)];
+    return [
+      ...findings,
+      ...(await store.findings()),
+      ...registryFindings(view, fingerprint),
+      ...(await compared(view, call)),
+    ];
+  });
+}
+
+/** An unreachable store is a finding; a wrong URL is a mistake in the command line. */
+async function reached(topic: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
+  try {
+    return await look();
   } catch (error) {
-    // An unreachable store is a finding; a wrong URL is a mistake in the command line.
     if (!isSnowflakeError(error) || error.code === 'CONFIG_INVALID') throw error;
-    return [{ level: 'fault', topic: 'connection', text: error.message }];
+    return [{ level: 'fault', topic, text: error.message }];
   }
+}
+
+const COMPARED = {
+  regions: ['regions', regionFindings],
+  against: ['two stores', againstFindings],
+} as const;
+
+/** What other registries tell that the command line, or the environment, names. */
+async function compared(view: RegistryView, call: Call): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const option of ['regions', 'against'] as const) {
+    if (!isStoreNamed(call, option)) continue;
+    const [topic, compare] = COMPARED[option];
+    const look = () => withStore(call, async (other) => compare(view, await other.read()), option);
+    found.push(...(await reached(topic, look)));
+  }
+  return found;
 }
 
 function lineOf({ level, topic, text }: Finding): Painted {

@@ -10,6 +10,7 @@ import { layout } from './layout.js';
 import { layoutMove } from './layout-move.js';
 import { locks, locksCreate } from './locks.js';
 import { registryCreate, registryInspect, registrySettle } from './registry.js';
+import { regions } from './regions.js';
 import { release } from './release.js';
 import { sql } from './sql.js';
 import { workers } from './workers.js';
@@ -26,6 +27,7 @@ export const COMMANDS: readonly Command[] = [
   registryCreate,
   registryInspect,
   registrySettle,
+  regions,
   countersList,
   countersCreate,
   countersInspect,

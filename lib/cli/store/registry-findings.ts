@@ -217,7 +217,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
 }
 
 /** The only layout of a registry. While two are let in, the number of worker ids is unknown. */
-function keptOf(text: string): string {
+export function keptOf(text: string): string {
   const active = layoutsIn(text).filter(({ span }) => span !== undefined);
   return active.length === 1 ? active[0]!.fingerprint : text;
 }

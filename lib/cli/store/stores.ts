@@ -21,23 +21,38 @@ import { kindOf } from '../../url-schemes.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 import type { ExitCode } from '../terminal.js';
 
+export const TIMEOUT_OPTION: OptionSpecs = {
+  timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
+};
+
 export const SUPPORT_OPTIONS: OptionSpecs = {
   support: {
     value: 'url',
     says: 'as in the application, e.g. redis://host:6379?namespace=shop; or SNOWFLAKE_SUPPORT',
   },
-  timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
+  ...TIMEOUT_OPTION,
+};
+
+export const REGIONS_OPTION: OptionSpecs = {
+  regions: {
+    value: 'url',
+    says: 'the registry of regions, as in the application; or SNOWFLAKE_REGIONS',
+  },
 };
 
 const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
-/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
-export async function withStore(
+/**
+ * Runs with the store that --support names, or another option.
+ * @throws SnowflakeError CONFIG_INVALID
+ */
+export async function withStore<T = ExitCode>(
   call: Call,
-  use: (store: RegistryInspector) => Promise<ExitCode>,
-): Promise<ExitCode> {
-  const { url, timeoutMs } = namedStore(call);
+  use: (store: RegistryInspector) => Promise<T>,
+  option?: StoreOption,
+): Promise<T> {
+  const { url, timeoutMs } = namedStore(call, option);
   const store = limitedInspector(await openStore(url), timeoutMs);
   try {
     return await use(store);
@@ -46,17 +61,39 @@ export async function withStore(
   }
 }
 
-/** Reads --support and --timeout. @throws SnowflakeError CONFIG_INVALID */
-function namedStore(call: Call): { readonly url: string; readonly timeoutMs: number } {
-  // The environment keeps a password out of the list of processes.
-  const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
+const EXAMPLES = {
+  support: 'redis://host:6379?namespace=shop',
+  regions: 'etcd://host:2379?namespace=shop-regions',
+  against: 'redis://other:6379?namespace=shop',
+} as const;
+
+type StoreOption = keyof typeof EXAMPLES;
+
+const variableOf = (option: StoreOption): string => `SNOWFLAKE_${option.toUpperCase()}`;
+
+/** The environment keeps a password out of the list of processes. */
+function urlOf({ options, env }: Call, option: StoreOption): string | undefined {
+  return options.text(option) ?? env[variableOf(option)];
+}
+
+/** Whether an option that may be left out names a store. */
+export function isStoreNamed(call: Call, option: StoreOption): boolean {
+  return (urlOf(call, option) ?? '') !== '';
+}
+
+/** Reads the URL of a store, and --timeout. @throws SnowflakeError CONFIG_INVALID */
+function namedStore(
+  call: Call,
+  option: StoreOption = 'support',
+): { readonly url: string; readonly timeoutMs: number } {
+  const url = urlOf(call, option);
   const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
   if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
     throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
   }
   if (url === undefined || url === '') {
     throw usageFault(
-      'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
+      `Which store? Give --${option} ${EXAMPLES[option]}, or set ${variableOf(option)}.`,
     );
   }
   return { url, timeoutMs };

@@ -50,6 +50,18 @@ export function workerIdRangeOf(
   return faults.length > 0 ? { faults } : { min, max: min + count - 1 };
 }
 
+/** The fixed worker fields as one number: the highest bits of the worker id. */
+export interface RegionNumber {
+  readonly number: number;
+  /** How many bits they have; 0 if none is fixed. */
+  readonly bits: number;
+}
+
+export function regionOf(layout: BitLayout, { min, max }: WorkerIdRange): RegionNumber {
+  const count = max - min + 1;
+  return { number: min / count, bits: Math.log2((layout.workerIdMax + 1) / count) };
+}
+
 /** False for a list, a function or an object of a class, since their names are no field names. */
 function isRecord(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;

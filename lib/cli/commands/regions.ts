@@ -1,0 +1,191 @@
+/**
+ * `snowflake regions`: the numbers of regions in use, and the lowest that never was; and what
+ * `snowflake doctor` finds when it compares a registry with that of the regions, or with another
+ * one.
+ *
+ * Guarantee: each registry is read once, and nothing is changed.
+ */
+import type { WorkerRecord } from '../../lease/distributed-support.js';
+import { CLAIM_TTL_MS, regionsFingerprint, regionToken } from '../../lease/region-claim.js';
+import { formatName } from '../../messages.js';
+import { finding, type Finding, type RegistryView } from '../../registry/snapshot.js';
+import type { Call, Command } from '../command.js';
+import { layoutOfFingerprint } from '../layout-option.js';
+import { keptOf, noRegistryText } from '../store/registry-findings.js';
+import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
+import { type ExitCode, tableLines } from '../terminal.js';
+import { spanText, utcText } from '../time-text.js';
+
+export const regions: Command = {
+  name: 'regions',
+  summary: 'Which region has which number, and the lowest that no region ever had',
+  says: [
+    'Give a new region the lowest number that was never used, and write it into its workerFields. ' +
+      'A number is not handed out by itself: a region that is cut off goes on with its own.',
+  ],
+  options: {
+    ...REGIONS_OPTION,
+    ...TIMEOUT_OPTION,
+    json: { says: 'one JSON object per number, then one with the counts' },
+  },
+  examples: [`snowflake regions --regions 'etcd://global:2379?namespace=shop-regions'`],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(
+      call,
+      async (store) => {
+        const { terminal, options } = call;
+        const view = await store.read();
+        const count = countOf(view);
+        const isNone = view.facts === undefined || view.facts.fingerprint === '';
+        if (count === undefined && !isNone) {
+          await terminal.say(notOfRegions(view));
+          return 1;
+        }
+        const used = usedIn(view);
+        const counts = { numbers: count ?? null, neverUsed: neverUsed(used, count) ?? null };
+        if (options.flag('json')) {
+          await terminal.printJson(...used.map((each) => recordOf(each, view)), counts);
+          return 0;
+        }
+        if (count === undefined) {
+          await terminal.print(noRegistryText(store.key));
+          return 0;
+        }
+        const head = ['region', 'held by', 'first on', 'since', 'last seen', 'state'];
+        const rows = used.map((each) => rowOf(each, view));
+        await terminal.print(...tableLines([head, ...rows], '', [0]), '');
+        const lost = (view.facts?.era ?? 1) > 1 ? ` ${FORGOTTEN}` : '';
+        await terminal.print(`${countsText(counts.neverUsed, count)}${lost}`);
+        return 0;
+      },
+      'regions',
+    ),
+};
+
+const FORGOTTEN =
+  'The registry has changed servers or lost data: a number that was used before may not be here.';
+
+function countsText(neverUsed: number | null, count: number): string {
+  if (neverUsed === null) return `All of the ${count} numbers were used.`;
+  return `${neverUsed} is the lowest of the ${count} numbers that was never used.`;
+}
+
+/** How many numbers there are; undefined for a registry that is not one of regions. */
+function countOf({ facts }: RegistryView): number | undefined {
+  const count = (layoutOfFingerprint(facts?.fingerprint ?? '')?.workerIdMax ?? -1) + 1;
+  return facts?.fingerprint === regionsFingerprint(Math.log2(count)) ? count : undefined;
+}
+
+function notOfRegions({ facts }: RegistryView): string {
+  const name = formatName(facts?.fingerprint ?? '');
+  return `This is no registry of regions, but one of worker ids (layout ${name}).`;
+}
+
+function usedIn({ workers }: RegistryView): WorkerRecord[] {
+  return workers.filter(({ ceilingMs }) => ceilingMs > 0);
+}
+
+function neverUsed(used: readonly WorkerRecord[], count = 0): number | undefined {
+  const numbers = new Set(used.map(({ workerId }) => workerId));
+  for (let number = 0; number < count; number++) if (!numbers.has(number)) return number;
+  return undefined;
+}
+
+const isHeld = ({ freeInMs, holder }: WorkerRecord): boolean =>
+  freeInMs > 0 && holder !== undefined;
+
+/** Each claim ends one ttl after it was made. */
+const seenMs = ({ ceilingMs }: WorkerRecord): number => ceilingMs - CLAIM_TTL_MS;
+
+function rowOf(record: WorkerRecord, { nowMs }: RegistryView): string[] {
+  const { workerId, holder } = record;
+  const agoMs = Math.max(0, nowMs - seenMs(record));
+  return [
+    String(workerId),
+    holder === undefined ? '-' : formatName(holder.application),
+    holder === undefined ? '-' : formatName(holder.host),
+    holder === undefined ? '-' : utcText(holder.sinceMs),
+    `${spanText(agoMs)} ago`,
+    isHeld(record) ? 'held' : 'not seen',
+  ];
+}
+
+function recordOf(record: WorkerRecord, { nowMs }: RegistryView): object {
+  const { workerId: region, holder } = record;
+  const since = holder && { ...holder, since: utcText(holder.sinceMs) };
+  const lastSeen = utcText(Math.min(nowMs, seenMs(record)));
+  return { region, ...since, lastSeen, isHeld: isHeld(record) };
+}
+
+/*
+ * The number of a registry's processes, compared with the registry of regions.
+ */
+
+export function regionFindings(view: RegistryView, ofRegions: RegistryView): Finding[] {
+  const found = (level: Finding['level'], text: string) => finding(level, 'regions', text);
+  const { facts } = view;
+  const none = ofRegions.facts === undefined || ofRegions.facts.fingerprint === '';
+  if (none) return [found('warning', 'No region has claimed a number there yet.')];
+  const count = countOf(ofRegions);
+  if (count === undefined) return [found('fault', notOfRegions(ofRegions))];
+  const layout = facts && layoutOfFingerprint(keptOf(facts.fingerprint));
+  if (layout === undefined)
+    return [found('note', 'No layout here of which numbers could be read.')];
+  const size = (layout.workerIdMax + 1) / count;
+  const held = view.workers.filter(isHeld).map(({ workerId }) => Math.floor(workerId / size));
+  if (held.length === 0) return [found('note', 'No worker id is held here, so no number is used.')];
+  return [...new Set(held)].map((number) => {
+    const { holder } = ofRegions.workers.filter(isHeld).find((r) => r.workerId === number) ?? {};
+    const here = `${held.filter((each) => each === number).length} worker ids held here are of it.`;
+    if (holder === undefined) {
+      const advice = 'Give these processes the option `regions`, or see why they do not reach it.';
+      return found('warning', `Nobody claims the number ${number}. ${here} ${advice}`);
+    }
+    const who = `${formatName(holder.application)}, first on host ${formatName(holder.host)}`;
+    const { token } = ofRegions.proofOf(number) ?? {};
+    if (token === regionToken(number, facts!.incarnation)) {
+      return found('ok', `The number ${number} is claimed by this registry: ${who}.`);
+    }
+    return found(
+      'fault',
+      `The number ${number} belongs to ${who}, and ${here} Ids of both may be equal: stop the ` +
+        `region that is wrong, and give it a number of its own.`,
+    );
+  });
+}
+
+/*
+ * Two registries that may be used for one id space by mistake.
+ */
+
+/** So many worker ids are named. */
+const NAMED_COUNT = 8;
+
+export function againstFindings(view: RegistryView, other: RegistryView): Finding[] {
+  const found = (level: Finding['level'], text: string) => finding(level, 'two stores', text);
+  const [ours, theirs] = [view.facts, other.facts];
+  if (ours === undefined || theirs === undefined) {
+    return [found('note', 'One of the two has no registry, so there is nothing to compare.')];
+  }
+  if (ours.incarnation === theirs.incarnation) {
+    return [found('ok', 'Both are one registry, or one is a copy of the other.')];
+  }
+  if (keptOf(ours.fingerprint) !== keptOf(theirs.fingerprint)) {
+    return [found('ok', `The layouts differ: ${ours.fingerprint} and ${theirs.fingerprint}.`)];
+  }
+  const heldThere = new Set(other.workers.filter(isHeld).map(({ workerId }) => workerId));
+  const both = view.workers.filter((each) => isHeld(each) && heldThere.has(each.workerId));
+  if (both.length === 0) {
+    return [found('ok', 'Two registries of one layout; no worker id is held in both now.')];
+  }
+  const named = both.slice(0, NAMED_COUNT).map(({ workerId }) => workerId);
+  const more = both.length > named.length ? ` and ${both.length - named.length} more` : '';
+  return [
+    found(
+      'fault',
+      `Worker ids ${named.join(', ')}${more} are held in both, by different processes: their ids ` +
+        `are equal unless the two make ids of different id spaces. Give all processes one ` +
+        `registry, or each region a number.`,
+    ),
+  ];
+}

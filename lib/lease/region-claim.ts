@@ -256,7 +256,8 @@ export class RegionClaim {
 
   private claimedText(): string {
     const { number, support } = this.parts;
-    return `Region number ${number} is claimed in ${support.location ?? 'the registry of regions'}.`;
+    const { location = 'the registry of regions' } = support;
+    return `Region number ${number} is claimed in ${location}.`;
   }
 
   private takenText({ holder }: { readonly holder: WorkerRecord['holder'] }): string {
@@ -272,9 +273,9 @@ export class RegionClaim {
     return new SnowflakeError(
       'LAYOUT_MISMATCH',
       `The registry of regions is for ${formatName(theirs)}, and the fixed worker fields of this ` +
-        `application have ${this.parts.bits} bits (${ours}): regions that divide the worker id in ` +
-        `different ways may make equal ids. Fix the same fields in all regions; and give regions ` +
-        `a namespace of its own, which no generator leases worker ids from.`,
+        `application have ${this.parts.bits} bits (${ours}): regions that divide the worker id ` +
+        `in different ways may make equal ids. Fix the same fields in all regions; and give ` +
+        `regions a namespace of its own, which no generator leases worker ids from.`,
       { details: { theirs, ours } },
     );
   }
@@ -289,8 +290,8 @@ function messageOf(state: RegionStatus['state'], number: number, reason: string)
     return `It is not checked whether another region has the number ${number}. ${reason}`;
   }
   return (
-    `Two regions have one number, so that their ids may be equal. ${reason} Find out which of them ` +
-    `is wrong, stop it, and give it a number of its own: snowflake regions lists those in use.`
+    `Two regions have one number, so that their ids may be equal. ${reason} Find out which of ` +
+    `them is wrong, stop it, and give it a number of its own: snowflake regions lists those in use.`
   );
 }
 
@@ -314,9 +315,9 @@ function outcomeOf(answer: LeaseAnswer, holder: WorkerRecord['holder']): Outcome
 function regionTaken(text: string, number: number): SnowflakeError {
   return new SnowflakeError(
     'REGION_TAKEN',
-    `${text} Ids of both regions could be equal, so this process did not start. Give this region a ` +
-      `number of its own in \`workerFields\`: snowflake regions lists those in use. If it is the ` +
-      `same region with a new registry, stop what still runs with the old one and start again.`,
+    `${text} Ids of both regions could be equal, so this process did not start. Give this region ` +
+      `a number of its own in \`workerFields\`: snowflake regions lists those in use. If it is ` +
+      `the same region with a new registry, stop what still runs with the old one and start again.`,
     { details: { number } },
   );
 }

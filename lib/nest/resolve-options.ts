@@ -356,8 +356,8 @@ function regionFaults({ support: regions, bits }: RegionPlan, support: IDistribu
     );
   } else if (bits > REGION_BITS_MAX) {
     faults.push(
-      `\`regions\` takes fixed worker fields of ${REGION_BITS_MAX} bits at most, got ${bits}. Fix ` +
-        'the field of the region alone.',
+      `\`regions\` takes fixed worker fields of ${REGION_BITS_MAX} bits at most, got ${bits}. ` +
+        'Fix the field of the region alone.',
     );
   }
   if (!hasRegistry(support)) {

@@ -91,6 +91,8 @@ const STORIES: Readonly<Record<string, Story>> = {
     [incarnation('one', 'b')]: '_x120',
     [incarnation('two', 'b')]: steady(1),
   },
+  SnowflakeRegionNumberTwice: { [ofGenerator('snowflake_region_conflict')]: steady(1) },
+  SnowflakeRegionUnchecked: { [ofGenerator('snowflake_region_unchecked')]: steady(1) },
   SnowflakeWorkerIdTwice: { [ofGenerator('snowflake_worker_id', '', 'b')]: steady(1) },
   SnowflakeCloned: { [answer('cloned')]: '0x90 1x30' },
   SnowflakeNotActive: { [state('degraded')]: steady(1), [state('active')]: steady(0) },

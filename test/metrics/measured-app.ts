@@ -111,7 +111,8 @@ export async function everythingMeasured() {
   const locks = new DistributedLock(new MemoryLocks(), {});
   const held = await locks.tryAcquire('order:7');
   const generators = [
-    { ids, support: store },
+    // No region is claimed in memory.
+    { ids: saying(ids, () => ({ region: { number: 3, state: 'claimed' } })), support: store },
     { name: 'counted', ids: counted.ids },
   ];
   const close = async () => {

@@ -20,8 +20,9 @@ export const regions: Command = {
   name: 'regions',
   summary: 'Which region has which number, and the lowest that no region ever had',
   says: [
-    'Give a new region the lowest number that was never used, and write it into its workerFields. ' +
-      'A number is not handed out by itself: a region that is cut off goes on with its own.',
+    'Give a new region the lowest number that was never used, and write it into its ' +
+      'workerFields. A number is not handed out by itself: a region that is cut off goes on ' +
+      'with its own.',
   ],
   options: {
     ...REGIONS_OPTION,

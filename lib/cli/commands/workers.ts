@@ -30,7 +30,7 @@ export const workers: Command = {
     `SNOWFLAKE_SUPPORT='redis://:password@host' snowflake workers --json`,
   ],
   run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
+    withStore<ExitCode>(call, async (store) => {
       const { terminal, options } = call;
       const limit = limitOf(call);
       // One record more shows whether there are more.

@@ -40,7 +40,14 @@ const DISTURBING =
  * @param {Kind} [server]
  */
 export function startSharedRedis(server) {
-  const rights = ['on', 'nopass', '~*', '&*', '+@all', ...DISTURBING.replaceAll(/\S+/g, '-$&').split(' ')];
+  const rights = [
+    'on',
+    'nopass',
+    '~*',
+    '&*',
+    '+@all',
+    ...DISTURBING.replaceAll(/\S+/g, '-$&').split(' '),
+  ];
   return startRedis({ ...(server && { server }), args: ['--user', 'default', ...rights] });
 }
 

@@ -8,7 +8,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import pg from 'pg';
 import { findServers, mayInstall, missingServersMessage } from '../scripts/servers/binaries.mjs';
-import { startRedis } from '../scripts/servers/start-redis.mjs';
+import { startRedis, startSharedRedis } from '../scripts/servers/start-redis.mjs';
 
 describe('the servers of the tests', () => {
   it('are a Redis, a PostgreSQL and a MariaDB that answer', async () => {
@@ -33,6 +33,34 @@ describe('the servers of the tests', () => {
     await stop();
     expect(existsSync(`/proc/${pid}`)).toBe(false);
   });
+
+  it.each(['redis', 'valkey'] as const)(
+    'let nobody who shares a %s disturb the others',
+    async (kind) => {
+      const { url, stop } = await startSharedRedis(kind);
+      const redis = new Redis(url);
+      await redis.set('kept', '1');
+      const refused = [
+        ['FLUSHALL'],
+        ['FLUSHDB'],
+        ['SWAPDB', '0', '1'],
+        ['CONFIG', 'SET', 'maxmemory', '1'],
+        ['CLIENT', 'KILL', 'TYPE', 'normal'],
+        ['CLIENT', 'PAUSE', '1000'],
+        ['SCRIPT', 'FLUSH'],
+        ['ACL', 'SETUSER', 'other', 'on'],
+        ['REPLICAOF', '127.0.0.1', '1'],
+        ['SHUTDOWN', 'NOSAVE'],
+      ];
+      for (const [command = '', ...args] of refused) {
+        await expect(redis.call(command, ...args)).rejects.toThrow(/NOPERM/);
+      }
+      expect(await redis.get('kept')).toBe('1');
+      expect(await redis.config('GET', 'maxmemory')).toEqual(['maxmemory', '0']);
+      await redis.quit();
+      await stop();
+    },
+  );
 
   it('are missed with the commands for Debian, macOS and Docker', () => {
     expect(findServers('/nowhere', [])).toEqual({});

@@ -28,6 +28,29 @@ export async function startRedis({ port, args = [], config, env, server = ofRun(
   return { url: `redis://127.0.0.1:${chosen}`, port: chosen, pid, stop };
 }
 
+/** What one who uses a server would disturb all the others by. */
+const DISTURBING =
+  'flushall flushdb swapdb shutdown replicaof slaveof failover config|set config|rewrite ' +
+  'config|resetstat client|kill client|pause acl|setuser acl|deluser acl|load script|flush ' +
+  'script|kill function|flush';
+
+/**
+ * A server that many use side by side: its users may do what they like to keys of their own, and
+ * nothing that the others would notice.
+ * @param {Kind} [server]
+ */
+export function startSharedRedis(server) {
+  const rights = [
+    'on',
+    'nopass',
+    '~*',
+    '&*',
+    '+@all',
+    ...DISTURBING.replaceAll(/\S+/g, '-$&').split(' '),
+  ];
+  return startRedis({ ...(server && { server }), args: ['--user', 'default', ...rights] });
+}
+
 /** @returns {Kind} */
 const ofRun = () => (process.env['REDIS_SERVER'] === 'valkey' ? 'valkey' : 'redis');
 

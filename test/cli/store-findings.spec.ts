@@ -15,7 +15,8 @@ import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
-import { createShopDatabase, query } from '../sample-app/shop-process.js';
+import { ownDatabase } from '../own-database.js';
+import { query } from '../sample-app/shop-process.js';
 import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
 import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';
@@ -44,7 +45,7 @@ describe('store findings', () => {
 
   describe('PostgreSQL', () => {
     it('says what it does with settings that lose data in a crash', async () => {
-      const database = await createShopDatabase();
+      const database = await ownDatabase(process.env['DATABASE_URL']!);
       const { pathname } = new URL(database.url);
       await query(database.url, `ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`);
       const url = `${database.url}?replicated=false`;

@@ -117,9 +117,10 @@ describe('redis ids', () => {
     });
 
     it('go on after the scripts of Redis were flushed', async () => {
-      const ids = await started({ namespace: randomUUID() });
+      const { port } = await lab.server('--appendonly', 'yes');
+      const ids = await started({ redis: `redis://127.0.0.1:${port}` });
       const first = await ids.nextIdAsync();
-      await redis.script('FLUSH');
+      await lab.client(port).script('FLUSH');
       expect((await ids.nextIdAsync()) > first).toBe(true);
     });
 

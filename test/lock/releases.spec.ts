@@ -13,6 +13,7 @@ import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
 import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
 import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
 import { heldIn, namedLock } from './held-locks.js';
@@ -127,30 +128,24 @@ describe('postgres releases', () => {
   const LISTENERS =
     "FROM pg_stat_activity WHERE query ~ '^(UN)?LISTEN snowflake_' AND datname = $1";
 
-  const url = process.env['DATABASE_URL']!;
   const closed: (() => unknown)[] = [];
   let admin: Pool;
-  let database: string;
+  const database = TABLE;
+  let own: OwnDatabase;
 
   beforeAll(async () => {
-    // A database of its own, so that nobody else listens in it.
-    const first = new Pool({ connectionString: url });
-    database = TABLE;
-    await first.query(`CREATE DATABASE ${database}`);
-    await first.end();
-    admin = new Pool({ connectionString: ownUrl() });
+    // Nobody else listens in it.
+    own = await ownDatabase(process.env['DATABASE_URL']!, database);
+    admin = new Pool({ connectionString: own.url });
     await admin.query(lockTable('postgres', TABLE));
   });
   afterEach(async () => {
     for (const close of closed.splice(0).toReversed()) await close();
   });
-  afterAll(() => admin.end());
-
-  function ownUrl(): string {
-    const own = new URL(url);
-    own.pathname = `/${database}`;
-    return own.href;
-  }
+  afterAll(async () => {
+    await admin.end();
+    await own.drop();
+  });
 
   async function listenerCount(): Promise<number> {
     const { rows } = await admin.query(`SELECT count(*)::int AS n ${LISTENERS}`, [database]);
@@ -164,14 +159,14 @@ describe('postgres releases', () => {
   }
 
   const byUrl = (namespace: string) =>
-    opened({ url: `${ownUrl()}?namespace=${namespace}&table=${TABLE}&replicated=false` });
+    opened({ url: `${own.url}?namespace=${namespace}&table=${TABLE}&replicated=false` });
 
   const WAYS: [string, (namespace: string) => Promise<LockStore>][] = [
     ['a URL', async (namespace) => byUrl(namespace)],
     [
       'a pool with no connection to spare',
       async (namespace) => {
-        const pool = new Pool({ connectionString: ownUrl(), max: 1 });
+        const pool = new Pool({ connectionString: own.url, max: 1 });
         closed.push(() => pool.end());
         const options = { namespace, table: TABLE, replicated: false };
         return opened({ pool, dialect: 'postgres', ...options });
@@ -180,7 +175,7 @@ describe('postgres releases', () => {
     [
       'a DataSource',
       async (namespace) => {
-        const dataSource = new DataSource({ type: 'postgres', url: ownUrl() });
+        const dataSource = new DataSource({ type: 'postgres', url: own.url });
         await dataSource.initialize();
         closed.push(() => dataSource.destroy());
         return opened({ dataSource, namespace, table: TABLE, replicated: false });
@@ -219,6 +214,7 @@ describe('postgres releases', () => {
       const namespace = randomUUID();
       const [one, two] = [byUrl(namespace), byUrl(namespace)];
       const { held, told } = await waited(one, two);
+      // The listeners are those in a database of our own.
       await admin.query(`SELECT pg_terminate_backend(pid) ${LISTENERS}`, [database]);
       await told;
       const again = two.untilReleased!('a', 0, NEVER);
@@ -238,7 +234,7 @@ describe('postgres releases', () => {
 
     it('tries seldom where no connection can be had, for however many locks', async () => {
       let openedCount = 0;
-      const pool = new Pool({ connectionString: ownUrl() });
+      const pool = new Pool({ connectionString: own.url });
       const Refused = class extends Client {
         constructor() {
           // Where nobody listens.
@@ -250,8 +246,8 @@ describe('postgres releases', () => {
       const query: Pool['query'] = pool.query.bind(pool);
       const given = { query, Client: Refused, options: {} };
       const namespace = randomUUID();
-      const own = { pool: given, dialect: 'postgres', namespace, table: TABLE } as const;
-      const store = opened({ ...own, replicated: false });
+      const asked = { pool: given, dialect: 'postgres', namespace, table: TABLE } as const;
+      const store = opened({ ...asked, replicated: false });
       const names = ['a', 'b', 'c'];
       for (const name of names) await heldIn(store, namedLock(name));
       const locks = new DistributedLock(store, { ttlMs: 2000, drainMs: 0 });

@@ -304,13 +304,14 @@ describe('sql lock rows', () => {
  * tokens rise; also while connections are killed. Without the version of the row, the walk sees it.
  */
 describe('sql lock walk', () => {
-  const TABLE = 'walked_locks';
+  const TABLE = `walked_${randomUUID().replaceAll('-', '')}`;
   const PACE = { clientCount: 40, lockCount: 4, ttlMs: 300, lastsMs: 5000, seed: 7 };
   let postgres: Pool;
   let mysql: MysqlPool;
 
   beforeAll(async () => {
-    postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
+    const connectionString = process.env['DATABASE_URL']!;
+    postgres = new Pool({ connectionString, max: 20, application_name: TABLE });
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
     // Of connections that the test kills.
     postgres.on('error', () => undefined);
@@ -346,8 +347,9 @@ describe('sql lock walk', () => {
           await sleep(200);
           await postgres
             .query(
-              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname IS NOT NULL ` +
-                `AND pid <> pg_backend_pid() AND query LIKE '%${TABLE}%' LIMIT 3`,
+              // Those of this pool.
+              `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ` +
+                `application_name = '${TABLE}' AND pid <> pg_backend_pid() LIMIT 3`,
             )
             .catch(() => undefined);
         }

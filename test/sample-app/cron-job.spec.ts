@@ -7,13 +7,9 @@ import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { locksOf } from '../../lib/stores/schemes.js';
 import type { LockRecord, LockStore } from '../../lib/lock/lock-store.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
 import { until } from '../until.js';
-import {
-  BuiltShop,
-  type ShopProcess,
-  createShopDatabase,
-  type ShopDatabase,
-} from './shop-process.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const EVERY_S = 5;
@@ -31,14 +27,14 @@ describe.each([
   { store: 'its database', locks: () => '' },
   { store: 'Redis', locks: () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}` },
 ])('a cron job with its locks in $store', ({ locks }) => {
-  let database: ShopDatabase;
+  let database: OwnDatabase;
   let client: pg.Client;
   let replicas: ShopProcess[];
   let held: LockStore;
 
   beforeAll(async () => {
     const built = await BuiltShop.build();
-    database = await createShopDatabase();
+    database = await ownDatabase(process.env['DATABASE_URL']!);
     client = new pg.Client({ connectionString: database.url });
     await client.connect();
     const url = locks();

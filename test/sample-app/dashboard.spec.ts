@@ -7,18 +7,14 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { Visit, startBrowser } from '../dashboard/browser.js';
-import {
-  BuiltShop,
-  type ShopProcess,
-  createShopDatabase,
-  type ShopDatabase,
-} from './shop-process.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 
 describe('/snowflake', () => {
   let built: BuiltShop;
-  let database: ShopDatabase;
+  let database: OwnDatabase;
   let browser: Browser;
   let shop: ShopProcess;
   let env: Record<string, string>;
@@ -26,7 +22,7 @@ describe('/snowflake', () => {
   beforeAll(async () => {
     built = await BuiltShop.build();
     browser = await startBrowser();
-    database = await createShopDatabase();
+    database = await ownDatabase(process.env['DATABASE_URL']!);
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
     env = { SNOWFLAKE_SUPPORT: support, DATABASE_URL: database.url, OPERATOR_PASSWORD: 'sesame' };
     shop = await built.start(env);

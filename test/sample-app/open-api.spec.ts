@@ -3,12 +3,8 @@
  * id in it can be taken for a number.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import {
-  BuiltShop,
-  type ShopProcess,
-  createShopDatabase,
-  type ShopDatabase,
-} from './shop-process.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
+import { BuiltShop, type ShopProcess } from './shop-process.js';
 
 const SLOW_MS = 600_000;
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
@@ -41,13 +37,13 @@ interface Named {
 }
 
 describe('the OpenAPI document', () => {
-  let database: ShopDatabase;
+  let database: OwnDatabase;
   let shop: ShopProcess;
   let document: Part & { paths: Record<string, Record<string, Operation>> };
 
   beforeAll(async () => {
     const built = await BuiltShop.build();
-    database = await createShopDatabase();
+    database = await ownDatabase(process.env['DATABASE_URL']!);
     shop = await built.start({ SNOWFLAKE_SUPPORT: 'static:1', DATABASE_URL: database.url });
     document = (await shop.get('/docs-json')).body as typeof document;
   }, SLOW_MS);

@@ -10,6 +10,7 @@ import { join } from 'node:path';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { readConfig } from '../../sample-app/src/config.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
 import {
   BuiltShop,
   type ShopProcess,
@@ -17,9 +18,7 @@ import {
   invoicesOf,
   orderBy,
   type ShownInvoice,
-  createShopDatabase,
   query,
-  type ShopDatabase,
 } from './shop-process.js';
 
 const LINES = [
@@ -284,11 +283,11 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
   const BATCH_COUNT = 1000;
   const namespace = randomUUID();
   const registry = redisSupport({ redis: process.env['REDIS_URL']!, namespace });
-  let database: ShopDatabase;
+  let database: OwnDatabase;
   let replicas: ShopProcess[];
 
   beforeAll(async () => {
-    database = await createShopDatabase();
+    database = await ownDatabase(process.env['DATABASE_URL']!);
     const env = {
       SNOWFLAKE_SUPPORT: `${process.env['REDIS_URL']}?namespace=${namespace}`,
       DATABASE_URL: database.url,

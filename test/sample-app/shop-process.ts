@@ -3,7 +3,6 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -150,26 +149,6 @@ async function compileInto(folder: string): Promise<void> {
   };
   writeFileSync(config, JSON.stringify(settings));
   await run(ROOT, 'npx', 'nest', 'build', 'sample-app', '--path', relative(ROOT, config));
-}
-
-// A database of its own on the PostgreSQL of the test run.
-
-export interface ShopDatabase {
-  readonly url: string;
-  /** Drops it under whoever is connected; again is harmless. */
-  drop(): Promise<void>;
-}
-
-export async function createShopDatabase(): Promise<ShopDatabase> {
-  const name = `shop_${randomUUID().replaceAll('-', '')}`;
-  const url = new URL(process.env['DATABASE_URL']!);
-  const server = url.href;
-  url.pathname = name;
-  await query(server, `CREATE DATABASE ${name}`);
-  const drop = async () => {
-    await query(server, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-  };
-  return { url: url.href, drop };
 }
 
 export async function query(connectionString: string, sql: string): Promise<unknown[]> {

@@ -8,7 +8,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { command } from '../cli/run-command.js';
-import { BuiltShop, createShopDatabase, type ShopDatabase } from './shop-process.js';
+import { type OwnDatabase, ownDatabase } from '../own-database.js';
+import { BuiltShop } from './shop-process.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'snowflake-stores-'));
 const own = `namespace=${randomUUID()}`;
@@ -26,7 +27,7 @@ const STORES = [
 
 /** Each has a database of its own: other stores are other id spaces. */
 const answers = new Map<string, PromiseSettledResult<string>>();
-const databases: ShopDatabase[] = [];
+const databases: OwnDatabase[] = [];
 
 beforeAll(async () => {
   const built = await BuiltShop.build();
@@ -48,7 +49,7 @@ afterAll(async () => {
 });
 
 async function databaseUrl(): Promise<string> {
-  const database = await createShopDatabase();
+  const database = await ownDatabase(process.env['DATABASE_URL']!);
   databases.push(database);
   return database.url;
 }

@@ -12,6 +12,7 @@ import pg from 'pg';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { type RunningSnowflake, startSnowflake } from '../../lib/index.js';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
+import { POSTGRES_HISTORY } from '../../lib/stores/sql/dialects/postgres.js';
 import { MYSQL_DURABLE, mysqlHistory, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import {
   counterTable,
@@ -26,6 +27,7 @@ import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
+import { PostgresNode } from '../chaos/stores/postgres.mjs';
 import { heldIn, namedLock } from '../lock/held-locks.js';
 import { until } from '../until.js';
 import { failureOf, held, request } from './redis-lab.js';
@@ -133,6 +135,80 @@ describe('sql put back', () => {
     });
   });
 
+  /*
+   * Rows loaded into the table that is there, after TRUNCATE: the table is as old as before, which
+   * is beyond the promise. The next call of whoever was granted something since tells it.
+   */
+  describe('rows loaded into MariaDB after TRUNCATE', () => {
+    const pool = lab.mysql();
+    const run = (sql: string) => pool.query(sql);
+    const asOf = (table: string) => ({ pool, table, namespace: 'shop', ...ALONE });
+
+    async function loaded(table: string) {
+      await run(`CREATE TABLE ${table}_kept AS SELECT * FROM ${table}`);
+      return async () => {
+        await run(`TRUNCATE ${table}`);
+        await run(`INSERT INTO ${table} SELECT * FROM ${table}_kept`);
+        await run(`DROP TABLE ${table}_kept`);
+      };
+    }
+
+    it('are noticed by the renewal of who leased a worker id since', async () => {
+      const table = tables();
+      await run(registryTable('mysql', table));
+      const support = mysqlSupport(asOf(table));
+      await leased(support, { workerIdMin: 1, workerIdMax: 1 });
+      const putBack = await loaded(table);
+      const own = { ...ONE, token: 'forgotten' };
+      const forgotten = await leased(support, own);
+      await putBack();
+      const lease = held(request(own), forgotten);
+      expect(await support.refreshAlive(lease)).toMatchObject({ status: 'unknown' });
+      const next = await leased(support, { ...ONE, token: 'next', takesOver: true });
+      expect(next.workerId).toBe(forgotten.workerId);
+      expect(next.floorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
+      await run(`DROP TABLE ${table}`);
+    });
+
+    it('are noticed by the take of who was granted numbers since', async () => {
+      const table = tables();
+      await run(counterTable('mysql', table));
+      const window = { failoverWindowMs: 1, clockDifferenceMs: 0 };
+      const store = sqlCounters({ ...asOf(table), dialect: 'mysql', ...window, replicated: true });
+      const taken = async (have = 0n) => {
+        for (;;) {
+          const answer = await store.take({ ...TAKE, have });
+          if (answer.status === 'ok') return answer;
+          expect(answer.status).toBe('wait');
+        }
+      };
+      await taken();
+      const putBack = await loaded(table);
+      const forgotten = await taken();
+      await putBack();
+      const next = await taken(forgotten.end);
+      expect(next.first).toBeGreaterThanOrEqual(forgotten.end);
+      expect((await taken()).first).toBe(next.end);
+      await run(`DROP TABLE ${table}`);
+    });
+
+    it('are noticed by the extension of who was granted a lock since', async () => {
+      const table = tables();
+      await run(lockTable('mysql', table));
+      const store = sqlLocks({ ...asOf(table), dialect: 'mysql' });
+      await store.release(await heldIn(store, namedLock('a')));
+      const putBack = await loaded(table);
+      const own = await heldIn(store, namedLock('a'));
+      await putBack();
+      const terms = { ttlMs: 2000, era: 0 };
+      expect(await store.extend({ ...own, ...terms })).toMatchObject({ status: 'lost' });
+      expect(await store.acquire(namedLock('a'))).toMatchObject({ status: 'wait' });
+      const next = await heldIn(store, namedLock('a'));
+      expect(next.token > own.token).toBe(true);
+      await run(`DROP TABLE ${table}`);
+    });
+  });
+
   describe('PostgreSQL while a dump is loaded', () => {
     it('takes no new row into a table without its key, and none with two headers', async () => {
       const pool = lab.pool();
@@ -172,6 +248,49 @@ describe('sql put back', () => {
       expect(failure.message).toContain('inside a transaction');
       await pool.query(`DROP TABLE ${table}`);
     });
+  });
+});
+
+/*
+ * An older copy of the data folder in its place: only the start of the server tells it from the
+ * present, which is why a restart counts as a loss of data.
+ */
+describe('a folder of PostgreSQL put back', () => {
+  const lab = new SqlLab();
+  const nodes: PostgresNode[] = [];
+  afterAll(async () => {
+    await lab.end();
+    for (const node of nodes) await node.stop();
+  });
+
+  it.each([
+    ['grants a newcomer nothing that is held', undefined, 'wait'],
+    ['would, if a server were known by its timeline', POSTGRES_HISTORY, 'ok'],
+  ] as const)('%s', async (_what, serverSql, status) => {
+    const node = new PostgresNode();
+    nodes.push(node);
+    await node.create();
+    await node.sql(lockTable('postgres'));
+    const { port } = node;
+    /** What a process has that was never answered before. */
+    const newcomer = () => {
+      const connectionString = `postgres://postgres@127.0.0.1:${port}/postgres`;
+      const pool = lab.pool({ connectionString });
+      const asked = { pool, dialect: 'postgres', namespace: 'shop', replicated: false } as const;
+      return sqlLocks(serverSql === undefined ? asked : { ...asked, serverSql });
+    };
+    const ready = async () => {
+      const store = newcomer();
+      await store.release(await heldIn(store, namedLock('a')));
+      return store;
+    };
+    await ready();
+    await node.backup();
+    const long = { ttlMs: 600_000, longestMs: 600_000 };
+    await heldIn(await ready(), namedLock('a', long));
+    expect(await newcomer().acquire(namedLock('a', long))).toMatchObject({ status: 'held' });
+    await node.restore();
+    expect(await newcomer().acquire(namedLock('a', long))).toMatchObject({ status });
   });
 });
 

@@ -24,6 +24,7 @@ import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
 import { sqliteHandle, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
+import { ownDatabase } from '../own-database.js';
 import { failureOf, request } from './redis-lab.js';
 import { SqlLab, broken, leased } from './sql-lab.js';
 
@@ -55,32 +56,40 @@ describe('PostgreSQL', () => {
 
   it('leases as a user with three rights, and says what it does not see', async () => {
     const role = `r${randomUUID().replaceAll('-', '')}`;
-    await pool.query(`CREATE ROLE ${role} LOGIN`);
-    await pool.query(`GRANT SELECT, INSERT, UPDATE ON ${lab.table} TO ${role}`);
-    await pool.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
-    const url = new URL(process.env['DATABASE_URL']!);
-    url.username = role;
+    // Who may call a function is decided in each database.
+    const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
+    const owner = lab.unkept({ connectionString: url });
+    await owner.query(registryTable('postgres', lab.table));
+    await owner.query(`CREATE ROLE ${role} LOGIN`);
+    await owner.query(`GRANT SELECT, INSERT, UPDATE ON ${lab.table} TO ${role}`);
+    await owner.query('REVOKE EXECUTE ON FUNCTION pg_control_system() FROM PUBLIC');
+    const asRole = new URL(url);
+    asRole.username = role;
+    const user = lab.unkept({ connectionString: asRole.href });
     const own = named();
-    const support = postgresSupport({ pool: lab.pool({ connectionString: url.href }), ...own });
+    const support = postgresSupport({ pool: user, ...own });
     await leased(support);
     const serverNow = async () => {
       const header = `SELECT data FROM ${lab.table} WHERE namespace = $1 AND worker_id = -1`;
-      const { rows } = await pool.query<{ data: string }>(header, [own.namespace]);
+      const { rows } = await owner.query<{ data: string }>(header, [own.namespace]);
       return (JSON.parse(rows[0]!.data) as { server: string }).server;
     };
     const started = await serverNow();
     expect((await support.advice()).join()).toContain('pg_control_system');
-    await pool.query(`REVOKE INSERT, UPDATE ON ${lab.table} FROM ${role}`);
+    await owner.query(`REVOKE INSERT, UPDATE ON ${lab.table} FROM ${role}`);
     expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
       retryable: false,
       message: expect.stringContaining('SELECT, INSERT and UPDATE') as unknown,
     });
-    await pool.query(`GRANT INSERT, UPDATE ON ${lab.table} TO ${role}`);
-    await pool.query('GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC');
+    await owner.query(`GRANT INSERT, UPDATE ON ${lab.table} TO ${role}`);
+    await owner.query('GRANT EXECUTE ON FUNCTION pg_control_system() TO PUBLIC');
     // Whoever runs already knows the server as those do that start from now on.
     await leased(support);
     expect(await serverNow()).toMatch(new RegExp(`^\\d+/${started}$`));
-    await pool.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await user.end();
+    await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    await owner.end();
+    await drop();
   });
 
   it('refuses to lease inside a transaction that somebody may roll back', async () => {
@@ -152,6 +161,23 @@ describe('PostgreSQL', () => {
       sql.startsWith('WITH') ? [] : pool.query(sql, params);
     const support = sqlSupport({ query, dialect: 'postgres', ...named() });
     expect((await failureOf(support.getNextWorkId(request()))).message).toContain('no row');
+  });
+
+  it('fails as it says where a write has to ask anew what the server offers', async () => {
+    let isAway = false;
+    const query: SqlQuery = async (sql, params) => {
+      if (isAway) throw Object.assign(new Error('terminating connection'), { code: '57P01' });
+      const answer = await pool.query(sql, params);
+      isAway = sql.includes('LEFT JOIN');
+      // Another call fails between the read and the write.
+      if (isAway) await failureOf(support.workers());
+      return answer;
+    };
+    const support = sqlSupport({ query, dialect: 'postgres', ...named() });
+    expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      retryable: true,
+    });
   });
 
   it('goes on after its connection was killed, and after the header was deleted', async () => {

@@ -5,14 +5,14 @@ import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
-import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { startSharedRedis } from '../../scripts/servers/start-redis.mjs';
 import { specsByKind, variablesOf } from './kinds.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const SERVERS = [
-  { variable: 'REDIS_URL', name: 'redis', start: startRedis },
-  { variable: 'VALKEY_URL', name: 'valkey', start: () => startRedis({ server: 'valkey' }) },
+  { variable: 'REDIS_URL', name: 'redis', start: () => startSharedRedis() },
+  { variable: 'VALKEY_URL', name: 'valkey', start: () => startSharedRedis('valkey') },
   { variable: 'DATABASE_URL', name: 'postgres', start: startPostgres },
   { variable: 'MYSQL_URL', name: 'mariadb', start: startMariadb },
   { variable: 'ETCD_URL', name: 'etcd', start: startEtcd },

@@ -228,6 +228,23 @@ const RULES: readonly Rule[] = [
     ],
   },
   {
+    rule: 'no test ends sessions without a comment that says whose they are (test/own-database.ts)',
+    in: 'text',
+    of: ({ path }) => /^test\/(?!chaos\/|tidy\/).*\.ts$/.test(path),
+    found: /WITH \(FORCE\)|\bpg_(terminate|cancel)_backend\b|\bKILL (CONNECTION|QUERY)\b/gi,
+    except: isExplained,
+    breaks: [
+      'test/x.ts',
+      'await run(`DROP DATABASE ${name} WITH (FORCE)`);',
+      "f();\nawait run('SELECT pg_terminate_backend(1)');",
+    ],
+    keeps: [
+      'test/x.ts',
+      '// Its own alone.\nawait run(\n  `SELECT pg_terminate_backend(pid)`);',
+      'await run(`DROP DATABASE ${name}`);',
+    ],
+  },
+  {
     rule: 'no test has a tight limit: jest.config.js has one for all',
     in: 'code',
     of: isTestCode,

@@ -85,8 +85,8 @@ export class SqlSession {
 
   /** Returns the number of rows written; undefined if another process was faster. */
   async written(statementOf: (statements: Statements) => Statement): Promise<number | undefined> {
-    const statements = await this.#prepared();
     try {
+      const statements = await this.#prepared();
       return statements.writtenCount(await this.run(statementOf(statements)));
     } catch (error) {
       if (this.#isConflict(error)) return undefined;

@@ -4,7 +4,8 @@
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { Client, Pool, type PoolClient } from 'pg';
+import { Pool, type PoolClient } from 'pg';
+import { type OwnDatabase, ownDatabase } from '../../own-database.js';
 import { until } from '../../until.js';
 const GUIDE = readFileSync('docs/guides/moving.md', 'utf8');
 const LOCK_NOT_AVAILABLE = '55P03';
@@ -47,13 +48,15 @@ export class MovingShop {
     return new URL(`/${this.name}`, process.env['DATABASE_URL']).href;
   }
 
+  private own!: OwnDatabase;
+
   async open(): Promise<void> {
-    await onServer(`CREATE DATABASE ${this.name}`);
+    this.own = await ownDatabase(process.env['DATABASE_URL']!, this.name);
   }
 
   async close(): Promise<void> {
     await this.pool.end();
-    await onServer(`DROP DATABASE ${this.name}`);
+    await this.own.drop();
   }
 
   /** @returns how many rows the last statement changed */
@@ -87,13 +90,6 @@ export class MovingShop {
     const { rows } = await this.pool.query<{ n: string }>(`SELECT (${sql}) AS n`);
     return Number(rows[0]!.n);
   }
-}
-
-async function onServer(sql: string): Promise<void> {
-  const client = new Client({ connectionString: process.env['DATABASE_URL']! });
-  await client.connect();
-  await client.query(sql);
-  await client.end();
 }
 
 /*

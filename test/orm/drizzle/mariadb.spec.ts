@@ -6,7 +6,7 @@ import type { RunningSnowflake } from 'nestjs-snowflake';
 import { createPool, type Pool } from 'mysql2/promise';
 import * as shop from './support/mariadb-shop.js';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
-import { ownMariadb } from './support/own-database.js';
+import { ownDatabase } from '../../own-database.js';
 
 const { customers, orders } = shop;
 type Database = MySql2Database<typeof shop>;
@@ -71,7 +71,7 @@ describe('Drizzle on MariaDB', () => {
 
   beforeAll(async () => {
     snowflake = await startGenerator();
-    ({ url, drop } = await ownMariadb());
+    ({ url, drop } = await ownDatabase(process.env['MYSQL_URL']!));
     [pool, db] = open({ supportBigNumbers: true });
     for (const table of shop.TABLES) await pool.query(table);
   });

@@ -4,7 +4,7 @@ import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import { parseJson, type RunningSnowflake } from 'nestjs-snowflake';
 import pg from 'pg';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
-import { ownPostgres } from './support/own-database.js';
+import { ownDatabase } from '../../own-database.js';
 import * as shop from './support/postgres-shop.js';
 
 const { customers, orders } = shop;
@@ -77,7 +77,7 @@ describe('Drizzle on PostgreSQL', () => {
 
   beforeAll(async () => {
     snowflake = await startGenerator();
-    const database = await ownPostgres();
+    const database = await ownDatabase(process.env['DATABASE_URL']!);
     drop = database.drop;
     pool = new pg.Pool({ connectionString: database.url });
     db = drizzle(pool, { schema: shop });

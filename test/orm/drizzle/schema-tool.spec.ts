@@ -13,7 +13,7 @@ import pg from 'pg';
 import { run } from '../../package/command.js';
 import { madeOnce } from '../../support/made-once.mjs';
 import { ROOT } from '../../tidy/tree.js';
-import { ownPostgres } from './support/own-database.js';
+import { ownDatabase } from '../../own-database.js';
 import { customers, orders } from './support/postgres-shop.js';
 
 const KIT = 'test/orm/drizzle/kit';
@@ -43,7 +43,7 @@ afterAll(async () => {
 
 describe('drizzle-kit', () => {
   it('on PostgreSQL: tables as declared, and no change after that', async () => {
-    const { url, drop } = await ownPostgres();
+    const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
     const pool = new pg.Pool({ connectionString: url });
     closing.push(() => pool.end(), drop);
     const db = drizzle(pool);

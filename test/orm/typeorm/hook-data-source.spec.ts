@@ -13,7 +13,7 @@ import {
 } from 'typeorm';
 import { registryTable } from '../../../lib/stores/sql/index.js';
 import { command } from '../../cli/run-command.js';
-import { ownPostgres } from '../drizzle/support/own-database.js';
+import { ownDatabase } from '../../own-database.js';
 import {
   startApplication,
   type Driver,
@@ -143,7 +143,7 @@ describe('hook data source', () => {
  * whoever leases there is told which command creates it.
  */
 it('dropSchema drops the table of the registry, which is then named as missing', async () => {
-  const { url, drop } = await ownPostgres();
+  const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
   const workers = () => command(['workers', '--support', `${url}?namespace=shop&replicated=false`]);
   const before = new DataSource({ type: 'postgres', url });
   await before.initialize();

@@ -2,12 +2,12 @@
  * A shop in a database of its own: the tables of shop.prisma, and what lies in them, read past
  * Prisma.
  */
-import { randomBytes } from 'node:crypto';
 import { chmod, cp, mkdir, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import ts from 'typescript';
+import { ownDatabase } from '../../../own-database.js';
 import { run, runWith } from '../../../package/command.js';
 import { madeOnce } from '../../../support/made-once.mjs';
 import { ROOT } from '../../../tidy/tree.js';
@@ -99,12 +99,6 @@ export interface OpenDatabase {
 
 type RunSql = (sql: string) => Promise<Record<string, unknown>[]>;
 
-const urlFrom = (variable: string): URL => {
-  const url = process.env[variable];
-  if (url === undefined) throw new Error(`${variable} is not set; the global setup sets it.`);
-  return new URL(url);
-};
-
 async function connect(provider: Provider, url: URL): Promise<[RunSql, () => Promise<void>]> {
   if (provider === 'postgresql') {
     const client = new pg.Client(url.href);
@@ -119,15 +113,8 @@ async function connect(provider: Provider, url: URL): Promise<[RunSql, () => Pro
 
 export async function openDatabase(provider: Provider): Promise<OpenDatabase> {
   const isPostgres = provider === 'postgresql';
-  const server = urlFrom(isPostgres ? 'DATABASE_URL' : 'MYSQL_URL');
-  const name = `prisma_${randomBytes(6).toString('hex')}`;
-  const onServer = async (sql: string): Promise<void> => {
-    const [query, close] = await connect(provider, server);
-    await query(sql);
-    await close();
-  };
-  await onServer(`CREATE DATABASE ${name}`);
-  const url = new URL(`/${name}`, server);
+  const own = await ownDatabase(process.env[isPostgres ? 'DATABASE_URL' : 'MYSQL_URL']!);
+  const url = new URL(own.url);
   const [query, close] = await connect(provider, url);
   const serial = isPostgres ? 'serial' : 'int AUTO_INCREMENT';
   for (const sql of tables(serial, isPostgres ? '"' : '`')) await query(sql);
@@ -147,7 +134,7 @@ export async function openDatabase(provider: Provider): Promise<OpenDatabase> {
     },
     drop: async () => {
       await close();
-      await onServer(`DROP DATABASE ${name} ${isPostgres ? 'WITH (FORCE)' : ''}`);
+      await own.drop();
     },
   };
 }

@@ -2,12 +2,12 @@
  * Tries every path on which a library writes or reads an order, and judges it by what the database
  * then holds.
  */
-import { randomBytes } from 'node:crypto';
 import { inspect, isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import mysql from 'mysql2/promise';
 import type { RunningSnowflake } from 'nestjs-snowflake';
 import pg from 'pg';
+import { ownDatabase } from '../../../own-database.js';
 import { EARLIER_ID, isMade, startGenerator } from '../../odd-ids.js';
 
 // The databases on which recipes are tried: one of its own for each spec file, with a connection
@@ -47,10 +47,8 @@ const rowsOf = (label: string): string =>
 const totalOf = (table: string): string => (table === 'orders' ? 'total' : '1 AS total');
 
 export async function openDatabase(kind: Kind): Promise<Database> {
-  const name = `recipe_${randomBytes(6).toString('hex')}`;
-  const server = await connect(kind, serverUrl(kind));
-  await server.query(`CREATE DATABASE ${name}`);
-  const url = new URL(`/${name}`, serverUrl(kind));
+  const own = await ownDatabase(process.env[kind === 'postgres' ? 'DATABASE_URL' : 'MYSQL_URL']!);
+  const url = new URL(own.url);
   const connection = await connect(kind, url);
   for (const table of TABLES) await connection.query(table);
   return {
@@ -63,8 +61,7 @@ export async function openDatabase(kind: Kind): Promise<Database> {
     },
     close: async () => {
       await connection.end();
-      await server.query(`DROP DATABASE ${name} ${kind === 'postgres' ? 'WITH (FORCE)' : ''}`);
-      await server.end();
+      await own.drop();
     },
   };
 }
@@ -83,12 +80,6 @@ async function connect(kind: Kind, { href }: URL): Promise<Connection> {
   const client = new pg.Client(href);
   await client.connect();
   return { query: async (sql) => (await client.query(sql)).rows, end: () => client.end() };
-}
-
-function serverUrl(kind: Kind): URL {
-  const url = kind === 'postgres' ? process.env['DATABASE_URL'] : process.env['MYSQL_URL'];
-  if (url === undefined) throw new Error(`${kind} is not started; the global setup does.`);
-  return new URL(url);
 }
 
 /** What became of a row that was to be written. */

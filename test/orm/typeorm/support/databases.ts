@@ -2,7 +2,6 @@
  * The databases the shared suite runs on. Each opening is a database of its own, so that test
  * files can run side by side, and is dropped by `close()`.
  */
-import { randomBytes } from 'node:crypto';
 import { PGLiteSocketServer } from '@electric-sql/pglite-socket';
 import type { ModuleMetadata } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
@@ -24,6 +23,7 @@ import {
   TableInheritance,
 } from 'typeorm';
 import type { DataSourceOptions, EntityTarget, Relation } from 'typeorm';
+import { ownDatabase } from '../../../own-database.js';
 import { freshPglite } from '../../../support/made-once.mjs';
 
 export interface OpenDatabase {
@@ -37,44 +37,21 @@ export interface Driver {
   open(): Promise<OpenDatabase>;
 }
 
-const databaseName = (): string => `orm_${randomBytes(6).toString('hex')}`;
-
-const urlFromEnvironment = (variable: string): URL => {
-  const url = process.env[variable];
-  if (url === undefined) throw new Error(`${variable} is not set; the global setup sets it.`);
-  return new URL(url);
-};
-
-/** A statement about databases, which needs a connection to another one. */
-async function onServer(options: DataSourceOptions, sql: string): Promise<void> {
-  const server = await new DataSource(options).initialize();
-  try {
-    await server.query(sql);
-  } finally {
-    await server.destroy();
-  }
-}
-
-async function openOn(type: 'postgres' | 'mariadb', url: URL, drop: string): Promise<OpenDatabase> {
-  const server = { type, url: url.href };
-  const name = databaseName();
-  await onServer(server, `CREATE DATABASE ${name}`);
-  return {
-    options: { type, url: new URL(`/${name}`, url).href },
-    close: () => onServer(server, `DROP DATABASE ${name} ${drop}`),
-  };
+async function openOn(type: 'postgres' | 'mariadb', server: string): Promise<OpenDatabase> {
+  const { url, drop } = await ownDatabase(server);
+  return { options: { type, url }, close: drop };
 }
 
 export const postgres: Driver = {
   name: 'PostgreSQL',
   idType: 'bigint',
-  open: () => openOn('postgres', urlFromEnvironment('DATABASE_URL'), 'WITH (FORCE)'),
+  open: () => openOn('postgres', process.env['DATABASE_URL']!),
 };
 
 export const mariadb: Driver = {
   name: 'MariaDB',
   idType: 'bigint',
-  open: () => openOn('mariadb', urlFromEnvironment('MYSQL_URL'), ''),
+  open: () => openOn('mariadb', process.env['MYSQL_URL']!),
 };
 
 /** PGlite answers one query at a time, but a pool of two must not notice. */

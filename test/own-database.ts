@@ -1,0 +1,58 @@
+/**
+ * A database of its own for a file of tests, on a server that all of them share.
+ *
+ * Guarantee: nobody's session is ended. A pool says that it has ended before the server has heard
+ * of it, and a session that is ended by force then fails in a client that nobody listens to any
+ * more. So the database is dropped when the last session has gone.
+ */
+import { randomBytes } from 'node:crypto';
+import { createConnection } from 'mysql2/promise';
+import pg from 'pg';
+import { until } from './until.js';
+
+type Rows = Record<string, unknown>[];
+
+export interface OwnDatabase {
+  readonly url: string;
+  /** Again is harmless. */
+  readonly drop: () => Promise<void>;
+}
+
+/** @param server a PostgreSQL or a MariaDB: DATABASE_URL or MYSQL_URL */
+export async function ownDatabase(server: string, name = newName()): Promise<OwnDatabase> {
+  const run = server.startsWith('postgres') ? onPostgres : onMariadb;
+  await run(server, `CREATE DATABASE ${name}`);
+  const drop = async (): Promise<void> => {
+    if (run === onPostgres) await untilUnused(server, name);
+    await run(server, `DROP DATABASE IF EXISTS ${name}`);
+  };
+  return { url: new URL(`/${name}`, server).href, drop };
+}
+
+const newName = (): string => `own_${randomBytes(6).toString('hex')}`;
+
+async function onPostgres(server: string, sql: string): Promise<Rows> {
+  const client = new pg.Client(server);
+  await client.connect();
+  try {
+    return (await client.query(sql)).rows as Rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** MariaDB drops a database that is in use. */
+async function onMariadb(server: string, sql: string): Promise<void> {
+  const connection = await createConnection(server);
+  await connection.query(sql);
+  await connection.end();
+}
+
+async function untilUnused(server: string, name: string): Promise<void> {
+  const sessions = `SELECT query FROM pg_stat_activity WHERE datname = '${name}'`;
+  let open: Rows = [];
+  await until(
+    async () => (open = await onPostgres(server, sessions)).length === 0,
+    () => `These sessions of the database were not ended: ${JSON.stringify(open)}`,
+  );
+}

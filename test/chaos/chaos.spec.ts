@@ -1,4 +1,7 @@
-/** What the chaos rests on does what it says: the judge of its locks, and its bad network. */
+/**
+ * What the chaos rests on does what it says: the judge of its locks, its verdict, and its bad
+ * network.
+ */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer } from 'node:net';
@@ -9,6 +12,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
 import { checkHolds } from './checker.mjs';
 import { Proxy } from './proxy.mjs';
+import { controlVerdictOf, verdictOf } from './report.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
 // nothing where all is as it should be.
@@ -70,6 +74,88 @@ describe('checkHolds', () => {
     const whole = JSON.stringify(hold(1, 0, 100));
     writeFileSync(join(folder, 'process-1.events'), `${whole}\n${whole.slice(0, 20)}`);
     expect(checkHolds(folder).leaseCount).toBe(1);
+  });
+});
+
+describe('the verdict', () => {
+  type Result = Parameters<typeof verdictOf>[0][number];
+  const fault = { name: 'kill -9', level: 'store', count: 2, grantCount: 3, longestGapMs: 0 };
+  const result = (changes: object = {}) =>
+    ({
+      topology: 'one',
+      words: { made: 'ids', good: 'No id was made twice.' },
+      least: { ids: 1000, leases: 8 },
+      grants: 'leases',
+      idCount: 5000,
+      leaseCount: 20,
+      duplicateCount: 0,
+      disorderCount: 0,
+      toleratesTwice: false,
+      isThin: false,
+      isPaced: true,
+      breaches: [],
+      faults: [fault],
+      ...changes,
+    }) as unknown as Result;
+  const of = (...changes: object[]) => verdictOf(changes.map((each) => result(each)));
+
+  it('is good where enough was made under every fault, and nothing found', () => {
+    expect(of({}, {})).toEqual({ isGood: true, text: '\nNo id was made twice.' });
+  });
+
+  it.each<[string, object, string]>([
+    ['ids made twice', { duplicateCount: 3 }, '3 DUPLICATES, 0 OUT OF ORDER'],
+    ['ids that went back', { disorderCount: 1 }, '0 DUPLICATES, 1 OUT OF ORDER'],
+    ['what must not be', { breaches: ['one: granted without its file'] }, 'without its file'],
+    [
+      'a fault that never happened',
+      { faults: [{ ...fault, count: 0 }] },
+      'this proves little: never happened: one: kill -9',
+    ],
+    [
+      'no grant after a fault of the store',
+      { faults: [{ ...fault, grantCount: 0 }] },
+      'this proves little: nothing was granted after: one: kill -9',
+    ],
+    [
+      'too little that was made',
+      { isThin: true, idCount: 900, leaseCount: 3 },
+      'this proves little: too little was made: one: 900 ids of 1000, 3 leases of 8',
+    ],
+  ])('is bad for %s, also where another run is good', (_what, changes, said) => {
+    for (const verdict of [of(changes, {}), of({}, changes)]) {
+      expect(verdict).toMatchObject({ isGood: false, text: expect.stringContaining(said) });
+    }
+  });
+
+  it('counts what is beyond the promise, and no more', () => {
+    const beyond = { toleratesTwice: true, duplicateCount: 3 };
+    expect(of(beyond)).toMatchObject({
+      isGood: true,
+      text: expect.stringContaining('beyond the promise'),
+    });
+    expect(of(beyond, { duplicateCount: 1 })).toMatchObject({
+      isGood: false,
+      text: expect.stringContaining('1 DUPLICATES'),
+    });
+  });
+
+  it('asks for grants after a fault of the store where they are counted, and of no process', () => {
+    const idle = { faults: [{ ...fault, grantCount: 0 }] };
+    expect(of({ ...idle, isPaced: false }).isGood).toBe(true);
+    const ofProcess = { faults: [{ ...fault, level: 'process', grantCount: 0 }] };
+    expect(of(ofProcess).isGood).toBe(true);
+  });
+
+  it('of a control is good where its rule is missed', () => {
+    const floor = { name: 'the floor' } as Parameters<typeof controlVerdictOf>[1];
+    const tokens = { ...floor, shows: 'tokens that fell' } as typeof floor;
+    expect(controlVerdictOf([result({ duplicateCount: 2 })], floor).isGood).toBe(true);
+    expect(controlVerdictOf([result({ disorderCount: 2 })], floor)).toMatchObject({
+      isGood: false,
+      text: expect.stringContaining('the check is blind'),
+    });
+    expect(controlVerdictOf([result({ disorderCount: 2 })], tokens).isGood).toBe(true);
   });
 });
 

@@ -185,6 +185,7 @@ describe('two copies of the package in one process', () => {
     const { Test: NestTest } = await import('@nestjs/testing');
     const { ScheduleModule: Schedule } = await import('@nestjs/schedule');
     const library = await import('nestjs-snowflake');
+    const core = await import('nestjs-snowflake/core');
     const open = async (options: SnowflakeModuleOptions) => {
       const imports = [Schedule.forRoot(), library.SnowflakeModule.forRoot(options)];
       const module = NestTest.createTestingModule({ imports }).setLogger(SILENT);
@@ -192,7 +193,7 @@ describe('two copies of the package in one process', () => {
       await app.init();
       return { app, ids: app.get(library.IdMaker) };
     };
-    return { library, open };
+    return { library, core, open };
   };
 
   it('know of each other which worker ids are in use, and where they end', async () => {
@@ -208,6 +209,29 @@ describe('two copies of the package in one process', () => {
     time.wallMs += 1;
     expect(second.ids.nextId()).toBeGreaterThan(last);
     await second.app.close();
+  });
+
+  it('make ids of one lease that they share, none twice and none after its end', async () => {
+    const [one, other] = [await copy(), await copy()];
+    expect(one.core.joinSharedLease).not.toBe(other.core.joinSharedLease);
+    const owner = await one.open({ workerId: 81, sharesLease: true });
+    const { sharedLease } = owner.ids;
+    // As a thread has it, after its way there.
+    const joined = await other.open({ support: structuredClone(sharedLease) });
+    const plain = other.core.joinSharedLease(sharedLease);
+    expect(joined.ids.status.workerId).toBe(81);
+    const made: bigint[] = [];
+    for (let round = 0; round < 2000; round++) {
+      for (const ids of [owner.ids, joined.ids, plain]) made.push(ids.nextId());
+    }
+    expect(new Set(made).size).toBe(made.length);
+    expect(new Set(made.map((id) => owner.ids.parse(id).workerId))).toEqual(new Set([81]));
+    await joined.app.close();
+    // Its end concerns it alone.
+    expect(codeOf(() => joined.ids.nextId())).toBe('NOT_READY');
+    expect(made).not.toContain(plain.nextId());
+    await owner.app.close();
+    expect(codeOf(() => plain.nextId())).toBe('NOT_READY');
   });
 
   it('find the generator that runs, whoever started it', async () => {

@@ -14,6 +14,7 @@ import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
 import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { type OwnDatabase, ownDatabase } from '../own-database.js';
+import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
 import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
 import { heldIn, namedLock } from './held-locks.js';
@@ -199,6 +200,36 @@ describe('postgres releases', () => {
       await one.release(held);
       await told;
       await until(async () => (await listenerCount()) === 0);
+    });
+  });
+
+  /*
+   * A LISTEN holds for the session of the pooler that happened to carry it, and its messages reach
+   * nobody.
+   */
+  describe.each(['transaction', 'statement'])('PgBouncer that pools by %s', (pool_mode) => {
+    it('keeps no session for those who listen, and they get the lock by asking', async () => {
+      const bouncer = await startPgbouncer(own.url, { pool_mode, default_pool_size: 1 });
+      closed.push(() => bouncer.stop());
+      const url = `${bouncer.url}?namespace=${randomUUID()}&table=${TABLE}&replicated=false`;
+      const [first, ...others] = Array.from({ length: 4 }, () => {
+        const locks = new DistributedLock(opened({ url }), { ttlMs: 2000, drainMs: 0 });
+        closed.push(() => locks.close());
+        return locks;
+      });
+      // The first lock of a new table.
+      await first!.using('a', { waitMs: 600_000 }, () => 1);
+      const held = await first!.tryAcquire('a');
+      const got = others.map((locks) => locks.using('a', { waitMs: 600_000 }, () => 'got'));
+      await until(() => others.every(({ status }) => status.waitingCount === 1));
+      // All that is asked meanwhile goes over the only session there is.
+      await until(async () => (await first!.list()).length === 1);
+      await held!.release();
+      expect(await Promise.all(got)).toEqual(['got', 'got', 'got']);
+      const sessions =
+        `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 ` +
+        `AND application_name = 'nestjs-snowflake'`;
+      expect((await admin.query<{ n: number }>(sessions, [database])).rows[0]!.n).toBe(1);
     });
   });
 

@@ -168,6 +168,8 @@ describe('lock module', () => {
       [{ id: undefined }],
       [{ id: null }],
       [{ id: NaN }],
+      [{ id: '' }],
+      [{ id: 'eu:' }],
       [{ id: {} }],
       [{ id: 'a b' }],
       [{ id: 'x'.repeat(200) }],
@@ -178,9 +180,9 @@ describe('lock module', () => {
       expect(orders.locks).toEqual([]);
     });
 
-    it('takes a word for a key that only begins like nothing', async () => {
+    it.each(['undefined7', '::1', '2001:db8::'])('takes %s for a part of a key', async (id) => {
       const app = await application({ providers: [Orders] });
-      expect(await app.get(Orders).pay({ id: 'undefined7' })).toBe('undefined7 none');
+      expect(await app.get(Orders).pay({ id })).toBe(`${id} none`);
     });
 
     it('is refused where Nest did not make the object', async () => {
@@ -200,9 +202,14 @@ describe('lock module', () => {
 
         @Locked('a', { wait: 5 } as object)
         async go(): Promise<void> {}
+
+        @Locked('mail:')
+        async send(): Promise<void> {}
       }
       const starting = application({ providers: [Wrong] });
-      await expect(starting).rejects.toThrow(/Wrong\.run.*onHeld.*Wrong\.run.*key.*Wrong\.go/s);
+      await expect(starting).rejects.toThrow(
+        /Wrong\.run.*onHeld.*Wrong\.run.*key.*Wrong\.go.*Wrong\.send.*"mail:"/s,
+      );
     });
 
     it('works in objects of any scope, and in classes that extend others', async () => {

@@ -8,15 +8,23 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
 import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
 import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { unprivileged } from '../../scripts/servers/server-process.mjs';
-import { etcdMembers, initialCluster, startEtcdMember } from '../../scripts/servers/start-etcd.mjs';
+import {
+  etcdMembers,
+  initialCluster,
+  startEtcd,
+  startEtcdMember,
+} from '../../scripts/servers/start-etcd.mjs';
 import { EtcdCluster } from '../chaos/stores/etcd.mjs';
 import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
-import { EtcdLab, type ProxyCall } from './etcd-lab.js';
+import { heldIn, namedLock } from '../lock/held-locks.js';
+import { until } from '../until.js';
+import { endpointOf, type EtcdKeys, EtcdLab, type ProxyCall } from './etcd-lab.js';
 import { failureOf, held, request } from './redis-lab.js';
 
 describe('etcd losses', () => {
@@ -325,13 +333,98 @@ describe('etcd losses', () => {
   });
 
   it('goes on after a compaction', async () => {
-    const { endpoint } = await lab.proxy();
-    const keys = lab.keys();
+    const { endpoint } = await lab.proxy(await ownEtcd());
+    const keys = lab.keys(randomUUID(), endpoint);
     const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
     const { lease } = await lab.lease(support);
     const { header } = await keys.ask('kv/range', { key: 'YQ==' });
     await keys.ask('kv/compaction', { revision: (header as { revision: string }).revision });
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
+  });
+
+  /** Of which no other spec notices what is done to it. */
+  async function ownEtcd(...args: string[]): Promise<string> {
+    const { url, stop } = await startEtcd({ args });
+    lab.ends(stop);
+    return endpointOf(url);
+  }
+
+  describe('an etcd that is full', () => {
+    const FULL = { code: 'STORE_UNAVAILABLE', retryable: true };
+    const LONG = { ttlMs: 600_000, longestMs: 600_000 };
+    const TWO = { workerIdMin: 1, workerIdMax: 1 };
+
+    const fill = async (keys: EtcdKeys) => {
+      const value = Buffer.alloc(400_000, 'x').toString();
+      await until(() =>
+        keys.put('other', value).then(
+          () => false,
+          () => true,
+        ),
+      );
+    };
+
+    /** As an operator does. */
+    const makeRoom = async (keys: EtcdKeys) => {
+      const { header } = (await keys.ask('kv/range', { key: 'YQ==' })) as {
+        header: { revision: string; member_id: string };
+      };
+      await keys.ask('kv/compaction', { revision: header.revision, physical: true });
+      await keys.ask('maintenance/defragment', {});
+      const alarm = { action: 'DEACTIVATE', memberID: header.member_id, alarm: 'NOSPACE' };
+      await keys.ask('maintenance/alarm', alarm);
+    };
+
+    it('takes no lease and no lock from its holder, and grants again once there is room', async () => {
+      const etcd = await ownEtcd('--quota-backend-bytes=2000000');
+      const { endpoint } = await lab.proxy(etcd);
+      const namespace = randomUUID();
+      const support = lab.support({ endpoints: [endpoint], namespace });
+      const { lease, grant } = await lab.lease(support, ONE);
+      const locks = etcdLocks({ endpoints: [etcd], namespace });
+      lab.ends(() => locks.close!());
+      await locks.release(await heldIn(locks, namedLock('a')));
+      const own = await heldIn(locks, namedLock('a', LONG));
+      const keys = lab.keys(randomUUID(), etcd);
+      await fill(keys);
+
+      const failure = await failureOf(support.refreshAlive(lease));
+      expect(failure).toMatchObject(FULL);
+      expect(failure.message).toContain('etcd is full and refuses writes');
+      expect(await failureOf(support.getNextWorkId(request(TWO)))).toMatchObject(FULL);
+      expect(await failureOf(locks.acquire(namedLock('b')))).toMatchObject(FULL);
+      const others = await locks.acquire(namedLock('a')).catch(() => undefined);
+      expect(others?.status ?? 'refused').toMatch(/^(held|refused)$/);
+      const extended = await locks.extend({ ...own, ...LONG }).catch(() => undefined);
+      expect(extended?.status ?? 'refused').toMatch(/^(ok|refused)$/);
+
+      await makeRoom(keys);
+      expect(await support.refreshAlive(lease)).toMatchObject({
+        status: 'ok',
+        workerId: grant.workerId,
+      });
+      expect(await locks.extend({ ...own, ...LONG })).toMatchObject({ status: 'ok' });
+      await locks.release(own);
+      const next = await heldIn(locks, namedLock('a', LONG));
+      expect(next.token > own.token).toBe(true);
+    });
+
+    it('gives a worker id that could not be given back to nobody before its lease ends', async () => {
+      const etcd = await ownEtcd('--quota-backend-bytes=2000000');
+      const { endpoint } = await lab.proxy(etcd);
+      const support = lab.support({ endpoints: [endpoint], namespace: randomUUID() });
+      const { lease, grant } = await lab.lease(support, ONE);
+      const keys = lab.keys(randomUUID(), etcd);
+      await fill(keys);
+      const lastMs = grant.floorMs + 1;
+      expect(await failureOf(support.release(lease, lastMs))).toMatchObject(FULL);
+      await makeRoom(keys);
+      expect(await support.getNextWorkId(request({ ...ONE, token: 'next' }))).toMatchObject({
+        status: 'none-free',
+      });
+      const next = await lab.lease(support, { ...ONE, token: 'next' });
+      expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    });
   });
 });
 

@@ -54,6 +54,23 @@ describe('PostgreSQL', () => {
     expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(20);
   });
 
+  it('leases to 50 processes at once where all is serializable', async () => {
+    const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
+    const owner = lab.unkept({ connectionString: url });
+    await owner.query(registryTable('postgres', lab.table));
+    const name = new URL(url).pathname.slice(1);
+    await owner.query(`ALTER DATABASE ${name} SET default_transaction_isolation = serializable`);
+    const { namespace } = named();
+    const query = `table=${lab.table}&namespace=${namespace}&replicated=false`;
+    const supports = Array.from({ length: 50 }, () => supportFromUrl(`${url}?${query}`));
+    // Each has a connection of its own, and nobody lets another one go first.
+    const grants = await Promise.all(supports.map((support) => leased(support)));
+    expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(50);
+    await Promise.all(supports.map((support) => support.close()));
+    await owner.end();
+    await drop();
+  });
+
   it('leases as a user with three rights, and says what it does not see', async () => {
     const role = `r${randomUUID().replaceAll('-', '')}`;
     // Who may call a function is decided in each database.

@@ -38,8 +38,11 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 const LOCKS = Symbol.for('nestjs-snowflake:locks');
 /** On each such method: what was asked for. */
 export const LOCKED = Symbol.for('nestjs-snowflake:locked');
-/** A part of a key that was no text: the lock of all who have none would be one. */
-const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])/u;
+/**
+ * A part of a key that was no text, or an empty first or last one: the lock of all who have none
+ * would be one. An address of IPv6 may begin and end with two colons.
+ */
+const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])|^:(?!:)|(?<!:):$/u;
 
 /** The mark of a method, for a check at the start. */
 export interface LockedMark {
@@ -117,6 +120,13 @@ function withoutLocks(name: string | symbol): SnowflakeError {
   );
 }
 
+/** What is wrong with a key that is the same for all calls. */
+function textFaults(key: unknown): string[] {
+  const faults = nameFaults('key', key);
+  if (faults.length > 0 || !NOTHING.test(key as string)) return faults;
+  return [`Expected \`key\` to have all its parts, got ${format(key)}.`];
+}
+
 /** @returns what is wrong with it, for all to be said at once */
 export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
   const known = HOLD_OPTIONS.replace('signal', 'onHeld');
@@ -124,7 +134,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
   const faults = [
     ...unknownNames(options, known, '@Locked'),
     ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
-    ...(typeof key === 'function' ? [] : nameFaults('key', key)),
+    ...(typeof key === 'function' ? [] : textFaults(key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);
 }

@@ -142,7 +142,7 @@ export function refused(faults: readonly string[], before = ''): SnowflakeError 
  * has taken over, and how far their clocks may differ.
  */
 
-const WINDOW_MS_MAX = 600_000;
+export const WINDOW_MS_MAX = 600_000;
 
 /** The fault of such an option, in words for the operator. */
 export function windowFaults(name: string, value: unknown): string[] {

@@ -138,6 +138,8 @@ export interface WorkerLease extends LeaseTerms {
   /** The nonce the store should know, and the one it shall store next. */
   readonly nonce: string;
   readonly nonceNext: string;
+  /** The nonce before that, which a server has that forgot the last renewal. */
+  readonly nonceBefore?: string | undefined;
   /** The highest ceiling this holder ever got. */
   readonly haveMs: number;
   /**
@@ -191,11 +193,11 @@ export type LeaseAnswer =
    * After a loss of data, or when a worker id is taken over, a range worth having can be granted
    * after `waitMs`.
    */
-  | { readonly status: 'wait'; readonly waitMs: number }
+  | StoredLater<'wait'>
   /**
    * A renewal has to wait too: the current range lasts, and its continuation comes after `waitMs`.
    */
-  | { readonly status: 'hold'; readonly waitMs: number }
+  | StoredLater<'hold'>
   /**
    * Another process holds the worker id now. The current range stays ours to its end, unless that
    * of the new holder begins before it: a store that lost data in between granted two that overlap.
@@ -215,6 +217,14 @@ export type LeaseAnswer =
   | { readonly status: 'layout-mismatch'; readonly fingerprint: string }
   /** Another version of the protocol keeps the registry; the current range stays ours. */
   | { readonly status: 'other-version'; readonly version: string };
+
+/** The same question is worth asking again after `waitMs`. */
+interface StoredLater<Status extends string> {
+  readonly status: Status;
+  readonly waitMs: number;
+  /** True if the range is stored, and is granted once no server of the store can forget it. */
+  readonly isStored?: boolean | undefined;
+}
 
 /** One worker id in the operator's view. */
 export interface WorkerRecord {

@@ -56,6 +56,7 @@ export class HeldLease {
           haveMs,
           nonce: asked.nonceNext,
           nonceNext: freshNonce(),
+          nonceBefore: asked.nonce,
           mark: grant.mark ?? asked.mark,
         }
       : { ...this.asked, haveMs };

@@ -13,7 +13,7 @@ import type { LeaseAnswer, LeaseGrant, LeaseRequest, WorkerLease } from './distr
 import { NO_REGISTRY, type Acquired } from './held-lease.js';
 import type { KeeperParts } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
-import { otherLayout, otherVersion } from './lease-texts.js';
+import { keptText, otherLayout, otherVersion } from './lease-texts.js';
 import type { RequestTerms } from './renewal.js';
 import { claimEndless, giveBackEndless } from './static.support.js';
 import { checkedAnswer, type SupportCaller } from './support-caller.js';
@@ -77,8 +77,13 @@ export class LeaseAcquirer {
   /** Tries once to get another worker id; undefined when none can be leased now. */
   async acquireOnce(): Promise<Acquired | undefined> {
     // A claim would take over the worker id that is held already.
-    const outcome = await this.ask({ ...this.request(), takesOver: false });
-    return 'error' in outcome ? undefined : outcome;
+    const request = { ...this.request(), takesOver: false };
+    for (;;) {
+      const outcome = await this.ask(request);
+      if (!('error' in outcome)) return outcome;
+      if (outcome.isStored !== true) return undefined;
+      await pause(this.parts.timers, outcome.waitMs!, this.signal);
+    }
   }
 
   /** Asks only once, since the worker id is free after one ttl anyway. */
@@ -240,6 +245,8 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
 interface Refused {
   readonly error: SnowflakeError;
   readonly waitMs?: number;
+  /** True if the same request is granted after that. */
+  readonly isStored?: boolean | undefined;
 }
 
 /** The next try comes at the latest after this, however long the answer says. */
@@ -256,8 +263,9 @@ function refused(
     case 'wait':
     case 'hold':
       return {
-        error: tooSoon(answer.waitMs, takesOver),
+        error: tooSoon(answer, takesOver),
         waitMs: Math.min(answer.waitMs, WAIT_MS_MAX),
+        isStored: answer.isStored,
       };
     case 'layout-mismatch':
       return { error: otherLayout(answer.fingerprint, fingerprint) };
@@ -283,14 +291,21 @@ function noneFree(waitMs: number): SnowflakeError {
   );
 }
 
-function tooSoon(waitMs: number, takesOver: boolean): SnowflakeError {
-  const reason = takesOver
+function tooSoon(answer: { waitMs: number; isStored?: boolean }, takesOver: boolean) {
+  const { waitMs, isStored } = answer;
+  return new SnowflakeError('NOT_READY', soonText(waitMs, takesOver, isStored), {
+    details: { waitMs },
+  });
+}
+
+function soonText(waitMs: number, takesOver: boolean, isStored = false): string {
+  if (isStored) return `A worker id is stored, and ids start ${keptText(waitMs)}`;
+  return takesOver
     ? `The worker id was in use a moment ago, or the registry has lost data. Ids start in ` +
-      `${waitMs} ms, after all that others may have made. If it takes longer, another running ` +
-      `process has the same number.`
+        `${waitMs} ms, after all that others may have made. If it takes longer, another running ` +
+        `process has the same number.`
     : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
-      `could have forgotten.`;
-  return new SnowflakeError('NOT_READY', reason, { details: { waitMs } });
+        `could have forgotten.`;
 }
 
 function unexpected(status: string): SnowflakeError {

@@ -230,7 +230,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   /** The range lasts. If it ends before its continuation comes, the application is told. */
-  private afterHold(lease: HeldLease, hold: { waitMs: number }): void {
+  private afterHold(lease: HeldLease, hold: Parameters<typeof texts.holdText>[0]): void {
     if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
       this.change('renewal-failed', texts.holdText(hold));
     }

@@ -12,10 +12,24 @@ export function grantText(grant: LeaseGrant): string {
   return `Worker id ${grant.workerId} until ${new Date(grant.ceilingMs).toISOString()}.${ahead}`;
 }
 
-export function holdText({ waitMs }: { waitMs: number }): string {
+interface Waiting {
+  readonly waitMs: number;
+  readonly isStored?: boolean | undefined;
+}
+
+export function holdText({ waitMs, isStored }: Waiting): string {
+  if (isStored) return `The lease continues ${keptText(waitMs)}`;
   return (
     `The registry is new or has changed servers. The lease continues in ${waitMs} ms, after ` +
     `everything that could have been forgotten.`
+  );
+}
+
+/** Says why a range is stored and not yet granted. */
+export function keptText(waitMs: number): string {
+  return (
+    `in ${waitMs} ms, once no failover of the store can forget it any more, as the support says ` +
+    `of the store.`
   );
 }
 

@@ -4,7 +4,12 @@
  * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no
  * further ahead of the registry's clock than one ttl.
  */
-import type { LeaseAnswer, LeaseGrant, LeaseRequest } from '../lease/distributed-support.js';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseRequest,
+  LeaseTerms,
+} from '../lease/distributed-support.js';
 import { isMove } from '../lease/lease-texts.js';
 import { nowOf } from '../rows/store-clock.js';
 import { admittedSpan, commonSpan, isWithin, latestOf } from './layout-move.js';
@@ -51,26 +56,32 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   if (!isWithin(lowest.workerId, span)) {
     return { answer: { status: 'wait', waitMs: 0 }, header, slots: [] };
   }
-  if (held === undefined) return newLease(header, lowest, request);
+  if (held === undefined) return newLease(header, lowest, { request, reading });
   const isSame =
     held.holder.era === header.era &&
     isWithin(held.workerId, span) &&
     !missedMove(header, held.holder);
   const known = { ...held, holder: heldUnder(header, held.holder) };
-  if (isSame) return sameLease(header, known, request);
-  const step = newLease(header, lowest, request);
+  if (isSame) return sameLease(header, known, { request, reading });
+  const step = newLease(header, lowest, { request, reading });
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
   // No range runs across an era or a move, so the token gives up the range from before.
   return { ...step, slots: [{ ...held, holder: undefined }, ...step.slots] };
 }
 
 /** The answer may have been lost: the lease is granted again, as long as a new one would be. */
-function sameLease(header: RegistryHeader, held: HeldSlot, request: LeaseRequest): Step {
+function sameLease(header: RegistryHeader, held: HeldSlot, { request, reading }: Asked): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
-  return grantLease(header, { ...held, ceilingMs });
+  const since = { storedMs: held.ceilingMs, refusal: 'wait' } as const;
+  return grantKept(header, { ...held, ceilingMs }, { ...since, terms: request, reading });
 }
 
-function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequest): Step {
+interface Asked {
+  readonly request: LeaseRequest;
+  readonly reading: StoreReading;
+}
+
+function newLease(header: RegistryHeader, lowest: WorkerSlot, { request, reading }: Asked): Step {
   const { workerId, ceilingMs: lastMs } = lowest;
   const nowMs = nowOf(header);
   if (lastMs > nowMs && !isClaim(request)) {
@@ -85,11 +96,9 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, request: LeaseRequ
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
   // The layout is claimed only now: a newcomer that has to wait may yet be refused, for a holder
   // that was here before.
-  return grantLease(claimed(header, fingerprint), {
-    workerId,
-    ceilingMs,
-    holder: heldUnder(header, holder),
-  });
+  const slot = { workerId, ceilingMs, holder: heldUnder(header, holder) };
+  const terms = { refusal: 'wait', terms: request, reading } as const;
+  return grantKept(claimed(header, fingerprint), slot, terms);
 }
 
 /**
@@ -283,6 +292,33 @@ export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
   const { fingerprint: layouts } = header;
   return { answer: isMove(layouts) ? { ...answer, layouts } : answer, header, slots: [slot] };
+}
+
+/** What was asked for, and what the registry has of it. */
+interface KeptTerms {
+  /** The end of this very range as it was stored before; absent for one that begins now. */
+  readonly storedMs?: number;
+  readonly refusal: 'wait' | 'hold';
+  readonly terms: Pick<LeaseTerms, 'ttlMs' | 'minRangeMs'>;
+  readonly reading: StoreReading;
+}
+
+/**
+ * Grants a range, or the part of it that no server can forget any more: what this step stores is
+ * granted by a later one, once it has the age. Whoever stored an end did so one ttl before it.
+ */
+export function grantKept(header: RegistryHeader, slot: HeldSlot, kept: KeptTerms): Step {
+  const { storedMs = -Infinity, refusal: status, terms, reading } = kept;
+  const { keepsAfterMs = 0 } = reading;
+  if (keepsAfterMs === 0) return grantLease(header, slot);
+  const nowMs = nowOf(header);
+  if (storedMs < nowMs + terms.minRangeMs) {
+    return { answer: { status, waitMs: keepsAfterMs, isStored: true }, header, slots: [slot] };
+  }
+  const waitMs = Math.min(keepsAfterMs, storedMs - terms.ttlMs + keepsAfterMs - nowMs);
+  // An end that is stored anew before it was granted would never get the age.
+  if (waitMs > 0) return { answer: { status, waitMs, isStored: true }, header, slots: [] };
+  return { ...grantLease(header, { ...slot, ceilingMs: storedMs }), slots: [slot] };
 }
 
 /** A grant tells the store's own clock too, which the registry does not follow everywhere. */

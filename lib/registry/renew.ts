@@ -6,7 +6,7 @@
  */
 import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
-import { grantLease, timed } from './acquire.js';
+import { grantKept, timed } from './acquire.js';
 import { isWithin } from './layout-move.js';
 import {
   claimed,
@@ -27,6 +27,7 @@ import type {
   Changes,
   HeldSlot,
   RegistryHeader,
+  SlotHolder,
   Step,
   StoreReading,
   WorkerSnapshot,
@@ -47,21 +48,28 @@ export function renew(snapshot: WorkerSnapshot, lease: WorkerLease, reading: Sto
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
-    const step = timed(prolonged(header, { ...believed, holder }, lease), reading);
-    return step.answer.status === 'hold' ? { ...step, slots: raised } : step;
+    const step = timed(prolonged(header, { ...believed, holder }, { lease, reading }), reading);
+    return step.slots.length > 0 ? step : { ...step, slots: raised };
   }
   if (holder === undefined) return { answer: { status: 'unknown' }, header, slots: raised };
   return { answer: { status: 'fenced', floorMs: holder.floorMs }, header, slots: raised };
 }
 
-function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
+interface Asked {
+  readonly lease: WorkerLease;
+  readonly reading: StoreReading;
+}
+
+function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
   const { holder, ceilingMs: lastMs } = slot;
+  const { lease } = asked;
   const { haveMs, nonce, nonceNext } = lease;
   if (isLeftOver(header, holder, lease.mark)) {
     return { answer: { status: 'cloned', isOverlap: true }, header, slots: [slot] };
   }
   const isNewEra = holder.era !== header.era;
-  const knowsNonce = holder.nonce === nonce || holder.nonce === nonceNext;
+  const knowsNonce =
+    holder.nonce === nonce || holder.nonce === nonceNext || isForgotten(holder, asked);
   // Only the first contact of an era may break the chain: the registry may have forgotten a link.
   if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
     // No copy knows this nonce, so that the other one is told at its next renewal too.
@@ -72,8 +80,14 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): 
   if (span !== undefined && !isWithin(slot.workerId, span)) return movedAway(header, slot);
   const next = { ...slot, holder: heldUnder(header, { ...holder, nonce: nonceNext }) };
   return isNewEra || missedMove(header, holder)
-    ? secondRange(header, next, lease)
-    : longerRange(header, next, lease);
+    ? secondRange(header, next, asked)
+    : longerRange(header, next, asked);
+}
+
+/** True if this server forgot the last renewal without a sign of it. */
+function isForgotten({ nonce }: SlotHolder, { lease, reading }: Asked): boolean {
+  const { keepsAfterMs = 0 } = reading;
+  return keepsAfterMs > 0 && nonce !== '' && nonce === lease.nonceBefore;
 }
 
 /** The worker id is for another layout now: the range lasts, and nothing begins before its end. */
@@ -83,19 +97,22 @@ function movedAway(header: RegistryHeader, { workerId, ceilingMs }: HeldSlot): S
   return { answer, header: { ...header, layoutFloorMs }, slots: [{ workerId, ceilingMs }] };
 }
 
-function longerRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
-  const ceilingMs = Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);
-  return grantLease(header, { ...slot, ceilingMs });
+function longerRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }: Asked): Step {
+  const storedMs = Math.max(slot.ceilingMs, lease.haveMs);
+  const ceilingMs = Math.max(storedMs, nowOf(header) + lease.ttlMs);
+  const terms = { storedMs, refusal: 'hold', terms: lease, reading } as const;
+  return grantKept(header, { ...slot, ceilingMs }, terms);
 }
 
 /** The holder ends the range from before, then enters this one. */
-function secondRange(header: RegistryHeader, slot: HeldSlot, lease: WorkerLease): Step {
+function secondRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }: Asked): Step {
   const floorMs = Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));
   const ceilingMs = nowOf(header) + lease.ttlMs;
   const waitMs = floorMs + lease.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'hold', waitMs }, header, slots: [] };
   const holder = { ...slot.holder, floorMs };
-  return grantLease(header, { ...slot, ceilingMs, holder });
+  const terms = { refusal: 'hold', terms: lease, reading } as const;
+  return grantKept(header, { ...slot, ceilingMs, holder }, terms);
 }
 
 /** A ceiling that was answered stands, also where the registry has forgotten it. */

@@ -162,6 +162,11 @@ export interface StoreReading {
   /** Becomes the incarnation of a registry created now. */
   readonly random: string;
   readonly lossWindowMs: number;
+  /**
+   * How old a write must be before no server forgets it, where a loss of younger ones shows in
+   * nothing; then a range is granted only once it is as old. Default 0: each loss shows.
+   */
+  readonly keepsAfterMs?: number | undefined;
   /** Default `slewed`. */
   readonly clock?: ClockPolicy | undefined;
 }

@@ -16,7 +16,9 @@ const MOVE = 'registry/layout-move.ts';
 
 const floorAtRegrant = 'const floorMs = Math.max(lastMs, floorOf(header));';
 const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));';
-const renewedCeiling = 'Math.max(slot.ceilingMs, lease.haveMs, nowOf(header) + lease.ttlMs);';
+const renewedCeiling = 'Math.max(storedMs, nowOf(header) + lease.ttlMs);';
+const youngRange = 'if (storedMs < nowMs + terms.minRangeMs) {';
+const atOnce = `return grantLease(header, slot);\n  ${youngRange}`;
 const isHolder = 'holder !== undefined && holder.token === lease.token;\n  const mine';
 const brokenChain = 'if (!knowsNonce && !(isNewEra';
 const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
@@ -45,8 +47,8 @@ export const REGISTRY_MUTANTS = [
     edits: [
       {
         file: RENEW,
-        find: 'return grantLease(header, { ...slot, ceilingMs });',
-        put: 'return { ...grantLease(header, { ...slot, ceilingMs }), slots: [slot] };',
+        find: 'return grantKept(header, { ...slot, ceilingMs }, terms);',
+        put: 'return { ...grantKept(header, { ...slot, ceilingMs }, terms), slots: [slot] };',
       },
     ],
   },
@@ -454,5 +456,42 @@ export const RULE_MUTANTS = [
         put: 'spanOf(first * factor, (first + half) * factor - 1)',
       },
     ],
+  },
+  {
+    name: 'what a server may forget without a sign is granted at once',
+    scenario: 'forgets the last writes',
+    seed: 11,
+    edits: [{ file: ACQUIRE, find: 'if (keepsAfterMs === 0) return', put: 'return' }],
+  },
+  {
+    name: 'a worker id that a server may forget is granted at once',
+    scenario: 'forgets the last writes',
+    seed: 2,
+    edits: [{ file: ACQUIRE, find: youngRange, put: `if (status === 'wait') ${atOnce}` }],
+  },
+  {
+    name: 'an end that a server may forget is granted at once',
+    scenario: 'forgets the last writes',
+    seed: 6,
+    edits: [{ file: ACQUIRE, find: youngRange, put: `if (status === 'hold') ${atOnce}` }],
+  },
+  {
+    name: 'a grant waits for less than the time that an old server may go on',
+    scenario: 'forgets the last writes',
+    seed: 58,
+    edits: [
+      {
+        file: ACQUIRE,
+        find: 'const { keepsAfterMs = 0 } = reading;',
+        put: `const { lossWindowMs: longerMs } = reading;
+  const keepsAfterMs = Math.max(0, (reading.keepsAfterMs ?? 0) - longerMs);`,
+      },
+    ],
+  },
+  {
+    name: 'the end that was just stored is granted once the one before has the age',
+    scenario: 'forgets the last writes',
+    seed: 11,
+    edits: [{ file: ACQUIRE, find: '{ ...slot, ceilingMs: storedMs }', put: 'slot' }],
   },
 ];

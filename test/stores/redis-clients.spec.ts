@@ -6,7 +6,8 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { GlideClient, GlideClusterClient } from '@valkey/valkey-glide';
 import { Cluster as ValkeyCluster, Redis as Valkey } from 'iovalkey';
-import type { Redis } from 'ioredis';
+import { Redis as Ioredis, type Redis } from 'ioredis';
+import { Redis as IoredisSix } from 'ioredis-6';
 import * as six from 'redis';
 import * as five from 'redis-5';
 import { type GivenClient, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
@@ -72,6 +73,43 @@ const iovalkeyCluster: Making = (port, options) => {
   closing.push(() => client.disconnect());
   return client;
 };
+
+const ioredis: Making = (port, options) => {
+  const client = quiet(new Ioredis({ port, lazyConnect: true, ...options }));
+  closing.push(() => client.disconnect());
+  return client;
+};
+const ioredisSix: Making = (port, options) => {
+  const client = quiet(new IoredisSix({ port, lazyConnect: true, ...options }));
+  closing.push(() => client.disconnect());
+  return client;
+};
+const sixOfSentinel: Making = (port) => {
+  const sentinels = [{ host, port }];
+  const client = quiet(new IoredisSix({ sentinels, name: 'mymaster', lazyConnect: true }));
+  closing.push(() => client.disconnect());
+  return client;
+};
+const sixOfCluster: Making = (port) => {
+  const client = quiet(new IoredisSix.Cluster([{ host, port }], { lazyConnect: true }));
+  closing.push(() => client.disconnect());
+  return client;
+};
+/** Its own client would fail as well. */
+const lazyGlide =
+  (make: Making): Making =>
+  (port, options) =>
+    make(port, { lazyConnect: true, ...options });
+
+const LOGIN = { username: 'app', password: 'pw' };
+const UNTOLD = [
+  ['ioredis 5', ioredis, LOGIN],
+  ['ioredis 6', ioredisSix, LOGIN],
+  ['node-redis 6', node(six), LOGIN],
+  ['node-redis 5', node(five), LOGIN],
+  ['iovalkey', iovalkey, LOGIN],
+  ['a Cluster of Valkey GLIDE', lazyGlide(glideCluster), { credentials: LOGIN }],
+] as const;
 
 /** By name: how it is made, and options that would lead to another place. */
 const ONE: readonly [string, Making, object][] = [
@@ -262,12 +300,15 @@ describe('redis clients', () => {
     ['node-redis 5', node(five)],
     ['a Cluster of node-redis 6', cluster(six)],
     ['a Cluster of node-redis 5', cluster(five)],
+    ['Valkey GLIDE', lazyGlide(glide)],
+    ['a Cluster of Valkey GLIDE', lazyGlide(glideCluster)],
   ] as const)('tells what is wrong with the login of %s', async (name, make) => {
     const server = name.startsWith('a Cluster')
       ? await lab.clusterNode('--requirepass', 'right')
       : await lab.server('--requirepass', 'right');
     const login = (password?: string) => {
       const given = password === undefined ? {} : { password };
+      if (name.endsWith('GLIDE')) return make(server.port, { credentials: given });
       return make(server.port, name.startsWith('a Cluster') ? { defaults: given } : given);
     };
     const cases = [
@@ -281,6 +322,37 @@ describe('redis clients', () => {
     }
     const support = lab.support({ redis: await login('right') });
     expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+  });
+
+  describe('a user who may not run INFO', () => {
+    const user = ['ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '&*', '+@all', '-info'] as const;
+    async function refused(redis: GivenClient, keepsWrites: boolean) {
+      const asked = lab.support({ redis, keepsWrites }).getNextWorkId(request());
+      const failure = await failureOf(asked);
+      expect(failure).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
+      expect(failure.message).toContain('GLIDE does not connect without +info|replication');
+    }
+
+    it.each(UNTOLD)('leases where the writes are kept, by %s', async (name, make, login) => {
+      const { port } = await (name.startsWith('a Cluster') ? lab.clusterNode() : lab.server());
+      await lab.client(port).call(...user);
+      const redis = await make(port, login);
+      await refused(redis, false);
+      const kept = lab.support({ redis, keepsWrites: true });
+      expect(await kept.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+    });
+
+    it('connects by GLIDE with a part of that right', async () => {
+      const { port } = await lab.server();
+      const admin = lab.client(port);
+      await admin.call(...user);
+      const redis = await lazyGlide(glide)(port, { credentials: LOGIN });
+      await refused(redis, true);
+      await admin.call('ACL', 'SETUSER', 'app', '+info|replication');
+      await refused(redis, false);
+      const kept = lab.support({ redis, keepsWrites: true });
+      expect(await kept.getNextWorkId(request())).toMatchObject({ status: 'ok' });
+    });
   });
 
   describe('by Sentinel, node-redis', () => {
@@ -312,9 +384,22 @@ describe('redis clients', () => {
   });
 });
 
-const server = await startRedis();
+const places = new RedisLab();
+const server = await places.server();
+const { port: sentinelPort } = await places.sentinel(server.port);
+const { port: clusterPort } = await places.clusterNode();
+/** With the port that each is given; one of those that have the same adapter is enough. */
+const ALL: readonly (readonly [string, Making, number])[] = [
+  ...ONE.map(([name, make]) => [name, make, server.port] as const),
+  ['ioredis 6', ioredisSix, server.port],
+  ['node-redis 6, Sentinel', sentinel(six), sentinelPort],
+  ['ioredis 6, Sentinel', sixOfSentinel, sentinelPort],
+  ['node-redis 6, Cluster', cluster(six), clusterPort],
+  ['ioredis 6, Cluster', sixOfCluster, clusterPort],
+  ['Valkey GLIDE, Cluster', glideCluster, clusterPort],
+];
 const given = await Promise.all(
-  ONE.map(async ([name, make]) => [name, await make(server.port, {})] as const),
+  ALL.map(async ([name, make, port]) => [name, await make(port, {})] as const),
 );
 const closingGiven = closing.splice(0);
 
@@ -324,5 +409,5 @@ describe.each(given)('by %s', (_name, redis) => {
 
 afterAll(async () => {
   for (const close of closingGiven) close();
-  await server.stop();
+  await places.end();
 });

@@ -6,6 +6,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import type {
   LeaseAnswer,
   LeaseRequest,
+  LeaseTerms,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
@@ -106,7 +107,7 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
   return [
     layouts === undefined ? terms.fingerprint : `${terms.fingerprint}\n${layouts}`,
     terms.ttlMs,
-    Math.max(reading.lossWindowMs, terms.quarantineMs - terms.ttlMs),
+    lossWindowOf(terms, reading),
     reading.random,
     wallMs,
     incarnation,
@@ -117,6 +118,11 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
     reading.timeMs,
     reading.server,
   ];
+}
+
+function lossWindowOf(terms: LeaseTerms, { lossWindowMs, keepsAfterMs = 0 }: StoreReading) {
+  const windowMs = Math.max(lossWindowMs, terms.quarantineMs - terms.ttlMs);
+  return keepsAfterMs === 0 ? windowMs : `${windowMs} ${keepsAfterMs}`;
 }
 
 function ownArguments(call: StoreCall): (string | number)[] {
@@ -132,7 +138,8 @@ function ownArguments(call: StoreCall): (string | number)[] {
   const lease = [token, nonce, nonceNext, workerId];
   if (call.op === 'renew') {
     const { incarnation, server, operations, era = 0 } = mark;
-    return [...lease, haveMs, incarnation, server, operations, minRangeMs, era];
+    const { nonceBefore = '' } = call.lease;
+    return [...lease, haveMs, incarnation, server, operations, minRangeMs, era, nonceBefore];
   }
   const { settles, move } = call.lease;
   const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
@@ -231,6 +238,7 @@ export class RegistryTwin {
     private readonly redis: Redis,
     private readonly key: string,
     wholeCountMax = WHOLE_COUNT_MAX,
+    private readonly keepsAfterMs = 0,
   ) {
     this.memory = new MemoryRegistry(wholeCountMax);
     this.lua = timedLua(wholeCountMax);
@@ -298,8 +306,9 @@ export class RegistryTwin {
   }
 
   private reading() {
-    const { timeMs, server, count } = this;
-    return { timeMs, server, random: `r${count}`, lossWindowMs: TWIN_LOSS_WINDOW_MS };
+    const { timeMs, server, count, keepsAfterMs } = this;
+    const random = `r${count}`;
+    return { timeMs, server, random, lossWindowMs: TWIN_LOSS_WINDOW_MS, keepsAfterMs };
   }
 
   private async run(call: StoreCall) {

@@ -105,7 +105,8 @@ export const REFUSALS = {
     advice:
       'The user lacks a permission. The registry needs EVAL, EVALSHA, HSET, HGET, HMGET, ' +
       'HSCAN, HDEL, TIME and INFO on its one key, and SELECT for a database other than 0. If ' +
-      'INFO alone cannot be given, see `keepsWrites`.',
+      'INFO alone cannot be given, see `keepsWrites`; Valkey GLIDE does not connect without ' +
+      '+info|replication.',
     retryable: false,
   },
   database: {

@@ -18,7 +18,7 @@ import { clientFromUrl, locationOfUrl } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
 import { redisError } from './redis-errors.js';
-import { BELIEVED } from './redis-options.js';
+import { BELIEVED, BELIEVED_LATER } from './redis-options.js';
 import { parseRedisUrl, type RedisUrl } from './redis-url.js';
 import { readRegistry } from './redis-view.js';
 import { supportFromUrl, type RedisSupport } from './redis.support.js';
@@ -128,7 +128,7 @@ function redisFindings(reports: RedisReports): Finding[] {
     ...versionFindings(lines, reports),
     ...replicationFindings(lines, reports),
     ...reports.advice.map((text) =>
-      finding(text === BELIEVED ? 'ok' : 'warning', 'settings', text),
+      finding([BELIEVED, BELIEVED_LATER].includes(text) ? 'ok' : 'warning', 'settings', text),
     ),
     ...memoryFindings(lines),
     ...persistenceFindings(lines, reports),

@@ -81,7 +81,7 @@ export function keyFaults(name: string, value: unknown): string[] {
 /** What holds of a hash. */
 interface Adviser {
   readonly key: string;
-  readonly keepsWrites: boolean;
+  readonly statement: Statement;
   /** The advice for a policy by which Redis may evict the hash. */
   readonly evicted: (policy: string) => string;
 }
@@ -89,24 +89,26 @@ interface Adviser {
 /** Advice of any hash in Redis: of its eviction, and of what is said of its writes. */
 export async function adviceOf(
   connection: RedisConnection,
-  { key, keepsWrites, evicted }: Adviser,
+  { key, statement, evicted }: Adviser,
 ): Promise<string[]> {
   const asked = connection.info('memory').catch((error: unknown) => {
     // Without the right to ask, the policy is not known.
-    if (keepsWrites && isSnowflakeError(error) && !error.retryable) return '';
+    if (statement && isSnowflakeError(error) && !error.retryable) return '';
     throw error;
   });
-  const told = keepsWrites ? connection.run(SCRIPTS.facts, key, []) : undefined;
+  const told = statement ? connection.run(SCRIPTS.facts, key, []) : undefined;
   const [memory, facts] = await Promise.all([asked, told]);
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
   return [
-    ...(facts === undefined ? [] : keepsWritesAdvice(facts.join('\n'))),
+    ...(facts === undefined ? [] : keepsWritesAdvice(facts.join('\n'), statement)),
     ...(policy.startsWith('allkeys') ? [evicted(policy)] : []),
   ];
 }
 
-export function locationOf(where: string, key: string, keepsWrites: boolean): string {
-  return `Redis at ${where}, ${key}${keepsWrites ? ', keepsWrites' : ''}`;
+export function locationOf(where: string, key: string, statement: Statement): string {
+  const place = `Redis at ${where}, ${key}`;
+  if (typeof statement === 'boolean') return statement ? `${place}, keepsWrites` : place;
+  return `${place}, keepsWritesAfterMs=${statement.keepsWritesAfterMs}`;
 }
 
 /*
@@ -126,17 +128,34 @@ export interface KeptWrites {
   readonly keepsWrites?: boolean | undefined;
 }
 
+/** What is said of the writes: that none is lost, or none that is older; false says nothing. */
+export type Statement = boolean | { readonly keepsWritesAfterMs: number };
+
 /** The last argument of a script that changes something, if the application says so. */
-export const keepsWritesArgument = (keepsWrites: boolean) => (keepsWrites ? ['keepsWrites'] : []);
+export const keepsWritesArgument = (statement: Statement) => (statement ? ['keepsWrites'] : []);
 
 export const BELIEVED =
   'Scripts are not told which server runs them, so `keepsWrites` is believed: if this Redis ' +
   'comes back with a part of what it acknowledged, nobody notices in time, and the same may be ' +
   'granted twice.';
 
+export const BELIEVED_LATER =
+  'Scripts are not told which server runs them, so `keepsWritesAfterMs` is believed: if this ' +
+  'Redis forgets an older write that it acknowledged, or an old server goes on for longer than ' +
+  '`failoverWindowMs`, nobody notices in time, and the same may be granted twice.';
+
 /** Advice by what a script is told of the server, where the application says that. */
-function keepsWritesAdvice(told: string): string[] {
-  if (!/^run_id:\w/m.test(told) || !/^master_replid:\w/m.test(told)) return [BELIEVED];
+function keepsWritesAdvice(told: string, statement: Statement): string[] {
+  const isLater = typeof statement === 'object';
+  if (!/^run_id:\w/m.test(told) || !/^master_replid:\w/m.test(told)) {
+    return [isLater ? BELIEVED_LATER : BELIEVED];
+  }
+  if (isLater) {
+    return [
+      'Scripts are told which server runs them, so that each loss of data is noticed. Leave out ' +
+        '`keepsWritesAfterMs`, by which each start waits for longer.',
+    ];
+  }
   const doubts = [
     ...(/^aof_enabled:0/m.test(told)
       ? ['without its append-only file an older save may come back']
@@ -243,7 +262,7 @@ export class RedisHash {
   advice(evicted: (policy: string) => string): Promise<string[]> {
     this.#connection.reopen();
     const { key } = this;
-    return adviceOf(this.#connection, { key, keepsWrites: this.#keepsWrites, evicted });
+    return adviceOf(this.#connection, { key, statement: this.#keepsWrites, evicted });
   }
 
   /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */

@@ -16,7 +16,14 @@ import type {
   WorkerRecord,
 } from '../../lease/distributed-support.js';
 import { formatName } from '../../messages.js';
-import { refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
+import {
+  refuse,
+  typeFaults,
+  unknownNames,
+  wholeFaults,
+  windowFaults,
+  WINDOW_MS_MAX,
+} from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import type { GivenClient } from './redis-client.js';
 import type { RedisConnection, Script } from './redis-connection.js';
@@ -28,6 +35,7 @@ import {
   keyFaults,
   locationOf,
   type KeptWrites,
+  type Statement,
 } from './redis-options.js';
 import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
 import { readRegistry } from './redis-view.js';
@@ -48,6 +56,13 @@ export interface RedisSupportOptions extends KeptWrites {
   readonly failoverWindowMs?: number | undefined;
   /** How far the clocks of two servers may differ. Default 0, or 1,000 for Sentinel and Cluster. */
   readonly clockDifferenceMs?: number | undefined;
+  /**
+   * States that a failover or restart of this Redis forgets no write that it acknowledged longer
+   * ago than this, ms. Each grant is used only once it is older, by this and the two windows above.
+   * It is for a Redis that does not tell scripts which server runs them (INFO), and stated in place
+   * of `keepsWrites`. Default: not stated.
+   */
+  readonly keepsWritesAfterMs?: number | undefined;
 }
 
 const FAILOVER_WINDOW_MS = 15_000;
@@ -63,7 +78,9 @@ export class RedisSupport implements IDistributedSupport {
   readonly key: string;
   readonly location: string;
   readonly #connection: RedisConnection;
-  readonly #keepsWrites: boolean;
+  readonly #statement: Statement;
+  /** How long an old server may go on answering, by any clock. */
+  readonly #failoverMs: number;
 
   constructor(options: RedisSupportOptions) {
     const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
@@ -71,7 +88,7 @@ export class RedisSupport implements IDistributedSupport {
     const isReplicated = isReplicatedRedis(options.redis);
     const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
     const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
-    const { keepsWrites = false } = options;
+    const { keepsWrites = false, keepsWritesAfterMs } = options;
     const faults = [
       ...strangers,
       ...keyFaults('namespace', namespace),
@@ -79,13 +96,19 @@ export class RedisSupport implements IDistributedSupport {
       ...windowFaults('failoverWindowMs', failoverWindowMs),
       ...windowFaults('clockDifferenceMs', clockDifferenceMs),
       ...typeFaults('keepsWrites', keepsWrites, 'boolean'),
+      ...keptAfterFaults(options),
     ];
     refuse(faults, 'The Redis support is misconfigured. ');
-    this.lossWindowMs = failoverWindowMs + clockDifferenceMs;
+    this.#failoverMs = failoverWindowMs + clockDifferenceMs;
+    // A range is granted so long after it was stored, and the next one as long after that.
+    this.lossWindowMs =
+      keepsWritesAfterMs === undefined
+        ? this.#failoverMs
+        : 2 * (this.#failoverMs + keepsWritesAfterMs);
     this.key = `${prefix}{${namespace}}:registry`;
     this.#connection = connectionTo(options.redis);
-    this.#keepsWrites = keepsWrites;
-    this.location = locationOf(this.#connection.where, this.key, keepsWrites);
+    this.#statement = keepsWritesAfterMs === undefined ? keepsWrites : { keepsWritesAfterMs };
+    this.location = locationOf(this.#connection.where, this.key, this.#statement);
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -102,7 +125,15 @@ export class RedisSupport implements IDistributedSupport {
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
     const { token, nonce, nonceNext, workerId, haveMs, mark, minRangeMs } = lease;
     const { incarnation, server, operations, era = 0 } = mark;
-    const seen = [haveMs, incarnation, server, operations, minRangeMs, era];
+    const seen = [
+      haveMs,
+      incarnation,
+      server,
+      operations,
+      minRangeMs,
+      era,
+      lease.nonceBefore ?? '',
+    ];
     return leaseAnswer(
       await this.run(SCRIPTS.renew, lease, [token, nonce, nonceNext, workerId, ...seen]),
     );
@@ -125,8 +156,8 @@ export class RedisSupport implements IDistributedSupport {
 
   async advice(): Promise<string[]> {
     try {
-      const { key } = this;
-      return await adviceOf(this.#connection, { key, keepsWrites: this.#keepsWrites, evicted });
+      const [key, statement] = [this.key, this.#statement];
+      return await adviceOf(this.#connection, { key, statement, evicted });
     } catch (error) {
       return [settingsUnread(error as SnowflakeError)];
     }
@@ -134,6 +165,11 @@ export class RedisSupport implements IDistributedSupport {
 
   close(): Promise<void> {
     return this.#connection.close();
+  }
+
+  private keepsAfter(): string {
+    if (typeof this.#statement === 'boolean') return '';
+    return ` ${this.#failoverMs + this.#statement.keepsWritesAfterMs}`;
   }
 
   private run(
@@ -145,12 +181,12 @@ export class RedisSupport implements IDistributedSupport {
     this.#connection.reopen();
     const { fingerprint, layouts, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
     // A process that knew a longer quarantine than its own brings it to a registry that forgot it.
-    const lossWindowMs = Math.max(this.lossWindowMs, (quarantineMs ?? 0) - ttlMs);
+    const lossWindowMs = Math.max(this.#failoverMs, (quarantineMs ?? 0) - ttlMs);
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
     const own = layouts === undefined ? fingerprint : `${fingerprint}\n${layouts}`;
-    const first = [own, ttlMs, lossWindowMs, randomUUID()];
+    const first = [own, ttlMs, `${lossWindowMs}${this.keepsAfter()}`, randomUUID()];
     const clocks = [wallMs, incarnation, server, nowMs, timeMs];
-    const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#keepsWrites)];
+    const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#statement)];
     return this.#connection.run(script, this.key, given);
   }
 }
@@ -179,7 +215,17 @@ const QUERY_NAMES = [
   'failoverWindowMs',
   'clockDifferenceMs',
   'keepsWrites',
+  'keepsWritesAfterMs',
 ] as const;
+
+function keptAfterFaults({ keepsWrites, keepsWritesAfterMs }: RedisSupportOptions): string[] {
+  if (keepsWritesAfterMs === undefined) return [];
+  const both = 'Expected one of `keepsWrites` and `keepsWritesAfterMs`, got both.';
+  return [
+    ...wholeFaults('keepsWritesAfterMs', keepsWritesAfterMs, [1, WINDOW_MS_MAX]),
+    ...(keepsWrites === true ? [both] : []),
+  ];
+}
 
 /** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
@@ -194,6 +240,7 @@ export function supportFromUrl(url: string): RedisSupport {
     failoverWindowMs: number('failoverWindowMs'),
     clockDifferenceMs: number('clockDifferenceMs'),
     keepsWrites: flagIn(parsed, url, 'keepsWrites'),
+    keepsWritesAfterMs: number('keepsWritesAfterMs'),
   });
 }
 
@@ -227,9 +274,10 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
       };
     }
     case 'none-free':
+      return { status, waitMs: Number(first) };
     case 'wait':
     case 'hold':
-      return { status, waitMs: Number(first) };
+      return { status, waitMs: Number(first), ...(rest[0] === 'stored' && { isStored: true }) };
     case 'fenced':
       return { status, floorMs: Number(first) };
     case 'cloned':

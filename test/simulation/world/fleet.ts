@@ -302,6 +302,7 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'store restored': (_, { store }) => store.restore(),
   'split brain': (_, { store }) => store.split(),
   'led elsewhere': (_, { store }) => store.leadElsewhere(),
+  'failed over unseen': (_, { store }) => store.failOverUnseen(),
   'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
   'registry wiped and created': (_, around) => {
     wipe(around);

@@ -33,6 +33,8 @@ export interface Plan {
   /** How long an old server goes on answering, and how far behind a new one's clock may be. */
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
+  /** Of how long an unseen failover may forget the writes; 0 where each loss shows. */
+  readonly forgetsMs: number;
   readonly wholeCountMax?: number;
   readonly losesClock?: boolean;
   /** Mean time between two askings for ids of one process, and between two faults. */
@@ -65,7 +67,10 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const ttlMs = random.between(10, 60) * 100;
   const workerCount = scenario.moves ? FEW_WORKER_COUNT : random.between(2, 5);
   const hostCount = hostCountOf(scenario, workerCount, random);
-  const countsTwice = scenario.tolerates !== undefined || scenario.faults.includes('led elsewhere');
+  const countsTwice =
+    scenario.hidesServers === true ||
+    scenario.tolerates !== undefined ||
+    scenario.faults.includes('led elsewhere');
   const loses = scenario.losesMessages === true;
   const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
   const rate = () => (loses && random.chance(0.8) ? random.next() * 0.3 : 0);
@@ -84,6 +89,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     sequenceStart: random.chance(0.3) ? 'random' : 'zero',
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
+    ...drawForgetting(scenario, ttlMs, random),
     ...(scenario.isWide && { wholeCountMax: 1 }),
     ...(scenario.losesClock && { losesClock: true }),
     mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
@@ -127,6 +133,7 @@ export function drawnOptions(plan: Plan): Readonly<Record<string, string | numbe
     layouts: [...new Set([layout.fingerprint, otherLayout.fingerprint])].join(' and '),
     failoverWindowMs: plan.failoverWindowMs,
     clockDifferenceMs: plan.clockDifferenceMs,
+    forgetsMs: plan.forgetsMs,
     mintEveryMs: plan.mintEveryMs,
     durationMs: plan.durationMs,
   };
@@ -161,6 +168,18 @@ function drawLayouts(scenario: Scenario, ttlMs: number, random: SeededRandom) {
   if (isOne) return { layout, otherLayout: layout };
   const epochMs = EPOCH_MS + random.between(1, ttlMs);
   return { layout, otherLayout: layoutWith(sequenceBits, epochMs) };
+}
+
+/** Its windows are shorter than those of others, since each lease waits for all of them. */
+function drawForgetting({ hidesServers }: Scenario, ttlMs: number, random: SeededRandom) {
+  if (hidesServers !== true) return { forgetsMs: 0 };
+  const part = (share: number) => random.between(1, Math.floor(ttlMs / share));
+  const isReplicated = random.chance(0.7);
+  return {
+    forgetsMs: part(4),
+    failoverWindowMs: isReplicated ? part(6) : 0,
+    clockDifferenceMs: isReplicated ? part(20) : 0,
+  };
 }
 
 const YEAR_MS = 365 * 86_400_000;

@@ -26,6 +26,7 @@ export type FaultName =
   | 'store restored'
   | 'split brain'
   | 'led elsewhere'
+  | 'failed over unseen'
   | 'clone'
   | 'row deleted'
   | 'registry created'
@@ -63,6 +64,8 @@ export interface Scenario {
   readonly datesAreRight?: boolean;
   /** The fleet moves to a layout with the same clock, or with an earlier epoch, and back. */
   readonly moves?: boolean;
+  /** Servers have no names, and another one takes over without the last writes. */
+  readonly hidesServers?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -256,5 +259,21 @@ export const SCENARIOS: readonly Scenario[] = [
     faults: ['move begun', 'move begun', 'move ended', 'move undone', ...LOSSES, 'burst', 'crash'],
     moves: true,
     isCalm: true,
+  },
+  {
+    name: 'forgets the last writes',
+    about: 'nameless servers, of which the next one lacks the last writes, beside the old one',
+    faults: [
+      ...Array<FaultName>(4).fill('failed over unseen'),
+      ...PROCESS_FAULTS,
+      'registry wiped',
+      'host clock jumps',
+      'store away',
+      'process cut off',
+    ],
+    losesMessages: true,
+    isCrowded: true,
+    hidesServers: true,
+    drawsFaults: true,
   },
 ];

@@ -54,11 +54,21 @@ export interface Server<R extends Kept> {
   aheadMs: number;
   /** Since it lost data: only then is its clock within one run of a server. */
   hasAnswered: boolean;
+  /** What it knew and when, and those before it, as far back as a failover may lead. */
+  past: Moment[];
+}
+
+interface Moment {
+  readonly atMs: number;
+  readonly id: number;
+  readonly state: unknown;
 }
 
 export interface StoreTraits {
   readonly failoverWindowMs: number;
   readonly clockDifferenceMs: number;
+  /** Of how long a failover may forget the writes without a sign; 0 where each one shows. */
+  readonly forgetsMs: number;
   /** Its clock after a loss is what it shows, however far ahead of it the registry was. */
   readonly losesClock?: boolean;
   /** Of how many worker ids a span is searched whole; absent as it is in operation. */
@@ -145,6 +155,7 @@ export abstract class SimulatedServers<R extends Kept> {
     server.registry.state = undefined;
     this.setClock(server);
     this.record({ kind: 'wiped', registry: server.id });
+    this.keepMoment(server);
   }
 
   /** Nothing is lost, but nobody can know. */
@@ -195,6 +206,52 @@ export abstract class SimulatedServers<R extends Kept> {
     this.servers = [next];
   }
 
+  /**
+   * A server of the same name takes over, which lacks some of the last writes, of this one or of
+   * those that this one lacked; the old one may go on answering for a while.
+   */
+  failOverUnseen(): void {
+    if (this.isSplit) return;
+    const [old] = this.servers as [Server<R>];
+    const nowMs = this.time.passedMs;
+    const sinceMs = nowMs - this.random.between(0, this.window.forgetsMs);
+    const moment = old.past.findLast(({ atMs }) => atMs <= sinceMs);
+    const registry = this.newRegistry();
+    registry.state = structuredClone(moment?.state);
+    const taking = this.newServer(registry, old.aheadMs);
+    if (moment === undefined) this.record({ kind: 'wiped', registry: taking.id });
+    else this.record({ kind: 'copied', from: moment.id, to: taking.id });
+    this.setClock(taking);
+    taking.past = [...old.past];
+    this.keepMoment(taking);
+    const goesOn = this.random.chance(0.7);
+    this.servers = goesOn ? [old, taking] : [taking];
+    this.time.after(this.window.failoverWindowMs, () => {
+      if (this.servers[1] === taking) this.servers = [taking];
+    });
+  }
+
+  /** Called after each change of what a server knows. */
+  protected keepMoment(server: Server<R>): void {
+    const { forgetsMs } = this.window;
+    if (forgetsMs === 0) return;
+    const atMs = this.time.passedMs;
+    const moment = {
+      atMs,
+      id: ++this.registryCount,
+      state: structuredClone(server.registry.state),
+    };
+    this.record({ kind: 'copied', from: server.id, to: moment.id });
+    const oldest = server.past.findLastIndex((one) => one.atMs <= atMs - forgetsMs);
+    server.past = [...server.past.slice(Math.max(0, oldest)), moment];
+  }
+
+  /** How old a write is that no server forgets without a sign. */
+  protected get keepsAfterMs(): number {
+    const { forgetsMs, failoverWindowMs, clockDifferenceMs } = this.window;
+    return forgetsMs === 0 ? 0 : forgetsMs + failoverWindowMs + clockDifferenceMs + 1;
+  }
+
   private get isSplit(): boolean {
     return this.servers.length > 1;
   }
@@ -227,11 +284,12 @@ export abstract class SimulatedServers<R extends Kept> {
       registry,
       aheadMs,
       hasAnswered: false,
+      past: [],
     };
   }
 
   private newName(): string {
-    return `server${++this.nameCount}`;
+    return this.window.forgetsMs > 0 ? 'declared' : `server${++this.nameCount}`;
   }
 }
 

@@ -32,13 +32,15 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
       server: name,
       random: `incarnation ${++this.textCount}`,
       lossWindowMs: this.window.failoverWindowMs + this.window.clockDifferenceMs,
+      keepsAfterMs: this.keepsAfterMs,
     };
     const answer = run(registry, call, reading);
-    this.callCount++;
-    this.leftServers.answered(name, { call, answer, header: registry.state! });
-    this.told(nowOf(registry.state!));
     const { wholeCountMax } = this.window;
     this.record({ kind: 'call', registry: id, call, wholeCountMax, reading, answer });
+    this.callCount++;
+    this.leftServers.answered(name, { call, answer, header: registry.state! });
+    this.keepMoment(server);
+    this.told(nowOf(registry.state!));
     return answer;
   }
 

@@ -15,7 +15,8 @@ export function isUnknownScript(error: unknown): boolean {
 export function replyIn(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error.name === 'ReplyError' || isErrorReply(error)) return error;
-  return error.name === 'RequestError' ? replyOfGlide(error) : undefined;
+  // The second is what GLIDE throws where it could not connect.
+  return ['RequestError', 'ClosingError'].includes(error.name) ? replyOfGlide(error) : undefined;
 }
 
 /** node-redis has a class for what a server answers, and a name for some of those below it. */
@@ -42,9 +43,12 @@ const CODES: Readonly<Record<string, string>> = {
   AuthenticationFailed: 'WRONGPASS',
 };
 
+/** By itself, by a node as it was connected to, or by the nodes of a Cluster. */
+const SAID_TO_GLIDE =
+  /(?:^|signalled by the server: - |for address `[^`]*`: |received errors: `)([A-Za-z]+): ?([^\n`]*)/;
+
 function replyOfGlide(error: Error): Error | undefined {
-  const said = error.message.replace(/^An error was signalled by the server: - /, '');
-  const [, code, text] = /^(\w+): ?(.*)$/s.exec(said) ?? [];
+  const [, code, text] = SAID_TO_GLIDE.exec(error.message) ?? [];
   if (code === undefined) return undefined;
   const name = CODES[code] ?? (/^[A-Z]+$/.test(code) ? code : undefined);
   if (name === undefined) return undefined;

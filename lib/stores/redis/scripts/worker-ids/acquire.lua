@@ -3,7 +3,8 @@
 --          end of the range still in use, or 0, 16 label, 17 1 to take one worker id over, else
 --          0; the registry that granted the last range, or '': 18 incarnation, 19 server, 20 era,
 --          and 21 the highest ceiling granted there
--- Answer   'ok' as above | 'none-free', wait | 'wait', wait | another layout, another version
+-- Answer   'ok' as above | 'none-free', wait | 'wait', wait, 'stored' where it only has to get
+--          older | another layout, another version
 local token, nonce, label = ARGV[10], ARGV[11], ARGV[16]
 local workerMin, workerMax = tonumber(ARGV[12]), tonumber(ARGV[13])
 local minRange, have = tonumber(ARGV[14]), tonumber(ARGV[15])
@@ -29,9 +30,9 @@ if held then
   local isAdmitted = tonumber(held) >= workerMin and tonumber(held) <= workerMax
   if holder.era == era and isAdmitted and not missedMove(holder) then
     holder.moves = moveCount(fingerprint)
-    ceiling = math.max(tonumber(redis.call('HGET', key, 'c' .. held)), ceiling)
-    store(held, ceiling, holder)
-    return grant(tonumber(held), holder.floor, ceiling)
+    local stored = tonumber(redis.call('HGET', key, 'c' .. held))
+    ceiling = math.max(stored, ceiling)
+    return grantKept(tonumber(held), holder, ceiling, stored, minRange, 'wait')
   end
   forget(held, holder)
 end
@@ -50,7 +51,6 @@ if before then forget(worker, before) end
 redis.call('HSET', key, 'k' .. token, worker)
 -- The layout is claimed only now: a newcomer that waits may yet be refused for an earlier holder.
 claim()
-store(worker, ceiling,
-  { token = token, nonce = nonce, floor = floor, era = era, moves = moveCount(fingerprint),
-    since = now, label = label })
-return grant(worker, floor, ceiling)
+local holder = { token = token, nonce = nonce, floor = floor, era = era, since = now,
+  moves = moveCount(fingerprint), label = label }
+return grantKept(worker, holder, ceiling, nil, minRange, 'wait')

@@ -32,6 +32,21 @@ local function store(worker, ceiling, holder)
   redis.call('HSET', key, 'c' .. worker, text(ceiling), 'o' .. worker, line)
 end
 
+-- Grants a range, or the part of it that no server can forget any more: what this step stores is
+-- granted by a later one, once it has the age. Whoever stored an end did so one ttl before it.
+local function grantKept(worker, holder, ceiling, stored, minRange, status)
+  local granted, wait = ceiling, 0
+  if keepsAfter > 0 then
+    local isNew = not stored or stored < now + minRange
+    granted, wait = stored, isNew and keepsAfter or stored - ttl + keepsAfter - now
+    -- An end that is stored anew before it was granted would never get the age.
+    if not isNew and wait > 0 then return answer(status, math.min(keepsAfter, wait), 'stored') end
+  end
+  store(worker, ceiling, holder)
+  if wait > 0 then return answer(status, wait, 'stored') end
+  return grant(worker, holder.floor, granted)
+end
+
 local function forget(worker, holder)
   redis.call('HDEL', key, 'o' .. worker, 'k' .. holder.token)
 end

@@ -1,11 +1,14 @@
 -- Every script on a registry begins with this, after its clock: it checks loss and layout.
 -- It says the same as prologue.ts in the room of the registry.
 -- ARGV     1 fingerprint and, on a second line, the layouts of a move that the caller was told of,
---          2 ttl ms, 3 loss window ms, 4 random text, 5 to 9 as witness.lua says, 10.. as the
---          script says
+--          2 ttl ms, 3 loss window ms and, after a space, how old a write is that no server
+--          forgets, if a loss of younger ones shows in nothing, 4 random text, 5 to 9 as
+--          witness.lua says, 10.. as the script says
 -- Answer   a status and its values; or 'layout-mismatch' or 'other-version' and what is stored
 local layout, told = string.match(ARGV[1], '^([^\n]*)\n?(.*)$')
-local ttl, lossWindow, random = tonumber(ARGV[2]), ARGV[3], ARGV[4]
+local ttl, random = tonumber(ARGV[2]), ARGV[4]
+local lossWindow, keepsAfter = string.match(ARGV[3], '^(%d+) ?(%d*)$')
+keepsAfter = tonumber(keepsAfter) or 0
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
 
 local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra, layoutFloor = unpack(

@@ -1,13 +1,14 @@
 -- Raises the ceiling of a lease, only for the holder of its token and nonce.
 -- ARGV     10 token, 11 nonce, 12 next nonce, 13 worker id, 14 highest ceiling the holder was
 --          answered, 15 incarnation, 16 server and 17 operations it was answered, 18 shortest
---          range ms, 19 era it was answered
--- Answer   'ok' as above | 'hold', wait | 'fenced', floor of the holder | 'unknown' | 'cloned' and
---          'left' if this server had been left, else '' | another layout, another version
+--          range ms, 19 era it was answered, 20 the nonce before, or ''
+-- Answer   'ok' as above | 'hold', wait, 'stored' where it only has to get older | 'fenced', floor
+--          of the holder | 'unknown' | 'cloned' and 'left' if this server had been left, else '' |
+--          another layout, another version
 local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
 local worker, have, minRange = tonumber(ARGV[13]), tonumber(ARGV[14]), tonumber(ARGV[18])
 local seenIncarnation, seenServer, seenOperations = ARGV[15], ARGV[16], tonumber(ARGV[17])
-local seenEra = tonumber(ARGV[19])
+local seenEra, nonceBefore = tonumber(ARGV[19]), ARGV[20]
 
 local refused = refusal(have)
 if refused then return refused end
@@ -39,6 +40,8 @@ if holder.era < leftEra and not isElsewhere then return answer('cloned', 'left')
 -- Only the first contact of an era may break the chain: the registry may have forgotten a link.
 local isNewEra = holder.era ~= era
 local knowsNonce = holder.nonce == nonce or holder.nonce == nextNonce
+  -- This server forgot the last renewal without a sign of it.
+  or (keepsAfter > 0 and holder.nonce ~= '' and holder.nonce == nonceBefore)
 if not knowsNonce and not (isNewEra and have >= last) then
   holder.nonce = '' -- no copy knows it, so the other one is refused at its next renewal too
   store(worker, believed, holder)
@@ -56,9 +59,8 @@ holder.nonce = nextNonce
 local ceiling, missed = now + ttl, missedMove(holder)
 holder.moves = moveCount(fingerprint)
 if not isNewEra and not missed then
-  ceiling = math.max(last, have, ceiling)
-  store(worker, ceiling, holder)
-  return grant(worker, holder.floor, ceiling)
+  local stored = math.max(last, have)
+  return grantKept(worker, holder, math.max(stored, ceiling), stored, minRange, 'hold')
 end
 
 -- A range never runs across an era, nor across a move that was missed: the holder ends the old
@@ -67,5 +69,4 @@ local floor = math.max(last, have, safeFloor, layoutFloor)
 local wait = floor + minRange - ceiling
 if wait > 0 then return answer('hold', wait) end
 holder.floor, holder.era = floor, era
-store(worker, ceiling, holder)
-return grant(worker, floor, ceiling)
+return grantKept(worker, holder, ceiling, nil, minRange, 'hold')

@@ -32,12 +32,17 @@ export const SUPPORT_OPTIONS: OptionSpecs = {
 const TIMEOUT_MS = 5000;
 const TIMEOUT_MS_MAX = 600_000;
 
-/** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
+/**
+ * Runs with the store that --support names, or another option.
+ *
+ * @throws SnowflakeError CONFIG_INVALID
+ */
 export async function withStore(
   call: Call,
   use: (store: RegistryInspector) => Promise<ExitCode>,
+  option = 'support',
 ): Promise<ExitCode> {
-  const { url, timeoutMs } = namedStore(call);
+  const { url, timeoutMs } = namedStore(call, option);
   const store = limitedInspector(await openStore(url), timeoutMs);
   try {
     return await use(store);
@@ -46,17 +51,18 @@ export async function withStore(
   }
 }
 
-/** Reads --support and --timeout. @throws SnowflakeError CONFIG_INVALID */
-function namedStore(call: Call): { readonly url: string; readonly timeoutMs: number } {
+/** Reads --support, or another option, and --timeout. @throws SnowflakeError CONFIG_INVALID */
+function namedStore(call: Call, option = 'support') {
   // The environment keeps a password out of the list of processes.
-  const url = call.options.text('support') ?? call.env['SNOWFLAKE_SUPPORT'];
+  const variable = `SNOWFLAKE_${option.toUpperCase()}`;
+  const url = call.options.text(option) ?? call.env[variable];
   const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
   if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
     throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
   }
   if (url === undefined || url === '') {
     throw usageFault(
-      'Which store? Give --support redis://host:6379?namespace=shop, or set SNOWFLAKE_SUPPORT.',
+      `Which store? Give --${option} redis://host:6379?namespace=shop, or set ${variable}.`,
     );
   }
   return { url, timeoutMs };

@@ -132,7 +132,7 @@ function pairOf(terms: StoreMoveTerms): Pair | string {
   const options = readFingerprint(fingerprint);
   if (options === undefined) return `The layout of the registry cannot be read (${fingerprint}).`;
   const { workerIdMax } = new BitLayout(options);
-  const whole = wholeOf(from, 1) ?? wholeOf(to, -1);
+  const whole = wholeOf(from) ?? wholeOf(to);
   const { span = whole ?? { workerIdMin: 0, workerIdMax } } = terms;
   if (whole !== undefined && idsText(whole) !== idsText(span)) {
     return `The move began with the worker ids ${idsText(whole)}, not ${idsText(span)}.`;
@@ -144,12 +144,12 @@ function pairOf(terms: StoreMoveTerms): Pair | string {
   return { terms, from, to, layouts, workerIdMax, whole: span };
 }
 
-/** @param way in which the other half lies */
-function wholeOf({ kind, layouts }: Standing, way: 1 | -1): IdSpan | undefined {
+/** What a half is half of. */
+function wholeOf({ kind, layouts, move }: Standing): IdSpan | undefined {
   if (kind !== 'half') return undefined;
   const { workerIdMin, workerIdMax } = layouts.at(-1)!.span!;
   const count = workerIdMax - workerIdMin + 1;
-  return way === 1
+  return move!.side === 'out'
     ? { workerIdMin, workerIdMax: workerIdMax + count }
     : { workerIdMin: workerIdMin - count, workerIdMax };
 }
@@ -221,7 +221,7 @@ function finishStep(pair: Pair): Planned {
   }
   const { holderCount } = terms[loser!];
   if (losing.kind !== 'closed' && holderCount > 0) {
-    return `${holderCount} processes still hold worker ids there: replace them first.`;
+    return `Worker ids are still held there, ${holderCount} of them: replace the processes first.`;
   }
   if (losing.kind !== 'closed' || losing.count <= winning.count) {
     return closed(pair, loser!, Math.max(losing.count, winning.count) + 1);

@@ -13,6 +13,7 @@ const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
 const MOVE = 'registry/layout-move.ts';
+const STORE_MOVE = 'registry/store-move.ts';
 
 const floorAtRegrant = 'const floorMs = Math.max(lastMs, floorOf(header));';
 const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));';
@@ -452,6 +453,76 @@ export const RULE_MUTANTS = [
         file: MOVE,
         find: 'spanOf((first + half) * factor, end * factor - 1)',
         put: 'spanOf(first * factor, (first + half) * factor - 1)',
+      },
+    ],
+  },
+  {
+    name: 'a registry begins below what the one before it granted',
+    scenario: 'store move',
+    seed: 13,
+    edits: [
+      {
+        file: RENEW,
+        find: 'moved(header, move.text, move.floorMs)',
+        put: 'moved(header, move.text)',
+      },
+    ],
+  },
+  {
+    name: 'the new registry has its half before it is taken from the old one',
+    scenario: 'store move',
+    seed: 25,
+    edits: [
+      {
+        file: STORE_MOVE,
+        find: ": closed(pair, 'to', laterCount);",
+        put: ": halved(pair, 'to', laterCount);",
+      },
+    ],
+  },
+  {
+    name: 'the halves of two registries overlap',
+    scenario: 'store move',
+    seed: 3,
+    edits: [
+      {
+        file: STORE_MOVE,
+        find: ': { workerIdMin: upperMin, workerIdMax };',
+        put: ': { workerIdMin, workerIdMax };',
+      },
+    ],
+  },
+  {
+    name: 'one registry gets all before the other one is closed',
+    scenario: 'store move',
+    seed: 3,
+    edits: [
+      {
+        file: STORE_MOVE,
+        find: "if (losing.kind !== 'closed' || losing.count <= winning.count) {",
+        put: 'if (false) {',
+      },
+    ],
+  },
+  {
+    name: 'the text of one registry is a later one for the other',
+    scenario: 'store move',
+    seed: 12,
+    edits: [
+      {
+        file: STORE_MOVE,
+        find: "if (to.count > from.count) return halved(pair, 'from', to.count);",
+        put: '',
+      },
+      {
+        file: STORE_MOVE,
+        find: 'to.count === from.count',
+        put: 'to.count >= from.count',
+      },
+      {
+        file: STORE_MOVE,
+        find: "halved(pair, 'to', from.count);",
+        put: "halved(pair, 'to', from.count + 5);",
       },
     ],
   },

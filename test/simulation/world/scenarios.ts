@@ -33,7 +33,11 @@ export type FaultName =
   | 'registry wiped, layout changed'
   | 'move begun'
   | 'move ended'
-  | 'move undone';
+  | 'move undone'
+  | 'store move begun'
+  | 'store move ended'
+  | 'store move undone'
+  | 'store address changed';
 
 export interface Scenario {
   readonly name: string;
@@ -63,6 +67,8 @@ export interface Scenario {
   readonly datesAreRight?: boolean;
   /** The fleet moves to a layout with the same clock, or with an earlier epoch, and back. */
   readonly moves?: boolean;
+  /** The registry moves to another store, whose clock differs by minutes, and back. */
+  readonly movesStore?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -256,5 +262,44 @@ export const SCENARIOS: readonly Scenario[] = [
     faults: ['move begun', 'move begun', 'move ended', 'move undone', ...LOSSES, 'burst', 'crash'],
     moves: true,
     isCalm: true,
+  },
+  {
+    name: 'store move',
+    about:
+      'the registry moves to another store: half rolled out, its command killed, undone, ended',
+    faults: [
+      'store move begun',
+      'store move begun',
+      'store move ended',
+      'store move ended',
+      'store move undone',
+      'store address changed',
+      'crash',
+      'pause',
+      'release',
+      'burst',
+      'process cut off',
+      'store clock jumps',
+      'host clock jumps',
+    ],
+    losesMessages: true,
+    movesStore: true,
+  },
+  {
+    name: 'store move, losses',
+    about:
+      'the same where either store loses its data, and a survivor tells it of the move at once',
+    faults: [
+      'store move begun',
+      'store move begun',
+      'store move ended',
+      'store move ended',
+      'store move undone',
+      ...LOSSES,
+      'burst',
+      'crash',
+      'release',
+    ],
+    movesStore: true,
   },
 ];

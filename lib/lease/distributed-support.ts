@@ -157,6 +157,12 @@ export interface LayoutChange {
   readonly text: string;
   /** The registry ignores the change once its clock has passed this, Unix ms. */
   readonly byMs: number;
+  /**
+   * No range that begins from then on starts below it: another registry may have granted what lies
+   * before. A clock that is further behind than its quarantine goes on from there. Unix ms;
+   * default 0.
+   */
+  readonly floorMs?: number | undefined;
 }
 
 /**

@@ -137,11 +137,25 @@ function takenText(theirs: string, ours: string): string {
 }
 
 function notAdmittedText(theirs: string, ours: string): string {
+  const { side } = storeMoveIn(theirs) ?? {};
+  if (side !== undefined && !theirs.match(/\[\d/)) return closedText(side);
   return (
     `The fleet of this namespace moved between layouts (${theirs}), and no worker id that this ` +
     `application asks for is admitted for its layout, ${ours}. Deploy the layout that runs, or ` +
     `let this one in: snowflake layout move.`
   );
+}
+
+/** Its layouts have no worker ids any more, or not yet. */
+function closedText(side: StoreMove['side']): string {
+  const reason =
+    side === 'out'
+      ? `The registry of this namespace was moved to another store, and this one is closed for ` +
+        `good: no worker id is leased here. Deploy this application with the URL of the new store`
+      : `The registry of this namespace is to be moved to this store, which is not open: the move ` +
+        `has not begun in full, or was undone. No worker id is leased here. Deploy the URL that ` +
+        `the rest of the fleet has, or run the move again`;
+  return `${reason} (snowflake registry move). Do not delete this registry: it keeps the two apart.`;
 }
 
 function contestedText(theirs: string, ours: string): string {
@@ -186,4 +200,18 @@ export function isMove(text: string): boolean {
 /** The number of changes that led to this text; 0 before the first one. */
 export function moveCountOf(text = ''): number {
   return Number(/^#(\d{1,9}) /.exec(text)?.[1] ?? 0);
+}
+
+/** What a registry that is moved to another store says of that, behind the number. */
+export interface StoreMove {
+  /** Whether its processes move out to another store, or in from one. */
+  readonly side: 'out' | 'in';
+  /** The same random text in both. */
+  readonly key: string;
+}
+
+/** Undefined for a registry that is not moved. */
+export function storeMoveIn(text: string): StoreMove | undefined {
+  const [, side, key] = /^#\d+ #(out|in):(\w+) /.exec(text) ?? [];
+  return key === undefined ? undefined : { side: side as StoreMove['side'], key };
 }

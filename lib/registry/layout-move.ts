@@ -11,7 +11,7 @@
  */
 import { BitLayout } from '../core/layout/bit-layout.js';
 import { readFingerprint } from '../core/layout/layout-fields.js';
-import { isContested, isMove, moveCountOf, partsOf } from '../lease/lease-texts.js';
+import { isContested, isMove, moveCountOf, partsOf, type StoreMove } from '../lease/lease-texts.js';
 import type { IdSpan } from './snapshot.js';
 
 /** One layout of a registry, and the worker ids that its processes may have. */
@@ -40,12 +40,18 @@ export function layoutsIn(text: string): AdmittedLayout[] {
   });
 }
 
-export function moveText(count: number, layouts: readonly AdmittedLayout[]): string {
+/** @param move of the registry to another store, or from one: see store-move.ts */
+export function moveText(
+  count: number,
+  layouts: readonly AdmittedLayout[],
+  move?: StoreMove,
+): string {
   const entries = layouts.map(({ fingerprint, span, untilMs }) => {
     const ids = span === undefined ? '' : `${span.workerIdMin}-${span.workerIdMax}`;
     return `${fingerprint}[${ids}${untilMs === undefined ? '' : `<${untilMs}`}]`;
   });
-  return [`#${count}`, ...entries].join(' ');
+  const words = move === undefined ? [] : [`#${move.side}:${move.key}`];
+  return [`#${count}`, ...words, ...entries].join(' ');
 }
 
 /**

@@ -179,11 +179,17 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
   return header.fingerprint === '' ? { ...header, fingerprint } : header;
 }
 
-/** Other layouts are admitted: what was granted until now ends before what begins from now on. */
-export function moved(header: RegistryHeader, text: string): RegistryHeader {
-  const endMs = nowOf(header) + header.quarantineMs;
-  const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, endMs);
-  return { ...header, fingerprint: text, layoutFloorMs };
+/**
+ * Other layouts are admitted: what was granted until now, here or below a floor that another
+ * registry has, ends before what begins from now on. The clock moves on so far that nobody waits
+ * for that floor longer than for a quarantine.
+ */
+export function moved(header: RegistryHeader, text: string, floorMs = 0): RegistryHeader {
+  const { quarantineMs, layoutFloorMs: lastMs = 0 } = header;
+  const behindMs = floorMs - quarantineMs - nowOf(header);
+  const slewMs = header.slewMs + (behindMs > 0 && behindMs < SANE_MS ? behindMs : 0);
+  const next = { ...header, slewMs, fingerprint: text };
+  return { ...next, layoutFloorMs: Math.max(lastMs, nowOf(next) + quarantineMs, floorMs) };
 }
 
 /** No range that begins now starts below it. */

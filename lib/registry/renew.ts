@@ -167,7 +167,8 @@ function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReadi
   const { settles = false, move, fingerprint } = lease;
   if (settles) return settleClock(header, reading);
   const isInTime = move !== undefined && nowOf(header) <= move.byMs;
-  return isInTime && header.fingerprint === fingerprint ? moved(header, move.text) : header;
+  const isMeant = isInTime && header.fingerprint === fingerprint;
+  return isMeant ? moved(header, move.text, move.floorMs) : header;
 }
 
 /** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */

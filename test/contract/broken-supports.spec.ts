@@ -203,6 +203,16 @@ const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [edit(LAYOUT, 'Math.max(safeFloorMs, layoutFloorMs)', 'safeFloorMs')],
   },
   {
+    name: 'a change brings no floor of another registry',
+    by: 'begins no range below the floor of another registry, and takes its time up',
+    edits: [edit(RELEASE, 'moved(header, move.text, move.floorMs)', 'moved(header, move.text)')],
+  },
+  {
+    name: 'the floor of another registry does not move the clock on',
+    by: 'begins no range below the floor of another registry, and takes its time up',
+    edits: [edit(LAYOUT, 'behindMs > 0 && behindMs < SANE_MS ? behindMs : 0', '0')],
+  },
+  {
     name: 'a layout has no end',
     by: 'gives a layout no range beyond its end',
     edits: [edit(MOVE, 'endMs > (found?.untilMs ?? Infinity)', 'false')],

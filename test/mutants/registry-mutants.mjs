@@ -12,13 +12,10 @@ const SEARCH = 'registry/acquire.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
-const MOVE = 'registry/layout-move.ts';
 
 const floorAtRegrant = 'const floorMs = Math.max(lastMs, floorOf(header));';
 const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));';
 const renewedCeiling = 'Math.max(storedMs, nowOf(header) + lease.ttlMs);';
-const youngRange = 'if (storedMs < nowMs + terms.minRangeMs) {';
-const atOnce = `return grantLease(header, slot);\n  ${youngRange}`;
 const isHolder = 'holder !== undefined && holder.token === lease.token;\n  const mine';
 const brokenChain = 'if (!knowsNonce && !(isNewEra';
 const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
@@ -374,124 +371,5 @@ export const RULE_MUTANTS = [
         put: ', safeFloorMs, leftEra: 0 }',
       },
     ],
-  },
-  {
-    name: 'a range begins below what was granted before a move',
-    scenario: 'layout move',
-    seed: 1,
-    edits: [
-      {
-        file: OPENING,
-        find: 'return Math.max(safeFloorMs, layoutFloorMs);',
-        put: 'return safeFloorMs;',
-      },
-    ],
-  },
-  {
-    name: 'a worker id that is for another layout now is prolonged',
-    scenario: 'layout move',
-    seed: 13,
-    edits: [
-      {
-        file: RENEW,
-        find:
-          'if (span !== undefined && !isWithin(slot.workerId, span)) ' +
-          'return movedAway(header, slot);',
-        put: '',
-      },
-    ],
-  },
-  {
-    name: 'a range runs across a move that its holder missed',
-    scenario: 'layout move',
-    seed: 21,
-    edits: [
-      { file: OPENING, find: 'moveCount < moveCountOf(fingerprint) - 1', put: 'moveCount < 0' },
-    ],
-  },
-  {
-    name: 'a registry that forgot a move does not hear of it',
-    scenario: 'layout move, losses',
-    seed: 24,
-    edits: [
-      {
-        file: OPENING,
-        find: 'latestOf(current.fingerprint, terms.layouts)',
-        put: 'current.fingerprint',
-      },
-    ],
-  },
-  {
-    name: 'a move that is heard of late moves no floor',
-    scenario: 'layout move, losses',
-    seed: 481,
-    edits: [
-      {
-        file: OPENING,
-        find: 'text === current.fingerprint ? current : moved(current, text)',
-        put: '({ ...current, fingerprint: text })',
-      },
-    ],
-  },
-  {
-    name: 'an earlier change of layouts replaces a later one',
-    scenario: 'layout move',
-    seed: 221,
-    edits: [
-      {
-        file: MOVE,
-        find: 'if (moveCountOf(told) <= moveCountOf(stored)) return stored;',
-        put: 'if (moveCountOf(told) === 0) return stored;',
-      },
-    ],
-  },
-  {
-    name: 'both layouts have the same half of the worker ids',
-    scenario: 'layout move',
-    seed: 2,
-    edits: [
-      {
-        file: MOVE,
-        find: 'spanOf((first + half) * factor, end * factor - 1)',
-        put: 'spanOf(first * factor, (first + half) * factor - 1)',
-      },
-    ],
-  },
-  {
-    name: 'what a server may forget without a sign is granted at once',
-    scenario: 'forgets the last writes',
-    seed: 11,
-    edits: [{ file: ACQUIRE, find: 'if (keepsAfterMs === 0) return', put: 'return' }],
-  },
-  {
-    name: 'a worker id that a server may forget is granted at once',
-    scenario: 'forgets the last writes',
-    seed: 2,
-    edits: [{ file: ACQUIRE, find: youngRange, put: `if (status === 'wait') ${atOnce}` }],
-  },
-  {
-    name: 'an end that a server may forget is granted at once',
-    scenario: 'forgets the last writes',
-    seed: 6,
-    edits: [{ file: ACQUIRE, find: youngRange, put: `if (status === 'hold') ${atOnce}` }],
-  },
-  {
-    name: 'a grant waits for less than the time that an old server may go on',
-    scenario: 'forgets the last writes',
-    seed: 58,
-    edits: [
-      {
-        file: ACQUIRE,
-        find: 'const { keepsAfterMs = 0 } = reading;',
-        put: `const { lossWindowMs: longerMs } = reading;
-  const keepsAfterMs = Math.max(0, (reading.keepsAfterMs ?? 0) - longerMs);`,
-      },
-    ],
-  },
-  {
-    name: 'the end that was just stored is granted once the one before has the age',
-    scenario: 'forgets the last writes',
-    seed: 11,
-    edits: [{ file: ACQUIRE, find: '{ ...slot, ceilingMs: storedMs }', put: 'slot' }],
   },
 ];

@@ -5,6 +5,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
+import { MOVE_MUTANTS } from '../mutants/move-mutants.mjs';
 import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { runsOf, runSimulations, SimulationThreads, Tally } from './run-simulations.mjs';
 import { drawnText } from './world/index.js';
@@ -54,7 +55,7 @@ describe('mistakes of operators', () => {
     300_000,
   );
 
-  it.each(RULE_MUTANTS)(
+  it.each([...RULE_MUTANTS, ...MOVE_MUTANTS])(
     'would make more without a rule: $name',
     async (mutant) => {
       const { scenario, seed, edits } = mutant;

@@ -142,7 +142,8 @@ function ownArguments(call: StoreCall): (string | number)[] {
     return [...lease, haveMs, incarnation, server, operations, minRangeMs, era, nonceBefore];
   }
   const { settles, move } = call.lease;
-  const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
+  const { text = '', byMs = 0, floorMs = 0 } = move ?? {};
+  const orders = [settles === true ? 1 : 0, text, byMs, floorMs];
   return [...lease, call.lastIssuedMs === undefined ? 0 : call.lastIssuedMs + 1, ...orders];
 }
 

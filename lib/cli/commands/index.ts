@@ -7,8 +7,8 @@ import { decode, encode, range } from './id.js';
 import { doctor } from './doctor.js';
 import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
-import { layoutMove } from './layout-move.js';
 import { locks, locksCreate } from './locks.js';
+import { layoutMove, registryMove } from './moves.js';
 import { registryCreate, registryInspect, registrySettle } from './registry.js';
 import { regions } from './regions.js';
 import { release } from './release.js';
@@ -26,6 +26,7 @@ export const COMMANDS: readonly Command[] = [
   release,
   registryCreate,
   registryInspect,
+  registryMove,
   registrySettle,
   regions,
   countersList,

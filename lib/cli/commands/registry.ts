@@ -78,7 +78,7 @@ export const registryCreate: Command = {
 };
 
 /** Returns false if the table is missing and the operator does not want it. */
-async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean> {
+export async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean> {
   const { terminal, options } = call;
   const { preparation } = store;
   try {
@@ -105,7 +105,7 @@ function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
  * Every operation creates a missing registry. Releasing a worker id without a holder does only
  * that: no worker id is leased, no ceiling moves, no layout is set.
  */
-function unheldLease(ttlMs: number): WorkerLease {
+export function unheldLease(ttlMs: number): WorkerLease {
   const token = systemIdentity('snowflake').randomText();
   return {
     fingerprint: '',

@@ -6,7 +6,9 @@ import { systemClock } from '../../core/index.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, isMove } from '../../lease/lease-texts.js';
 import { idsText, layoutsIn } from '../../registry/layout-move.js';
+import { countOf } from '../../registry/acquire.js';
 import { VERSION } from '../../registry/prologue.js';
+import { standingOf } from '../../registry/store-move.js';
 import {
   finding,
   type Finding,
@@ -134,8 +136,8 @@ function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): 
 function moveFindings(text: string, fingerprint: string | undefined): Finding[] {
   const active = layoutsIn(text).filter(({ span }) => span !== undefined);
   const names = active.map(({ fingerprint: name, span }) => `${name} (${idsText(span!)})`);
-  const admitted = `Layouts with their worker ids: ${names.join(', ')}.`;
-  const found = [finding('ok', 'registry', admitted)];
+  const admitted = `Layouts with their worker ids: ${names.join(', ') || 'none'}.`;
+  const found = [finding('ok', 'registry', admitted), ...storeMoveFindings(text)];
   if (active.length > 1) {
     const advice =
       'A move is under way: end it when its rollout is done, `snowflake layout move --end`.';
@@ -147,6 +149,24 @@ function moveFindings(text: string, fingerprint: string | undefined): Finding[] 
     );
   }
   return found;
+}
+
+/** What is under way between two stores, and what comes next. */
+function storeMoveFindings(text: string): Finding[] {
+  const { kind, move } = standingOf(text);
+  if (move === undefined) return [];
+  if (kind === 'closed') {
+    const why =
+      move.side === 'out'
+        ? 'It was moved to another store: whoever still has this URL needs the new one'
+        : 'A move to this store has not begun in full, or was undone: deploy the other URL';
+    return [finding('warning', 'move', `This registry is closed. ${why}.`)];
+  }
+  const advice =
+    move.side === 'out'
+      ? 'This registry is being moved to another store. Roll the new URL out, then end the move'
+      : 'This registry is being moved here from another store. When all processes are here, end it';
+  return [finding('note', 'move', `${advice}: \`snowflake registry move --end\`, or --undo.`)];
 }
 
 function latencyFinding(where: string, meanMs: number, worstMs: number): Finding {
@@ -212,11 +232,17 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
   const layout = facts && layoutOfFingerprint(keptOf(facts.fingerprint));
   const pending = taken.length - held;
   if (layout === undefined) return { held, pending };
-  const workers = layout.workerIdMax + 1;
+  const { span } = standingOf(facts!.fingerprint).layouts.at(-1)!;
+  const workers = countOf({
+    ...span!,
+    workerIdMax: Math.min(span!.workerIdMax, layout.workerIdMax),
+  });
   return { held, pending, free: Math.max(0, workers - taken.length), workers };
 }
 
-/** The only layout of a registry. While two are let in, the number of worker ids is unknown. */
+/**
+ * The only layout of a registry. While two are let in, or none, the number of worker ids is unknown.
+ */
 export function keptOf(text: string): string {
   const active = layoutsIn(text).filter(({ span }) => span !== undefined);
   return active.length === 1 ? active[0]!.fingerprint : text;

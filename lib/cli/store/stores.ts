@@ -65,6 +65,8 @@ const EXAMPLES = {
   support: 'redis://host:6379?namespace=shop',
   regions: 'etcd://host:2379?namespace=shop-regions',
   against: 'redis://other:6379?namespace=shop',
+  from: 'redis://host:6379?namespace=shop',
+  to: 'postgres://host/shop?namespace=shop',
 } as const;
 
 type StoreOption = keyof typeof EXAMPLES;

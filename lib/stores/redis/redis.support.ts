@@ -142,7 +142,8 @@ export class RedisSupport implements IDistributedSupport {
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
     const { token, nonce, nonceNext, workerId, settles, move } = lease;
     const usedMs = lastIssuedMs === undefined ? 0 : lastIssuedMs + 1;
-    const orders = [settles === true ? 1 : 0, move?.text ?? '', move?.byMs ?? 0];
+    const { text = '', byMs = 0, floorMs = 0 } = move ?? {};
+    const orders = [settles === true ? 1 : 0, text, byMs, floorMs];
     const given = [token, nonce, nonceNext, workerId, usedMs, ...orders];
     await this.run(SCRIPTS.release, lease, given);
   }

@@ -12,12 +12,18 @@ const UNDONE = `#2 ${FEW}[0-3] ${MANY}[]`;
 const POOL = { workerIdMax: 3 } as const;
 const OTHER = { fingerprint: MANY, workerIdMax: 7 } as const;
 
+interface Order {
+  readonly inMs?: number;
+  readonly floorMs?: number;
+}
+
 /** As an operator orders it. */
-async function change(harness: Harness, from: string, to: string, inMs = 60_000): Promise<void> {
+async function change(harness: Harness, from: string, to: string, order: Order = {}) {
   const { support } = await harness.newcomer();
   const own = { token: 'operator', nonce: 'operator', nonceNext: 'operator', workerId: 0 };
   const mark = { incarnation: '', server: '', operations: 0 };
-  const move = { text: to, byMs: harness.nowMs + inMs };
+  const { inMs = 60_000, floorMs } = order;
+  const move = { text: to, byMs: harness.nowMs + inMs, floorMs };
   await support.release!({ ...TERMS, ...own, fingerprint: from, ttlMs: 0, mark, move }, undefined);
 }
 
@@ -66,6 +72,20 @@ export const MOVE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'begins no range below the floor of another registry, and takes its time up',
+    needs: ['clock', 'release', 'moves'],
+    async run(harness) {
+      const { holder } = await harness.holder({ workerIdMax: 1 });
+      const beganMs = harness.nowMs;
+      const floorMs = beganMs + 100 * TERMS.ttlMs;
+      await change(harness, FEW, BEGUN, { floorMs });
+      const { grant } = await harness.holder(OTHER);
+      harness.expect(grant.floorMs).toBeGreaterThanOrEqual(floorMs);
+      harness.expect(holder.quarantineMs).toBeGreaterThanOrEqual(harness.nowMs - beganMs);
+      grantIn(await holder.renew());
+    },
+  },
+  {
     name: 'begins a new range for a holder that missed a whole state of the layouts',
     needs: ['clock', 'release', 'moves'],
     async run(harness) {
@@ -110,7 +130,7 @@ export const MOVE_CASES: readonly ContractCase[] = [
     needs: ['clock', 'release', 'moves'],
     async run(harness) {
       await harness.holder(POOL);
-      await change(harness, FEW, BEGUN, -1);
+      await change(harness, FEW, BEGUN, { inMs: -1 });
       const refusal = { status: 'layout-mismatch', fingerprint: FEW };
       harness.expect(await (await harness.asker(OTHER)).acquire()).toEqual(refusal);
       await change(harness, BEGUN, UNDONE);

@@ -1,5 +1,6 @@
 /**
- * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it.
+ * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it; and
+ * what befalls them, in one file.
  *
  * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
  * and for a while after it was told to stop.
@@ -18,6 +19,7 @@ import type { FaultName } from './scenarios.js';
 import { SimulatedProcess } from './simulated-process.js';
 import type { Host } from './simulated-process.js';
 import { CHANGE_MS } from './simulated-servers.js';
+import { StoreMover } from './store-mover.js';
 
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;
@@ -26,6 +28,7 @@ export class Fleet {
   readonly hosts: Host[];
   /** Also copies, and what is on its way out. */
   readonly processes: SimulatedProcess[] = [];
+  readonly mover: StoreMover;
   private nameCount = 0;
 
   constructor(private readonly around: Environment) {
@@ -36,9 +39,11 @@ export class Fleet {
       aheadMs: random.between(-100, 100),
       process: undefined,
       layout: scenario.hasStranger && n === 0 ? plan.otherLayout : plan.layout,
+      store: around.store,
       ttlMs: plan.ttlMsOf(n),
       workerId: plan.claimOf(n),
     }));
+    this.mover = new StoreMover(around, this);
     for (const host of this.hosts) this.after(random.between(0, 500), () => this.start(host));
   }
 
@@ -271,7 +276,8 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'host clock set back': (fleet, { plan, random }) => {
     fleet.anyHost().aheadMs -= random.between(0, plan.lease.ttlMs / 3);
   },
-  'store clock jumps': (_, { plan, random, store }) => {
+  'store clock jumps': (_, { plan, random, stores }) => {
+    const store = stores.length > 1 ? random.pick(stores) : stores[0]!;
     const byMs = random.pick([100, plan.lease.ttlMs, HOUR_MS]);
     store.jumpBy(random.between(-byMs, byMs));
   },
@@ -297,9 +303,9 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
     cut.wire.isCut = true;
     time.after(random.between(0, 3 * plan.lease.ttlMs), () => (cut.wire.isCut = false));
   },
-  'registry wiped': (_, around) => wipe(around),
-  'store restarted': (_, { store }) => store.restart(),
-  'store restored': (_, { store }) => store.restore(),
+  'registry wiped': (fleet, around) => lose(fleet, around, (store) => wipe({ ...around, store })),
+  'store restarted': (fleet, around) => lose(fleet, around, (store) => store.restart()),
+  'store restored': (fleet, around) => lose(fleet, around, (store) => store.restore()),
   'split brain': (_, { store }) => store.split(),
   'led elsewhere': (_, { store }) => store.leadElsewhere(),
   'failed over unseen': (_, { store }) => store.failOverUnseen(),
@@ -315,9 +321,22 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'move begun': (fleet) => fleet.beginMove(),
   'move ended': (fleet) => fleet.endMove(),
   'move undone': (fleet) => fleet.endMove(),
+  'store move begun': ({ mover }) => mover.begin(),
+  'store move ended': ({ mover }) => mover.finish('end'),
+  'store move undone': ({ mover }) => mover.finish('undo'),
+  'store address changed': (fleet) => fleet.mover.lead(fleet.any()),
   'row deleted': (_, { store }) => store.loseRow(),
   clone: (fleet) => fleet.clone(fleet.any()),
 };
+
+/** While a registry moves, only one of those loses its data of which somebody can tell it. */
+function lose(fleet: Fleet, around: Environment, how: (store: Environment['store']) => void): void {
+  if (around.stores.length === 1) return how(around.store);
+  const store = around.random.pick(fleet.mover.survivable());
+  if (store === undefined) return;
+  how(store);
+  fleet.mover.askAll(store);
+}
 
 function wipe({ store, oracle }: Environment): void {
   store.wipe();

@@ -16,7 +16,7 @@ import {
   type Plan,
 } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
-import type { StoreEvent } from './simulated-servers.js';
+import type { StoreEvent, StoreTraits } from './simulated-servers.js';
 import { SimulatedRows, SimulatedStore } from './simulated-store.js';
 
 export { drawnText } from './plan.js';
@@ -123,11 +123,15 @@ class Simulation {
     const isOverRows = options.rows ?? scenario.isOverRows ?? false;
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
+    const stores = scenario.movesStore
+      ? [store, new Store(time, random, secondOf(plan), record)]
+      : [store];
     if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note: Environment['note'] = (who, text) => this.note(who, text);
     const windows = new Set<LeaseWindow>();
-    this.around = { plan, time, random, store, oracle, windows, areFaultsOver: false, count, note };
+    const parts = { plan, time, random, store, stores, oracle, windows };
+    this.around = { ...parts, areFaultsOver: false, count, note };
     this.fleet = new Fleet(this.around);
   }
 
@@ -157,7 +161,7 @@ class Simulation {
       idCount: oracle.idCount,
       leaseCount: oracle.leaseCount,
       refusedCount: oracle.refusedCount,
-      operationCount: this.around.store.callCount,
+      operationCount: this.around.stores.reduce((sum, { callCount }) => sum + callCount, 0),
       twinIdCount: oracle.twinIdCount,
       twiceCount: oracle.twiceCount,
       liveTwiceCount: oracle.liveTwiceCount,
@@ -195,7 +199,7 @@ class Simulation {
   private rememberAgain(): void {
     const { plan, time, random, around } = this;
     time.after(random.between(1, plan.lease.ttlMs), () => {
-      around.store.remember();
+      for (const store of around.stores) store.remember();
       if (!around.areFaultsOver) this.rememberAgain();
     });
   }
@@ -203,14 +207,14 @@ class Simulation {
   private endFaults(): void {
     this.note('fault', 'all faults are over');
     this.around.areFaultsOver = true;
-    const { store } = this.around;
-    store.isAway = false;
-    for (const host of this.fleet.hosts) host.aheadMs = store.clockAheadMs;
+    for (const store of this.around.stores) store.isAway = false;
+    for (const host of this.fleet.hosts) host.aheadMs = host.store.clockAheadMs;
     for (const process of this.fleet.running) {
       process.wire.isCut = false;
       if (process.isPaused) process.goOn();
     }
     if (this.plan.scenario.moves) this.fleet.followLayouts();
+    if (this.plan.scenario.movesStore) this.fleet.mover.followStores();
   }
 
   /** Every process, or as many as there are worker ids, makes ids again. */
@@ -233,6 +237,13 @@ class Simulation {
     const told = typeof text === 'string' ? text : text();
     trace(`${String(this.time.passedMs).padStart(7)} ms  ${who.padEnd(6)} ${told}`);
   }
+}
+
+const SECOND_NUMBER = 1000;
+
+/** The store that the registry moves to; its clock has nothing to do with that of the first. */
+function secondOf(plan: Plan): StoreTraits {
+  return { ...plan, firstNumber: SECOND_NUMBER, aheadMs: plan.secondAheadMs };
 }
 
 /**

@@ -37,6 +37,8 @@ export interface Plan {
   readonly forgetsMs: number;
   readonly wholeCountMax?: number;
   readonly losesClock?: boolean;
+  /** The clock of the store that the registry moves to. */
+  readonly secondAheadMs?: number;
   /** Mean time between two askings for ids of one process, and between two faults. */
   readonly mintEveryMs: number;
   readonly faultEveryMs: number;
@@ -62,10 +64,12 @@ const MIN_RANGE_MS = 50;
 /** Where ids made twice are counted, they must be made closely enough to meet. */
 const MINT_OFTEN_MS = 8;
 const NEVER_MS = 86_400_000;
+/** The clocks of two stores differ by so many. */
+const MINUTES = [-3, -1, -0.02, 0, 0.02, 1, 3] as const;
 
 export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const ttlMs = random.between(10, 60) * 100;
-  const workerCount = scenario.moves ? FEW_WORKER_COUNT : random.between(2, 5);
+  const workerCount = isDivided(scenario) ? FEW_WORKER_COUNT : random.between(2, 5);
   const hostCount = hostCountOf(scenario, workerCount, random);
   const countsTwice =
     scenario.hidesServers === true ||
@@ -92,6 +96,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     ...drawForgetting(scenario, ttlMs, random),
     ...(scenario.isWide && { wholeCountMax: 1 }),
     ...(scenario.losesClock && { losesClock: true }),
+    ...(scenario.movesStore && { secondAheadMs: random.pick(MINUTES) * 60_000 }),
     mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
     // A loss hides what the one before it would have shown, so that some runs have few.
     faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
@@ -101,9 +106,14 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   };
 }
 
+/** Half of the worker ids have to do for a while. */
+export function isDivided({ moves = false, movesStore = false }: Scenario): boolean {
+  return moves || movesStore;
+}
+
 function hostCountOf(scenario: Scenario, workerCount: number, random: SeededRandom): number {
   if (scenario.claims) return workerCount + 1;
-  if (scenario.moves) return random.between(2, workerCount);
+  if (isDivided(scenario)) return random.between(2, workerCount);
   if (scenario.isCrowded) return workerCount + random.between(1, 3);
   return random.between(2, workerCount + 1);
 }
@@ -135,6 +145,7 @@ export function drawnOptions(plan: Plan): Readonly<Record<string, string | numbe
     clockDifferenceMs: plan.clockDifferenceMs,
     forgetsMs: plan.forgetsMs,
     mintEveryMs: plan.mintEveryMs,
+    ...(plan.secondAheadMs !== undefined && { secondAheadMs: plan.secondAheadMs }),
     durationMs: plan.durationMs,
   };
 }
@@ -227,6 +238,8 @@ export interface Environment {
   readonly time: SettableTime;
   readonly random: SeededRandom;
   readonly store: SimulatedStore | SimulatedRows;
+  /** All of them; a second one where the registry moves. */
+  readonly stores: readonly (SimulatedStore | SimulatedRows)[];
   readonly oracle: Oracle;
   /** Those of every process there was, to be closed at the end. */
   readonly windows: Set<LeaseWindow>;

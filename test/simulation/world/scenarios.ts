@@ -34,7 +34,11 @@ export type FaultName =
   | 'registry wiped, layout changed'
   | 'move begun'
   | 'move ended'
-  | 'move undone';
+  | 'move undone'
+  | 'store move begun'
+  | 'store move ended'
+  | 'store move undone'
+  | 'store address changed';
 
 export interface Scenario {
   readonly name: string;
@@ -66,6 +70,8 @@ export interface Scenario {
   readonly moves?: boolean;
   /** Servers have no names, and another one takes over without the last writes. */
   readonly hidesServers?: boolean;
+  /** The registry moves to another store, whose clock differs by minutes, and back. */
+  readonly movesStore?: boolean;
   /** What may happen here; it is counted, and tests have ceilings on it. */
   readonly tolerates?: readonly ViolationKind[];
 }
@@ -275,5 +281,44 @@ export const SCENARIOS: readonly Scenario[] = [
     isCrowded: true,
     hidesServers: true,
     drawsFaults: true,
+  },
+  {
+    name: 'store move',
+    about:
+      'the registry moves to another store: half rolled out, its command killed, undone, ended',
+    faults: [
+      'store move begun',
+      'store move begun',
+      'store move ended',
+      'store move ended',
+      'store move undone',
+      'store address changed',
+      'crash',
+      'pause',
+      'release',
+      'burst',
+      'process cut off',
+      'store clock jumps',
+      'host clock jumps',
+    ],
+    losesMessages: true,
+    movesStore: true,
+  },
+  {
+    name: 'store move, losses',
+    about:
+      'the same where either store loses its data, and a survivor tells it of the move at once',
+    faults: [
+      'store move begun',
+      'store move begun',
+      'store move ended',
+      'store move ended',
+      'store move undone',
+      ...LOSSES,
+      'burst',
+      'crash',
+      'release',
+    ],
+    movesStore: true,
   },
 ];

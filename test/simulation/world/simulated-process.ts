@@ -24,6 +24,7 @@ import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
 import type { Timers } from '../../../lib/time/timers.js';
 import type { Claim, Witness } from './oracle.js';
+import { isDivided } from './plan.js';
 import type { Note, Environment } from './plan.js';
 import type { StoreCall } from './simulated-servers.js';
 import { SimulatedRows } from './simulated-store.js';
@@ -46,6 +47,8 @@ class Wire implements IDistributedSupport {
     /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
     private readonly deliver: (run: () => void) => void,
     private readonly note: (text: Note) => void,
+    /** An address may lead to another one. */
+    public store: SimulatedStore | SimulatedRows,
   ) {}
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -61,7 +64,7 @@ class Wire implements IDistributedSupport {
   }
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
-    const store = this.around.store as SimulatedStore;
+    const store = this.store as SimulatedStore;
     return this.carry(
       () => store.execute(call),
       () => `${call.op} ${textOf(call)}`,
@@ -70,7 +73,8 @@ class Wire implements IDistributedSupport {
 
   /** A message to the store and its answer; each may be lost, late or doubled. */
   readonly carry: Carry = (ask, what) => {
-    const { time, random, plan, store } = this.around;
+    const { time, random, plan } = this.around;
+    const { store } = this;
     const { messages } = plan;
     return new Promise((resolve, reject) => {
       const settle = (how: () => void) => () => this.deliver(how);
@@ -138,6 +142,8 @@ export interface Host {
   process: SimulatedProcess | undefined;
   /** Of the processes that start on it. */
   layout: BitLayout;
+  /** The one whose URL they have. */
+  store: SimulatedStore | SimulatedRows;
   readonly ttlMs: number;
   /** The worker id that its processes claim; undefined where any will do. */
   readonly workerId: number | undefined;
@@ -202,7 +208,7 @@ export class SimulatedProcess {
     const hostClock = this.hostClock();
     const idClock = new AnchoredClock(hostClock);
     const { aheadMsMax, sequenceStart } = plan;
-    const { layout, ttlMs } = host;
+    const { layout, store, ttlMs } = host;
     this.layout = layout;
     const lease = { ...plan.lease, ttlMs };
     const isShared = Number(name.slice(1)) % 2 === 0;
@@ -211,7 +217,7 @@ export class SimulatedProcess {
     this.window.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
-    this.wire = new Wire(around, deliver, (text) => this.note(text));
+    this.wire = new Wire(around, deliver, (text) => this.note(text), store);
     this.support = this.supportOver(this.wire);
     this.parts = {
       support: this.supportTold(),
@@ -225,7 +231,8 @@ export class SimulatedProcess {
       },
       workerIds: {
         min: host.workerId ?? 0,
-        max: host.workerId ?? (plan.scenario.moves ? layout.workerIdMax : plan.workerCount - 1),
+        max:
+          host.workerId ?? (isDivided(plan.scenario) ? layout.workerIdMax : plan.workerCount - 1),
       },
       identity: this.identity(),
       hostClock,
@@ -282,6 +289,27 @@ export class SimulatedProcess {
       if (!isSnowflakeError(error)) oracle.violated('error', `${this.name}: ${String(error)}`);
       else if (error.details['invariant']) oracle.violated('invariant', error.message);
     }
+  }
+
+  get store(): Wire['store'] {
+    return this.wire.store;
+  }
+
+  /** Over rows it stays where it was, as a connection does. */
+  set store(store: Wire['store']) {
+    if (store instanceof SimulatedRows) return;
+    this.wire.store = store;
+  }
+
+  /** The layouts of a move that a registry has told it of. */
+  get toldText(): string | undefined {
+    return (this.keeper as unknown as { terms: { layouts?: string } }).terms.layouts;
+  }
+
+  /** Asks its registry now, also where a call is under way. */
+  ask(): void {
+    if (this.isPaused || this.isGone) return;
+    void this.keeper.refresh().then(() => this.keeper.refresh());
   }
 
   /** Another process with the same memory, or nothing while a call of this one is under way. */
@@ -344,7 +372,8 @@ export class SimulatedProcess {
 
   /** One that asks for rows and writes them, where the store keeps no more than these. */
   private supportOver(wire: Wire): IDistributedSupport {
-    const { store, random } = this.around;
+    const { store } = this;
+    const { random } = this.around;
     if (!(store instanceof SimulatedRows)) return wire;
     const parts = { timers: this.timers(), random: () => random.next() };
     return new RegistrySupport(store.storeBy(wire.carry), parts);
@@ -359,7 +388,7 @@ export class SimulatedProcess {
       getNextWorkId: (request) => support.getNextWorkId(request),
       refreshAlive: (lease) => {
         const answered = support.refreshAlive(lease);
-        const learned = () => around.store.leftServers.learned(this.name);
+        const learned = () => this.store.leftServers.learned(this.name);
         void answered.then(learned, () => undefined);
         return answered;
       },

@@ -10,7 +10,8 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
-import type { StoreReading, RegistryHeader } from '../../../lib/registry/snapshot.js';
+import { workerRecords } from '../../../lib/registry/snapshot.js';
+import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { nowAt, nowOf } from '../../../lib/rows/store-clock.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
@@ -73,6 +74,17 @@ export interface StoreTraits {
   readonly losesClock?: boolean;
   /** Of how many worker ids a span is searched whole; absent as it is in operation. */
   readonly wholeCountMax?: number;
+  /** Its registries and servers are counted from here, so that those of no other are like them. */
+  readonly firstNumber?: number;
+  /** Its clock at the beginning; default the true time. */
+  readonly aheadMs?: number;
+}
+
+interface Ordered {
+  readonly text: string;
+  readonly floorMs?: number | undefined;
+  /** That of the other registry. */
+  readonly quarantineMs?: number | undefined;
 }
 
 const SNAPSHOT_COUNT = 4;
@@ -92,8 +104,8 @@ export abstract class SimulatedServers<R extends Kept> {
   private readonly snapshots: { id: number; state: unknown }[] = [];
   /** Those that run on as they were left, each with what it knew then. */
   private readonly left: Server<R>[] = [];
-  private nameCount = 0;
-  private registryCount = 0;
+  private nameCount: number;
+  private registryCount: number;
   /** The furthest any registry's clock has been. */
   private latestMs = -Infinity;
 
@@ -103,7 +115,10 @@ export abstract class SimulatedServers<R extends Kept> {
     protected readonly window: StoreTraits,
     protected readonly record: (event: StoreEvent) => void,
   ) {
-    this.servers = [this.newServer(this.newRegistry(), 0)];
+    const { firstNumber = 0, aheadMs = 0 } = window;
+    this.nameCount = firstNumber;
+    this.registryCount = firstNumber;
+    this.servers = [this.newServer(this.newRegistry(), aheadMs)];
   }
 
   protected abstract newRegistry(): R;
@@ -111,6 +126,8 @@ export abstract class SimulatedServers<R extends Kept> {
   abstract create(ttlMs: number): void;
   /** Undefined where there is no registry. */
   abstract get facts(): RegistryHeader | undefined;
+  /** Those that were ever leased. */
+  abstract get slots(): WorkerSlot[];
   /** What an operator orders. */
   protected abstract order(lease: WorkerLease): void;
   /** How many it has run. */
@@ -125,14 +142,28 @@ export abstract class SimulatedServers<R extends Kept> {
     return this.facts === undefined ? timeMs : nowAt(this.facts, { timeMs });
   }
 
+  /** What an operator reads. */
+  get view() {
+    const { facts, nowMs } = this;
+    return { ...(facts && { facts }), nowMs, workers: workerRecords(this.slots, nowMs) };
+  }
+
   /** Other layouts, as the command `snowflake layout move` lets them in. */
   change(text: string): void {
-    const { fingerprint, quarantineMs, incarnation, server, operations } = this.facts!;
+    this.changeTo({ text })();
+  }
+
+  /** An order of the operator, who has read the registry, on its way. */
+  changeTo({ text, floorMs, quarantineMs: theirMs = 0 }: Ordered): () => void {
+    const { facts } = this;
+    const { fingerprint = '', quarantineMs = 0, operations = 0 } = facts ?? {};
+    const { incarnation = '', server = '' } = facts ?? {};
     const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
-    const terms = { fingerprint, ttlMs: 0, quarantineMs, minRangeMs: 0 };
+    const longestMs = Math.max(quarantineMs, theirMs);
+    const terms = { fingerprint, ttlMs: 0, quarantineMs: longestMs, minRangeMs: 0 };
     const mark = { incarnation, server, operations };
-    const move = { text, byMs: this.nowMs + CHANGE_MS };
-    this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
+    const move = { text, byMs: this.nowMs + CHANGE_MS, floorMs };
+    return () => this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
   }
 
   /** What the registry's clock is told to be. */

@@ -4,7 +4,7 @@
  */
 import type { LeaseAnswer, WorkerLease } from '../../../lib/lease/distributed-support.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
-import type { RegistryHeader, StoreReading } from '../../../lib/registry/snapshot.js';
+import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { StoredSnapshot } from '../../../lib/registry/stored-snapshot.js';
 import { HEADER_KEY } from '../../../lib/rows/row-store.js';
 import type {
@@ -30,7 +30,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     const reading: StoreReading = {
       timeMs: this.time.now() + aheadMs,
       server: name,
-      random: `incarnation ${++this.textCount}`,
+      random: `incarnation ${(this.window.firstNumber ?? 0) + ++this.textCount}`,
       lossWindowMs: this.window.failoverWindowMs + this.window.clockDifferenceMs,
       keepsAfterMs: this.keepsAfterMs,
     };
@@ -56,6 +56,13 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
 
   get facts() {
     return this.servers[0]!.registry.state;
+  }
+
+  get slots(): WorkerSlot[] {
+    const { ceilings, holders } = this.facts ?? { ceilings: new Map(), holders: new Map() };
+    return [...ceilings].map(([workerId, ceilingMs]) => {
+      return { workerId, ceilingMs, holder: holders.get(workerId) };
+    });
   }
 
   protected order(lease: WorkerLease): void {
@@ -136,6 +143,13 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const row = this.servers[0]!.registry.state?.get(HEADER_KEY);
     if (row === undefined || row.number === 0n) return undefined;
     return JSON.parse(row.text) as RegistryHeader;
+  }
+
+  get slots(): WorkerSlot[] {
+    const [{ registry, name, aheadMs }] = this.servers as [Server<KeptRows>];
+    const rows = [...(registry.state?.values() ?? [])];
+    const snapshot = { timeMs: this.time.now() + aheadMs, server: name, rows };
+    return new StoredSnapshot(snapshot, { lossWindowMs: 0 }).slots();
   }
 
   protected order(lease: WorkerLease): void {

@@ -1,6 +1,7 @@
 -- Says which layouts a registry admits: one, none that is contested, or those of a move, as in
--- '#1 t41-w10-s12/1ms@0[0-511] t41-w12-s10/1ms@0[2048-4095<1900000000000]'. It follows the
--- registry and says the same as layout-move.ts and prologue.ts in the room of the registry.
+-- '#1 t41-w10-s12/1ms@0[0-511] t41-w12-s10/1ms@0[2048-4095<1900000000000]'. Other words after the
+-- number begin with # as well and are for operators. It follows the registry and says the same as
+-- layout-move.ts and prologue.ts in the room of the registry.
 local function moveCount(list) return tonumber(string.match(list, '^#(%d+) ') or 0) end
 local function isListed(list, name)
   return list == name or string.find(list, ' ' .. name .. '[', 1, true) ~= nil
@@ -29,9 +30,12 @@ local function spanIn(list)
   return tonumber(min), tonumber(max)
 end
 
--- Whatever was granted until now ends before what begins from now on.
-local function moveTo(list)
-  fingerprint, layoutFloor = list, math.max(layoutFloor, now + quarantine)
+-- Whatever was granted until now, here or below a floor that another registry has, ends before what
+-- begins from now on. The clock moves on so far that nobody waits longer than for a quarantine.
+local function moveTo(list, floor)
+  local behind = floor - quarantine - now
+  if behind > 0 and behind < SANE_MS then slew, now = slew + behind, now + behind end
+  fingerprint, layoutFloor = list, math.max(layoutFloor, now + quarantine, floor)
 end
 
 -- Refuses another layout than the registry's. If both have ranges that still last, neither is the
@@ -43,7 +47,7 @@ local function refusal(have)
   if not isAdmitted and (isKnown or not isLive(have)) then
     return { 'layout-mismatch', fingerprint }
   end
-  if latest ~= fingerprint then moveTo(latest) end
+  if latest ~= fingerprint then moveTo(latest, 0) end
   if isAdmitted then return nil end
   fingerprint = fingerprint .. ' and ' .. layout
   return answer('layout-mismatch', fingerprint)

@@ -1,0 +1,423 @@
+/**
+ * The moves of a running fleet, in one file since both change what a registry lets in.
+ * `snowflake layout move` lets another layout in, and one of the two out again.
+ *
+ * Guarantee: a change takes effect only if the registry still is as it was shown, and within a
+ * minute. No layout that has holders is let out.
+ */
+import type { BitLayout } from '../../core/index.js';
+import { isContested, moveCountOf, storeMoveIn } from '../../lease/lease-texts.js';
+import {
+  endedText,
+  idsText,
+  isWithin,
+  layoutsIn,
+  moveText,
+  planMove,
+  type AdmittedLayout,
+} from '../../registry/layout-move.js';
+import { VERSION } from '../../registry/prologue.js';
+import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
+import {
+  nextStoreStep,
+  standingOf,
+  stateOf,
+  type MoveEnd,
+  type StoreMoveGoal,
+  type StoreMoveStep,
+  type StoreMoveTerms,
+} from '../../registry/store-move.js';
+import { systemIdentity } from '../../time/process-identity.js';
+import { pause, systemTimers } from '../../time/timers.js';
+import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
+import { noRegistryText } from '../store/registry-findings.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
+import { confirm, spanText, utcText } from '../time-text.js';
+import { isPrepared, unheldLease } from './registry.js';
+import { leaseOf } from './release.js';
+
+export const layoutMove: Command = {
+  name: 'layout move',
+  summary: 'Another layout for a running fleet: lets it in, then the old one out',
+  says: [
+    'With --to, processes of both layouts run side by side, so that the new one can be rolled ' +
+      'out, or back. --end names the layout that stays: the new one, or the old one to undo the ' +
+      'move. Exit code 1: nothing was changed, for the reason given.',
+  ],
+  options: {
+    ...SUPPORT_OPTIONS,
+    to: { value: 'layout', says: 'the layout to let in: a preset or a fingerprint' },
+    end: { value: 'layout', says: 'the layout that stays; the other one must have no holders' },
+    epoch: { value: 'time', says: 'of a preset; ISO text or Unix milliseconds' },
+    workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
+    dry: { says: 'say what would be done, and do nothing' },
+    yes: { says: 'do not ask, for scripts' },
+  },
+  examples: [
+    `snowflake layout move --to t41-w12-s10/1ms@1704067200000 --dry --support redis://localhost`,
+    `snowflake layout move --end t41-w12-s10/1ms@1704067200000 --support redis://localhost`,
+  ],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(call, async (store) => {
+      const { terminal, options } = call;
+      const view = await store.read();
+      const { facts } = view;
+      const change =
+        facts === undefined ? noRegistryText(store.key) : changeOf(options, view, facts);
+      if (typeof change === 'string') {
+        await terminal.say(`snowflake: ${change} Nothing was changed.`);
+        return 1;
+      }
+      await terminal.print(...change.notice.flatMap((sentence) => wrapped(sentence, WIDTH)));
+      if (options.flag('dry')) return 0;
+      if (!options.flag('yes') && !(await confirm(terminal, `Change ${store.key}?`))) {
+        await terminal.say('Nothing was changed.');
+        return 1;
+      }
+      const token = systemIdentity('snowflake').randomText();
+      const move = { text: change.text, byMs: view.nowMs + BY_MS };
+      await store.release({ ...leaseOf(0, { token, nonce: token }, view), move }, undefined);
+      const isDone = (await store.read()).facts?.fingerprint === change.text;
+      await terminal.say(isDone ? 'Done.' : 'The registry has changed meanwhile: try again.');
+      return isDone ? 0 : 1;
+    }),
+};
+
+/** How long an order may be on its way. */
+const BY_MS = 60_000;
+const WIDTH = 90;
+
+/** A change and what it means, or the reason why there is none. */
+type Change = { readonly text: string; readonly notice: readonly string[] } | string;
+
+function changeOf(options: Options, view: RegistryView, facts: RegistryFacts): Change {
+  const [to, end] = [options.text('to'), options.text('end')];
+  if ((to === undefined) === (end === undefined)) throw usageFault('Give either --to or --end.');
+  const layout = layoutNamed((to ?? end)!, options.text('epoch'));
+  const { fingerprint: text } = facts;
+  if (text === '')
+    return 'The registry is for no layout yet: the first process that leases sets it.';
+  if (isContested(text)) return `Two layouts contest this registry (${text}).`;
+  if (standingOf(text).move !== undefined) {
+    return `This registry is being moved between stores, or is closed (${text}): end that first.`;
+  }
+  return to === undefined ? ended(layout, view, facts) : begun(layout, view, facts, options);
+}
+
+function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options: Options): Change {
+  const { fingerprint: text, quarantineMs } = facts;
+  const [running, other] = activeIn(text);
+  if (running === undefined || other !== undefined) {
+    return `Two layouts run side by side already (${text}). End that move first: --end.`;
+  }
+  const from = layoutOfFingerprint(running.fingerprint);
+  if (from === undefined) return `The layout of this registry cannot be read (${text}).`;
+  const span = workersIn(options.text('workers')) ?? {
+    workerIdMin: 0,
+    workerIdMax: from.workerIdMax,
+  };
+  const plan = planMove({ from, to, text, span, nowMs: view.nowMs });
+  if ('refusal' in plan) {
+    const { possibleFromMs: fromMs } = plan;
+    const when = fromMs === undefined ? 'never' : `from ${utcText(fromMs)} on`;
+    const names = `${from.fingerprint} to ${to.fingerprint}`;
+    return `${plan.refusal} A move from ${names} is possible ${when}.`;
+  }
+  const left = plan.layouts.find(({ fingerprint }) => fingerprint === from.fingerprint)!.span!;
+  const takenCount = view.workers.filter(({ freeInMs }) => freeInMs > 0).length;
+  const leftCount = left.workerIdMax - left.workerIdMin + 1;
+  if (takenCount > leftCount) {
+    return `${takenCount} worker ids are in use, and ${leftCount} would be left to the old layout.`;
+  }
+  return {
+    text: moveText(moveCountOf(text) + 1, plan.layouts),
+    notice: [
+      `Processes of ${to.fingerprint} may start beside those of ${from.fingerprint}.`,
+      ...plan.layouts.flatMap(admissionText),
+      'Whoever holds another worker id gets one of these with its next renewal; no id is ' +
+        `refused. ${aheadText(quarantineMs)}`,
+      ...(plan.untilMs === undefined
+        ? []
+        : [
+            `New ids lie above all old ones until ${utcText(plan.untilMs)}: from then on the old ` +
+              `layout gets no worker id.`,
+          ]),
+      `Then roll the new layout out, and end the move: snowflake layout move --end ` +
+        `${to.fingerprint}. To undo it, roll back and end it with ${from.fingerprint}.`,
+    ],
+  };
+}
+
+function ended(kept: BitLayout, view: RegistryView, facts: RegistryFacts): Change {
+  const { fingerprint: text, quarantineMs } = facts;
+  const active = activeIn(text);
+  if (active.length < 2) return `No move is under way (${text}).`;
+  const [leaving] = active.filter(({ fingerprint }) => fingerprint !== kept.fingerprint);
+  if (active.every(({ fingerprint }) => fingerprint !== kept.fingerprint)) {
+    return `${kept.fingerprint} is none of the layouts of this registry (${text}).`;
+  }
+  const { fingerprint, span } = leaving!;
+  const holders = view.workers.filter(
+    ({ workerId, holder, freeInMs }) =>
+      holder !== undefined && freeInMs > 0 && isWithin(workerId, span!),
+  );
+  if (holders.length > 0) {
+    const ids = holders.map(({ workerId }) => workerId).join(', ');
+    return `Processes of ${fingerprint} still hold worker ids: ${ids}. Replace them first.`;
+  }
+  return {
+    text: endedText(text, kept, view.nowMs + BY_MS + quarantineMs),
+    notice: [
+      `${fingerprint} gets no worker id any more, and ${kept.fingerprint} has all of its own. ` +
+        aheadText(quarantineMs),
+    ],
+  };
+}
+
+function aheadText(quarantineMs: number): string {
+  const span = spanText(quarantineMs);
+  return `Ids of processes that start within ${span} run ahead of the clock by as much at most.`;
+}
+
+function activeIn(text: string): AdmittedLayout[] {
+  return layoutsIn(text).filter(({ span }) => span !== undefined);
+}
+
+function admissionText({ fingerprint, span }: AdmittedLayout): string[] {
+  return span === undefined ? [] : [`${fingerprint} has the worker ids ${idsText(span)}.`];
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+function workersIn(text: string | undefined) {
+  if (text === undefined) return undefined;
+  const [, min, max] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
+  if (min !== undefined && Number(min) < Number(max)) {
+    return { workerIdMin: Number(min), workerIdMax: Number(max) };
+  }
+  throw usageFault(`Expected --workers to be like 96-127, got ${quoted(text)}.`);
+}
+
+/*
+ * `snowflake registry move`: moves the registry of a running fleet to another store.
+ *
+ * Guarantee: each step takes effect only if its registry still is as it was read, and within a
+ * minute. Whenever the command ends, no worker id is of both registries, and the same command goes
+ * on from there. A registry gets worker ids of the other one only once the holders there have heard
+ * of it, so that any of them can tell it to a store that forgets.
+ */
+
+export const registryMove: Command = {
+  name: 'registry move',
+  summary: 'Another store for a running fleet: divides the worker ids, then closes the old one',
+  says: [
+    'First each registry has half of the worker ids, and processes of both run side by side, so ' +
+      'that the new URL can be rolled out, or back. --end gives all of them to the new one and ' +
+      'closes the old one for good, --undo the other way round. If the command stops half way, ' +
+      'give it again. Exit code 1: the reason is given, and what was not changed yet stays.',
+  ],
+  options: {
+    from: { value: 'url', says: 'the registry that is left; or SNOWFLAKE_FROM' },
+    to: { value: 'url', says: 'the registry that follows, which is empty; or SNOWFLAKE_TO' },
+    timeout: SUPPORT_OPTIONS['timeout']!,
+    end: { says: 'after the rollout: nobody may hold a worker id of the old registry' },
+    undo: { says: 'after a rollback: nobody may hold a worker id of the new registry' },
+    workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
+    dry: { says: 'say what would be done, and do nothing' },
+    yes: { says: 'do not ask, for scripts' },
+  },
+  examples: [
+    `snowflake registry move --dry --from redis://old --to postgres://db/shop`,
+    `snowflake registry move --end --from redis://old --to postgres://db/shop`,
+  ],
+  run: (call: Call): Promise<ExitCode> =>
+    withStore(
+      call,
+      (from) => withStore(call, (to) => new StoreMove(call, { from, to }).run(), 'to'),
+      'from',
+    ),
+};
+
+/** More steps than any plan has. */
+const STEP_COUNT_MAX = 20;
+const POLL_MS = 250;
+
+class StoreMove {
+  private readonly goal: StoreMoveGoal;
+  private readonly key = systemIdentity('snowflake').randomText().replace(/\W/g, '').slice(0, 8);
+  private readonly terminal: Terminal;
+  /** What the holders of a registry have heard of. */
+  private toldText: string | undefined;
+
+  constructor(
+    private readonly call: Call,
+    private readonly stores: Readonly<Record<MoveEnd, RegistryInspector>>,
+  ) {
+    const { options, terminal } = call;
+    const [isEnd, isUndo] = [options.flag('end'), options.flag('undo')];
+    if (isEnd && isUndo) throw usageFault('Give either --end or --undo.');
+    this.goal = isEnd ? 'end' : isUndo ? 'undo' : 'begin';
+    this.terminal = terminal;
+  }
+
+  async run(): Promise<ExitCode> {
+    const { options } = this.call;
+    const { stores, terminal } = this;
+    const isDry = options.flag('dry');
+    if (!isDry && !(await isPrepared(stores.to, this.call))) return this.refuse('');
+    const views = await this.read();
+    const plan = this.refusalOf(views) ?? planOf(this.termsOf(views));
+    if (typeof plan === 'string') return this.refuse(`${plan} `);
+    await terminal.print(...noticeOf(this.goal, plan, { stores, views }));
+    if (isDry || plan.length === 0) return 0;
+    const isMeant = options.flag('yes') || (await confirm(terminal, 'Change both registries?'));
+    return isMeant ? this.change() : this.refuse('');
+  }
+
+  private async change(): Promise<ExitCode> {
+    for (let count = 0; count < STEP_COUNT_MAX; count++) {
+      const views = await this.read();
+      const refusal = this.refusalOf(views);
+      const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
+      if (next === 'done') {
+        await this.terminal.say('Done.');
+        return 0;
+      }
+      if ('refusal' in next) return this.refuse(`${next.refusal} `, 'The rest was not');
+      if (!(await this.isWaiting(next, views))) await this.order(next, views);
+    }
+    return this.refuse('Others change the registries meanwhile: try again. ', 'Not all was');
+  }
+
+  /** True if it has waited, so that the registries have to be read again. */
+  private async isWaiting(step: StoreMoveStep, views: Views): Promise<boolean> {
+    const other = step.at === 'from' ? 'to' : 'from';
+    const text = views[other].facts?.fingerprint;
+    if (step.floorMs === undefined || text === this.toldText) return false;
+    this.toldText = text;
+    await untilTold(this.stores[other], this.terminal);
+    return true;
+  }
+
+  private async order({ at, text, floorMs }: StoreMoveStep, views: Views): Promise<void> {
+    const view = views[at];
+    const token = systemIdentity('snowflake').randomText();
+    const lease =
+      view.facts === undefined ? unheldLease(0) : leaseOf(0, { token, nonce: token }, view);
+    const quarantines = [views.from, views.to].map(({ facts }) => facts?.quarantineMs ?? 0);
+    const move = { text, byMs: view.nowMs + BY_MS, floorMs };
+    await this.stores[at].release(
+      { ...lease, quarantineMs: Math.max(...quarantines), move },
+      undefined,
+    );
+  }
+
+  private async read(): Promise<Views> {
+    const [from, to] = await Promise.all([this.stores.from.read(), this.stores.to.read()]);
+    return { from, to };
+  }
+
+  private termsOf({ from, to }: Views): StoreMoveTerms {
+    const span = workersIn(this.call.options.text('workers'));
+    return { from: stateOf(from), to: stateOf(to), goal: this.goal, span, key: this.key };
+  }
+
+  private refusalOf({ from, to }: Views): string | undefined {
+    const facts = [from, to].flatMap((view) => view.facts ?? []);
+    const stranger = facts.find(({ version }) => version !== VERSION);
+    if (stranger !== undefined) {
+      return `Version ${stranger.version} of the protocol keeps one registry; this is ${VERSION}.`;
+    }
+    const [one, other] = facts;
+    if (one === undefined || one.incarnation !== other?.incarnation) return undefined;
+    return 'Both URLs name one registry, or one is a copy of the other: an empty one must follow.';
+  }
+
+  private async refuse(reason: string, what = 'Nothing was'): Promise<ExitCode> {
+    await this.terminal.say(`${reason === '' ? '' : 'snowflake: '}${reason}${what} changed.`);
+    return 1;
+  }
+}
+
+type Views = Readonly<Record<MoveEnd, RegistryView>>;
+
+/** All steps that are left, or why there are none. */
+function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
+  const states = { from: terms.from, to: terms.to };
+  const steps: StoreMoveStep[] = [];
+  for (;;) {
+    const next = nextStoreStep({ ...terms, ...states });
+    if (next === 'done') return steps;
+    if ('refusal' in next) return next.refusal;
+    steps.push(next);
+    states[next.at] = { ...states[next.at], text: next.text };
+  }
+}
+
+/** A holder has heard of what its registry stores once it has renewed its lease. */
+async function untilTold(store: RegistryInspector, terminal: Terminal): Promise<void> {
+  const first = await store.read();
+  const untold = (view: RegistryView) =>
+    view.workers.filter(({ workerId, freeInMs, holder }) => {
+      const isSame = view.proofOf(workerId)?.nonce === first.proofOf(workerId)?.nonce;
+      return holder !== undefined && freeInMs > 0 && isSame;
+    });
+  const waiting = untold(first);
+  const longestMs = Math.max(store.lossWindowMs, ...waiting.map(({ freeInMs }) => freeInMs));
+  if (longestMs > 0) {
+    const who = waiting.length === 0 ? '' : ` or ${waiting.length} processes have renewed`;
+    await terminal.say(`Waiting for ${spanText(longestMs)}${who}.`);
+  }
+  // A failover may forget what was written a moment ago.
+  await pause(systemTimers, store.lossWindowMs);
+  while (untold(await store.read()).length > 0) await pause(systemTimers, POLL_MS);
+}
+
+interface Shown {
+  readonly stores: Readonly<Record<MoveEnd, RegistryInspector>>;
+  readonly views: Views;
+}
+
+function noticeOf(
+  goal: StoreMoveGoal,
+  plan: readonly StoreMoveStep[],
+  { stores, views }: Shown,
+): string[] {
+  const steps = plan.map(({ at, text }, n) => {
+    const { kind, layouts } = standingOf(text);
+    const { span } = layouts.at(-1)!;
+    const gets = kind === 'closed' ? 'is closed' : `has the worker ids ${idsText(span!)}`;
+    return `${n + 1}. ${stores[at].where} (${stores[at].key}) ${gets}.`;
+  });
+  const quarantines = [views.from, views.to].map(({ facts }) => facts?.quarantineMs ?? 0);
+  const ahead = aheadText(Math.max(...quarantines));
+  const sentences =
+    plan.length === 0 ? ['Nothing is left to do.'] : [...STORE_MOVE_TEXTS[goal], ahead];
+  const isKnown = ({ facts }: RegistryView) => storeMoveIn(facts?.fingerprint ?? '') !== undefined;
+  if (goal === 'begin' && plan[0]?.at === 'from' && !isKnown(views.from)) {
+    sentences.unshift(FORGOTTEN_TEXT);
+  }
+  return [...steps, ...sentences].flatMap((sentence) => wrapped(sentence, WIDTH));
+}
+
+const FORGOTTEN_TEXT =
+  'The new registry knows of a move that the old one says nothing of: that has lost its data ' +
+  'since, or is another one than the move began with. Ids of its processes may have come twice.';
+
+const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
+  begin: [
+    'Whoever holds another worker id of the old registry gets one of its half with its next ' +
+      'renewal; no id is refused. Then roll the new URL out, and give the same command with ' +
+      '--end. To undo the move, roll back and give it with --undo. Until then neither of the two ' +
+      'stores should lose its data: only processes that were told of the move can tell it.',
+  ],
+  end: [
+    'A process that still has the old URL gets no worker id from then on. Switch the old store ' +
+      'off, or take its URL away: once it is emptied, nothing keeps such a process out.',
+  ],
+  undo: [
+    'A process that still has the new URL gets no worker id from then on. Take that URL away: ' +
+      'once its store is emptied, nothing keeps such a process out.',
+  ],
+};

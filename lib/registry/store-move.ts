@@ -1,0 +1,271 @@
+/**
+ * Plans the move of a registry from one store to another, step by step: meanwhile each of the two
+ * has half of the worker ids of one layout, and says so as in a move between layouts:
+ * `#1 #out:k3 t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. One that is
+ * closed lists no worker ids: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
+ *
+ * Guarantee: a worker id is taken from one registry before the other one has it, which begins no
+ * range below anything that the first one granted, or can have forgotten. So any step may be the
+ * last one for a while: the plan goes on from what the two say, whoever planned what is there.
+ */
+import { readFingerprint } from '../core/layout/layout-fields.js';
+import { BitLayout } from '../core/layout/bit-layout.js';
+import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../lease/lease-texts.js';
+import { idsText, layoutsIn, moveText, type AdmittedLayout } from './layout-move.js';
+import { SANE_MS } from './prologue.js';
+import type { IdSpan, RegistryView } from './snapshot.js';
+
+/** The two registries: the one that is left, and the one that follows it. */
+export type MoveEnd = 'from' | 'to';
+
+/** 'begin' gives each registry half of the worker ids; the others give all of them to one. */
+export type StoreMoveGoal = 'begin' | 'end' | 'undo';
+
+/** What the plan has to know of a registry. */
+export interface RegistryState {
+  /** What it stores of layouts; empty where there is none, or none was granted from. */
+  readonly text: string;
+  /** True if a worker id of it has a ceiling. */
+  readonly isUsed: boolean;
+  readonly holderCount: number;
+  /** Its clock, Unix ms. */
+  readonly nowMs: number;
+  /** All that it has granted, or can have forgotten, ends by then. */
+  readonly reachMs: number;
+  /** The same, as long as nobody has set its clock back by hand. */
+  readonly usualReachMs: number;
+}
+
+export interface StoreMoveTerms {
+  readonly from: RegistryState;
+  readonly to: RegistryState;
+  readonly goal: StoreMoveGoal;
+  /** The worker ids that the fleet uses; default all. */
+  readonly span?: IdSpan | undefined;
+  /** A random text for a move that begins, the same in all of its steps. */
+  readonly key: string;
+}
+
+export interface StoreMoveStep {
+  readonly at: MoveEnd;
+  /** What that registry stores from then on. */
+  readonly text: string;
+  /** Present where the registry gets worker ids: it begins no range of them below this. */
+  readonly floorMs?: number;
+}
+
+export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>): RegistryState {
+  const { facts, workers, nowMs } = view;
+  const { fingerprint: text = '', quarantineMs = 0, safeFloorMs = 0 } = facts ?? {};
+  const usualReachMs = nowMs + quarantineMs;
+  const ends = [safeFloorMs, facts?.layoutFloorMs ?? 0];
+  return {
+    text,
+    isUsed: workers.length > 0,
+    holderCount: workers.filter(({ holder, freeInMs }) => holder && freeInMs > 0).length,
+    nowMs,
+    // Also for so many worker ids that a call could not take their ceilings as arguments.
+    reachMs: workers.reduce(
+      (ms, { ceilingMs }) => Math.max(ms, ceilingMs),
+      Math.max(usualReachMs, ...ends),
+    ),
+    usualReachMs,
+  };
+}
+
+/** How a registry stands in a move between stores. */
+export interface Standing {
+  readonly kind: 'none' | 'whole' | 'half' | 'closed' | 'other';
+  /** The number of changes. */
+  readonly count: number;
+  /** The last one is that of the fleet; those before it have ended. */
+  readonly layouts: readonly AdmittedLayout[];
+  readonly move: StoreMove | undefined;
+}
+
+export function standingOf(text: string): Standing {
+  const move = storeMoveIn(text);
+  const listed = layoutsIn(text);
+  const active = listed.filter(({ span }) => span !== undefined);
+  const ended = listed.filter(({ span }) => span === undefined);
+  const standing = { count: moveCountOf(text), layouts: [...ended, ...active], move };
+  if (text === '') return { ...standing, kind: 'none' };
+  const isOne = active.length === 1 || (active.length === 0 && move !== undefined);
+  if (isContested(text) || !isOne) return { ...standing, kind: 'other' };
+  if (move === undefined) return { ...standing, kind: 'whole' };
+  return { ...standing, kind: active.length === 0 ? 'closed' : 'half' };
+}
+
+/** Returns the next step to the goal, 'done', or why there is none. */
+export function nextStoreStep(
+  terms: StoreMoveTerms,
+): StoreMoveStep | { readonly refusal: string } | 'done' {
+  const pair = pairOf(terms);
+  if (typeof pair === 'string') return { refusal: pair };
+  const step = terms.goal === 'begin' ? beginStep(pair) : finishStep(pair);
+  return typeof step === 'string' && step !== 'done' ? { refusal: step } : (step as StoreMoveStep);
+}
+
+/** Both registries, and the fleet's layout. */
+interface Pair {
+  readonly terms: StoreMoveTerms;
+  readonly from: Standing;
+  readonly to: Standing;
+  readonly layouts: readonly AdmittedLayout[];
+  readonly workerIdMax: number;
+  /** The worker ids that are divided among them. */
+  readonly whole: IdSpan;
+}
+
+function pairOf(terms: StoreMoveTerms): Pair | string {
+  const [from, to] = [standingOf(terms.from.text), standingOf(terms.to.text)];
+  const known = [from, to].filter(({ kind }) => kind !== 'none');
+  if (known.length === 0) return 'There is no registry, so nothing has to be moved.';
+  if (known.some(({ kind }) => kind === 'other')) {
+    const texts = [terms.from, terms.to].map(({ text }) => text || 'none');
+    return `Two layouts run side by side, or contest a registry (${texts.join('; ')}).`;
+  }
+  const { layouts } = known[0]!;
+  const { fingerprint } = layouts.at(-1)!;
+  const other = known.at(-1)!.layouts.at(-1)!.fingerprint;
+  if (fingerprint !== other) return `One registry is for ${fingerprint}, the other for ${other}.`;
+  const options = readFingerprint(fingerprint);
+  if (options === undefined) return `The layout of the registry cannot be read (${fingerprint}).`;
+  const { workerIdMax } = new BitLayout(options);
+  const whole = wholeOf(from) ?? wholeOf(to);
+  const { span = whole ?? { workerIdMin: 0, workerIdMax } } = terms;
+  if (whole !== undefined && idsText(whole) !== idsText(span)) {
+    return `The move began with the worker ids ${idsText(whole)}, not ${idsText(span)}.`;
+  }
+  const isEven = (span.workerIdMax - span.workerIdMin) % 2 === 1;
+  if (!isEven || span.workerIdMax > workerIdMax) {
+    return `Worker ids ${idsText(span)} cannot be halved between the two registries.`;
+  }
+  return { terms, from, to, layouts, workerIdMax, whole: span };
+}
+
+/** What a half is half of. */
+function wholeOf({ kind, layouts, move }: Standing): IdSpan | undefined {
+  if (kind !== 'half') return undefined;
+  const { workerIdMin, workerIdMax } = layouts.at(-1)!.span!;
+  const count = workerIdMax - workerIdMin + 1;
+  return move!.side === 'out'
+    ? { workerIdMin, workerIdMax: workerIdMax + count }
+    : { workerIdMin: workerIdMin - count, workerIdMax };
+}
+
+type Planned = StoreMoveStep | string;
+
+/** The second registry is closed first, so that whoever comes too early gets nothing there. */
+function beginStep(pair: Pair): Planned {
+  const { from, to, terms } = pair;
+  if (from.kind === 'closed') return 'The registry was moved, or is not open yet: it is closed.';
+  if (from.move?.side === 'in') return 'The registry is being moved there from another store.';
+  if (from.kind === 'half') return beginAgain(pair, from.move!.key);
+  const laterCount = Math.max(from.count, to.count) + 1;
+  // The first one has forgotten that the move began.
+  if (to.move?.side === 'in' && to.kind === 'half') return halved(pair, 'from', laterCount);
+  if (from.kind === 'none') return 'There is no registry to move.';
+  const refusal = refusalOfNew(pair);
+  if (refusal !== undefined) return refusal;
+  const isOurs = to.move?.key === terms.key && to.count > from.count;
+  return isOurs ? halved(pair, 'from', to.count) : closed(pair, 'to', laterCount);
+}
+
+/** The first one has its half. */
+function beginAgain(pair: Pair, key: string): Planned {
+  const { from, to, terms } = pair;
+  if (to.kind === 'none' && !terms.to.isUsed) return closed(pair, 'to', from.count);
+  if (to.move?.side !== 'in' || to.move.key !== key) {
+    return 'The registry is being moved to another one than that, as far as the two know.';
+  }
+  if (to.count > from.count) return halved(pair, 'from', to.count);
+  return to.kind === 'half' && to.count === from.count ? 'done' : halved(pair, 'to', from.count);
+}
+
+function refusalOfNew({ terms, to, whole }: Pair): string | undefined {
+  const { from } = terms;
+  const isFree = to.kind === 'closed' || (to.kind === 'none' && !terms.to.isUsed);
+  if (!isFree) return 'The registry to move to is in use: only an empty one can follow.';
+  const leftCount = (whole.workerIdMax - whole.workerIdMin + 1) / 2;
+  if (from.holderCount > leftCount) {
+    return `${from.holderCount} worker ids are in use, and ${leftCount} would be left for them.`;
+  }
+  if (Math.abs(from.nowMs - terms.to.nowMs) > SANE_MS) {
+    return 'The clocks of the two registries are more than a day apart. Set them (NTP) first.';
+  }
+  if (from.reachMs <= from.usualReachMs) return undefined;
+  const reach = new Date(from.reachMs).toISOString();
+  return `Ranges were granted, or may be forgotten, until ${reach}: none could begin before.`;
+}
+
+/** All worker ids come to one of the two, once nobody holds one of the other. */
+function finishStep(pair: Pair): Planned {
+  const { terms } = pair;
+  const isEnd = terms.goal === 'end';
+  const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
+  const { [loser!]: losing, [winner!]: winning } = pair;
+  const isLost = losing.kind === 'closed' || losing.kind === 'none';
+  if (isLost && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
+  const isForgotten = losing.kind === 'half' && winning.kind === 'none';
+  if (losing.kind === 'whole' || isForgotten || !isOneMove(pair)) {
+    return (
+      'No move is under way from the one to the other, as far as both know. If it began, and one ' +
+      'of them has lost its data since, give the command without --end and --undo first.'
+    );
+  }
+  if (losing.kind !== 'closed' && winning.kind === 'closed') {
+    return isEnd
+      ? 'The move has not begun in full: give the command without --end first, or --undo.'
+      : 'The move was ended, and cannot be undone: complete it with --end.';
+  }
+  const { holderCount } = terms[loser!];
+  if (losing.kind !== 'closed' && holderCount > 0) {
+    return `Worker ids are still held there, ${holderCount} of them: replace the processes first.`;
+  }
+  if (losing.kind !== 'closed' || losing.count <= winning.count) {
+    return closed(pair, loser!, Math.max(losing.count, winning.count) + 1);
+  }
+  return whole(pair, winner!, losing.count);
+}
+
+/** At least one of them knows the move, and none knows another one. */
+function isOneMove({ from, to }: Pair): boolean {
+  const isSide = ({ move }: Standing, side: StoreMove['side']) => (move?.side ?? side) === side;
+  const keys = new Set([from, to].flatMap(({ move }) => move?.key ?? []));
+  return keys.size === 1 && isSide(from, 'out') && isSide(to, 'in');
+}
+
+function halved(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
+  const { workerIdMin, workerIdMax } = pair.whole;
+  const upperMin = (workerIdMin + workerIdMax + 1) / 2;
+  const span =
+    at === 'from'
+      ? { workerIdMin, workerIdMax: upperMin - 1 }
+      : { workerIdMin: upperMin, workerIdMax };
+  const text = textWith(pair, count, span, moveOf(pair, at));
+  return at === 'from' ? { at, text } : { at, text, floorMs: pair.terms.from.reachMs };
+}
+
+function closed(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
+  return { at, text: textWith(pair, count, undefined, moveOf(pair, at)) };
+}
+
+function whole(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
+  const all = { workerIdMin: 0, workerIdMax: pair.workerIdMax };
+  const other = at === 'from' ? 'to' : 'from';
+  return { at, text: textWith(pair, count, all), floorMs: pair.terms[other].reachMs };
+}
+
+/** The move that is there, or the one that begins. */
+function moveOf({ from, to, terms }: Pair, at: MoveEnd): StoreMove {
+  const isThere = terms.goal !== 'begin' || to.kind === 'half';
+  const { key } = from.move ?? (isThere ? to.move : undefined) ?? terms;
+  return { side: at === 'from' ? 'out' : 'in', key };
+}
+
+function textWith(pair: Pair, count: number, span: IdSpan | undefined, move?: StoreMove): string {
+  const { fingerprint, untilMs } = pair.layouts.at(-1)!;
+  const running = { fingerprint, span, untilMs };
+  return moveText(count, [...pair.layouts.slice(0, -1), running], move);
+}

@@ -1,0 +1,199 @@
+/**
+ * `snowflake registry move` between real stores: processes that make ids all the time are rolled
+ * from one to the other, some of them killed, and so is the command. No id is made twice, and no
+ * call for one is refused.
+ */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable } from 'node:stream';
+import { afterAll, describe, expect, it } from '@jest/globals';
+import { layouts } from 'nestjs-snowflake/core';
+import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
+import { until } from '../until.js';
+import { command, RunningProgram, type Answer } from './run-command.js';
+
+const FINGERPRINT = layouts.snowflake().fingerprint;
+const ID_BYTES = 8;
+const FLEET_COUNT = 4;
+
+const running = new Set<ChildProcess>();
+const folder = mkdtempSync(join(tmpdir(), 'snowflake-move-'));
+
+/** Others make the same meanwhile, or have made it. */
+const library = compiledLibrary();
+const script = bundledScript('cli/moving-worker.mjs');
+
+afterAll(() => {
+  for (const child of running) child.kill('SIGKILL');
+  rmSync(folder, { recursive: true });
+});
+
+/** Processes that make ids, wherever their store is. */
+class Fleet {
+  readonly ids: bigint[] = [];
+  readonly refused: string[] = [];
+  private readonly members: { url: string; child: ChildProcess }[] = [];
+  /** The ids of a process may come in parts of eight bytes. */
+  private note(rest: Buffer, given: Buffer): Buffer {
+    const bytes = Buffer.concat([rest, given]);
+    const end = bytes.length - (bytes.length % ID_BYTES);
+    for (let at = 0; at < end; at += ID_BYTES) this.ids.push(bytes.readBigUInt64LE(at));
+    return bytes.subarray(end);
+  }
+
+  async start(url: string): Promise<void> {
+    const env = { ...process.env, NODE_ENV: 'test', SUPPORT: url };
+    const child = spawn(process.execPath, [await script], {
+      env,
+      stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    });
+    running.add(child);
+    let rest: Buffer = Buffer.alloc(0);
+    let said = '';
+    let isMaking = false;
+    (child.stdio[3] as Readable).on('data', (bytes: Buffer) => {
+      rest = this.note(rest, bytes);
+      isMaking = true;
+    });
+    const listen = (stream: Readable | null) =>
+      stream!.on('data', (text: Buffer) => {
+        said += text.toString();
+        if (text.includes('REFUSED')) this.refused.push(text.toString());
+      });
+    listen(child.stdout);
+    listen(child.stderr);
+    await until(() => {
+      if (child.exitCode !== null) throw new Error(`A process could not start:\n${said}`);
+      return isMaking;
+    });
+    this.members.push({ url, child });
+  }
+
+  async stop(url: string, signal: NodeJS.Signals): Promise<void> {
+    const at = this.members.findIndex((member) => member.url === url);
+    const [{ child }] = this.members.splice(at, 1) as unknown as [{ child: ChildProcess }];
+    const ended = once(child, 'close');
+    child.kill(signal);
+    await ended;
+    running.delete(child);
+  }
+
+  /** As a rollout does it, but that every second process is killed. */
+  async roll(from: string, to: string, count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      await this.start(to);
+      await this.stop(from, n % 2 === 0 ? 'SIGTERM' : 'SIGKILL');
+    }
+  }
+
+  async end(): Promise<void> {
+    for (const url of this.members.map((member) => member.url)) await this.stop(url, 'SIGTERM');
+  }
+}
+
+/** The command, as a process of its own. */
+class Operator {
+  constructor(
+    private readonly from: string,
+    private readonly to: string,
+  ) {}
+
+  private get args(): string[] {
+    return ['registry', 'move', '--from', this.from, '--to', this.to, '--yes'];
+  }
+
+  move(...args: string[]): Promise<Answer> {
+    return command([...this.args, ...args]);
+  }
+
+  /** It is killed as soon as it has said this, which it says before it goes on. */
+  async killedAt(words: string, ...args: string[]): Promise<void> {
+    const program = new RunningProgram(await library, [...this.args, ...args]).listen();
+    running.add(program.child);
+    await until(() => {
+      const said = program.out + program.err;
+      if (program.child.exitCode !== null) throw new Error(`It ended by itself:\n${said}`);
+      return said.includes(words);
+    });
+    program.child.kill('SIGKILL');
+    const { signal } = await program.end();
+    if (signal !== 'SIGKILL') throw new Error('It ended before it was killed.');
+    running.delete(program.child);
+  }
+
+  /** A lease of a process that was killed ends with its time. */
+  async untilDone(goal: string): Promise<void> {
+    let answer: Answer | undefined;
+    const isDone = async () => {
+      answer = await this.move(goal);
+      const isHeld = answer.err.includes('still held');
+      if (answer.code !== 0 && !isHeld) throw new Error(answer.err);
+      return answer.code === 0;
+    };
+    await until(isDone, () => `It is refused for good:\n${answer?.err}`);
+  }
+}
+
+const urlOf = (server: string, more = '') => `${server}?namespace=${randomUUID()}${more}`;
+
+const STORES: Readonly<Record<string, () => string>> = {
+  Redis: () => urlOf(process.env['REDIS_URL']!),
+  PostgreSQL: () => urlOf(process.env['DATABASE_URL']!, '&replicated=false'),
+  etcd: () => urlOf(process.env['ETCD_URL']!),
+  'a folder': () => urlOf(`file:${folder}`),
+};
+
+const doctor = async (url: string) => (await command(['doctor', '--support', url])).out;
+
+describe('snowflake registry move', () => {
+  // They wait most of the time, for leases of those that were killed.
+  it.concurrent.each([
+    ['Redis', 'PostgreSQL'],
+    ['PostgreSQL', 'etcd'],
+    ['Redis', 'Redis'],
+    ['a folder', 'Redis'],
+  ])(
+    'moves a fleet from %s to %s, whoever is killed',
+    async (one, other) => {
+      const [from, to] = [STORES[one]!(), STORES[other]!()];
+      const [fleet, operator] = [new Fleet(), new Operator(from, to)];
+      const terms = ['--ttl', '10000', '--support', from, '--yes'];
+      const created = await command(['registry', 'create', ...terms]);
+      expect(created).toMatchObject({ code: 0 });
+      for (let n = 0; n < FLEET_COUNT; n++) await fleet.start(from);
+
+      // Once the old registry has its half, the command waits until all processes know.
+      await operator.killedAt('Waiting for');
+      expect(await doctor(from)).toContain(`${FINGERPRINT} (0 to 511)`);
+      expect(await doctor(to)).toContain('This registry is closed');
+      expect(await operator.move()).toMatchObject({ code: 0 });
+      expect(await operator.move()).toMatchObject({ code: 0, out: 'Nothing is left to do.\n' });
+      expect(await doctor(from)).toContain('is being moved to another store');
+      expect(await doctor(to)).toContain(`${FINGERPRINT} (512 to 1023)`);
+
+      await fleet.roll(from, to, 2);
+      const early = await operator.move('--end');
+      expect([early.code, early.err.includes('still held there')]).toEqual([1, true]);
+      // Back, undone, and once more.
+      await fleet.roll(to, from, 2);
+      await operator.untilDone('--undo');
+      expect(await operator.move()).toMatchObject({ code: 0 });
+      await fleet.roll(from, to, FLEET_COUNT);
+      await operator.untilDone('--end');
+      expect(await doctor(from)).toContain('It was moved to another store');
+      await expect(fleet.start(from)).rejects.toThrow('was moved to another store');
+
+      await fleet.start(to);
+      expect(await doctor(to)).toContain(`${FINGERPRINT} (0 to 1023)`);
+      await fleet.end();
+      expect(fleet.refused).toEqual([]);
+      expect(fleet.ids.length).toBeGreaterThan(20_000);
+      expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
+    },
+    600_000,
+  );
+});

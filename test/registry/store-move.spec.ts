@@ -1,0 +1,359 @@
+/**
+ * Plans of moves of a registry between two stores: each step leaves no worker id in both, whoever
+ * plans, and wherever a command was cut off.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { BitLayout } from '../../lib/core/index.js';
+import {
+  admittedSpan,
+  commonSpan,
+  latestOf,
+  layoutsIn,
+  moveText,
+} from '../../lib/registry/layout-move.js';
+import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
+import {
+  nextStoreStep,
+  standingOf,
+  stateOf,
+  type MoveEnd,
+  type RegistryState,
+  type StoreMoveGoal,
+  type StoreMoveStep,
+  type StoreMoveTerms,
+} from '../../lib/registry/store-move.js';
+
+const NOW_MS = Date.UTC(2026, 10, 24);
+const YEAR_MS = 365 * 86_400_000;
+const DAY_MS = 86_400_000;
+
+interface Bits {
+  readonly worker?: number;
+  readonly sequence?: number;
+  readonly timestamp?: number;
+  readonly epoch?: string;
+  readonly unitMs?: number;
+}
+
+function layoutOf(bits: Bits = {}): BitLayout {
+  const { worker = 10, sequence = 12, timestamp = 41, epoch = '2024-01-01T00:00:00Z' } = bits;
+  return new BitLayout({
+    epoch,
+    unitMs: bits.unitMs ?? 1,
+    fields: [
+      ['timestamp', timestamp],
+      ['worker', worker],
+      ['sequence', sequence],
+    ],
+  });
+}
+
+const USUAL = layoutOf();
+const WIDE = layoutOf({ worker: 12, sequence: 10 });
+
+const FINGERPRINT = USUAL.fingerprint;
+const NONE: RegistryState = {
+  text: '',
+  isUsed: false,
+  holderCount: 0,
+  nowMs: NOW_MS,
+  reachMs: NOW_MS + 1000,
+  usualReachMs: NOW_MS + 1000,
+};
+const IN_USE: RegistryState = { ...NONE, text: FINGERPRINT, isUsed: true };
+
+/** The next step of a move from one store to another. */
+function stepOf(terms: Partial<StoreMoveTerms>) {
+  return nextStoreStep({ from: IN_USE, to: NONE, goal: 'begin', key: 'k1', ...terms });
+}
+
+const refusalWith = (text: string) => ({ refusal: expect.stringContaining(text) as unknown });
+
+describe('a move between two stores', () => {
+  /** Every step to the goal, each as it is found there. */
+  function stepsTo(goal: StoreMoveGoal, states: Record<MoveEnd, RegistryState>): StoreMoveStep[] {
+    const next = stepOf({ goal, ...states });
+    if (next === 'done') return [];
+    if ('refusal' in next) throw new Error(next.refusal);
+    const { at, text } = next;
+    return [next, ...stepsTo(goal, { ...states, [at]: { ...states[at], isUsed: true, text } })];
+  }
+
+  const BEGUN = {
+    from: { ...IN_USE, text: `#1 #out:k1 ${FINGERPRINT}[0-511]` },
+    to: { ...IN_USE, text: `#1 #in:k1 ${FINGERPRINT}[512-1023]` },
+  };
+
+  it('takes each worker id from the one before it comes to the other, above all of its ranges', () => {
+    const floorMs = IN_USE.reachMs;
+    expect(stepsTo('begin', { from: IN_USE, to: NONE })).toEqual([
+      { at: 'to', text: `#1 #in:k1 ${FINGERPRINT}[]` },
+      { at: 'from', text: BEGUN.from.text },
+      { at: 'to', text: BEGUN.to.text, floorMs },
+    ]);
+    expect(stepsTo('end', BEGUN)).toEqual([
+      { at: 'from', text: `#2 #out:k1 ${FINGERPRINT}[]` },
+      { at: 'to', text: `#2 ${FINGERPRINT}[0-1023]`, floorMs },
+    ]);
+    expect(stepsTo('undo', BEGUN)).toEqual([
+      { at: 'to', text: `#2 #in:k1 ${FINGERPRINT}[]` },
+      { at: 'from', text: `#2 ${FINGERPRINT}[0-1023]`, floorMs },
+    ]);
+    for (const { text } of Object.values(BEGUN)) {
+      const admitted = admittedSpan(text, FINGERPRINT, 0)!;
+      expect(moveText(1, layoutsIn(text))).toBe(text.replace(/ #(in|out):k1/, ''));
+      expect(admitted.workerIdMax - admitted.workerIdMin).toBe(511);
+    }
+  });
+
+  it('halves the worker ids of one region alone, and says so where others are given later', () => {
+    const span = { workerIdMin: 96, workerIdMax: 127 };
+    const to = { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` };
+    const half = stepOf({ span, to });
+    expect(half).toMatchObject({ at: 'from', text: `#1 #out:k1 ${FINGERPRINT}[96-111]` });
+    const from = { ...IN_USE, text: (half as StoreMoveStep).text };
+    expect(stepOf({ from, to })).toMatchObject({ text: `#1 #in:k1 ${FINGERPRINT}[112-127]` });
+    const others = { span: { workerIdMin: 0, workerIdMax: 1 }, from, to };
+    expect(stepOf(others)).toEqual(refusalWith('began with the worker ids 96 to 127'));
+    expect(stepOf({ span: { workerIdMin: 3, workerIdMax: 5 } })).toEqual(refusalWith('halved'));
+    expect(stepOf({ span: { workerIdMin: 3, workerIdMax: 1024 } })).toEqual(refusalWith('halved'));
+  });
+
+  it('takes along the layouts that have ended, and the end of the one that runs', () => {
+    const ended = `${WIDE.fingerprint}[<${NOW_MS}]`;
+    const from = { ...IN_USE, text: `#4 ${FINGERPRINT}[0-1023<${NOW_MS + DAY_MS}] ${ended}` };
+    const steps = stepsTo('begin', { from, to: NONE });
+    const own = (ids: string) => `${ended} ${FINGERPRINT}[${ids}<${NOW_MS + DAY_MS}]`;
+    expect(steps.map(({ text }) => text)).toEqual([
+      `#5 #in:k1 ${own('')}`,
+      `#5 #out:k1 ${own('0-511')}`,
+      `#5 #in:k1 ${own('512-1023')}`,
+    ]);
+  });
+
+  it.each<[string, Partial<StoreMoveTerms>, string]>([
+    ['neither exists', { from: NONE }, 'There is no registry'],
+    ['the first one does not exist', { from: NONE, to: IN_USE }, 'no registry to move'],
+    ['the second one is in use', { to: IN_USE }, 'in use: only an empty one'],
+    ['the second one lost its header alone', { to: { ...NONE, isUsed: true } }, 'in use'],
+    [
+      'a move of layouts is under way',
+      { from: { ...IN_USE, text: `#1 ${FINGERPRINT}[0-511] ${WIDE.fingerprint}[2048-4095]` } },
+      'Two layouts run side by side',
+    ],
+    [
+      'two layouts contest it',
+      { from: { ...IN_USE, text: `${FINGERPRINT} and ${WIDE.fingerprint}` } },
+      'or contest a registry',
+    ],
+    [
+      'the second one is closed for another layout',
+      { to: { ...NONE, text: `#1 #in:k2 ${WIDE.fingerprint}[]` } },
+      `the other for ${WIDE.fingerprint}`,
+    ],
+    ['too many are in use', { from: { ...IN_USE, holderCount: 513 } }, '513 worker ids are in use'],
+    [
+      'the clocks are days apart',
+      { to: { ...NONE, nowMs: NOW_MS - 2 * DAY_MS } },
+      'more than a day apart',
+    ],
+    [
+      'ranges reach further than they may',
+      { from: { ...IN_USE, reachMs: NOW_MS + YEAR_MS } },
+      'Ranges were granted, or may be forgotten, until 2027',
+    ],
+    [
+      'the first one was moved',
+      { from: { ...NONE, text: `#2 #out:k1 ${FINGERPRINT}[]` } },
+      'closed',
+    ],
+    ['it is on its way there', { from: BEGUN.to }, 'being moved there from another store'],
+    [
+      'it moves elsewhere',
+      { from: BEGUN.from, to: { ...BEGUN.to, text: BEGUN.to.text.replace('k1', 'k2') } },
+      'to another one than that',
+    ],
+    [
+      'it moved elsewhere',
+      {
+        goal: 'end',
+        from: BEGUN.from,
+        to: { ...BEGUN.to, text: BEGUN.to.text.replace('k1', 'k2') },
+      },
+      'No move is under way',
+    ],
+    ['nothing has begun', { goal: 'end' }, 'No move is under way'],
+    ['nothing has begun, undone', { goal: 'undo', to: IN_USE }, 'No move is under way'],
+    [
+      'it has not begun in full',
+      { goal: 'end', from: BEGUN.from, to: { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` } },
+      'not begun in full',
+    ],
+    [
+      'it was ended',
+      { goal: 'undo', from: { ...NONE, text: `#2 #out:k1 ${FINGERPRINT}[]` }, to: BEGUN.to },
+      'cannot be undone',
+    ],
+    [
+      'somebody holds a worker id of the old one',
+      { goal: 'end', ...BEGUN, from: { ...BEGUN.from, holderCount: 2 } },
+      'still held there, 2 of them',
+    ],
+    [
+      'somebody holds one of the new one',
+      { goal: 'undo', ...BEGUN, to: { ...BEGUN.to, holderCount: 1 } },
+      'still held there, 1 of them',
+    ],
+    [
+      'the second one has forgotten all',
+      { goal: 'end', from: BEGUN.from },
+      'has lost its data since',
+    ],
+  ])('is refused where %s', (_where, terms, text) => {
+    expect(stepOf(terms)).toEqual(refusalWith(text));
+  });
+
+  it('closes a registry once more that another move has closed, under its own key', () => {
+    const from = { ...IN_USE, text: `#3 ${FINGERPRINT}[0-1023]` };
+    for (const text of [`#7 #in:k2 ${FINGERPRINT}[]`, `#7 #out:k2 ${FINGERPRINT}[]`]) {
+      const closed = { at: 'to', text: `#8 #in:k1 ${FINGERPRINT}[]` };
+      expect(stepOf({ from, to: { ...IN_USE, text } })).toEqual(closed);
+    }
+    const late = { ...NONE, text: `#3 #in:k1 ${FINGERPRINT}[]` };
+    expect(stepOf({ from, to: late })).toEqual({ at: 'to', text: `#4 #in:k1 ${FINGERPRINT}[]` });
+  });
+
+  it('goes on where one of them has forgotten it', () => {
+    const { from, to } = BEGUN;
+    // The worker ids of the second one are taken from the first one, also if it was claimed since.
+    for (const lost of [NONE, IN_USE]) {
+      expect(stepsTo('begin', { from: lost, to }).map(({ at, text }) => [at, text])).toEqual([
+        ['from', `#2 #out:k1 ${FINGERPRINT}[0-511]`],
+        ['to', `#2 #in:k1 ${FINGERPRINT}[512-1023]`],
+      ]);
+    }
+    expect(stepsTo('begin', { from, to: NONE }).map(({ at, text }) => [at, text])).toEqual([
+      ['to', `#1 #in:k1 ${FINGERPRINT}[]`],
+      ['to', to.text],
+    ]);
+  });
+
+  it('counts as far as anything may reach: ceilings, and what may be forgotten', () => {
+    const facts = { fingerprint: 'f', quarantineMs: 5000, safeFloorMs: 0 } as RegistryFacts;
+    const view = (more: Partial<RegistryFacts>, ceilingMs = 0): RegistryView => ({
+      facts: { ...facts, ...more },
+      nowMs: NOW_MS,
+      storeMs: NOW_MS,
+      isUnfinished: false,
+      workers: [{ workerId: 1, ceilingMs, freeInMs: 0 }],
+      proofOf: () => undefined,
+    });
+    const reachOf = (...terms: Parameters<typeof view>) => stateOf(view(...terms)).reachMs - NOW_MS;
+    expect(reachOf({})).toBe(5000);
+    expect(reachOf({}, NOW_MS + 7000)).toBe(7000);
+    expect(reachOf({ safeFloorMs: NOW_MS + 6000 })).toBe(6000);
+    expect(reachOf({ layoutFloorMs: NOW_MS + 8000 })).toBe(8000);
+    expect(stateOf(view({}, NOW_MS + 7000)).usualReachMs).toBe(NOW_MS + 5000);
+  });
+});
+
+/*
+ * All that two operators can do at once: each reads both registries and sends an order, which takes
+ * effect later, if its registry still stores what was read, or never.
+ */
+
+interface Sent extends StoreMoveStep {
+  /** What its registry stored when it was read. */
+  readonly read: string;
+  /** How often the other one had got worker ids by then. */
+  readonly gainCount: number;
+}
+
+interface World {
+  readonly texts: Readonly<Record<MoveEnd, string>>;
+  readonly gainCounts: Readonly<Record<MoveEnd, number>>;
+  readonly sent: readonly Sent[];
+}
+
+const GOALS: readonly StoreMoveGoal[] = ['begin', 'end', 'undo'];
+const KEYS = ['k1', 'k2'];
+const SENT_COUNT_MAX = 2;
+const CHANGE_COUNT_MAX = 4;
+
+const otherOf = (at: MoveEnd): MoveEnd => (at === 'from' ? 'to' : 'from');
+const stateFor = (text: string): RegistryState => ({ ...IN_USE, isUsed: text !== '', text });
+
+function planFor({ texts }: World, goal: StoreMoveGoal, key: string) {
+  const [from, to] = [stateFor(texts.from), stateFor(texts.to)];
+  return nextStoreStep({ from, to, goal, key });
+}
+
+/** Each world that one event leads to. */
+function afterOne(world: World): World[] {
+  const { texts, gainCounts, sent } = world;
+  const plans = GOALS.flatMap((goal) => KEYS.map((key) => planFor(world, goal, key)));
+  const sending = plans.flatMap((plan): World[] => {
+    if (plan === 'done' || 'refusal' in plan || sent.length === SENT_COUNT_MAX) return [];
+    const { at } = plan;
+    const order = { ...plan, read: texts[at], gainCount: gainCounts[otherOf(at)] };
+    return [{ ...world, sent: [...sent, order] }];
+  });
+  const arriving = sent.map((order, n): World => {
+    const { at, text, read, floorMs } = order;
+    const rest = sent.filter((_, other) => other !== n);
+    if (texts[at] !== read) return { ...world, sent: rest };
+    const gains = floorMs === undefined ? 0 : 1;
+    // Whatever the other one granted since it was read lies above the floor of the order.
+    expect(gains === 0 || gainCounts[otherOf(at)] === order.gainCount).toBe(true);
+    return {
+      texts: { ...texts, [at]: text },
+      gainCounts: { ...gainCounts, [at]: gainCounts[at] + gains },
+      sent: rest,
+    };
+  });
+  return [...sending, ...arriving].filter(({ texts: { from, to } }) =>
+    [from, to].every((text) => standingOf(text).count <= CHANGE_COUNT_MAX),
+  );
+}
+
+const isOpen = (text: string) => admittedSpan(text, FINGERPRINT, 0) !== undefined;
+
+function commonOf({ from, to }: World['texts']) {
+  const span = (text: string) => admittedSpan(text, FINGERPRINT, 0);
+  // The second one has no processes before it exists.
+  if (to === '') return undefined;
+  return span(from) && commonSpan(span(from)!, span(to));
+}
+
+describe('two operators who move a registry between two stores at once', () => {
+  it('never have a worker id in both, nor one that begins below what the other one granted', () => {
+    const first: World = {
+      texts: { from: FINGERPRINT, to: '' },
+      gainCounts: { from: 0, to: 0 },
+      sent: [],
+    };
+    const seen = new Map([[JSON.stringify(first), first]]);
+    // A Map goes on with what is added meanwhile.
+    for (const world of seen.values()) {
+      expect(commonOf(world.texts)).toBeUndefined();
+      const { from, to } = world.texts;
+      // Whoever was granted by the other one, and is led here, tells nothing that counts here.
+      expect(!isOpen(from) || latestOf(to, from) === to).toBe(true);
+      expect(to === '' || !isOpen(to) || latestOf(from, to) === from).toBe(true);
+      for (const next of afterOne(world)) seen.set(JSON.stringify(next), next);
+    }
+    expect(seen.size).toBeGreaterThan(500);
+    const kinds = [...seen.values()].map(({ texts }) =>
+      [texts.from, texts.to].map((text) => standingOf(text).kind).join(' '),
+    );
+    expect([...new Set(kinds)].toSorted()).toEqual([
+      'closed closed',
+      'closed half',
+      'closed whole',
+      'half closed',
+      'half half',
+      'whole closed',
+      'whole none',
+    ]);
+  });
+});

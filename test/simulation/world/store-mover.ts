@@ -1,0 +1,190 @@
+/**
+ * The operator who moves the registry to another store, as the command `snowflake registry move`
+ * does it: step by step, each order on its way for a while; and who rolls the new URL out, or back.
+ *
+ * Guarantee: whatever the command would refuse is not done. It may be killed between any two steps,
+ * and two may run at once.
+ */
+import {
+  nextStoreStep,
+  standingOf,
+  stateOf,
+  type MoveEnd,
+  type StoreMoveGoal,
+  type StoreMoveStep,
+} from '../../../lib/registry/store-move.js';
+import type { Environment } from './plan.js';
+import type { Host, SimulatedProcess } from './simulated-process.js';
+import { CHANGE_MS } from './simulated-servers.js';
+
+type Store = Environment['store'];
+type Ends = Readonly<Record<MoveEnd, Store>>;
+
+/** So often the command looks again. */
+const LOOK_COUNT = 60;
+
+interface Command {
+  readonly goal: StoreMoveGoal;
+  readonly ends: Ends;
+  readonly key: string;
+  /** What the holders of the other registry have heard of. */
+  toldText?: string;
+  lookCount: number;
+}
+
+/** What an operator does with the fleet meanwhile. */
+interface RestartedFleet {
+  readonly hosts: readonly Host[];
+  readonly running: readonly SimulatedProcess[];
+  restart(process: SimulatedProcess | undefined): void;
+}
+
+export class StoreMover {
+  private commandCount = 0;
+  private ends: Ends;
+
+  constructor(
+    private readonly around: Environment,
+    private readonly fleet: RestartedFleet,
+  ) {
+    const [from, to] = [around.stores[0] as Store, around.stores.at(-1) as Store];
+    this.ends = { from, to };
+  }
+
+  /** Where a move has ended, the next one leads back. */
+  begin(): void {
+    const { from, to } = this.ends;
+    const isOver = kindOf(from) === 'closed' && kindOf(to) === 'whole';
+    if (isOver) this.ends = { from: to, to: from };
+    this.start('begin');
+  }
+
+  /** The hosts are rolled out, or back, and then it is ended, or undone. */
+  finish(goal: 'end' | 'undo'): void {
+    const { ends } = this;
+    if (kindOf(ends.to) === 'none' || kindOf(ends.to) === 'whole') return;
+    this.rollOut(goal === 'end' ? ends.to : ends.from, 1);
+    this.start(goal);
+  }
+
+  /** Those of which a running process was told what they store of a move. */
+  survivable(): Store[] {
+    return this.around.stores.filter((store) => {
+      const text = store.facts?.fingerprint ?? '';
+      const { kind, count } = standingOf(text);
+      if (kind === 'none' || kind === 'closed') return false;
+      return count === 0 || this.askable(store).some(({ toldText }) => toldText === text);
+    });
+  }
+
+  /** The address of its store leads a running process to the other one, if that is there. */
+  lead(process: SimulatedProcess | undefined): void {
+    const other = this.around.stores.find((store) => store !== process?.store);
+    if (process === undefined || other === undefined || kindOf(other) === 'none') return;
+    process.note('is led to the other store');
+    process.store = process.host.store = other;
+  }
+
+  /** As a store that loses its data has to hear of it before it grants anything. */
+  askAll(store: Store): void {
+    for (const process of this.askable(store)) process.ask();
+  }
+
+  private askable(store: Store) {
+    return this.fleet.running.filter(
+      ({ store: its, isPaused, wire, keeper }) =>
+        its === store && !isPaused && !wire.isCut && keeper.state !== 'released',
+    );
+  }
+
+  /** At the end of all faults every host comes to a registry that is open, and stays. */
+  followStores(): void {
+    const { plan, stores, time } = this.around;
+    const open = stores.filter((store) => ['whole', 'half'].includes(kindOf(store)));
+    for (const host of this.fleet.hosts) {
+      if (open.length > 0 && !open.includes(host.store)) host.store = open[0]!;
+      host.aheadMs = host.store.clockAheadMs;
+    }
+    for (const process of this.fleet.running) {
+      if (process.store !== process.host.store) this.fleet.restart(process);
+    }
+    time.after(plan.lease.ttlMs / 4, () => this.followStores());
+  }
+
+  private start(goal: StoreMoveGoal): void {
+    const key = `k${++this.commandCount}`;
+    this.look({ goal, ends: this.ends, key, lookCount: 0 });
+  }
+
+  private look(command: Command): void {
+    const { areFaultsOver, random, plan } = this.around;
+    if (areFaultsOver || ++command.lookCount > LOOK_COUNT || random.chance(0.02)) return;
+    const { goal, ends, key } = command;
+    const states = { from: stateOf(ends.from.view), to: stateOf(ends.to.view) };
+    const next = nextStoreStep({ goal, key, ...states });
+    if (next === 'done') return this.done(command);
+    this.note(goal, JSON.stringify(next));
+    const isRefused = 'refusal' in next;
+    if (!isRefused) this.take(command, next);
+    // Whoever waits for the last process to go asks again later.
+    const laterMs = random.between(1, isRefused ? plan.lease.ttlMs : CHANGE_MS);
+    if (!isRefused || goal !== 'begin') this.after(laterMs, () => this.look(command));
+  }
+
+  private take(command: Command, { at, text, floorMs }: StoreMoveStep): void {
+    const { random } = this.around;
+    const [store, other] = at === 'from' ? ends(command) : ends(command).toReversed();
+    if (floorMs !== undefined && !this.isTold(command, other!)) return;
+    const { quarantineMs } = other!.facts ?? {};
+    const arrive = store!.changeTo({ text, floorMs, quarantineMs });
+    this.after(random.between(0, random.pick([20, CHANGE_MS])), arrive);
+    if (random.chance(0.1)) this.after(random.between(0, 2 * CHANGE_MS), arrive);
+    // Somebody is always too early.
+    const isClosed = kindOf(command.ends.to) === 'closed';
+    if (command.goal === 'begin' && isClosed && random.chance(0.5))
+      this.rollOut(command.ends.to, 0.3);
+  }
+
+  /** Whether each holder has renewed its lease since the registry was first looked at. */
+  private isTold(command: Command, store: Store): boolean {
+    const { fingerprint: text = '' } = store.facts ?? {};
+    if (command.toldText === text) return true;
+    const isUntold = this.fleet.running.some(
+      (process) => process.store === store && process.keeper.lease && process.toldText !== text,
+    );
+    if (isUntold && this.around.random.chance(0.9)) return false;
+    command.toldText = text;
+    return true;
+  }
+
+  private done({ goal, ends: { from, to } }: Command): void {
+    const { random } = this.around;
+    this.note(goal, 'done');
+    if (goal === 'begin') this.rollOut(random.pick([from, to, to]), random.pick([0.5, 1]));
+  }
+
+  private rollOut(to: Store, share: number): void {
+    const { plan, random } = this.around;
+    for (const host of this.fleet.hosts) {
+      if (!random.chance(share)) continue;
+      this.after(random.between(0, 2 * plan.lease.ttlMs), () => {
+        host.store = to;
+        if (host.process?.store !== to) this.fleet.restart(host.process);
+      });
+    }
+  }
+
+  private note(goal: StoreMoveGoal, text: string): void {
+    this.around.note('mover', `${goal}: ${text}`);
+  }
+
+  private after(ms: number, run: () => void): void {
+    this.around.time.after(ms, run);
+  }
+}
+
+const ends = ({ ends: { from, to } }: Command): Store[] => [from, to];
+
+function kindOf(store: Store) {
+  return standingOf(store.facts?.fingerprint ?? '').kind;
+}

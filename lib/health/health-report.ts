@@ -38,6 +38,8 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   /** The last date that fits into an id of the layout, ISO 8601; undefined without a layout. */
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
+  /** What the application states of the store, such as `keepsWrites`; absent for nothing. */
+  readonly statement?: string | undefined;
   /** The number of ids that can be made without the store; only without a worker id. */
   readonly buffered?: number | undefined;
   readonly bufferedMs?: number | undefined;
@@ -147,12 +149,19 @@ function healthOfLease(
   const leaseRemainingMs = leaseEndsAt && leaseEndsAt.getTime() - readAt.getTime();
   const layoutEndsAt = layout?.lastDate.toISOString();
   const isOver = layout !== undefined && readAt > layout.lastDate;
-  const region = status.kind === 'lease' ? status.region : undefined;
+  const { region, statement } = status.kind === 'lease' ? status : {};
   const [verdict, message]: Verdict = isOver
     ? ['down', `The layout ran out on ${layoutEndsAt}, so no id can be made.`]
     : tooShort(withRegion(VERDICTS[state], region), leaseRemainingMs ?? Infinity, leaseMsMin);
-  const facts = { state, workerId, leaseRemainingMs, layoutEndsAt, incarnation };
-  const health = region === undefined ? facts : { ...facts, region: region.state };
+  const health = {
+    state,
+    workerId,
+    leaseRemainingMs,
+    layoutEndsAt,
+    incarnation,
+    ...(statement !== undefined && { statement }),
+    ...(region && { region: region.state }),
+  };
   return { status: verdict, health: message === undefined ? health : { ...health, message } };
 }
 

@@ -40,6 +40,11 @@ export interface IDistributedSupport {
   readonly takesOver?: boolean | undefined;
   /** The place of the registry, in words for the operator, without secrets. */
   readonly location?: string | undefined;
+  /**
+   * What the application states of the store and the store does not show, as the option says it:
+   * status and health show it. Absent if uniqueness rests on no such statement.
+   */
+  readonly statement?: string | undefined;
   /** Closes what the support opened itself. */
   close?(): Promise<void>;
   /**

@@ -152,10 +152,11 @@ function closedText(side: StoreMove['side']): string {
     side === 'out'
       ? `The registry of this namespace was moved to another store, and this one is closed for ` +
         `good: no worker id is leased here. Deploy this application with the URL of the new store`
-      : `The registry of this namespace is to be moved to this store, which is not open: the move ` +
-        `has not begun in full, or was undone. No worker id is leased here. Deploy the URL that ` +
-        `the rest of the fleet has, or run the move again`;
-  return `${reason} (snowflake registry move). Do not delete this registry: it keeps the two apart.`;
+      : `The registry of this namespace is to be moved to this store, which is not open: the ` +
+        `move has not begun in full, or was undone. No worker id is leased here. Deploy the URL ` +
+        `that the rest of the fleet has, or run the move again`;
+  const advice = 'Do not delete this registry: it keeps the two apart.';
+  return `${reason} (snowflake registry move). ${advice}`;
 }
 
 function contestedText(theirs: string, ours: string): string {

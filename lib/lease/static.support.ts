@@ -162,6 +162,10 @@ export class ClaimSupport implements IDistributedSupport {
     return location && `worker id ${this.workerId} in ${location}`;
   }
 
+  get statement(): string | undefined {
+    return this.of.statement;
+  }
+
   get lossWindowMs(): number | undefined {
     return this.of.lossWindowMs;
   }

@@ -99,7 +99,8 @@ export function workerEngine(
   // With a support overridden, as in a test, no number of a region is claimed.
   const region =
     support === config.support ? regionOf(config, { keeper, identity, log }) : undefined;
-  const status = () => statusOf(generator, keeper, region?.status);
+  const status = () =>
+    statusOf(generator, keeper, { region: region?.status, statement: support.statement });
   const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
   return {
     keeper,
@@ -108,8 +109,11 @@ export function workerEngine(
     log,
     region,
     lazy: config.lazy,
-    location: support.location ?? support.constructor.name,
+    get location() {
+      return locationOf(support);
+    },
     advise: async () => {
+      log.say(`Worker ids come from ${locationOf(support)}.`);
       log.warnOf([layout.warningAt(clock.now()) ?? []].flat());
       const advice: unknown = await support.advice?.();
       if (Array.isArray(advice)) log.warnOf(advice.map(String));
@@ -117,6 +121,8 @@ export function workerEngine(
     close: async () => support.close?.(),
   };
 }
+
+const locationOf = (support: IDistributedSupport) => support.location ?? support.constructor.name;
 
 function regionOf(
   { region, lease, timers }: SnowflakeConfig,
@@ -224,6 +230,10 @@ export class GeneratorLog {
   change({ from, to, workerId, reason }: Change): void {
     const who = workerId === undefined ? '' : `Worker id ${workerId}: `;
     this.write(levelOf(from, to), `${who}${from} -> ${to}. ${reason}`);
+  }
+
+  say(text: string): void {
+    this.write('log', text);
   }
 
   warn(text: string): void {

@@ -224,6 +224,8 @@ export interface LeaseStatus extends WorkerIdStatus {
   readonly incarnation: string | undefined;
   /** Whether another region has the number of this one; undefined without the option `regions`. */
   readonly region?: RegionStatus | undefined;
+  /** What the application states of the store, such as `keepsWrites`; absent for nothing. */
+  readonly statement?: string | undefined;
   /** The outcome of the renewals. */
   readonly renewals: RenewalStatus;
 }
@@ -256,7 +258,7 @@ export type RenewalStatus = CallStatus;
 export function statusOf(
   generator: SnowflakeGenerator,
   keeper: Keeper,
-  region?: RegionStatus,
+  { region, statement }: Pick<LeaseStatus, 'region' | 'statement'> = {},
 ): WorkerStatus {
   const worker = workerStatus(generator, keeper);
   const { incarnation, renewals } = keeper;
@@ -269,6 +271,7 @@ export function statusOf(
     // Others may write to the store, and logs and metrics show what stands there.
     incarnation: incarnation && formatName(incarnation),
     ...(region && { region }),
+    ...(statement !== undefined && { statement: formatName(statement) }),
     renewals: renewals.status,
   };
 }

@@ -119,7 +119,8 @@ describe('a command line that is wrong', () => {
     [['entirely-different'], 'Choose one of decode, encode'],
     [
       ['registry', '--json'],
-      '`registry` needs a subcommand: registry create, registry inspect, registry settle',
+      '`registry` needs a subcommand: registry create, registry inspect, registry move, ' +
+        'registry settle',
     ],
     [['registry', 'other'], 'Choose one of create, inspect'],
     [['--json', 'decode', '1'], 'Options follow the command'],

@@ -83,6 +83,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
   [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],
   [/^snowflake layout move /, 'test/cli/layout-move.spec.ts', "'layout', 'move'"],
+  [/^(npx )?snowflake registry move /, 'test/cli/registry-move.spec.ts', "'registry', 'move'"],
   [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
   [
     /^snowflake registry create /,

@@ -74,6 +74,13 @@ describe('the verdict', () => {
     expect(limited.message).toContain('The lease ended 26000 ms ago, less than leaseMsMin (0).');
   });
 
+  it('shows what the application states of the store, and nothing where it states nothing', () => {
+    const { status, layout } = generator('active');
+    expect(healthOf({ status, layout }).health).not.toHaveProperty('statement');
+    const stated = { ...status, statement: 'keepsWrites' } as IdMakerStatus;
+    expect(healthOf({ status: stated, layout }).health.statement).toBe('keepsWrites');
+  });
+
   it('knows no limit for a lease without end', () => {
     expect(healthOf(generator('active'), { leaseMsMin: 5000 }).status).toBe('up');
   });

@@ -84,7 +84,7 @@ describe('a move between two stores', () => {
     to: { ...IN_USE, text: `#1 #in:k1 ${FINGERPRINT}[512-1023]` },
   };
 
-  it('takes each worker id from the one before it comes to the other, above all of its ranges', () => {
+  it('takes a worker id from the one before the other has it, above all of its ranges', () => {
     const floorMs = IN_USE.reachMs;
     expect(stepsTo('begin', { from: IN_USE, to: NONE })).toEqual([
       { at: 'to', text: `#1 #in:k1 ${FINGERPRINT}[]` },

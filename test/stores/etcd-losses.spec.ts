@@ -375,7 +375,7 @@ describe('etcd losses', () => {
       await keys.ask('maintenance/alarm', alarm);
     };
 
-    it('takes no lease and no lock from its holder, and grants again once there is room', async () => {
+    it('takes no lease and no lock from its holder, and grants again with room', async () => {
       const etcd = await ownEtcd('--quota-backend-bytes=2000000');
       const { endpoint } = await lab.proxy(etcd);
       const namespace = randomUUID();
@@ -409,7 +409,7 @@ describe('etcd losses', () => {
       expect(next.token > own.token).toBe(true);
     });
 
-    it('gives a worker id that could not be given back to nobody before its lease ends', async () => {
+    it('gives nobody a worker id that could not be given back before its lease ends', async () => {
       const etcd = await ownEtcd('--quota-backend-bytes=2000000');
       const { endpoint } = await lab.proxy(etcd);
       const support = lab.support({ endpoints: [endpoint], namespace: randomUUID() });

@@ -241,7 +241,8 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
 }
 
 /**
- * The only layout of a registry. While two are let in, or none, the number of worker ids is unknown.
+ * The only layout of a registry. While two are let in, or none, the number of worker ids is
+ * unknown.
  */
 export function keptOf(text: string): string {
   const active = layoutsIn(text).filter(({ span }) => span !== undefined);

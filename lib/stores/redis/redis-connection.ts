@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
 import type { RedisLocation } from './clients/location.js';
-import type { RedisClient } from './clients/redis-client.js';
+import type { LibraryName, RedisClient } from './clients/redis-client.js';
 import { isUnknownScript } from './clients/replies.js';
 import { redisError } from './redis-errors.js';
 
@@ -33,6 +33,7 @@ export class RedisConnection {
   readonly #location: RedisLocation;
   readonly #boundTo = new Map<string, Script>();
   #life: Life = { line: new CallQueue() };
+  #library: LibraryName | undefined;
 
   constructor(join: () => ClientUse, location: RedisLocation) {
     this.#join = join;
@@ -42,6 +43,11 @@ export class RedisConnection {
   /** Server and database, for messages. */
   get where(): string {
     return this.#location.where;
+  }
+
+  /** The same, with the package that got there, once one has. */
+  get whereBy(): string {
+    return this.#library === undefined ? this.where : `${this.where}, by ${this.#library}`;
   }
 
   run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
@@ -75,7 +81,11 @@ export class RedisConnection {
     const { line } = life;
     try {
       const use = () => (life.use ??= this.#join());
-      const ready = async () => use().ready();
+      const ready = async () => {
+        const client = await use().ready();
+        this.#library = client.library;
+        return client;
+      };
       return await line.run(ready, (client) => use().answered(call(client, line)));
     } catch (error) {
       if (line.isOver) throw closed(this.#location.where);

@@ -106,9 +106,7 @@ export async function adviceOf(
 }
 
 export function locationOf(where: string, key: string, statement: Statement): string {
-  const place = `Redis at ${where}, ${key}`;
-  if (typeof statement === 'boolean') return statement ? `${place}, keepsWrites` : place;
-  return `${place}, keepsWritesAfterMs=${statement.keepsWritesAfterMs}`;
+  return [`Redis at ${where}`, key, textOf(statement) ?? []].flat().join(', ');
 }
 
 /*
@@ -130,6 +128,11 @@ export interface KeptWrites {
 
 /** What is said of the writes: that none is lost, or none that is older; false says nothing. */
 export type Statement = boolean | { readonly keepsWritesAfterMs: number };
+
+export function textOf(statement: Statement): string | undefined {
+  if (typeof statement === 'boolean') return statement ? 'keepsWrites' : undefined;
+  return `keepsWritesAfterMs=${statement.keepsWritesAfterMs}`;
+}
 
 /** The last argument of a script that changes something, if the application says so. */
 export const keepsWritesArgument = (statement: Statement) => (statement ? ['keepsWrites'] : []);

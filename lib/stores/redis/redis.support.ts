@@ -34,6 +34,7 @@ import {
   keepsWritesArgument,
   keyFaults,
   locationOf,
+  textOf,
   type KeptWrites,
   type Statement,
 } from './redis-options.js';
@@ -76,7 +77,7 @@ export class RedisSupport implements IDistributedSupport {
   readonly lossWindowMs: number;
   /** The registry: one hash. The braces keep it in one Cluster slot. */
   readonly key: string;
-  readonly location: string;
+  readonly statement: string | undefined;
   readonly #connection: RedisConnection;
   readonly #statement: Statement;
   /** How long an old server may go on answering, by any clock. */
@@ -108,7 +109,11 @@ export class RedisSupport implements IDistributedSupport {
     this.key = `${prefix}{${namespace}}:registry`;
     this.#connection = connectionTo(options.redis);
     this.#statement = keepsWritesAfterMs === undefined ? keepsWrites : { keepsWritesAfterMs };
-    this.location = locationOf(this.#connection.where, this.key, this.#statement);
+    this.statement = textOf(this.#statement);
+  }
+
+  get location(): string {
+    return locationOf(this.#connection.whereBy, this.key, this.#statement);
   }
 
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {

@@ -84,6 +84,7 @@ const OPERATING: Sources = {
     '19 s': our.slowestFirstStartMs + our.lossMs,
   },
   'docs/operating/managed-redis.md': { '15 s': our.failoverMs, '12 s': our.latestRenewalMs },
+  'docs/guides/regions.md': { '20 s': 'lib/lease/region-claim.ts: CLAIM_TTL_MS = 20_000' },
   'docs/operating/monitoring.md': {
     '10 s': lease.refreshAliveIntervalMs,
     '12 s': our.latestRenewalMs,

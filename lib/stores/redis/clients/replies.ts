@@ -44,8 +44,8 @@ const CODES: Readonly<Record<string, string>> = {
 };
 
 /** By itself, by a node as it was connected to, or by the nodes of a Cluster. */
-const SAID_TO_GLIDE =
-  /(?:^|signalled by the server: - |for address `[^`]*`: |received errors: `)([A-Za-z]+): ?([^\n`]*)/;
+const BEFORE = '^|signalled by the server: - |for address `[^`]*`: |received errors: `';
+const SAID_TO_GLIDE = new RegExp(`(?:${BEFORE})([A-Za-z]+): ?([^\\n\`]*)`);
 
 function replyOfGlide(error: Error): Error | undefined {
   const [, code, text] = SAID_TO_GLIDE.exec(error.message) ?? [];

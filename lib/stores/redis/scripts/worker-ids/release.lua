@@ -5,7 +5,7 @@
 -- Answer   'released' | 'unknown' for all but the holder | another layout or version
 local token, nonce, nextNonce = ARGV[10], ARGV[11], ARGV[12]
 local worker, used, settles = tonumber(ARGV[13]), tonumber(ARGV[14]), ARGV[15] == '1'
-local move, byTime = ARGV[16], tonumber(ARGV[17])
+local move, byTime, moveFloor = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[18])
 
 -- A process that leaves makes no more ids, so it claims and contests nothing.
 local refused = refusal(0)
@@ -13,7 +13,7 @@ if refused then return refused end
 -- No ceiling and no floor changes: a range granted at the wrong time stays granted.
 if settles then time, now, slew = storeTime, storeTime, 0 end
 if not settles and move ~= '' and now <= byTime and fingerprint == layout then
-  moveTo(move, tonumber(ARGV[18]))
+  moveTo(move, moveFloor)
 end
 
 local holder = readHolder(worker)

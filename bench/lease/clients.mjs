@@ -1,7 +1,7 @@
 // The benchmark `clients`: renewals and locks by each client of Redis, against ioredis 5.
 //
-// Guarantee: each client stands beside ioredis 5 in one process, on a redis-server of their own, and
-// the two take turns of a third of a second; a ratio is of two turns that follow each other.
+// Guarantee: each client stands beside ioredis 5 in one process, on a redis-server of their own,
+// and the two take turns of a third of a second; a ratio is of two turns that follow each other.
 import { median, spread, whole } from '../harness/figures.mjs';
 import { inTurns, measureApart } from '../harness/turns.mjs';
 import { withRedis } from './server.mjs';

@@ -252,11 +252,9 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'prolongs nothing for a stranger, also where it only answers that it will not',
     edits: [
       inRenew(
-        'header, slots: raised };\n}\n\nfunction prolonged',
-        `header, slots: [{ ...believed, ceilingMs: nowOf(header) + lease.ttlMs }] };
-}
-
-function prolonged`,
+        'floorMs: holder.floorMs }, header, slots: raised };',
+        `floorMs: holder.floorMs }, header,
+    slots: [{ ...believed, ceilingMs: nowOf(header) + lease.ttlMs }] };`,
       ),
     ],
   },

@@ -14,7 +14,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
 import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
 import { until } from '../until.js';
-import { command, RunningProgram, type Answer } from './run-command.js';
+import { RunningProgram, type Answer } from './run-command.js';
 
 const FINGERPRINT = layouts.snowflake().fingerprint;
 const ID_BYTES = 8;
@@ -66,8 +66,11 @@ class Fleet {
       });
     listen(child.stdout);
     listen(child.stderr);
+    // By then all that it said is here.
+    let isOver = false;
+    child.once('close', () => (isOver = true));
     await until(() => {
-      if (child.exitCode !== null) throw new Error(`A process could not start:\n${said}`);
+      if (isOver) throw new Error(`A process could not start:\n${said}`);
       return isMaking;
     });
     this.members.push({ url, child });
@@ -95,7 +98,19 @@ class Fleet {
   }
 }
 
-/** The command, as a process of its own. */
+/** The command line, as a process of its own. */
+async function started(args: readonly string[]): Promise<RunningProgram> {
+  const program = new RunningProgram(await library, args).listen();
+  running.add(program.child);
+  program.child.once('close', () => running.delete(program.child));
+  return program;
+}
+
+async function answerOf(...args: string[]): Promise<Pick<Answer, 'code' | 'out' | 'err'>> {
+  const { code, out, err } = await (await started(args)).end();
+  return { code: code ?? -1, out, err };
+}
+
 class Operator {
   constructor(
     private readonly from: string,
@@ -106,30 +121,23 @@ class Operator {
     return ['registry', 'move', '--from', this.from, '--to', this.to, '--yes'];
   }
 
-  async move(...args: string[]): Promise<Answer> {
-    const program = new RunningProgram(await library, [...this.args, ...args]).listen();
-    const { code, out, err } = await program.end();
-    return { code: code ?? -1, out, err, lines: out.split('\n') };
+  move(...args: string[]): ReturnType<typeof answerOf> {
+    return answerOf(...this.args, ...args);
   }
 
-  /** It is killed as soon as it has said this; on a quick store it may be done by then. */
-  async killedAt(words: string, ...args: string[]): Promise<void> {
-    const program = new RunningProgram(await library, [...this.args, ...args]).listen();
-    running.add(program.child);
-    await until(() => {
-      const said = program.out + program.err;
-      if (said.includes(words)) return true;
-      if (program.child.exitCode !== null) throw new Error(`It ended by itself:\n${said}`);
-      return false;
+  /** It is killed as it says this, which it says before it waits. */
+  async killedAt(words: string): Promise<void> {
+    const program = await started(this.args);
+    program.child.stderr.on('data', () => {
+      if (program.err.includes(words)) program.child.kill('SIGKILL');
     });
-    program.child.kill('SIGKILL');
-    await program.end();
-    running.delete(program.child);
+    const { signal, out, err } = await program.end();
+    if (signal !== 'SIGKILL') throw new Error(`It ended by itself:\n${out}${err}`);
   }
 
   /** A lease of a process that was killed ends with its time. */
   async untilDone(goal: string): Promise<void> {
-    let answer: Answer | undefined;
+    let answer: Awaited<ReturnType<typeof answerOf>> | undefined;
     const isDone = async () => {
       answer = await this.move(goal);
       const isHeld = answer.err.includes('still held');
@@ -149,7 +157,7 @@ const STORES: Readonly<Record<string, () => string>> = {
   'a folder': () => urlOf(`file:${folder}`),
 };
 
-const doctor = async (url: string) => (await command(['doctor', '--support', url])).out;
+const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
 
 describe('snowflake registry move', () => {
   // They wait most of the time, for leases of those that were killed.
@@ -164,12 +172,16 @@ describe('snowflake registry move', () => {
       const [from, to] = [STORES[one]!(), STORES[other]!()];
       const [fleet, operator] = [new Fleet(), new Operator(from, to)];
       const terms = ['--ttl', '10000', '--support', from, '--yes'];
-      const created = await command(['registry', 'create', ...terms]);
+      const created = await answerOf('registry', 'create', ...terms);
       expect(created).toMatchObject({ code: 0 });
-      for (let n = 0; n < FLEET_COUNT; n++) await fleet.start(from);
+      for (let n = 0; n <= FLEET_COUNT; n++) await fleet.start(from);
 
-      // Once the old registry has its half, the command waits until all processes know.
+      // Once the old registry has its half, the command waits until all processes know; one that
+      // was killed never will, so that its lease has to end.
+      await fleet.stop(from, 'SIGKILL');
       await operator.killedAt('Waiting for');
+      expect(await doctor(from)).toContain(`${FINGERPRINT} (0 to 511)`);
+      expect(await doctor(to)).toContain('This registry is closed');
       expect(await operator.move()).toMatchObject({ code: 0 });
       expect(await operator.move()).toMatchObject({ code: 0, out: 'Nothing is left to do.\n' });
       expect(await doctor(from)).toContain('is being moved to another store');

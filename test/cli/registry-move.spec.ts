@@ -99,11 +99,22 @@ class Fleet {
 }
 
 /** The command line, as a process of its own. */
-async function started(args: readonly string[]): Promise<RunningProgram> {
-  const program = new RunningProgram(await library, args).listen();
+async function started(args: readonly string[], flags?: readonly string[]) {
+  const program = new RunningProgram(await library, args, flags).listen();
   running.add(program.child);
   program.child.once('close', () => running.delete(program.child));
   return program;
+}
+
+/** The flags of a process that is killed as it says this, before it does anything more. */
+function killedSaying(words: string): string[] {
+  const script = `const { stderr, pid } = process;
+    const write = stderr.write;
+    stderr.write = (text, ...more) => {
+      if (text.includes(${JSON.stringify(words)})) process.kill(pid, 'SIGKILL');
+      return write.call(stderr, text, ...more);
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 }
 
 async function answerOf(...args: string[]): Promise<Pick<Answer, 'code' | 'out' | 'err'>> {
@@ -125,13 +136,8 @@ class Operator {
     return answerOf(...this.args, ...args);
   }
 
-  /** It is killed as it says this, which it says before it waits. */
   async killedAt(words: string): Promise<void> {
-    const program = await started(this.args);
-    program.child.stderr.on('data', () => {
-      if (program.err.includes(words)) program.child.kill('SIGKILL');
-    });
-    const { signal, out, err } = await program.end();
+    const { signal, out, err } = await (await started(this.args, killedSaying(words))).end();
     if (signal !== 'SIGKILL') throw new Error(`It ended by itself:\n${out}${err}`);
   }
 
@@ -174,11 +180,9 @@ describe('snowflake registry move', () => {
       const terms = ['--ttl', '10000', '--support', from, '--yes'];
       const created = await answerOf('registry', 'create', ...terms);
       expect(created).toMatchObject({ code: 0 });
-      for (let n = 0; n <= FLEET_COUNT; n++) await fleet.start(from);
+      for (let n = 0; n < FLEET_COUNT; n++) await fleet.start(from);
 
-      // Once the old registry has its half, the command waits until all processes know; one that
-      // was killed never will, so that its lease has to end.
-      await fleet.stop(from, 'SIGKILL');
+      // Once the old registry has its half, the command waits until all processes know.
       await operator.killedAt('Waiting for');
       expect(await doctor(from)).toContain(`${FINGERPRINT} (0 to 511)`);
       expect(await doctor(to)).toContain('This registry is closed');

@@ -5,13 +5,14 @@
 // moment. For the rest esbuild finds what entries share, and no entry loads a package that it does
 // not need. Generated data (the page, the Lua) is in dist/data, once.
 //
-// Node loads the ES modules, also for require(): they are not minified, so that stack traces keep
-// names and lines. Minified, but for the names of classes and functions, is what no server runs:
-// the command line, doubles and suites for tests, and CommonJS, which is for tools that know no
-// other, a Jest above all.
+// Node loads the ES modules, also for require(); CommonJS is for tools that know no other, a Jest
+// above all. Both are minified. The ES modules keep the names of classes, methods and outermost
+// functions, so that stack traces can be read; CommonJS those of classes and of its exports. What
+// was minified is in dist/readable, unpublished: the chaos takes rules out of it.
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';
 import { build, transform } from 'esbuild';
+import { minify } from 'terser';
 import ts from 'typescript';
 import { reachable, writeDeclarations } from './declarations.mjs';
 import { ENTRIES } from './entries.mjs';
@@ -21,7 +22,7 @@ import { ENTRIES } from './entries.mjs';
 
 /** @returns {string} the text of the module */
 function readable(/** @type {string} */ text) {
-  return withTabs(withoutComments(withEachImportOnce(withClassNames(text))));
+  return withoutComments(withEachImportOnce(withClassNames(text)));
 }
 
 /** esbuild renames a class inside of itself, and with that for everybody: `A = class A2 {}`. */
@@ -73,21 +74,6 @@ function withoutComments(/** @type {string} */ text) {
   return comments.reduceRight(
     (rest, { pos, end }) => rest.slice(0, pos).trimEnd() + rest.slice(end),
     text,
-  );
-}
-
-/** Half as many characters as two spaces, which are a tenth of all that there is. */
-function withTabs(/** @type {string} */ text) {
-  /** @type {ts.Node[]} */
-  const templates = [];
-  const visit = (/** @type {ts.Node} */ node) => {
-    if (ts.isTemplateLiteral(node)) templates.push(node);
-    else ts.forEachChild(node, visit);
-  };
-  visit(ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext));
-  const isQuoted = (/** @type {number} */ at) => templates.some((t) => t.pos < at && at < t.end);
-  return text.replaceAll(/^(?: {2})+/gm, (spaces, /** @type {number} */ at) =>
-    isQuoted(at) ? spaces : '\t'.repeat(spaces.length / 2),
   );
 }
 
@@ -225,27 +211,102 @@ function relativePath(/** @type {string} */ from, /** @type {string} */ to) {
   return path.startsWith('.') ? path : `./${path}`;
 }
 
-const TOOLS = ['cli/main.js', 'testing/index.js'];
-/** @type {import('esbuild').TransformOptions} */
-const COMPACT = { keepNames: true, lineLimit: 100, minify: true };
+/** The module of a room exports what others import from it; the rest is left out if unused. */
+function withoutUnasked(/** @type {Map<string, string>} */ modules) {
+  const asked = new Set();
+  for (const [path, text] of modules) {
+    const inModule = (/** @type {string} */ name, /** @type {string} */ from) =>
+      asked.add(`${name} ${posix.join(dirname(path), from)}`);
+    for (const [, names = '', from = ''] of text.matchAll(/^import \{ (.*) \} from "(\..+)";$/gm)) {
+      for (const name of names.split(', ')) inModule(name.split(' ')[0] ?? '', from);
+    }
+    for (const [, from = '', name = ''] of text.matchAll(/await import\("(\..+)"\)\)\.(\w+)/g)) {
+      inModule(name, from);
+    }
+  }
+  for (const path of Object.keys(MODULES).map(moduleFile)) {
+    const [exported = '', names = ''] =
+      /^export \{([^}]*)\};\n/m.exec(modules.get(path) ?? '') ?? [];
+    const left = names
+      .split(',')
+      .filter((one) => asked.has(`${one.split(' ').at(-1)?.trim()} ${path}`));
+    modules.set(path, (modules.get(path) ?? '').replace(exported, `export {${left.join()}};\n`));
+  }
+}
 
-/** A module in another form; minified where `settings` say so. */
-async function transformed(
-  /** @type {string} */ text,
-  /** @type {import('esbuild').TransformOptions} */ settings,
-) {
-  const { code } = await transform(text, { ...settings, charset: 'utf8', target: 'node20' });
-  return code;
+/** @typedef {import('terser').MinifyOptions} MinifyOptions */
+
+/** Minified; classes keep their names, for Nest and stack traces show them. */
+async function minified(/** @type {string} */ text, /** @type {MinifyOptions} */ settings = {}) {
+  const { code = '' } = await minify(text, {
+    compress: { passes: 2 },
+    ecma: 2020,
+    // Bundlers of ES modules need to know which calls they may leave out.
+    format: { max_line_len: 200, preserve_annotations: settings.module === true },
+    keep_classnames: true,
+    toplevel: true,
+    ...settings,
+  });
+  return `${code}\n`;
+}
+
+/** Stands for the # of a method while it is minified: terser would give the method another name. */
+const PRIVATE = 'ǂ';
+
+/** The functions and methods of a module keep their names too. */
+async function asEsm(/** @type {string} */ text) {
+  const definitions = text.matchAll(/^\s+(?:\w+ )*#(\w+)\(.*\{$/gm);
+  const methods = new Set(Array.from(definitions, ([, name]) => name));
+  const hidden = (/** @type {string} */ all, /** @type {string} */ name) =>
+    methods.has(name) ? PRIVATE + name : all;
+  const code = await minified(text.replaceAll(/#(\w+)/g, hidden), {
+    compress: { inline: false, passes: 2, reduce_funcs: false },
+    mangle: { reserved: functionsOf(text) },
+    module: true,
+  });
+  return code.replaceAll(PRIVATE, '#');
+}
+
+/** A class may be assigned to two names, as decorators have it. */
+const isFunction = (/** @type {ts.Expression} */ value) =>
+  ts.isArrowFunction(value) || ts.isClassExpression(value) || ts.isBinaryExpression(value);
+
+/** @returns {string[]} the names of the functions that no other is around, and of the classes */
+function functionsOf(/** @type {string} */ text) {
+  const { statements } = ts.createSourceFile('module.js', text, ts.ScriptTarget.ESNext);
+  return statements.flatMap((one) => {
+    if (ts.isFunctionDeclaration(one)) return one.name?.text ?? [];
+    if (!ts.isVariableStatement(one)) return [];
+    return one.declarationList.declarations.flatMap(({ name, initializer: value }) =>
+      value && ts.isIdentifier(name) && isFunction(value) ? name.text : [],
+    );
+  });
 }
 
 /** A CommonJS Jest has no import(), only require(). */
-const asCommonJs = (/** @type {string} */ text, settings = {}) =>
-  transformed(text, {
-    ...settings,
+async function asCommonJs(/** @type {string} */ text) {
+  const { code } = await transform(text, {
+    charset: 'utf8',
     format: 'cjs',
     platform: 'node',
     supported: { 'dynamic-import': false },
+    target: 'node20',
   });
+  return code;
+}
+
+/** No module is in a circle, so all that it exports is there at its end, and gets its name back. */
+const withPlainExports = (/** @type {string} */ text) =>
+  `Object.defineProperty(exports, '__esModule', { value: true });\n` +
+  text.replace(/^export \{([^}]*)\};\n/m, (_, /** @type {string} */ names) =>
+    names
+      .split(',')
+      .map((one) => one.trim().split(' as '))
+      .map(([name, exported = name]) => `exports.${exported} = ${name};\n`)
+      .join(''),
+  ) +
+  `for (const [name, it] of Object.entries(exports))
+    if (typeof it === 'function') Object.defineProperty(it, 'name', { value: name });\n`;
 
 async function write(/** @type {string} */ path, /** @type {string} */ text) {
   await mkdir(dirname(path), { recursive: true });
@@ -263,16 +324,22 @@ for (const name of Object.keys(MODULES)) {
   modules.set(moduleFile(name), await wholeModule(files, apart(data, name)));
 }
 
+for (const [path, text] of modules) modules.set(path, finished(path, text));
+withoutUnasked(modules);
 for (const [path, text] of modules) {
-  const code = finished(path, text);
-  modules.set(path, code);
-  await write(`dist/esm/${path}`, TOOLS.includes(path) ? await transformed(code, COMPACT) : code);
+  await write(`dist/readable/${path}`, text);
+  // The command line is a program, of which nothing is imported.
+  const isProgram = path === 'cli/main.js';
+  const code = await (isProgram ? minified(text, { module: true }) : asEsm(text));
+  await write(`dist/esm/${path}`, code);
 }
 const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 const entries = paths.map((path) => `${path}.js`);
-// The command line is a program, of which one form is enough.
+// Of a program one form is enough.
 for (const path of reachable(entries, textOf)) {
-  if (modules.has(path)) await write(`dist/cjs/${path}`, await asCommonJs(textOf(path), COMPACT));
+  if (!modules.has(path)) continue;
+  const code = await asCommonJs(withPlainExports(textOf(path)));
+  await write(`dist/cjs/${path}`, await minified(code));
 }
 for (const path of data) {
   const code = await asCommonJs(await readFile(`${LIB}/${path}`, 'utf8'));

@@ -1,5 +1,5 @@
 // The types of what is published. A declaration that needs no other package reads the same to
-// ES modules and to CommonJS: it is in dist/types, once. The rest is in each of the two forms,
+// ES modules and to CommonJS: it is in dist/cjs, once. The rest is in each of the two forms,
 // since the types of other packages may depend on who asks.
 import { readFileSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
@@ -7,7 +7,6 @@ import { dirname, posix } from 'node:path';
 import ts from 'typescript';
 
 const LIB = 'dist/lib';
-const FORMATS = ['esm', 'cjs'];
 
 /** Every module that those in `from` import, and they themselves. */
 export function reachable(
@@ -35,11 +34,15 @@ const isShared = (/** @type {string} */ path, /** @type {(path: string) => strin
     importsOf(read(one)).every((name) => /^(\.|node:)/.test(name)),
   );
 
-/** Without comments on what is private, and indented by two. */
+/** Without comments on what is private, and indented by tabs. */
 const shortened = (/** @type {string} */ text) =>
   text
     .replaceAll(/^ *\/\*\*(?:(?!\*\/).)*\*\/\n(?= *private )/gms, '')
-    .replaceAll(/^(?: {4})+/gm, (spaces) => spaces.slice(spaces.length / 2));
+    .replaceAll(/^(?: {4})+/gm, (spaces) => '\t'.repeat(spaces.length / 4));
+
+/** The path of a declaration of CommonJS, seen from one of the ES modules. */
+const inCommonJs = (/** @type {string} */ from, /** @type {string} */ path) =>
+  `${'../'.repeat(from.split('/').length)}cjs/${path}`;
 
 /** With its imports of what is shared led there. */
 function withSharedImports(
@@ -47,17 +50,12 @@ function withSharedImports(
   /** @type {string} */ text,
   /** @type {Set<string>} */ shared,
 ) {
-  const up = '../'.repeat(path.split('/').length);
   const led = (/** @type {string} */ name) => {
     const asked = posix.join(dirname(path), name);
-    return shared.has(asked) ? `${up}types/${asked}` : name;
+    return shared.has(asked) ? inCommonJs(path, asked) : name;
   };
   return text.replaceAll(/(["'])(\.[^"']*\.js)\1/g, (_, quote, name) => quote + led(name) + quote);
 }
-
-/** What an entry that is shared says in either form. */
-const facade = (/** @type {string} */ path) =>
-  `export * from '${'../'.repeat(path.split('/').length)}types/${path}';\n`;
 
 /** Writes the declarations of all entries. */
 export async function writeDeclarations(/** @type {readonly string[]} */ entries) {
@@ -70,12 +68,12 @@ export async function writeDeclarations(/** @type {readonly string[]} */ entries
   const shared = new Set(all.filter((path) => isShared(path, visible)));
   for (const path of all) {
     const text = shortened(visible(path));
-    if (shared.has(path)) await write(`dist/types/${path}`, text);
-    if (shared.has(path) && !entries.includes(path)) continue;
-    const own = shared.has(path) ? facade(path) : withSharedImports(path, text, shared);
-    for (const format of FORMATS) await write(`dist/${format}/${path}`, own);
+    await write(`dist/cjs/${path}`, text);
+    if (!shared.has(path)) await write(`dist/esm/${path}`, withSharedImports(path, text, shared));
+    else if (entries.includes(path)) {
+      await write(`dist/esm/${path}`, `export * from '${inCommonJs(path, path)}';\n`);
+    }
   }
-  await write('dist/types/package.json', '{ "type": "commonjs" }\n');
 }
 
 // What users can reach of the declarations: what an entry exports, and whatever that names. Editors

@@ -6,7 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { GlideClient, Logger } from '@valkey/valkey-glide';
 import { Redis as Valkey } from 'iovalkey';
 import { Redis } from 'ioredis';
+import { Redis as RedisOfSix } from 'ioredis-6';
 import { createClient } from 'redis';
+import { createClient as createClientOfFive } from 'redis-5';
 import { importRedis } from '../harness/library.mjs';
 import { LeaseHolder } from './holder.mjs';
 
@@ -16,8 +18,10 @@ const { redisLocks, redisSupport } = await importRedis();
 Logger.setLoggerConfig('off');
 
 const COUNT = 64;
-const WARM_MS = 1000;
-const SPAN_MS = 3000;
+const WARM_MS = 500;
+/** Long enough for thousands of acts, and shorter than a slow moment of the machine. */
+const TURN_MS = 300;
+const TURN_COUNT = 6;
 const LUA = 'return {ARGV[1], ARGV[2], 1}';
 const SHA1 = createHash('sha1').update(LUA).digest('hex');
 const ARGS = Array.from({ length: 12 }, (_, at) => `argument ${at}`);
@@ -25,13 +29,11 @@ const COMMAND = ['evalsha', SHA1, '1', 'snowflake:{bench}', ...ARGS];
 
 /** How each is made, asked for one command, and ended. */
 const CLIENTS = {
-  ioredis: (url) => ofIoredis(new Redis(url)),
+  'ioredis 5': (url) => ofIoredis(new Redis(url)),
+  'ioredis 6': (url) => ofIoredis(new RedisOfSix(url)),
   iovalkey: (url) => ofIoredis(new Valkey(url)),
-  'node-redis': async (url) => {
-    const client = createClient({ url });
-    await client.connect();
-    return { client, call: (command) => client.sendCommand(command), end: () => client.destroy() };
-  },
+  'node-redis 6': (url) => ofNodeRedis(createClient({ url })),
+  'node-redis 5': (url) => ofNodeRedis(createClientOfFive({ url })),
   'Valkey GLIDE': async (url) => {
     const { hostname: host, port } = new URL(url);
     const client = await GlideClient.createClient({ addresses: [{ host, port: Number(port) }] });
@@ -45,54 +47,76 @@ function ofIoredis(client) {
   return { client, call, end: () => client.disconnect() };
 }
 
-export async function measure({ name, url }) {
-  const { client, call, end } = await CLIENTS[name](url);
-  const renewals = await renewalsBy(client);
-  const locks = await locksBy(client);
-  await call(['script', 'load', LUA]);
-  const scripts = await perSecond(() => call(COMMAND));
-  end();
-  return { renewals, locks, scripts };
+async function ofNodeRedis(client) {
+  await client.connect();
+  return { client, call: (command) => client.sendCommand(command), end: () => client.destroy() };
 }
 
-async function renewalsBy(redis) {
-  const windows = { failoverWindowMs: 0, clockDifferenceMs: 0 };
-  const support = redisSupport({ redis, namespace: 'bench', ...windows });
-  const holders = Array.from({ length: COUNT }, () => new LeaseHolder(support, { minRangeMs: 0 }));
-  await Promise.all(holders.map((holder) => holder.acquire()));
-  const rate = await perSecond((at) => holders[at].renew());
-  await support.close();
-  return rate;
+/** Acts a second by two clients that take turns: those of the first, and of the second. */
+export async function measure({ names, url }) {
+  const clients = await Promise.all(names.map((name) => CLIENTS[name](url)));
+  const rates = {};
+  for (const [name, makeAct] of Object.entries(ACTS)) {
+    const acts = await Promise.all(clients.map((client, at) => makeAct(client, `bench-${at}`)));
+    for (const { act } of acts) await perSecond(act, WARM_MS);
+    const byTurn = acts.map(() => []);
+    for (let turn = 0; turn < TURN_COUNT; turn++) {
+      for (const at of turn % 2 === 0 ? [0, 1] : [1, 0]) {
+        byTurn[at].push(await perSecond(acts[at].act, TURN_MS));
+      }
+    }
+    rates[name] = byTurn;
+    for (const { close } of acts) await close();
+  }
+  for (const { end } of clients) end();
+  return rates;
 }
 
-async function locksBy(redis) {
-  const locks = redisLocks({ redis, namespace: 'bench', lossWindowMs: 0 });
-  const asked = { label: 'bench', ttlMs: 1000, longestMs: 1000, have: 0n };
-  const held = async (at) => {
-    const own = { lock: `job-${at}`, holder: randomUUID() };
-    const answer = await locks.acquire({ ...asked, ...own });
-    if (answer.status === 'ok') await locks.release({ ...own, token: answer.token });
-    return answer;
-  };
-  // A new store of locks lets whoever asks first wait.
-  for (let first = await held(0); first.status !== 'ok'; first = await held(0)) await sleep(10);
-  const rate = await perSecond(async (at) => {
-    const { status } = await held(at);
-    if (status !== 'ok') throw new Error(`A lock got ${status}.`);
-  });
-  await locks.close();
-  return rate;
-}
+const ACTS = {
+  async renewals({ client: redis }, namespace) {
+    const windows = { failoverWindowMs: 0, clockDifferenceMs: 0 };
+    const support = redisSupport({ redis, namespace, ...windows });
+    const holders = Array.from(
+      { length: COUNT },
+      () => new LeaseHolder(support, { minRangeMs: 0 }),
+    );
+    await Promise.all(holders.map((holder) => holder.acquire()));
+    return { act: (at) => holders[at].renew(), close: () => support.close() };
+  },
+
+  async locks({ client: redis }, namespace) {
+    const locks = redisLocks({ redis, namespace, lossWindowMs: 0 });
+    const asked = { label: 'bench', ttlMs: 1000, longestMs: 1000, have: 0n };
+    const held = async (at) => {
+      const own = { lock: `job-${at}`, holder: randomUUID() };
+      const answer = await locks.acquire({ ...asked, ...own });
+      if (answer.status === 'ok') await locks.release({ ...own, token: answer.token });
+      return answer;
+    };
+    // A new store of locks lets whoever asks first wait.
+    for (let first = await held(0); first.status !== 'ok'; first = await held(0)) await sleep(10);
+    const act = async (at) => {
+      const { status } = await held(at);
+      if (status !== 'ok') throw new Error(`A lock got ${status}.`);
+    };
+    return { act, close: () => locks.close() };
+  },
+
+  async scripts({ call }) {
+    await call(['script', 'load', LUA]);
+    return { act: () => call(COMMAND), close: () => undefined };
+  },
+};
 
 /** Of acts under way COUNT at a time. */
-async function perSecond(act) {
+async function perSecond(act, spanMs) {
   let count = 0;
-  const startsAt = performance.now() + WARM_MS;
-  const endsAt = startsAt + SPAN_MS;
+  const startsAt = performance.now();
+  const endsAt = startsAt + spanMs;
   const loop = async (at) => {
-    for (let now = performance.now(); now < endsAt; now = performance.now()) {
+    while (performance.now() < endsAt) {
       await act(at);
-      if (now >= startsAt) count++;
+      count++;
     }
   };
   await Promise.all(Array.from({ length: COUNT }, (_, at) => loop(at)));

@@ -186,18 +186,21 @@ async function settled(waiting: Promise<void>): Promise<boolean> {
 
 const RACE_COUNT = 20;
 const TRIES_MAX = 5000;
+/** On a slow machine a short lock would be over before the last one asks, and granted again. */
+const HELD_THROUGHOUT = { ttlMs: 20_000, longestMs: 20_000 };
 
 export const LOCK_RACE_CASES: readonly LockCase[] = [
   {
     name: `grants a lock to one of ${RACE_COUNT} who ask at once`,
     needs: [],
     async run(harness) {
-      await harness.begin();
+      await harness.begin(HELD_THROUGHOUT);
       const stores = [await harness.store(), await harness.another(), await harness.another()];
       const answers = await Promise.all(
-        Array.from({ length: RACE_COUNT }, (_, at) =>
-          stores[at % stores.length]!.acquire({ ...ASKED, holder: harness.newHolder() }),
-        ),
+        Array.from({ length: RACE_COUNT }, (_, at) => {
+          const holder = harness.newHolder();
+          return stores[at % stores.length]!.acquire({ ...ASKED, ...HELD_THROUGHOUT, holder });
+        }),
       );
       const statuses = answers.map(({ status }) => status).toSorted();
       const others = Array.from({ length: RACE_COUNT - 1 }, () => 'held');

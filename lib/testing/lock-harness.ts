@@ -112,9 +112,9 @@ export class LockHarness {
     throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
   }
 
-  /** A store that grants, without held locks. */
-  async begin(): Promise<void> {
-    await this.release(await this.held({ lock: 'first' }));
+  /** A store that grants, also for as long as is asked for, without held locks. */
+  async begin(terms: Changes = {}): Promise<void> {
+    await this.release(await this.held({ ...terms, lock: 'first' }));
   }
 
   rises(earlier: { readonly token: bigint }, later: { readonly token: bigint }): void {

@@ -1,6 +1,7 @@
 /**
  * The library as users get it: packed by npm, unpacked into a folder whose other packages are those
- * of this project. For a negative control a rule is taken out, so that the chaos is seen to notice.
+ * of this project. For a negative control a rule is taken out of the modules as they were before
+ * they were minified, so that the chaos is seen to notice.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -267,7 +268,7 @@ export const RULES = [
   ...LOCK_RULES,
 ];
 
-/** @param {Rule} rule @param {string} folder `dist` of the library as it is published */
+/** @param {Rule} rule @param {string} folder `dist` of the library, its ES modules not minified */
 export function takeOut({ name, edits }, folder) {
   const modules = readdirSync(join(folder, 'esm'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.js'))
@@ -353,7 +354,10 @@ export async function unpackLibrary(
   for (const path of PROCESSES) {
     cpSync(fileURLToPath(new URL(path, import.meta.url)), join(app, basename(path)));
   }
-  if (rule) takeOut(rule, join(library, 'dist'));
+  if (rule) {
+    cpSync(join(dirname(tarball), 'readable'), join(library, 'dist/esm'), { recursive: true });
+    takeOut(rule, join(library, 'dist'));
+  }
   return app;
 }
 

@@ -38,7 +38,11 @@ describe.each(STORES)('snowflake locks on $store', ({ url, table }) => {
   const held: AcquiredLock[] = [];
 
   beforeAll(async () => {
-    locks = new DistributedLock(await locksOf(url), { application: 'shop', ttlMs: 5000 });
+    locks = new DistributedLock(await locksOf(url), {
+      application: 'shop',
+      ttlMs: 5000,
+      callTimeoutMs: 60_000,
+    });
   });
   afterAll(() => locks.close());
 

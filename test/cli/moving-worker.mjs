@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { startSnowflake } from './lib/nest/start-snowflake.js';
 
 const { SUPPORT } = process.env;
-const EVERY_MS = 2;
+const EVERY_MS = 20;
 const COUNT = 40;
 
 const snowflake = await startSnowflake({

@@ -14,7 +14,7 @@ import { afterAll, describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
 import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
 import { until } from '../until.js';
-import { command, RunningProgram, type Answer } from './run-command.js';
+import { RunningProgram, type Answer } from './run-command.js';
 
 const FINGERPRINT = layouts.snowflake().fingerprint;
 const ID_BYTES = 8;
@@ -66,8 +66,11 @@ class Fleet {
       });
     listen(child.stdout);
     listen(child.stderr);
+    // By then all that it said is here.
+    let isOver = false;
+    child.once('close', () => (isOver = true));
     await until(() => {
-      if (child.exitCode !== null) throw new Error(`A process could not start:\n${said}`);
+      if (isOver) throw new Error(`A process could not start:\n${said}`);
       return isMaking;
     });
     this.members.push({ url, child });
@@ -95,7 +98,30 @@ class Fleet {
   }
 }
 
-/** The command, as a process of its own. */
+/** The command line, as a process of its own. */
+async function started(args: readonly string[], flags?: readonly string[]) {
+  const program = new RunningProgram(await library, args, flags).listen();
+  running.add(program.child);
+  program.child.once('close', () => running.delete(program.child));
+  return program;
+}
+
+/** The flags of a process that is killed as it says this, before it does anything more. */
+function killedSaying(words: string): string[] {
+  const script = `const { stderr, pid } = process;
+    const write = stderr.write;
+    stderr.write = (text, ...more) => {
+      if (text.includes(${JSON.stringify(words)})) process.kill(pid, 'SIGKILL');
+      return write.call(stderr, text, ...more);
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+}
+
+async function answerOf(...args: string[]): Promise<Pick<Answer, 'code' | 'out' | 'err'>> {
+  const { code, out, err } = await (await started(args)).end();
+  return { code: code ?? -1, out, err };
+}
+
 class Operator {
   constructor(
     private readonly from: string,
@@ -106,28 +132,18 @@ class Operator {
     return ['registry', 'move', '--from', this.from, '--to', this.to, '--yes'];
   }
 
-  move(...args: string[]): Promise<Answer> {
-    return command([...this.args, ...args]);
+  move(...args: string[]): ReturnType<typeof answerOf> {
+    return answerOf(...this.args, ...args);
   }
 
-  /** It is killed as soon as it has said this, which it says before it goes on. */
-  async killedAt(words: string, ...args: string[]): Promise<void> {
-    const program = new RunningProgram(await library, [...this.args, ...args]).listen();
-    running.add(program.child);
-    await until(() => {
-      const said = program.out + program.err;
-      if (program.child.exitCode !== null) throw new Error(`It ended by itself:\n${said}`);
-      return said.includes(words);
-    });
-    program.child.kill('SIGKILL');
-    const { signal } = await program.end();
-    if (signal !== 'SIGKILL') throw new Error('It ended before it was killed.');
-    running.delete(program.child);
+  async killedAt(words: string): Promise<void> {
+    const { signal, out, err } = await (await started(this.args, killedSaying(words))).end();
+    if (signal !== 'SIGKILL') throw new Error(`It ended by itself:\n${out}${err}`);
   }
 
   /** A lease of a process that was killed ends with its time. */
   async untilDone(goal: string): Promise<void> {
-    let answer: Answer | undefined;
+    let answer: Awaited<ReturnType<typeof answerOf>> | undefined;
     const isDone = async () => {
       answer = await this.move(goal);
       const isHeld = answer.err.includes('still held');
@@ -147,7 +163,7 @@ const STORES: Readonly<Record<string, () => string>> = {
   'a folder': () => urlOf(`file:${folder}`),
 };
 
-const doctor = async (url: string) => (await command(['doctor', '--support', url])).out;
+const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
 
 describe('snowflake registry move', () => {
   // They wait most of the time, for leases of those that were killed.
@@ -162,7 +178,7 @@ describe('snowflake registry move', () => {
       const [from, to] = [STORES[one]!(), STORES[other]!()];
       const [fleet, operator] = [new Fleet(), new Operator(from, to)];
       const terms = ['--ttl', '10000', '--support', from, '--yes'];
-      const created = await command(['registry', 'create', ...terms]);
+      const created = await answerOf('registry', 'create', ...terms);
       expect(created).toMatchObject({ code: 0 });
       for (let n = 0; n < FLEET_COUNT; n++) await fleet.start(from);
 

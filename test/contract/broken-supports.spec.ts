@@ -36,7 +36,7 @@ const LAYOUT = 'registry/prologue.ts';
 const edit = (file: string, find: string, put: string): Edit => ({ file, find, put });
 
 const CLAIM_AT_RENEWAL = 'claimed(prologue.header, lease.fingerprint)';
-const CLAIM_AT_GRANT = 'grantLease(claimed(header, fingerprint),';
+const CLAIM_AT_GRANT = 'grantKept(claimed(header, fingerprint),';
 const CLAIM_WITH_RANGE = 'hasRange ? claimed(prologue.header, fingerprint) : prologue.header';
 const WITHOUT_CONTEST = '!contests(text, terms, nowMs)';
 const LONGER_ERA = 'safeFloorMs > nowOf(header) ? header.era + 1 : header.era';
@@ -56,7 +56,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'no grant claims a layout',
     by: 'refuses another layout in the same registry, naming the one it knows',
-    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'grantLease(header,')],
+    edits: [edit(ACQUIRE, CLAIM_AT_GRANT, 'grantKept(header,')],
   },
   {
     name: 'no renewal claims a layout',

@@ -36,7 +36,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'raises the ceiling at a repeated acquire, and remembers it',
     edits: [
       inAcquire(
-        'return grantLease(header, { ...held, ceilingMs });',
+        'return grantKept(header, { ...held, ceilingMs }, { ...since, terms: request, reading });',
         'return { ...grantLease(header, { ...held, ceilingMs }), slots: [] };',
       ),
     ],
@@ -56,7 +56,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'does not turn the chain of nonces back when an acquire comes again',
     edits: [
       inAcquire(
-        'return grantLease(header, { ...held, ceilingMs });',
+        'return grantKept(header, { ...held, ceilingMs }, { ...since, terms: request, reading });',
         `const holder = { ...held.holder, nonce: request.nonce };
   return grantLease(header, { ...held, ceilingMs, holder });`,
       ),
@@ -146,8 +146,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'prolongs the second range of a holder like any other, and remembers it',
     edits: [
       inRenew(
-        'return grantLease(header, { ...slot, ceilingMs, holder });',
-        `const answered = grantLease(header, { ...slot, ceilingMs, holder });
+        'return grantKept(header, { ...slot, ceilingMs, holder }, terms);',
+        `const answered = grantKept(header, { ...slot, ceilingMs, holder }, terms);
   return { ...answered, slots: [{ ...slot, holder }] };`,
       ),
     ],
@@ -157,8 +157,8 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'lets others start only after the second range of a holder',
     edits: [
       inRenew(
-        'return grantLease(header, { ...slot, ceilingMs, holder });',
-        'return grantLease(header, { ...slot, ceilingMs: floorMs + lease.ttlMs, holder });',
+        'return grantKept(header, { ...slot, ceilingMs, holder }, terms);',
+        'return grantKept(header, { ...slot, ceilingMs: floorMs + lease.ttlMs, holder }, terms);',
       ),
     ],
   },
@@ -252,11 +252,9 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
     by: 'prolongs nothing for a stranger, also where it only answers that it will not',
     edits: [
       inRenew(
-        'header, slots: raised };\n}\n\nfunction prolonged',
-        `header, slots: [{ ...believed, ceilingMs: nowOf(header) + lease.ttlMs }] };
-}
-
-function prolonged`,
+        'floorMs: holder.floorMs }, header, slots: raised };',
+        `floorMs: holder.floorMs }, header,
+    slots: [{ ...believed, ceilingMs: nowOf(header) + lease.ttlMs }] };`,
       ),
     ],
   },

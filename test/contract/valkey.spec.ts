@@ -1,29 +1,42 @@
 /**
- * What is kept in Redis is kept in Valkey as well: the contracts on a valkey-server, by the two
- * clients that are made for it, and by node-redis.
+ * What is kept in Redis is kept in Valkey as well: the contracts on a valkey-server, by every
+ * client.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import { GlideClient } from '@valkey/valkey-glide';
+import { Redis } from 'ioredis';
+import { Redis as RedisOfSix } from 'ioredis-6';
 import { Redis as Valkey } from 'iovalkey';
 import { createClient } from 'redis';
 import { createClient as createClientOfFive } from 'redis-5';
 import type { GivenClient } from '../../lib/stores/redis/index.js';
+import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import { describeContractsBy } from './contracts-by-client.js';
 
 const { hostname: host, port } = new URL(process.env['VALKEY_URL']!);
 const address = { host, port: Number(port) };
 const iovalkey = new Valkey(address);
+const [ioredis5, ioredis6] = [new Redis(address), new RedisOfSix(address)];
 const glide = await GlideClient.createClient({ addresses: [address] });
 afterAll(() => {
-  iovalkey.disconnect();
+  for (const client of [iovalkey, ioredis5, ioredis6]) client.disconnect();
   glide.close();
 });
 
-it('is a Valkey', async () => {
-  expect(await iovalkey.info('server')).toMatch(/^valkey_version:/m);
+it('is a Valkey, and the doctor says which', async () => {
+  const [, version] = /^valkey_version:(\S+)/m.exec(await iovalkey.info('server'))!;
+  const inspector = inspectorFromUrl(process.env['VALKEY_URL']!);
+  const [found] = await inspector.findings();
+  await inspector.close();
+  expect(found).toMatchObject({
+    level: 'ok',
+    text: `Valkey ${version}, asked by the package ioredis.`,
+  });
 });
 
 const CLIENTS: readonly (readonly [string, GivenClient])[] = [
+  ['ioredis 5', ioredis5],
+  ['ioredis 6', ioredis6],
   ['iovalkey', iovalkey],
   ['Valkey GLIDE', glide],
   ['node-redis 6', createClient({ socket: address })],

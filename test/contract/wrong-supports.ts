@@ -271,7 +271,11 @@ export const CLAIM_FAULTS: readonly Fault[] = [
     name: 'a claim that lowers a ceiling',
     by: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
     edits: [
-      { file: ACQUIRE, find: 'if (waitMs > 0)', put: 'if (waitMs > 0 && !isClaim(request))' },
+      {
+        file: ACQUIRE,
+        find: "if (waitMs > 0) return { answer: { status: 'wait', waitMs }",
+        put: "if (waitMs > 0 && !isClaim(request)) return { answer: { status: 'wait', waitMs }",
+      },
     ],
   },
   {
@@ -366,6 +370,7 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
     'goes on raising ceilings after its clock stepped back',
     'never turns its clock back, however often the host clock steps to and fro',
+    'begins no range below the floor of another registry, and takes its time up',
   ],
   'renew without `have`': [
     'lets others start only after a ceiling that a former holder was told',

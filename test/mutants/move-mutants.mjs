@@ -149,7 +149,7 @@ export const MOVE_MUTANTS = [
   {
     name: 'the new registry has its half before it is taken from the old one',
     scenario: 'store move',
-    seed: 25,
+    seed: 56,
     edits: [
       {
         file: STORE_MOVE,
@@ -173,7 +173,7 @@ export const MOVE_MUTANTS = [
   {
     name: 'one registry gets all before the other one is closed',
     scenario: 'store move',
-    seed: 3,
+    seed: 2,
     edits: [
       {
         file: STORE_MOVE,

@@ -1,8 +1,10 @@
 /** The looks into the tarball find what they should, and let pass what is right. */
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { cp, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { build } from 'esbuild';
 import { visibleTypes } from '../../scripts/declarations.mjs';
@@ -76,18 +78,36 @@ describe('core parts', () => {
     expect(both.length).toBeGreaterThan(15_000);
     expect(forms.length).toBeLessThan(10_000);
   });
+
+  it('keep the names of functions, classes and private methods in a stack trace', async () => {
+    const core = `${folder}/library/dist/esm/core/index.js`;
+    const script = `import { BitLayout } from ${JSON.stringify(core)}; new BitLayout({});`;
+    const node = ['--input-type=module', '--eval', script];
+    const { stderr } = spawnSync(process.execPath, node, { encoding: 'utf8' });
+    const frames = Array.from(stderr.matchAll(/^ +at (.+) \(/gm), ([, frame]) => frame);
+    expect(frames.slice(0, 2)).toEqual(['refused', 'new BitLayout']);
+    const modules = await unpack(await packedLibrary(), `${folder}/again`);
+    const texts = [...modules].filter(([path]) => /^dist\/esm\/.+\.js$/.test(path));
+    const methods = texts.flatMap(([, text]) => text.match(/#\w+(?=\([\w,]*\)\{)/g) ?? []);
+    expect(methods.length).toBeGreaterThan(50);
+    expect(methods.filter((name) => name.length < 4)).toEqual([]);
+  });
 });
+
+/** The folder with the ES modules as they were before they were minified. */
+const readableModules = async (): Promise<string> =>
+  join(dirname(await packedLibrary()), 'readable');
 
 /* Nest injects by class: of each there is one in a form, whichever entries an application loads. */
 describe('a class', () => {
   it('stands in one module', async () => {
-    const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-classes-`);
-    const files = await unpack(await packedLibrary(), `${folder}/library`);
-    await rm(folder, { recursive: true });
-    const modules = [...files].filter(([path]) => /^dist\/esm\/.*\.js$/.test(path));
-    const classes = modules.flatMap(([, text]) => [
-      ...new Set(Array.from(text.matchAll(/\b([A-Z]\w*) = class\b/g), ([, name]) => name!)),
-    ]);
+    const folder = await readableModules();
+    const paths = (await readdir(folder, { recursive: true })).filter((one) => one.endsWith('.js'));
+    const classesIn = (path: string): string[] => {
+      const found = readFileSync(join(folder, path), 'utf8').matchAll(/\b([A-Z]\w*) = class\b/g);
+      return [...new Set(Array.from(found, ([, name]) => name!))];
+    };
+    const classes = paths.flatMap(classesIn);
     expect(classes).toEqual(expect.arrayContaining(['IdMaker', 'LockModule', 'SegmentsModule']));
     expect(classes.filter((name, at) => classes.indexOf(name) < at)).toEqual([]);
   });
@@ -101,6 +121,7 @@ describe('the rules that the chaos takes out', () => {
     folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-rules-`);
     await unpack(await packedLibrary(), `${folder}/library`);
     dist = `${folder}/library/dist`;
+    await cp(await readableModules(), `${dist}/esm`, { recursive: true });
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -30,7 +30,7 @@ export function inspect(tarball: string, tool: string, ...args: string[]): Promi
 
 /** Only the repository has these; npm and GitHub show links to them from there. */
 const IN_THE_REPOSITORY =
-  /^(docs\/(images|internals|zh)|sample-app)\/|^(CONTRIBUTING|bench\/RESULTS)\.md(#|$)/;
+  /^(docs\/(images|internals|zh)|sample-app)\/|^(CHANGELOG|CONTRIBUTING|bench\/RESULTS)\.md(#|$)/;
 
 /** Links of the packed documents to what is neither packed nor such. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {

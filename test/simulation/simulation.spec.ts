@@ -154,8 +154,8 @@ describe('simulated fleets', () => {
       'Expected `scenario` to be one of network, clocks, processes, crowd, losses, split-brain, ' +
         'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, ' +
         'step back, then loss, step back, then loss, newcomers, step forward for seconds, ' +
-        'there and back, layout move, layout move, losses, store move, store move, losses, ' +
-        'got peace.',
+        'there and back, layout move, layout move, losses, forgets the last writes, ' +
+        'store move, store move, losses, got peace.',
     );
   });
 });

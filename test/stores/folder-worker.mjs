@@ -10,8 +10,17 @@ import { startSnowflake } from './lib/nest/start-snowflake.js';
 
 const { folder, workerId, fromMs } = JSON.parse(process.env.WORKER);
 const startedMs = Date.now();
-/** Of a host whose clock is wrong, where a time is given. */
-const clock = { now: () => (fromMs === undefined ? 0 : fromMs - startedMs) + Date.now() };
+let readCount = 0;
+/**
+ * Under a fixed number each reading is a millisecond, so that two processes go through the same
+ * times however fast the machine is; with a folder the clock is of a host that is wrong by so much.
+ */
+const clock = {
+  now: () => {
+    if (fromMs === undefined) return Date.now();
+    return fromMs + (folder === undefined ? readCount++ : Date.now() - startedMs);
+  },
+};
 const snowflake = await startSnowflake({
   support: folder === undefined ? new StaticSupport(workerId) : folderSupport({ folder, clock }),
   ...(folder !== undefined && workerId !== undefined && { workerId }),

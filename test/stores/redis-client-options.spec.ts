@@ -217,6 +217,8 @@ const OF_CLUSTER: readonly Row[] = [
     { defaults: { disableOfflineQueue: true } },
   ),
   row('auto-pipelining', { enableAutoPipelining: true }),
+  row('RESP3', NONE, { RESP: 3 }, { protocol: ProtocolVersion.RESP3 }),
+  ['RESP3', { 'ioredis 6': { redisOptions: { protocol: 3, replyMapping: 'resp3' } } }],
   row(
     'no redirections',
     { maxRedirections: 1 },
@@ -267,10 +269,28 @@ const OF_SENTINEL: readonly Row[] = [
     'types of answers',
     { 'redis 6': { RESP: 3, commandOptions: { typeMapping: { [58]: String, [36]: Buffer } } } },
   ],
-  ['no offline queue', { 'redis 6': { nodeClientOptions: { disableOfflineQueue: true } } }],
+  [
+    'no offline queue',
+    {
+      ...like({ enableOfflineQueue: false }, ...SHAPE_OF_IOREDIS),
+      'redis 6': { nodeClientOptions: { disableOfflineQueue: true } },
+    },
+  ],
+  ['auto-pipelining', like({ enableAutoPipelining: true }, ...SHAPE_OF_IOREDIS)],
+  [
+    'an error as a reason to reconnect',
+    like({ reconnectOnError: () => 2, retryStrategy: () => null }, ...SHAPE_OF_IOREDIS),
+  ],
+  ['RESP3', { 'ioredis 6': { protocol: 3, replyMapping: 'resp3' }, 'redis 6': { RESP: 3 } }],
   ['a queue of one', { 'redis 6': { nodeClientOptions: { commandsQueueMaxLength: 1 } } }],
   ['no try again', { 'redis 6': { nodeClientOptions: { socket: { reconnectStrategy: false } } } }],
-  ['a limit of time', { 'redis 6': { commandOptions: { timeout: 5000 } } }],
+  [
+    'a limit of time',
+    {
+      ...like({ commandTimeout: 5000 }, ...SHAPE_OF_IOREDIS),
+      'redis 6': { commandOptions: { timeout: 5000 } },
+    },
+  ],
   [
     'a database',
     { ...like({ db: 3 }, ...SHAPE_OF_IOREDIS), 'redis 6': { nodeClientOptions: { database: 3 } } },

@@ -68,6 +68,12 @@ const iovalkey: Making = (port, options) => {
   closing.push(() => client.disconnect());
   return client;
 };
+const iovalkeyOfSentinel: Making = (port) => {
+  const sentinels = [{ host, port }];
+  const client = quiet(new Valkey({ sentinels, name: 'mymaster', lazyConnect: true }));
+  closing.push(() => client.disconnect());
+  return client;
+};
 const iovalkeyCluster: Making = (port, options) => {
   const client = quiet(new ValkeyCluster([{ host, port }], { lazyConnect: true, ...options }));
   closing.push(() => client.disconnect());
@@ -388,7 +394,13 @@ const places = new RedisLab();
 const server = await places.server();
 const { port: sentinelPort } = await places.sentinel(server.port);
 const { port: clusterPort } = await places.clusterNode();
-/** With the port that each is given; one of those that have the same adapter is enough. */
+/** Of an adapter that one of those below has as well: by `EVERY_CLIENT=1` alone. */
+const MORE: readonly (readonly [string, Making, number])[] = [
+  ['iovalkey, Sentinel', iovalkeyOfSentinel, sentinelPort],
+  ['node-redis 5, Cluster', cluster(five), clusterPort],
+  ['iovalkey, Cluster', iovalkeyCluster, clusterPort],
+];
+/** With the port that each is given. */
 const ALL: readonly (readonly [string, Making, number])[] = [
   ...ONE.map(([name, make]) => [name, make, server.port] as const),
   ['ioredis 6', ioredisSix, server.port],
@@ -397,6 +409,7 @@ const ALL: readonly (readonly [string, Making, number])[] = [
   ['node-redis 6, Cluster', cluster(six), clusterPort],
   ['ioredis 6, Cluster', sixOfCluster, clusterPort],
   ['Valkey GLIDE, Cluster', glideCluster, clusterPort],
+  ...(process.env['EVERY_CLIENT'] === '1' ? MORE : []),
 ];
 const given = await Promise.all(
   ALL.map(async ([name, make, port]) => [name, await make(port, {})] as const),

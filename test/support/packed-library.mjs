@@ -13,7 +13,10 @@ const NOT_PACKED = new RegExp(
     '(^|/)node_modules(/|$)|\\.tgz$',
 );
 
-/** @returns {Promise<string>} the path of the tarball */
+/**
+ * @returns {Promise<string>} the path of the tarball; beside it is `readable`, its ES modules as
+ *   they were before they were minified
+ */
 export async function packedLibrary() {
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
   const sources = readdirSync(ROOT).filter((name) => isPacked(join(ROOT, name)));
@@ -27,6 +30,7 @@ export async function packedLibrary() {
       const options = { cwd: copy, encoding: /** @type {const} */ ('utf8'), env: ownEnvironment() };
       const packed = spawnSync('npm', ['pack', '--pack-destination', made], options);
       if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
+      cpSync(join(copy, 'dist/readable'), join(made, 'readable'), { recursive: true });
     } finally {
       rmSync(copy, { recursive: true });
     }

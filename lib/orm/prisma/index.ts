@@ -88,13 +88,13 @@ function withIds(
   generator: string | undefined,
   { model, operation, args }: Call,
 ): unknown {
-  const walk = new Walk(models, generator);
+  const walk = new QueryWalk(models, generator);
   // A row needs no `data`, and no arguments, if every field has a default.
   const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
   return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
 }
 
-class Walk {
+class QueryWalk {
   constructor(
     private readonly models: ReadonlyMap<string, Model>,
     private readonly generator: string | undefined,

@@ -38,27 +38,37 @@ export function locationOfUrl(url: RedisUrl): RedisLocation {
   return locationOf(hosts, kind === 'cluster' ? undefined : db, [password, sentinelPassword]);
 }
 
+/** What the first version that can be used has, and those before it have not. */
+const SINCE: Partial<Record<LibraryName, string>> = {
+  // Version 5 of node-redis is also the first whose client can be ended.
+  redis: 'createSentinel',
+  // Version 1 of GLIDE has other words for what a server answered.
+  '@valkey/valkey-glide': 'Batch',
+};
+
 /**
  * Builds the client, not yet connected.
  *
- * @throws SnowflakeError CONFIG_INVALID where none of the packages is installed
+ * @throws SnowflakeError CONFIG_INVALID where none of the packages is installed that can be used
  */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
+  const older: LibraryName[] = [];
   for (const [name, library] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
     const loaded = await installed(name);
-    if (loaded !== undefined && !isTooOld(name, loaded)) return library.build(url, loaded, name);
+    if (loaded === undefined) continue;
+    const since = SINCE[name];
+    if (since === undefined || since in loaded) return library.build(url, loaded, name);
+    older.push(name);
   }
+  const seen = older.length === 0 ? '' : `, but an older version of ${older.join(' and ')}`;
   throw new SnowflakeError(
     'CONFIG_INVALID',
     'A Redis URL needs a client: ioredis 5.4 or later, redis 5 or later, iovalkey or, but for ' +
-      'Sentinel, @valkey/valkey-glide. None of them is installed. Run: npm install ioredis@5',
+      `Sentinel, @valkey/valkey-glide 2. None of them is installed${seen}. ` +
+      'Run: npm install ioredis@5',
   );
 }
-
-/** Version 5 of node-redis is the first with Sentinels, and the first whose client can be ended. */
-const isTooOld = (name: LibraryName, loaded: object) =>
-  name === 'redis' && !('createSentinel' in loaded);
 
 /** Undefined if it is not installed; a package that is there and cannot be loaded is a fault. */
 async function installed(name: LibraryName): Promise<object | undefined> {

@@ -147,11 +147,13 @@ function linesOf(info: string): Lines {
 function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
   const version = lines['redis_version'];
   if (version === undefined) return [];
-  const name = lines['server_name'] ?? 'Redis';
+  // Valkey tells besides which Redis it is like.
+  const valkey = lines['valkey_version'];
+  const server = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`;
   if (Number(version.split('.')[0]) >= MAJOR_MIN) {
-    return [finding('ok', 'version', `${name} ${version}, asked by the package ${library}.`)];
+    return [finding('ok', 'version', `${server}, asked by the package ${library}.`)];
   }
-  const text = `${name} ${version} cannot run the scripts of the registry. Use 5 or later.`;
+  const text = `${server} cannot run the scripts of the registry. Use 5 or later.`;
   return [finding('fault', 'version', text)];
 }
 

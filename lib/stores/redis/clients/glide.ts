@@ -3,7 +3,7 @@
  * Sentinel, and connects again by itself.
  */
 import { GlideRedisClient, type Glide, type GlideClass } from './glide-client.js';
-import { databaseOf, locationOf } from './location.js';
+import { databaseOf, invalidClient, locationOf } from './location.js';
 import type { ClientLibrary } from './redis-client.js';
 
 export const GLIDE: ClientLibrary = {
@@ -12,6 +12,10 @@ export const GLIDE: ClientLibrary = {
   // That of a Cluster has it.
   isReplicated: (client) => 'invokeScriptWithRoute' in client,
   locate(client) {
+    // Version 1 takes two arguments there, and has other words for what a server answered.
+    if ((client as { exec?: { readonly length: number } }).exec?.length === 2) {
+      throw invalidClient('it is of Valkey GLIDE 1, of which 2 or later is needed');
+    }
     const { addresses = [], databaseId, credentials } = (client as Glide).config ?? {};
     const db = this.isReplicated(client) ? undefined : databaseOf('databaseId', databaseId);
     return locationOf(addresses, db, [credentials?.password]);

@@ -85,7 +85,9 @@ type Outcome =
   | { readonly status: 'other-layout'; readonly theirs: string }
   /** Nobody has it, and nobody gets it yet. */
   | { readonly status: 'wait'; readonly waitMs: number }
-  | { readonly status: 'silent'; readonly reason: string };
+  | { readonly status: 'silent'; readonly reason: string }
+  /** This process has no lease, so that it makes no id and needs no number. */
+  | { readonly status: 'idle' };
 
 const NOT_ASKED = 'The registry of regions was not asked yet.';
 const IDS_GO_ON = 'Ids are made meanwhile, and it will be asked again.';
@@ -144,7 +146,7 @@ export class RegionClaim {
         const text = this.takenText(outcome);
         if (refusal === undefined) report('warn', `Waiting for the number. ${text}`);
         refusal = text;
-      } else if (outcome.status !== 'silent') {
+      } else if (outcome.status !== 'silent' && outcome.status !== 'idle') {
         refusal = undefined;
       }
       const isNear = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
@@ -186,7 +188,7 @@ export class RegionClaim {
   private async ask(): Promise<Outcome> {
     // No id has a time after that end, and those of whoever gets the number next begin after it.
     const { endMs = -Infinity, nowMs } = this.parts.range();
-    if (endMs <= nowMs) return { status: 'silent', reason: NO_RANGE };
+    if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
     // What a lost registry had claimed is no conflict until it had time to lapse.
@@ -245,6 +247,9 @@ export class RegionClaim {
       case 'wait':
         this.refusedMs = undefined;
         return this.silent(newText(outcome.waitMs), elapsedMs);
+      case 'idle':
+        this.refusedMs = undefined;
+        return this.silent(NO_RANGE, elapsedMs);
       default:
         if (this.refusedMs !== undefined) this.refusedMs += elapsedMs;
         if (this.state !== 'conflict') this.silent(outcome.reason, elapsedMs);

@@ -24,7 +24,7 @@ import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { RegionClaim, regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
 import { systemIdentity } from '../../lib/time/process-identity.js';
-import { Link, RegionStore } from '../simulation/world/regions.js';
+import { Link, RegionStore } from '../simulation/world/region-stores.js';
 
 const layoutOf = (region: number, worker: number, sequence = 12) =>
   new BitLayout({
@@ -233,7 +233,7 @@ describe('a number that another region has', () => {
     expect(healthOf(second.ids).status).toBe('up');
   });
 
-  it('is told of whatever the log does meanwhile, and with a holder that nobody can read', async () => {
+  it('is told with the name of a holder that nobody can read', async () => {
     const [one, two] = [regionOf(3, 'one\u001b[2J'), regionOf(3, 'two')];
     const second = await two.start();
     two.regions.isCut = true;

@@ -57,8 +57,7 @@ async function start(
   support: string,
   regions: string,
   number: number,
-  application = 'shop',
-  startTimeoutMs = 60_000,
+  { application = 'shop', startTimeoutMs = 60_000 } = {},
 ) {
   const workerFields = { region: number };
   const times = { timers, startTimeoutMs, callTimeoutMs: 20_000 };
@@ -92,13 +91,13 @@ describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
     const regions = urlOf();
     const [eu, us] = both();
     await command(['registry', 'create', '--yes', '--ttl', '10000', '--support', regions]);
-    const first = await start(eu, regions, 3, 'shop in eu');
+    const first = await start(eu, regions, 3, { application: 'shop in eu' });
     await until(() => first.region().state === 'claimed');
     const more = await start(eu, regions, 3);
     expect(more.region()).toEqual({ number: 3, state: 'claimed' });
-    const second = await start(us, regions, 4, 'shop in us');
+    const second = await start(us, regions, 4, { application: 'shop in us' });
     expect(second.region()).toEqual({ number: 4, state: 'claimed' });
-    await expect(start(us, regions, 3, 'shop in us', 4000)).rejects.toMatchObject({
+    await expect(start(us, regions, 3, { startTimeoutMs: 4000 })).rejects.toMatchObject({
       code: 'REGION_TAKEN',
       message: expect.stringMatching(/belongs to shop in eu of registry/),
     });
@@ -121,7 +120,7 @@ describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
 });
 
 describe('a registry of regions', () => {
-  it('that is stopped or killed stops nobody, and tells two with one number when it is back', async () => {
+  it('that is stopped or killed stops nobody, and tells two with one number later', async () => {
     const global = await lab.server();
     const regions = `${global.url}?namespace=regions`;
     const [eu, us] = both();

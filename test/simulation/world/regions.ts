@@ -5,98 +5,18 @@
  * Guarantee: ids of all processes are made at the same moments, so that two regions with one number
  * make equal ones.
  */
-import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';
-import { BitLayout } from '../../lib/core/layout/bit-layout.js';
-import { workerIdRangeOf, type WorkerIdRange } from '../../lib/core/layout/worker-id-range.js';
-import { LeaseWindow } from '../../lib/core/window/lease-window.js';
-import { isSnowflakeError } from '../../lib/errors.js';
-import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
-import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
-import { RegionClaim } from '../../lib/lease/region-claim.js';
-import { newHeader } from '../../lib/registry/prologue.js';
-import { MemoryRegistry } from '../../lib/stores/memory/index.js';
-import { stateOf } from '../../lib/stores/memory/memory.support.js';
-import { SeededRandom } from '../../lib/testing/contract/harness.js';
-import { SettableTime } from '../../lib/testing/settable-time.js';
-import type { Timers } from '../../lib/time/timers.js';
-
-/** A registry on a server that may be replaced, with or without its data. */
-export class RegionStore {
-  readonly registry = new MemoryRegistry();
-  server = 1;
-  callCount = 0;
-  private textCount = 0;
-
-  constructor(
-    readonly name: string,
-    private readonly time: SettableTime,
-  ) {
-    this.registry.state = stateOf(newHeader(this.reading()));
-  }
-
-  lose(): void {
-    this.registry.state = undefined;
-    this.server++;
-  }
-
-  restart(): void {
-    this.server++;
-  }
-
-  reading() {
-    const { name, server } = this;
-    const random = `${name}-${++this.textCount}`;
-    return { timeMs: this.time.now(), server: `${name} ${server}`, random, lossWindowMs: 0 };
-  }
-}
-
-/** The way from processes to a store. */
-export class Link implements IDistributedSupport {
-  readonly lossWindowMs = 0;
-  readonly location: string;
-  isCut = false;
-  /** Says nothing where it is cut, instead of an error. */
-  isSilent = false;
-  isClosed = false;
-  /** How often it was asked to write. */
-  writeCount = 0;
-
-  constructor(
-    private readonly store: RegionStore,
-    private readonly time: SettableTime,
-    private readonly delayMs: () => number = () => 1,
-  ) {
-    this.location = store.name;
-  }
-
-  getNextWorkId: IDistributedSupport['getNextWorkId'] = (request) => {
-    this.writeCount++;
-    return this.carried(() => this.store.registry.acquire(request, this.store.reading()));
-  };
-
-  refreshAlive: IDistributedSupport['refreshAlive'] = (lease) =>
-    this.carried(() => this.store.registry.renew(lease, this.store.reading()));
-
-  release: NonNullable<IDistributedSupport['release']> = (lease, lastMs) =>
-    this.carried(() => this.store.registry.release(lease, lastMs, this.store.reading()));
-
-  workers = () => this.carried(() => this.store.registry.workers(this.time.now()));
-
-  async close(): Promise<void> {
-    this.isClosed = true;
-  }
-
-  private carried<T>(ask: () => T): Promise<T> {
-    return new Promise((resolve, reject) => {
-      this.time.after(this.delayMs(), () => {
-        this.store.callCount++;
-        if (!this.isCut) resolve(ask());
-        else if (!this.isSilent) reject(new Error('connect ECONNREFUSED'));
-      });
-    });
-  }
-}
+import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
+import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import { workerIdRangeOf, type WorkerIdRange } from '../../../lib/core/layout/worker-id-range.js';
+import { LeaseWindow } from '../../../lib/core/window/lease-window.js';
+import { isSnowflakeError } from '../../../lib/errors.js';
+import { LEASE_DEFAULTS } from '../../../lib/lease/lease-options.js';
+import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
+import { RegionClaim } from '../../../lib/lease/region-claim.js';
+import { SeededRandom } from '../../../lib/testing/contract/harness.js';
+import { SettableTime } from '../../../lib/testing/settable-time.js';
+import type { Timers } from '../../../lib/time/timers.js';
+import { Link, RegionStore } from './region-stores.js';
 
 const LAYOUT = new BitLayout({
   fields: [
@@ -112,10 +32,14 @@ export interface RegionRun {
   /** The number that is written into the configuration of each region. */
   readonly numbers: readonly [number, number];
   readonly durationMs: number;
-  readonly processCount?: number;
+  /** Both are cut off from the registry of regions, but for one minute first and three last. */
+  readonly isApart?: boolean;
+  /** How many ids each process makes twice a second. */
+  readonly burst?: number;
 }
 
 export interface RegionReport {
+  readonly numbers: readonly [number, number];
   readonly idCount: number;
   readonly twiceCount: number;
   /** Looks at a process that reported a conflict. */
@@ -134,6 +58,20 @@ export async function simulateRegions(run: RegionRun): Promise<RegionReport> {
   return new RegionWorld(run).run();
 }
 
+/** What is wrong with two regions that have numbers of their own, or one between them. */
+export function regionFaults(report: RegionReport): string[] {
+  const { numbers, twiceCount, conflictCount, unnoticedMs, wrong } = report;
+  if (numbers[0] !== numbers[1]) {
+    const twice = twiceCount === 0 ? [] : [`${twiceCount} ids twice`];
+    const conflict = conflictCount === 0 ? [] : ['a conflict of two numbers'];
+    return [...wrong, ...twice, ...conflict];
+  }
+  const untold = conflictCount > 0 ? [] : ['no conflict was told'];
+  const late = unnoticedMs < MINUTE_MS ? [] : [`a conflict unnoticed for ${unnoticedMs} ms`];
+  return [...wrong, ...untold, ...late];
+}
+
+const PROCESS_COUNT = 3;
 const MINT_MS = 500;
 const LOOK_MS = 1000;
 const MINUTE_MS = 60_000;
@@ -144,27 +82,27 @@ interface Region {
   readonly name: string;
   readonly number: number;
   readonly store: RegionStore;
-  readonly ofIds: Link;
   readonly ofRegions: Link;
   /** Since when it is in touch with the registry of regions, or cut off from it. */
   linkMs: number;
   /** When its registry, or that of the regions, was last lost. */
   lossMs: number;
+  /** Until then a process that was left behind may keep its number from the others. */
+  leftMs: number;
 }
 
 class RegionWorld {
   readonly time = new SettableTime();
   readonly random: SeededRandom;
-  readonly ids = new Set<bigint>();
+  readonly ids = new MadeIds();
   readonly wrong: string[] = [];
   readonly told: Record<string, number> = { log: 0, warn: 0, error: 0 };
   private readonly faults: Record<string, number> = {};
   private readonly ofRegions = new RegionStore('regions', this.time);
   private readonly regions: Region[];
   private readonly processes: RegionProcess[] = [];
-  private areEqual: boolean;
-  private madeCount = 0;
-  private twiceCount = 0;
+  private readonly areEqual: boolean;
+  private areApart = false;
   private conflictCount = 0;
   private unnoticedMs = 0;
   private worstUnnoticedMs = 0;
@@ -172,40 +110,32 @@ class RegionWorld {
 
   constructor(private readonly options: RegionRun) {
     this.random = new SeededRandom(options.seed);
-    const delayMs = () => this.random.between(1, 40);
     this.areEqual = options.numbers[0] === options.numbers[1];
     this.regions = options.numbers.map((number, at) => {
       const name = `region ${'ab'[at]}`;
       const store = new RegionStore(name, this.time);
-      const ofIds = new Link(store, this.time, delayMs);
-      const ofRegions = new Link(this.ofRegions, this.time, delayMs);
-      return { name, number, store, ofIds, ofRegions, linkMs: 0, lossMs: -Infinity };
+      const ofRegions = new Link(this.ofRegions, this.time, this.delayMs);
+      return { name, number, store, ofRegions, linkMs: 0, lossMs: -Infinity, leftMs: 0 };
     });
   }
 
+  readonly delayMs = () => this.random.between(1, 40);
+
   async run(): Promise<RegionReport> {
     const { time, options } = this;
-    const { processCount = 3 } = options;
     for (const region of this.regions) {
-      for (let n = 0; n < processCount; n++) this.start(region);
+      for (let n = 0; n < PROCESS_COUNT; n++) this.start(region);
     }
     time.every(MINT_MS, () => this.mint());
     time.every(LOOK_MS, () => this.look());
     this.faultAgain();
+    if (options.isApart) this.cutApart();
     await time.advance(options.durationMs);
-    const { madeCount: idCount, twiceCount, conflictCount, refusedStartCount } = this;
-    const { faults, wrong, told, worstUnnoticedMs: unnoticedMs } = this;
     for (const process of this.processes) process.end();
-    return {
-      idCount,
-      twiceCount,
-      conflictCount,
-      unnoticedMs,
-      refusedStartCount,
-      faults,
-      wrong,
-      told,
-    };
+    const { conflictCount, refusedStartCount, faults, wrong, told } = this;
+    const unnoticedMs = this.worstUnnoticedMs;
+    const seen = { conflictCount, unnoticedMs, refusedStartCount, faults, wrong, told };
+    return { numbers: options.numbers, ...this.ids.counts(), ...seen };
   }
 
   private start(region: Region): void {
@@ -215,7 +145,7 @@ class RegionWorld {
       if (process.isGone) return;
       if (!isSnowflakeError(error) || error.code !== 'REGION_TAKEN') this.say(String(error));
       else this.refusedStartCount++;
-      const isCalm = this.time.passedMs - region.lossMs > MINUTE_MS;
+      const isCalm = this.time.passedMs > Math.max(region.lossMs + MINUTE_MS, region.leftMs);
       if (!this.areEqual && isCalm) this.say(`${region.name} did not start: ${String(error)}`);
       this.replace(process);
     });
@@ -229,18 +159,16 @@ class RegionWorld {
 
   private mint(): void {
     for (const process of this.processes) {
-      for (const id of process.mint(4)) {
-        this.madeCount++;
-        if (this.ids.has(id)) this.twiceCount++;
-        this.ids.add(id);
-      }
+      this.ids.keep(process.mint(this.options.burst ?? 4));
     }
   }
 
   private look(): void {
     const { passedMs } = this.time;
     const running = this.processes.filter(({ isUp, isPaused }) => isUp && !isPaused);
-    const inConflict = running.filter(({ claim }) => claim.status.state === 'conflict');
+    const inConflict = running.filter(
+      (each) => each.claim.status.state === 'conflict' && !this.isLeftBehind(each),
+    );
     this.conflictCount += inConflict.length;
     if (!this.areEqual && inConflict.length > 0) this.say(inConflict[0]!.claim.status.message!);
     const areInTouch = this.regions.every(
@@ -255,11 +183,20 @@ class RegionWorld {
     for (const process of running) this.judge(process, passedMs);
   }
 
+  /** A conflict that is due to a process left behind stays until its claim is seen to be over. */
+  private isLeftBehind({ region, sinceMs }: RegionProcess): boolean {
+    if (this.areEqual) return false;
+    const { passedMs } = this.time;
+    const { leftMs, linkMs, ofRegions } = region;
+    if (passedMs - sinceMs < TOLD_MS) return true;
+    return leftMs > passedMs || (ofRegions.isCut && leftMs > linkMs);
+  }
+
   /** What a process says of itself, where it had time to notice. */
-  private judge({ region, claim, sinceMs, name }: RegionProcess, passedMs: number): void {
-    const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, sinceMs);
+  private judge({ region, claim, sinceMs, name, ofIds }: RegionProcess, passedMs: number): void {
+    const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, region.leftMs, sinceMs);
     const { state } = claim.status;
-    if (state === 'conflict' || this.areEqual) return;
+    if (state === 'conflict' || this.areEqual || ofIds.isCut) return;
     if (region.ofRegions.isCut && sameMs > TOLD_MS && state !== 'unchecked') {
       this.say(`${name} is cut off and says ${state}`);
     }
@@ -296,9 +233,15 @@ class RegionWorld {
       this.time.after(this.random.between(1000, 2 * MINUTE_MS), () => process.goOn());
     },
     'registry lost': () => {
-      const region = this.random.pick(this.regions);
-      region.store.lose();
-      region.lossMs = this.time.passedMs;
+      this.lose(this.random.pick(this.regions), this.random.between(1, 4));
+    },
+    'process left behind by a lost registry': () => {
+      const process = this.random.pick(this.processes);
+      const { region } = process;
+      process.ofIds.isCut = true;
+      this.time.after(5 * MINUTE_MS, () => process.findBack());
+      this.lose(region, 1);
+      region.leftMs = this.time.passedMs + 2 * LEASE_DEFAULTS.ttlMs + TOLD_MS;
     },
     'registry of regions lost': () => {
       this.ofRegions.lose();
@@ -310,11 +253,57 @@ class RegionWorld {
     },
   };
 
-  private cut({ ofRegions, ...rest }: Region, isCut: boolean): void {
-    ofRegions.isCut = isCut;
-    ofRegions.isSilent = this.random.chance(0.5);
-    const region = this.regions.find(({ name }) => name === rest.name)!;
-    region.linkMs = this.time.passedMs;
+  /** Again before all have claimed anew. */
+  private lose(region: Region, count: number): void {
+    region.store.lose();
+    region.lossMs = this.time.passedMs;
+    if (count <= 1) return;
+    this.time.after(this.random.between(5000, 35_000), () => this.lose(region, count - 1));
+  }
+
+  /** Links that are cut for good meanwhile do not heal when a shorter fault is over. */
+  private cutApart(): void {
+    const hold = (areApart: boolean) => () => {
+      this.areApart = areApart;
+      for (const region of this.regions) this.cut(region, areApart);
+    };
+    this.time.after(MINUTE_MS, hold(true));
+    this.time.after(this.options.durationMs - 3 * MINUTE_MS, hold(false));
+  }
+
+  private cut(region: Region, isCut: boolean): void {
+    if (this.areApart && !isCut) return;
+    const { passedMs } = this.time;
+    if (!isCut && region.leftMs > region.linkMs) {
+      region.leftMs = Math.max(region.leftMs, passedMs + TOLD_MS);
+    }
+    region.ofRegions.isCut = isCut;
+    region.ofRegions.isSilent = this.random.chance(0.5);
+    region.linkMs = passedMs;
+  }
+}
+
+/** As eight bytes each: a set of ten million would take ten times as much memory. */
+class MadeIds {
+  private all = new BigUint64Array(1024);
+  private idCount = 0;
+
+  keep(ids: readonly bigint[]): void {
+    if (this.idCount + ids.length > this.all.length) {
+      const longer = new BigUint64Array(2 * this.all.length + ids.length);
+      longer.set(this.all);
+      this.all = longer;
+    }
+    this.all.set(ids, this.idCount);
+    this.idCount += ids.length;
+  }
+
+  counts(): Pick<RegionReport, 'idCount' | 'twiceCount'> {
+    const { idCount } = this;
+    const sorted = this.all.subarray(0, idCount).sort();
+    let twiceCount = 0;
+    for (let at = 1; at < idCount; at++) if (sorted[at] === sorted[at - 1]) twiceCount++;
+    return { idCount, twiceCount };
   }
 }
 
@@ -324,6 +313,7 @@ let processCount = 0;
 class RegionProcess {
   readonly name: string;
   readonly claim: RegionClaim;
+  readonly ofIds: Link;
   isUp = false;
   isGone = false;
   isPaused = false;
@@ -344,6 +334,7 @@ class RegionProcess {
     this.name = `process ${number} of ${region.name}`;
     this.sinceMs = time.passedMs;
     const timers = this.timers();
+    this.ofIds = new Link(region.store, time, world.delayMs);
     const idClock = this.window.anchored(time);
     const identity = {
       label: () => ({ host: region.name, pid: number, application: 'shop' }),
@@ -353,7 +344,7 @@ class RegionProcess {
     const { fingerprint } = LAYOUT;
     const { ttlMs } = LEASE_DEFAULTS;
     this.keeper = new LeaseKeeper({
-      support: region.ofIds,
+      support: this.ofIds,
       window: this.window,
       options: LEASE_DEFAULTS,
       terms: { fingerprint, ttlMs, minRangeMs: 1002, quarantineMs: 0 },
@@ -402,6 +393,11 @@ class RegionProcess {
       if (!isSnowflakeError(error)) this.world.say(String(error));
       return [];
     }
+  }
+
+  findBack(): void {
+    this.ofIds.isCut = false;
+    this.sinceMs = this.world.time.passedMs;
   }
 
   goOn(): void {

@@ -55,7 +55,7 @@ export class Regions {
   faults = REGION_FAULTS;
   quarantineMs = 0;
   /** Half of the worker ids, and of the processes, are those of one region. */
-  pace = { ...REDIS_PACE, pauseMs: { process: 1500, store: 300 } };
+  pace = { ...REDIS_PACE, callTimeoutMs: 1500, pauseMs: { process: 1500, store: 300 } };
   least = { ids: 10_000_000, leases: 16 };
   numbers = [0, 1];
   /** Whether each claims its number. */
@@ -78,7 +78,7 @@ export class Regions {
       region: this.numbers[at],
       regions: this.claims ? urlOf(ofRegions, 'regions') : undefined,
     }));
-    return { CHAOS_REGIONS: JSON.stringify(places), CHAOS_BURST: '0.04' };
+    return { CHAOS_REGIONS: JSON.stringify(places), CHAOS_BURST: '0.01' };
   }
 
   async start(/** @type {{ files: string }} */ { files }) {

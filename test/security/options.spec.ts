@@ -4,8 +4,9 @@
  * shown. The options are those of the reference, which is compared with the types, and the
  * parameters those that the messages themselves name.
  */
-import { readFileSync } from 'node:fs';
-import { describe, expect, it } from '@jest/globals';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { startSegments } from '../../lib/nest/segments/index.js';
@@ -16,6 +17,10 @@ import { locksOf } from '../../lib/stores/schemes.js';
 import { ROOT } from '../tidy/tree.js';
 import { AS_DIGITS, DOORS, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
 import { shownError, TRACE } from './sinks.js';
+
+const folder = mkdtempSync(`${tmpdir()}/snowflake-options-`);
+const SQLITE = `sqlite:${folder}/a.db`;
+afterAll(() => rmSync(folder, { recursive: true }));
 
 describe('wrong values', () => {
   const segmentsOf = (store: string) => startSegments({ store, counter: 'a', lazy: true });
@@ -31,7 +36,7 @@ describe('wrong values', () => {
     ['etcd://127.0.0.1:1', startWith],
     ['postgres://127.0.0.1:1/a', startWith],
     ['mysql://127.0.0.1:1/a', startWith],
-    ['sqlite:./a.db', startWith],
+    [SQLITE, startWith],
     ['redis://127.0.0.1:1/0', locksOf],
     ['etcd://127.0.0.1:1', locksOf],
     ['postgres://127.0.0.1:1/a', locksOf],
@@ -41,9 +46,9 @@ describe('wrong values', () => {
     ['rediss://127.0.0.1:1/0', startWith],
     ['file:./never-made', startWith],
     ['mysql://127.0.0.1:1/a', locksOf],
-    ['sqlite:./a.db', locksOf],
+    [SQLITE, locksOf],
     ['mysql://127.0.0.1:1/a', segmentsOf],
-    ['sqlite:./a.db', segmentsOf],
+    [SQLITE, segmentsOf],
     ['rediss://127.0.0.1:1/0', idsOf],
   ];
 

@@ -74,7 +74,8 @@ const HELP = `Usage: npm run chaos -- [options]
   --server redis       what runs as Redis: redis, valkey
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
-  --fault 'put back'   only faults of the store that are named so, beside those of processes
+  --fault 'put back'   only faults of the store that are named so, beside those of processes;
+                       several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
   --json <file>        write the result as JSON, too

@@ -67,8 +67,8 @@ const HELP = `Usage: npm run chaos -- [options]
   --store redis        which store is attacked, with commas between:
                        ${['redis', ...Object.keys(STORES)].join(', ')}
   --topology all       how Redis is run: ${Object.keys(OF_REDIS).join(', ')}, or all of
-                       these; ${Object.keys(OF_REGIONS).join(', ')}; mistakes of operators by their names, mistakes for all of them,
-                       short-mistakes for the shortest
+                       these; ${Object.keys(OF_REGIONS).join(', ')}; mistakes of operators by
+                       their names, mistakes for all of them, short-mistakes for the shortest
   --counters redis     which store of counters is attacked, with commas between:
                        ${Object.keys(COUNTERS).join(', ')}
   --locks redis        which store of locks is attacked, with commas between:
@@ -78,7 +78,8 @@ const HELP = `Usage: npm run chaos -- [options]
   --server redis       what runs as Redis: redis, valkey
   --seconds 120        how long, all topologies together; each mistake ends by itself
   --seed 1             decides the order of the faults
-  --fault 'put back'   only faults of the store that are named so, beside those of processes
+  --fault 'put back'   only faults of the store that are named so, beside those of processes;
+                       several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
   --json <file>        write the result as JSON, too

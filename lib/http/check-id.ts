@@ -15,7 +15,7 @@ import { textForms } from '../core/text/text-forms.js';
 import { latestIdTimeMs } from '../core/window/lease-window.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { format, formatShort, quoted } from '../messages.js';
-import { refuse, unknownNames, wholeFaults } from '../options.js';
+import { methodFaults, refuse, typeFaults, unknownNames, wholeFaults } from '../options.js';
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
@@ -31,6 +31,7 @@ export class IdCheck {
     more = '',
   ) {
     refuse(unknownNames(checks, `${CHECKS}${more}`, 'A check of ids'));
+    refuse(kindFaults(checks));
     const fault = checksFault(checks, forms);
     if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
     const all = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
@@ -259,10 +260,18 @@ export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
 const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
 
+function kindFaults({ layout, notInFuture = false, clock = systemClock }: SnowflakeIdChecks) {
+  return [
+    ...(layout === undefined ? [] : methodFaults('layout', layout, ['parse', 'timestampMsOf'])),
+    ...typeFaults('notInFuture', notInFuture, 'boolean'),
+    ...methodFaults('clock', clock, ['now']),
+  ];
+}
+
 function checksFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
   return (
-    formFault(checks, forms) ??
     formsFault(forms) ??
+    formFault(checks, forms) ??
     layoutFault(checks) ??
     futureFault(checks) ??
     workerFault(checks)
@@ -289,11 +298,11 @@ function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): strin
 }
 
 function formsFault(forms: readonly TextForm[]): string | undefined {
-  const at = forms.findIndex((form) => !isForm(form));
-  if (at < 0) return undefined;
+  const fault = Array.isArray(forms) ? forms.find((form) => !isForm(form)) : forms;
+  if (Array.isArray(forms) && forms.every(isForm)) return undefined;
   return (
     `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
-    `${format(forms[at])}. Take them from \`textForms\`.`
+    `${format(fault)}. Take them from \`textForms\`.`
   );
 }
 

@@ -12,6 +12,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { isSnowflakeError } from '../errors.js';
+import { refused } from '../options.js';
 import { textForms } from '../core/text/text-forms.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
@@ -46,6 +47,9 @@ export function snowflakeScalar(
 ): GraphQLScalarType<string, string> {
   const { name = 'SnowflakeID', form = textForms.decimal } = options;
   const check = new IdCheck(options, [], ', name');
+  if (typeof name !== 'string' || !/^[_A-Za-z]\w*$/.test(name)) {
+    throw refused(['Expected `name` to be letters, digits and _, and to begin with no digit.']);
+  }
   // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would reveal
   // the number behind a text in their messages.
   const inside = options.form === undefined ? check : new IdCheck();

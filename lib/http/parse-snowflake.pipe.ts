@@ -7,6 +7,7 @@
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
 import { isSnowflakeError } from '../errors.js';
+import { choiceFaults, refuse, typeFaults } from '../options.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
@@ -55,8 +56,13 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
 
   constructor(@Optional() options: ParseSnowflakePipeOptions = {}) {
     this.check = new IdCheck(options, options.forms, ', as, forms, optional');
-    this.isText = options.as === 'text';
-    this.isOptional = options.optional ?? false;
+    const { as = 'bigint', optional = false } = options;
+    refuse([
+      ...choiceFaults('as', as, ['bigint', 'text']),
+      ...typeFaults('optional', optional, 'boolean'),
+    ]);
+    this.isText = as === 'text';
+    this.isOptional = optional;
   }
 
   transform(value: unknown): bigint | string | undefined {

@@ -127,10 +127,7 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
   const faults = [
     ...nameFaults('lock', lock),
     ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
-    ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
-    ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
-    ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
-    ...atMostFaults(options),
+    ...holdFaults(options),
     ...longerFaults(ttlMs, terms),
     ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
@@ -138,6 +135,17 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
     throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
   }
   return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, ...(signal && { signal }) };
+}
+
+/** What is wrong with the times of a hold, whichever lock it is of. */
+export function holdFaults(options: HoldOptions): string[] {
+  const { ttlMs = TTL_MS_MIN, waitMs = 0, holdAtLeastMs = 0 } = options;
+  return [
+    ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
+    ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
+    ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
+    ...atMostFaults(options),
+  ];
 }
 
 function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[] {

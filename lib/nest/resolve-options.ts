@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '../core/clock.js';
+import { orderFaults } from '../core/generator/snowflake-generator.js';
 import { BitLayout } from '../core/layout/bit-layout.js';
 import type { Epoch, FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
@@ -25,14 +26,7 @@ import {
 } from '../lease/lease-options.js';
 import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
-import {
-  choiceFaults,
-  knownNames,
-  methodFaults,
-  TIMER_METHODS,
-  typeFaults,
-  wholeFaults,
-} from '../options.js';
+import { knownNames, methodFaults, TIMER_METHODS, typeFaults, wholeFaults } from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
@@ -102,8 +96,6 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   /** Sets timers; for tests. */
   readonly timers?: Timers | undefined;
 }
-
-const AHEAD_MS_LIMIT = 3_600_000;
 
 /** All options but those of the lease; the compiler keeps the list complete. */
 const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
@@ -245,8 +237,7 @@ function parseOrder(
   const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
   const { sequenceStart = shared?.sequenceStart ?? 'zero', onWorkerIdChange } = options;
   faults.push(
-    ...(aheadMsMax === undefined ? [] : wholeFaults('aheadMsMax', aheadMsMax, [0, AHEAD_MS_LIMIT])),
-    ...choiceFaults('sequenceStart', sequenceStart, ['zero', 'random']),
+    ...orderFaults({ aheadMsMax, sequenceStart }),
     ...typeFaults('sharesLease', sharesLease, 'boolean'),
     ...(onWorkerIdChange === undefined
       ? []

@@ -6,7 +6,7 @@
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError } from '../errors.js';
-import { refuse, unknownNames } from '../options.js';
+import { methodFaults, refuse, unknownNames } from '../options.js';
 import { format } from '../messages.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
@@ -118,8 +118,9 @@ const STATUS: IdMaker['status'] = {
  * ```
  */
 export function fakeIdMaker(options: FakeIdMakerOptions = {}): IdMaker {
-  refuse(unknownNames(options, 'from, layout', 'fakeIdMaker()'));
+  const strangers = unknownNames(options, 'from, layout', 'fakeIdMaker()');
   const { from = 1, layout = layouts.snowflake() } = options;
+  refuse([...strangers, ...methodFaults('layout', layout, ['parse', 'timestampMsOf'])]);
   const isWhole = typeof from === 'bigint' || Number.isSafeInteger(from);
   if (!isWhole || from < 0) {
     throw new SnowflakeError(

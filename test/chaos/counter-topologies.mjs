@@ -16,8 +16,9 @@ import {
   THERE_AND_BACK,
   until,
 } from './fault.mjs';
-import { FAULTS } from './faults.mjs';
+import { FAULTS, OPERATOR_FAULTS } from './faults.mjs';
 import { highestNumber } from './processes/highest-number.mjs';
+import { Sqlite, SQLITE_FAULTS } from './stores/files.mjs';
 import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
   Postgres,
@@ -26,7 +27,7 @@ import {
   PostgresStandby,
   STANDBY_FAULTS,
 } from './stores/postgres.mjs';
-import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
+import { FILE_COPIED_OVER, KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { KeptRedis, Cluster, NAMESPACE, Sentinel } from './topologies.mjs';
 import { ALLOWED, ofUntold } from './untold-topologies.mjs';
 
@@ -170,6 +171,7 @@ class Redis extends KeptRedis {
   faults = [
     ...shared('redis restarted with data', 'redis SIGSTOP'),
     ...REDIS_FAULTS,
+    ...OPERATOR_FAULTS,
     ...NETWORK_FAULTS,
   ];
   /** @type {string[]} */
@@ -253,8 +255,9 @@ class RedisCluster extends Cluster {
   grants = 'segments';
   name = 'counters in redis by cluster';
   pace = PACE;
+  content = 'counters';
   settings = settingsOf({ lossWindowMs: WINDOW_MS }, true);
-  faults = [TAKEN_OVER, SURVIVORS_FIRST, ...shared('CLIENT KILL')];
+  faults = [TAKEN_OVER, SURVIVORS_FIRST, ...shared('cluster slot moved', 'CLIENT KILL')];
 }
 
 /** Both jump to one place: whoever asks first was answered by neither, and nobody else can tell. */
@@ -294,6 +297,20 @@ const ofTable = (Server, name, create, faults) =>
     faults = [...shared(...faults.map((what) => `${name} ${what}`)), DELETED, ...NETWORK_FAULTS];
   };
 
+/** By URL; its file may be put back to an older one, so that it has a window as well. */
+class SqliteCounters extends Sqlite {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in sqlite';
+  create = CREATE;
+  table = TABLE;
+  terms = `&failoverWindowMs=${WINDOW_MS}`;
+  pace = PACE;
+  settings = settingsOf({}, true);
+  forgetful = forgetGrants;
+  faults = SQLITE_FAULTS;
+}
+
 const OF_TABLES = ['kill -9', 'SIGSTOP', 'settings changed', 'dump loaded while it runs'];
 
 /** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
@@ -323,6 +340,12 @@ class Gapless extends PostgresStandby {
     await forget();
     return true;
   };
+}
+
+/** What the new primary committed is nowhere else, and clients are led back to the old one. */
+class GaplessLedBack extends Gapless {
+  name = 'a gapless series in postgres, led there and back';
+  faults = [SURVIVORS_FIRST];
 }
 
 /** What it acknowledges is on the standby as well. */
@@ -355,6 +378,7 @@ class RedisIds extends Redis {
     ...shared('redis restarted with data', 'redis SIGSTOP'),
     ...OF_FILES,
     FLUSHED,
+    ...OPERATOR_FAULTS,
     ...NETWORK_FAULTS,
   ];
 
@@ -384,6 +408,13 @@ class RedisIdsBySentinel extends RedisSentinel {
   ];
 }
 
+class RedisIdsByCluster extends RedisCluster {
+  grants = 'grants of ids';
+  name = 'ids made in redis by cluster';
+  settings = { ...settingsOf({ lossWindowMs: WINDOW_MS }), ...IDS };
+  faults = [TAKEN_OVER, ...THERE_AND_BACK, ...shared('cluster slot moved', 'CLIENT KILL')];
+}
+
 /** @type {Record<string, new (folder: string) => any>} */
 export const COUNTERS = {
   redis: Redis,
@@ -396,11 +427,16 @@ export const COUNTERS = {
   ids: RedisIds,
   'ids-untold': RedisIdsUntold,
   'ids-by-sentinel': RedisIdsBySentinel,
+  'ids-by-cluster': RedisIdsByCluster,
   'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
+  'ids-put-back': ofPutBack(RedisIds, KEY_PUT_BACK),
+  sqlite: SqliteCounters,
+  'sqlite-copied-over': ofPutBack(SqliteCounters, FILE_COPIED_OVER),
   postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),
   mariadb: ofTable(Mariadb, 'mariadb', CREATE_MARIADB, [...OF_TABLES, 'flushes no more, killed']),
   'postgres-standby': PostgresByStandby,
   'postgres-led-back': ofLedBack(PostgresByStandby),
   gapless: GaplessSynchronous,
   'gapless-asynchronous': Gapless,
+  'gapless-led-back': GaplessLedBack,
 };

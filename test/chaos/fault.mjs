@@ -281,6 +281,7 @@ const USED_MS = 300;
  * @param {World} world
  * @param {object} steps
  * @param {() => unknown} steps.keep what is granted from here on is forgotten
+ * @param {() => unknown} [steps.hold] nobody writes from here on
  * @param {() => unknown} steps.forget
  * @param {() => Promise<void>} [steps.asked] until somebody asked the store that forgot: then it
  *   forgets again at once, with all that it made of the loss
@@ -290,8 +291,8 @@ const USED_MS = 300;
  * @returns {Promise<boolean>} false where nothing was granted in between
  */
 export async function forgetGrants(
-  { fleet, random },
-  { keep, forget, asked, goesOn = false, grantCount = GRANT_COUNT },
+  { fleet, topology, random },
+  { keep, hold, forget, asked, goesOn = false, grantCount = GRANT_COUNT },
 ) {
   /** @type {Set<import('./fleet.mjs').Member>} */
   const holders = new Set();
@@ -307,8 +308,13 @@ export async function forgetGrants(
     fleet.any(random)?.kill('SIGKILL');
     return granted;
   };
+  // Nothing is granted for a window after a move: what it left behind would be older than one.
+  if (await topology.gather?.()) await someGranted(fleet, grantCount, GRANTS_MS_MAX);
   await keep();
-  const isGranted = await someGranted(fleet, grantCount);
+  // Half a window, since the old server may go on for the rest; no more than one may be lost.
+  const spanMs = topology.quarantineMs > 0 ? topology.quarantineMs / 2 : GRANTS_MS_MAX;
+  const isGranted = await someGranted(fleet, grantCount, spanMs);
+  await hold?.();
   stopAll();
   try {
     await forget();
@@ -327,10 +333,14 @@ export async function forgetGrants(
   return isGranted;
 }
 
-/** @param {import('./fleet.mjs').Fleet} fleet @param {number} grantCount */
-function someGranted(fleet, grantCount) {
+/**
+ * @param {import('./fleet.mjs').Fleet} fleet
+ * @param {number} grantCount
+ * @param {number} spanMs
+ */
+function someGranted(fleet, grantCount, spanMs) {
   const goal = fleet.leaseCount + grantCount;
-  return until(async () => fleet.leaseCount >= goal, GRANTS_MS_MAX).then(
+  return until(async () => fleet.leaseCount >= goal, spanMs).then(
     () => true,
     () => false,
   );

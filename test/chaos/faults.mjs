@@ -25,7 +25,7 @@ const SETTINGS = [
 ];
 
 /** @type {readonly Fault[]} */
-const OPERATOR_FAULTS = [
+export const OPERATOR_FAULTS = [
   {
     name: 'settings of redis changed',
     level: 'store',

@@ -7,14 +7,16 @@ import {
   forgetGrants,
   NETWORK_FAULTS,
   isRemoved,
+  NEWCOMER_FIRST,
   storeFault,
   SURVIVORS_FIRST,
   THERE_AND_BACK,
 } from './fault.mjs';
-import { FAULTS } from './faults.mjs';
-import { KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
+import { FAULTS, OPERATOR_FAULTS } from './faults.mjs';
+import { Cluster, KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
 import { ALLOWED, ofUntold } from './untold-topologies.mjs';
-import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
+import { Etcd, ETCD_FAULTS, ofOneMember } from './stores/etcd.mjs';
+import { Sqlite, SQLITE_FAULTS } from './stores/files.mjs';
 import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
   ofLedBack,
@@ -23,6 +25,7 @@ import {
   Postgres,
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
+import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { checkHolds } from './checker.mjs';
 
 const TABLE = 'snowflake_locks';
@@ -64,13 +67,13 @@ const ofLocks = (Server) =>
     words = WORDS;
     pace = PACE;
     least = { ids: 100, leases: 50 };
+    forgetful = forgetGrants;
   };
 
 /** What is the same of those in a table. @param {new (folder: string) => any} Server */
 const ofTable = (Server) =>
   class extends ofLocks(Server) {
     table = TABLE;
-    forgetful = forgetGrants;
 
     keep() {
       return this.node.backup();
@@ -102,6 +105,9 @@ const FOLDERS_BACK = storeFault('folders of locks put back', ({ cluster }, world
 const FAILED_OVER = storeFault('sentinel failover without the last locks', (topology, world) =>
   forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
 );
+const TAKEN_OVER = storeFault('cluster takeover without the last locks', (topology, world) =>
+  forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+);
 const DELETED = storeFault('locks deleted', (topology) =>
   isRemoved(() => topology.deletedCount(false)),
 );
@@ -119,6 +125,7 @@ export const LOCK_FAULTS = [
   OLD_COPY,
   FOLDERS_BACK,
   FAILED_OVER,
+  TAKEN_OVER,
   DELETED,
   HEADER_DELETED,
   TABLE_CREATED,
@@ -133,6 +140,7 @@ class Redis extends ofLocks(KeptRedis) {
   faults = [
     ...shared('redis restarted with data', 'redis restarted empty', 'FLUSHALL'),
     ...shared('redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'maxmemory'),
+    ...OPERATOR_FAULTS,
     OLD_COPY,
     DELETED,
     HEADER_DELETED,
@@ -175,13 +183,30 @@ class RedisBySentinel extends ofLocks(Sentinel) {
   faults = [FAILED_OVER, ...THERE_AND_BACK, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
 }
 
+class RedisByCluster extends ofLocks(Cluster) {
+  name = 'locks in redis by cluster';
+  content = 'locks';
+  settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=${WINDOW_MS}` };
+  faults = [
+    TAKEN_OVER,
+    SURVIVORS_FIRST,
+    ...shared('cluster slot moved', 'CLIENT PAUSE', 'CLIENT KILL'),
+  ];
+}
+
+/** Whoever asks first was answered by neither, and nobody else can tell. */
+class RedisByClusterLedBack extends RedisByCluster {
+  faults = [NEWCOMER_FIRST];
+  toleratesTwice = true;
+}
+
 class PostgresLocks extends ofTable(Postgres) {
   name = 'locks in postgres';
   create = CREATE;
   faults = [
     ...shared('postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'),
     ...shared('postgres connections ended', 'postgres rights taken away'),
-    ...shared('postgres dump loaded while it runs'),
+    ...shared('postgres dump loaded while it runs', 'postgres settings changed'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
@@ -190,7 +215,6 @@ class PostgresLocks extends ofTable(Postgres) {
 class StandbyLocks extends ofLocks(PostgresStandby) {
   name = 'locks in postgres with a standby';
   create = CREATE;
-  forgetful = forgetGrants;
   faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
 }
 
@@ -200,6 +224,7 @@ class MariadbLocks extends ofTable(Mariadb) {
   faults = [
     ...shared('mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'),
     ...shared('mariadb rights taken away', 'mariadb dump loaded while it runs'),
+    ...shared('mariadb settings changed', 'mariadb flushes no more, killed'),
     ...OF_TABLES,
     ...NETWORK_FAULTS,
   ];
@@ -232,15 +257,27 @@ class EtcdLocks extends ofLocks(Etcd) {
   }
 }
 
+class SqliteLocks extends ofLocks(Sqlite) {
+  name = 'locks in sqlite';
+  create = CREATE;
+  table = TABLE;
+  faults = SQLITE_FAULTS;
+}
+
 /** @type {Record<string, new (folder: string) => any>} */
 export const LOCKS = {
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,
   sentinel: RedisBySentinel,
+  cluster: RedisByCluster,
+  'cluster-led-back': RedisByClusterLedBack,
   postgres: PostgresLocks,
   'postgres-standby': StandbyLocks,
   'postgres-led-back': ofLedBack(StandbyLocks),
   mariadb: MariadbLocks,
   etcd: EtcdLocks,
+  'etcd-one': ofOneMember(EtcdLocks),
+  sqlite: SqliteLocks,
+  'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
 };

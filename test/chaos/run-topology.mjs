@@ -2,7 +2,7 @@
  * One topology under attack for a while: processes are started, faults dealt from a shuffled deck,
  * and all that was written down is checked.
  */
-import { mkdirSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libfaketime } from '../../scripts/servers/binaries.mjs';
@@ -87,6 +87,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     await fleet.stop();
   } finally {
     fleet.kill();
+    // With the times that processes write down, by which one finds what led to what.
+    writeFileSync(join(folder, 'faults.json'), JSON.stringify(log, null, 1));
     await topology.stop();
   }
   const { gaps, ...checked } = check(files);
@@ -201,7 +203,9 @@ const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], f
       ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
     ),
     ...faults,
-  ].filter((fault) => fault.level === 'process' || fault.name.includes(faultWords));
+  ].filter(({ level, name: fault }) => {
+    return level === 'process' || faultWords.split('|').some((words) => fault.includes(words));
+  });
 
 /** @returns {Fault[]} */
 const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);

@@ -97,7 +97,9 @@ export class RedisNode {
 }
 
 export const NAMESPACE = 'chaos';
-export const REGISTRY = `snowflake:{${NAMESPACE}}:registry`;
+/** Of a registry, of counters, or of locks; in a Cluster all of them lie in one slot. */
+const keyOf = (/** @type {string} */ content) => `snowflake:{${NAMESPACE}}:${content}`;
+export const REGISTRY = keyOf('registry');
 
 /** How long the old server may go on, and how far its clock may be ahead, as processes are told. */
 const [FAILOVER_MS, CLOCK_MS] = [4000, 500];
@@ -241,6 +243,7 @@ export class Sentinel {
 
 export class Cluster {
   name = 'cluster';
+  content = 'registry';
   quarantineMs = WINDOW_MS;
   slot = calculateSlot(REGISTRY);
 
@@ -251,6 +254,10 @@ export class Cluster {
 
   get node() {
     return /** @type {RedisNode} */ (this.isMovedAway ? this.nodes[2] : this.nodes[0]);
+  }
+
+  get key() {
+    return keyOf(this.content);
   }
 
   async start() {
@@ -283,7 +290,7 @@ export class Cluster {
     return `redis+cluster://${hosts}?${WINDOW}`;
   }
 
-  /** The registry's slot goes to another master and, the next time, comes back. */
+  /** The slot goes to another master and, the next time, comes back. */
   async moveSlot() {
     const [from, to] = this.isMovedAway
       ? [this.nodes[2], this.nodes[0]]
@@ -294,10 +301,17 @@ export class Cluster {
     await setSlot(to, 'IMPORTING', fromId);
     await setSlot(from, 'MIGRATING', toId);
     await sleep(200);
-    await from?.admin.call('MIGRATE', '127.0.0.1', to?.port, REGISTRY, 0, 1000);
+    await from?.admin.call('MIGRATE', '127.0.0.1', to?.port, this.key, 0, 1000);
     await sleep(200);
     for (const node of [to, from]) await setSlot(node, 'NODE', toId);
     this.isMovedAway = !this.isMovedAway;
+  }
+
+  /** The slot to where it has a replica. @returns whether it was moved */
+  async gather() {
+    if (!this.isMovedAway) return false;
+    await this.moveSlot();
+    return true;
   }
 
   /** The replica takes over without the writes it never saw. */
@@ -309,7 +323,7 @@ export class Cluster {
 
   /** From here on the replica hears nothing. */
   async cut() {
-    if (this.isMovedAway) await this.moveSlot();
+    await this.gather();
     const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
     await until(async () => (await replica?.admin.info('replication'))?.includes('link_status:up'));
     await owner?.cutReplicas();
@@ -325,7 +339,7 @@ export class Cluster {
 
   /** The owner stands still, and its replica takes over. */
   async away() {
-    if (this.isMovedAway) await this.moveSlot();
+    await this.gather();
     const [owner, replica] = /** @type {RedisNode[]} */ (this.nodes);
     await until(async () => (await replica?.admin.info('replication'))?.includes('link_status:up'));
     process.kill(/** @type {RedisNode} */ (owner).pid, 'SIGSTOP');
@@ -373,7 +387,7 @@ export class KeptRedis extends Standalone {
   content = 'counters';
 
   get key() {
-    return `snowflake:{${NAMESPACE}}:${this.content}`;
+    return keyOf(this.content);
   }
 
   keep() {

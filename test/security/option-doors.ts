@@ -1,27 +1,35 @@
 /**
- * Where options are given: the ways to give one, and what each of them may be among the wrong
- * values. In one file, since it is one table.
+ * The doors by which options come in, and what each option may be among the values that people give
+ * by mistake.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { layouts, LeaseWindow, publicIds, SnowflakeGenerator } from '../../lib/core/index.js';
 import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
 import { SnowflakeDashboardModule } from '../../lib/dashboard/index.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
+import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
+import { snowflakeScalar } from '../../lib/http/graphql.js';
+import { ParseSnowflakePipe } from '../../lib/http/index.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
+import { lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
 import { openLocks } from '../../lib/nest/lock/open-locks.js';
 import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { series, startSegments } from '../../lib/nest/segments/index.js';
 import { refuse } from '../../lib/options.js';
+import { snowflakeIds } from '../../lib/orm/prisma/index.js';
+import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import { folderSupport, ordinalSupport, privateAddress } from '../../lib/stores/host/index.js';
 import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/stores/memory/index.js';
 import { redisCounters, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
 import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/stores/sql/index.js';
+import { fakeIdMaker } from '../../lib/testing/index.js';
 import { systemTimers } from '../../lib/time/timers.js';
 import { rowsOf } from '../docs/sections.js';
 import { ROOT } from '../tidy/tree.js';
@@ -106,6 +114,13 @@ const BLANK = ['empty', 'a blank', 'a tab and a line break'];
 const AS_NAME = textsBut(...BLANK, 'a variable that nobody filled in');
 const AS_WORD = ['the word undefined', 'the word null', 'what every object has'];
 const AS_FUNCTION = ['a function', 'a function that throws'];
+const AS_OBJECT = [
+  'an object',
+  'an object without a prototype',
+  'an invalid Date',
+  'a URL object',
+  'a promise',
+];
 const AS_SWITCH = ['true', 'false'];
 export const AS_DIGITS = ['a number as text'];
 
@@ -133,6 +148,18 @@ const INVOICES = { name: 'invoice', period: 'day', timeZone: 'UTC', form: 'I-{da
 const IDS = { status: { kind: 'lease', state: 'active', readAt: new Date(0) } };
 const PROM = { register: new Registry(), Gauge, Counter } as never;
 
+const LAYOUT = layouts.snowflake();
+/** The options of a preset besides its epoch. */
+const PRESET_BITS: Readonly<Record<string, readonly string[]>> = {
+  ich: ['workIdLength'],
+  tsid: ['nodeBits'],
+  yitter: ['workerIdBitLength', 'seqBitLength'],
+};
+const CHECKS = ['form', 'layout', 'notInFuture', 'futureMsMax', 'workerId', 'clock'];
+const CHECKED: Door['right'] = { notInFuture: AS_SWITCH, workerId: ['zero'] };
+/** For tests alone. */
+const KEY = Uint8Array.from({ length: 16 }, (_, at) => at);
+
 export const DOORS: readonly Door[] = [
   {
     title: 'option',
@@ -143,13 +170,7 @@ export const DOORS: readonly Door[] = [
     },
     right: {
       support: ['a URL of a store'],
-      supports: [
-        'an object',
-        'an object without a prototype',
-        'an invalid Date',
-        'a URL object',
-        'a promise',
-      ],
+      supports: [...AS_OBJECT],
       workerId: ['zero'],
       workerFields: ['an object', 'an object without a prototype'],
       epoch: ['zero'],
@@ -334,15 +355,7 @@ export const DOORS: readonly Door[] = [
     use: given(privateAddress, {}),
     right: {
       interface: TEXTS.filter((text) => text !== 'empty'),
-      interfaces: [
-        'an object',
-        'an object without a prototype',
-        'an invalid Date',
-        'a URL object',
-        'a promise',
-        'a list',
-        ...AS_FUNCTION,
-      ],
+      interfaces: [...AS_OBJECT, 'a list', ...AS_FUNCTION],
     },
   },
   {
@@ -394,5 +407,75 @@ export const DOORS: readonly Door[] = [
     right: {
       path: AS_NAME.filter((name) => !/control|quotes|URL/.test(name)),
     },
+  },
+  ...Object.entries(layouts).map(([preset, make]) => ({
+    title: `preset ${preset}`,
+    names: ['epoch', ...(PRESET_BITS[preset] ?? [])],
+    use: given(make as never, {}),
+    right: { epoch: ['zero'] },
+  })),
+  {
+    title: 'generator option',
+    names: ['aheadMsMax', 'sequenceStart', 'clock', 'random'],
+    use: given((options: object) => new SnowflakeGenerator(new LeaseWindow(LAYOUT), options), {}),
+    right: { aheadMsMax: ['zero'], random: AS_FUNCTION },
+  },
+  {
+    title: 'public id option',
+    names: ['prefix', 'key', 'keys', 'writeKey'],
+    use: given(publicIds, { prefix: 'ord', key: KEY, keys: { a: KEY } }),
+    right: {
+      prefix: AS_WORD,
+      keys: ['a list', ...AS_OBJECT],
+      writeKey: ['empty'],
+    },
+  },
+  {
+    title: 'option of @Locked',
+    names: ['ttlMs', 'waitMs', 'holdAtLeastMs', 'holdAtMostMs', 'onHeld'],
+    use: given((options) => refuse(lockedFaults({ key: 'a', options }, 'here')), {}),
+    right: { waitMs: ['zero'], holdAtLeastMs: ['zero'] },
+  },
+  {
+    title: 'pipe option',
+    names: [...CHECKS, 'as', 'forms', 'optional'],
+    use: given((options: object) => new ParseSnowflakePipe(options), { layout: LAYOUT }),
+    right: { ...CHECKED, optional: AS_SWITCH, forms: ['a list'] },
+  },
+  {
+    title: 'option of @IsSnowflakeId',
+    names: CHECKS,
+    use: given((options: object) => IsSnowflakeId(options), { layout: LAYOUT }),
+    right: CHECKED,
+  },
+  {
+    title: 'option of @IsSnowflakeIds',
+    names: [...CHECKS, 'countMin', 'countMax'],
+    use: given((options: object) => IsSnowflakeIds(options), { layout: LAYOUT }),
+    right: { ...CHECKED, countMin: ['zero'], countMax: ['zero', 'seconds where ms are meant'] },
+  },
+  {
+    title: 'scalar option',
+    names: [...CHECKS, 'name'],
+    use: given((options: object) => snowflakeScalar(options), { layout: LAYOUT }),
+    right: { ...CHECKED, name: [...AS_WORD, 'the name of a prototype'] },
+  },
+  {
+    title: 'option of @SnowflakeId',
+    names: ['type', 'primary', 'generator'],
+    use: given((options: object) => SnowflakeId(options)({}, 'id'), {}),
+    right: { primary: AS_SWITCH, generator: AS_NAMED },
+  },
+  {
+    title: 'option of snowflakeIds',
+    names: ['generator'],
+    use: given((options: object) => snowflakeIds(options), {}),
+    right: { generator: AS_NAMED },
+  },
+  {
+    title: 'option of fakeIdMaker',
+    names: ['from', 'layout'],
+    use: given((options: object) => fakeIdMaker(options), {}),
+    right: { from: ['zero', 'seconds where ms are meant', 'a bigint'] },
   },
 ];

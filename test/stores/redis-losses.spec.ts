@@ -2,6 +2,7 @@
  * Sentinel names another server and then the first one again, which only stood still: whoever comes
  * new is granted nothing there that the other one may have granted.
  */
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -14,9 +15,9 @@ import { createSentinel } from 'redis';
 import type { LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { redisCounters, redisLocks, type GivenClient } from '../../lib/stores/redis/index.js';
 import { supportOf } from '../../lib/stores/schemes.js';
-import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
+import { mysqlSupport, registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { held, RedisLab, request, until } from './redis-lab.js';
-import { leased } from './sql-lab.js';
+import { leased, SqlLab } from './sql-lab.js';
 
 describe('redis there and back', () => {
   const lab = new RedisLab();
@@ -119,11 +120,13 @@ describe('redis there and back', () => {
  */
 describe('unnoticed copies', () => {
   const lab = new RedisLab();
+  const sql = new SqlLab();
   const folder = mkdtempSync(`${tmpdir()}/snowflake-copies-`);
   const ONE = { workerIdMin: 0, workerIdMax: 0, token: 'forgotten' } as const;
 
   afterAll(async () => {
     await lab.end();
+    await sql.end();
     rmSync(folder, { recursive: true });
   });
 
@@ -161,6 +164,20 @@ describe('unnoticed copies', () => {
       const keep = async () => {
         const copy = readFileSync(path);
         return async () => writeFileSync(path, copy);
+      };
+      return { support, keep };
+    },
+    async 'rows loaded into MariaDB after TRUNCATE'() {
+      const table = `copies_${randomUUID().replaceAll('-', '')}`;
+      const pool = sql.mysql();
+      await pool.query(registryTable('mysql', table));
+      const support = mysqlSupport({ pool, table, replicated: false });
+      const keep = async () => {
+        await pool.query(`CREATE TABLE ${table}_kept AS SELECT * FROM ${table}`);
+        return async () => {
+          await pool.query(`TRUNCATE ${table}`);
+          await pool.query(`INSERT INTO ${table} SELECT * FROM ${table}_kept`);
+        };
       };
       return { support, keep };
     },

@@ -6,7 +6,14 @@
  * within a range, and nothing is allocated but the id. A wrong clock only makes the time in ids
  * wrong.
  */
-import { refuse, unknownNames } from '../../options.js';
+import {
+  choiceFaults,
+  methodFaults,
+  refuse,
+  typeFaults,
+  unknownNames,
+  wholeFaults,
+} from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
 import type { BitLayout } from '../layout/bit-layout.js';
@@ -28,6 +35,7 @@ export interface GeneratorOptions {
   /**
    * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
    * in a range without end, since only the clock keeps a restarted process from repeating there.
+   * 0 to 3,600,000.
    */
   readonly aheadMsMax?: number | undefined;
   /**
@@ -42,6 +50,18 @@ export interface GeneratorOptions {
 }
 
 const OPTIONS = 'aheadMsMax, sequenceStart, clock, random';
+const AHEAD_MS_LIMIT = 3_600_000;
+
+/** What is wrong with how ids follow each other. */
+export function orderFaults({
+  aheadMsMax = 0,
+  sequenceStart = 'zero',
+}: GeneratorOptions): string[] {
+  return [
+    ...wholeFaults('aheadMsMax', aheadMsMax, [0, AHEAD_MS_LIMIT]),
+    ...choiceFaults('sequenceStart', sequenceStart, ['zero', 'random']),
+  ];
+}
 
 /** A run is `count` ids with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
@@ -91,12 +111,18 @@ export class SnowflakeGenerator implements IdSource {
     private readonly window: LeaseWindow,
     options: GeneratorOptions = {},
   ) {
-    refuse(unknownNames(options, OPTIONS, 'SnowflakeGenerator'));
+    const strangers = unknownNames(options, OPTIONS, 'SnowflakeGenerator');
+    const { aheadMsMax, sequenceStart, clock = systemClock, random = Math.random } = options;
+    refuse([
+      ...strangers,
+      ...orderFaults(options),
+      ...methodFaults('clock', clock, ['now']),
+      ...typeFaults('random', random, 'function'),
+    ]);
     const { layout } = window;
     this.layout = layout;
-    this.clock = options.clock ?? systemClock;
-    const { aheadMsMax, random = Math.random } = options;
-    const start = options.sequenceStart === 'random' ? random : undefined;
+    this.clock = clock;
+    const start = sequenceStart === 'random' ? random : undefined;
     this.taker = new BlockTaker(window, this.clock, aheadMsMax, start);
     this.shift = layout.sequence.shift;
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;

@@ -6,7 +6,7 @@
  * contains a key, wherever it was put. A public id gives no permission.
  */
 import { quoted, formatShort } from '../../messages.js';
-import { refuse, unknownNames } from '../../options.js';
+import { refuse, refused, unknownNames } from '../../options.js';
 import { IdWords } from '../id-words.js';
 import { checkedId } from './decimal.js';
 import { RadixDigits } from './radix.js';
@@ -60,6 +60,9 @@ export function publicIds<const Prefix extends string>(
   options: PublicIdsOptions<Prefix>,
 ): PublicIds<Prefix> {
   const { prefix, key, keys = {}, writeKey = '' } = options;
+  if (typeof keys !== 'object' || keys === null) {
+    throw refused(['Expected `keys` to be an object with a key for each letter.']);
+  }
   const named: [letter: string, key: unknown][] = Object.entries(keys);
   if (key !== undefined || writeKey === '') named.unshift(['', key]);
   const read = named.map(([letter, one]) => [letter, readKey(nameOf(letter), one)] as const);

@@ -7,7 +7,7 @@
 import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
-import { HOLD_OPTIONS, type HoldOptions } from '../../lock/lock-options.js';
+import { HOLD_OPTIONS, holdFaults, type HoldOptions } from '../../lock/lock-options.js';
 import { choiceFaults, nameFaults, unknownNames } from '../../options.js';
 import { format } from '../../messages.js';
 
@@ -134,6 +134,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
   const faults = [
     ...unknownNames(options, known, '@Locked'),
     ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
+    ...holdFaults(options),
     ...(typeof key === 'function' ? [] : textFaults(key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);

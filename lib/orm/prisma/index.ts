@@ -10,7 +10,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { currentIdMaker } from '../../nest/id-maker.js';
-import { refuse, unknownNames } from '../../options.js';
+import { nameFaults, refuse, unknownNames } from '../../options.js';
 
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
@@ -54,8 +54,9 @@ interface Query {
  * ```
  */
 export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExtension {
-  refuse(unknownNames(options, 'generator', 'snowflakeIds()'));
+  const strangers = unknownNames(options, 'generator', 'snowflakeIds()');
   const { generator } = options;
+  refuse([...strangers, ...(generator === undefined ? [] : nameFaults('generator', generator))]);
   return (client) => {
     const models = modelsOf(client);
     const $allOperations = ({ model, operation, args, query }: Query): Promise<unknown> =>

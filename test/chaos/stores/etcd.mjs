@@ -1,5 +1,5 @@
 /**
- * A registry in an etcd of three members under attack.
+ * A registry in an etcd of three members, or of one, under attack.
  */
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync } from 'node:fs';
@@ -268,6 +268,7 @@ export const ETCD_FAULTS = [
 
 export class Etcd {
   name = 'etcd';
+  memberCount = 3;
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...ETCD_FAULTS, ...NETWORK_FAULTS];
@@ -282,7 +283,7 @@ export class Etcd {
   };
 
   async start() {
-    await this.cluster.create();
+    await this.cluster.create(this.memberCount);
     for (const [at, { port }] of this.cluster.members.entries()) {
       const proxy = new Proxy();
       proxy.heard = moved(APART_MS[at] ?? 0);
@@ -298,3 +299,19 @@ export class Etcd {
     await this.cluster.stop();
   }
 }
+
+/**
+ * With one member: its disk alone says what it was, and it cannot be removed from its cluster.
+ * @param {new (folder: string) => any} Server
+ */
+export const ofOneMember = (Server) =>
+  class extends Server {
+    memberCount = 1;
+
+    /** @param {string} folder */
+    constructor(folder) {
+      super(folder);
+      this.name += ', one member';
+      this.faults = this.faults.filter(({ name }) => name !== 'etcd settings changed');
+    }
+  };

@@ -18,7 +18,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'libsql';
 import { until, forgetLease, storeFault, isRemoved, STORE_PACE } from '../fault.mjs';
-import { CREATE } from './postgres.mjs';
+import { CREATE, TABLE } from './postgres.mjs';
 
 // A registry in a folder of this host under attack.
 //
@@ -170,6 +170,9 @@ function fillUp(/** @type {string} */ path) {
 
 // A registry in a file of SQLite under attack. The clock of the host is that of the store.
 
+/** So long an attempt takes, in which nobody is told to go on; and all of them. */
+const [BUSY_MS, TURN_MS_MAX] = [1000, 60_000];
+
 export const SQLITE_FAULTS = [
   storeFault('sqlite file replaced', (topology, world) =>
     topology.forgetful(world, {
@@ -178,12 +181,15 @@ export const SQLITE_FAULTS = [
     }),
   ),
   storeFault('sqlite rows deleted', (topology) =>
-    isRemoved(async () => topology.sql('DELETE FROM snowflake_registry').changes),
+    isRemoved(async () => (await topology.sql(`DELETE FROM ${topology.table}`)).changes),
   ),
 ];
 
 export class Sqlite {
   name = 'sqlite';
+  create = CREATE;
+  table = TABLE;
+  terms = '';
   quarantineMs = 0;
   pace = STORE_PACE;
   hasOneClock = true;
@@ -197,27 +203,49 @@ export class Sqlite {
   }
 
   async start() {
-    this.sql(CREATE);
-    return `sqlite:${this.file}?namespace=chaos`;
+    await this.sql(this.create);
+    return `sqlite:${this.file}?namespace=chaos${this.terms}`;
   }
 
   /** One statement of the operator. */
   sql(/** @type {string} */ text) {
-    const database = new Database(this.file, { timeout: 15_000 });
-    try {
-      return database.prepare(text).run();
-    } finally {
-      database.close();
-    }
+    return this.#opened((database) => database.prepare(text).run());
   }
 
-  /** As `cp` does it, at a moment at which nobody writes. */
-  copied(/** @type {string} */ from, /** @type {string} */ to) {
-    const database = new Database(this.file, { timeout: 5000 });
-    database.exec('BEGIN IMMEDIATE');
+  /** Nobody reads or writes from here on, so that who is stopped then has nothing locked. */
+  async hold() {
+    this.held = await this.#opened((database) => database.exec('BEGIN EXCLUSIVE'), true);
+  }
+
+  async copied(/** @type {string} */ from, /** @type {string} */ to) {
+    if (this.held === undefined) await this.hold();
     copyFileSync(from, to);
-    database.exec('ROLLBACK');
-    database.close();
+    this.held.exec('ROLLBACK');
+    this.held.close();
+    this.held = undefined;
+  }
+
+  /**
+   * Again where somebody has it locked, who may have to be told to go on.
+   * @param {(database: any) => any} run @param {boolean} isKept @returns the handle, or the answer
+   */
+  async #opened(run, isKept = false) {
+    const endMs = performance.now() + TURN_MS_MAX;
+    for (;;) {
+      const database = new Database(this.file, { timeout: BUSY_MS });
+      let isOpen = false;
+      try {
+        const answer = run(database);
+        isOpen = isKept;
+        return isKept ? database : answer;
+      } catch (error) {
+        const isBusy = String(/** @type {any} */ (error).code).startsWith('SQLITE_BUSY');
+        if (!isBusy || performance.now() > endMs) throw error;
+      } finally {
+        if (!isOpen) database.close();
+      }
+      await sleep(50);
+    }
   }
 
   async stop() {

@@ -124,7 +124,7 @@ export class PostgresNode extends DiskNode {
 }
 
 const OURS = `application_name = 'nestjs-snowflake'`;
-const TABLE = 'snowflake_registry';
+export const TABLE = 'snowflake_registry';
 export const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
   `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
@@ -206,7 +206,14 @@ export const POSTGRES_FAULTS = [
     const rows = await node.sql(`SELECT pid FROM pg_stat_activity WHERE ${OURS}`);
     const pids = [node.pid, ...rows.map(({ pid }) => pid)];
     const signal = (/** @type {NodeJS.Signals} */ name) => {
-      for (const pid of pids) process.kill(pid, name);
+      for (const pid of pids) {
+        try {
+          process.kill(pid, name);
+        } catch (error) {
+          // A backend ends with the process that it serves, which may be killed meanwhile.
+          if (/** @type {any} */ (error).code !== 'ESRCH') throw error;
+        }
+      }
     };
     signal('SIGSTOP');
     await sleep(2500);

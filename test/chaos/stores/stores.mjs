@@ -5,7 +5,7 @@
  * `pace`, `start()`, which answers the support URL of the processes, and `stop()`.
  */
 import { storeFault, until } from '../fault.mjs';
-import { Etcd, ETCD_FAULTS } from './etcd.mjs';
+import { Etcd, ETCD_FAULTS, ofOneMember } from './etcd.mjs';
 import { Folder, FOLDER_FAULTS, Sqlite, SQLITE_FAULTS } from './files.mjs';
 import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
 import {
@@ -19,19 +19,24 @@ import {
 // An older copy is put over what all use while they go on using it, and nothing tells whoever asks
 // first: docs/concepts/guarantees.md says that this is beyond the promise.
 
+/** Until somebody was granted something. */
+const BEGUN_MS_MAX = 60_000;
+
 export const KEY_PUT_BACK = storeFault('key of redis put back', (topology, world) => {
   const { node, key, forgetful } = topology;
   /** @type {Buffer | null} */
   let kept = null;
   return forgetful(world, {
-    keep: () => until(async () => (kept = await node.admin.dumpBuffer(key)) !== null),
+    keep: () => until(async () => (kept = await node.admin.dumpBuffer(key)) !== null, BEGUN_MS_MAX),
     forget: () => node.admin.restore(key, 0, kept, 'REPLACE'),
   });
 });
 
-const FILE_COPIED_OVER = storeFault('sqlite file copied over', (topology, world) =>
+/** As `cp` does it, at a moment at which nobody writes. */
+export const FILE_COPIED_OVER = storeFault('sqlite file copied over', (topology, world) =>
   topology.forgetful(world, {
     keep: () => topology.copied(topology.file, topology.copy),
+    hold: () => topology.hold(),
     forget: () => topology.copied(topology.copy, topology.file),
   }),
 );
@@ -51,6 +56,7 @@ export const STORES = {
   'postgres-led-back': ofLedBack(PostgresStandby),
   mariadb: Mariadb,
   etcd: Etcd,
+  'etcd-one': ofOneMember(Etcd),
   file: Folder,
   sqlite: Sqlite,
   'sqlite-copied-over': ofPutBack(Sqlite, FILE_COPIED_OVER),

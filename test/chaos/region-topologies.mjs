@@ -108,7 +108,7 @@ const urlOf = (/** @type {Proxy} */ { port }, /** @type {string} */ namespace) =
   `redis://127.0.0.1:${port}?namespace=${namespace}`;
 
 /** Both have a number of their own: nobody may see a conflict, and being apart is seen. */
-function breachesIn(/** @type {string} */ folder) {
+export function breachesIn(/** @type {string} */ folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
   const all = names.flatMap((name) => readFileSync(join(folder, name), 'utf8').split('\n'));
   const said = new Set(all.flatMap((line) => /"kind":"region","state":"(\w+)"/.exec(line)?.[1]));

@@ -15,6 +15,7 @@ import {
 import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
 import { ToldLost, Untold, UntoldLost } from '../test/chaos/untold-topologies.mjs';
 import { LOCKS } from '../test/chaos/lock-topologies.mjs';
+import { OneNumber, Regions } from '../test/chaos/region-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
 import { CLIENTS, unpackLibrary, RULES } from '../test/chaos/rules.mjs';
 import { controlVerdictOf, foundOf, reportText, verdictOf } from '../test/chaos/report.mjs';
@@ -33,6 +34,8 @@ const OF_REDIS = {
   'untold-lost': [UntoldLost, 1],
   'told-lost': [ToldLost, 1],
 };
+/** A minute at least, which all do not share. @type {typeof OF_REDIS} */
+const OF_REGIONS = { regions: [Regions, 1], 'regions-one-number': [OneNumber, 1] };
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
 const counterName = (/** @type {string} */ name) => `counters-${name}`;
 const lockName = (/** @type {string} */ name) => `locks-${name}`;
@@ -44,6 +47,7 @@ const OF_LOCKS = Object.entries(LOCKS).map(([name, Topology]) => [lockName(name)
 /** @type {typeof OF_REDIS} */
 const TOPOLOGIES = {
   ...OF_REDIS,
+  ...OF_REGIONS,
   ...Object.fromEntries([...OF_STORES, ...OF_COUNTERS, ...OF_LOCKS]),
 };
 
@@ -63,8 +67,8 @@ const HELP = `Usage: npm run chaos -- [options]
   --store redis        which store is attacked, with commas between:
                        ${['redis', ...Object.keys(STORES)].join(', ')}
   --topology all       how Redis is run: ${Object.keys(OF_REDIS).join(', ')}, or all of
-                       these; mistakes of operators by their names, mistakes for all of them,
-                       short-mistakes for the shortest
+                       these; ${Object.keys(OF_REGIONS).join(', ')}; mistakes of operators by
+                       their names, mistakes for all of them, short-mistakes for the shortest
   --counters redis     which store of counters is attacked, with commas between:
                        ${Object.keys(COUNTERS).join(', ')}
   --locks redis        which store of locks is attacked, with commas between:

@@ -1,7 +1,7 @@
 // Attacks the library in simulated fleets: `npm run simulate -- --seeds 1-3000 --scenario all`.
 // With --trace a single seed tells what happens in it; with --mutants the attack itself is tested.
 import { parseArgs } from 'node:util';
-import { loadSimulation } from '../test/mutants/load-library.mjs';
+import { loadRegions, loadSimulation } from '../test/mutants/load-library.mjs';
 import {
   judgeMutants,
   runsOf,
@@ -13,6 +13,8 @@ const HELP = `Usage: npm run simulate -- [options]
   --seeds 1-3000     which seeds, one or a range (default 1-100)
   --scenario all     one of the scenarios, or all
   --rows             over a store that keeps rows, in every scenario but wide
+  --regions          two regions, cut off from each other for an hour, instead of a fleet: with a
+                     number each, and with one between them, which makes ids twice
   --trace            tell all that happens; for a single seed and scenario
   --drawn            tell what each seed drew: faults, leases, layouts and all the rest; a single
                      run and one that went wrong tell it anyway
@@ -25,6 +27,7 @@ const { values } = parseArgs({
     seeds: { type: 'string', default: '1-100' },
     scenario: { type: 'string', default: 'all' },
     rows: { type: 'boolean', default: false },
+    regions: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     drawn: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
@@ -70,6 +73,28 @@ async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) 
   if (tally.violationCount > 0) process.exitCode = 1;
 }
 
+/** Ten million ids each, in an hour that begins and ends with minutes in which all is in touch. */
+const REGIONS = { durationMs: 64 * 60_000, isApart: true, burst: 240 };
+
+async function attackRegions(/** @type {number[]} */ seeds) {
+  const { regionFaults, simulateRegions } = await loadRegions();
+  for (const seed of seeds) {
+    for (const numbers of /** @type {[number, number][]} */ ([
+      [3, 4],
+      [3, 3],
+    ])) {
+      const report = await simulateRegions({ ...REGIONS, seed, numbers });
+      const found = regionFaults(report);
+      const { idCount, twiceCount, unnoticedMs } = report;
+      const said = numbers[0] === numbers[1] ? `, told within ${unnoticedMs / 1000} s` : '';
+      const [ids, twice] = [idCount, twiceCount].map((count) => count.toLocaleString('en-US'));
+      console.log(`seed ${seed}, ${numbers.join(' and ')}: ${ids} ids, ${twice} twice${said}`);
+      for (const fault of found) console.log(`  ${fault}`);
+      if (found.length > 0) process.exitCode = 1;
+    }
+  }
+}
+
 async function attackMutants(/** @type {{ seed: number, scenario: string }[]} */ runs) {
   console.log('variant                                                          tried  verdict');
   let isSound = true;
@@ -100,7 +125,8 @@ if (values.help) {
     ? runsOf(overRows, seedsOf(values.seeds)).map((run) => ({ ...run, rows: true }))
     : runsOf(fair, seedsOf(values.seeds));
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
-  if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
+  if (values.regions) await attackRegions(seedsOf(values.seeds));
+  else if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
   else if (isAttack) await attackMutants(runs);
   else await attack(runs);
 }

@@ -4,7 +4,7 @@
  * one token, made of the incarnation of the registry that their own worker ids come from.
  *
  * Guarantee: no id waits for a claim. A conflict is declared within a minute, never because of one
- * refusal, and a registry of regions that does not answer stops nobody.
+ * refusal, and a registry of regions that does not answer stops nobody whom it has not refused.
  */
 import { errorText, formatName } from '../messages.js';
 import { SnowflakeError } from '../errors.js';
@@ -72,6 +72,8 @@ export interface RegionParts extends RegionPlan {
   readonly random: () => number;
   /** The incarnation of the registry that worker ids come from, as last heard. */
   readonly incarnation: () => string | undefined;
+  /** When the leased range ends, and now, both by the clock of the ids. */
+  readonly range: () => { readonly endMs: number | undefined; readonly nowMs: number };
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
 
@@ -83,10 +85,13 @@ type Outcome =
   | { readonly status: 'other-layout'; readonly theirs: string }
   /** Nobody has it, and nobody gets it yet. */
   | { readonly status: 'wait'; readonly waitMs: number }
-  | { readonly status: 'silent'; readonly reason: string };
+  | { readonly status: 'silent'; readonly reason: string }
+  /** This process has no lease, so that it makes no id and needs no number. */
+  | { readonly status: 'idle' };
 
 const NOT_ASKED = 'The registry of regions was not asked yet.';
 const IDS_GO_ON = 'Ids are made meanwhile, and it will be asked again.';
+const NO_RANGE = 'The lease has ended, so no number is needed until there is another one.';
 const NO_INCARNATION =
   'The registry of worker ids has not told its incarnation, by which a region is known.';
 
@@ -131,21 +136,25 @@ export class RegionClaim {
    * regions have numbers of another size.
    */
   async start(): Promise<void> {
-    const { lease, timers } = this.parts;
+    const { lease, timers, report, number } = this.parts;
     const limitMs = Math.min(this.graceMs, lease.startTimeoutMs);
+    let refusal: string | undefined;
     for (let waitedMs = 0, stepMs = 0; ; waitedMs += stepMs) {
       const outcome = await this.ask();
       if (outcome.status === 'other-layout') throw this.otherRegions(outcome.theirs);
-      if (outcome.status === 'refused' && waitedMs >= limitMs) {
-        throw regionTaken(this.takenText(outcome), this.parts.number);
+      if (outcome.status === 'refused') {
+        const text = this.takenText(outcome);
+        if (refusal === undefined) report('warn', `Waiting for the number. ${text}`);
+        refusal = text;
+      } else if (outcome.status !== 'silent' && outcome.status !== 'idle') {
+        refusal = undefined;
       }
-      const isShort = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
-      const isOver = waitedMs >= limitMs || !(isShort || outcome.status === 'refused');
+      const isNear = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
+      const isOver = waitedMs >= limitMs || !(isNear || refusal !== undefined);
+      // After a refusal no answer at all is no leave to start.
+      if (isOver && refusal !== undefined) throw regionTaken(refusal, number);
       if (isOver) return this.note(outcome, CLAIM_TTL_MS);
-      if (waitedMs === 0 && outcome.status === 'refused') {
-        this.parts.report('warn', `Waiting for the number. ${this.takenText(outcome)}`);
-      }
-      stepMs = outcome.status === 'wait' ? Math.max(1, outcome.waitMs) : AGAIN_MS;
+      stepMs = isNear ? Math.max(1, outcome.waitMs) : AGAIN_MS;
       await pause(timers, stepMs, this.stopping.signal);
     }
   }
@@ -177,6 +186,9 @@ export class RegionClaim {
   }
 
   private async ask(): Promise<Outcome> {
+    // No id has a time after that end, and those of whoever gets the number next begin after it.
+    const { endMs = -Infinity, nowMs } = this.parts.range();
+    if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
     // What a lost registry had claimed is no conflict until it had time to lapse.
@@ -235,6 +247,9 @@ export class RegionClaim {
       case 'wait':
         this.refusedMs = undefined;
         return this.silent(newText(outcome.waitMs), elapsedMs);
+      case 'idle':
+        this.refusedMs = undefined;
+        return this.silent(NO_RANGE, elapsedMs);
       default:
         if (this.refusedMs !== undefined) this.refusedMs += elapsedMs;
         if (this.state !== 'conflict') this.silent(outcome.reason, elapsedMs);

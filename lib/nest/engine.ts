@@ -131,7 +131,7 @@ function regionOf(
   if (region === undefined) return undefined;
   const incarnation = () => keeper.incarnation;
   const report = log.write.bind(log);
-  const parts = { ...region, lease, timers, identity, incarnation, report };
+  const parts = { ...region, lease, timers, identity, incarnation, range: () => keeper, report };
   return new RegionClaim({ ...parts, random: Math.random });
 }
 

@@ -12,6 +12,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
 import { checkHolds } from './checker.mjs';
 import { Proxy } from './proxy.mjs';
+import { breachesIn } from './region-topologies.mjs';
 import { controlVerdictOf, verdictOf } from './report.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
@@ -75,6 +76,22 @@ describe('checkHolds', () => {
     writeFileSync(join(folder, 'process-1.events'), `${whole}\n${whole.slice(0, 20)}`);
     expect(checkHolds(folder).leaseCount).toBe(1);
   });
+});
+
+it('of regions finds a conflict, and a run in which none was cut off', () => {
+  const breachesOf = (...states: string[]) => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowflake-regions-'));
+    folders.push(folder);
+    states.forEach((state, at) => {
+      const event = JSON.stringify({ kind: 'region', state, atMs: at });
+      writeFileSync(join(folder, `process-${at}.events`), `${event}\n`);
+    });
+    return breachesIn(folder).length;
+  };
+  expect(breachesOf('claimed', 'unchecked', 'claimed')).toBe(0);
+  expect(breachesOf('claimed', 'unchecked', 'conflict')).toBe(1);
+  expect(breachesOf('claimed')).toBe(1);
+  expect(breachesOf()).toBe(2);
 });
 
 describe('the verdict', () => {

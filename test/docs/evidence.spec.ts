@@ -11,6 +11,7 @@ import { CLOCK_FAULTS } from '../chaos/topologies.mjs';
 import { FAULTS } from '../chaos/faults.mjs';
 import { LOCK_FAULTS } from '../chaos/lock-topologies.mjs';
 import { NETWORK_FAULTS } from '../chaos/fault.mjs';
+import { REGION_FAULTS } from '../chaos/region-topologies.mjs';
 import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
 import { UNTOLD_FAULTS } from '../chaos/untold-topologies.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
@@ -26,7 +27,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
   chaos: [FAULTS, NETWORK_FAULTS, CLOCK_FAULTS, STORE_FAULTS, COUNTER_FAULTS, LOCK_FAULTS]
-    .concat(UNTOLD_FAULTS)
+    .concat(UNTOLD_FAULTS, REGION_FAULTS)
     .flat()
     .map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),

@@ -77,7 +77,7 @@ function unknownIn(cell: string): string[] {
   const fields = [...cell.matchAll(/`([^`]+)`/g)].map(([, field]) => field!);
   return [
     ...words.filter((word) => !STATES.includes(word)),
-    ...fields.filter((field) => !STATUS.includes(`readonly ${field}:`)),
+    ...fields.filter((field) => !new RegExp(`readonly ${field}\\??:`).test(STATUS)),
   ];
 }
 

@@ -99,7 +99,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake counters create /, 'test/cli/commands.spec.ts', 'counters create order'],
   [/^snowflake counters list /, 'test/cli/commands.spec.ts', 'counters list'],
   [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
-  [/^snowflake regions /, 'test/cli/regions.spec.ts', "'regions', '--regions'"],
+  [/^snowflake regions /, 'test/stores/regions.spec.ts', "'regions', '--regions'"],
   [/^snowflake key issue /, 'test/cli/ids.spec.ts', "'key', 'issue'"],
   [/^snowflake key read /, 'test/cli/ids.spec.ts', "'key', 'read'"],
   [/^npm install nestjs-snowflake /, 'test/package/newcomers.spec.ts', 'installLine'],

@@ -135,3 +135,78 @@ export const KEEPER_MUTANTS = [
     ],
   },
 ];
+
+const REGION = 'lease/region-claim.ts';
+
+/** Of the claim of a region's number. @type {readonly Mutant[]} */
+export const REGION_MUTANTS = [
+  {
+    name: 'one refusal is a conflict',
+    edits: [{ file: REGION, find: 'if (this.refusedMs < this.graceMs) return;', put: '' }],
+  },
+  {
+    name: 'all regions have one token',
+    edits: [
+      {
+        file: REGION,
+        find: 'return `region ${number} of ${incarnation.slice(0, 150)}`;',
+        put: 'return `region ${number}`;',
+      },
+    ],
+  },
+  {
+    name: 'the claim of another region is taken for its own',
+    edits: [
+      {
+        file: REGION,
+        find: 'record?.holder?.application.endsWith(markOf(incarnation)) === true',
+        put: 'record?.holder !== undefined',
+      },
+    ],
+  },
+  {
+    name: 'a refusal does not last',
+    edits: [
+      {
+        file: REGION,
+        find: 'this.refusedMs === undefined ? 0 : this.refusedMs + elapsedMs',
+        put: '0',
+      },
+    ],
+  },
+  {
+    name: 'a region that is cut off is not told so',
+    edits: [
+      { file: REGION, find: 'if (this.silentMs >= CLAIM_TTL_MS) this', put: 'if (false) this' },
+    ],
+  },
+  {
+    name: 'the claim is not extended in time',
+    edits: [
+      {
+        file: REGION,
+        find: 'record.freeInMs > CLAIM_TTL_MS - FRESH_MS',
+        put: 'record.freeInMs >= 0',
+      },
+    ],
+  },
+  {
+    name: 'a refusal is counted on when the registry of the region was lost',
+    edits: [
+      {
+        file: REGION,
+        find: 'if (incarnation !== this.incarnation) this.refusedMs = undefined;',
+        put: '',
+      },
+    ],
+  },
+  {
+    name: 'a process whose lease has ended keeps the number',
+    edits: [{ file: REGION, find: 'if (endMs <= nowMs) return', put: 'if (false) return' }],
+  },
+  {
+    name: 'a process whose lease has ended stays in conflict',
+    tryFirst: { seed: 17, scenario: 'regions' },
+    edits: [{ file: REGION, find: 'return this.silent(NO_RANGE, elapsedMs);', put: 'return;' }],
+  },
+];

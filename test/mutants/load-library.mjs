@@ -26,6 +26,7 @@ const SEGMENTS = 'test/segments/segment-simulation.ts';
 const KEYS = 'test/api-keys/key-attack.ts';
 const IDS = 'test/ids/id-simulation.ts';
 const LOCKS = 'test/lock/lock-simulation.ts';
+const REGIONS = 'test/simulation/world/regions.ts';
 /** @type {import('esbuild').BuildOptions & { write: false }} */
 const SETTINGS = {
   bundle: true,
@@ -81,6 +82,11 @@ export function loadIdSimulation(/** @type {readonly Edit[]} */ edits = []) {
 /** @returns {Promise<typeof import('../lock/lock-simulation.js')>} so edited */
 export function loadLockSimulation(/** @type {readonly Edit[]} */ edits = []) {
   return load(edits, LOCKS);
+}
+
+/** @returns {Promise<typeof import('../simulation/world/regions.js')>} on the library so edited */
+export function loadRegions(/** @type {readonly Edit[]} */ edits = []) {
+  return load(edits, REGIONS);
 }
 
 /** @returns {Promise<any>} */

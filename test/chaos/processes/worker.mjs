@@ -9,20 +9,30 @@ import { redisSupport } from 'nestjs-snowflake/redis';
 import { givenClient, optionsOf } from './given-redis.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
-const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3' } = process.env;
+const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3', CHAOS_PLACE = '0' } = process.env;
 const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
+const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002' } = process.env;
 
 const support =
   givenClient === undefined
     ? CHAOS_SUPPORT
     : redisSupport({ redis: givenClient, ...optionsOf(CHAOS_SUPPORT.split('?')[1]) });
+/** Processes are dealt to the regions by turns; the first worker bit is then that of the region. */
+const places = JSON.parse(CHAOS_REGIONS);
+const place = places[Number(CHAOS_PLACE) % places.length];
+const workerBits = Number(CHAOS_WORKER_BITS);
+const given =
+  place === undefined
+    ? { support }
+    : { support: place.support, workerFields: { region: place.region }, regions: place.regions };
 
 class AppModule {}
 const layout = new BitLayout({
   epoch: '2024-01-01T00:00:00Z',
   fields: [
     ['timestamp', 41],
-    ['worker', Number(CHAOS_WORKER_BITS)],
+    ...(place === undefined ? [] : [['region', 1]]),
+    ['worker', place === undefined ? workerBits : workerBits - 1],
     ['sequence', 12],
   ],
 });
@@ -30,7 +40,7 @@ Module({
   imports: [
     ScheduleModule.forRoot(),
     SnowflakeModule.forRoot({
-      support,
+      ...given,
       layout,
       leaseTtlMs: 10_000,
       refreshAliveIntervalMs: Number(CHAOS_RENEW_MS),
@@ -42,10 +52,11 @@ Module({
 })(AppModule);
 
 let workerId;
+let regionState;
 
 function mint(idMaker) {
   // Mostly a few; at times so many that ids run ahead of the clock.
-  const count = Math.random() < 0.002 ? 10_000 : 1 + Math.floor(Math.random() * 4);
+  const count = Math.random() < Number(CHAOS_BURST) ? 10_000 : 1 + Math.floor(Math.random() * 4);
   const made = new BigUint64Array(count);
   try {
     if (count > 4) idMaker.fill(made);
@@ -60,6 +71,10 @@ function mint(idMaker) {
 }
 
 function tellLease(status) {
+  if (status.region?.state !== regionState) {
+    regionState = status.region?.state;
+    tell({ kind: 'region', state: regionState, atMs: monotonicMs() });
+  }
   if (status.workerId === workerId) return;
   workerId = status.workerId;
   // Without a number it has just let go of one.

@@ -1,0 +1,429 @@
+/**
+ * Two regions in simulated time, each with a registry of its own, and the registry of regions that
+ * a link leads to, which may be cut; the real keepers, claims and generators, decided by a seed.
+ *
+ * Guarantee: ids of all processes are made at the same moments, so that two regions with one number
+ * make equal ones.
+ */
+import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
+import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
+import { workerIdRangeOf, type WorkerIdRange } from '../../../lib/core/layout/worker-id-range.js';
+import { LeaseWindow } from '../../../lib/core/window/lease-window.js';
+import { isSnowflakeError } from '../../../lib/errors.js';
+import { LEASE_DEFAULTS } from '../../../lib/lease/lease-options.js';
+import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
+import { RegionClaim } from '../../../lib/lease/region-claim.js';
+import { SeededRandom } from '../../../lib/testing/contract/harness.js';
+import { SettableTime } from '../../../lib/testing/settable-time.js';
+import type { Timers } from '../../../lib/time/timers.js';
+import { Link, RegionStore } from './region-stores.js';
+
+const LAYOUT = new BitLayout({
+  fields: [
+    ['timestamp', 41],
+    ['region', 3],
+    ['worker', 4],
+    ['sequence', 4],
+  ],
+});
+
+export interface RegionRun {
+  readonly seed: number;
+  /** The number that is written into the configuration of each region. */
+  readonly numbers: readonly [number, number];
+  readonly durationMs: number;
+  /** Both are cut off from the registry of regions, but for one minute first and three last. */
+  readonly isApart?: boolean;
+  /** How many ids each process makes twice a second. */
+  readonly burst?: number;
+}
+
+export interface RegionReport {
+  readonly numbers: readonly [number, number];
+  readonly idCount: number;
+  readonly twiceCount: number;
+  /** Looks at a process that reported a conflict. */
+  readonly conflictCount: number;
+  /** The longest time for which both were in touch, nothing was lost, and none told of it. */
+  readonly unnoticedMs: number;
+  readonly refusedStartCount: number;
+  readonly faults: Readonly<Record<string, number>>;
+  /** What was told wrong, the first twenty. */
+  readonly wrong: readonly string[];
+  /** Lines in the log about the claim, by level. */
+  readonly told: Readonly<Record<string, number>>;
+}
+
+export async function simulateRegions(run: RegionRun): Promise<RegionReport> {
+  return new RegionWorld(run).run();
+}
+
+/** What is wrong with two regions that have numbers of their own, or one between them. */
+export function regionFaults(report: RegionReport): string[] {
+  const { numbers, twiceCount, conflictCount, unnoticedMs, wrong } = report;
+  if (numbers[0] !== numbers[1]) {
+    const twice = twiceCount === 0 ? [] : [`${twiceCount} ids twice`];
+    const conflict = conflictCount === 0 ? [] : ['a conflict of two numbers'];
+    return [...wrong, ...twice, ...conflict];
+  }
+  const untold = conflictCount > 0 ? [] : ['no conflict was told'];
+  const late = unnoticedMs < MINUTE_MS ? [] : [`a conflict unnoticed for ${unnoticedMs} ms`];
+  return [...wrong, ...untold, ...late];
+}
+
+const PROCESS_COUNT = 3;
+const MINT_MS = 500;
+const LOOK_MS = 1000;
+const MINUTE_MS = 60_000;
+/** What no longer answers is told within a ttl, a look that is spread, and a call. */
+const TOLD_MS = 20_000 + 7200 + 5000 + LOOK_MS;
+
+interface Region {
+  readonly name: string;
+  readonly number: number;
+  readonly store: RegionStore;
+  readonly ofRegions: Link;
+  /** Since when it is in touch with the registry of regions, or cut off from it. */
+  linkMs: number;
+  /** When its registry, or that of the regions, was last lost. */
+  lossMs: number;
+  /** Until then a process that was left behind may keep its number from the others. */
+  leftMs: number;
+}
+
+class RegionWorld {
+  readonly time = new SettableTime();
+  readonly random: SeededRandom;
+  readonly ids = new MadeIds();
+  readonly wrong: string[] = [];
+  readonly told: Record<string, number> = { log: 0, warn: 0, error: 0 };
+  private readonly faults: Record<string, number> = {};
+  private readonly ofRegions = new RegionStore('regions', this.time);
+  private readonly regions: Region[];
+  private readonly processes: RegionProcess[] = [];
+  private readonly areEqual: boolean;
+  private areApart = false;
+  private conflictCount = 0;
+  private unnoticedMs = 0;
+  private worstUnnoticedMs = 0;
+  private refusedStartCount = 0;
+
+  constructor(private readonly options: RegionRun) {
+    this.random = new SeededRandom(options.seed);
+    this.areEqual = options.numbers[0] === options.numbers[1];
+    this.regions = options.numbers.map((number, at) => {
+      const name = `region ${'ab'[at]}`;
+      const store = new RegionStore(name, this.time);
+      const ofRegions = new Link(this.ofRegions, this.time, this.delayMs);
+      return { name, number, store, ofRegions, linkMs: 0, lossMs: -Infinity, leftMs: 0 };
+    });
+  }
+
+  readonly delayMs = () => this.random.between(1, 40);
+
+  async run(): Promise<RegionReport> {
+    const { time, options } = this;
+    for (const region of this.regions) {
+      for (let n = 0; n < PROCESS_COUNT; n++) this.start(region);
+    }
+    time.every(MINT_MS, () => this.mint());
+    time.every(LOOK_MS, () => this.look());
+    this.faultAgain();
+    if (options.isApart) this.cutApart();
+    await time.advance(options.durationMs);
+    for (const process of this.processes) process.end();
+    const { conflictCount, refusedStartCount, faults, wrong, told } = this;
+    const unnoticedMs = this.worstUnnoticedMs;
+    const seen = { conflictCount, unnoticedMs, refusedStartCount, faults, wrong, told };
+    return { numbers: options.numbers, ...this.ids.counts(), ...seen };
+  }
+
+  private start(region: Region): void {
+    const process = new RegionProcess(region, this);
+    this.processes.push(process);
+    process.start().catch((error: unknown) => {
+      if (process.isGone) return;
+      if (!isSnowflakeError(error) || error.code !== 'REGION_TAKEN') this.say(String(error));
+      else this.refusedStartCount++;
+      const isCalm = this.time.passedMs > Math.max(region.lossMs + MINUTE_MS, region.leftMs);
+      if (!this.areEqual && isCalm) this.say(`${region.name} did not start: ${String(error)}`);
+      this.replace(process);
+    });
+  }
+
+  private replace(process: RegionProcess): void {
+    process.end();
+    this.processes.splice(this.processes.indexOf(process), 1);
+    this.time.after(this.random.between(100, 5000), () => this.start(process.region));
+  }
+
+  private mint(): void {
+    for (const process of this.processes) {
+      this.ids.keep(process.mint(this.options.burst ?? 4));
+    }
+  }
+
+  private look(): void {
+    const { passedMs } = this.time;
+    const running = this.processes.filter(({ isUp, isPaused }) => isUp && !isPaused);
+    const inConflict = running.filter(
+      (each) => each.claim.status.state === 'conflict' && !this.isLeftBehind(each),
+    );
+    this.conflictCount += inConflict.length;
+    if (!this.areEqual && inConflict.length > 0) this.say(inConflict[0]!.claim.status.message!);
+    const areInTouch = this.regions.every(
+      ({ ofRegions, name, lossMs }) =>
+        !ofRegions.isCut &&
+        lossMs < passedMs - LOOK_MS &&
+        running.some(({ region }) => region.name === name),
+    );
+    const isOpen = this.areEqual && areInTouch && inConflict.length === 0;
+    this.unnoticedMs = isOpen ? this.unnoticedMs + LOOK_MS : 0;
+    this.worstUnnoticedMs = Math.max(this.worstUnnoticedMs, this.unnoticedMs);
+    for (const process of running) this.judge(process, passedMs);
+  }
+
+  /** A conflict that is due to a process left behind stays until its claim is seen to be over. */
+  private isLeftBehind({ region, sinceMs }: RegionProcess): boolean {
+    if (this.areEqual) return false;
+    const { passedMs } = this.time;
+    const { leftMs, linkMs, ofRegions } = region;
+    if (passedMs - sinceMs < TOLD_MS) return true;
+    return leftMs > passedMs || (ofRegions.isCut && leftMs > linkMs);
+  }
+
+  /** What a process says of itself, where it had time to notice. */
+  private judge({ region, claim, sinceMs, name, ofIds }: RegionProcess, passedMs: number): void {
+    const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, region.leftMs, sinceMs);
+    const { state } = claim.status;
+    if (state === 'conflict' || this.areEqual || ofIds.isCut) return;
+    if (region.ofRegions.isCut && sameMs > TOLD_MS && state !== 'unchecked') {
+      this.say(`${name} is cut off and says ${state}`);
+    }
+    if (!region.ofRegions.isCut && sameMs > MINUTE_MS && state !== 'claimed') {
+      this.say(`${name} is in touch and says ${state}: ${claim.status.message}`);
+    }
+  }
+
+  say(text: string): void {
+    const told = `${this.time.passedMs} ms: ${text}`;
+    if (this.wrong.length < 20) this.wrong.push(told);
+  }
+
+  private faultAgain(): void {
+    this.time.after(this.random.between(20_000, 90_000), () => {
+      const name = this.random.pick(Object.keys(this.FAULTS)) as keyof typeof this.FAULTS;
+      this.faults[name] = (this.faults[name] ?? 0) + 1;
+      this.FAULTS[name]();
+      this.faultAgain();
+    });
+  }
+
+  private readonly FAULTS = {
+    'region cut off': () => {
+      const region = this.random.pick(this.regions);
+      if (region.ofRegions.isCut) return;
+      this.cut(region, true);
+      this.time.after(this.random.between(5000, 10 * MINUTE_MS), () => this.cut(region, false));
+    },
+    'process crashes': () => this.replace(this.random.pick(this.processes)),
+    'process stands still': () => {
+      const process = this.random.pick(this.processes);
+      process.isPaused = true;
+      this.time.after(this.random.between(1000, 2 * MINUTE_MS), () => process.goOn());
+    },
+    'registry lost': () => {
+      this.lose(this.random.pick(this.regions), this.random.between(1, 4));
+    },
+    'process left behind by a lost registry': () => {
+      const process = this.random.pick(this.processes);
+      const { region } = process;
+      process.ofIds.isCut = true;
+      this.time.after(5 * MINUTE_MS, () => process.findBack());
+      this.lose(region, 1);
+      region.leftMs = this.time.passedMs + 2 * LEASE_DEFAULTS.ttlMs + TOLD_MS;
+    },
+    'registry of regions lost': () => {
+      this.ofRegions.lose();
+      for (const region of this.regions) region.lossMs = this.time.passedMs;
+    },
+    'registry of regions restarted': () => {
+      this.ofRegions.restart();
+      for (const region of this.regions) region.lossMs = this.time.passedMs;
+    },
+  };
+
+  /** Again before all have claimed anew. */
+  private lose(region: Region, count: number): void {
+    region.store.lose();
+    region.lossMs = this.time.passedMs;
+    if (count <= 1) return;
+    this.time.after(this.random.between(5000, 35_000), () => this.lose(region, count - 1));
+  }
+
+  /** Links that are cut for good meanwhile do not heal when a shorter fault is over. */
+  private cutApart(): void {
+    const hold = (areApart: boolean) => () => {
+      this.areApart = areApart;
+      for (const region of this.regions) this.cut(region, areApart);
+    };
+    this.time.after(MINUTE_MS, hold(true));
+    this.time.after(this.options.durationMs - 3 * MINUTE_MS, hold(false));
+  }
+
+  private cut(region: Region, isCut: boolean): void {
+    if (this.areApart && !isCut) return;
+    const { passedMs } = this.time;
+    if (!isCut && region.leftMs > region.linkMs) {
+      region.leftMs = Math.max(region.leftMs, passedMs + TOLD_MS);
+    }
+    region.ofRegions.isCut = isCut;
+    region.ofRegions.isSilent = this.random.chance(0.5);
+    region.linkMs = passedMs;
+  }
+}
+
+/** As eight bytes each: a set of ten million would take ten times as much memory. */
+class MadeIds {
+  private all = new BigUint64Array(1024);
+  private idCount = 0;
+
+  keep(ids: readonly bigint[]): void {
+    if (this.idCount + ids.length > this.all.length) {
+      const longer = new BigUint64Array(2 * this.all.length + ids.length);
+      longer.set(this.all);
+      this.all = longer;
+    }
+    this.all.set(ids, this.idCount);
+    this.idCount += ids.length;
+  }
+
+  counts(): Pick<RegionReport, 'idCount' | 'twiceCount'> {
+    const { idCount } = this;
+    const sorted = this.all.subarray(0, idCount).sort();
+    let twiceCount = 0;
+    for (let at = 1; at < idCount; at++) if (sorted[at] === sorted[at - 1]) twiceCount++;
+    return { idCount, twiceCount };
+  }
+}
+
+let processCount = 0;
+
+/** One process of a region: a keeper, a generator and a claim, as the module puts them together. */
+class RegionProcess {
+  readonly name: string;
+  readonly claim: RegionClaim;
+  readonly ofIds: Link;
+  isUp = false;
+  isGone = false;
+  isPaused = false;
+  /** When it was started, or went on. */
+  sinceMs: number;
+  private readonly keeper: LeaseKeeper;
+  private readonly generator: SnowflakeGenerator;
+  private readonly window = new LeaseWindow(LAYOUT, LEASE_DEFAULTS.reserveMs);
+  private readonly deferred: (() => void)[] = [];
+  private textCount = 0;
+
+  constructor(
+    readonly region: Region,
+    private readonly world: RegionWorld,
+  ) {
+    const { time, random } = world;
+    const number = ++processCount;
+    this.name = `process ${number} of ${region.name}`;
+    this.sinceMs = time.passedMs;
+    const timers = this.timers();
+    this.ofIds = new Link(region.store, time, world.delayMs);
+    const idClock = this.window.anchored(time);
+    const identity = {
+      label: () => ({ host: region.name, pid: number, application: 'shop' }),
+      randomText: () => `${this.name}#${++this.textCount}`,
+      isSnapshot: () => false,
+    };
+    const { fingerprint } = LAYOUT;
+    const { ttlMs } = LEASE_DEFAULTS;
+    this.keeper = new LeaseKeeper({
+      support: this.ofIds,
+      window: this.window,
+      options: LEASE_DEFAULTS,
+      terms: { fingerprint, ttlMs, minRangeMs: 1002, quarantineMs: 0 },
+      workerIds: workerIdRangeOf(LAYOUT, { region: region.number }) as WorkerIdRange,
+      identity,
+      hostClock: time,
+      monotonicClock: { now: () => time.passedMs },
+      idClock,
+      timers,
+      random: () => random.next(),
+      onChange: () => undefined,
+      onNews: () => undefined,
+    });
+    this.generator = new SnowflakeGenerator(this.window, { clock: idClock });
+    this.claim = new RegionClaim({
+      support: region.ofRegions,
+      number: region.number,
+      bits: 3,
+      lease: LEASE_DEFAULTS,
+      identity,
+      timers,
+      random: () => random.next(),
+      incarnation: () => this.keeper.incarnation,
+      range: () => this.keeper,
+      report: (level) => void world.told[level]!++,
+    });
+  }
+
+  async start(): Promise<void> {
+    await this.keeper.start();
+    await this.claim.start();
+    if (this.isGone) return;
+    this.isUp = true;
+    this.sinceMs = this.world.time.passedMs;
+    this.claim.watch();
+    const spread = 0.8 + 0.4 * this.world.random.next();
+    const everyMs = LEASE_DEFAULTS.refreshAliveIntervalMs * spread;
+    this.timers().every(everyMs, () => void this.keeper.refresh());
+  }
+
+  mint(count: number): bigint[] {
+    if (!this.isUp || this.isPaused || this.isGone) return [];
+    try {
+      return Array.from({ length: count }, () => this.generator.nextId());
+    } catch (error) {
+      if (!isSnowflakeError(error)) this.world.say(String(error));
+      return [];
+    }
+  }
+
+  findBack(): void {
+    this.ofIds.isCut = false;
+    this.sinceMs = this.world.time.passedMs;
+  }
+
+  goOn(): void {
+    this.isPaused = false;
+    this.sinceMs = this.world.time.passedMs;
+    for (const run of this.deferred.splice(0)) run();
+  }
+
+  /** As by kill -9. */
+  end(): void {
+    this.isGone = true;
+    this.isUp = false;
+    this.window.close(() => new Error('gone') as never);
+  }
+
+  private timers(): Timers {
+    const { time } = this.world;
+    const woken = (run: () => void) => () => {
+      if (this.isGone) return;
+      if (this.isPaused) this.deferred.push(run);
+      else run();
+    };
+    return {
+      after: (ms, run) => time.after(ms, woken(run)),
+      every: (ms, run) => time.every(ms, woken(run)),
+      cancel: (timer) => time.cancel(timer),
+    };
+  }
+}

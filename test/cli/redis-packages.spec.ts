@@ -40,7 +40,7 @@ describe.each(PACKAGES)('where %s alone is installed', (name) => {
     let answers = '';
     for (const words of COMMANDS) {
       if (words.startsWith('release')) await support.getNextWorkId(request());
-      const args = [...words.split(' '), '--support', url];
+      const args = [...words.split(' '), '--support', url, '--timeout', '60000'];
       const flags = withoutPackages(PACKAGES.filter((other) => other !== name));
       const { code, out, err } = await new RunningProgram(folder, args, flags).listen().end();
       said.push(`${words}: ${code}${code === 0 ? '' : err}`);

@@ -196,7 +196,8 @@ describe('the two registries', () => {
         expect(inRedis).toEqual(inMemory);
       },
     );
-    await fc.assert(walks, { numRuns });
+    // The same walks each time: which answers they see shall not be chance.
+    await fc.assert(walks, { numRuns, seed: 1 });
     // The walks must have seen every answer there is, or they prove little.
     const wanted = pool.keepsAfterMs === undefined ? ANSWERS : KEPT_ANSWERS;
     expect([...seen]).toEqual(expect.arrayContaining(wanted));

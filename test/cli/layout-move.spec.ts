@@ -49,7 +49,7 @@ class Fleet {
 
   async start(layout: BitLayout): Promise<void> {
     const lease = { leaseTtlMs: TTL_MS, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
-    const patient = { startTimeoutMs: 600_000, callTimeoutMs: 5000 };
+    const patient = { startTimeoutMs: 600_000, callTimeoutMs: 4000 };
     const running = await startSnowflake({ support: this.url, layout, ...lease, ...patient });
     this.members.push({ layout, running });
   }

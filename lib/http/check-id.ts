@@ -7,7 +7,7 @@
  * a message that quotes no more than the start of it.
  */
 import { systemClock, type Clock } from '../core/clock.js';
-import type { BitLayout } from '../core/layout/bit-layout.js';
+import { layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/layout-fields.js';
 import { DECIMAL_PATTERN, isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
@@ -262,7 +262,7 @@ const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
 
 function kindFaults({ layout, notInFuture = false, clock = systemClock }: SnowflakeIdChecks) {
   return [
-    ...(layout === undefined ? [] : methodFaults('layout', layout, ['parse', 'timestampMsOf'])),
+    ...(layout === undefined ? [] : layoutFaults(layout)),
     ...typeFaults('notInFuture', notInFuture, 'boolean'),
     ...methodFaults('clock', clock, ['now']),
   ];
@@ -298,8 +298,8 @@ function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): strin
 }
 
 function formsFault(forms: readonly TextForm[]): string | undefined {
-  const fault = Array.isArray(forms) ? forms.find((form) => !isForm(form)) : forms;
   if (Array.isArray(forms) && forms.every(isForm)) return undefined;
+  const fault: unknown = Array.isArray(forms) ? forms.find((form) => !isForm(form)) : forms;
   return (
     `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
     `${format(fault)}. Take them from \`textForms\`.`

@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '../core/clock.js';
 import { orderFaults } from '../core/generator/snowflake-generator.js';
-import { BitLayout } from '../core/layout/bit-layout.js';
+import { BitLayout, isLayout } from '../core/layout/bit-layout.js';
 import type { Epoch, FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
 import { regionOf, workerIdRangeOf, type WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -270,12 +270,6 @@ function givenLayout({ layout, epoch }: LayoutOptions): BitLayout {
     throw invalid([`Expected \`layout\` to be a BitLayout or its fields, got ${format(layout)}.`]);
   }
   return epoch === undefined ? layout : layout.withEpoch(epoch);
-}
-
-/** A layout is known by its members, since it may come from a second copy of this package. */
-function isLayout(value: unknown): value is BitLayout {
-  const candidate = value as Partial<BitLayout> | null;
-  return typeof candidate?.fingerprint === 'string' && typeof candidate.withEpoch === 'function';
 }
 
 /** A thread that shares a lease uses the layout of that lease; it need not name one. */

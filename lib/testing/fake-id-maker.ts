@@ -3,10 +3,10 @@
  *
  * Guarantee: everything an IdMaker has, no store, no clock, no timer; it is always ready.
  */
-import type { BitLayout } from '../core/layout/bit-layout.js';
+import { layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
 import { SnowflakeError } from '../errors.js';
-import { methodFaults, refuse, unknownNames } from '../options.js';
+import { refuse, unknownNames } from '../options.js';
 import { format } from '../messages.js';
 import type { IdMaker } from '../nest/id-maker.js';
 
@@ -120,7 +120,7 @@ const STATUS: IdMaker['status'] = {
 export function fakeIdMaker(options: FakeIdMakerOptions = {}): IdMaker {
   const strangers = unknownNames(options, 'from, layout', 'fakeIdMaker()');
   const { from = 1, layout = layouts.snowflake() } = options;
-  refuse([...strangers, ...methodFaults('layout', layout, ['parse', 'timestampMsOf'])]);
+  refuse([...strangers, ...layoutFaults(layout)]);
   const isWhole = typeof from === 'bigint' || Number.isSafeInteger(from);
   if (!isWhole || from < 0) {
     throw new SnowflakeError(

@@ -343,3 +343,14 @@ function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
       `\`${first!.name}\`. Query each value of that field by itself.`,
   );
 }
+
+/** A layout is known by its members, since it may come from a second copy of this package. */
+export function isLayout(value: unknown): value is BitLayout {
+  const { fingerprint, withEpoch } = (value ?? {}) as Partial<BitLayout>;
+  return typeof fingerprint === 'string' && typeof withEpoch === 'function';
+}
+
+export function layoutFaults(layout: unknown): string[] {
+  if (isLayout(layout)) return [];
+  return [`Expected \`layout\` to be a BitLayout, got ${format(layout)}.`];
+}

@@ -5,7 +5,7 @@
  */
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
-import { BitLayout } from '../../core/layout/bit-layout.js';
+import { BitLayout, isLayout, layoutFaults } from '../../core/layout/bit-layout.js';
 import { epochText } from '../../core/layout/layout-fields.js';
 import { layouts } from '../../core/layout/presets.js';
 import { SnowflakeError } from '../../errors.js';
@@ -69,6 +69,7 @@ export function countedTerms(options: CountedOptions): CountedTerms {
     ...wholeFaults('aheadMs', aheadMs, [1, HOUR_MS]),
     ...prefetchFaults(prefetch),
     ...layoutFaults(layout),
+    ...unitFaults(layout),
   ];
   if (faults.length === 0 && perMsOf(layout, stores.length) < 1) {
     faults.push(
@@ -107,12 +108,8 @@ function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[
   ];
 }
 
-/** Recognizes a layout by its fields, since it may come from a second copy of this package. */
-function layoutFaults(layout: Partial<BitLayout>): string[] {
-  if (typeof layout?.fingerprint !== 'string' || !Array.isArray(layout.fields)) {
-    return [`Expected \`layout\` to be a BitLayout, got ${format(layout)}.`];
-  }
-  if (layout.unitMs === 1) return [];
+function unitFaults(layout: BitLayout): string[] {
+  if (!isLayout(layout) || layout.unitMs === 1) return [];
   return [
     `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}: a position of the ` +
       `counter is a millisecond and a number within it, so ids of a longer unit would come twice.`,

@@ -13,6 +13,7 @@ import type { LockStore } from '../lock/lock-store.js';
 import { errorText, formatUrl, withoutSecrets } from '../messages.js';
 import type { RegistryInspector, StorePreparation } from '../registry/snapshot.js';
 import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
+import type { PartitionedBy, PartitionedTable } from './sql/partitions.js';
 
 interface Backend {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
@@ -168,6 +169,16 @@ export async function locksOf(url: string): Promise<LockStore> {
 /** Returns what must be made before a URL can keep locks; undefined if nothing. */
 export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
   return backendOf(url)?.lockPreparation?.(url);
+}
+
+/** The partitions of a table in the database that a URL names. @throws SnowflakeError CONFIG_INVALID */
+export async function partitionsOf(url: string, by: PartitionedBy): Promise<PartitionedTable> {
+  const kind = kindOf(url);
+  if (kind !== 'postgres' && kind !== 'mysql') {
+    const forms = [...SCHEMES.postgres, ...SCHEMES.mysql].map((scheme) => `${scheme}://`);
+    throw unknownUrl('partitioned table', url, forms);
+  }
+  return (await import('./sql/partitions.js')).partitionsFromUrl(url, by);
 }
 
 /** An example of each backend that has all of these, and its other schemes. */

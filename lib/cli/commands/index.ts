@@ -9,6 +9,7 @@ import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
 import { locks, locksCreate } from './locks.js';
 import { layoutMove, registryMove } from './moves.js';
+import { partitions } from './partitions.js';
 import { registryCreate, registryInspect, registrySettle } from './registry.js';
 import { regions } from './regions.js';
 import { release } from './release.js';
@@ -34,6 +35,7 @@ export const COMMANDS: readonly Command[] = [
   countersInspect,
   locks,
   locksCreate,
+  partitions,
   keyIssue,
   keyRead,
   doctor,

@@ -67,6 +67,7 @@ const EXAMPLES = {
   against: 'redis://other:6379?namespace=shop',
   from: 'redis://host:6379?namespace=shop',
   to: 'postgres://host/shop?namespace=shop',
+  url: 'postgres://host/shop',
 } as const;
 
 type StoreOption = keyof typeof EXAMPLES;
@@ -88,17 +89,22 @@ function namedStore(
   call: Call,
   option: StoreOption = 'support',
 ): { readonly url: string; readonly timeoutMs: number } {
-  const url = urlOf(call, option);
   const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
   if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
     throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
   }
+  return { url: storeUrl(call, option), timeoutMs };
+}
+
+/** The URL that an option must name. @throws SnowflakeError CONFIG_INVALID */
+export function storeUrl(call: Call, option: StoreOption): string {
+  const url = urlOf(call, option);
   if (url === undefined || url === '') {
     throw usageFault(
       `Which store? Give --${option} ${EXAMPLES[option]}, or set ${variableOf(option)}.`,
     );
   }
-  return { url, timeoutMs };
+  return url;
 }
 
 async function openStore(url: string): Promise<RegistryInspector> {

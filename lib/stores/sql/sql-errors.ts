@@ -13,10 +13,12 @@ interface ErrorPlace {
   readonly dialect: Pick<Dialect, 'name' | 'title'>;
   readonly where: SqlLocation;
   readonly table: string;
-  readonly holds: SqlTable['holds'];
+  readonly holds: Holds;
 }
 
-const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
+type Holds = SqlTable['holds'] | 'partitions';
+
+const CREATE: Readonly<Record<Holds, string>> = {
   registry:
     'snowflake registry create --support <the URL of the support>, or run the text of ' +
     'registryTable() as a migration',
@@ -24,12 +26,14 @@ const CREATE: Readonly<Record<SqlTable['holds'], string>> = {
   locks:
     'snowflake locks create --support <the URL of the locks>, or run the text of lockTable() ' +
     'as a migration',
+  partitions: 'by a migration of your own',
 };
 
-const RIGHTS: Readonly<Record<SqlTable['holds'], string>> = {
+const RIGHTS: Readonly<Record<Holds, string>> = {
   registry: 'SELECT, INSERT and UPDATE',
   counters: 'SELECT, INSERT and UPDATE',
   locks: 'SELECT, INSERT, UPDATE and DELETE',
+  partitions: 'what its owner may (MariaDB: SELECT, INSERT, CREATE, ALTER and DROP)',
 };
 
 /** The fields of errors of drivers, and of those that wrap them, besides the message. */

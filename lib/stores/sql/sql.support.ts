@@ -180,7 +180,7 @@ export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
   return new OwnConnection(locationOfUrl(url), () => openClient(url), listen);
 }
 
-function locationOfUrl(url: ServerUrl | FileUrl) {
+export function locationOfUrl(url: ServerUrl | FileUrl) {
   if (url.dialect === 'sqlite') return { text: `SQLite in ${url.path}`, secrets: [] };
   const { dialect, host, port, database, password } = url;
   const title = dialect === 'postgres' ? 'PostgreSQL' : 'MySQL';

@@ -1,0 +1,331 @@
+/**
+ * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones.
+ *
+ * Guarantee: a partition is dropped only if each of its ids is older than --keep, by the clock of
+ * the database and by that of this host, and if its name and its end agree in this layout. No row
+ * is deleted, and an insert always finds a partition.
+ */
+import { monotonicClock } from '../../core/clock.js';
+import { systemClock, type BitLayout } from '../../core/index.js';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { partitionsOf } from '../../stores/schemes.js';
+import { pause, systemTimers } from '../../time/timers.js';
+import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
+import { storeUrl } from '../store/stores.js';
+import type { ExitCode } from '../terminal.js';
+import { confirm, spanText, utcText } from '../time-text.js';
+
+const DAY_MS = 86_400_000;
+/** 1970 began on a Thursday, and its first week on the Monday after it. */
+const MONDAY_MS = 4 * DAY_MS;
+/** No period is longer. */
+const PERIOD_DAYS_MAX = 31;
+const CLOCK_DIFFERENCE_MS_MAX = 3_600_000;
+const AHEAD = 7;
+const AHEAD_MAX = 366;
+const WAIT_MS = 60_000;
+/** Those who waited for a step get this long before the next attempt. */
+const PAUSE_MS = 500;
+const PERIODS = ['day', 'week', 'month'];
+const NAME = /^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$/;
+/** PostgreSQL cuts longer names off, and an underscore, a p and eight digits follow. */
+const TABLE_LENGTH_MAX = 53;
+
+type Table = Awaited<ReturnType<typeof partitionsOf>>;
+type State = Parameters<Parameters<Table['step']>[0]>[0];
+type Partition = Parameters<Table['convert']>[0][number];
+type Step = { readonly make: readonly Partition[] } | { readonly drop: string };
+
+export const partitions: Command = {
+  name: 'partitions',
+  summary: 'Partitions of a table by the time of its ids: makes those ahead, drops old ones',
+  says: [
+    'For a daily cron job: it does what is missing, and may run twice at once. Nothing waits for ' +
+      'it longer than a second, but for those whose ids are moved from the default partition. Of ' +
+      'a table without partitions it prints what would give it some.',
+  ],
+  options: {
+    url: {
+      value: 'url',
+      says: 'of PostgreSQL or MariaDB, e.g. postgres://host/shop; or SNOWFLAKE_URL',
+    },
+    table: { value: 'name', says: 'with or without its schema' },
+    column: { value: 'name', says: 'the column of the ids; default id' },
+    by: { value: 'period', says: `${PERIODS.join(', ')} (UTC); default day` },
+    keep: {
+      value: 'time',
+      says: 'how old ids may be, e.g. 90d or 13w; older partitions are dropped',
+    },
+    ahead: { value: 'count', says: `how many periods after this one to prepare; default ${AHEAD}` },
+    wait: { value: 'ms', says: `how long to try where others use the table; default ${WAIT_MS}` },
+    ...LAYOUT_OPTIONS,
+    dry: { says: 'say what would be done, and do nothing' },
+    sql: { says: 'print the statements, for a migration, and do nothing' },
+    yes: { says: 'drop without asking, for scripts' },
+  },
+  examples: [
+    'snowflake partitions --table orders --keep 90d --dry --url postgres://localhost/shop',
+    'snowflake partitions --table orders --keep 90d --yes --url postgres://localhost/shop',
+  ],
+  async run(call: Call): Promise<ExitCode> {
+    const { options } = call;
+    const terms = termsFrom(options);
+    const { table: name, layout, nowMs, keepMs } = terms;
+    const waitMs = options.whole('wait') ?? WAIT_MS;
+    const floor = idAt(layout, startOf(terms.by, nowMs - keepMs - CLOCK_DIFFERENCE_MS_MAX)) ?? 0n;
+    const by = { table: name, column: nameFrom(options, 'column', 'id'), floor };
+    const table = await partitionsOf(storeUrl(call, 'url'), by);
+    try {
+      return await new Run(call, table, terms, waitMs).run();
+    } finally {
+      table.close();
+    }
+  },
+};
+
+interface Terms {
+  readonly table: string;
+  readonly layout: BitLayout;
+  readonly by: string;
+  readonly ahead: number;
+  readonly keepMs: number;
+  readonly nowMs: number;
+}
+
+function termsFrom(options: Options): Terms {
+  const layout = layoutFrom(options);
+  try {
+    layout.idRange(new Date(0), new Date(0));
+  } catch (error) {
+    throw usageFault((error as Error).message);
+  }
+  const table = nameFrom(options, 'table');
+  if (table.length > TABLE_LENGTH_MAX) {
+    throw usageFault(`Expected --table to have at most ${TABLE_LENGTH_MAX} characters.`);
+  }
+  const by = options.text('by') ?? 'day';
+  if (!PERIODS.includes(by)) {
+    throw usageFault(`Expected --by to be one of ${PERIODS.join(', ')}, got ${quoted(by)}.`);
+  }
+  const ahead = options.whole('ahead') ?? AHEAD;
+  if (ahead < 1 || ahead > AHEAD_MAX) {
+    throw usageFault(`Expected --ahead to be from 1 to ${AHEAD_MAX}, got ${ahead}.`);
+  }
+  const keep = options.required('keep');
+  const [, count, unit] = /^([1-9]\d{0,4})(d|w)$/.exec(keep) ?? [];
+  if (count === undefined) {
+    throw usageFault(
+      `Expected --keep to be days or weeks such as 90d or 13w, got ${quoted(keep)}.`,
+    );
+  }
+  const keepMs = Number(count) * (unit === 'w' ? 7 : 1) * DAY_MS;
+  return { table, layout, by, ahead, keepMs, nowMs: systemClock.now() };
+}
+
+function nameFrom(options: Options, option: string, otherwise?: string): string {
+  const name = options.text(option) ?? otherwise ?? options.required(option);
+  if (NAME.test(name)) return name;
+  throw usageFault(`Expected --${option} to be letters, digits and _, got ${quoted(name)}.`);
+}
+
+class Run {
+  constructor(
+    private readonly call: Call,
+    private readonly table: Table,
+    private readonly terms: Terms,
+    private readonly waitMs: number,
+  ) {}
+
+  async run(): Promise<ExitCode> {
+    const { options, terminal } = this.call;
+    let state: State | undefined;
+    await this.patient((found) => void (state = found));
+    if (!state!.isPartitioned) return this.convert(state!);
+    const plan = this.plan(state!);
+    const drops = plan.flatMap((step) => ('drop' in step ? [step.drop] : []));
+    if (options.flag('sql')) {
+      for (const sql of plan.flatMap((step) => this.table.statements(step))) {
+        await terminal.printSql(sql);
+      }
+      return 0;
+    }
+    if (options.flag('dry')) {
+      await terminal.print(...plan.flatMap((step) => this.linesOf(step)), ...nothingIn(plan));
+      return 0;
+    }
+    if (drops.length > 0 && !options.flag('yes')) {
+      await terminal.say(`These partitions are dropped with all their rows: ${drops.join(', ')}.`);
+      if (!(await confirm(terminal, `Change ${this.terms.table}?`))) {
+        await terminal.say('Nothing was changed.');
+        return 1;
+      }
+    }
+    for (let count = 0; ; count++) {
+      const done = await this.patient((found) =>
+        this.plan(found).find((step) => 'make' in step || drops.includes(step.drop)),
+      );
+      if (done === undefined) {
+        if (count === 0) await terminal.print(...nothingIn([]));
+        return 0;
+      }
+      await terminal.print(...this.linesOf(done));
+    }
+  }
+
+  /** Tries until others let it, so long as they need not wait for it. */
+  private async patient<T extends Step | undefined | void>(next: (state: State) => T) {
+    const endMs = monotonicClock.now() + this.waitMs;
+    for (;;) {
+      try {
+        return await this.table.step((state) => next(state) as Step | undefined);
+      } catch (error) {
+        const isBusy = isSnowflakeError(error) && error.code === 'LOCK_HELD';
+        if (!isBusy || monotonicClock.now() > endMs) throw error;
+        await pause(systemTimers, PAUSE_MS);
+      }
+    }
+  }
+
+  /** All that is left to do, what is missing first. */
+  private plan(state: State): Step[] {
+    const { layout, nowMs, keepMs } = this.terms;
+    const { databaseMs, partitions: present, catchAll } = state;
+    checkClocks(nowMs, databaseMs);
+    const named = present.filter((each) => isNamed(each));
+    for (const each of named) checkName(each, layout);
+    const keptFromMs = Math.min(nowMs, databaseMs) - keepMs;
+    const missing = this.missing(state, keptFromMs);
+    const makes: Step[] = [];
+    for (let at = 0; at < missing.length; at += this.table.makeMax) {
+      makes.push({ make: missing.slice(at, at + this.table.makeMax) });
+    }
+    if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
+    const keptFrom = idAt(layout, keptFromMs) ?? 0n;
+    const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
+    return [...makes, ...old.map(({ name }): Step => ({ drop: name }))];
+  }
+
+  /** From the oldest id that waits in the catch-all partition, or now, to the last one ahead. */
+  private missing(state: State, keptFromMs: number): Partition[] {
+    const { layout, by, ahead, nowMs } = this.terms;
+    const { databaseMs, strayMin, partitions: present } = state;
+    const isOurs = strayMin !== undefined && strayMin <= layout.idMax;
+    const strayMs = isOurs ? layout.timestampMsOf(strayMin) : Infinity;
+    const firstMs = Math.max(keptFromMs, Math.min(nowMs, databaseMs, strayMs));
+    const endMs = startOf(by, Math.max(nowMs, databaseMs), ahead + 1);
+    const found: Partition[] = [];
+    for (let ms = startOf(by, firstMs); ms < endMs; ms = startOf(by, ms, 1)) {
+      const [from, to] = [idAt(layout, ms), idAt(layout, startOf(by, ms, 1))];
+      if (from === undefined || to === undefined) break;
+      for (const open of uncovered({ name: '', from, to }, present)) {
+        const ownMs = open.from === from ? ms : nearestDay(layout.timestampMsOf(open.from));
+        found.push({ ...open, name: this.table.nameOf(dateText(ownMs).replaceAll('-', '')) });
+      }
+    }
+    return found;
+  }
+
+  private linesOf(step: Step): string[] {
+    const isDry = this.call.options.flag('dry');
+    if ('drop' in step) return [`${isDry ? 'would drop' : 'dropped'}  ${step.drop}`];
+    const { layout } = this.terms;
+    return step.make.map(({ name, from, to }) => {
+      const days = [from, to].map((id) => dateText(nearestDay(layout.timestampMsOf(id))));
+      return `${isDry ? 'would make' : 'made'}  ${name}  ${days.join(' to ')}`;
+    });
+  }
+
+  private async convert(state: State): Promise<ExitCode> {
+    const { options, terminal } = this.call;
+    const { table } = this.terms;
+    const all = this.missing({ ...state, strayMin: 0n }, state.databaseMs - this.terms.keepMs);
+    const statements = this.table.convert(all);
+    const notice = [
+      `-- Gives ${table} partitions, in one transaction. The column of the ids must be part of each`,
+      '-- primary key and unique index. PostgreSQL leaves foreign keys, triggers, views, policies,',
+      '-- grants and identity columns with the old table: make them anew. MariaDB copies all rows.',
+    ];
+    if (options.flag('sql')) {
+      await terminal.print(...notice);
+      for (const sql of statements) await terminal.printSql(sql);
+      return 0;
+    }
+    const column = options.text('column') ?? 'id';
+    await terminal.say(
+      [
+        `snowflake: ${table} is not partitioned by ranges of ${column}. Nothing was changed. Run this ` +
+          `as a migration (--sql prints it alone):`,
+        ...notice,
+        ...statements.map((sql) => `${sql};`),
+      ].join('\n'),
+    );
+    return 1;
+  }
+}
+
+const nothingIn = (plan: readonly Step[]): string[] => (plan.length > 0 ? [] : ['Nothing to do.']);
+
+/** @throws SnowflakeError CLOCK_UNUSABLE where nobody knows what time it is */
+function checkClocks(nowMs: number, databaseMs: number): void {
+  if (Math.abs(nowMs - databaseMs) <= CLOCK_DIFFERENCE_MS_MAX) return;
+  throw new SnowflakeError(
+    'CLOCK_UNUSABLE',
+    `By the clock of this host it is ${utcText(nowMs)}, by that of the database ` +
+      `${utcText(databaseMs)}, ${spanText(Math.abs(nowMs - databaseMs))} apart. Nothing was ` +
+      `changed. Set the wrong one.`,
+  );
+}
+
+/** The start of a period in UTC, or of one that many after it. */
+function startOf(by: string, ms: number, after = 0): number {
+  const date = new Date(ms);
+  if (by === 'month') return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + after);
+  const [lengthMs, firstMs] = by === 'week' ? [7 * DAY_MS, MONDAY_MS] : [DAY_MS, 0];
+  return (Math.floor((ms - firstMs) / lengthMs) + after) * lengthMs + firstMs;
+}
+
+/** The smallest id from a time on; undefined after the end of the layout. */
+function idAt(layout: BitLayout, ms: number): bigint | undefined {
+  if (ms <= layout.epochMs) return 0n;
+  const { first, last } = layout.idRange(new Date(ms), new Date(ms));
+  return first > last ? undefined : first;
+}
+
+const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+/** A tick may begin a little before the day. */
+const nearestDay = (ms: number): number => Math.round(ms / DAY_MS) * DAY_MS;
+
+/** The parts of a range that lie in no partition. */
+function uncovered(range: Partition, present: State['partitions']): Partition[] {
+  return present.reduce<Partition[]>(
+    (open, { from, to }) =>
+      open
+        .flatMap((one) => [
+          { ...one, to: from === undefined ? one.from : from < one.to ? from : one.to },
+          { ...one, from: to === undefined ? one.to : to > one.from ? to : one.from },
+        ])
+        .filter((one) => one.from < one.to),
+    [range],
+  );
+}
+
+/** The names that this command gives. */
+const DATED = /(?:^|_)p(\d{4})(\d\d)(\d\d)$/;
+
+const isNamed = ({ name }: State['partitions'][number]): boolean => DATED.test(name);
+
+/** @throws SnowflakeError CONFIG_INVALID for one whose end is that of no period since its date */
+function checkName({ name, to }: State['partitions'][number], layout: BitLayout): void {
+  if (to === undefined) return;
+  const beginMs = Date.parse(name.replace(DATED, '$1-$2-$3').slice(-10));
+  const endMs = to > layout.idMax ? NaN : nearestDay(layout.timestampMsOf(to));
+  const isPeriod = endMs > beginMs && endMs <= beginMs + PERIOD_DAYS_MAX * DAY_MS;
+  if (isPeriod && idAt(layout, endMs) === to) return;
+  throw usageFault(
+    `The partition ${name} ends below the id ${to}, which in this layout (${layout.fingerprint}) ` +
+      `is no end of a day, week or month from its date on. Nothing was changed. Name the layout of ` +
+      `these ids by --layout and --epoch.`,
+  );
+}

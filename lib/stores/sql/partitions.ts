@@ -1,0 +1,400 @@
+/**
+ * The range partitions of a table by the ids of its rows, in PostgreSQL and MariaDB.
+ *
+ * Guarantee: each step is decided under a lock from what the table is then, and is done as a whole
+ * or not at all, so that callers may run at once and be cut off. It waits a second for others and
+ * lasts a few, after which nothing has changed. A row leaves the catch-all partition only together
+ * with the making of the one that takes it.
+ */
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { openClient } from './open-client.js';
+import { rowsIn, type OpenClient, type SqlParameter, type SqlRow } from './sql-connection.js';
+import { codesOf, isSaid, sqlError } from './sql-errors.js';
+import { parseSqlUrl, type ServerUrl } from './sql-url.js';
+import { locationOfUrl } from './sql.support.js';
+
+/** What a table is asked for. */
+export interface PartitionedBy {
+  /** With or without its schema. */
+  readonly table: string;
+  readonly column: string;
+  /** Ids below it stay in the catch-all partition. */
+  readonly floor: bigint;
+}
+
+interface IdPartition {
+  readonly name: string;
+  /** The smallest id; absent where all smaller ones belong to it too. */
+  readonly from?: bigint;
+  /** The first id beyond it; absent where all larger ones belong to it too. */
+  readonly to?: bigint;
+}
+
+type NewPartition = Required<IdPartition>;
+
+export interface PartitionState {
+  /** The clock of the database. */
+  readonly databaseMs: number;
+  readonly isPartitioned: boolean;
+  /** Without the catch-all partition. */
+  readonly partitions: readonly IdPartition[];
+  readonly catchAll?: string | undefined;
+  /** The smallest id in the catch-all partition, from the floor on. */
+  readonly strayMin?: bigint | undefined;
+}
+
+/** What to do next: to make partitions, with the catch-all where there is none, or to drop one. */
+export type PartitionStep = { readonly make: readonly NewPartition[] } | { readonly drop: string };
+
+interface ReadState extends PartitionState {
+  /** The table, quoted. */
+  readonly full: string;
+  /** PostgreSQL: the columns that a moved row brings along; undefined where none may be moved. */
+  readonly columns?: string | undefined;
+}
+
+type Ask = (sql: string, params?: SqlParameter[]) => Promise<readonly SqlRow[]>;
+
+interface PartitionSql {
+  readonly name: 'postgres' | 'mysql';
+  readonly title: string;
+  /** How many partitions one step makes: each waits for those who use the catch-all one. */
+  readonly makeMax: number;
+  /** The name of a partition; where it is a table of its own, that of the table is a part of it. */
+  nameOf(table: string, date: string): string;
+  readonly begin: readonly string[];
+  readonly lock: string;
+  readonly end: string;
+  readonly undo: string;
+  read(ask: Ask, by: PartitionedBy): Promise<ReadState>;
+  statements(step: PartitionStep, state: ReadState, by: PartitionedBy): string[];
+  /** Makes a table without partitions one with these. */
+  convert(made: readonly NewPartition[], state: ReadState, by: PartitionedBy): string[];
+}
+
+const LOCK_S = 1;
+const STATEMENT_S = 4;
+/** Locks not granted in time, deadlocks, statements that lasted too long, and a silent server. */
+const BUSY =
+  '55P03 57014 40P01 1205 1213 1969 ER_LOCK_WAIT_TIMEOUT ER_LOCK_DEADLOCK PROTOCOL_SEQUENCE_TIMEOUT';
+
+export class PartitionedTable {
+  readonly makeMax: number;
+  // Private, so that printing it does not show the password in the URL.
+  readonly #url: ServerUrl;
+  readonly #sql: PartitionSql;
+  #client: OpenClient | undefined;
+  #state: ReadState | undefined;
+
+  constructor(
+    url: ServerUrl,
+    private readonly by: PartitionedBy,
+  ) {
+    this.#url = url;
+    this.#sql = url.dialect === 'postgres' ? POSTGRES : MARIADB;
+    this.makeMax = this.#sql.makeMax;
+  }
+
+  /** @param date as 20261125 */
+  nameOf(date: string): string {
+    return this.#sql.nameOf(this.by.table.split('.').at(-1)!, date);
+  }
+
+  /** The statements of a step, by what the table was when last asked. */
+  statements(step: PartitionStep): string[] {
+    return this.#sql.statements(step, this.#state!, this.by);
+  }
+
+  convert(made: readonly NewPartition[]): string[] {
+    return this.#sql.convert(made, this.#state!, this.by);
+  }
+
+  /**
+   * Does what `next` says about the table; nothing where it says undefined.
+   * @throws SnowflakeError LOCK_HELD where others use the table; nothing has changed then
+   */
+  async step<T extends PartitionStep | undefined>(next: (state: PartitionState) => T): Promise<T> {
+    const { begin, lock, end, undo } = this.#sql;
+    try {
+      if (this.#client === undefined || this.#client.isBroken()) {
+        this.#client = await openClient(this.#url);
+      }
+      const client = this.#client;
+      const ask: Ask = async (sql, params = []) => rowsIn(await client.query(sql, params)) ?? [];
+      try {
+        for (const sql of begin) await ask(sql);
+        const [row] = await ask(lock, [this.by.table]);
+        if (Number(row?.['won']) !== 1) throw this.#busy('another run of this command is at work');
+        this.#state = await this.#sql.read(ask, this.by);
+        const step = next(this.#state);
+        for (const sql of step === undefined ? [] : this.statements(step)) await ask(sql);
+        await ask(end, end.includes('?') ? [this.by.table] : []);
+        return step;
+      } catch (error) {
+        // A connection that cannot even undo has lost what it did with it.
+        await ask(undo, undo.includes('?') ? [this.by.table] : []).catch(() => client.destroy());
+        throw error;
+      }
+    } catch (error) {
+      throw this.#failure(error);
+    }
+  }
+
+  close(): void {
+    this.#client?.destroy();
+  }
+
+  #failure(error: unknown): Error {
+    if (isSnowflakeError(error)) return error;
+    const codes = codesOf(error);
+    const isSlow = isSaid(error, /query read timeout/i);
+    if (isSlow || codes.some((code) => BUSY.split(' ').includes(code))) {
+      return this.#busy((error as Error).message);
+    }
+    const where = locationOfUrl(this.#url);
+    const { table } = this.by;
+    return sqlError(error, { dialect: this.#sql, where, table, holds: 'partitions' });
+  }
+
+  #busy(reason: string): SnowflakeError {
+    return new SnowflakeError(
+      'LOCK_HELD',
+      `The table ${this.by.table} is in use by others (${reason}). This step changed nothing, and ` +
+        `they may go on. See which transactions stay open, and try again.`,
+    );
+  }
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function partitionsFromUrl(url: string, by: PartitionedBy): PartitionedTable {
+  return new PartitionedTable(parseSqlUrl(url) as ServerUrl, by);
+}
+
+function refused(fault: string): SnowflakeError {
+  return new SnowflakeError('CONFIG_INVALID', `${fault} Nothing was changed.`);
+}
+
+/** @throws SnowflakeError CONFIG_INVALID unless rows can be told apart by numbers of this column */
+function checkColumn({ table, column }: PartitionedBy, isTable: boolean, type: unknown): void {
+  if (!isTable) throw refused(`There is no table ${table} in this database.`);
+  if (type === 'bigint') return;
+  throw refused(
+    typeof type === 'string'
+      ? `The column ${column} of ${table} is a ${type}: only in a bigint are ids in order of time.`
+      : `The table ${table} has no column ${column}.`,
+  );
+}
+
+const idOf = (text: unknown): bigint | undefined =>
+  typeof text === 'string' && /^-?\d+$/.test(text) ? BigInt(text) : undefined;
+
+const spanOf = (from: unknown, to: unknown): Omit<IdPartition, 'name'> => {
+  const [first, end] = [idOf(from), idOf(to)];
+  return { ...(first !== undefined && { from: first }), ...(end !== undefined && { to: end }) };
+};
+
+/*
+ * PostgreSQL. A partition is made beside the table and then attached, which only those wait for who
+ * use the default partition; all wait while one is detached.
+ */
+
+const quotedName = (name: string): string =>
+  name
+    .split('.')
+    .map((part) => `"${part}"`)
+    .join('.');
+
+/** A table in the same schema. */
+const beside = (full: string, name: string): string => full.replace(/"[^"]*"$/, `"${name}"`);
+
+const TABLE_OF_POSTGRES = `SELECT
+  (extract(epoch FROM clock_timestamp()) * 1000)::bigint::text AS now,
+  (SELECT format('"%s"."%s"', nspname, relname) FROM pg_namespace n
+    WHERE n.oid = c.relnamespace) AS full,
+  (SELECT format_type(atttypid, NULL) FROM pg_attribute
+    WHERE attrelid = c.oid AND attname = $2 AND NOT attisdropped) AS type,
+  p.partstrat = 'r' AND p.partnatts = 1 AND p.partattrs[0] = (SELECT attnum FROM pg_attribute
+    WHERE attrelid = c.oid AND attname = $2) AS fits,
+  (SELECT relname FROM pg_class WHERE oid = p.partdefid) AS "catchAll",
+  (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute
+    WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '') AS columns,
+  EXISTS (SELECT FROM pg_trigger WHERE tgrelid = p.partdefid AND tgtype & 8 > 0) AS triggered
+FROM pg_class c LEFT JOIN pg_partitioned_table p ON p.partrelid = c.oid
+WHERE c.oid = to_regclass($1)`;
+
+const PARTITIONS_OF_POSTGRES = `SELECT c.relname AS name,
+  pg_get_expr(c.relpartbound, c.oid) AS bound
+FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid WHERE i.inhparent = to_regclass($1)`;
+
+const BOUND = /FROM \('?(-?\d+|MINVALUE)'?\) TO \('?(-?\d+|MAXVALUE)'?\)/;
+
+/** The first half of the lock's key; "PART" in ASCII. */
+const LOCK_CLASS = 0x50415254;
+
+const LIKE = 'INCLUDING ALL EXCLUDING IDENTITY';
+
+const POSTGRES: PartitionSql = {
+  name: 'postgres',
+  title: 'PostgreSQL',
+  makeMax: 1,
+  nameOf: (table, date) => `${table}_p${date}`,
+  begin: [
+    'BEGIN ISOLATION LEVEL READ COMMITTED',
+    `SET LOCAL lock_timeout = '${LOCK_S}s'`,
+    `SET LOCAL statement_timeout = '${STATEMENT_S}s'`,
+  ],
+  lock: `SELECT pg_try_advisory_xact_lock(${LOCK_CLASS}, hashtext($1))::int AS won`,
+  end: 'COMMIT',
+  undo: 'ROLLBACK',
+  async read(ask, by) {
+    const regclass = quotedName(by.table);
+    const [row = {}] = await ask(TABLE_OF_POSTGRES, [regclass, by.column]);
+    checkColumn(by, 'now' in row, row['type']);
+    const isPartitioned = row['fits'] === true;
+    const catchAll = (row['catchAll'] ?? undefined) as string | undefined;
+    const full = row['full'] as string;
+    const partitions = await ask(PARTITIONS_OF_POSTGRES, [regclass]);
+    const sql = `SELECT min("${by.column}")::text AS id FROM ${beside(full, catchAll ?? '')}
+      WHERE "${by.column}" >= $1`;
+    const strays = isPartitioned && catchAll ? await ask(sql, [String(by.floor)]) : [];
+    return {
+      databaseMs: Number(row['now']),
+      isPartitioned,
+      partitions: partitions.flatMap(({ name, bound }) => {
+        const [found, from, to] = BOUND.exec(String(bound)) ?? [];
+        return found === undefined ? [] : [{ name: String(name), ...spanOf(from, to) }];
+      }),
+      catchAll,
+      strayMin: idOf(strays[0]?.['id']),
+      full,
+      columns: row['triggered'] === true ? undefined : String(row['columns']),
+    };
+  },
+  statements(step, { full, catchAll, columns }, { table, column }) {
+    if ('drop' in step) {
+      const gone = beside(full, step.drop);
+      return [`ALTER TABLE ${full} DETACH PARTITION ${gone}`, `DROP TABLE ${gone}`];
+    }
+    const rest = beside(full, catchAll ?? `${table.split('.').at(-1)}_default`);
+    const first = [
+      `CREATE TABLE ${rest} (LIKE ${full} ${LIKE})`,
+      `ALTER TABLE ${full} ATTACH PARTITION ${rest} DEFAULT`,
+    ];
+    const made = step.make.flatMap(({ name, from, to }) => {
+      const own = beside(full, name);
+      const moved = `DELETE FROM ${rest} WHERE "${column}" >= ${from} AND "${column}" < ${to}`;
+      return [
+        `CREATE TABLE ${own} (LIKE ${full} ${LIKE})`,
+        `LOCK TABLE ${rest} IN ACCESS EXCLUSIVE MODE`,
+        // Triggers would take a move for a deletion; where rows are there, attaching then fails.
+        ...(columns === undefined
+          ? []
+          : [
+              `WITH moved AS (${moved} RETURNING ${columns}) ` +
+                `INSERT INTO ${own} (${columns}) SELECT ${columns} FROM moved`,
+            ]),
+        `ALTER TABLE ${full} ATTACH PARTITION ${own} FOR VALUES FROM (${from}) TO (${to})`,
+      ];
+    });
+    return [...(catchAll === undefined ? first : []), ...made];
+  },
+  convert(made, { full }, { table, column }) {
+    const { name, to } = made.at(-1)!;
+    const [old, check] = [beside(full, name), `"${table.split('.').at(-1)}_older"`];
+    const oldName = `"${name}"`;
+    return [
+      `ALTER TABLE ${full} ADD CONSTRAINT ${check} CHECK ("${column}" < ${to}) NOT VALID`,
+      `ALTER TABLE ${full} VALIDATE CONSTRAINT ${check}`,
+      `ALTER TABLE ${full} RENAME TO ${oldName}`,
+      `CREATE TABLE ${full} (LIKE ${old} ${LIKE}) PARTITION BY RANGE ("${column}")`,
+      `ALTER TABLE ${full} DROP CONSTRAINT ${check}`,
+      `ALTER TABLE ${full} ATTACH PARTITION ${old} FOR VALUES FROM (MINVALUE) TO (${to})`,
+      `ALTER TABLE ${old} DROP CONSTRAINT ${check}`,
+      `CREATE TABLE ${beside(full, `${table.split('.').at(-1)}_default`)} PARTITION OF ${full} DEFAULT`,
+    ];
+  },
+};
+
+/*
+ * MariaDB. One statement splits the partition without an end into those that are missing and the
+ * rest of it.
+ */
+
+const PARTITIONS_OF_MARIADB = `SELECT
+  CAST(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000 AS CHAR) AS now,
+  VERSION() AS version, c.DATA_TYPE AS type, t.TABLE_NAME AS own, p.PARTITION_NAME AS name,
+  p.PARTITION_DESCRIPTION AS bound, p.PARTITION_METHOD = 'RANGE' AND p.SUBPARTITION_NAME IS NULL
+    AND REPLACE(p.PARTITION_EXPRESSION, '\`', '') = ? AS fits
+FROM information_schema.TABLES t
+LEFT JOIN information_schema.COLUMNS c ON c.TABLE_SCHEMA = t.TABLE_SCHEMA
+  AND c.TABLE_NAME = t.TABLE_NAME AND c.COLUMN_NAME = ?
+LEFT JOIN information_schema.PARTITIONS p ON p.TABLE_SCHEMA = t.TABLE_SCHEMA
+  AND p.TABLE_NAME = t.TABLE_NAME
+WHERE t.TABLE_SCHEMA = COALESCE(?, DATABASE()) AND t.TABLE_NAME = ?
+ORDER BY p.PARTITION_ORDINAL_POSITION`;
+
+const LOCK_NAME = `CONCAT('snowflake partitions ', DATABASE(), ' ', ?)`;
+
+const definitions = (made: readonly NewPartition[], rest: string): string => {
+  const below = made.map(({ name, to }) => `PARTITION \`${name}\` VALUES LESS THAN (${to})`);
+  return [...below, `PARTITION \`${rest}\` VALUES LESS THAN MAXVALUE`].join(',\n  ');
+};
+
+const MARIADB: PartitionSql = {
+  name: 'mysql',
+  title: 'MariaDB',
+  makeMax: Infinity,
+  nameOf: (_table, date) => `p${date}`,
+  begin: [`SET SESSION lock_wait_timeout = ${LOCK_S}`],
+  lock: `SELECT GET_LOCK(${LOCK_NAME}, 0) AS won`,
+  end: `SELECT RELEASE_LOCK(${LOCK_NAME})`,
+  undo: `SELECT RELEASE_LOCK(${LOCK_NAME})`,
+  async read(ask, by) {
+    const [name, schema = null] = by.table.split('.').reverse() as [string, string?];
+    const { column } = by;
+    const rows = await ask(PARTITIONS_OF_MARIADB, [column, column, schema, name]);
+    const [first = {}] = rows;
+    checkColumn(by, 'own' in first, first['type']);
+    if (!/mariadb/i.test(String(first['version']))) {
+      throw refused('This server is a MySQL, and partitions are made on MariaDB and PostgreSQL.');
+    }
+    await ask(`SET SESSION max_statement_time = ${STATEMENT_S}`);
+    const full = by.table
+      .split('.')
+      .map((part) => `\`${part}\``)
+      .join('.');
+    const isPartitioned = rows.every(({ fits }) => Number(fits) === 1);
+    const catchAll = rows.find(({ bound }) => bound === 'MAXVALUE')?.['name'] as string | undefined;
+    const strays =
+      isPartitioned && catchAll
+        ? await ask(
+            `SELECT CAST(MIN(\`${column}\`) AS CHAR) AS id FROM ${full} PARTITION (\`${catchAll}\`)
+              WHERE \`${column}\` >= ?`,
+            [String(by.floor)],
+          )
+        : [];
+    return {
+      databaseMs: Number(first['now']),
+      isPartitioned,
+      partitions: rows
+        .map((row, at) => ({
+          name: String(row['name']),
+          ...spanOf(rows[at - 1]?.['bound'], row['bound']),
+        }))
+        .filter(({ to }) => to !== undefined),
+      catchAll,
+      strayMin: idOf(strays[0]?.['id']),
+      full,
+    };
+  },
+  statements(step, { full, catchAll }) {
+    if ('drop' in step) return [`ALTER TABLE ${full} DROP PARTITION \`${step.drop}\``];
+    const list = definitions(step.make, catchAll ?? 'pmax');
+    const how =
+      catchAll === undefined ? 'ADD PARTITION (' : `REORGANIZE PARTITION \`${catchAll}\` INTO (`;
+    return [`ALTER TABLE ${full} ${how}\n  ${list})`];
+  },
+  convert: (made, { full }, { column }) => [
+    `ALTER TABLE ${full} PARTITION BY RANGE (\`${column}\`) (\n  ${definitions(made, 'pmax')})`,
+  ],
+};

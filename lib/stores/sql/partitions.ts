@@ -151,8 +151,14 @@ export class PartitionedTable {
     if (isSlow || codes.some((code) => BUSY.split(' ').includes(code))) {
       return this.#busy((error as Error).message);
     }
-    const where = locationOfUrl(this.#url);
     const { table } = this.by;
+    if (codes.includes('23514')) {
+      throw refused(
+        `The default partition of ${table} holds ids of a partition that is missing, and its ` +
+          `foreign keys or triggers would take a move for a deletion: move those rows by hand.`,
+      );
+    }
+    const where = locationOfUrl(this.#url);
     return sqlError(error, { dialect: this.#sql, where, table, holds: 'partitions' });
   }
 

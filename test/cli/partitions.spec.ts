@@ -2,8 +2,13 @@
  * `snowflake partitions` on a real PostgreSQL and a real MariaDB: a day is one partition, old ones
  * are dropped, no insert fails, and what lay in the wrong one is moved.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
+import { readOptions } from '../../lib/cli/command.js';
+import { partitions } from '../../lib/cli/commands/partitions.js';
+import { layoutFrom } from '../../lib/cli/layout-option.js';
+import { systemClock } from '../../lib/core/clock.js';
+import { until } from '../until.js';
 import { dateOf, DAY_MS, idAt, PartitionLab, type Dialect } from './partition-lab.js';
 
 const DIALECTS: readonly Dialect[] = ['postgres', 'mariadb'];
@@ -12,8 +17,12 @@ const PER_DAY = 10;
 
 describe.each(DIALECTS)('partitions on %s', (dialect) => {
   const lab = new PartitionLab(dialect);
+  const ends: (() => Promise<void>)[] = [];
   beforeAll(() => lab.open());
-  afterAll(() => lab.close());
+  afterAll(async () => {
+    for (const end of ends) await end();
+    await lab.close();
+  });
 
   /** Rows of as many days up to now, all of them in the catch-all partition. */
   async function filled(days: number): Promise<{ table: string; ids: bigint[] }> {
@@ -124,5 +133,283 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
         : `ALTER TABLE ${table} DROP PARTITION pmax`,
     );
     await expect(lab.insert(table, [far + 1n])).rejects.toThrow(/partition/i);
+  });
+
+  describe('others at work', () => {
+    it('three runs at once make each partition once', async () => {
+      const { table, ids } = await filled(20);
+      const runs = [1, 2, 3].map(() => lab.command(table, '--keep', '30d'));
+      const answers = await Promise.all(runs);
+      expect(answers.map(({ code, err }) => [code, err])).toEqual([1, 2, 3].map(() => [0, '']));
+      const made = answers.flatMap(({ lines }) => lines.filter((line) => line.startsWith('made')));
+      expect(made.length).toBe((await lab.dates(table)).length);
+      expect(new Set(made).size).toBe(made.length);
+      expect(await lab.ids(table)).toEqual(ids);
+    });
+
+    it('a run that holds the lock keeps others out, which say so', async () => {
+      const table = await lab.table();
+      const session = await lab.session();
+      ends.push(() => session.end());
+      await session.run(
+        dialect === 'postgres'
+          ? `SELECT pg_advisory_lock(${0x50415254}, hashtext('${table}'))`
+          : `SELECT GET_LOCK(CONCAT('snowflake partitions ', DATABASE(), ' ${table}'), 0)`,
+      );
+      const { code, err } = await lab.command(table, '--keep', '9d', '--wait', '1');
+      expect([code, await lab.dates(table)]).toEqual([1, []]);
+      expect(err).toMatch(/in use by others \(another run of this command is at work\)/);
+      await session.run(
+        dialect === 'postgres'
+          ? `SELECT pg_advisory_unlock_all()`
+          : `SELECT RELEASE_LOCK(CONCAT('snowflake partitions ', DATABASE(), ' ${table}'))`,
+      );
+      await done(table, '--keep', '9d');
+      expect((await lab.dates(table)).length).toBe(8);
+    });
+
+    it('writers go on while partitions are made, filled and dropped, and none fails', async () => {
+      const { table, ids } = await filled(20);
+      let isOver = false;
+      const written: bigint[] = [];
+      const writer = async (n: number): Promise<void> => {
+        for (let count = 0; !isOver; count++) {
+          const days = (count % 4) * 100;
+          const id = idAt(Date.now() + days * DAY_MS, n * 900 + (count % 900));
+          await lab.insert(table, [id]);
+          written.push(id);
+        }
+      };
+      const writers = [0, 1, 2, 3].map(writer);
+      const made = await lab.command(table, '--keep', '30d');
+      const dropped = await lab.command(table, '--keep', '5d', '--yes');
+      const countThen = written.length;
+      await Promise.race([Promise.all(writers), until(() => written.length > countThen + 20)]);
+      isOver = true;
+      await Promise.all(writers);
+      expect([made.code, dropped.code]).toEqual([0, 0]);
+      expect(dropped.lines.length).toBeGreaterThan(10);
+      const kept = ids.filter((id) => id >= idAt(Date.now() - 5 * DAY_MS));
+      const found = new Set(await lab.ids(table));
+      expect([...kept, ...written].filter((id) => !found.has(id))).toEqual([]);
+    });
+
+    it('a transaction that stays open is waited for, but no other waits for that', async () => {
+      const table = await lab.table();
+      await done(table, '--keep', '5d');
+      await lab.run(
+        dialect === 'postgres'
+          ? `CREATE TABLE ${table}_p20250101 PARTITION OF ${table} FOR VALUES
+              FROM (${BOUNDS[0]}) TO (${BOUNDS[1]})`
+          : `ALTER TABLE ${table} REORGANIZE PARTITION p${dateOf(Date.now())} INTO (
+              PARTITION p20250101 VALUES LESS THAN (${BOUNDS[1]}),
+              PARTITION p${dateOf(Date.now())} VALUES LESS THAN (${idAtMidnight(1)}))`,
+      );
+      const session = await lab.session();
+      ends.push(() => session.end());
+      await session.run('BEGIN');
+      await session.run(`INSERT INTO ${table} (id) VALUES (${idAt(Date.now(), 1)})`);
+      const run = lab.command(table, '--keep', '5d', '--yes', '--wait', '3000');
+      let isOver = false;
+      void run.then(() => (isOver = true));
+      let count = 0;
+      while (!isOver) await lab.insert(table, [idAt(Date.now(), 2 + (count++ % 4000))]);
+      const { code, err } = await run;
+      expect([code, err]).toEqual([1, expect.stringMatching(/in use by others/)]);
+      expect(count).toBeGreaterThan(0);
+      expect(await lab.dates(table)).toContain('20250101');
+      await session.run('ROLLBACK');
+      expect(await done(table, '--keep', '5d', '--yes')).toEqual([
+        expect.stringMatching(/^dropped +(orders_\d+_)?p20250101$/),
+      ]);
+    });
+  });
+
+  describe('is refused', () => {
+    const refusalOf = async (table: string, ...args: readonly string[]): Promise<string> => {
+      const { code, err, out } = await lab.command(table, '--keep', '9d', ...args);
+      expect([code === 0, out]).toEqual([false, '']);
+      return err;
+    };
+
+    it('what is no table, no column, or not in order of time', async () => {
+      expect(await refusalOf('nowhere')).toMatch(/There is no table nowhere/);
+      const table = await lab.plainTable('VARCHAR(30)');
+      expect(await refusalOf(table)).toMatch(/is a (varchar|character varying): only in a bigint/);
+      expect(await refusalOf(table, '--column', 'x')).toMatch(/has no column x/);
+      const fields = 'worker:10,timestamp:41,sequence:12';
+      expect(await refusalOf(table, '--fields', fields)).toMatch(/first field is `worker`/);
+    });
+
+    it('a layout by which the names of the partitions are wrong', async () => {
+      const { table, ids } = await filled(3);
+      await done(table, '--keep', '9d');
+      const before = await lab.dates(table);
+      const err = await refusalOf(table, '--yes', '--epoch', '2020-01-01T00:00:00Z');
+      expect(err).toMatch(
+        /is no end of a day, week or month from its date on. Nothing was changed/,
+      );
+      expect([await lab.dates(table), await lab.ids(table)]).toEqual([before, ids]);
+    });
+
+    it('a clock that is far from that of the database', async () => {
+      const table = await lab.table();
+      jest.spyOn(systemClock, 'now').mockReturnValue(Date.now() + 2 * 3_600_000);
+      const err = await refusalOf(table).finally(() => jest.restoreAllMocks());
+      expect(err).toMatch(/By the clock of this host it is .*, 120 min apart/);
+      expect(await lab.dates(table)).toEqual([]);
+    });
+
+    it('a table without partitions, with the statements that give it some', async () => {
+      const table = await lab.plainTable();
+      const ids = [1n, ...[3, 2, 1, 0].map((days) => idAt(Date.now() - days * DAY_MS))];
+      await lab.insert(table, ids);
+      const err = await refusalOf(table);
+      const { code, lines } = await lab.command(table, '--keep', '9d', '--sql');
+      expect([code, lines.filter((line) => !err.includes(line))]).toEqual([0, []]);
+      for (const sql of statementsIn(lines)) await lab.run(sql);
+      expect(await lab.ids(table)).toEqual(ids);
+      await lab.insert(table, [idAt(Date.now() + 300 * DAY_MS), idAt(Date.now(), 1)]);
+      expect(await done(table, '--keep', '9d')).toEqual(['Nothing to do.']);
+      expect(await done(table, '--keep', '9d', '--ahead', '9')).toHaveLength(2);
+    });
+  });
+});
+
+/** The first id of this day, or of one so many days later. */
+const idAtMidnight = (days: number): bigint =>
+  idAt((Math.floor(Date.now() / DAY_MS) + days) * DAY_MS) - 7n * 4096n;
+
+/** Of the first day of 2025. */
+const BOUNDS = ['2025-01-01', '2025-01-02'].map((day) => idAt(Date.parse(day)) - 7n * 4096n);
+
+const statementsIn = (lines: readonly string[]): string[] =>
+  lines
+    .filter((line) => !line.startsWith('--'))
+    .join('\n')
+    .split(/;\n?/)
+    .filter((sql) => sql !== '');
+
+describe('partitions by the clock of a test, on PostgreSQL', () => {
+  const lab = new PartitionLab('postgres');
+  const START_MS = Date.parse('2026-01-30T10:00:00Z');
+
+  beforeAll(async () => {
+    await lab.open();
+    await lab.run(`CREATE SCHEMA fake; CREATE TABLE fake.clock (at timestamptz);
+      CREATE FUNCTION fake.clock_timestamp() RETURNS timestamptz LANGUAGE sql
+        AS 'SELECT at FROM fake.clock'`);
+    const name = new URL(lab.url).pathname.slice(1);
+    await lab.run(`ALTER DATABASE ${name} SET search_path = fake, pg_catalog, public`);
+  });
+  afterAll(() => lab.close());
+  afterEach(() => jest.restoreAllMocks());
+
+  async function setClocks(databaseMs: number, ownMs = databaseMs): Promise<void> {
+    await lab.run(`DELETE FROM fake.clock`);
+    await lab.run(`INSERT INTO fake.clock VALUES ('${new Date(databaseMs).toISOString()}')`);
+    jest.spyOn(systemClock, 'now').mockReturnValue(ownMs);
+  }
+
+  async function run(table: string, ...args: readonly string[]): Promise<string[]> {
+    const { code, lines, err } = await lab.command(table, '--yes', ...args);
+    expect([code, err]).toEqual([0, '']);
+    return lines;
+  }
+
+  it.each([
+    ['day', 40, 1, '--layout', 'snowflake'],
+    ['week', 60, 7, '--layout', 'sonyflake'],
+    ['month', 200, 31, '--layout', 'javascriptSafe'],
+    ['day', 10, 1, '--fields', 'timestamp:39,worker:10,sequence:7', '--unit', '10ms'],
+  ])(
+    'a run each day keeps what is younger and no more, by %s',
+    async (by, days, slack, ...args) => {
+      const table = await lab.table();
+      const layout = layoutFrom(readOptions(partitions, args));
+      const all: [ms: number, id: bigint][] = [];
+      for (let day = 0; day < days; day += by === 'day' ? 1 : 5) {
+        const nowMs = START_MS + day * DAY_MS;
+        await setClocks(nowMs);
+        await run(table, '--by', by, '--keep', '21d', '--ahead', '2', ...args);
+        const id = layout.compose({ timestampMs: nowMs, workerId: 1, sequence: 0 });
+        await lab.insert(table, [id]);
+        all.push([nowMs, id]);
+        expect(await lab.count(lab.restOf(table))).toBe(0);
+        const found = await lab.ids(table);
+        const young = all.filter(([ms]) => ms > nowMs - 21 * DAY_MS).map(([, one]) => one);
+        const border = all.filter(([ms]) => ms > nowMs - (21 + slack + 1) * DAY_MS);
+        expect(found.slice(-young.length)).toEqual(young);
+        expect(found.length).toBeLessThanOrEqual(border.length);
+      }
+      expect(all.length).toBeGreaterThan((await lab.ids(table)).length - 1);
+    },
+  );
+
+  it('nothing is dropped before both clocks say that it is old', async () => {
+    const table = await lab.table();
+    const midnightMs = Date.parse('2026-03-01T00:00:00Z');
+    await setClocks(midnightMs - 11 * DAY_MS);
+    await run(table, '--keep', '10d');
+    const oldest = dateOf(midnightMs - 11 * DAY_MS);
+    const [before, after] = [midnightMs - 60_000, midnightMs + 60_000];
+    for (const [databaseMs, ownMs, isDropped] of [
+      [before, after, false],
+      [after, before, false],
+      [after, after, true],
+    ] as const) {
+      await setClocks(databaseMs, ownMs);
+      await run(table, '--keep', '10d');
+      expect([databaseMs, ownMs, !(await lab.dates(table)).includes(oldest)]).toEqual([
+        databaseMs,
+        ownMs,
+        isDropped,
+      ]);
+    }
+  });
+
+  it('after weeks without a run, each day gets its partition, and only what is kept', async () => {
+    const table = await lab.table();
+    await setClocks(START_MS);
+    await run(table, '--keep', '10d');
+    const days = Array.from({ length: 60 }, (_, day) => START_MS + day * DAY_MS);
+    await lab.insert(
+      table,
+      days.map((ms) => idAt(ms)),
+    );
+    await setClocks(days.at(-1)!);
+    const lines = await run(table, '--keep', '10d');
+    expect(lines.filter((line) => line.startsWith('dropped'))).toHaveLength(8);
+    expect(await lab.dates(table)).toHaveLength(11 + 7);
+    // What was too old for a partition was never in one, and is not deleted.
+    expect(await lab.count(lab.restOf(table))).toBe(60 - 8 - 11);
+  });
+
+  it('from days to months and back, no day has two partitions and none has none', async () => {
+    const table = await lab.table();
+    await setClocks(START_MS);
+    await run(table, '--keep', '90d', '--ahead', '3');
+    await run(table, '--keep', '90d', '--by', 'month', '--ahead', '2');
+    expect(await lab.dates(table)).toEqual([
+      ...['20260101', '20260130', '20260131', '20260201', '20260202'],
+      ...['20260203', '20260301'],
+    ]);
+    await run(table, '--keep', '90d', '--by', 'week', '--ahead', '10');
+    expect((await lab.dates(table)).at(-1)).toBe('20260406');
+  });
+
+  it('rows whose deletion would delete others are not moved', async () => {
+    const table = await lab.table();
+    await lab.run(`CREATE TABLE lines (order_id bigint REFERENCES ${table} ON DELETE CASCADE)`);
+    await setClocks(START_MS);
+    const id = idAt(START_MS);
+    await lab.insert(table, [id]);
+    await lab.run(`INSERT INTO lines VALUES (${id})`);
+    const { code, err } = await lab.command(table, '--keep', '10d');
+    expect([code, err]).toEqual([2, expect.stringMatching(/would take a move for a deletion/)]);
+    expect([await lab.count('lines'), await lab.count(table)]).toEqual([1, 1]);
+    await lab.run(`DELETE FROM ${table}`);
+    expect(await lab.count('lines')).toBe(0);
+    expect(await run(table, '--keep', '10d')).toHaveLength(8);
   });
 });

@@ -35,7 +35,7 @@ const TABLE_LENGTH_MAX = 53;
 type Table = Awaited<ReturnType<typeof partitionsOf>>;
 type State = Parameters<Parameters<Table['step']>[0]>[0];
 type Partition = Parameters<Table['convert']>[0][number];
-type Step = { readonly make: readonly Partition[] } | { readonly drop: string };
+type Step = { readonly make: readonly Partition[] } | { readonly drop: readonly string[] };
 
 export const partitions: Command = {
   name: 'partitions',
@@ -143,7 +143,7 @@ class Run {
     await this.patient((found) => void (state = found));
     if (!state!.isPartitioned) return this.convert(state!);
     const plan = this.plan(state!);
-    const drops = plan.flatMap((step) => ('drop' in step ? [step.drop] : []));
+    const drops = plan.flatMap((step) => ('drop' in step ? step.drop : []));
     if (options.flag('sql')) {
       for (const sql of plan.flatMap((step) => this.table.statements(step))) {
         await terminal.printSql(sql);
@@ -163,7 +163,9 @@ class Run {
     }
     for (let count = 0; ; count++) {
       const done = await this.patient((found) =>
-        this.plan(found).find((step) => 'make' in step || drops.includes(step.drop)),
+        this.plan(found).find(
+          (step) => 'make' in step || step.drop.every((name) => drops.includes(name)),
+        ),
       );
       if (done === undefined) {
         if (count === 0) await terminal.print(...nothingIn([]));
@@ -195,15 +197,13 @@ class Run {
     const named = present.filter((each) => isNamed(each));
     for (const each of named) checkName(each, layout);
     const keptFromMs = Math.min(nowMs, databaseMs) - keepMs;
-    const missing = this.missing(state, keptFromMs);
-    const makes: Step[] = [];
-    for (let at = 0; at < missing.length; at += this.table.makeMax) {
-      makes.push({ make: missing.slice(at, at + this.table.makeMax) });
-    }
+    const { stepMax } = this.table;
+    const makes = parts(this.missing(state, keptFromMs), stepMax).map((make): Step => ({ make }));
     if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
     const keptFrom = idAt(layout, keptFromMs) ?? 0n;
     const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
-    return [...makes, ...old.map(({ name }): Step => ({ drop: name }))];
+    const names = old.map(({ name }) => name);
+    return [...makes, ...parts(names, stepMax).map((drop): Step => ({ drop }))];
   }
 
   /** From the oldest id that waits in the catch-all partition, or now, to the last one ahead. */
@@ -228,7 +228,9 @@ class Run {
 
   private linesOf(step: Step): string[] {
     const isDry = this.call.options.flag('dry');
-    if ('drop' in step) return [`${isDry ? 'would drop' : 'dropped'}  ${step.drop}`];
+    if ('drop' in step) {
+      return step.drop.map((name) => `${isDry ? 'would drop' : 'dropped'}  ${name}`);
+    }
     const { layout } = this.terms;
     return step.make.map(({ name, from, to }) => {
       const days = [from, to].map((id) => dateText(nearestDay(layout.timestampMsOf(id))));
@@ -262,6 +264,11 @@ class Run {
     );
     return 1;
   }
+}
+
+function parts<T>(all: readonly T[], max: number): T[][] {
+  const count = Math.ceil(all.length / max);
+  return Array.from({ length: count }, (_, at) => all.slice(at * max, (at + 1) * max));
 }
 
 const nothingIn = (plan: readonly Step[]): string[] => (plan.length > 0 ? [] : ['Nothing to do.']);

@@ -43,8 +43,9 @@ export interface PartitionState {
   readonly strayMin?: bigint | undefined;
 }
 
-/** What to do next: to make partitions, with the catch-all where there is none, or to drop one. */
-export type PartitionStep = { readonly make: readonly NewPartition[] } | { readonly drop: string };
+/** What to do next: to make partitions, with the catch-all where there is none, or to drop some. */
+export type PartitionStep =
+  { readonly make: readonly NewPartition[] } | { readonly drop: readonly string[] };
 
 interface ReadState extends PartitionState {
   /** The table, quoted. */
@@ -58,8 +59,8 @@ type Ask = (sql: string, params?: SqlParameter[]) => Promise<readonly SqlRow[]>;
 interface PartitionSql {
   readonly name: 'postgres' | 'mysql';
   readonly title: string;
-  /** How many partitions one step makes: each waits for those who use the catch-all one. */
-  readonly makeMax: number;
+  /** How many partitions one step makes or drops. */
+  readonly stepMax: number;
   /** The name of a partition; where it is a table of its own, that of the table is a part of it. */
   nameOf(table: string, date: string): string;
   readonly begin: readonly string[];
@@ -79,7 +80,7 @@ const BUSY =
   '55P03 57014 40P01 1205 1213 1969 ER_LOCK_WAIT_TIMEOUT ER_LOCK_DEADLOCK PROTOCOL_SEQUENCE_TIMEOUT';
 
 export class PartitionedTable {
-  readonly makeMax: number;
+  readonly stepMax: number;
   // Private, so that printing it does not show the password in the URL.
   readonly #url: ServerUrl;
   readonly #sql: PartitionSql;
@@ -92,7 +93,7 @@ export class PartitionedTable {
   ) {
     this.#url = url;
     this.#sql = url.dialect === 'postgres' ? POSTGRES : MARIADB;
-    this.makeMax = this.#sql.makeMax;
+    this.stepMax = this.#sql.stepMax;
   }
 
   /** @param date as 20261125 */
@@ -242,7 +243,7 @@ const LIKE = 'INCLUDING ALL EXCLUDING IDENTITY';
 const POSTGRES: PartitionSql = {
   name: 'postgres',
   title: 'PostgreSQL',
-  makeMax: 1,
+  stepMax: 1,
   nameOf: (table, date) => `${table}_p${date}`,
   begin: [
     'BEGIN ISOLATION LEVEL READ COMMITTED',
@@ -278,8 +279,10 @@ const POSTGRES: PartitionSql = {
   },
   statements(step, { full, catchAll, columns }, { table, column }) {
     if ('drop' in step) {
-      const gone = beside(full, step.drop);
-      return [`ALTER TABLE ${full} DETACH PARTITION ${gone}`, `DROP TABLE ${gone}`];
+      return step.drop.flatMap((name) => {
+        const gone = beside(full, name);
+        return [`ALTER TABLE ${full} DETACH PARTITION ${gone}`, `DROP TABLE ${gone}`];
+      });
     }
     const rest = beside(full, catchAll ?? `${table.split('.').at(-1)}_default`);
     const first = [
@@ -349,7 +352,7 @@ const definitions = (made: readonly NewPartition[], rest: string): string => {
 const MARIADB: PartitionSql = {
   name: 'mysql',
   title: 'MariaDB',
-  makeMax: Infinity,
+  stepMax: 1000,
   nameOf: (_table, date) => `p${date}`,
   begin: [`SET SESSION lock_wait_timeout = ${LOCK_S}`],
   lock: `SELECT GET_LOCK(${LOCK_NAME}, 0) AS won`,
@@ -394,7 +397,10 @@ const MARIADB: PartitionSql = {
     };
   },
   statements(step, { full, catchAll }) {
-    if ('drop' in step) return [`ALTER TABLE ${full} DROP PARTITION \`${step.drop}\``];
+    if ('drop' in step) {
+      const names = step.drop.map((name) => `\`${name}\``).join(', ');
+      return [`ALTER TABLE ${full} DROP PARTITION ${names}`];
+    }
     const list = definitions(step.make, catchAll ?? 'pmax');
     const how =
       catchAll === undefined ? 'ADD PARTITION (' : `REORGANIZE PARTITION \`${catchAll}\` INTO (`;

@@ -13,7 +13,7 @@ import type { LockStore } from '../lock/lock-store.js';
 import { errorText, formatUrl, withoutSecrets } from '../messages.js';
 import type { RegistryInspector, StorePreparation } from '../registry/snapshot.js';
 import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
-import type { PartitionedBy, PartitionedTable } from './sql/partitions.js';
+import type { OperatedDatabase } from './sql/sql.support.js';
 
 interface Backend {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
@@ -171,14 +171,13 @@ export async function lockPreparationOf(url: string): Promise<StorePreparation |
   return backendOf(url)?.lockPreparation?.(url);
 }
 
-/** The partitions of a table in the database that a URL names. @throws SnowflakeError CONFIG_INVALID */
-export async function partitionsOf(url: string, by: PartitionedBy): Promise<PartitionedTable> {
-  const kind = kindOf(url);
-  if (kind !== 'postgres' && kind !== 'mysql') {
+/** The PostgreSQL or MariaDB that a URL names, for SQL of an operator. @throws SnowflakeError */
+export async function databaseOf(url: string): Promise<OperatedDatabase> {
+  if (kindOf(url) !== 'postgres' && kindOf(url) !== 'mysql') {
     const forms = [...SCHEMES.postgres, ...SCHEMES.mysql].map((scheme) => `${scheme}://`);
-    throw unknownUrl('partitioned table', url, forms);
+    throw unknownUrl('command on tables', url, forms);
   }
-  return (await import('./sql/partitions.js')).partitionsFromUrl(url, by);
+  return (await import('./sql/sql.support.js')).databaseFromUrl(url);
 }
 
 /** An example of each backend that has all of these, and its other schemes. */

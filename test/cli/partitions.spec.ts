@@ -111,7 +111,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     }
   });
 
-  it('an insert finds a partition whatever its clock says; without a last one it fails', async () => {
+  it('an insert finds a partition whatever its clock says; without a last one none', async () => {
     const table = await lab.table();
     await done(table, '--keep', '5d');
     const midnightMs = Math.ceil(Date.now() / DAY_MS) * DAY_MS;
@@ -303,7 +303,7 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     await lab.run(`ALTER DATABASE ${name} SET search_path = fake, pg_catalog, public`);
   });
   afterAll(() => lab.close());
-  afterEach(() => jest.restoreAllMocks());
+  afterEach(() => void jest.restoreAllMocks());
 
   async function setClocks(databaseMs: number, ownMs = databaseMs): Promise<void> {
     await lab.run(`DELETE FROM fake.clock`);
@@ -318,13 +318,19 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
   }
 
   it.each([
-    ['day', 40, 1, '--layout', 'snowflake'],
-    ['week', 60, 7, '--layout', 'sonyflake'],
-    ['month', 200, 31, '--layout', 'javascriptSafe'],
-    ['day', 10, 1, '--fields', 'timestamp:39,worker:10,sequence:7', '--unit', '10ms'],
+    { by: 'day', days: 40, slack: 1, given: '--layout snowflake' },
+    { by: 'week', days: 60, slack: 7, given: '--layout sonyflake' },
+    { by: 'month', days: 200, slack: 31, given: '--layout javascriptSafe' },
+    {
+      by: 'day',
+      days: 10,
+      slack: 1,
+      given: '--unit 10ms --fields timestamp:39,worker:10,sequence:7',
+    },
   ])(
-    'a run each day keeps what is younger and no more, by %s',
-    async (by, days, slack, ...args) => {
+    'a run each day keeps what is younger and no more: $by, $given',
+    async ({ by, days, slack, given }) => {
+      const args = given.split(' ');
       const table = await lab.table();
       const layout = layoutFrom(readOptions(partitions, args));
       const all: [ms: number, id: bigint][] = [];
@@ -391,11 +397,48 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     await run(table, '--keep', '90d', '--ahead', '3');
     await run(table, '--keep', '90d', '--by', 'month', '--ahead', '2');
     expect(await lab.dates(table)).toEqual([
-      ...['20260101', '20260130', '20260131', '20260201', '20260202'],
-      ...['20260203', '20260301'],
+      '20260101',
+      '20260130',
+      '20260131',
+      '20260201',
+      '20260202',
+      '20260203',
+      '20260301',
     ]);
     await run(table, '--keep', '90d', '--by', 'week', '--ahead', '10');
     expect((await lab.dates(table)).at(-1)).toBe('20260406');
+  });
+
+  it.each([
+    { says: 'waits and finds the new one', isLocked: true },
+    { says: 'would fail without the lock of the table', isLocked: false },
+  ])('a row on its way to the default partition $says', async ({ isLocked }) => {
+    const table = await lab.table();
+    await setClocks(START_MS);
+    const { lines } = await lab.command(table, '--keep', '5d', '--ahead', '1', '--sql');
+    const statements = statementsIn(lines).slice(0, 4);
+    expect(statements.at(-1)).toMatch(/ATTACH PARTITION .*_p20260130/);
+    const session = await lab.session();
+    try {
+      await session.run('BEGIN');
+      for (const sql of statements.slice(0, -1)) {
+        if (isLocked || !sql.includes('LOCK TABLE')) await session.run(sql);
+      }
+      if (!isLocked) await session.run(`LOCK TABLE ${table}_default IN ACCESS EXCLUSIVE MODE`);
+      const insert = lab.insert(table, [idAt(START_MS)]).then(
+        () => 'inserted',
+        (error: unknown) => (error as Error).message,
+      );
+      const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'
+        AND datname = current_database()`;
+      await until(async () => (await lab.run(waiting)).length > 0);
+      await session.run(statements.at(-1)!);
+      await session.run('COMMIT');
+      const failed = expect.stringMatching(/violates partition constraint/);
+      expect(await insert).toEqual(isLocked ? 'inserted' : failed);
+    } finally {
+      await session.end();
+    }
   });
 
   it('rows whose deletion would delete others are not moved', async () => {

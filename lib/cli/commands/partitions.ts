@@ -8,10 +8,15 @@
 import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { partitionsOf } from '../../stores/schemes.js';
 import { pause, systemTimers } from '../../time/timers.js';
 import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
+import {
+  PartitionedTable,
+  type NewPartition,
+  type PartitionState,
+  type PartitionStep,
+} from '../store/partitions.js';
 import { storeUrl } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
 import { confirm, spanText, utcText } from '../time-text.js';
@@ -32,18 +37,13 @@ const NAME = /^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$/;
 /** PostgreSQL cuts longer names off, and an underscore, a p and eight digits follow. */
 const TABLE_LENGTH_MAX = 53;
 
-type Table = Awaited<ReturnType<typeof partitionsOf>>;
-type State = Parameters<Parameters<Table['step']>[0]>[0];
-type Partition = Parameters<Table['convert']>[0][number];
-type Step = { readonly make: readonly Partition[] } | { readonly drop: readonly string[] };
-
 export const partitions: Command = {
   name: 'partitions',
   summary: 'Partitions of a table by the time of its ids: makes those ahead, drops old ones',
   says: [
-    'For a daily cron job: it does what is missing, and may run twice at once. Nothing waits for ' +
-      'it longer than a second, but for those whose ids are moved from the default partition. Of ' +
-      'a table without partitions it prints what would give it some.',
+    'For a daily cron job: it does what is missing, and may run twice at once. Where a ' +
+      'transaction keeps the table for more than a second it gives way and tries again. For a ' +
+      'table without partitions it prints what would give it some.',
   ],
   options: {
     url: {
@@ -75,7 +75,7 @@ export const partitions: Command = {
     const waitMs = options.whole('wait') ?? WAIT_MS;
     const floor = idAt(layout, startOf(terms.by, nowMs - keepMs - CLOCK_DIFFERENCE_MS_MAX)) ?? 0n;
     const by = { table: name, column: nameFrom(options, 'column', 'id'), floor };
-    const table = await partitionsOf(storeUrl(call, 'url'), by);
+    const table = await PartitionedTable.of(storeUrl(call, 'url'), by);
     try {
       return await new Run(call, table, terms, waitMs).run();
     } finally {
@@ -132,15 +132,18 @@ function nameFrom(options: Options, option: string, otherwise?: string): string 
 class Run {
   constructor(
     private readonly call: Call,
-    private readonly table: Table,
+    private readonly table: PartitionedTable,
     private readonly terms: Terms,
     private readonly waitMs: number,
   ) {}
 
   async run(): Promise<ExitCode> {
     const { options, terminal } = this.call;
-    let state: State | undefined;
-    await this.patient((found) => void (state = found));
+    let state: PartitionState | undefined;
+    await this.patient((found) => {
+      state = found;
+      return undefined;
+    });
     if (!state!.isPartitioned) return this.convert(state!);
     const plan = this.plan(state!);
     const drops = plan.flatMap((step) => ('drop' in step ? step.drop : []));
@@ -176,11 +179,11 @@ class Run {
   }
 
   /** Tries until others let it, so long as they need not wait for it. */
-  private async patient<T extends Step | undefined | void>(next: (state: State) => T) {
+  private async patient(next: (state: PartitionState) => PartitionStep | undefined) {
     const endMs = monotonicClock.now() + this.waitMs;
     for (;;) {
       try {
-        return await this.table.step((state) => next(state) as Step | undefined);
+        return await this.table.step(next);
       } catch (error) {
         const isBusy = isSnowflakeError(error) && error.code === 'LOCK_HELD';
         if (!isBusy || monotonicClock.now() > endMs) throw error;
@@ -190,7 +193,7 @@ class Run {
   }
 
   /** All that is left to do, what is missing first. */
-  private plan(state: State): Step[] {
+  private plan(state: PartitionState): PartitionStep[] {
     const { layout, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present, catchAll } = state;
     checkClocks(nowMs, databaseMs);
@@ -198,23 +201,25 @@ class Run {
     for (const each of named) checkName(each, layout);
     const keptFromMs = Math.min(nowMs, databaseMs) - keepMs;
     const { stepMax } = this.table;
-    const makes = parts(this.missing(state, keptFromMs), stepMax).map((make): Step => ({ make }));
+    const makes = parts(this.missing(state, keptFromMs), stepMax).map((make): PartitionStep => ({
+      make,
+    }));
     if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
     const keptFrom = idAt(layout, keptFromMs) ?? 0n;
     const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
     const names = old.map(({ name }) => name);
-    return [...makes, ...parts(names, stepMax).map((drop): Step => ({ drop }))];
+    return [...makes, ...parts(names, stepMax).map((drop): PartitionStep => ({ drop }))];
   }
 
   /** From the oldest id that waits in the catch-all partition, or now, to the last one ahead. */
-  private missing(state: State, keptFromMs: number): Partition[] {
+  private missing(state: PartitionState, keptFromMs: number): NewPartition[] {
     const { layout, by, ahead, nowMs } = this.terms;
     const { databaseMs, strayMin, partitions: present } = state;
     const isOurs = strayMin !== undefined && strayMin <= layout.idMax;
     const strayMs = isOurs ? layout.timestampMsOf(strayMin) : Infinity;
     const firstMs = Math.max(keptFromMs, Math.min(nowMs, databaseMs, strayMs));
     const endMs = startOf(by, Math.max(nowMs, databaseMs), ahead + 1);
-    const found: Partition[] = [];
+    const found: NewPartition[] = [];
     for (let ms = startOf(by, firstMs); ms < endMs; ms = startOf(by, ms, 1)) {
       const [from, to] = [idAt(layout, ms), idAt(layout, startOf(by, ms, 1))];
       if (from === undefined || to === undefined) break;
@@ -226,7 +231,7 @@ class Run {
     return found;
   }
 
-  private linesOf(step: Step): string[] {
+  private linesOf(step: PartitionStep): string[] {
     const isDry = this.call.options.flag('dry');
     if ('drop' in step) {
       return step.drop.map((name) => `${isDry ? 'would drop' : 'dropped'}  ${name}`);
@@ -238,14 +243,14 @@ class Run {
     });
   }
 
-  private async convert(state: State): Promise<ExitCode> {
+  private async convert(state: PartitionState): Promise<ExitCode> {
     const { options, terminal } = this.call;
     const { table } = this.terms;
     const all = this.missing({ ...state, strayMin: 0n }, state.databaseMs - this.terms.keepMs);
     const statements = this.table.convert(all);
     const notice = [
-      `-- Gives ${table} partitions, in one transaction. The column of the ids must be part of each`,
-      '-- primary key and unique index. PostgreSQL leaves foreign keys, triggers, views, policies,',
+      `-- Gives ${table} partitions, in one transaction. Each primary key and unique index must`,
+      '-- have the column of the ids. PostgreSQL leaves foreign keys, triggers, views, policies,',
       '-- grants and identity columns with the old table: make them anew. MariaDB copies all rows.',
     ];
     if (options.flag('sql')) {
@@ -256,8 +261,8 @@ class Run {
     const column = options.text('column') ?? 'id';
     await terminal.say(
       [
-        `snowflake: ${table} is not partitioned by ranges of ${column}. Nothing was changed. Run this ` +
-          `as a migration (--sql prints it alone):`,
+        `snowflake: ${table} is not partitioned by ranges of ${column}. Nothing was changed. Run ` +
+          `this as a migration (--sql prints it alone):`,
         ...notice,
         ...statements.map((sql) => `${sql};`),
       ].join('\n'),
@@ -271,7 +276,8 @@ function parts<T>(all: readonly T[], max: number): T[][] {
   return Array.from({ length: count }, (_, at) => all.slice(at * max, (at + 1) * max));
 }
 
-const nothingIn = (plan: readonly Step[]): string[] => (plan.length > 0 ? [] : ['Nothing to do.']);
+const nothingIn = (plan: readonly PartitionStep[]): string[] =>
+  plan.length > 0 ? [] : ['Nothing to do.'];
 
 /** @throws SnowflakeError CLOCK_UNUSABLE where nobody knows what time it is */
 function checkClocks(nowMs: number, databaseMs: number): void {
@@ -305,8 +311,8 @@ const dateText = (ms: number): string => new Date(ms).toISOString().slice(0, 10)
 const nearestDay = (ms: number): number => Math.round(ms / DAY_MS) * DAY_MS;
 
 /** The parts of a range that lie in no partition. */
-function uncovered(range: Partition, present: State['partitions']): Partition[] {
-  return present.reduce<Partition[]>(
+function uncovered(range: NewPartition, present: PartitionState['partitions']): NewPartition[] {
+  return present.reduce<NewPartition[]>(
     (open, { from, to }) =>
       open
         .flatMap((one) => [
@@ -321,18 +327,18 @@ function uncovered(range: Partition, present: State['partitions']): Partition[] 
 /** The names that this command gives. */
 const DATED = /(?:^|_)p(\d{4})(\d\d)(\d\d)$/;
 
-const isNamed = ({ name }: State['partitions'][number]): boolean => DATED.test(name);
+const isNamed = ({ name }: PartitionState['partitions'][number]): boolean => DATED.test(name);
 
 /** @throws SnowflakeError CONFIG_INVALID for one whose end is that of no period since its date */
-function checkName({ name, to }: State['partitions'][number], layout: BitLayout): void {
+function checkName({ name, to }: PartitionState['partitions'][number], layout: BitLayout): void {
   if (to === undefined) return;
   const beginMs = Date.parse(name.replace(DATED, '$1-$2-$3').slice(-10));
   const endMs = to > layout.idMax ? NaN : nearestDay(layout.timestampMsOf(to));
   const isPeriod = endMs > beginMs && endMs <= beginMs + PERIOD_DAYS_MAX * DAY_MS;
   if (isPeriod && idAt(layout, endMs) === to) return;
   throw usageFault(
-    `The partition ${name} ends below the id ${to}, which in this layout (${layout.fingerprint}) ` +
-      `is no end of a day, week or month from its date on. Nothing was changed. Name the layout of ` +
-      `these ids by --layout and --epoch.`,
+    `The partition ${name} ends below the id ${to}, which in this layout ` +
+      `(${layout.fingerprint}) is no end of a day, week or month from its date on. Nothing was ` +
+      `changed. Name the layout of these ids by --layout and --epoch.`,
   );
 }

@@ -16,7 +16,7 @@ interface ErrorPlace {
   readonly holds: Holds;
 }
 
-type Holds = SqlTable['holds'] | 'partitions';
+type Holds = SqlTable['holds'] | 'rows';
 
 const CREATE: Readonly<Record<Holds, string>> = {
   registry:
@@ -26,14 +26,14 @@ const CREATE: Readonly<Record<Holds, string>> = {
   locks:
     'snowflake locks create --support <the URL of the locks>, or run the text of lockTable() ' +
     'as a migration',
-  partitions: 'by a migration of your own',
+  rows: 'by a migration of your own',
 };
 
 const RIGHTS: Readonly<Record<Holds, string>> = {
   registry: 'SELECT, INSERT and UPDATE',
   counters: 'SELECT, INSERT and UPDATE',
   locks: 'SELECT, INSERT, UPDATE and DELETE',
-  partitions: 'what its owner may (MariaDB: SELECT, INSERT, CREATE, ALTER and DROP)',
+  rows: 'what its owner may (MariaDB: SELECT, INSERT, CREATE, ALTER and DROP)',
 };
 
 /** The fields of errors of drivers, and of those that wrap them, besides the message. */

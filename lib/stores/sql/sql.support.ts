@@ -4,6 +4,7 @@
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed.
  */
+import type { SnowflakeError } from '../../errors.js';
 import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/snapshot.js';
 import type { Dialect, DialectName } from './dialects/dialect.js';
@@ -23,10 +24,15 @@ import {
 import { openClient, openPostgres } from './open-client.js';
 import {
   OwnConnection,
+  rowsIn,
   sqliteHandle,
+  type OpenClient,
   type SqlConnection,
   type SqliteHandle,
+  type SqlParameter,
+  type SqlRow,
 } from './sql-connection.js';
+import { codesOf, sqlError } from './sql-errors.js';
 import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
 import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
@@ -170,6 +176,41 @@ export function inspectorFromUrl(url: string): RegistryInspector {
   return Object.assign(inspector, { preparation: { text, run: () => store.run(text) } });
 }
 
+/** A database for SQL of an operator. */
+export interface OperatedDatabase {
+  readonly dialect: DialectName;
+  /** Each call opens a connection of its own. */
+  open(): Promise<OperatedSession>;
+  /** Our error for one of a session, and the codes of the server. */
+  failure(error: unknown, table: string): { error: SnowflakeError; codes: readonly string[] };
+}
+
+interface OperatedSession extends Pick<OpenClient, 'isBroken' | 'destroy'> {
+  ask(sql: string, params?: SqlParameter[]): Promise<readonly SqlRow[]>;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function databaseFromUrl(url: string): OperatedDatabase {
+  const parsed = parseSqlUrl(url);
+  const { dialect } = parsed;
+  return {
+    dialect,
+    async open() {
+      const client = await openClient(parsed);
+      return {
+        ask: async (sql, params = []) => rowsIn(await client.query(sql, params)) ?? [],
+        isBroken: () => client.isBroken(),
+        destroy: () => client.destroy(),
+      };
+    },
+    failure(error, table) {
+      const where = locationOfUrl(parsed);
+      const place = { dialect: dialectOf(dialect), where, table, holds: 'rows' } as const;
+      return { error: sqlError(error, place), codes: codesOf(error) };
+    },
+  };
+}
+
 function storeOfUrl(url: string): SqlRows {
   const parsed = parseSqlUrl(url);
   return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
@@ -180,7 +221,7 @@ export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {
   return new OwnConnection(locationOfUrl(url), () => openClient(url), listen);
 }
 
-export function locationOfUrl(url: ServerUrl | FileUrl) {
+function locationOfUrl(url: ServerUrl | FileUrl) {
   if (url.dialect === 'sqlite') return { text: `SQLite in ${url.path}`, secrets: [] };
   const { dialect, host, port, database, password } = url;
   const title = dialect === 'postgres' ? 'PostgreSQL' : 'MySQL';

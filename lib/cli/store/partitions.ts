@@ -1,5 +1,6 @@
 /**
- * The range partitions of a table by the ids of its rows, in PostgreSQL and MariaDB.
+ * The range partitions of a table by the ids of its rows: PostgreSQL and MariaDB in one file, since
+ * a step is made of the same parts in both.
  *
  * Guarantee: each step is decided under a lock from what the table is then, and is done as a whole
  * or not at all, so that callers may run at once and be cut off. It waits a second for others and
@@ -7,11 +8,10 @@
  * with the making of the one that takes it.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { openClient } from './open-client.js';
-import { rowsIn, type OpenClient, type SqlParameter, type SqlRow } from './sql-connection.js';
-import { codesOf, isSaid, sqlError } from './sql-errors.js';
-import { parseSqlUrl, type ServerUrl } from './sql-url.js';
-import { locationOfUrl } from './sql.support.js';
+import { databaseOf } from '../../stores/schemes.js';
+
+type Database = Awaited<ReturnType<typeof databaseOf>>;
+type Session = Awaited<ReturnType<Database['open']>>;
 
 /** What a table is asked for. */
 export interface PartitionedBy {
@@ -30,7 +30,7 @@ interface IdPartition {
   readonly to?: bigint;
 }
 
-type NewPartition = Required<IdPartition>;
+export type NewPartition = Required<IdPartition>;
 
 export interface PartitionState {
   /** The clock of the database. */
@@ -54,7 +54,7 @@ interface ReadState extends PartitionState {
   readonly columns?: string | undefined;
 }
 
-type Ask = (sql: string, params?: SqlParameter[]) => Promise<readonly SqlRow[]>;
+type Ask = Session['ask'];
 
 interface PartitionSql {
   readonly name: 'postgres' | 'mysql';
@@ -75,106 +75,103 @@ interface PartitionSql {
 
 const LOCK_S = 1;
 const STATEMENT_S = 4;
-/** Locks not granted in time, deadlocks, statements that lasted too long, and a silent server. */
-const BUSY =
-  '55P03 57014 40P01 1205 1213 1969 ER_LOCK_WAIT_TIMEOUT ER_LOCK_DEADLOCK PROTOCOL_SEQUENCE_TIMEOUT';
+/** Locks that were not granted in time, and deadlocks. */
+const BUSY = ['55P03', '40P01', '1205', '1213'];
+/** Rows of the default partition belong into the new one. */
+const HAS_STRAYS = '23514';
 
 export class PartitionedTable {
+  /** How many partitions one step makes or drops. */
   readonly stepMax: number;
-  // Private, so that printing it does not show the password in the URL.
-  readonly #url: ServerUrl;
-  readonly #sql: PartitionSql;
-  #client: OpenClient | undefined;
-  #state: ReadState | undefined;
+  private readonly sql: PartitionSql;
+  private session: Session | undefined;
+  private state: ReadState | undefined;
 
-  constructor(
-    url: ServerUrl,
+  private constructor(
+    private readonly database: Database,
     private readonly by: PartitionedBy,
   ) {
-    this.#url = url;
-    this.#sql = url.dialect === 'postgres' ? POSTGRES : MARIADB;
-    this.stepMax = this.#sql.stepMax;
+    this.sql = database.dialect === 'postgres' ? POSTGRES : MARIADB;
+    this.stepMax = this.sql.stepMax;
+  }
+
+  /** @throws SnowflakeError CONFIG_INVALID */
+  static async of(url: string, by: PartitionedBy): Promise<PartitionedTable> {
+    return new PartitionedTable(await databaseOf(url), by);
   }
 
   /** @param date as 20261125 */
   nameOf(date: string): string {
-    return this.#sql.nameOf(this.by.table.split('.').at(-1)!, date);
+    return this.sql.nameOf(ownName(this.by.table), date);
   }
 
   /** The statements of a step, by what the table was when last asked. */
   statements(step: PartitionStep): string[] {
-    return this.#sql.statements(step, this.#state!, this.by);
+    return this.sql.statements(step, this.state!, this.by);
   }
 
   convert(made: readonly NewPartition[]): string[] {
-    return this.#sql.convert(made, this.#state!, this.by);
+    return this.sql.convert(made, this.state!, this.by);
   }
 
   /**
    * Does what `next` says about the table; nothing where it says undefined.
    * @throws SnowflakeError LOCK_HELD where others use the table; nothing has changed then
    */
-  async step<T extends PartitionStep | undefined>(next: (state: PartitionState) => T): Promise<T> {
-    const { begin, lock, end, undo } = this.#sql;
+  async step(next: (state: PartitionState) => PartitionStep | undefined) {
     try {
-      if (this.#client === undefined || this.#client.isBroken()) {
-        this.#client = await openClient(this.#url);
+      if (this.session === undefined || this.session.isBroken()) {
+        this.session = await this.database.open();
       }
-      const client = this.#client;
-      const ask: Ask = async (sql, params = []) => rowsIn(await client.query(sql, params)) ?? [];
-      try {
-        for (const sql of begin) await ask(sql);
-        const [row] = await ask(lock, [this.by.table]);
-        if (Number(row?.['won']) !== 1) throw this.#busy('another run of this command is at work');
-        this.#state = await this.#sql.read(ask, this.by);
-        const step = next(this.#state);
-        for (const sql of step === undefined ? [] : this.statements(step)) await ask(sql);
-        await ask(end, end.includes('?') ? [this.by.table] : []);
-        return step;
-      } catch (error) {
-        // A connection that cannot even undo has lost what it did with it.
-        await ask(undo, undo.includes('?') ? [this.by.table] : []).catch(() => client.destroy());
-        throw error;
-      }
+      return await this.locked(this.session, next);
     } catch (error) {
-      throw this.#failure(error);
+      throw isSnowflakeError(error) ? error : this.failure(error);
     }
   }
 
   close(): void {
-    this.#client?.destroy();
+    this.session?.destroy();
   }
 
-  #failure(error: unknown): Error {
-    if (isSnowflakeError(error)) return error;
-    const codes = codesOf(error);
-    const isSlow = isSaid(error, /query read timeout/i);
-    if (isSlow || codes.some((code) => BUSY.split(' ').includes(code))) {
-      return this.#busy((error as Error).message);
+  private async locked(session: Session, next: Parameters<PartitionedTable['step']>[0]) {
+    const { begin, lock, end, undo } = this.sql;
+    const ask: Ask = (sql, params) => session.ask(sql, params);
+    const values = (sql: string) => (sql.includes('?') ? [this.by.table] : []);
+    try {
+      for (const sql of begin) await ask(sql);
+      const [row] = await ask(lock, [this.by.table]);
+      if (Number(row?.['won']) !== 1) throw this.busy('another run of this command is at work');
+      this.state = await this.sql.read(ask, this.by);
+      const step = next(this.state);
+      for (const sql of step === undefined ? [] : this.statements(step)) await ask(sql);
+      await ask(end, values(end));
+      return step;
+    } catch (error) {
+      // A connection that cannot even undo has lost what it did with it.
+      await ask(undo, values(undo)).catch(() => session.destroy());
+      throw error;
     }
+  }
+
+  private failure(cause: unknown): SnowflakeError {
     const { table } = this.by;
-    if (codes.includes('23514')) {
-      throw refused(
-        `The default partition of ${table} holds ids of a partition that is missing, and its ` +
-          `foreign keys or triggers would take a move for a deletion: move those rows by hand.`,
-      );
-    }
-    const where = locationOfUrl(this.#url);
-    return sqlError(error, { dialect: this.#sql, where, table, holds: 'partitions' });
-  }
-
-  #busy(reason: string): SnowflakeError {
-    return new SnowflakeError(
-      'LOCK_HELD',
-      `The table ${this.by.table} is in use by others (${reason}). This step changed nothing, and ` +
-        `they may go on. See which transactions stay open, and try again.`,
+    const { error, codes } = this.database.failure(cause, table);
+    const isSlow = error.details['refusal'] === 'slow';
+    if (isSlow || codes.some((code) => BUSY.includes(code))) return this.busy(error.message);
+    if (!codes.includes(HAS_STRAYS)) return error;
+    return refused(
+      `The default partition of ${table} holds ids of a partition that is missing, and its ` +
+        `foreign keys or triggers would take a move for a deletion: move those rows by hand.`,
     );
   }
-}
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function partitionsFromUrl(url: string, by: PartitionedBy): PartitionedTable {
-  return new PartitionedTable(parseSqlUrl(url) as ServerUrl, by);
+  private busy(reason: string): SnowflakeError {
+    return new SnowflakeError(
+      'LOCK_HELD',
+      `The table ${this.by.table} is in use by others (${reason}). This step changed nothing, ` +
+        `and they go on. See which transactions stay open, and try again.`,
+    );
+  }
 }
 
 function refused(fault: string): SnowflakeError {
@@ -201,9 +198,10 @@ const spanOf = (from: unknown, to: unknown): Omit<IdPartition, 'name'> => {
 };
 
 /*
- * PostgreSQL. A partition is made beside the table and then attached, which only those wait for who
- * use the default partition; all wait while one is detached.
+ * PostgreSQL. A partition is made beside the table, which is locked while it is attached.
  */
+
+const ownName = (table: string): string => table.split('.').at(-1)!;
 
 const quotedName = (name: string): string =>
   name
@@ -284,7 +282,7 @@ const POSTGRES: PartitionSql = {
         return [`ALTER TABLE ${full} DETACH PARTITION ${gone}`, `DROP TABLE ${gone}`];
       });
     }
-    const rest = beside(full, catchAll ?? `${table.split('.').at(-1)}_default`);
+    const rest = beside(full, catchAll ?? `${ownName(table)}_default`);
     const first = [
       `CREATE TABLE ${rest} (LIKE ${full} ${LIKE})`,
       `ALTER TABLE ${full} ATTACH PARTITION ${rest} DEFAULT`,
@@ -294,7 +292,8 @@ const POSTGRES: PartitionSql = {
       const moved = `DELETE FROM ${rest} WHERE "${column}" >= ${from} AND "${column}" < ${to}`;
       return [
         `CREATE TABLE ${own} (LIKE ${full} ${LIKE})`,
-        `LOCK TABLE ${rest} IN ACCESS EXCLUSIVE MODE`,
+        // An insert that is on its way to the default partition would fail there afterwards.
+        `LOCK TABLE ONLY ${full} IN ACCESS EXCLUSIVE MODE`,
         // Triggers would take a move for a deletion; where rows are there, attaching then fails.
         ...(columns === undefined
           ? []
@@ -309,7 +308,7 @@ const POSTGRES: PartitionSql = {
   },
   convert(made, { full }, { table, column }) {
     const { name, to } = made.at(-1)!;
-    const [old, check] = [beside(full, name), `"${table.split('.').at(-1)}_older"`];
+    const [old, check] = [beside(full, name), `"${ownName(table)}_older"`];
     const oldName = `"${name}"`;
     return [
       `ALTER TABLE ${full} ADD CONSTRAINT ${check} CHECK ("${column}" < ${to}) NOT VALID`,
@@ -319,7 +318,7 @@ const POSTGRES: PartitionSql = {
       `ALTER TABLE ${full} DROP CONSTRAINT ${check}`,
       `ALTER TABLE ${full} ATTACH PARTITION ${old} FOR VALUES FROM (MINVALUE) TO (${to})`,
       `ALTER TABLE ${old} DROP CONSTRAINT ${check}`,
-      `CREATE TABLE ${beside(full, `${table.split('.').at(-1)}_default`)} PARTITION OF ${full} DEFAULT`,
+      `CREATE TABLE ${beside(full, `${ownName(table)}_default`)} PARTITION OF ${full} DEFAULT`,
     ];
   },
 };

@@ -98,6 +98,8 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   ],
   [/^snowflake counters create /, 'test/cli/commands.spec.ts', 'counters create order'],
   [/^snowflake counters list /, 'test/cli/commands.spec.ts', 'counters list'],
+  [/^snowflake partitions .*--sql/, 'test/cli/partition-guide.spec.ts', "'--sql'"],
+  [/^snowflake partitions (?!.*--sql)/, 'test/cli/partitions.spec.ts', "'--keep', '90d'"],
   [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
   [/^snowflake regions /, 'test/stores/regions.spec.ts', "'regions', '--regions'"],
   [/^snowflake key issue /, 'test/cli/ids.spec.ts', "'key', 'issue'"],

@@ -50,15 +50,15 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
     return { table, ids, sql: out };
   }
 
-  async function isInOrder(table: string, ids: readonly bigint[]): Promise<void> {
-    expect(await lab.ids(table)).toEqual(ids);
-    expect((await lab.dates(table)).length).toBeGreaterThan(0);
-    const { code, lines, err } = await lab.command(table, '--keep', '90d');
-    expect([code, lines, err]).toEqual([0, ['Nothing to do.'], '']);
-    const far = idAt(Date.now() + 300 * DAY_MS);
-    await lab.insert(table, [far]);
-    expect(await lab.ids(lab.restOf(table))).toEqual([far]);
+  /** The rows, what the daily command says, and where a row of another year goes. */
+  async function orderOf(table: string): Promise<unknown> {
+    const ids = await lab.ids(table);
+    const { code, out, err } = await lab.command(table, '--keep', '90d');
+    await lab.insert(table, [FAR]);
+    return { ids, code, said: out + err, rest: await lab.ids(lab.restOf(table)) };
   }
+  const FAR = idAt(Date.now() + 300 * DAY_MS);
+  const inOrder = { code: 0, said: 'Nothing to do.\n', rest: [FAR] };
 
   it('of TypeORM gives a table partitions, and its rows stay', async () => {
     const { table, ids, sql } = await given();
@@ -75,7 +75,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
     } finally {
       await source.destroy();
     }
-    await isInOrder(table, ids);
+    expect(await orderOf(table)).toEqual({ ids, ...inOrder });
   });
 
   it('of Drizzle does so too', async () => {
@@ -94,7 +94,7 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
       const pool = createPool(lab.url);
       await migrateMariadb(onMariadb(pool), { migrationsFolder }).finally(() => pool.end());
     }
-    await isInOrder(table, ids);
+    expect(await orderOf(table)).toEqual({ ids, ...inOrder });
   });
 });
 
@@ -129,7 +129,7 @@ describe.each(DIALECTS)('reading on %s', (dialect) => {
     await lab.open();
     table = await lab.table();
     await lab.insert(table, ids);
-    expect((await lab.command(table, '--keep', '100d')).code).toBe(0);
+    await lab.command(table, '--keep', '100d');
   });
   afterAll(() => lab.close());
 

@@ -228,6 +228,7 @@ const GUIDES: Sources = {
     '9 s': 'docs/guides/one-cron-job.md: waitMs: 9000',
     '60 s': 'docs/guides/one-cron-job.md: holdAtLeastMs: 60_000',
   },
+  'docs/guides/partitions.md': { '4 s': 'lib/cli/store/partitions.ts: STATEMENT_S = 4' },
   'docs/guides/redis.md': {
     '2 s': lease.callTimeoutMs,
     '0.4 MB': SIZE,

@@ -9,6 +9,7 @@ import { partitions } from '../../lib/cli/commands/partitions.js';
 import { layoutFrom } from '../../lib/cli/layout-option.js';
 import { systemClock } from '../../lib/core/clock.js';
 import { until } from '../until.js';
+import { command } from './run-command.js';
 import { dateOf, DAY_MS, idAt, PartitionLab, type Dialect } from './partition-lab.js';
 
 const DIALECTS: readonly Dialect[] = ['postgres', 'mariadb'];
@@ -153,16 +154,21 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       ends.push(() => session.end());
       await session.run(
         dialect === 'postgres'
-          ? `SELECT pg_advisory_lock(${0x50415254}, hashtext('${table}'))`
-          : `SELECT GET_LOCK(CONCAT('snowflake partitions ', DATABASE(), ' ${table}'), 0)`,
+          ? `SELECT pg_advisory_lock(${0x50415254}, '${table}'::regclass::oid::int)`
+          : `SELECT GET_LOCK(CONCAT('partitions of ', DATABASE(), '.${table}'), 0)`,
       );
-      const { code, err } = await lab.command(table, '--keep', '9d', '--wait', '1');
-      expect([code, await lab.dates(table)]).toEqual([1, []]);
-      expect(err).toMatch(/in use by others \(another run of this command is at work\)/);
+      const [schema] = await lab.run(
+        dialect === 'postgres' ? 'SELECT current_schema() AS name' : 'SELECT DATABASE() AS name',
+      );
+      for (const name of [table, `${schema!['name'] as string}.${table}`]) {
+        const { code, err } = await lab.command(name, '--keep', '9d', '--wait', '1');
+        expect([code, await lab.dates(table)]).toEqual([1, []]);
+        expect(err).toMatch(/in use by others \(another run of this command is at work\)/);
+      }
       await session.run(
         dialect === 'postgres'
           ? `SELECT pg_advisory_unlock_all()`
-          : `SELECT RELEASE_LOCK(CONCAT('snowflake partitions ', DATABASE(), ' ${table}'))`,
+          : `SELECT RELEASE_LOCK(CONCAT('partitions of ', DATABASE(), '.${table}'))`,
       );
       await done(table, '--keep', '9d');
       expect((await lab.dates(table)).length).toBe(8);
@@ -192,6 +198,23 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       const kept = ids.filter((id) => id >= idAt(Date.now() - 5 * DAY_MS));
       const found = new Set(await lab.ids(table));
       expect([...kept, ...written].filter((id) => !found.has(id))).toEqual([]);
+    });
+
+    it('a transaction that began to read before can insert, and may have to read anew', async () => {
+      const table = await lab.table();
+      await lab.run(`CREATE TABLE ${table}_other (id INT)`);
+      const session = await lab.session();
+      ends.push(() => session.end());
+      await session.run('BEGIN');
+      await session.run(`SELECT * FROM ${table}_other`);
+      await done(table, '--keep', '5d');
+      await session.run(`INSERT INTO ${table} (id) VALUES (${idAt(Date.now())})`);
+      const said = await session.run(`SELECT * FROM ${table}`).then(
+        () => 'read',
+        (error: unknown) => (error as { errno?: number }).errno,
+      );
+      expect(said).toBe(dialect === 'postgres' ? 'read' : 1412);
+      await session.run('ROLLBACK');
     });
 
     it('a transaction that stays open is waited for, but no other waits for that', async () => {
@@ -239,6 +262,24 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect(await refusalOf(table, '--column', 'x')).toMatch(/has no column x/);
       const fields = 'worker:10,timestamp:41,sequence:12';
       expect(await refusalOf(table, '--fields', fields)).toMatch(/first field is `worker`/);
+    });
+
+    it('another store, and a wrong password, which no message repeats', async () => {
+      const other = await command([
+        'partitions',
+        '--table',
+        'a',
+        '--keep',
+        '9d',
+        '--url=redis://h',
+      ]);
+      expect([other.code, other.err]).toEqual([2, expect.stringContaining('mariadb://')]);
+      const url = new URL(lab.url);
+      url.username = 'nobody';
+      url.password = 'sesame';
+      const args = ['partitions', '--table', 'a', '--keep', '9d'];
+      const { code, err } = await command(args, { env: { SNOWFLAKE_URL: url.href } });
+      expect([code, err.includes('sesame')]).toEqual([1, false]);
     });
 
     it('a layout by which the names of the partitions are wrong', async () => {
@@ -439,6 +480,44 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     } finally {
       await session.end();
     }
+  });
+
+  it('a table that was converted keeps its rules, and goes with its first partition', async () => {
+    await setClocks(START_MS);
+    const table = lab.newName();
+    await lab.run(`CREATE TABLE ${table} (id bigint PRIMARY KEY, cents int CHECK (cents > 0),
+      euros int GENERATED ALWAYS AS (cents / 100) STORED)`);
+    const add = (ms: number, cents: number) =>
+      lab.run(`INSERT INTO ${table} (id, cents) VALUES (${idAt(ms)}, ${cents})`);
+    await add(START_MS - 400 * DAY_MS, 100);
+    const { lines } = await lab.command(table, '--keep', '10d', '--ahead', '2', '--sql');
+    for (const sql of statementsIn(lines)) await lab.run(sql);
+    await add(START_MS + 5 * DAY_MS, 700);
+    await setClocks(START_MS + 6 * DAY_MS);
+    expect(await run(table, '--keep', '10d')).toHaveLength(9);
+    const made = await lab.run(`SELECT cents, euros FROM ${table}_p20260204`);
+    expect(made).toEqual([{ cents: 700, euros: 7 }]);
+    await expect(add(START_MS + 6 * DAY_MS, -1)).rejects.toThrow(/check constraint/);
+    await setClocks(START_MS + 12 * DAY_MS);
+    expect(await run(table, '--keep', '10d')).not.toContain(`dropped  ${table}_p20260201`);
+    await setClocks(START_MS + 13 * DAY_MS);
+    expect(await run(table, '--keep', '10d')).toContain(`dropped  ${table}_p20260201`);
+    expect(await lab.count(table)).toBe(1);
+  });
+
+  it('a partition is kept while others refer to its rows', async () => {
+    const table = await lab.table();
+    await setClocks(START_MS);
+    await run(table, '--keep', '10d');
+    await lab.run(`CREATE TABLE ${table}_lines (order_id bigint REFERENCES ${table})`);
+    await lab.insert(table, [idAt(START_MS)]);
+    await lab.run(`INSERT INTO ${table}_lines VALUES (${idAt(START_MS)})`);
+    await setClocks(START_MS + 20 * DAY_MS);
+    const { code, err } = await lab.command(table, '--keep', '10d', '--yes');
+    expect([code, err]).toEqual([1, expect.stringMatching(/violates foreign key constraint/)]);
+    expect(await lab.count(table)).toBe(1);
+    await lab.run(`DROP TABLE ${table}_lines`);
+    expect(await run(table, '--keep', '10d')).toContain(`dropped  ${table}_p20260130`);
   });
 
   it('rows whose deletion would delete others are not moved', async () => {

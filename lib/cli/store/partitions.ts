@@ -136,10 +136,11 @@ export class PartitionedTable {
   private async locked(session: Session, next: Parameters<PartitionedTable['step']>[0]) {
     const { begin, lock, end, undo } = this.sql;
     const ask: Ask = (sql, params) => session.ask(sql, params);
-    const values = (sql: string) => (sql.includes('?') ? [this.by.table] : []);
+    // A name may stand for the schema too, so that the lock is that of the table.
+    const values = (sql: string) => (sql.match(/\?|\$\d/g) ?? []).map(() => this.by.table);
     try {
       for (const sql of begin) await ask(sql);
-      const [row] = await ask(lock, [this.by.table]);
+      const [row] = await ask(lock, values(lock));
       if (Number(row?.['won']) !== 1) throw this.busy('another run of this command is at work');
       this.state = await this.sql.read(ask, this.by);
       const step = next(this.state);
@@ -248,7 +249,8 @@ const POSTGRES: PartitionSql = {
     `SET LOCAL lock_timeout = '${LOCK_S}s'`,
     `SET LOCAL statement_timeout = '${STATEMENT_S}s'`,
   ],
-  lock: `SELECT pg_try_advisory_xact_lock(${LOCK_CLASS}, hashtext($1))::int AS won`,
+  lock: `SELECT pg_try_advisory_xact_lock(${LOCK_CLASS},
+    COALESCE(to_regclass($1)::oid::int, 0))::int AS won`,
   end: 'COMMIT',
   undo: 'ROLLBACK',
   async read(ask, by) {
@@ -341,7 +343,7 @@ LEFT JOIN information_schema.PARTITIONS p ON p.TABLE_SCHEMA = t.TABLE_SCHEMA
 WHERE t.TABLE_SCHEMA = COALESCE(?, DATABASE()) AND t.TABLE_NAME = ?
 ORDER BY p.PARTITION_ORDINAL_POSITION`;
 
-const LOCK_NAME = `CONCAT('snowflake partitions ', DATABASE(), ' ', ?)`;
+const LOCK_NAME = `CONCAT('partitions of ', IF(LOCATE('.', ?), '', CONCAT(DATABASE(), '.')), ?)`;
 
 const definitions = (made: readonly NewPartition[], rest: string): string => {
   const below = made.map(({ name, to }) => `PARTITION \`${name}\` VALUES LESS THAN (${to})`);

@@ -89,10 +89,12 @@ describe.each(DIALECTS)('a migration on %s', (dialect) => {
     writeFileSync(join(migrationsFolder, `${tag}.sql`), sql);
     if (dialect === 'postgres') {
       const pool = new Pool({ connectionString: lab.url });
-      await migratePostgres(onPostgres(pool), { migrationsFolder }).finally(() => pool.end());
+      await migratePostgres(onPostgres(pool), { migrationsFolder });
+      await pool.end();
     } else {
       const pool = createPool(lab.url);
-      await migrateMariadb(onMariadb(pool), { migrationsFolder }).finally(() => pool.end());
+      await migrateMariadb(onMariadb(pool), { migrationsFolder });
+      await pool.end();
     }
     expect(await orderOf(table)).toEqual({ ids, ...inOrder });
   });
@@ -140,21 +142,23 @@ describe.each(DIALECTS)('reading on %s', (dialect) => {
     (rows as { id: string }[]).map(({ id }) => BigInt(id));
 
   it('a day of ninety is all its rows, out of one partition', async () => {
-    type Days = { ordersOf(pool: unknown, layout: BitLayout, day: string): Promise<unknown[]> };
+    type Days = {
+      ordersOf: (pool: unknown, layout: BitLayout, day: string) => Promise<unknown[]>;
+    };
     const { ordersOf } = await example<Days>('ordersOf', table);
     const pool = new NotingPool(lab);
     for (const day of [0, 1, 45, 89]) {
       const text = new Date(noonMs - day * DAY_MS).toISOString().slice(0, 10);
       const found = idsOf(await ordersOf(pool, layout, text));
       const own = ids.slice(day * PER_DAY, (day + 1) * PER_DAY);
-      expect(found.toSorted()).toEqual(own.toSorted());
+      expect([found.length, new Set(found)]).toEqual([PER_DAY, new Set(own)]);
     }
     expect(await touchedBy(pool.asked)).toEqual([1, 1, 1, 1]);
   });
 
   it('pages have each row once, out of few partitions; by the cursor alone of all', async () => {
     type Pages = {
-      page(pool: unknown, layout: BitLayout, cursor: string, count: number): Promise<unknown[]>;
+      page: (pool: unknown, layout: BitLayout, cursor: string, count: number) => Promise<unknown[]>;
     };
     const { page } = await example<Pages>('LIMIT', table);
     const pool = new NotingPool(lab);

@@ -157,3 +157,11 @@ export function idAt(ms: number, sequence = 0, layout: BitLayout = layouts.snowf
 
 export const dateOf = (ms: number): string =>
   new Date(ms).toISOString().slice(0, 10).replaceAll('-', '');
+
+/** What `--sql` prints, statement by statement. */
+export const statementsIn = (lines: readonly string[]): string[] =>
+  lines
+    .filter((line) => !line.startsWith('--'))
+    .join('\n')
+    .split(/;\n?/)
+    .filter((sql) => sql !== '');

@@ -197,7 +197,7 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
       expect([...kept, ...written].filter((id) => !found.has(id))).toEqual([]);
     });
 
-    it('a transaction that began to read before can insert, and may have to read anew', async () => {
+    it('a transaction that began before can insert, and may have to read anew', async () => {
       const table = await lab.table();
       await lab.run(`CREATE TABLE ${table}_other (id INT)`);
       const session = await lab.session();

@@ -17,9 +17,8 @@ import { hasLayout } from '../nest/id-maker.js';
 import { systemIdentity } from '../time/process-identity.js';
 import type { IdAnswer, LocksAnswer, StateAnswer } from './answers.js';
 import { generatorView, idAnswer } from './generator-view.js';
-import { ShownLocks } from './lock-list.js';
+import { ShownLocks, ShownGenerators, type ShownGenerator } from './store-lists.js';
 import { PAGE } from './page.generated.js';
-import { ShownGenerators, type ShownGenerator } from './worker-list.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };

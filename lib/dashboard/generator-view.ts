@@ -27,7 +27,7 @@ import type {
   LeaseView,
   RenewalsView,
 } from './answers.js';
-import type { ShownGenerator } from './worker-list.js';
+import type { ShownGenerator } from './store-lists.js';
 
 /** By default these renewals span three minutes. */
 const USUAL_OF = 18;

@@ -22,8 +22,7 @@ import { ApplicationConfig, DiscoveryModule } from '@nestjs/core';
 import { format } from '../messages.js';
 import { refuse, refused, unknownNames } from '../options.js';
 import { DashboardController, sameOriginGuard } from './dashboard.controller.js';
-import { ShownLocks } from './lock-list.js';
-import { ShownGenerators } from './worker-list.js';
+import { ShownLocks, ShownGenerators } from './store-lists.js';
 
 /*
  * The options, checked; all faults are reported at once.

@@ -22,7 +22,7 @@ import {
 } from 'nestjs-snowflake/segments';
 import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
 import { generatorView } from '../../lib/dashboard/generator-view.js';
-import { ShownGenerators } from '../../lib/dashboard/worker-list.js';
+import { ShownGenerators } from '../../lib/dashboard/store-lists.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { codeOf } from '../until.js';

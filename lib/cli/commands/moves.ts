@@ -29,12 +29,20 @@ import {
 } from '../../registry/store-move.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import {
+  quoted,
+  usageFault,
+  type Call,
+  type Command,
+  type Options,
+  confirm,
+  spanText,
+  utcText,
+} from '../command.js';
 import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
 import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
-import { confirm, spanText, utcText } from '../time-text.js';
 import { isPrepared, unheldLease } from './registry.js';
 import { leaseOf } from './release.js';
 

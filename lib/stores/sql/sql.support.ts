@@ -27,9 +27,14 @@ import {
   type SqlConnection,
   type SqliteHandle,
 } from './sql-connection.js';
-import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
+import {
+  checkedOptions,
+  type SqlRegistryOptions,
+  parseSqlUrl,
+  type FileUrl,
+  type ServerUrl,
+} from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
-import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
 
 /** Options for a registry that is kept by a pool of pg. */

@@ -22,7 +22,7 @@ export {
   currentIdMaker,
   IdMaker,
   type IdMakerStatus,
-  type JoinedStatus,
+  type SharedLeaseStatus,
   type LeaseStatus,
   type RenewalStatus,
 } from './nest/id-maker.js';

@@ -124,7 +124,7 @@ function holderView(
  * shown once. One whose IdMaker a test has overridden is left out.
  */
 
-export interface ShownGenerator {
+export interface DashboardGenerator {
   readonly name: string | undefined;
   readonly ids: IdMaker;
   readonly location: string;
@@ -133,13 +133,13 @@ export interface ShownGenerator {
 }
 
 @Injectable()
-export class ShownGenerators {
-  private found: readonly ShownGenerator[] | undefined;
+export class DashboardGenerators {
+  private found: readonly DashboardGenerator[] | undefined;
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   /** Empty if the application has none. */
-  all(): readonly ShownGenerator[] {
+  all(): readonly DashboardGenerator[] {
     this.found ??= this.discovery
       .getProviders()
       .filter(({ token }) => token === SNOWFLAKE_RUN_PARTS)
@@ -149,12 +149,12 @@ export class ShownGenerators {
     return this.found;
   }
 
-  named(name: string | undefined): ShownGenerator | undefined {
+  named(name: string | undefined): DashboardGenerator | undefined {
     return this.all().find((generator) => generator.name === name);
   }
 }
 
-function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): ShownGenerator {
+function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): DashboardGenerator {
   const { location, identity } = engine;
   const own = identity.label();
   const workers = new WorkerList(support, systemTimers, own);
@@ -168,7 +168,8 @@ function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): Sho
 /** More locks on the page would help no one. */
 const LOCKS_SHOWN_MAX = 500;
 const LOCKS_SILENT = `The store of the locks did not answer within ${WAITED_MS_MAX / 1000} s.`;
-const TOO_MANY_LOCKS = `Only ${LOCKS_SHOWN_MAX} locks are shown. The command \`snowflake locks\` lists more.`;
+const TOO_MANY_LOCKS =
+  `Only ${LOCKS_SHOWN_MAX} locks are shown. ` + 'The command `snowflake locks` lists more.';
 
 type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
 
@@ -224,7 +225,7 @@ class LockList {
  */
 
 @Injectable()
-export class ShownLocks {
+export class DashboardLocks {
   private found: { readonly list: LockList | undefined } | undefined;
 
   constructor(private readonly discovery: DiscoveryService) {}

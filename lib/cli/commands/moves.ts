@@ -256,7 +256,7 @@ class StoreMove {
   private readonly key = systemIdentity('snowflake').randomText().replace(/\W/g, '').slice(0, 8);
   private readonly terminal: Terminal;
   /** What the holders of a registry have heard of. */
-  private toldText: string | undefined;
+  private announcedText: string | undefined;
 
   constructor(
     private readonly call: Call,
@@ -302,9 +302,9 @@ class StoreMove {
   private async isWaiting(step: StoreMoveStep, views: Views): Promise<boolean> {
     const other = step.at === 'from' ? 'to' : 'from';
     const text = views[other].facts?.fingerprint;
-    if (step.floorMs === undefined || text === this.toldText) return false;
-    this.toldText = text;
-    await untilTold(this.stores[other], this.terminal);
+    if (step.floorMs === undefined || text === this.announcedText) return false;
+    this.announcedText = text;
+    await untilAnnounced(this.stores[other], this.terminal);
     return true;
   }
 
@@ -364,7 +364,7 @@ function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
 }
 
 /** A holder has heard of what its registry stores once it has renewed its lease. */
-async function untilTold(store: RegistryInspector, terminal: Terminal): Promise<void> {
+async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Promise<void> {
   const first = await store.read();
   const untold = (view: RegistryView) =>
     view.workers.filter(({ workerId, freeInMs, holder }) => {

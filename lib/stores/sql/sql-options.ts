@@ -7,9 +7,9 @@
  */
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
-import { SnowflakeError } from '../../errors.js';
-import { formatUrl } from '../../messages.js';
+import type { SnowflakeError } from '../../errors.js';
 import {
+  invalidUrl,
   nameFaults,
   refused,
   typeFaults,
@@ -18,7 +18,7 @@ import {
   parameterFault,
 } from '../../options.js';
 import { highest, type ClockPolicy } from '../../rows/store-clock.js';
-import { digitsOf, kindOf } from '../../url-schemes.js';
+import { decodedPart, digitsOf, kindOf, loginIn } from '../../url-schemes.js';
 
 /** The options of every support in a database. */
 export interface SqlRegistryOptions {
@@ -156,7 +156,7 @@ const STRANGERS =
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
   const dialect = kindOf(url);
   if (/[\s\p{C}]/u.test(url)) {
-    throw invalid(url, 'it contains a space or an invisible character: take it out');
+    throw invalidUrl(url, 'it contains a space or an invisible character: take it out');
   }
   return dialect === 'sqlite'
     ? fileUrl(url)
@@ -166,41 +166,46 @@ export function parseSqlUrl(url: string): ServerUrl | FileUrl {
 function fileUrl(url: string): FileUrl {
   const [, path = '', text = ''] = FILE.exec(url) ?? [];
   if (path === '' || /^\/\/|^:memory:$/.test(path)) {
-    throw invalid(url, 'it does not name a file that several processes can open');
+    throw invalidUrl(url, 'it does not name a file that several processes can open');
   }
   return { dialect: 'sqlite', path, options: optionsIn(url, queryIn(url, text, OWN)) };
 }
 
 function serverUrl(url: string, dialect: ServerUrl['dialect']): ServerUrl {
   if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
-    throw invalid(url, 'a / or @ in its user or password must be written %2F or %40');
+    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
   }
   const parts = SERVER.exec(url);
   if (parts === null) {
-    throw invalid(url, `it does not have the form ${dialect}://user@host/database?namespace=name`);
+    throw invalidUrl(
+      url,
+      `it does not have the form ${dialect}://user@host/database?namespace=name`,
+    );
   }
   const [, login = '', hostText = '', name = '', text = ''] = parts;
   const [, host, digits] = HOST.exec(hostText) ?? [];
-  if (host === undefined) throw invalid(url, 'its host is not written as one host or host:port');
+  if (host === undefined) throw invalidUrl(url, 'its host is not written as one host or host:port');
   const port = Number(digits ?? PORTS[dialect]);
-  if (port < 1 || port > 65_535) throw invalid(url, `${port} is not a port from 1 to 65535`);
-  const database = decoded(name);
-  if (database === '') throw invalid(url, 'it names no database after its host');
+  if (port < 1 || port > 65_535) throw invalidUrl(url, `${port} is not a port from 1 to 65535`);
+  const database = decodedPart(name);
+  if (database === '') throw invalidUrl(url, 'it names no database after its host');
   const query = queryIn(url, text, [...OWN, 'sslmode', 'sslrootcert']);
   const mode = query.get('sslmode') ?? 'disable';
   if (!Object.hasOwn(TLS, mode)) {
-    throw invalid(url, `its sslmode is none of ${Object.keys(TLS).join(', ')}`);
+    throw invalidUrl(url, `its sslmode is none of ${Object.keys(TLS).join(', ')}`);
   }
+  const { username: user, password } = loginIn(login);
   const address = host.replace(/^\[|\]$/g, '');
   const tls = TLS[mode as keyof typeof TLS];
   if (dialect === 'mysql' && tls === 'checked' && isIP(address) > 0) {
-    throw invalid(url, 'its host is an address, and mysql2 checks a certificate by name alone');
+    throw invalidUrl(url, 'its host is an address, and mysql2 checks a certificate by name alone');
   }
   return {
     dialect,
     host: address,
     port,
-    ...loginIn(login),
+    ...(user !== undefined && { user }),
+    ...(password !== undefined && { password }),
     database,
     ...tlsIn(url, tls, query.get('sslrootcert')),
     options: optionsIn(url, query),
@@ -214,31 +219,24 @@ function tlsIn(
 ): Pick<ServerUrl, 'tls' | 'ca'> {
   if (path === undefined) return { tls };
   if (tls !== 'checked') {
-    throw invalid(url, 'its sslrootcert is for an sslmode of require or verify-full');
+    throw invalidUrl(url, 'its sslrootcert is for an sslmode of require or verify-full');
   }
   try {
     return { tls, ca: readFileSync(path, 'utf8') };
   } catch (error) {
     const { code = 'no reason given' } = error as NodeJS.ErrnoException;
-    throw invalid(url, `the file that its sslrootcert names cannot be read (${code})`);
+    throw invalidUrl(url, `the file that its sslrootcert names cannot be read (${code})`);
   }
-}
-
-function loginIn(login: string): Pick<ServerUrl, 'user' | 'password'> {
-  const colon = login.indexOf(':');
-  const user = decoded(colon < 0 ? login : login.slice(0, colon));
-  const password = colon < 0 ? '' : decoded(login.slice(colon + 1));
-  return { ...(user !== '' && { user }), ...(password !== '' && { password }) };
 }
 
 /** Unknown parameters, and values that are part of a connection string, are refused. */
 function queryIn(url: string, text: string, known: readonly string[]): Map<string, string> {
   const pairs = [...new URLSearchParams(text)];
   const query = new Map(pairs);
-  if (query.size < pairs.length) throw invalid(url, 'it gives one of its parameters twice');
+  if (query.size < pairs.length) throw invalidUrl(url, 'it gives one of its parameters twice');
   for (const pair of pairs.entries()) {
     const fault = parameterFault(pair, known, STRANGERS);
-    if (fault !== undefined) throw invalid(url, fault);
+    if (fault !== undefined) throw invalidUrl(url, fault);
   }
   return query;
 }
@@ -247,7 +245,7 @@ function optionsIn(url: string, query: ReadonlyMap<string, string>): SqlRegistry
   const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
   const replicated = query.get('replicated');
   if (replicated !== undefined && replicated !== 'true' && replicated !== 'false') {
-    throw invalid(url, 'its replicated is none of true, false');
+    throw invalidUrl(url, 'its replicated is none of true, false');
   }
   return {
     namespace: query.get('namespace'),
@@ -256,19 +254,4 @@ function optionsIn(url: string, query: ReadonlyMap<string, string>): SqlRegistry
     failoverWindowMs: number('failoverWindowMs'),
     clockDifferenceMs: number('clockDifferenceMs'),
   };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function invalid(url: string, fault: string): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `The support URL cannot be used: ${fault}. It was ${formatUrl(url)}.`,
-  );
 }

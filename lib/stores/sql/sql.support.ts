@@ -13,7 +13,7 @@ import { SqliteDialect } from './dialects/sqlite.js';
 import {
   mysqlPool,
   postgresPool,
-  reachedBy,
+  accessBy,
   refuseWithout,
   type ByDataSource,
   type ByQuery,
@@ -117,7 +117,7 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 export function sqlSupport(
   options: DataSourceSupportOptions | QuerySupportOptions,
 ): RegistrySupport {
-  const { dialect, connection } = reachedBy(options);
+  const { dialect, connection } = accessBy(options);
   return supportOf(dialect, connection, options);
 }
 

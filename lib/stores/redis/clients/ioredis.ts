@@ -134,7 +134,7 @@ export class IoredisClient implements RedisClient {
 /** The part of a client that is guarded. */
 interface GuardedIoredis {
   /** The check whether a new connection is ready calls it. */
-  info?: (hear: (error: Error | null, told?: string) => void) => Promise<unknown>;
+  info?: (hear: (error: Error | null, text?: string) => void) => Promise<unknown>;
   readonly stream?: { on(event: 'error', listener: () => void): unknown };
   on(event: string, listener: (argument: never) => void): unknown;
 }
@@ -163,10 +163,10 @@ function ignoreLaterErrors(client: GuardedIoredis): void {
 function goOnWithoutInfo(client: GuardedIoredis): void {
   const { info } = client;
   client.info = (hear) =>
-    info!.call(client, (error, told) => {
+    info!.call(client, (error, text) => {
       const isForbidden = error !== null && /^NOPERM|unknown command/i.test(error.message);
       if (isForbidden) hear(null, '');
-      else hear(error, told);
+      else hear(error, text);
     });
   // A Cluster has a client for each node.
   client.on('+node', goOnWithoutInfo);

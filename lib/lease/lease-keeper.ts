@@ -404,9 +404,9 @@ class RefreshTimer {
 }
 
 /*
- * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the right
- * time again. Ids are unique without it. It is tried only if the store agrees with the clock, and a
- * worker id that does not help is given back at once.
+ * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the
+ * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
+ * and a worker id that does not help is given back at once.
  */
 
 class ClockRollbackRecovery {

@@ -145,7 +145,7 @@ function outsideFault(path: string, arrow: Import, { room, outside }: Room): str
 /** How large lib may grow before a room has to be read again as a whole. */
 const WALLS = { fileCountMax: 260, importCountEnd: 1300, medianLinesMin: 120 };
 
-/** One sentence for each wall that lib stands beyond; dynamic imports load rooms and do not count. */
+/** One sentence for each wall that lib is beyond; dynamic imports load rooms and do not count. */
 function sizeFaults(files: readonly TextFile[], walls: typeof WALLS): string[] {
   const modules = files.filter((file) => isLib(file) && file.path.endsWith('.ts'));
   const isInside = ({ kind, specifier }: Import): boolean =>

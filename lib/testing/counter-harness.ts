@@ -93,7 +93,7 @@ export class CounterHarness {
   }
 
   /** Asks until there is a grant, waiting as long as each answer says. */
-  async granted(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
+  async grantOf(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
     for (let tries = 0; tries < TRIES_MAX; tries++) {
       const answer = await ask();
       if (answer.status !== 'wait') return grantIn(answer);
@@ -105,7 +105,7 @@ export class CounterHarness {
 
   /** Takes from a dense counter, which begins at 1 if it is absent. */
   begun(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
-    return this.granted(() => this.dense({ startAt: 1n, ...changes }));
+    return this.grantOf(() => this.dense({ startAt: 1n, ...changes }));
   }
 
   follows(earlier: TakeGrant, later: TakeGrant): void {

@@ -20,7 +20,7 @@ import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator
 import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../lib/core/window/window-memory.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
-import { JoinedLease } from '../../lib/lease/shared.support.js';
+import { SharedLeaseKeeper } from '../../lib/lease/shared.support.js';
 import { processWide } from '../../lib/process-wide.js';
 import { codeOf } from '../until.js';
 import { process, World } from './world.js';
@@ -256,7 +256,12 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
   const thread = () => {
     const window = joinWindow(shared);
     const clock = window.anchored(world.time);
-    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    const lease = new SharedLeaseKeeper({
+      window,
+      clock,
+      timers: world.time,
+      startTimeoutMs: 1000,
+    });
     return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };
   };
   return { world, owner, threads: [thread(), thread()] as const };

@@ -57,8 +57,8 @@ const NONE: RegistryState = {
   isUsed: false,
   holderCount: 0,
   nowMs: NOW_MS,
-  reachMs: NOW_MS + 1000,
-  usualReachMs: NOW_MS + 1000,
+  latestIdMs: NOW_MS + 1000,
+  usualLatestIdMs: NOW_MS + 1000,
 };
 const IN_USE: RegistryState = { ...NONE, text: FINGERPRINT, isUsed: true };
 
@@ -85,7 +85,7 @@ describe('a move between two stores', () => {
   };
 
   it('takes a worker id from the one before the other has it, above all of its ranges', () => {
-    const floorMs = IN_USE.reachMs;
+    const floorMs = IN_USE.latestIdMs;
     expect(stepsTo('begin', { from: IN_USE, to: NONE })).toEqual([
       { at: 'to', text: `#1 #in:k1 ${FINGERPRINT}[]` },
       { at: 'from', text: BEGUN.from.text },
@@ -159,7 +159,7 @@ describe('a move between two stores', () => {
     ],
     [
       'ranges reach further than they may',
-      { from: { ...IN_USE, reachMs: NOW_MS + YEAR_MS } },
+      { from: { ...IN_USE, latestIdMs: NOW_MS + YEAR_MS } },
       'Ranges were granted, or may be forgotten, until 2027',
     ],
     [
@@ -248,12 +248,13 @@ describe('a move between two stores', () => {
       workers: [{ workerId: 1, ceilingMs, freeInMs: 0 }],
       proofOf: () => undefined,
     });
-    const reachOf = (...terms: Parameters<typeof view>) => stateOf(view(...terms)).reachMs - NOW_MS;
+    const reachOf = (...terms: Parameters<typeof view>) =>
+      stateOf(view(...terms)).latestIdMs - NOW_MS;
     expect(reachOf({})).toBe(5000);
     expect(reachOf({}, NOW_MS + 7000)).toBe(7000);
     expect(reachOf({ safeFloorMs: NOW_MS + 6000 })).toBe(6000);
     expect(reachOf({ layoutFloorMs: NOW_MS + 8000 })).toBe(8000);
-    expect(stateOf(view({}, NOW_MS + 7000)).usualReachMs).toBe(NOW_MS + 5000);
+    expect(stateOf(view({}, NOW_MS + 7000)).usualLatestIdMs).toBe(NOW_MS + 5000);
   });
 });
 

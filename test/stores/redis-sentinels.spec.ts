@@ -10,7 +10,7 @@ import * as five from 'redis-5';
 import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
 import { NODE_REDIS } from '../../lib/stores/redis/clients/node-redis.js';
 import type { RedisClient } from '../../lib/stores/redis/clients/redis-client.js';
-import { failoverEpoch } from '../../lib/stores/redis/clients/sentinels.js';
+import { failoverEpoch } from '../../lib/stores/redis/client-life.js';
 import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
 import { systemTimers } from '../../lib/time/timers.js';
 import { RedisLab, request } from './redis-lab.js';

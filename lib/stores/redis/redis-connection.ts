@@ -9,8 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import type { RedisLocation } from './clients/location.js';
-import type { LibraryName, RedisClient } from './clients/redis-client.js';
+import type { RedisLocation, LibraryName, RedisClient } from './clients/redis-client.js';
 import { isUnknownScript } from './clients/replies.js';
 import { redisError } from './redis-errors.js';
 

@@ -12,8 +12,7 @@ import {
   type RegistryView,
 } from '../../registry/snapshot.js';
 import { ClientLife } from './client-life.js';
-import type { RedisLocation } from './clients/location.js';
-import type { LibraryName, RedisClient } from './clients/redis-client.js';
+import type { RedisLocation, LibraryName, RedisClient } from './clients/redis-client.js';
 import { clientFromUrl, locationOfUrl } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';

@@ -13,7 +13,7 @@ import { SqliteDialect } from './dialects/sqlite.js';
 import {
   mysqlPool,
   postgresPool,
-  reachedBy,
+  accessBy,
   refuseWithout,
   type ByDataSource,
   type ByQuery,
@@ -27,9 +27,14 @@ import {
   type SqlConnection,
   type SqliteHandle,
 } from './sql-connection.js';
-import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
+import {
+  checkedOptions,
+  type SqlRegistryOptions,
+  parseSqlUrl,
+  type FileUrl,
+  type ServerUrl,
+} from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
-import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
 
 /** Options for a registry that is kept by a pool of pg. */
@@ -112,7 +117,7 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 export function sqlSupport(
   options: DataSourceSupportOptions | QuerySupportOptions,
 ): RegistrySupport {
-  const { dialect, connection } = reachedBy(options);
+  const { dialect, connection } = accessBy(options);
   return supportOf(dialect, connection, options);
 }
 

@@ -65,7 +65,7 @@ const OPERATING: Sources = {
   },
   'docs/operating/dashboard.md': {
     '15 s': 'lib/dashboard/page/main.ts: DIFFERING_MS = 15_000',
-    '3 s': 'lib/dashboard/worker-list.ts: WAITED_MS_MAX = 3000',
+    '3 s': 'lib/dashboard/store-lists.ts: WAITED_MS_MAX = 3000',
   },
   'docs/operating/failure-modes.md': {
     '1 s': our.releaseMs,

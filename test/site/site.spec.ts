@@ -176,7 +176,7 @@ describe('links', () => {
 
 describe.each(VIEWERS)('%s', (_name, viewer) => {
   it('axe finds nothing', async () => {
-    expect(await site.faultsOf(AXED, viewer)).toEqual([]);
+    expect(await site.faultsOf(AXED_PAGES, viewer)).toEqual([]);
   });
 
   it('shows the pictures, whole', async () => {

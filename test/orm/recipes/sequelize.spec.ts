@@ -1,5 +1,5 @@
 /** Sequelize 6 on both databases, by decorators and by init(). */
-import { expect, it, afterAll, beforeAll } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataTypes, Model as PlainModel, type QueryInterface } from 'sequelize';
 import {
   BelongsTo,

@@ -83,7 +83,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const isEnough = () => !isThin(check(files));
   try {
     await sleep(WARM_UP_MS);
-    await attackAll({ world: { fleet, topology, random }, pace, seconds, log, isEnough });
+    const faults = faultsOf(topology);
+    await attackAll({ world: { fleet, topology, random }, faults, pace, seconds, log, isEnough });
     await fleet.stop();
   } finally {
     fleet.kill();
@@ -117,15 +118,20 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
 /**
  * Processes are attacked as long as the store is, and until each fault has happened and enough was
  * made.
- * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[], isEnough: () => boolean }}
- *   Attack
+ * @typedef {object} Attack
+ * @property {World} world
+ * @property {readonly Fault[]} faults
+ * @property {Pace} pace
+ * @property {number} seconds
+ * @property {Entry[]} log
+ * @property {() => boolean} isEnough
+ *
  * @param {Attack} attack
  */
-async function attackAll(attack) {
+export async function attackAll(attack) {
   const startMs = monotonicMs();
-  const { world, seconds, log, isEnough } = attack;
-  const wanted = faultsOf(world.topology);
-  const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
+  const { faults, seconds, log, isEnough } = attack;
+  const isDone = () => faults.every((fault) => log.some((entry) => entry.fault === fault));
   const isOver = () => {
     const overtimeMs = monotonicMs() - startMs - seconds * 1000;
     return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone() && isEnough());
@@ -134,8 +140,8 @@ async function attackAll(attack) {
 }
 
 /** @param {Attack} attack @param {() => boolean} isOver */
-async function onProcesses({ world, pace, log }, isOver) {
-  const deal = dealer('process', world);
+async function onProcesses({ world, faults, pace, log }, isOver) {
+  const deal = dealer('process', faults, world);
   while (!isOver()) {
     // Whoever comes, ends or stands still is decided by a fault of the store then.
     if (world.topology.isCalm) {
@@ -152,8 +158,8 @@ async function onProcesses({ world, pace, log }, isOver) {
 }
 
 /** @param {Attack} attack @param {() => boolean} isOver */
-async function onStore({ world, pace, log }, isOver) {
-  const deal = dealer('store', world);
+async function onStore({ world, faults, pace, log }, isOver) {
+  const deal = dealer('store', faults, world);
   while (!isOver()) {
     const fault = deal();
     const entry = await happened(fault, world, log);
@@ -172,9 +178,14 @@ async function untilLeased({ fleet }, leaseCount, { grantMs }) {
   while (monotonicMs() < endMs && fleet.leaseCount === leaseCount) await sleep(50);
 }
 
-/** One after the other from a shuffled deck. @param {Fault['level']} level @param {World} world */
-function dealer(level, world) {
-  const known = faultsOf(world.topology).filter((fault) => fault.level === level);
+/**
+ * One after the other from a shuffled deck.
+ * @param {Fault['level']} level
+ * @param {readonly Fault[]} faults
+ * @param {World} world
+ */
+function dealer(level, faults, world) {
+  const known = faults.filter((fault) => fault.level === level);
   if (known.length === 0) throw new Error(`${world.topology.name} has no fault of that name.`);
   /** @type {Fault[]} */
   let deck = [];

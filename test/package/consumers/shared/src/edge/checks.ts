@@ -17,15 +17,19 @@ async function ask<Body>(
   return { status: response.status, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Sends a message to the gateway, and answers what came back. */
-async function askGateway(url: string, event: string): Promise<unknown> {
+/** Sends messages to the gateway, each once the last one was answered, and says what came back. */
+async function askGateway(url: string, ...messages: readonly string[][]): Promise<unknown[]> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/orders/live`);
+  const said: unknown[] = [];
+  socket.on('message', (text: Buffer) => said.push(JSON.parse(String(text))));
   await once(socket, 'open');
-  const heard = once(socket, 'message') as Promise<[Buffer]>;
-  socket.send(JSON.stringify({ event, data: {} }));
-  const [said] = await heard;
+  for (const events of messages) {
+    const heard = once(socket, 'message');
+    for (const event of events) socket.send(JSON.stringify({ event, data: {} }));
+    await heard;
+  }
   socket.close();
-  return JSON.parse(String(said));
+  return said;
 }
 
 const id = '382366441078288384';
@@ -68,7 +72,7 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
   },
   'http: ids in what a gateway answers are text': async (url) => {
     const data = { id, lines: [next] };
-    equal(await askGateway(url, 'latest'), { event: 'latest', data });
+    equal(await askGateway(url, ['latest']), [{ event: 'latest', data }]);
   },
   'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
     const body = { referrerId: id };
@@ -108,6 +112,12 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal(await me(key.slice(0, -1)), [401, undefined]);
     equal((await ask(`${url}/partner/me`)).status, 401);
   },
+  'api-keys: of a gateway the guard on its class refuses all, that of the application is not asked':
+    async (url) => {
+      const said = await askGateway(url, ['guarded', 'latest'], ['latest']);
+      const events = said.map((message) => (message as { event: string }).event);
+      equal(events, ['latest', 'latest']);
+    },
   'api-keys/swagger: the OpenAPI document says which route needs a key': async (url) => {
     type Secured = { paths: Record<string, { get: { security: object[] } }> };
     const { body } = await ask<Secured>(`${url}/openapi.json`);

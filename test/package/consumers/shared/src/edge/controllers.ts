@@ -10,6 +10,7 @@ import {
   Injectable,
   Module,
   UseGuards,
+  type ExecutionContext,
 } from '@nestjs/common';
 import { HealthCheck, HealthCheckService } from '@nestjs/terminus';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
@@ -100,6 +101,24 @@ export class OrdersGateway {
   @SubscribeMessage('latest')
   latest(): object {
     return { event: 'latest', data: { id: 382366441078288384n, lines: [382366441078288385n] } };
+  }
+}
+
+/** On the same sockets, for those with a key: a message has no headers, so that nobody is. */
+@WebSocketGateway({ path: '/orders/live' })
+@UseGuards(ApiKeyGuard)
+export class PartnersGateway {
+  @SubscribeMessage('guarded')
+  guarded(): object {
+    return { event: 'guarded', data: 'let in' };
+  }
+}
+
+/** The guard of the whole application, which leaves HTTP to the guards of its controllers. */
+@Injectable()
+export class GlobalKeyGuard extends ApiKeyGuard {
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    return context.getType() === 'http' || super.canActivate(context);
   }
 }
 

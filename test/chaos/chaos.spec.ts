@@ -10,11 +10,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
+import { attackAll } from './attack.mjs';
 import { checkHolds } from './checker.mjs';
 import { Proxy } from './proxy.mjs';
 import { breachesIn } from './region-topologies.mjs';
 import { controlVerdictOf, verdictOf } from './report.mjs';
-import { attackAll } from './run-topology.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
 // nothing where all is as it should be.

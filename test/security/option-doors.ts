@@ -246,11 +246,8 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'etcd lock option',
-    names: [...inTable('etcd option'), 'url'],
-    use: (name, value) => {
-      const base = name === 'url' ? {} : { endpoints: ['http://127.0.0.1:1'] };
-      return etcdLocks({ ...base, [name]: value } as never);
-    },
+    names: inTable('etcd option'),
+    use: given(etcdLocks, { endpoints: ['http://127.0.0.1:1'] }),
     right: ETCD,
   },
   {

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
+import { attackAll } from './attack.mjs';
 import { Proxy } from './proxy.mjs';
 import { breachesIn } from './region-topologies.mjs';
 import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
@@ -172,6 +173,42 @@ describe('the verdict', () => {
       text: expect.stringContaining('the check is blind'),
     });
     expect(controlVerdictOf([result({ disorderCount: 2 })], tokens).isGood).toBe(true);
+  });
+});
+
+// A run whose time is over goes on until it proves something.
+
+describe('a run', () => {
+  type Attack = Parameters<typeof attackAll>[0];
+  const pace = { pauseMs: { process: 0, store: 0 }, grantMs: 0 } as Attack['pace'];
+  const world = { fleet: {}, topology: {}, random: () => 0.5 } as Attack['world'];
+  const faultOf = (level: 'process' | 'store', apply: () => unknown) => ({
+    name: `a fault of a ${level}`,
+    level,
+    apply,
+  });
+
+  /** How often each fault was tried until the run was over, whose time never began. */
+  async function triedUntil(isEnough: (tried: number[]) => boolean, happensFrom = 1) {
+    const tried = [0, 0];
+    const faults = [
+      faultOf('process', () => void tried[0]!++),
+      faultOf('store', () => ++tried[1]! >= happensFrom),
+    ];
+    const log: Attack['log'] = [];
+    const over = { world, faults, pace, seconds: 0, log, isEnough: () => isEnough(tried) };
+    await attackAll(over);
+    return { tried, happened: new Set(log.map(({ fault }) => fault)).size };
+  }
+
+  it('goes on until enough was made', async () => {
+    const { tried } = await triedUntil(([processes, stores]) => processes! >= 5 && stores! >= 5);
+    expect(Math.min(...tried)).toBeGreaterThanOrEqual(5);
+  });
+
+  it('goes on until each fault has happened', async () => {
+    const { tried, happened } = await triedUntil(() => true, 5);
+    expect([tried[1], happened]).toEqual([5, 2]);
   });
 });
 

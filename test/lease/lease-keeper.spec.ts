@@ -369,19 +369,53 @@ describe('the keeper', () => {
     expect(world.registry.state!.ceilings.get(before.workerId)).toBe(before.timestampMs + 1);
   });
 
-  it('stays on its worker id when the clock of the store alone was set back', async () => {
+  it.each(['anchor', 'reject'] as const)(
+    "stays on its worker id when the store's clock alone was set back: %s",
+    async (onClockSkew) => {
+      const world = new World();
+      const { keeper, generator, window, news } = process(world, { onClockSkew });
+      await keeper.start();
+      await world.time.advance(40_000);
+      await keeper.refresh();
+      const before = generator.nextId();
+      world.storeAheadMs -= 30_000;
+      await keeper.refresh();
+      const after = generator.nextId();
+      expect(after).toBeGreaterThan(before);
+      expect(window.layout.parse(after).workerId).toBe(window.layout.parse(before).workerId);
+      expect(news.join()).toContain('The registry is 30000 ms ahead of its store');
+    },
+  );
+
+  it('goes on by the clock of its host while the registry alone is ahead', async () => {
     const world = new World();
-    const { keeper, generator, window, news } = process(world);
+    const { keeper, generator, window, news } = process(world, { onClockSkew: 'reject' });
+    await keeper.start();
+    generator.nextId();
+    // A host whose clock is as wrong as the store's vouches for it, and both are set right.
+    world.storeAheadMs = 110_000;
+    await process(world, {}, world.storeAheadMs).keeper.start();
+    world.storeAheadMs = 0;
+    await keeper.refresh();
+    const { timestampMs } = window.layout.parse(generator.nextId());
+    expect(timestampMs).toBe(world.time.now());
+    expect(news.join()).toContain('The registry is 110000 ms ahead of its store');
+    expect(news.join()).not.toContain('clock of this host');
+  });
+
+  it("names the store's clock when it alone went ahead, and follows the host's", async () => {
+    const world = new World();
+    const { keeper, generator, window, news } = process(world, { onClockSkew: 'reject' });
     await keeper.start();
     await world.time.advance(40_000);
+    world.storeAheadMs += 3_600_000;
     await keeper.refresh();
-    const before = generator.nextId();
-    world.storeAheadMs -= 30_000;
-    await keeper.refresh();
-    const after = generator.nextId();
-    expect(after).toBeGreaterThan(before);
-    expect(window.layout.parse(after).workerId).toBe(window.layout.parse(before).workerId);
-    expect(news.join()).toContain('The registry is 30000 ms ahead of its store');
+    const { timestampMs } = window.layout.parse(generator.nextId());
+    expect(timestampMs).toBeLessThanOrEqual(world.time.now());
+    expect(news.join()).toMatch(
+      /The clock of the store went \d+ ms ahead by itself and is not followed/,
+    );
+    expect(news.join()).not.toContain('clock of this host');
   });
 
   it('leases anew after a fork', async () => {

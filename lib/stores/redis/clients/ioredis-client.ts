@@ -6,7 +6,7 @@ import { goOnWithoutInfo, ignoreLaterErrors, type GuardedIoredis } from './iored
 import {
   nextEvent,
   type ClientListener,
-  type LibraryName,
+  type LibraryLabel,
   type RedisClient,
   type Sentinels,
 } from './redis-client.js';
@@ -31,7 +31,7 @@ export class IoredisClient implements RedisClient {
 
   constructor(
     client: object,
-    readonly library: LibraryName,
+    readonly library: LibraryLabel,
   ) {
     this.#client = client as Ioredis;
     const { isCluster, options } = this.#client;

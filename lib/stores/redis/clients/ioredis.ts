@@ -22,7 +22,9 @@ export const IOREDIS: ClientLibrary = {
   locate: (client) => locate(client as Ioredis),
   duplicate(client) {
     const ours = (client as Ioredis).duplicate(...overridesOf(client as Ioredis));
-    return new IoredisClient(ours, 'ioredis');
+    // Newer versions of ioredis have these options, of a single server and of a Cluster.
+    const isSure = ['clientInfoTag', 'shardedSubscribers'].some((name) => name in ours.options!);
+    return new IoredisClient(ours, isSure ? 'ioredis' : 'ioredis or iovalkey');
   },
   build(url, loaded, library) {
     const { Redis, Cluster } = loaded as Constructors;

@@ -73,11 +73,11 @@ export class ToldLost extends Untold {
 }
 
 /** What the processes state: no failover forgets a write that is older. */
-const KEPT_AFTER_MS = 3000;
+const KEPT_AFTER_MS = 2000;
 /** How long the old server may go on, as they are told. */
-const OLD_SERVER_MS = 2000;
+const OLD_SERVER_MS = 600;
 /** So long the replica lacks what is acknowledged, which leaves some time to promote it. */
-const LACKS_MS = 1500;
+const LACKS_MS = 800;
 /** Shorter than a lease, so that the holder goes on in its range. */
 const STILL_MS = 7000;
 
@@ -120,7 +120,8 @@ export class UntoldReplica extends Untold {
   terms =
     `&keepsWritesAfterMs=${KEPT_AFTER_MS}&failoverWindowMs=${OLD_SERVER_MS}` +
     '&clockDifferenceMs=0';
-  pace = STORE_PACE;
+  // A grant takes seconds, and what was stored for a process that ended is held for a lease.
+  pace = { ...STORE_PACE, workerBits: 3, grantMs: 10_000 };
   faults = [...NETWORK_FAULTS, ...PROMOTED_FAULTS];
 
   constructor(/** @type {string} */ folder) {

@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /**
  * @typedef {object} Entry a fault that happened
  * @property {Fault} fault
- * @property {string} [place]
+ * @property {string} [location]
  * @property {number} fromMs
  * @property {number} toMs
  * @property {number} grantCount worker ids leased from its end to the beginning of the next one

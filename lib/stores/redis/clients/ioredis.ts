@@ -7,7 +7,7 @@ import {
   type ClientLibrary,
   nextEvent,
   type ClientListener,
-  type LibraryName,
+  type LibraryLabel,
   type RedisClient,
   type Sentinels,
 } from './redis-client.js';
@@ -27,7 +27,9 @@ export const IOREDIS: ClientLibrary = {
   locate: (client) => locate(client as Ioredis),
   duplicate(client) {
     const ours = (client as Ioredis).duplicate(...overridesOf(client as Ioredis));
-    return new IoredisClient(ours, 'ioredis');
+    // Newer versions of ioredis have these options, of a single server and of a Cluster.
+    const isSure = ['clientInfoTag', 'shardedSubscribers'].some((name) => name in Object(ours.options));
+    return new IoredisClient(ours, isSure ? 'ioredis' : 'ioredis or iovalkey');
   },
   build(url, loaded, library) {
     const { Redis, Cluster } = loaded as Constructors;
@@ -60,7 +62,7 @@ export class IoredisClient implements RedisClient {
 
   constructor(
     client: object,
-    readonly library: LibraryName,
+    readonly library: LibraryLabel,
   ) {
     this.#client = client as Ioredis;
     const { isCluster, options } = this.#client;

@@ -11,8 +11,8 @@ import type { RedisUrl } from '../redis-url.js';
 
 /** Our client: one connection, or those to one Cluster. */
 export interface RedisClient {
-  /** The package that made it. */
-  readonly library: LibraryName;
+  /** The package that made it, or those that may have. */
+  readonly library: LibraryLabel;
   readonly isCluster: boolean;
   readonly isTls: boolean;
   /** True while a command can be sent at once. */
@@ -48,6 +48,7 @@ export interface Sentinels {
 }
 
 export type LibraryName = 'ioredis' | 'redis' | 'iovalkey' | '@valkey/valkey-glide';
+export type LibraryLabel = LibraryName | 'ioredis or iovalkey';
 
 /** One library of clients; packages with the same shape are one. */
 export interface ClientLibrary {

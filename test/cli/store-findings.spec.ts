@@ -17,7 +17,7 @@ import { optionsOfUrl, settingsOf } from '../../lib/stores/etcd/etcd-options.js'
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { supportOf } from '../../lib/stores/schemes.js';
-import { parseSqlUrl } from '../../lib/stores/sql/sql-url.js';
+import { parseSqlUrl } from '../../lib/stores/sql/sql-options.js';
 import { connectionOfUrl, storeOf } from '../../lib/stores/sql/sql.support.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';

@@ -28,7 +28,9 @@ export const IOREDIS: ClientLibrary = {
   duplicate(client) {
     const ours = (client as Ioredis).duplicate(...overridesOf(client as Ioredis));
     // Newer versions of ioredis have these options, of a single server and of a Cluster.
-    const isSure = ['clientInfoTag', 'shardedSubscribers'].some((name) => name in Object(ours.options));
+    const isSure = ['clientInfoTag', 'shardedSubscribers'].some(
+      (name) => name in Object(ours.options),
+    );
     return new IoredisClient(ours, isSure ? 'ioredis' : 'ioredis or iovalkey');
   },
   build(url, loaded, library) {

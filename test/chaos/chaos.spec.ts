@@ -1,19 +1,18 @@
 /**
- * What the chaos rests on does what it says: the judge of its locks, its verdict, and its bad
- * network.
+ * What the chaos rests on does what it says: the judge of its locks, its verdict, its bad
+ * network, and the rights that it takes away.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { checkHolds } from './checker.mjs';
 import { Proxy } from './proxy.mjs';
 import { breachesIn } from './region-topologies.mjs';
-import { controlVerdictOf, verdictOf } from './report.mjs';
+import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
+import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
 // nothing where all is as it should be.
@@ -207,5 +206,44 @@ describe('a slow network', () => {
     }
     await until(() => heard.length === sent.join('').length);
     expect(heard).toBe(sent.join(''));
+  });
+});
+
+// The user that the chaos tries is the one of the guide, and every right of it is taken away once.
+
+const GUIDE =
+  'Make it:\n\nACL SETUSER shop on >secret ~snowflake:{shop}:registry +eval +hset +info\n';
+
+describe('userOfGuide', () => {
+  it('finds the command in the guide', () => {
+    const { user, namespace, words } = userOfGuide();
+    expect(user).not.toBe('');
+    expect(words).toContain(`~snowflake:{${namespace}}:registry`);
+    expect(words).toEqual(expect.arrayContaining(['on', '+evalsha', ...Object.keys(LATER)]));
+  });
+
+  it('reads it word by word', () => {
+    const words = ['on', '>secret', '~snowflake:{shop}:registry', '+eval', '+hset', '+info'];
+    expect(userOfGuide(GUIDE)).toEqual({
+      user: 'shop',
+      password: 'secret',
+      namespace: 'shop',
+      words,
+    });
+  });
+
+  it('refuses a guide that has none', () => {
+    expect(() => userOfGuide('ACL LIST')).toThrow('makes no user that can be tested');
+  });
+});
+
+describe('mistakesIn', () => {
+  it('takes every right away once, but those that a start does not need', () => {
+    const { words } = userOfGuide(GUIDE);
+    const taken = mistakesIn(words).map((mistake) =>
+      words.filter((word) => !mistake.words.includes(word)).join(' '),
+    );
+    const pattern = '~snowflake:{shop}:registry';
+    expect(taken).toEqual(['+eval', '+hset', '+info', pattern, pattern, pattern, 'on']);
   });
 });

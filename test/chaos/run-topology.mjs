@@ -6,14 +6,14 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libfaketime } from '../../scripts/servers/binaries.mjs';
-import { checkFolder } from './checker.mjs';
+import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
 import { packageOf } from './rules.mjs';
 
 /** @import { Fault, World } from './fault.mjs' */
-/** @import { Gap } from './checker.mjs' */
+/** @import { Gap } from './report.mjs' */
 /** @import { Pace } from './fault.mjs' */
 /**
  * @typedef {object} Entry a fault that happened

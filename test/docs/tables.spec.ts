@@ -6,7 +6,6 @@ import { expect, it, describe } from '@jest/globals';
 import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nestjs-snowflake';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
-import { ENTRIES } from '../../scripts/entries.mjs';
 import { say, readTree, type TextFile, isLib } from '../tidy/tree.js';
 import { paddedRows, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
@@ -17,10 +16,21 @@ const TREE = readTree();
 const DOCUMENTS = TREE.filter(({ path }) => /^(docs\/.*|[^/]*)\.md$/.test(path));
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
-const imports = Object.values(ENTRIES).map((path) => `import './lib/${path}.js';`);
-const program = new SnippetProgram([{ path: 'lib', line: 1, code: imports.join('\n') }], {
-  hasPackages: false,
-});
+
+/** The tables of options, by the heads of their first columns, and whose properties they list. */
+const OPTIONS = [
+  ['option', 'lib/index.ts', 'SnowflakeModuleOptions'],
+  ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
+  ['Redis option', 'lib/stores/redis/index.ts', 'RedisSupportOptions'],
+  ['segment option', 'lib/nest/segments/index.ts', 'SegmentOptions'],
+  ['Redis id option', 'lib/nest/redis-ids/index.ts', 'RedisIdsOptions'],
+  ['Redis counter option', 'lib/stores/redis/index.ts', 'RedisCountersOptions'],
+  ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
+  ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
+  ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],
+] as const;
+const code = OPTIONS.map(([, entry]) => `import './${entry.replace('.ts', '.js')}';`).join('\n');
+const program = new SnippetProgram([{ path: 'lib', line: 1, code }], { hasPackages: false });
 
 it('have no blanks where they are wider than a page', () => {
   expect(DOCUMENTS.flatMap(paddedRows).map(say)).toEqual([]);
@@ -34,17 +44,7 @@ const rows = (path: string, title: string) => rowsOf(textOf(path), title);
 const named = (path: string, title: string) => [...rows(path, title).keys()].toSorted();
 const options = 'docs/reference/options.md';
 
-it.each([
-  ['option', 'lib/index.ts', 'SnowflakeModuleOptions'],
-  ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
-  ['Redis option', 'lib/stores/redis/index.ts', 'RedisSupportOptions'],
-  ['segment option', 'lib/nest/segments/index.ts', 'SegmentOptions'],
-  ['Redis id option', 'lib/nest/redis-ids/index.ts', 'RedisIdsOptions'],
-  ['Redis counter option', 'lib/stores/redis/index.ts', 'RedisCountersOptions'],
-  ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
-  ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
-  ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],
-])('name every %s there is, and no other', (title, entry, type) => {
+it.each(OPTIONS)('name every %s there is, and no other', (title, entry, type) => {
   expect(named(options, title)).toEqual(program.namesOf(entry, type));
 });
 

@@ -37,6 +37,9 @@ const FOLDER_FLEET_COUNT = 4;
 const TTL_MS = 10_000;
 const MINT_EVERY_MS = 20;
 
+/** A busy machine may keep an answer for longer than a second. */
+const PATIENT_ETCD = 'requestTimeoutMs=3000';
+
 /** Several processes' worth of generators, which make ids all the time. */
 class Fleet {
   readonly ids: bigint[] = [];
@@ -108,7 +111,7 @@ const STORES = [
   ['Redis', FLEET_COUNT, `${process.env['REDIS_URL']}?${own}`],
   ['PostgreSQL', FLEET_COUNT, `${process.env['DATABASE_URL']}?${ofSql}`],
   ['MariaDB', FLEET_COUNT, `${process.env['MYSQL_URL']}?${ofSql}`],
-  ['etcd', FLEET_COUNT, `${process.env['ETCD_URL']}?${own}`],
+  ['etcd', FLEET_COUNT, `${process.env['ETCD_URL']}?${own}&${PATIENT_ETCD}`],
   ['a folder', FOLDER_FLEET_COUNT, `file:${folder}/registry?${own}`],
 ] as const;
 
@@ -300,7 +303,7 @@ const urlOf = (server: string, more = '') => `${server}?namespace=${randomUUID()
 const SERVERS: Readonly<Record<string, () => string>> = {
   Redis: () => urlOf(process.env['REDIS_URL']!),
   PostgreSQL: () => urlOf(process.env['DATABASE_URL']!, '&replicated=false'),
-  etcd: () => urlOf(process.env['ETCD_URL']!),
+  etcd: () => urlOf(process.env['ETCD_URL']!, `&${PATIENT_ETCD}`),
   'a folder': () => urlOf(`file:${movedFolder}`),
 };
 

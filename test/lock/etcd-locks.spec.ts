@@ -16,7 +16,7 @@ import {
   endpointOf,
 } from '../stores/etcd-lab.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
-import { type LockBenchStore, walkLocks, type WalkReport } from './settable-locks.js';
+import { type SettableLockStore, walkLocks, type WalkReport } from './settable-locks.js';
 import { heldIn, namedLock, readySpaces } from './held-locks.js';
 import { locksFromUrl } from '../../lib/stores/etcd/etcd-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
@@ -30,7 +30,7 @@ import { failureOf } from '../stores/redis-lab.js';
 
 const LONG_S = '100000';
 
-interface SettableEtcdLocks extends LockBenchStore {
+interface SettableEtcdLocks extends SettableLockStore {
   /** Closes what was opened since it was called last. */
   end(): Promise<void>;
 }

@@ -281,6 +281,8 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
   'docs/internals/performance.md': { '15 ns': 'a target', '99 %': 'a target', '1 %': 'a target' },
   'docs/internals/proof.md': {
     '18 min': 'a run that its row names',
+    '0.3 s': 'a run that its row names',
+    '0.9 s': 'a run that its row names',
     '15 s': 'runs of the control',
     '30 s': 'runs of the control',
     '50 s': 'runs of the control',

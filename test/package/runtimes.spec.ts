@@ -107,17 +107,13 @@ const OLDEST = {
   'glide-1': '@valkey/valkey-glide@1.3.4',
 } as const;
 
-const folder = await madeOnce(
-  'oldest-clients',
-  ['test/package/runtimes.spec.ts'],
-  async (made) => {
-    const named = Object.entries(OLDEST).map(([name, version]) => [name, `npm:${version}`]);
-    // Without one npm would install them into the repository.
-    const manifest = { private: true, dependencies: Object.fromEntries(named) as object };
-    await writeFile(`${made}/package.json`, JSON.stringify(manifest));
-    await run(made, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund');
-  },
-);
+const folder = await madeOnce('oldest-clients', ['test/package/runtimes.spec.ts'], async (made) => {
+  const named = Object.entries(OLDEST).map(([name, version]) => [name, `npm:${version}`]);
+  // Without one npm would install them into the repository.
+  const manifest = { private: true, dependencies: Object.fromEntries(named) as object };
+  await writeFile(`${made}/package.json`, JSON.stringify(manifest));
+  await run(made, 'npm', 'install', '--ignore-scripts', '--no-audit', '--no-fund');
+});
 const load = createRequire(`${folder}/package.json`);
 
 it.each(Object.entries(OLDEST))('has %s in the version %s', async (name, version) => {

@@ -397,7 +397,8 @@ describe('changed settings', () => {
       new PostgresPool({ ...LOGIN, port: node.port, max: 1 }).on('error', () => undefined);
     const LOGIN = { host: '127.0.0.1', user: 'postgres', database: 'postgres' };
     let pool: PostgresPool;
-    const counters = () => sqlCounters({ pool, failoverWindowMs: WINDOW_MS, clockDifferenceMs: 0 });
+    const window = { failoverWindowMs: WINDOW_MS, clockDifferenceMs: 0 };
+    const counters = () => sqlCounters({ pool, dialect: 'postgres', ...window });
 
     async function setFsync(value: 'on' | 'off'): Promise<void> {
       await node.sql(`ALTER SYSTEM SET fsync = ${value}`);

@@ -387,37 +387,6 @@ describe('the keeper', () => {
     },
   );
 
-  it('goes on by the clock of its host while the registry alone is ahead', async () => {
-    const world = new World();
-    const { keeper, generator, window, news } = process(world, { onClockSkew: 'reject' });
-    await keeper.start();
-    generator.nextId();
-    // A host whose clock is as wrong as the store's vouches for it, and both are set right.
-    world.storeAheadMs = 110_000;
-    await process(world, {}, world.storeAheadMs).keeper.start();
-    world.storeAheadMs = 0;
-    await keeper.refresh();
-    const { timestampMs } = window.layout.parse(generator.nextId());
-    expect(timestampMs).toBe(world.time.now());
-    expect(news.join()).toContain('The registry is 110000 ms ahead of its store');
-    expect(news.join()).not.toContain('clock of this host');
-  });
-
-  it("names the store's clock when it alone went ahead, and follows the host's", async () => {
-    const world = new World();
-    const { keeper, generator, window, news } = process(world, { onClockSkew: 'reject' });
-    await keeper.start();
-    await world.time.advance(40_000);
-    world.storeAheadMs += 3_600_000;
-    await keeper.refresh();
-    const { timestampMs } = window.layout.parse(generator.nextId());
-    expect(timestampMs).toBeLessThanOrEqual(world.time.now());
-    expect(news.join()).toMatch(
-      /The clock of the store went \d+ ms ahead by itself and is not followed/,
-    );
-    expect(news.join()).not.toContain('clock of this host');
-  });
-
   it('leases anew after a fork', async () => {
     const world = new World();
     const { keeper, states } = process(world);

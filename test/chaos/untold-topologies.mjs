@@ -84,11 +84,12 @@ const STILL_MS = 7000;
 /**
  * The worst moment for a failover: what a process was answered lies on the old server alone, it
  * stands still, and another process asks the new server, which was never answered anything.
- * @param {string} name
  * @param {number} oldServerMs how long the old server goes on answering
  */
-const lastWritesLacked = (name, oldServerMs) =>
-  storeFault(name, async (topology, { fleet, random }) => {
+const lastWritesLacked =
+  (oldServerMs) =>
+  async (/** @type {any} */ topology, /** @type {import('./fault.mjs').World} */ world) => {
+    const { fleet, random } = world;
     const holder = await newcomerOf(fleet, undefined, random);
     const newcomer = await newcomerOf(fleet, holder, random);
     const sinceMs = performance.now();
@@ -105,11 +106,11 @@ const lastWritesLacked = (name, oldServerMs) =>
     clearTimeout(goesOn);
     holder?.kill('SIGCONT');
     return isPromoted;
-  });
+  };
 
 const PROMOTED_FAULTS = [
-  lastWritesLacked('redis replica promoted, primary killed', 0),
-  lastWritesLacked('redis replica promoted, primary goes on', OLD_SERVER_MS / 2),
+  storeFault('redis replica promoted, primary killed', lastWritesLacked(0)),
+  storeFault('redis replica promoted, primary goes on', lastWritesLacked(OLD_SERVER_MS / 2)),
 ];
 
 export const UNTOLD_FAULTS = [KILLED, EMPTIED, ALLOWED, LAST_WRITES_LOST, ...PROMOTED_FAULTS];

@@ -13,7 +13,11 @@ import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 export const startBrowser = (): Promise<Browser> =>
   // Nobody looks at it: to draw on a graphics card that software plays costs a fifth of the time.
-  chromium.launch({ executablePath: process.env['CHROMIUM']!, args: ['--disable-gpu'], timeout: 0 });
+  chromium.launch({
+    executablePath: process.env['CHROMIUM']!,
+    args: ['--disable-gpu'],
+    timeout: 0,
+  });
 
 const START = '2026-01-01T00:00:00Z';
 /** Time runs until it is stopped at the start. */

@@ -1,4 +1,5 @@
 // `npm run test:quick`: the inner loop.
+import { availableParallelism } from 'node:os';
 import base, { projects } from './jest.config.js';
 
 // Jest's workers inherit it: properties are tried less often (test/until.ts).
@@ -7,5 +8,7 @@ process.env.TEST_QUICK = 'yes';
 /** @type {import('jest').Config} */
 export default {
   ...base,
+  // Here nothing waits for a server: more workers would only load the same modules once more each.
+  maxWorkers: availableParallelism() + 1,
   projects: projects.filter(({ displayName }) => displayName === 'quick'),
 };

@@ -6,7 +6,7 @@
  * with one. The name of an option is, where it is a word too short for a secret.
  */
 import { SnowflakeError } from './errors.js';
-import { format } from './messages.js';
+import { format, formatUrl } from './messages.js';
 
 /** A longer text, or no word, may be a secret in the place of a name: keys have 22 and more. */
 const OPTION = /^\w{1,20}$/;
@@ -96,6 +96,14 @@ export function wholeFaults(
   return [`Expected \`${option}\` to be an integer from ${min} ${end}, got ${format(value)}.`];
 }
 
+/** Numbers that a store keeps: below 2^63. */
+export function bigintFaults(option: string, value: unknown, min: bigint): string[] {
+  if (typeof value === 'bigint' && value >= min && value < 2n ** 63n) return [];
+  return [
+    `Expected \`${option}\` to be a bigint from ${min}n to 2n ** 63n - 1n, got ${format(value)}.`,
+  ];
+}
+
 export function choiceFaults(option: string, value: unknown, choices: readonly string[]): string[] {
   if ((choices as readonly unknown[]).includes(value)) return [];
   const list = choices.map((choice) => `'${choice}'`).join(', ');
@@ -132,9 +140,22 @@ export function refuse(faults: readonly string[], before = ''): void {
   if (faults.length > 0) throw refused(faults, before);
 }
 
-export function refused(faults: readonly string[], before = ''): SnowflakeError {
+/** The error for the URL of a store; its faults are clauses, each without a full stop. */
+export function invalidUrl(url: string, ...faults: readonly string[]): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `The support URL cannot be used: ${faults.join('; ')}. It was ${formatUrl(url)}.`,
+  );
+}
+
+/** @param code CONFIG_INVALID for options of a start, ARGUMENT_INVALID for those of one call */
+export function refused(
+  faults: readonly string[],
+  before = '',
+  code: 'CONFIG_INVALID' | 'ARGUMENT_INVALID' = 'CONFIG_INVALID',
+): SnowflakeError {
   const message = `${before}${faults.join(' ')}`;
-  return new SnowflakeError('CONFIG_INVALID', message, { details: { faults } });
+  return new SnowflakeError(code, message, { details: { faults } });
 }
 
 /*

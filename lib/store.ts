@@ -3,25 +3,23 @@
  * compare-and-swap, what makes worker ids, counters and locks of them, and the three contracts
  * that a store may fulfil without rows. `IDistributedSupport` is in the root entry.
  */
-export { RegistrySupport } from './registry/registry-support.js';
-export type { RegistrySupportParts } from './registry/registry-support.js';
+export { RegistrySupport, type RegistrySupportParts } from './registry/registry-support.js';
 export type { Finding, Level } from './registry/snapshot.js';
 
 export { RowCounters } from './counters/row-counters.js';
 export { RowLocks } from './lock/row-locks.js';
-export { HEADER_KEY } from './rows/row-store.js';
-export type {
-  Row,
-  RowChange,
-  RowQuery,
-  RowSnapshot,
-  RowStore,
-  RowWrite,
-  StoredRow,
+export {
+  HEADER_KEY,
+  type Row,
+  type RowChange,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+  type StoredRow,
 } from './rows/row-store.js';
 export type { RetryParts } from './rows/cas-retry.js';
-export { highest, slewed } from './rows/store-clock.js';
-export type { ClockPolicy, ClockState } from './rows/store-clock.js';
+export { highest, slewed, type ClockPolicy, type ClockState } from './rows/store-clock.js';
 
 export type {
   ClockTake,

@@ -13,7 +13,7 @@ import {
   Standalone,
 } from '../test/chaos/topologies.mjs';
 import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
-import { ToldLost, Untold, UntoldLost } from '../test/chaos/untold-topologies.mjs';
+import { ToldLost, Untold, UntoldLost, UntoldReplica } from '../test/chaos/untold-topologies.mjs';
 import { LOCKS } from '../test/chaos/lock-topologies.mjs';
 import { OneNumber, Regions } from '../test/chaos/region-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
@@ -33,6 +33,7 @@ const OF_REDIS = {
   untold: [Untold, 1],
   'untold-lost': [UntoldLost, 1],
   'told-lost': [ToldLost, 1],
+  'untold-replica': [UntoldReplica, 1],
 };
 /** A minute at least, which all do not share. @type {typeof OF_REDIS} */
 const OF_REGIONS = { regions: [Regions, 1], 'regions-one-number': [OneNumber, 1] };

@@ -1,4 +1,4 @@
-// Embeds the Lua of the Redis backend in a TypeScript file, so that the package reads no files at
+// Embeds the Lua of the Redis store in a TypeScript file, so that the package reads no files at
 // run time. A script is its parts, one after the other; the file holds each part once.
 import { createHash } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -5,7 +5,7 @@
 import type { BitLayout } from '../core/index.js';
 import type { PlausibleLayout } from '../core/layout/compatibility.js';
 import { tableLines } from './terminal.js';
-import { localText, utcText } from './time-text.js';
+import { localText, utcText } from './command.js';
 
 interface IdRecord {
   readonly id: string;

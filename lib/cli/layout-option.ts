@@ -7,9 +7,15 @@
 import { BitLayout, layouts, moveAfter, type Epoch, type FieldSpec } from '../core/index.js';
 import { readFingerprint } from '../core/layout/layout-fields.js';
 import { suggestion } from '../options.js';
-import { quoted, usageFault, wholeOf, type Options, type OptionSpecs } from './command.js';
+import {
+  quoted,
+  usageFault,
+  wholeOf,
+  type Options,
+  type OptionSpecs,
+  spanText,
+} from './command.js';
 import { wrapped } from './terminal.js';
-import { spanText } from './time-text.js';
 
 const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
 

@@ -1,32 +1,43 @@
 /**
  * The pure generator, layouts and text forms: no Nest, no I/O, runs anywhere.
  */
-export { SnowflakeError, isSnowflakeError } from '../errors.js';
-export type { SnowflakeErrorCode, SnowflakeErrorOptions } from '../errors.js';
-export { BitLayout } from './layout/bit-layout.js';
-export type { BitLayoutOptions, ComposeParts, SnowflakeParts } from './layout/bit-layout.js';
+export {
+  SnowflakeError,
+  isSnowflakeError,
+  type SnowflakeErrorCode,
+  type SnowflakeErrorOptions,
+} from '../errors.js';
+export {
+  BitLayout,
+  type BitLayoutOptions,
+  type ComposeParts,
+  type SnowflakeParts,
+} from './layout/bit-layout.js';
 export type { CallFields } from './generator/id-source.js';
-export { systemClock } from './clock.js';
-export type { Clock } from './clock.js';
-export type { Epoch } from './layout/layout-fields.js';
-export type { FieldRole, LayoutField, FieldSpec } from './layout/layout-fields.js';
-export { moveAfter } from './layout/compatibility.js';
-export type { MoveAfter } from './layout/compatibility.js';
-export { layouts } from './layout/presets.js';
-export type {
-  IchLayoutOptions,
-  LayoutOptions,
-  TsidLayoutOptions,
-  YitterLayoutOptions,
+export { systemClock, type Clock } from './clock.js';
+export {
+  type Epoch,
+  type FieldRole,
+  type LayoutField,
+  type FieldSpec,
+} from './layout/layout-fields.js';
+export { moveAfter, type MoveAfter } from './layout/compatibility.js';
+export {
+  layouts,
+  type IchLayoutOptions,
+  type LayoutOptions,
+  type TsidLayoutOptions,
+  type YitterLayoutOptions,
 } from './layout/presets.js';
-export { readableForm } from './layout/readable-form.js';
-export type { ReadableFormOptions } from './layout/readable-form.js';
-export { joinSharedLease, SnowflakeGenerator } from './generator/snowflake-generator.js';
+export { readableForm, type ReadableFormOptions } from './layout/readable-form.js';
+export {
+  joinSharedLease,
+  SnowflakeGenerator,
+  type GeneratorOptions,
+} from './generator/snowflake-generator.js';
 export type { SharedLease } from './window/shared-lease.js';
-export type { GeneratorOptions } from './generator/snowflake-generator.js';
 export { idFromBytes, idToBytes } from './text/decimal.js';
-export { checkDigits } from './text/check-digits.js';
-export type { CheckDigit } from './text/check-digits.js';
+export { checkDigits, type CheckDigit } from './text/check-digits.js';
 export {
   checkDigitForm,
   fixedWidthForm,
@@ -34,10 +45,19 @@ export {
   suffixedForm,
   textForms,
 } from './text/text-forms.js';
-export type { PublicId, PublicIds, PublicIdKey, PublicIdsOptions } from './text/public-ids.js';
+export {
+  type PublicId,
+  type PublicIds,
+  type PublicIdKey,
+  type PublicIdsOptions,
+  publicIds,
+} from './text/public-ids.js';
 export { parseJson } from './text/parse-json.js';
-export { publicIds } from './text/public-ids.js';
 export type { SnowflakeId, TextForm } from './text/text-form.js';
 export type { WorkerIdRange } from './layout/worker-id-range.js';
-export { LeaseWindow } from './window/lease-window.js';
-export type { LeasedRange, WindowWatch, WindowRange } from './window/lease-window.js';
+export {
+  LeaseWindow,
+  type LeasedRange,
+  type WindowWatch,
+  type WindowRange,
+} from './window/lease-window.js';

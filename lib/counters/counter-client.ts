@@ -28,7 +28,7 @@ export interface CounterClientLimits {
 interface CounterClientParts extends CounterClientLimits {
   readonly counter: string;
   /** Advice for a store that often says to wait. */
-  readonly waitCure: string;
+  readonly waitAdvice: string;
 }
 
 export class CounterClient {
@@ -115,7 +115,7 @@ export class CounterClient {
 
   refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
     const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
-    if (isKnown) return refusal(this.where, answer, this.parts.waitCure);
+    if (isKnown) return refusal(this.where, answer, this.parts.waitAdvice);
     return wrongAnswer(this.where, `its status is ${format(answer?.status)}`);
   }
 
@@ -136,11 +136,11 @@ export interface CounterLocation {
   readonly location: string;
 }
 
-/** Explains an answer without numbers. @param cure advice for waits that come often */
+/** Explains an answer without numbers. @param advice advice for waits that come often */
 export function refusal(
   { counter, location }: CounterLocation,
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
-  cure: string,
+  advice: string,
 ): SnowflakeError {
   const which = `the counter ${formatName(counter)} in ${formatName(location)}`;
   switch (answer.status) {
@@ -170,7 +170,7 @@ export function refusal(
         'STORE_UNAVAILABLE',
         `The store grants nothing of ${which} for another ${answer.waitMs} ms: the counter is ` +
           `new, its store has lost data, or the most that may be granted at once is used up. ` +
-          `${cure}`,
+          `${advice}`,
         { details: { waitMs: answer.waitMs } },
       );
   }

@@ -4,8 +4,7 @@
  * Guarantee: a missing counter is created by a clock, or by a caller that says where it starts, and
  * by no other; a counter of another form stays unchanged.
  */
-import { format } from '../messages.js';
-import { nameFaults, refuse, wholeFaults } from '../options.js';
+import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
 import { nowOf, slewed } from '../rows/store-clock.js';
 import {
   blankRow,
@@ -254,8 +253,8 @@ export function checkTake(request: TakeRequest): void {
   refuseRequest([
     ...nameFaults('counter', counter),
     ...storesFaults(stores),
-    ...positionFaults('count', count, 1n),
-    ...positionFaults('have', have, 0n),
+    ...bigintFaults('count', count, 1n),
+    ...bigintFaults('have', have, 0n),
     ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
     ...kindFaults(request),
   ]);
@@ -266,7 +265,7 @@ export function checkNew({ counter, start, stores }: NewCounter): void {
   refuseRequest([
     ...nameFaults('counter', counter),
     ...storesFaults(stores),
-    ...positionFaults('start', start, 0n),
+    ...bigintFaults('start', start, 0n),
   ]);
 }
 
@@ -280,8 +279,8 @@ function kindFaults(request: TakeRequest): string[] {
   }
   if (request.kind !== 'dense') return ['Expected `kind` to be dense or clock.'];
   const { lossGap, startAt } = request;
-  const startFaults = startAt === undefined ? [] : positionFaults('startAt', startAt, 0n);
-  return [...positionFaults('lossGap', lossGap, 2n), ...startFaults];
+  const startFaults = startAt === undefined ? [] : bigintFaults('startAt', startAt, 0n);
+  return [...bigintFaults('lossGap', lossGap, 2n), ...startFaults];
 }
 
 function storesFaults(stores: unknown = '1/1'): string[] {
@@ -293,13 +292,6 @@ function storesFaults(stores: unknown = '1/1'): string[] {
 function aboutFaults(about: unknown): string[] {
   if (about === undefined || (typeof about === 'string' && ABOUT.test(about))) return [];
   return ['Expected `about` to be 1 to 256 characters without spaces or |.'];
-}
-
-function positionFaults(name: string, value: unknown, min: bigint): string[] {
-  if (typeof value === 'bigint' && value >= min && value <= POSITION_MAX) return [];
-  return [
-    `Expected \`${name}\` to be a bigint from ${min}n to 2n ** 63n - 1n, got ${format(value)}.`,
-  ];
 }
 
 function refuseRequest(faults: readonly string[]): void {

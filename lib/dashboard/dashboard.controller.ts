@@ -17,9 +17,8 @@ import { hasLayout } from '../nest/id-maker.js';
 import { systemIdentity } from '../time/process-identity.js';
 import type { IdAnswer, LocksAnswer, StateAnswer } from './answers.js';
 import { generatorView, idAnswer } from './generator-view.js';
-import { ShownLocks } from './lock-list.js';
+import { DashboardLocks, DashboardGenerators, type DashboardGenerator } from './store-lists.js';
 import { PAGE } from './page.generated.js';
-import { ShownGenerators, type ShownGenerator } from './worker-list.js';
 
 /** The answer about a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
@@ -31,8 +30,8 @@ export abstract class DashboardController {
   private readonly instance = systemIdentity('').randomText();
 
   constructor(
-    private readonly generators: ShownGenerators,
-    private readonly shownLocks: ShownLocks,
+    private readonly generators: DashboardGenerators,
+    private readonly locksOnPage: DashboardLocks,
     private readonly host: HttpAdapterHost,
   ) {}
 
@@ -46,7 +45,7 @@ export abstract class DashboardController {
     const { host, pid } = systemIdentity('').label();
     const generators = this.generators.all().map(generatorView);
     const { instance } = this;
-    const hasLocks = this.shownLocks.list !== undefined;
+    const hasLocks = this.locksOnPage.list !== undefined;
     this.send(response, { instance, host, pid, generators, hasLocks } satisfies StateAnswer);
   }
 
@@ -62,7 +61,7 @@ export abstract class DashboardController {
 
   @Get('locks')
   async locks(@Res() response: unknown): Promise<void> {
-    const answer: LocksAnswer = (await this.shownLocks.list?.read()) ?? { locks: [] };
+    const answer: LocksAnswer = (await this.locksOnPage.list?.read()) ?? { locks: [] };
     this.send(response, answer);
   }
 
@@ -91,13 +90,13 @@ export abstract class DashboardController {
 }
 
 function readId(
-  { ids }: ShownGenerator,
+  { ids }: DashboardGenerator,
   { text = '', form = 'decimal' }: Readonly<Record<string, string | undefined>>,
 ): IdAnswer {
   return hasLayout(ids.status) ? idAnswer(ids.layout, text, form) : PLAIN_NUMBERS;
 }
 
-const nowOf = ({ ids }: ShownGenerator): number => ids.status.readAt.getTime();
+const nowOf = ({ ids }: DashboardGenerator): number => ids.status.readAt.getTime();
 
 /*
  * The HTTP headers of the page and of its answers.

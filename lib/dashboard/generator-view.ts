@@ -27,12 +27,17 @@ import type {
   LeaseView,
   RenewalsView,
 } from './answers.js';
-import type { ShownGenerator } from './worker-list.js';
+import type { DashboardGenerator } from './store-lists.js';
 
 /** By default these renewals span three minutes. */
 const USUAL_OF = 18;
 
-export function generatorView({ name, ids, location, application }: ShownGenerator): GeneratorView {
+export function generatorView({
+  name,
+  ids,
+  location,
+  application,
+}: DashboardGenerator): GeneratorView {
   const { status } = ids;
   const report = healthOf(ids);
   return {

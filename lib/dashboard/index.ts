@@ -22,8 +22,7 @@ import { ApplicationConfig, DiscoveryModule } from '@nestjs/core';
 import { format } from '../messages.js';
 import { refuse, refused, unknownNames } from '../options.js';
 import { DashboardController, sameOriginGuard } from './dashboard.controller.js';
-import { ShownLocks } from './lock-list.js';
-import { ShownGenerators } from './worker-list.js';
+import { DashboardLocks, DashboardGenerators } from './store-lists.js';
 
 /*
  * The options, checked; all faults are reported at once.
@@ -131,7 +130,7 @@ export class SnowflakeDashboardModule implements OnModuleInit {
   constructor(
     private readonly application: ApplicationConfig,
     @Optional() @Inject(DASHBOARD_CONFIG) private readonly config?: DashboardConfig,
-    @Optional() @Inject(ShownGenerators) private readonly generators?: ShownGenerators,
+    @Optional() @Inject(DashboardGenerators) private readonly generators?: DashboardGenerators,
   ) {}
 
   /**
@@ -143,7 +142,11 @@ export class SnowflakeDashboardModule implements OnModuleInit {
     return {
       module: SnowflakeDashboardModule,
       imports: [DiscoveryModule, ...(options.imports ?? [])],
-      providers: [ShownGenerators, ShownLocks, { provide: DASHBOARD_CONFIG, useValue: config }],
+      providers: [
+        DashboardGenerators,
+        DashboardLocks,
+        { provide: DASHBOARD_CONFIG, useValue: config },
+      ],
       controllers: [controllerAt(config)],
     };
   }

@@ -6,6 +6,5 @@
  */
 export { bigintAsText, SnowflakeJsonInterceptor } from './snowflake-json.interceptor.js';
 export type { SnowflakeIdChecks } from './check-id.js';
-export { ParseSnowflakePipe } from './parse-snowflake.pipe.js';
-export type { ParseSnowflakePipeOptions } from './parse-snowflake.pipe.js';
+export { ParseSnowflakePipe, type ParseSnowflakePipeOptions } from './parse-snowflake.pipe.js';
 export { SnowflakeErrorFilter } from './snowflake-error.filter.js';

@@ -1,6 +1,6 @@
 /**
  * The nest room needs this of a lease: LeaseKeeper implements it in the thread that leases,
- * JoinedLease in a thread that shares the lease of another.
+ * SharedLeaseKeeper in a thread that shares the lease of another.
  */
 import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/window/window-memory.js';

@@ -195,12 +195,12 @@ async function waitUntil(fromMs: number, waiting: Waiting): Promise<void> {
   const waitMs = fromMs - clock.now();
   if (waitMs > limitMs) throw tooLong(waitMs, limitMs);
   let waitedMs = 0;
-  let isTold = false;
+  let isReported = false;
   for (let leftMs = waitMs; leftMs > 0; leftMs = fromMs - clock.now()) {
     const isBehind = waitedMs + leftMs > waitMs + EARLY_MS;
     if (isBehind && waitedMs >= limitMs) throw clockBehind(leftMs, limitMs);
-    if (isBehind && !isTold) onNews(behind(leftMs));
-    isTold ||= isBehind;
+    if (isBehind && !isReported) onNews(behind(leftMs));
+    isReported ||= isBehind;
     const ms = Math.min(leftMs, waitMs, Math.max(EARLY_MS, limitMs - waitedMs));
     await pause(timers, ms, signal);
     waitedMs += ms;

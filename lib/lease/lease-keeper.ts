@@ -36,7 +36,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private readonly caller: SupportCaller;
   private readonly acquirer: LeaseAcquirer;
   private readonly renewal: Renewal;
-  private readonly rollbackCure: ClockRollbackRecovery;
+  private readonly rollbackRecovery: ClockRollbackRecovery;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
   private readonly news: LeaseEvents;
@@ -51,7 +51,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.terms = new RequestTerms(parts.terms, parts);
     this.news = new LeaseEvents(parts, this.stopping.signal);
     this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
-    this.rollbackCure = new ClockRollbackRecovery(parts, this.acquirer, this.skew);
+    this.rollbackRecovery = new ClockRollbackRecovery(parts, this.acquirer, this.skew);
     const { terms, caller, skew } = this;
     this.renewal = new Renewal({ support: parts.support, terms, caller, skew });
     this.timer = new RefreshTimer(parts.timers, () => this.refresh());
@@ -157,7 +157,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   private async switchBack(old: HeldLease): Promise<void> {
-    const acquired = await this.rollbackCure.earlierThan(old);
+    const acquired = await this.rollbackRecovery.earlierThan(old);
     if (acquired === undefined) return;
     // This check is made in the step that places the lease: while the store was asked, the
     // application may have stopped.
@@ -404,9 +404,9 @@ class RefreshTimer {
 }
 
 /*
- * ICH.Snowflake's cure for a clock that was set back: another worker id, whose ids have the right
- * time again. Ids are unique without it. It is tried only if the store agrees with the clock, and a
- * worker id that does not help is given back at once.
+ * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the
+ * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
+ * and a worker id that does not help is given back at once.
  */
 
 class ClockRollbackRecovery {

@@ -111,8 +111,8 @@ export class RequestTerms {
   get now(): LeaseTerms {
     const { terms, quarantineMs, layouts, reckoned } = this;
     const wallMs = Math.floor(this.clocks.hostClock.now());
-    const told = { ...(layouts !== undefined && { layouts }), ...(reckoned && { reckoned }) };
-    return { ...terms, quarantineMs, wallMs, ...told };
+    const known = { ...(layouts !== undefined && { layouts }), ...(reckoned && { reckoned }) };
+    return { ...terms, quarantineMs, wallMs, ...known };
   }
 
   /** The time of a request, for observe(). */

@@ -12,7 +12,7 @@ import { stateOf, type LeaseState } from './held-lease.js';
 import type { Keeper } from './keeper.js';
 import { stopped } from './lease-texts.js';
 
-export class JoinedSupport implements IDistributedSupport {
+export class SharedLeaseSupport implements IDistributedSupport {
   readonly location = 'another thread of this process';
 
   /** @throws SnowflakeError CONFIG_INVALID for anything but the `sharedLease` of an IdMaker */
@@ -44,7 +44,7 @@ function nothingLeased(): SnowflakeError {
  * lease renews it and gives it back.
  */
 
-interface JoinedParts {
+interface SharedLeaseParts {
   readonly window: LeaseWindow;
   readonly clock: AnchoredClock;
   readonly timers: Timers;
@@ -53,11 +53,11 @@ interface JoinedParts {
 
 const LOOK_AGAIN_MS = 20;
 
-export class JoinedLease implements Keeper {
+export class SharedLeaseKeeper implements Keeper {
   readonly renewsItself = false;
   private hasStopped = false;
 
-  constructor(private readonly parts: JoinedParts) {}
+  constructor(private readonly parts: SharedLeaseParts) {}
 
   get state(): LeaseState {
     if (this.hasStopped) return 'released';
@@ -126,10 +126,10 @@ function noLease(waitedMs: number): SnowflakeError {
 
 export type LeaseSource =
   | { readonly kind: 'lease'; readonly support: IDistributedSupport }
-  | { readonly kind: 'joined'; readonly shared: SharedLease };
+  | { readonly kind: 'shared'; readonly shared: SharedLease };
 
 /** Only this function distinguishes supports, whichever copy of the package made them. */
 export function sourceOf(support: IDistributedSupport): LeaseSource {
   const { shared } = support as { readonly shared?: unknown };
-  return isSharedLease(shared) ? { kind: 'joined', shared } : { kind: 'lease', support };
+  return isSharedLease(shared) ? { kind: 'shared', shared } : { kind: 'lease', support };
 }

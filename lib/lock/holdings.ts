@@ -91,9 +91,9 @@ export class Holdings {
   async release(section: HeldSection): Promise<void> {
     if (!this.#held.has(section)) return;
     const { lock, heldMs } = section;
-    const isTold = await section.release();
+    const isConfirmed = await section.release();
     this.#streaks.noteReleased(lock, heldMs);
-    if (this.#forget(section)) this.events.notify({ kind: 'released', lock, heldMs, isTold });
+    if (this.#forget(section)) this.events.notify({ kind: 'released', lock, heldMs, isConfirmed });
   }
 
   /** Resolves when no caller holds or waits for a lock, or after `drainMs`. */

@@ -19,12 +19,12 @@ export type LockEvent =
   | { readonly kind: 'paused'; readonly lock: string; readonly waitMs: number }
   /** Its section runs for ten times its `ttlMs`, and again each time that has doubled. */
   | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
-  /** `isTold` is false if the store could not be told: the lock is free after its ttl. */
+  /** `isConfirmed` is false if the store did not confirm it: the lock is free after its ttl. */
   | {
       readonly kind: 'released';
       readonly lock: string;
       readonly heldMs: number;
-      readonly isTold: boolean;
+      readonly isConfirmed: boolean;
     };
 
 /** Is called for every event of the locks of a process. */

@@ -3,11 +3,11 @@
  * a process, and for one.
  */
 import { monotonicClock, systemClock, type Clock } from '../core/clock.js';
-import { SnowflakeError } from '../errors.js';
 import {
   methodFaults,
   nameFaults,
   refuse,
+  refused,
   TIMER_METHODS,
   typeFaults,
   unknownNames,
@@ -116,7 +116,7 @@ export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[]
     ...methodFaults('clock', clock, ['now']),
     ...methodFaults('monotonic', monotonic, ['now']),
     ...methodFaults('timers', timers, TIMER_METHODS),
-    ...(typeof random === 'function' ? [] : ['Expected `random` to be a function.']),
+    ...typeFaults('random', random, 'function'),
   ];
 }
 
@@ -131,9 +131,7 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
     ...longerFaults(ttlMs, terms),
     ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
-  if (faults.length > 0) {
-    throw new SnowflakeError('ARGUMENT_INVALID', faults.join(' '), { details: { faults } });
-  }
+  if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
   return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, ...(signal && { signal }) };
 }
 

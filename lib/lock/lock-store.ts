@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
-import { nameFaults, refuse, wholeFaults } from '../options.js';
+import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
 
 /** The highest token that a process ever got for any lock of a store. */
 export interface HighestToken {
@@ -174,7 +174,6 @@ export interface LockStore {
  */
 
 export const TTL_MS_MAX = 86_400_000;
-const TOKEN_MAX = 2n ** 63n - 1n;
 const LABEL = /^\P{C}{1,256}$/u;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
@@ -187,7 +186,7 @@ export function checkAcquire(request: AcquireRequest): void {
       : ['Expected `label` to be 1 to 256 characters that can be printed.']),
     ...wholeFaults('ttlMs', ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('longestMs', longestMs, [ttlMs >= 1 ? ttlMs : 1, TTL_MS_MAX]),
-    ...tokenFaults('have', have),
+    ...bigintFaults('have', have, 0n),
     ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
     ...highestFaults(highest),
   ]);
@@ -197,7 +196,7 @@ export function checkAcquire(request: AcquireRequest): void {
 export function checkExtend(request: ExtendRequest): void {
   refuseRequest([
     ...namesFaults(request),
-    ...tokenFaults('token', request.token),
+    ...bigintFaults('token', request.token, 0n),
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
     ...highestFaults(request.highest),
@@ -209,7 +208,7 @@ export function checkRelease(request: ReleaseRequest): void {
   const { token, keepMs } = request;
   refuseRequest([
     ...namesFaults(request),
-    ...(token === undefined ? [] : tokenFaults('token', token)),
+    ...(token === undefined ? [] : bigintFaults('token', token, 0n)),
     ...(keepMs === undefined ? [] : wholeFaults('keepMs', keepMs, [0, TTL_MS_MAX])),
   ]);
 }
@@ -222,12 +221,7 @@ function highestFaults(highest: HighestToken | undefined): string[] {
   if (highest === undefined) return [];
   const { token, ageMs } = highest;
   const age = wholeFaults('highest.ageMs', ageMs, [0, Number.MAX_SAFE_INTEGER]);
-  return [...tokenFaults('highest.token', token), ...age];
-}
-
-function tokenFaults(name: string, value: unknown): string[] {
-  if (typeof value === 'bigint' && value >= 0n && value <= TOKEN_MAX) return [];
-  return [`Expected \`${name}\` to be a bigint from 0n to 2n ** 63n - 1n, got ${format(value)}.`];
+  return [...bigintFaults('highest.token', token, 0n), ...age];
 }
 
 function refuseRequest(faults: readonly string[]): void {

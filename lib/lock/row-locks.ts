@@ -258,13 +258,17 @@ function unreadable(version: unknown): SnowflakeError {
   return unreadableLocks(version, 'A row', 'Delete all rows of the namespace');
 }
 
-/** @param location names the unreadable text @param cure tells what to do */
-export function unreadableLocks(version: unknown, location: string, cure: string): SnowflakeError {
+/** @param location names the unreadable text @param advice tells what to do */
+export function unreadableLocks(
+  version: unknown,
+  location: string,
+  advice: string,
+): SnowflakeError {
   const isOther = typeof version === 'string' && version !== VERSION;
   const message = isOther
     ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
       'Use one version of nestjs-snowflake for them.'
     : `${location} of the locks cannot be read: somebody else wrote into it. Nothing is granted ` +
-      `by it. ${cure}; locks are granted again when those that may still be held have ended.`;
+      `by it. ${advice}; locks are granted again when those that may still be held have ended.`;
   return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

@@ -6,7 +6,11 @@ export type { MeasuredLocks } from './metric-catalog.js';
 export {
   registerOpenTelemetryLockMetrics,
   registerOpenTelemetryMetrics,
+  type OtelMeter,
 } from './open-telemetry-metrics.js';
-export type { OtelMeter } from './open-telemetry-metrics.js';
-export { registerPrometheusLockMetrics, registerPrometheusMetrics } from './prometheus-metrics.js';
-export type { PromOptions, PromClient } from './prometheus-metrics.js';
+export {
+  registerPrometheusLockMetrics,
+  registerPrometheusMetrics,
+  type PromOptions,
+  type PromClient,
+} from './prometheus-metrics.js';

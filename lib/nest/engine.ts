@@ -20,7 +20,7 @@ import type { Keeper, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { RegionClaim } from '../lease/region-claim.js';
-import { JoinedLease, sourceOf, type LeaseSource } from '../lease/shared.support.js';
+import { SharedLeaseKeeper, sourceOf, type LeaseSource } from '../lease/shared.support.js';
 import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
@@ -143,7 +143,7 @@ function windowOf(
   source: LeaseSource,
   { layout, lease, sharesLease }: SnowflakeConfig,
 ): LeaseWindow {
-  if (source.kind === 'joined') return joinWindow(source.shared);
+  if (source.kind === 'shared') return joinWindow(source.shared);
   return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
 }
 
@@ -157,8 +157,8 @@ interface KeeperContext {
 function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax, onWorkerIdChange } = config;
   const { window, idClock, identity, log } = context;
-  if (source.kind === 'joined') {
-    return new JoinedLease({
+  if (source.kind === 'shared') {
+    return new SharedLeaseKeeper({
       window,
       clock: idClock,
       timers,

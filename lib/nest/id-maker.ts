@@ -231,8 +231,8 @@ export interface LeaseStatus extends WorkerIdStatus {
 }
 
 /** A generator in a thread that shares the lease of another thread, which alone renews it. */
-export interface JoinedStatus extends WorkerIdStatus {
-  readonly kind: 'joined';
+export interface SharedLeaseStatus extends WorkerIdStatus {
+  readonly kind: 'shared';
   readonly incarnation: undefined;
   readonly renewals: undefined;
 }
@@ -241,10 +241,10 @@ export interface JoinedStatus extends WorkerIdStatus {
 export type IdMakerStatus = WorkerStatus | GeneratorStatus;
 
 /** The status of a generator with a worker id. */
-export type WorkerStatus = LeaseStatus | JoinedStatus;
+export type WorkerStatus = LeaseStatus | SharedLeaseStatus;
 
 export function hasWorkerId(status: IdMakerStatus): status is WorkerStatus {
-  return status.kind === 'lease' || status.kind === 'joined';
+  return status.kind === 'lease' || status.kind === 'shared';
 }
 
 /** False means that `layout`, `parse` and `idRange` of the IdMaker refuse. */
@@ -263,7 +263,7 @@ export function statusOf(
   const worker = workerStatus(generator, keeper);
   const { incarnation, renewals } = keeper;
   if (renewals === undefined) {
-    return { kind: 'joined', ...worker, incarnation: undefined, renewals: undefined };
+    return { kind: 'shared', ...worker, incarnation: undefined, renewals: undefined };
   }
   return {
     kind: 'lease',

@@ -12,10 +12,10 @@ import {
 } from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
-import { JoinedSupport } from '../lease/shared.support.js';
+import { SharedLeaseSupport } from '../lease/shared.support.js';
 import { errorText, plainCause, format, withoutSecrets } from '../messages.js';
 import {
-  backendOfScheme,
+  storeOfScheme,
   isSupport,
   supportOf,
   type OwnSupports,
@@ -119,7 +119,7 @@ async function toSupport(
   name = 'support',
 ): Promise<IDistributedSupport> {
   if (isSupport(support)) return support;
-  if (isSharedLease(support)) return new JoinedSupport(support);
+  if (isSharedLease(support)) return new SharedLeaseSupport(support);
   if (typeof support === 'string') return supportOf(support, own);
   throw new SnowflakeError(
     'CONFIG_INVALID',
@@ -194,7 +194,7 @@ function faultOf(scheme: string, make: unknown): string | undefined {
       `letters, digits, +, - and ., a letter first), got ${format(scheme)}.`
     );
   }
-  if (backendOfScheme(scheme) !== undefined) {
+  if (storeOfScheme(scheme) !== undefined) {
     return `The scheme \`${scheme}\` in \`supports\` belongs to this package; choose another name.`;
   }
   if (typeof make === 'function') return undefined;

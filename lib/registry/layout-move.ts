@@ -75,10 +75,10 @@ export function isListed(text: string, fingerprint: string): boolean {
  * The later of two texts: what a registry stores, or what a process was told before it forgot. That
  * also settles a contest between layouts which the move had admitted.
  */
-export function latestOf(stored: string, told = ''): string {
-  if (moveCountOf(told) <= moveCountOf(stored)) return stored;
+export function latestOf(stored: string, reported = ''): string {
+  if (moveCountOf(reported) <= moveCountOf(stored)) return stored;
   const names = partsOf(stored).flatMap((part) => layoutsIn(part).map((each) => each.fingerprint));
-  return names.every((name) => isListed(told, name)) ? told : stored;
+  return names.every((name) => isListed(reported, name)) ? reported : stored;
 }
 
 export function isWithin(workerId: number, { workerIdMin, workerIdMax }: IdSpan): boolean {

@@ -21,19 +21,19 @@ import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './s
 /** The version of the protocol. A registry of another version is left alone. */
 export const VERSION = '1';
 
-interface OpeningTerms extends LeaseTerms {
+interface PrologueTerms extends LeaseTerms {
   /** The end of the range that the caller may still use, or 0. */
   readonly haveMs: number;
 }
 
-type Opening =
+type Prologue =
   { readonly refused: Step } | { readonly refused?: undefined; readonly header: RegistryHeader };
 
 export function open(
   stored: RegistryHeader | undefined,
-  terms: OpeningTerms,
+  terms: PrologueTerms,
   reading: StoreReading,
-): Opening {
+): Prologue {
   if (stored !== undefined && stored.version !== VERSION) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
@@ -103,7 +103,7 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
 }
 
 /** An absent registry looks like a lost one, so none counts as new. */
-function created(terms: OpeningTerms, reading: StoreReading): RegistryHeader {
+function created(terms: PrologueTerms, reading: StoreReading): RegistryHeader {
   const quarantineMs = quarantineOf(terms, reading);
   const safeFloorMs = reading.timeMs + quarantineMs;
   return { ...newHeader(reading), quarantineMs, safeFloorMs, operations: 1 };
@@ -112,7 +112,7 @@ function created(terms: OpeningTerms, reading: StoreReading): RegistryHeader {
 /** Moves the clock on and notices a longer quarantine and a change of servers. */
 function reopened(
   stored: RegistryHeader,
-  terms: OpeningTerms,
+  terms: PrologueTerms,
   reading: StoreReading,
 ): RegistryHeader {
   const { server } = reading;
@@ -138,7 +138,7 @@ function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryH
   return { ...header, quarantineMs, safeFloorMs, era };
 }
 
-function quarantineOf(terms: OpeningTerms, reading: StoreReading): number {
+function quarantineOf(terms: PrologueTerms, reading: StoreReading): number {
   // The keeper of an older copy of this package asks without it.
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
 }
@@ -166,7 +166,7 @@ export function isLive(haveMs: number, nowMs: number): boolean {
  * True if two layouts have ranges at once, which no process knew until now. A layout that ended
  * here has ranges below all that others were granted since.
  */
-function contests(text: string, { fingerprint, haveMs }: OpeningTerms, nowMs: number): boolean {
+function contests(text: string, { fingerprint, haveMs }: PrologueTerms, nowMs: number): boolean {
   return !isContested(text) && !isListed(text, fingerprint) && isLive(haveMs, nowMs);
 }
 

@@ -120,7 +120,7 @@ export function checkChanges(stored: RegistryHeader | undefined, { header, slots
 }
 
 /*
- * A registry as an operator sees it, and the inspector that every backend offers.
+ * A registry as an operator sees it, and the inspector that every store with a registry offers.
  *
  * Guarantee: read() and findings() change nothing; what changes something goes through the
  * operations that processes use.

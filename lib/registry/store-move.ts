@@ -31,9 +31,9 @@ export interface RegistryState {
   /** Its clock, Unix ms. */
   readonly nowMs: number;
   /** All that it has granted, or can have forgotten, ends by then. */
-  readonly reachMs: number;
+  readonly latestIdMs: number;
   /** The same, as long as nobody has set its clock back by hand. */
-  readonly usualReachMs: number;
+  readonly usualLatestIdMs: number;
 }
 
 export interface StoreMoveTerms {
@@ -57,7 +57,7 @@ export interface StoreMoveStep {
 export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>): RegistryState {
   const { facts, workers, nowMs } = view;
   const { fingerprint: text = '', quarantineMs = 0, safeFloorMs = 0 } = facts ?? {};
-  const usualReachMs = nowMs + quarantineMs;
+  const usualLatestIdMs = nowMs + quarantineMs;
   const ends = [safeFloorMs, facts?.layoutFloorMs ?? 0];
   return {
     text,
@@ -65,11 +65,11 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
     holderCount: workers.filter(({ holder, freeInMs }) => holder && freeInMs > 0).length,
     nowMs,
     // Also for so many worker ids that a call could not take their ceilings as arguments.
-    reachMs: workers.reduce(
+    latestIdMs: workers.reduce(
       (ms, { ceilingMs }) => Math.max(ms, ceilingMs),
-      Math.max(usualReachMs, ...ends),
+      Math.max(usualLatestIdMs, ...ends),
     ),
-    usualReachMs,
+    usualLatestIdMs,
   };
 }
 
@@ -194,8 +194,8 @@ function refusalOfNew({ terms, to, whole }: Pair): string | undefined {
   if (Math.abs(from.nowMs - terms.to.nowMs) > SANE_MS) {
     return 'The clocks of the two registries are more than a day apart. Set them (NTP) first.';
   }
-  if (from.reachMs <= from.usualReachMs) return undefined;
-  const reach = new Date(from.reachMs).toISOString();
+  if (from.latestIdMs <= from.usualLatestIdMs) return undefined;
+  const reach = new Date(from.latestIdMs).toISOString();
   return `Ranges were granted, or may be forgotten, until ${reach}: none could begin before.`;
 }
 
@@ -244,7 +244,7 @@ function halved(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
       ? { workerIdMin, workerIdMax: upperMin - 1 }
       : { workerIdMin: upperMin, workerIdMax };
   const text = textWith(pair, count, span, moveOf(pair, at));
-  return at === 'from' ? { at, text } : { at, text, floorMs: pair.terms.from.reachMs };
+  return at === 'from' ? { at, text } : { at, text, floorMs: pair.terms.from.latestIdMs };
 }
 
 function closed(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
@@ -254,7 +254,7 @@ function closed(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
 function whole(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
   const all = { workerIdMin: 0, workerIdMax: pair.workerIdMax };
   const other = at === 'from' ? 'to' : 'from';
-  return { at, text: textWith(pair, count, all), floorMs: pair.terms[other].reachMs };
+  return { at, text: textWith(pair, count, all), floorMs: pair.terms[other].latestIdMs };
 }
 
 /** The move that is there, or the one that begins. */

@@ -1,8 +1,8 @@
 /**
- * Finds what a URL names, in one file: the backend of each of our schemes, and those that an
+ * Finds what a URL names, in one file: the store of each of our schemes, and those that an
  * application adds by its option `supports`.
  *
- * Guarantee: a backend is loaded only when its URL is used, so that the clients of the others need
+ * Guarantee: a store is loaded only when its URL is used, so that the clients of the others need
  * not be installed; no message shows more of a URL than a well-known scheme.
  */
 import type { CounterStore } from '../counters/counter-store.js';
@@ -15,11 +15,11 @@ import type { RegistryInspector, StorePreparation } from '../registry/snapshot.j
 import { kindOf, schemeOf, SCHEMES } from '../url-schemes.js';
 import type { OperatedDatabase } from './sql/sql.support.js';
 
-interface Backend {
+interface NamedStore {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
   /** The scheme in lower case, without the colon. */
   readonly schemes: readonly string[];
-  /** The part that must follow the colon; the backend reads the rest. */
+  /** The part that must follow the colon; the store reads the rest. */
   readonly form: RegExp;
   /** The same in words, for messages. */
   readonly follows: string;
@@ -49,7 +49,7 @@ const SQL = {
 
 const TWO_SLASHES = 'two slashes and a host';
 
-const BACKENDS: readonly Backend[] = [
+const STORES: readonly NamedStore[] = [
   {
     name: 'static',
     schemes: SCHEMES.static,
@@ -111,16 +111,16 @@ export function isMemory(url: string): boolean {
   return kindOf(url) === 'memory' && url.length === MEMORY.length;
 }
 
-/** The backend whose scheme a URL has, whatever follows it. */
-export function backendOfScheme(scheme: string): Backend | undefined {
-  return BACKENDS.find(({ schemes }) => schemes.includes(scheme));
+/** The store whose scheme a URL has, whatever follows it. */
+export function storeOfScheme(scheme: string): NamedStore | undefined {
+  return STORES.find(({ schemes }) => schemes.includes(scheme));
 }
 
-/** The backend that a URL names; undefined also where the scheme alone is right. */
-export function backendOf(url: string): Backend | undefined {
+/** The store that a URL names; undefined also where the scheme alone is right. */
+export function storeOfUrl(url: string): NamedStore | undefined {
   const scheme = schemeOf(url);
-  const backend = backendOfScheme(scheme);
-  return backend?.form.test(url.slice(scheme.length + 1)) ? backend : undefined;
+  const store = storeOfScheme(scheme);
+  return store?.form.test(url.slice(scheme.length + 1)) ? store : undefined;
 }
 
 /** Makes a support of a URL; what it opens is closed by the support's `close()`. */
@@ -139,21 +139,21 @@ export async function supportOf(url: string, own: OwnSupports): Promise<IDistrib
   const scheme = schemeOf(url);
   const make = own.get(scheme);
   if (make !== undefined) return ownSupport(scheme, url, make);
-  const backend = backendOf(url);
-  if (backend === undefined) throw unknownUrl('support', url, formsOf(), own);
-  return backend.support(url);
+  const store = storeOfUrl(url);
+  if (store === undefined) throw unknownUrl('support', url, formsOf(), own);
+  return store.support(url);
 }
 
 /** The registry that a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
 export async function inspectorOf(url: string): Promise<RegistryInspector> {
-  const inspected = backendOf(url)?.inspector?.(url);
+  const inspected = storeOfUrl(url)?.inspector?.(url);
   if (inspected !== undefined) return inspected;
   throw unknownUrl('support', url, formsOf('inspector'));
 }
 
 /** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
 export async function countersOf(url: string): Promise<CounterStore> {
-  const counted = backendOf(url)?.counters?.(url);
+  const counted = storeOfUrl(url)?.counters?.(url);
   if (counted !== undefined) return counted;
   throw unknownUrl('counter store', url, formsOf('counters'));
 }
@@ -161,14 +161,14 @@ export async function countersOf(url: string): Promise<CounterStore> {
 /** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
 export async function locksOf(url: string): Promise<LockStore> {
   if (isMemory(url)) return new (await import('./memory/index.js')).MemoryLocks();
-  const locked = backendOf(url)?.locks?.(url);
+  const locked = storeOfUrl(url)?.locks?.(url);
   if (locked !== undefined) return locked;
   throw unknownUrl('lock store', url, [...formsOf('locks'), MEMORY]);
 }
 
 /** Returns what must be made before a URL can keep locks; undefined if nothing. */
 export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
-  return backendOf(url)?.lockPreparation?.(url);
+  return storeOfUrl(url)?.lockPreparation?.(url);
 }
 
 /** The PostgreSQL or MariaDB that a URL names, for SQL of an operator. @throws SnowflakeError */
@@ -180,9 +180,9 @@ export async function databaseOf(url: string): Promise<OperatedDatabase> {
   return (await import('./sql/sql.support.js')).databaseFromUrl(url);
 }
 
-/** An example of each backend that has all of these, and its other schemes. */
-function formsOf(...offers: readonly (keyof Backend)[]): string[] {
-  const offering = BACKENDS.filter((backend) => offers.every((offer) => offer in backend));
+/** An example of each store that has all of these, and its other schemes. */
+function formsOf(...offers: readonly (keyof NamedStore)[]): string[] {
+  const offering = STORES.filter((store) => offers.every((offer) => offer in store));
   return offering.flatMap(({ example, schemes }) => [
     example,
     ...schemes.filter((scheme) => scheme !== schemeOf(example)).map((scheme) => `${scheme}://`),
@@ -197,9 +197,9 @@ function unknownUrl(
   own: OwnSupports = new Map(),
 ): SnowflakeError {
   const scheme = schemeOf(url);
-  const backend = backendOfScheme(scheme);
-  const isCut = backend?.form.test(url.slice(scheme.length + 1)) === false;
-  const wanted = isCut ? ` After ${scheme}: follows ${backend.follows}.` : '';
+  const store = storeOfScheme(scheme);
+  const isCut = store?.form.test(url.slice(scheme.length + 1)) === false;
+  const wanted = isCut ? ` After ${scheme}: follows ${store.follows}.` : '';
   const added = [...own.keys()].map((name) => `${name}:`);
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
   return new SnowflakeError(

@@ -10,17 +10,17 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'grants positions of the clock, no further ahead of it than asked',
     needs: ['clock'],
     async run(harness) {
-      const { first } = await harness.granted(() => harness.clock());
+      const { first } = await harness.grantOf(() => harness.clock());
       const least = BigInt(harness.nowMs) * BigInt(CLOCK.perMs);
       harness.expect(first >= least).toEqual(true);
       await harness.advance(10 * CLOCK.aheadMs);
-      const all = await harness.granted(() => harness.clock({ count: 10n ** 9n }));
+      const all = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       const [now, ceiling] = [positionAt(harness.nowMs), positionAt(harness.nowMs + CLOCK.aheadMs)];
       harness.expect([all.first, all.end]).toEqual([now, ceiling]);
       const answer = await harness.clock();
       harness.expect(answer).toEqual({ status: 'wait', waitMs: 1 });
       await harness.advance(1);
-      const next = await harness.granted(() => harness.clock({ count: 10n ** 9n }));
+      const next = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       harness.expect([next.first, next.end]).toEqual([ceiling, ceiling + BigInt(CLOCK.perMs)]);
     },
   },
@@ -28,10 +28,10 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'rises although its clock goes back, again and again',
     needs: ['clock'],
     async run(harness) {
-      let last = await harness.granted(() => harness.clock());
+      let last = await harness.grantOf(() => harness.clock());
       for (const stepMs of [-3_600_000, 500, -10, 3_600_000, -60_000, 1]) {
         await harness.advance(stepMs);
-        const next = await harness.granted(() => harness.clock());
+        const next = await harness.grantOf(() => harness.clock());
         harness.follows(last, next);
         last = next;
       }
@@ -41,12 +41,12 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'starts a clock that it does not know after all that may have been granted',
     needs: ['clock', 'losses'],
     async run(harness) {
-      const before = await harness.granted(() => harness.clock({ count: 10n ** 9n }));
+      const before = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       await harness.happen('wipe');
       const floor = positionAt(
         harness.nowMs + CLOCK.aheadMs + (await harness.store()).lossWindowMs,
       );
-      const after = await harness.granted(() => harness.clock());
+      const after = await harness.grantOf(() => harness.clock());
       harness.follows(before, after);
       harness.expect(after.first >= floor).toEqual(true);
     },
@@ -55,12 +55,12 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'is clear of all that an old server may still grant when another one answers',
     needs: ['clock', 'losses'],
     async run(harness) {
-      await harness.granted(() => harness.clock());
+      await harness.grantOf(() => harness.clock());
       await harness.happen('restart');
       const floor = positionAt(
         harness.nowMs + CLOCK.aheadMs + (await harness.store()).lossWindowMs,
       );
-      const after = await harness.granted(() => harness.clock());
+      const after = await harness.grantOf(() => harness.clock());
       harness.expect(after.first >= floor).toEqual(true);
       harness.expect(after.end <= positionAt(harness.nowMs + CLOCK.aheadMs)).toEqual(true);
     },
@@ -69,13 +69,13 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'repeats nothing of a clock when two losses come within one window',
     needs: ['clock', 'losses'],
     async run(harness) {
-      await harness.granted(() => harness.clock());
+      await harness.grantOf(() => harness.clock());
       await harness.happen('remember');
-      const lost = await harness.granted(() => harness.clock({ count: 10n ** 9n }));
+      const lost = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       await harness.happen('restore');
-      const between = await harness.granted(() => harness.clock({ count: 10n ** 9n }));
+      const between = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       await harness.happen('restore');
-      const after = await harness.granted(() => harness.clock());
+      const after = await harness.grantOf(() => harness.clock());
       harness.follows(lost, between);
       harness.follows(between, after);
     },
@@ -84,9 +84,9 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'continues after an end that somebody brings to a clock',
     needs: ['clock'],
     async run(harness) {
-      const { end } = await harness.granted(() => harness.clock());
+      const { end } = await harness.grantOf(() => harness.clock());
       const have = end + 500n;
-      const after = await harness.granted(() => harness.clock({ have }));
+      const after = await harness.grantOf(() => harness.clock({ have }));
       harness.expect(after.first >= have).toEqual(true);
     },
   },
@@ -94,7 +94,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     name: 'refuses another unit of a clock',
     needs: [],
     async run(harness) {
-      await harness.granted(() => harness.clock());
+      await harness.grantOf(() => harness.clock());
       const mismatch = { status: 'mismatch', stored: 'clock 1024 1/1' };
       harness.expect(await harness.clock({ perMs: 1 })).toEqual(mismatch);
       harness.expect(await harness.clock({ about: 't41-c12-s10' })).toEqual(mismatch);
@@ -107,9 +107,9 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     async run(harness) {
       const perMs = 4_194_304;
       const taken = () => harness.clock({ counter: 'fine', perMs, count: 10n ** 12n });
-      await harness.granted(taken);
+      await harness.grantOf(taken);
       await harness.advance(10 * CLOCK.aheadMs);
-      const { first, end } = await harness.granted(taken);
+      const { first, end } = await harness.grantOf(taken);
       const units = BigInt(perMs);
       harness.expect(first).toEqual(BigInt(harness.nowMs) * units);
       harness.expect(end).toEqual(BigInt(harness.nowMs + CLOCK.aheadMs) * units);
@@ -127,7 +127,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
     needs: [],
     async run(harness) {
       const first = await harness.begun();
-      const next = await harness.granted(() => harness.dense({ have: first.end, count: 5n }));
+      const next = await harness.grantOf(() => harness.dense({ have: first.end, count: 5n }));
       harness.expect([first.first, first.end, next.first, next.end]).toEqual([1n, 11n, 11n, 16n]);
       harness.expect(next.era).toEqual(first.era);
     },
@@ -147,9 +147,9 @@ export const DENSE_CASES: readonly CounterCase[] = [
     needs: [],
     async run(harness) {
       const { end } = await harness.begun({ startAt: 100n });
-      const again = await harness.granted(() => harness.dense({ startAt: 1n }));
+      const again = await harness.grantOf(() => harness.dense({ startAt: 1n }));
       harness.expect(again.first).toEqual(end);
-      const higher = await harness.granted(() => harness.dense({ startAt: 5000n }));
+      const higher = await harness.grantOf(() => harness.dense({ startAt: 5000n }));
       harness.expect(higher.first).toEqual(again.end);
     },
   },
@@ -160,9 +160,9 @@ export const DENSE_CASES: readonly CounterCase[] = [
       const store = await harness.store();
       harness.expect(await store.create!({ counter: 'order', start: 40n })).toEqual(true);
       harness.expect(await store.create!({ counter: 'order', start: 1n })).toEqual(false);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(40n);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(40n);
       harness.expect(await store.create!({ counter: 'order', start: 1n })).toEqual(false);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(50n);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(50n);
     },
   },
   {
@@ -170,8 +170,8 @@ export const DENSE_CASES: readonly CounterCase[] = [
     needs: [],
     async run(harness) {
       const first = await harness.begun();
-      const lost = await harness.granted(() => harness.dense({ have: first.end }));
-      const again = await harness.granted(() => harness.dense({ have: first.end }));
+      const lost = await harness.grantOf(() => harness.dense({ have: first.end }));
+      const again = await harness.grantOf(() => harness.dense({ have: first.end }));
       harness.follows(lost, again);
     },
   },
@@ -209,7 +209,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
       harness.expect(await harness.dense({ stores: '1/3', startAt: 1n })).toEqual(mismatch);
       harness.expect(await harness.dense()).toEqual(mismatch);
       harness.expect(await harness.clock({ counter: 'order' })).toEqual(mismatch);
-      const next = await harness.granted(() => harness.dense({ stores: '1/2' }));
+      const next = await harness.grantOf(() => harness.dense({ stores: '1/2' }));
       harness.expect(next.first).toEqual(end);
     },
   },
@@ -220,7 +220,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
       const order = await harness.begun();
       const invoice = await harness.begun({ counter: 'invoice/20261121', startAt: 100n });
       harness.expect(invoice.first).toEqual(100n);
-      const next = await harness.granted(() => harness.dense({ have: order.end }));
+      const next = await harness.grantOf(() => harness.dense({ have: order.end }));
       harness.expect(next.first).toEqual(order.end);
     },
   },
@@ -231,7 +231,7 @@ export const DENSE_CASES: readonly CounterCase[] = [
       const store = await harness.store();
       harness.expect(await store.counters!()).toEqual([]);
       const { end } = await harness.begun({ startAt: 2n ** 60n, stores: '2/3' });
-      const event = await harness.granted(() => harness.clock());
+      const event = await harness.grantOf(() => harness.clock());
       const listed = (await store.counters!()).map(({ counter, form, next, waitMs }) => [
         counter,
         form,
@@ -281,10 +281,10 @@ export const DENSE_CASES: readonly CounterCase[] = [
 async function expectExact(harness: CounterHarness, around: bigint): Promise<void> {
   const { first, end } = await harness.begun({ startAt: around - 3n, count: 3n });
   harness.expect([first, end]).toEqual([around - 3n, around]);
-  const next = await harness.granted(() => harness.dense({ have: end, count: 7n }));
+  const next = await harness.grantOf(() => harness.dense({ have: end, count: 7n }));
   harness.expect([next.first, next.end]).toEqual([around, around + 7n]);
   const have = next.end + 1n;
-  const jumped = await harness.granted(() => harness.dense({ have }));
+  const jumped = await harness.grantOf(() => harness.dense({ have }));
   harness.expect(jumped.first).toEqual(have + DENSE.lossGap);
 }
 
@@ -297,7 +297,7 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     async run(harness) {
       const { grant, first } = await harness.begun();
       await back(harness, grant, 7n);
-      const next = await harness.granted(() => harness.dense({ have: first + 3n }));
+      const next = await harness.grantOf(() => harness.dense({ have: first + 3n }));
       harness.expect(next.first).toEqual(first + 3n);
     },
   },
@@ -306,9 +306,9 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     needs: ['giveBack'],
     async run(harness) {
       await harness.begun();
-      const { grant, first, end } = await harness.granted(() => harness.dense());
+      const { grant, first, end } = await harness.grantOf(() => harness.dense());
       await back(harness, grant, end - first);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(first);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(first);
     },
   },
   {
@@ -316,9 +316,9 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     needs: ['giveBack'],
     async run(harness) {
       const { grant } = await harness.begun();
-      const other = await harness.granted(() => harness.dense());
+      const other = await harness.grantOf(() => harness.dense());
       await back(harness, grant, 5n);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(other.end);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(other.end);
     },
   },
   {
@@ -327,10 +327,10 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     async run(harness) {
       const { grant, first, end } = await harness.begun();
       await back(harness, grant, 4n);
-      const other = await harness.granted(() => harness.dense({ count: 4n }));
+      const other = await harness.grantOf(() => harness.dense({ count: 4n }));
       harness.expect([other.first, other.end]).toEqual([end - 4n, end]);
       await back(harness, grant, 4n);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(other.end);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(other.end);
       harness.expect(first < other.first).toEqual(true);
     },
   },
@@ -339,12 +339,12 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     needs: ['giveBack'],
     async run(harness) {
       await harness.begun();
-      const { grant, end } = await harness.granted(() => harness.dense());
+      const { grant, end } = await harness.grantOf(() => harness.dense());
       for (const unused of [11n, 0n, -5n]) await back(harness, grant, unused);
       for (const unknown of ['', 'nothing', '1.x.order', `${grant}2`, grant.slice(1)]) {
         await back(harness, unknown, 1n);
       }
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(end);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(end);
     },
   },
   {
@@ -353,13 +353,13 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     async run(harness) {
       const { grant } = await harness.begun();
       await harness.happen('remember');
-      const lost = await harness.granted(() => harness.dense({ count: 400n }));
+      const lost = await harness.grantOf(() => harness.dense({ count: 400n }));
       await harness.happen('restore');
       await back(harness, grant, 10n);
-      const after = await harness.granted(() => harness.dense({ lossGap: 1000n }));
+      const after = await harness.grantOf(() => harness.dense({ lossGap: 1000n }));
       harness.expect(after.first).toEqual(lost.first + 1000n);
       await back(harness, grant, 10n);
-      harness.expect((await harness.granted(() => harness.dense())).first).toEqual(after.end);
+      harness.expect((await harness.grantOf(() => harness.dense())).first).toEqual(after.end);
     },
   },
   {
@@ -376,9 +376,9 @@ export const GIVE_BACK_CASES: readonly CounterCase[] = [
     name: 'takes nothing back of a clock',
     needs: ['giveBack'],
     async run(harness) {
-      const { grant, end } = await harness.granted(() => harness.clock());
+      const { grant, end } = await harness.grantOf(() => harness.clock());
       await back(harness, grant, 5n);
-      const next = await harness.granted(() => harness.clock());
+      const next = await harness.grantOf(() => harness.clock());
       harness.expect(next.first >= end).toEqual(true);
     },
   },

@@ -10,17 +10,18 @@ import type {
   TakeGrant,
   TakeRequest,
 } from '../counters/counter-store.js';
-import { pause, systemTimers } from '../time/timers.js';
-import type { ClockControl, Expect, LossControl } from './contract/harness.js';
+import {
+  StoreHarness,
+  type Case,
+  type ClockControl,
+  type Expect,
+  type LossControl,
+} from './contract/harness.js';
+
 /** A need of a case besides a store. */
 export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
 
-export interface CounterCase {
-  /** The property, in words. */
-  readonly name: string;
-  readonly needs: readonly CounterNeed[];
-  readonly run: (harness: CounterHarness) => Promise<void>;
-}
+export type CounterCase = Case<CounterNeed, CounterHarness>;
 
 /** The needs of the contract of a counter store. */
 export interface CounterHarnessParts {
@@ -31,6 +32,7 @@ export interface CounterHarnessParts {
   readonly lossControl?: LossControl | undefined;
 }
 
+/** A counter by the clock may make its callers wait for each tick. */
 const TRIES_MAX = 200;
 
 /** The terms of clients unless a case says otherwise. */
@@ -50,40 +52,7 @@ export const CLOCK = {
   aheadMs: 1000,
 } as const;
 
-export class CounterHarness {
-  readonly expect: Expect;
-  private made: CounterStore | undefined;
-
-  constructor(
-    private readonly parts: CounterHarnessParts,
-    private readonly name: string,
-  ) {
-    this.expect = parts.expect;
-  }
-
-  async store(): Promise<CounterStore> {
-    return (this.made ??= await this.another());
-  }
-
-  /** The same counters, as another process sees them. */
-  async another(): Promise<CounterStore> {
-    return this.parts.createStore(this.name);
-  }
-
-  get nowMs(): number {
-    return this.parts.clockControl!.now();
-  }
-
-  /** If the time cannot be set, it has to go by. */
-  async advance(ms: number): Promise<void> {
-    const { clockControl } = this.parts;
-    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
-  }
-
-  async happen(loss: keyof LossControl): Promise<void> {
-    await this.parts.lossControl![loss](this.name);
-  }
-
+export class CounterHarness extends StoreHarness<CounterStore, CounterHarnessParts> {
   dense(changes: Partial<DenseTake> = {}): Promise<TakeAnswer> {
     return this.asked({ ...DENSE, ...changes });
   }
@@ -93,19 +62,13 @@ export class CounterHarness {
   }
 
   /** Asks until there is a grant, waiting as long as each answer says. */
-  async granted(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const answer = await ask();
-      if (answer.status !== 'wait') return grantIn(answer);
-      this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
-      await this.advance(answer.waitMs);
-    }
-    throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
+  grantOf(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
+    return this.grantAfterWaits(ask, 'wait', TRIES_MAX);
   }
 
   /** Takes from a dense counter, which begins at 1 if it is absent. */
   begun(changes: Partial<DenseTake> = {}): Promise<TakeGrant> {
-    return this.granted(() => this.dense({ startAt: 1n, ...changes }));
+    return this.grantOf(() => this.dense({ startAt: 1n, ...changes }));
   }
 
   follows(earlier: TakeGrant, later: TakeGrant): void {
@@ -115,10 +78,4 @@ export class CounterHarness {
   private async asked(request: TakeRequest): Promise<TakeAnswer> {
     return (await this.store()).take(request);
   }
-}
-
-/** Returns the grant, or throws an error that names the answer. */
-function grantIn(answer: TakeAnswer): TakeGrant {
-  if (answer.status === 'ok') return answer;
-  throw new Error(`Expected positions to be granted, got ${JSON.stringify(answer)}.`);
 }

@@ -16,7 +16,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const before = await harness.begun();
       await harness.happen('restart');
       await expectWait(harness, DENSE.lossGap);
-      const after = await harness.granted(() => harness.dense());
+      const after = await harness.grantOf(() => harness.dense());
       harness.expect(after.first).toEqual(before.end + DENSE.lossGap);
       harness.expect(after.era).toEqual(before.era + 1);
     },
@@ -27,8 +27,8 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const before = await harness.begun();
       await harness.happen('restart');
-      const after = await harness.granted(() => harness.dense());
-      const next = await harness.granted(() => harness.dense({ have: before.end }));
+      const after = await harness.grantOf(() => harness.dense());
+      const next = await harness.grantOf(() => harness.dense({ have: before.end }));
       harness.expect(next.first).toEqual(after.end);
     },
   },
@@ -38,7 +38,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const before = await harness.begun({ lossGap: 50_000n });
       await harness.happen('restart');
-      const after = await harness.granted(() => harness.dense({ lossGap: 2n }));
+      const after = await harness.grantOf(() => harness.dense({ lossGap: 2n }));
       harness.expect(after.first).toEqual(before.end + 50_000n);
     },
   },
@@ -52,7 +52,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       harness.expect(count).toEqual(WINDOW - 1n);
       const answer = await harness.dense();
       harness.expect(answer.status).toEqual('wait');
-      const next = await harness.granted(() => harness.dense({ count: 10n * DENSE.lossGap }));
+      const next = await harness.grantOf(() => harness.dense({ count: 10n * DENSE.lossGap }));
       harness.expect(next.end - next.first).toEqual(WINDOW);
     },
   },
@@ -62,7 +62,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const { end } = await harness.begun();
       await expectWait(harness, 100n * DENSE.lossGap);
-      const next = await harness.granted(() => harness.dense());
+      const next = await harness.grantOf(() => harness.dense());
       harness.expect(next.first).toEqual(end);
     },
   },
@@ -73,7 +73,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const { end, era } = await harness.begun();
       const have = end + 1n;
       await expectWait(harness, DENSE.lossGap, have);
-      const after = await harness.granted(() => harness.dense({ have }));
+      const after = await harness.grantOf(() => harness.dense({ have }));
       harness.expect(after.first).toEqual(have + DENSE.lossGap);
       harness.expect(after.era).toEqual(era + 1);
     },
@@ -84,10 +84,10 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const before = await harness.begun();
       const era = before.era + 1;
-      const after = await harness.granted(() => harness.dense({ era }));
+      const after = await harness.grantOf(() => harness.dense({ era }));
       harness.expect(after.first).toEqual(before.end + 2n * DENSE.lossGap);
       harness.expect(after.era > era).toEqual(true);
-      const next = await harness.granted(() => harness.dense({ era }));
+      const next = await harness.grantOf(() => harness.dense({ era }));
       harness.expect(next.first).toEqual(after.end);
     },
   },
@@ -97,10 +97,10 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
     async run(harness) {
       const before = await harness.begun();
       await harness.happen('remember');
-      const lost = await harness.granted(() => harness.dense({ count: WINDOW - 10n }));
+      const lost = await harness.grantOf(() => harness.dense({ count: WINDOW - 10n }));
       harness.follows(before, lost);
       await harness.happen('restore');
-      harness.follows(lost, await harness.granted(() => harness.dense()));
+      harness.follows(lost, await harness.grantOf(() => harness.dense()));
     },
   },
   {
@@ -111,12 +111,12 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       if ((await harness.store()).lossWindowMs === 0) return;
       await harness.begun();
       await harness.happen('remember');
-      const lost = await harness.granted(() => harness.dense({ count: WINDOW - 10n }));
+      const lost = await harness.grantOf(() => harness.dense({ count: WINDOW - 10n }));
       await harness.happen('restore');
       // Every grant between the two must be clear of the grants after the second.
       const between = await harness.dense({ count: DENSE.lossGap });
       await harness.happen('restore');
-      const after = await harness.granted(() => harness.dense());
+      const after = await harness.grantOf(() => harness.dense());
       harness.follows(lost, after);
       if (between.status === 'ok') apart(harness, between, after);
     },
@@ -129,7 +129,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       await harness.happen('wipe');
       harness.expect(await harness.dense()).toEqual({ status: 'absent' });
       harness.expect(await harness.dense({ have: end })).toEqual({ status: 'absent' });
-      const after = await harness.granted(() => harness.dense({ have: end, startAt: 1n }));
+      const after = await harness.grantOf(() => harness.dense({ have: end, startAt: 1n }));
       harness.expect(after.first).toEqual(end + DENSE.lossGap);
     },
   },
@@ -151,9 +151,9 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       const order = await harness.begun();
       const other = await harness.begun({ counter: 'other' });
       await harness.happen('restart');
-      const after = await harness.granted(() => harness.dense());
+      const after = await harness.grantOf(() => harness.dense());
       harness.expect(after.first).toEqual(order.end + DENSE.lossGap);
-      const later = await harness.granted(() => harness.dense({ counter: 'other' }));
+      const later = await harness.grantOf(() => harness.dense({ counter: 'other' }));
       harness.expect(later.first).toEqual(other.end + DENSE.lossGap);
     },
   },
@@ -167,7 +167,7 @@ export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
       await grantedNow(harness);
       await harness.advance(-3_600_000);
       harness.expect((await harness.dense()).status).toEqual('wait');
-      const next = await harness.granted(() => harness.dense());
+      const next = await harness.grantOf(() => harness.dense());
       harness.expect(next.end > next.first).toEqual(true);
     },
   },
@@ -228,7 +228,7 @@ async function race(
   const stores = [await harness.store(), await harness.another(), await harness.another()];
   const grants = await Promise.all(
     Array.from({ length: RACE_COUNT }, (_, at) =>
-      harness.granted(() => stores[at % stores.length]!.take({ ...DENSE, ...asked(at) })),
+      harness.grantOf(() => stores[at % stores.length]!.take({ ...DENSE, ...asked(at) })),
     ),
   );
   const inOrder = grants.toSorted((a, b) => (a.first < b.first ? -1 : 1));

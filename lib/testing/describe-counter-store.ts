@@ -5,6 +5,7 @@
  * left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
+import { addTests } from './contract/harness.js';
 import { CounterHarness, type CounterHarnessParts, type CounterNeed } from './counter-harness.js';
 import { COUNTER_CLOCK_CASES, DENSE_CASES, GIVE_BACK_CASES } from './counter-contract.js';
 import { COUNTER_RACE_CASES, COUNTER_LOSS_CASES } from './counter-loss-cases.js';
@@ -27,11 +28,6 @@ export const COUNTER_CASES = [
   ...COUNTER_LOSS_CASES,
   ...COUNTER_CLOCK_CASES,
 ];
-
-const CONTROLS = [
-  ['clock', 'clockControl'],
-  ['losses', 'lossControl'],
-] as const;
 
 const stores = processWide('counter-contract-stores', () => ({ count: 0 }));
 
@@ -64,16 +60,9 @@ const stores = processWide('counter-contract-stores', () => ({ count: 0 }));
  * ```
  */
 export function describeCounterStore(contract: CounterContract): void {
-  const { leaveOut = [], test } = contract;
-  for (const [need, control] of CONTROLS) {
-    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
-    throw new TypeError(
-      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
-        `what needs it is not tried.`,
-    );
-  }
-  for (const { name, needs, run } of COUNTER_CASES) {
-    if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new CounterHarness(contract, `counters-${++stores.count}`)));
-  }
+  addTests(
+    contract,
+    COUNTER_CASES,
+    () => new CounterHarness(contract, `counters-${++stores.count}`),
+  );
 }

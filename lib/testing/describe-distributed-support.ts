@@ -6,12 +6,7 @@
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
-import {
-  Harness,
-  type HarnessParts,
-  type ContractCase,
-  type ContractNeed,
-} from './contract/harness.js';
+import { addTests, Harness, type HarnessParts, type ContractNeed } from './contract/harness.js';
 import { BRANCH_CASES, ERA_CASES, LOSS_CASES } from './contract/loss-cases.js';
 import { ENDLESS_CASES, RELEASE_CASES, RENEW_CASES } from './contract/renew-cases.js';
 import { LAYOUT_CASES, VERSION_CASES, QUARANTINE_CASES } from './contract/quarantine-cases.js';
@@ -54,13 +49,6 @@ export const CONTRACT_CASES = [
   ...WIDE_CASES,
 ];
 
-/** The control that each need is tested with. */
-const CONTROLS = [
-  ['clock', 'clockControl'],
-  ['losses', 'lossControl'],
-  ['version', 'versionControl'],
-] as const;
-
 const registries = processWide('contract-registries', () => ({ count: 0 }));
 
 /**
@@ -92,23 +80,6 @@ const registries = processWide('contract-registries', () => ({ count: 0 }));
  * ```
  */
 export function describeDistributedSupport(contract: SupportContract): void {
-  const { leaveOut = [] } = contract;
-  if (leaveOut.includes('end')) return describeCases(contract, ENDLESS_CASES);
-  for (const [need, control] of CONTROLS) {
-    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
-    throw new TypeError(
-      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
-        `what needs it is not tried.`,
-    );
-  }
-  const cases = CONTRACT_CASES.filter(
-    ({ needs }) => !needs.some((need) => leaveOut.includes(need)),
-  );
-  describeCases(contract, cases);
-}
-
-function describeCases(contract: SupportContract, cases: readonly ContractCase[]): void {
-  for (const { name, run } of cases) {
-    contract.test(name, () => run(new Harness(contract, `contract-${++registries.count}`)));
-  }
+  const cases = contract.leaveOut?.includes('end') ? ENDLESS_CASES : CONTRACT_CASES;
+  addTests(contract, cases, () => new Harness(contract, `contract-${++registries.count}`));
 }

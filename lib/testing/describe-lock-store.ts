@@ -5,6 +5,7 @@
  * control are left out only if `leaveOut` says so.
  */
 import { processWide } from '../process-wide.js';
+import { addTests } from './contract/harness.js';
 import { HOLD_CASES, LOCK_RACE_CASES } from './lock-contract.js';
 import { LockHarness, type LockHarnessParts, type LockNeed } from './lock-harness.js';
 import { LOCK_CLOCK_CASES, LOCK_LOSS_CASES } from './lock-loss-cases.js';
@@ -26,11 +27,6 @@ export const LOCK_CASES = [
   ...LOCK_CLOCK_CASES,
   ...LOCK_LOSS_CASES,
 ];
-
-const CONTROLS = [
-  ['clock', 'clockControl'],
-  ['losses', 'lossControl'],
-] as const;
 
 const stores = processWide('lock-contract-stores', () => ({ count: 0 }));
 
@@ -63,16 +59,5 @@ const stores = processWide('lock-contract-stores', () => ({ count: 0 }));
  * ```
  */
 export function describeLockStore(contract: LockContract): void {
-  const { leaveOut = [], test } = contract;
-  for (const [need, control] of CONTROLS) {
-    if (contract[control] !== undefined || leaveOut.includes(need)) continue;
-    throw new TypeError(
-      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
-        `what needs it is not tried.`,
-    );
-  }
-  for (const { name, needs, run } of LOCK_CASES) {
-    if (needs.some((need) => leaveOut.includes(need))) continue;
-    test(name, () => run(new LockHarness(contract, `locks-${++stores.count}`)));
-  }
+  addTests(contract, LOCK_CASES, () => new LockHarness(contract, `locks-${++stores.count}`));
 }

@@ -3,7 +3,8 @@
  * property, in words.
  */
 import { turn } from '../time/timers.js';
-import { ASKED, grantIn, type LockCase } from './lock-harness.js';
+import { grantIn } from './contract/harness.js';
+import { ASKED, type LockCase } from './lock-harness.js';
 
 export const HOLD_CASES: readonly LockCase[] = [
   {

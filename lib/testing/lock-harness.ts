@@ -11,17 +11,18 @@ import type {
   LockGrant,
   LockStore,
 } from '../lock/lock-store.js';
-import { pause, systemTimers } from '../time/timers.js';
-import type { ClockControl, Expect, LossControl } from './contract/harness.js';
+import {
+  StoreHarness,
+  type Case,
+  type ClockControl,
+  type Expect,
+  type LossControl,
+} from './contract/harness.js';
+
 /** A need of a case besides a store. */
 export type LockNeed = 'clock' | 'losses' | 'locks' | 'untilReleased';
 
-export interface LockCase {
-  /** The property, in words. */
-  readonly name: string;
-  readonly needs: readonly LockNeed[];
-  readonly run: (harness: LockHarness) => Promise<void>;
-}
+export type LockCase = Case<LockNeed, LockHarness>;
 
 /** The needs of the contract of a lock store. */
 export interface LockHarnessParts {
@@ -31,8 +32,6 @@ export interface LockHarnessParts {
   readonly clockControl?: ClockControl | undefined;
   readonly lossControl?: LossControl | undefined;
 }
-
-const TRIES_MAX = 20;
 
 /** The terms of clients unless a case says otherwise. */
 export const ASKED = {
@@ -45,36 +44,8 @@ export const ASKED = {
 
 type Changes = Partial<AcquireRequest>;
 
-export class LockHarness {
-  readonly expect: Expect;
-  private made: LockStore | undefined;
+export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
   private holderCount = 0;
-
-  constructor(
-    private readonly parts: LockHarnessParts,
-    private readonly name: string,
-  ) {
-    this.expect = parts.expect;
-  }
-
-  async store(): Promise<LockStore> {
-    return (this.made ??= await this.another());
-  }
-
-  /** The same locks, as another process sees them. */
-  async another(): Promise<LockStore> {
-    return this.parts.createStore(this.name);
-  }
-
-  /** If the time cannot be set, it has to go by. */
-  async advance(ms: number): Promise<void> {
-    const { clockControl } = this.parts;
-    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
-  }
-
-  async happen(loss: keyof LossControl): Promise<void> {
-    await this.parts.lossControl![loss](this.name);
-  }
 
   newHolder(): string {
     return `${this.name}.${++this.holderCount}`;
@@ -103,13 +74,8 @@ export class LockHarness {
   /** Waits for a store that grants nothing yet, and for no other holder. */
   async held(changes: Changes = {}): Promise<HeldLock & LockGrant> {
     const { lock = ASKED.lock, holder = this.newHolder() } = changes;
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const answer = await this.acquire({ ...changes, holder });
-      if (answer.status !== 'wait') return { lock, holder, ...grantIn(answer) };
-      this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
-      await this.advance(answer.waitMs);
-    }
-    throw new Error(`Nothing was granted although ${TRIES_MAX} waits were kept.`);
+    const grant = await this.grantAfterWaits(() => this.acquire({ ...changes, holder }), 'wait');
+    return { lock, holder, ...grant };
   }
 
   /** A store that grants, also for as long as is asked for, without held locks. */
@@ -124,10 +90,4 @@ export class LockHarness {
   async expectStatus(answer: Promise<{ readonly status: string }>, status: string): Promise<void> {
     this.expect((await answer).status).toEqual(status);
   }
-}
-
-/** Returns the grant, or throws an error that names the answer. */
-export function grantIn(answer: AcquireAnswer | ExtendAnswer): LockGrant {
-  if (answer.status === 'ok') return answer;
-  throw new Error(`Expected the lock to be granted, got ${JSON.stringify(answer)}.`);
 }

@@ -1,19 +1,19 @@
 /**
- * What the chaos rests on does what it says: the judge of its locks, its verdict, and its bad
- * network.
+ * What the chaos rests on does what it says: the judge of its locks, its verdict, its bad
+ * network, and the rights that it takes away.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { connect, createServer } from 'node:net';
-import type { AddressInfo, Server, Socket } from 'node:net';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { until } from '../until.js';
-import { checkHolds } from './checker.mjs';
+import { attackAll } from './attack.mjs';
 import { Proxy } from './proxy.mjs';
 import { breachesIn } from './region-topologies.mjs';
-import { controlVerdictOf, verdictOf } from './report.mjs';
+import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
+import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
 // nothing where all is as it should be.
@@ -176,6 +176,42 @@ describe('the verdict', () => {
   });
 });
 
+// A run whose time is over goes on until it proves something.
+
+describe('a run', () => {
+  type Attack = Parameters<typeof attackAll>[0];
+  const pace = { pauseMs: { process: 0, store: 0 }, grantMs: 0 } as Attack['pace'];
+  const world = { fleet: {}, topology: {}, random: () => 0.5 } as Attack['world'];
+  const faultOf = (level: 'process' | 'store', apply: () => unknown) => ({
+    name: `a fault of a ${level}`,
+    level,
+    apply,
+  });
+
+  /** How often each fault was tried until the run was over, whose time never began. */
+  async function triedUntil(isEnough: (tried: number[]) => boolean, happensFrom = 1) {
+    const tried = [0, 0];
+    const faults = [
+      faultOf('process', () => void tried[0]!++),
+      faultOf('store', () => ++tried[1]! >= happensFrom),
+    ];
+    const log: Attack['log'] = [];
+    const over = { world, faults, pace, seconds: 0, log, isEnough: () => isEnough(tried) };
+    await attackAll(over);
+    return { tried, happened: new Set(log.map(({ fault }) => fault)).size };
+  }
+
+  it('goes on until enough was made', async () => {
+    const { tried } = await triedUntil(([processes, stores]) => processes! >= 5 && stores! >= 5);
+    expect(Math.min(...tried)).toBeGreaterThanOrEqual(5);
+  });
+
+  it('goes on until each fault has happened', async () => {
+    const { tried, happened } = await triedUntil(() => true, 5);
+    expect([tried[1], happened]).toEqual([5, 2]);
+  });
+});
+
 // A slow network is slow, and is a network: what is sent one way arrives in its order. Where it did
 // not, answers of Redis reached the wrong questions, and locks had two holders that no store made.
 
@@ -207,5 +243,44 @@ describe('a slow network', () => {
     }
     await until(() => heard.length === sent.join('').length);
     expect(heard).toBe(sent.join(''));
+  });
+});
+
+// The user that the chaos tries is the one of the guide, and every right of it is taken away once.
+
+const GUIDE =
+  'Make it:\n\nACL SETUSER shop on >secret ~snowflake:{shop}:registry +eval +hset +info\n';
+
+describe('userOfGuide', () => {
+  it('finds the command in the guide', () => {
+    const { user, namespace, words } = userOfGuide();
+    expect(user).not.toBe('');
+    expect(words).toContain(`~snowflake:{${namespace}}:registry`);
+    expect(words).toEqual(expect.arrayContaining(['on', '+evalsha', ...Object.keys(LATER)]));
+  });
+
+  it('reads it word by word', () => {
+    const words = ['on', '>secret', '~snowflake:{shop}:registry', '+eval', '+hset', '+info'];
+    expect(userOfGuide(GUIDE)).toEqual({
+      user: 'shop',
+      password: 'secret',
+      namespace: 'shop',
+      words,
+    });
+  });
+
+  it('refuses a guide that has none', () => {
+    expect(() => userOfGuide('ACL LIST')).toThrow('makes no user that can be tested');
+  });
+});
+
+describe('mistakesIn', () => {
+  it('takes every right away once, but those that a start does not need', () => {
+    const { words } = userOfGuide(GUIDE);
+    const taken = mistakesIn(words).map((mistake) =>
+      words.filter((word) => !mistake.words.includes(word)).join(' '),
+    );
+    const pattern = '~snowflake:{shop}:registry';
+    expect(taken).toEqual(['+eval', '+hset', '+info', pattern, pattern, pattern, 'on']);
   });
 });

@@ -252,7 +252,7 @@ export async function forgetLease({ fleet, random }, { keep, forget }) {
 }
 
 /** One that stands still until it may lease. @param {import('./fleet.mjs').Fleet} fleet */
-async function newcomerOf(
+export async function newcomerOf(
   fleet,
   /** @type {unknown} */ holder,
   /** @type {() => number} */ random,

@@ -26,7 +26,7 @@ import {
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
-import { checkHolds } from './checker.mjs';
+import { checkHolds } from './report.mjs';
 
 const TABLE = 'snowflake_locks';
 /** As nestjs-snowflake/sql makes it. */

@@ -1,6 +1,175 @@
 /**
- * What a run of the chaos found, in words and figures, and whether it is good.
+ * What the processes wrote down is read here, what must not be is found in it, and what a run found
+ * is put in words and figures.
  */
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+// Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
+// process that go back without a change of worker id.
+
+/**
+ * A stretch without ids. `error` is what the calls were answered: `none` where the process did not
+ * even ask, `starting` from its birth to its first id.
+ * @typedef {{ place: string, fromMs: number, toMs: number, error: string }} Gap
+ */
+
+const SEQUENCE_BITS = 12n;
+
+/**
+ * @param {string} folder
+ * @param {number} workerBits of the layout; 0 where ids are plain numbers
+ * @returns everything that was seen in it
+ */
+export function checkFolder(folder, workerBits = 3) {
+  const workerOf = (/** @type {bigint} */ id) => BigInt.asUintN(workerBits, id >> SEQUENCE_BITS);
+  const names = readdirSync(folder).filter((name) => name.endsWith('.ids'));
+  const lists = names.map((name) => idsOf(join(folder, name)));
+  const events = names.flatMap((name) => eventsOf(join(folder, name.replace('.ids', '.events'))));
+  const all = new BigUint64Array(lists.reduce((sum, { length }) => sum + length, 0));
+  let at = 0;
+  for (const list of lists) {
+    all.set(list, at);
+    at += list.length;
+  }
+  all.sort();
+  const duplicates = all.filter((id, index) => index > 0 && id === all[index - 1]);
+  const partsOf = (/** @type {bigint} */ id) =>
+    `worker ${workerOf(id)}, ${id >> (SEQUENCE_BITS + BigInt(workerBits))} ms after the epoch`;
+  const textOf = (/** @type {bigint} */ id) =>
+    workerBits === 0 ? String(id) : `${id} (${partsOf(id)})`;
+  return {
+    idCount: all.length,
+    duplicateCount: duplicates.length,
+    duplicates: [...duplicates.subarray(0, 5)].map((id) => textOf(id)),
+    disorderCount: lists.reduce((sum, list) => sum + disorderOf(list, workerOf), 0),
+    leaseCount: events.filter(({ kind }) => kind === 'grant').length,
+    /** @type {Gap[]} */
+    gaps: events.filter(({ kind }) => kind === 'gap'),
+  };
+}
+
+/** A process that was killed may have written half an id last. */
+function idsOf(/** @type {string} */ path) {
+  const bytes = readFileSync(path);
+  const length = Math.floor(bytes.length / 8);
+  return new BigUint64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + length * 8));
+}
+
+/** Not every process tells events. @returns {any[]} */
+function eventsOf(/** @type {string} */ path) {
+  if (!existsSync(path)) return [];
+  const lines = readFileSync(path, 'utf8').split('\n');
+  return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
+}
+
+/** Going back is meant where a clock was set back and another worker id was taken for it. */
+function disorderOf(
+  /** @type {BigUint64Array} */ ids,
+  /** @type {(id: bigint) => bigint} */ workerOf,
+) {
+  let count = 0;
+  for (let at = 1; at < ids.length; at++) {
+    const [id, before] = [ids[at] ?? 0n, ids[at - 1] ?? 0n];
+    if (id <= before && workerOf(id) === workerOf(before)) count++;
+  }
+  return count;
+}
+
+// Reads what the sections of all processes wrote down, and finds what must not be: two that held
+// one lock, both before their own deadlines, and a token that is not higher than those before it.
+
+/**
+ * @typedef {{ lock: string, token: bigint, file: string, fromMs: number, untilMs: number }} Hold
+ *   from the first to the last moment at which its holder believed in it
+ */
+
+/** @param {string} folder @returns as `checkFolder` does: sections are what is made here */
+export function checkHolds(folder) {
+  const events = eventsIn(folder);
+  const holds = holdsOf(events);
+  const locks = new Set(holds.map(({ lock }) => lock));
+  const found = [...locks].map((name) => faultsOf(holds.filter(({ lock }) => lock === name)));
+  const twice = found.flatMap((each) => each.twice);
+  return {
+    idCount: events.filter(({ kind }) => kind === 'write').length,
+    duplicateCount: twice.length,
+    duplicates: twice.slice(0, 5),
+    disorderCount: found.reduce((sum, { fallenCount }) => sum + fallenCount, 0),
+    leaseCount: holds.length,
+    gaps: events.filter(({ kind }) => kind === 'gap'),
+    /** What only the token can stop. */
+    lateWriteCount: lateCount(events.filter(({ kind }) => kind === 'write')),
+  };
+}
+
+/** @returns {any[]} each with its process */
+function eventsIn(/** @type {string} */ folder) {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
+  return names.flatMap((file) => {
+    // A process that was killed may have written half a line last.
+    const lines = readFileSync(join(folder, file), 'utf8').split('\n');
+    return lines
+      .filter((line) => line.endsWith('}'))
+      .map((line) => ({ ...JSON.parse(line), file }));
+  });
+}
+
+/** A hold that was ended, or found to be lost, is over then; the others at their deadline. */
+function holdsOf(/** @type {any[]} */ events) {
+  /** @type {Map<string, Hold>} */
+  const holds = new Map();
+  const keyOf = (/** @type {any} */ { file, lock, token }) => `${file} ${lock} ${token}`;
+  for (const event of events.filter(({ kind }) => kind === 'hold')) {
+    const { lock, token, file, fromMs, untilMs } = event;
+    const known = holds.get(keyOf(event)) ?? { lock, token: BigInt(token), file, fromMs, untilMs };
+    known.untilMs = Math.max(known.untilMs, untilMs);
+    holds.set(keyOf(event), known);
+  }
+  for (const event of events.filter(({ kind }) => kind === 'end')) {
+    const known = holds.get(keyOf(event));
+    if (known !== undefined) known.untilMs = Math.min(known.untilMs, event.atMs);
+  }
+  return [...holds.values()];
+}
+
+/** Of one lock. @param {readonly Hold[]} holds */
+function faultsOf(holds) {
+  const twice = [];
+  let fallenCount = 0;
+  /** The one that lasts longest, and the highest token. @type {Hold | undefined} */
+  let longest;
+  let highest = 0n;
+  for (const hold of holds.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    if (longest !== undefined && hold.fromMs < longest.untilMs) twice.push(textOf(longest, hold));
+    if (hold.token <= highest) fallenCount++;
+    if (hold.token > highest) highest = hold.token;
+    if (longest === undefined || hold.untilMs > longest.untilMs) longest = hold;
+  }
+  return { twice, fallenCount };
+}
+
+function textOf(/** @type {Hold} */ one, /** @type {Hold} */ other) {
+  const both = Math.min(one.untilMs, other.untilMs) - other.fromMs;
+  return (
+    `${one.lock} by ${one.file} (${one.token}) and ${other.file} (${other.token}) ` +
+    `for ${both.toFixed(1)} ms, from ${other.fromMs.toFixed(1)}`
+  );
+}
+
+/** How many came after one with a higher token. */
+function lateCount(/** @type {any[]} */ writes) {
+  const highest = new Map();
+  let count = 0;
+  for (const { lock, token } of writes.toSorted((a, b) => a.atMs - b.atMs)) {
+    const [own, last] = [BigInt(token), highest.get(lock) ?? 0n];
+    if (own < last) count++;
+    else highest.set(lock, own);
+  }
+  return count;
+}
+
+// What a run found, in words and figures, and whether it is good.
 
 /** As long as the longest of a fault. */
 const NAME_WIDTH = 43;
@@ -8,10 +177,10 @@ const NAME_WIDTH = 43;
 /** @typedef {Awaited<ReturnType<typeof import('./run-topology.mjs').runTopology>>} Result */
 
 export function reportText(/** @type {readonly Result[]} */ results) {
-  return results.map((result) => textOf(result)).join('\n');
+  return results.map((result) => resultText(result)).join('\n');
 }
 
-function textOf(/** @type {Result} */ result) {
+function resultText(/** @type {Result} */ result) {
   const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
     result;
   const { words, lateWriteCount } = result;

@@ -227,6 +227,11 @@ export const RULES = [
     ],
   },
   {
+    // What a failover may forget is granted at once.
+    name: 'kept-after',
+    edits: [{ in: 'lua', says: 'if keepsAfter > 0 then', insteadSays: 'if false then' }],
+  },
+  {
     // A server that refuses the database is then not heard, and database 0 is used.
     name: 'database',
     edits: [

@@ -6,32 +6,21 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libfaketime } from '../../scripts/servers/binaries.mjs';
-import { checkFolder } from './checker.mjs';
+import { attackAll } from './attack.mjs';
+import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
 import { packageOf } from './rules.mjs';
 
-/** @import { Fault, World } from './fault.mjs' */
-/** @import { Gap } from './checker.mjs' */
-/** @import { Pace } from './fault.mjs' */
-/**
- * @typedef {object} Entry a fault that happened
- * @property {Fault} fault
- * @property {string} [place]
- * @property {number} fromMs
- * @property {number} toMs
- * @property {number} grantCount worker ids leased from its end to the beginning of the next one
- */
+/** @import { Entry } from './attack.mjs' */
+/** @import { Gap } from './report.mjs' */
+/** @import { Fault, Pace } from './fault.mjs' */
 
 /** The first processes have their leases by then. */
 const WARM_UP_MS = 2500;
 /** A fault of a process shows within this time. */
 const SOON_MS = 2000;
-/** So often it is looked whether processes may be attacked again. */
-const CALM_MS = 100;
-/** On a slow machine each fault has its turn, and enough is made, in so much more time. */
-const OVERTIME_MS = 240_000;
 
 /** A run that made fewer proves nothing, so it goes on until it has made as many. */
 const LEAST = { ids: 1000, leases: 8 };
@@ -43,8 +32,6 @@ const WORDS = {
   stretch: 'ids',
   good: 'No id was made twice, and none went back.',
 };
-
-const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 
 /**
  * @param {object} parts
@@ -81,9 +68,10 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const isThin = (/** @type {{ idCount: number, leaseCount: number }} */ made) =>
     made.idCount < least.ids || made.leaseCount < least.leases;
   const isEnough = () => !isThin(check(files));
+  const faults = faultsOf(topology);
   try {
     await sleep(WARM_UP_MS);
-    await attackAll({ world: { fleet, topology, random }, pace, seconds, log, isEnough });
+    await attackAll({ world: { fleet, topology, random }, faults, pace, seconds, log, isEnough });
     await fleet.stop();
   } finally {
     fleet.kill();
@@ -114,88 +102,6 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   };
 }
 
-/**
- * Processes are attacked as long as the store is, and until each fault has happened and enough was
- * made.
- * @typedef {{ world: World, pace: Pace, seconds: number, log: Entry[], isEnough: () => boolean }}
- *   Attack
- * @param {Attack} attack
- */
-async function attackAll(attack) {
-  const startMs = monotonicMs();
-  const { world, seconds, log, isEnough } = attack;
-  const wanted = faultsOf(world.topology);
-  const isDone = () => wanted.every((fault) => log.some((entry) => entry.fault === fault));
-  const isOver = () => {
-    const overtimeMs = monotonicMs() - startMs - seconds * 1000;
-    return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone() && isEnough());
-  };
-  await Promise.all([onProcesses(attack, isOver), onStore(attack, isOver)]);
-}
-
-/** @param {Attack} attack @param {() => boolean} isOver */
-async function onProcesses({ world, pace, log }, isOver) {
-  const deal = dealer('process', world);
-  while (!isOver()) {
-    // Whoever comes, ends or stands still is decided by a fault of the store then.
-    if (world.topology.isCalm) {
-      await sleep(CALM_MS);
-      continue;
-    }
-    const fault = deal();
-    const { leaseCount } = world.fleet;
-    await happened(fault, world, log);
-    // Where all of them are just starting, nobody is there to be attacked.
-    if (fault.gap === 'starting') await untilLeased(world, leaseCount, pace);
-    await sleep(pace.pauseMs.process * (0.5 + world.random()));
-  }
-}
-
-/** @param {Attack} attack @param {() => boolean} isOver */
-async function onStore({ world, pace, log }, isOver) {
-  const deal = dealer('store', world);
-  while (!isOver()) {
-    const fault = deal();
-    const entry = await happened(fault, world, log);
-    const { leaseCount } = world.fleet;
-    const { quarantineMs } = world.topology;
-    const pauseMs = pace.pauseMs.store * (0.5 + world.random());
-    await sleep(pauseMs + (fault.changesServer ? quarantineMs : 0));
-    await untilLeased(world, leaseCount, pace);
-    if (entry !== undefined) entry.grantCount = world.fleet.leaseCount - leaseCount;
-  }
-}
-
-/** @param {World} world @param {number} leaseCount as it was @param {Pace} pace */
-async function untilLeased({ fleet }, leaseCount, { grantMs }) {
-  const endMs = monotonicMs() + grantMs;
-  while (monotonicMs() < endMs && fleet.leaseCount === leaseCount) await sleep(50);
-}
-
-/** One after the other from a shuffled deck. @param {Fault['level']} level @param {World} world */
-function dealer(level, world) {
-  const known = faultsOf(world.topology).filter((fault) => fault.level === level);
-  if (known.length === 0) throw new Error(`${world.topology.name} has no fault of that name.`);
-  /** @type {Fault[]} */
-  let deck = [];
-  return () => {
-    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), world.random);
-    return /** @type {Fault} */ (deck.pop());
-  };
-}
-
-/** Applies it. @param {Fault} fault @param {World} world @returns undefined if it could not be */
-async function happened(fault, world, /** @type {Entry[]} */ log) {
-  /** @type {Entry} */
-  const entry = { fault, fromMs: monotonicMs(), toMs: Infinity, grantCount: 0 };
-  const outcome = await fault.apply(world);
-  if (outcome === false) return undefined;
-  if (fault.level === 'process') entry.location = /** @type {any} */ (outcome)?.location;
-  entry.toMs = monotonicMs();
-  log.push(entry);
-  return entry;
-}
-
 /** @returns {readonly Fault[]} those that all can have, and its own */
 const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], faultWords = '' }) =>
   [
@@ -206,9 +112,6 @@ const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], f
   ].filter(({ level, name: fault }) => {
     return level === 'process' || faultWords.split('|').some((words) => fault.includes(words));
   });
-
-/** @returns {Fault[]} */
-const cardsOf = (/** @type {Fault} */ fault) => Array(fault.cardCount ?? 1).fill(fault);
 
 /** For each fault how often it happened, the grants after it, the longest time without ids. */
 function faultRows(/** @type {any} */ topology, /** @type {Entry[]} */ log, gaps) {
@@ -229,12 +132,4 @@ function isCauseOf(/** @type {Entry} */ { fault, location, fromMs, toMs }, /** @
     return gap.error !== 'none' && fromMs < gap.toMs && gap.fromMs < toMs;
   const isSoon = gap.fromMs > fromMs - SOON_MS && gap.fromMs < fromMs + SOON_MS;
   return location === gap.location && isSoon && (fault.gap ?? gap.error) === gap.error;
-}
-
-/** @template T @param {readonly T[]} list @param {() => number} random */
-function shuffled(list, random) {
-  return list
-    .map((item) => ({ item, key: random() }))
-    .toSorted((a, b) => a.key - b.key)
-    .map(({ item }) => item);
 }

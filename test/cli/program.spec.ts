@@ -1,7 +1,7 @@
 /**
- * The real program as a process: exit codes, streams, a reader that goes, Ctrl-C.
+ * The real program as a process: exit codes, streams, a reader that goes, Ctrl-C, and whichever
+ * client of Redis is installed.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -9,11 +9,15 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 import { compiledLibrary } from '../threads/compiled-library.js';
 import { withoutPackages, RunningProgram } from './run-command.js';
+import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { request } from '../stores/redis-lab.js';
 
 const layout = layouts.snowflake();
 const timestampMs = Date.parse('2026-11-21T09:00:00Z');
@@ -163,5 +167,49 @@ describe('streams', () => {
     await once(program.child.stdout, 'data');
     program.child.kill('SIGINT');
     expect(await program.end()).toMatchObject({ signal: 'SIGINT', err: '' });
+  });
+});
+
+// Every command that takes a URL works with whichever client of Redis is installed, the only one.
+describe('one client of Redis', () => {
+  const PACKAGES = ['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide'];
+
+  const COMMANDS = [
+    'registry create --yes',
+    'registry inspect',
+    'workers',
+    'release 0 --yes',
+    'counters create order --start 1 --yes',
+    'counters inspect order',
+    'counters list',
+    'locks create --yes',
+    'locks',
+    'doctor',
+  ];
+
+  let server: Awaited<ReturnType<typeof startRedis>>;
+  beforeAll(async () => {
+    server = await startRedis({ args: ['--appendonly', 'yes'] });
+  });
+  afterAll(() => server.stop());
+
+  describe.each(PACKAGES)('where %s alone is installed', (name) => {
+    it('every command answers', async () => {
+      const url = `${server.url}?namespace=${randomUUID()}`;
+      const support = supportFromUrl(url);
+      const said: string[] = [];
+      let answers = '';
+      for (const words of COMMANDS) {
+        if (words.startsWith('release')) await support.getNextWorkId(request());
+        const args = [...words.split(' '), '--support', url, '--timeout', '60000'];
+        const flags = withoutPackages(PACKAGES.filter((other) => other !== name));
+        const { code, out, err } = await new RunningProgram(folder, args, flags).listen().end();
+        said.push(`${words}: ${code}${code === 0 ? '' : err}`);
+        answers += out;
+      }
+      await support.close();
+      expect(said).toEqual(COMMANDS.map((words) => `${words}: 0`));
+      expect(answers).toContain(`asked by the package ${name}.\n`);
+    });
   });
 });

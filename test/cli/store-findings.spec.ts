@@ -10,9 +10,15 @@ import { createPool } from 'mysql2/promise';
 import { layouts } from '../../lib/core/layout/presets.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
+import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
 import { etcdAdvice, etcdFindings } from '../../lib/stores/etcd/etcd-members.js';
+import { optionsOfUrl, settingsOf } from '../../lib/stores/etcd/etcd-options.js';
+import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { supportOf } from '../../lib/stores/schemes.js';
+import { parseSqlUrl } from '../../lib/stores/sql/sql-options.js';
+import { connectionOfUrl, storeOf } from '../../lib/stores/sql/sql.support.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { ownDatabase } from '../own-database.js';
@@ -341,6 +347,7 @@ describe('every store', () => {
   const ofSql = `${own}&table=${lab.table}&replicated=false`;
 
   const HOUR_MS = 3_600_000;
+  const { fingerprint } = layouts.snowflake();
   const supports: IDistributedSupport[] = [];
 
   afterAll(async () => {
@@ -368,7 +375,6 @@ describe('every store', () => {
       expect((await run('registry create --yes')).err).toContain('already exists');
       const support = await supportOf(url, new Map());
       supports.push(support);
-      const { fingerprint } = layouts.snowflake();
       const { workerId } = await leased(support, { fingerprint });
       const workers = (await run('workers')).out;
       expect(workers).toMatch(new RegExp(`^ *${workerId} +h\\w* +7 +shop `, 'm'));
@@ -392,7 +398,6 @@ describe('every store', () => {
       const there = (words: string) => command([...words.split(' '), '--support', wrong]);
       const support = await supportOf(wrong, new Map());
       supports.push(support);
-      const { fingerprint } = layouts.snowflake();
       const timeMs = Date.now();
       const nowMs = timeMs + 6 * HOUR_MS;
       const reckoned = { incarnation: 'lost', server: 'lost', nowMs, timeMs };
@@ -402,6 +407,64 @@ describe('every store', () => {
       const refused = await there('registry settle --yes');
       expect(refused).toMatchObject({ code: 1, err: expect.stringContaining('lost data') });
       expect((await there('doctor')).out).toContain('ahead of it');
+    });
+  });
+
+  /** The rows that a URL names. */
+  function rowsAt(url: string): RowStore {
+    const { protocol, pathname, searchParams } = new URL(url);
+    if (protocol === 'file:') {
+      return new FolderStore(`${pathname}/${searchParams.get('namespace')}`);
+    }
+    if (protocol === 'etcd:') {
+      const settings = settingsOf(optionsOfUrl(url));
+      return new EtcdStore(settings, new EtcdClient(settings));
+    }
+    const parsed = parseSqlUrl(url);
+    return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
+  }
+
+  /** While the clock of the store is ahead somebody leases by it, who knows no better. */
+  async function leasedAhead(url: string, aheadMs: number) {
+    const rows = rowsAt(url);
+    const support = new RegistrySupport({
+      location: rows.location,
+      lossWindowMs: rows.lossWindowMs,
+      clock: rows.clock,
+      read: async (asked) => {
+        const snapshot = await rows.read(asked);
+        return { ...snapshot, timeMs: snapshot.timeMs + aheadMs };
+      },
+      readAll: () => rows.readAll(),
+      write: (changes) => rows.write(changes),
+    });
+    const answer = await leased(support, { fingerprint });
+    await rows.close?.();
+    return answer;
+  }
+
+  // store-commands.spec.ts does the same to the hash of Redis.
+  describe.each(STORES.filter(({ store }) => store !== 'redis'))('$store', ({ url }) => {
+    it('is brought back after its clock was ahead, and keeps every ceiling', async () => {
+      const wrong = url.replace(own, `namespace=${randomUUID()}`);
+      const there = (words: string) => command([...words.split(' '), '--support', wrong]);
+      await there('registry create --yes');
+      const { workerId, ceilingMs } = await leasedAhead(wrong, HOUR_MS);
+      expect(ceilingMs).toBeGreaterThan(Date.now() + HOUR_MS);
+      expect((await there('doctor')).out).toMatch(/^warning +clock .*ahead of it/m);
+      const settled = await there('registry settle --yes');
+      expect(settled).toMatchObject({
+        code: 0,
+        out: expect.stringContaining(`${workerId} (held)`),
+      });
+      expect((await there('doctor')).out).not.toContain('ahead of it');
+      const support = await supportOf(wrong, new Map());
+      supports.push(support);
+      const next = await leased(support, { fingerprint });
+      expect(next.ceilingMs).toBeLessThan(Date.now() + HOUR_MS / 2);
+      expect(await support.workers!()).toContainEqual(
+        expect.objectContaining({ workerId, ceilingMs }),
+      );
     });
   });
 });

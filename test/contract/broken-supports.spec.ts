@@ -241,8 +241,8 @@ const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         MOVE,
-        'if (moveCountOf(told) <= moveCountOf(stored)) return stored;',
-        'if (told !== null) return stored;',
+        'if (moveCountOf(reported) <= moveCountOf(stored)) return stored;',
+        'if (reported !== null) return stored;',
       ),
     ],
   },

@@ -2,7 +2,9 @@
  * One store of rows, the shortest there is, keeps all three contracts: of worker ids, of counters
  * and of locks.
  */
-import { describe, expect, it } from '@jest/globals';
+import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it, afterAll } from '@jest/globals';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
@@ -14,6 +16,9 @@ import {
   SettableTime,
 } from '../../lib/testing/index.js';
 import { mapStore, memoryStore } from './settable-stores.js';
+import { FolderStore } from '../../lib/stores/host/folder-store.js';
+import { folderSupport } from '../../lib/stores/host/index.js';
+import { quickFolder } from '../support/made-once.mjs';
 
 describe('a Map under RegistrySupport', () => {
   describeDistributedSupport({
@@ -73,5 +78,68 @@ describe('a suite without a control', () => {
     expect(describeIt(['clock'])).toThrow("say with `leaveOut: ['losses']`");
     expect(describeIt(['clock', 'losses'])).toThrow('Expected `versionControl`, got nothing.');
     expect(describeIt(['clock', 'losses', 'version'])).not.toThrow();
+  });
+});
+
+// A folder keeps the contract: once with the time and the boot of the host in the hands of the
+// test, once as applications use it. Losses are real: the folder deleted, an older copy put back.
+
+// What is proved here is proved without a loss of power: that is folder-files.spec.ts's part.
+const root = quickFolder('contract');
+afterAll(() => rmSync(root, { recursive: true }));
+const folderOf = (name: string) => join(root, name);
+const copyOf = (name: string) => join(root, 'copies', name);
+const remove = (folder: string) => rmSync(folder, { recursive: true, force: true });
+
+/** As a later version of the package would have left it. */
+function setVersion(name: string, version: string): void {
+  const folder = folderOf(name);
+  const pointer = readdirSync(folder).find((file) => file.startsWith('at-'))!;
+  const path = join(folder, `${pointer.replace('at-', 'state-')}.json`);
+  const state = JSON.parse(readFileSync(path, 'utf8'));
+  const header = state.rows.find((row: { workerId: number }) => row.workerId === -1);
+  header.text = JSON.stringify({ ...JSON.parse(header.text), version });
+  writeFileSync(path, JSON.stringify(state));
+}
+
+describe('a folder, told the time by the test', () => {
+  const clock = new SettableTime();
+  const boots = new Map<string, number>();
+  describeDistributedSupport({
+    test: it,
+    expect,
+    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
+    createSupport(name) {
+      const bootOf = async () => `boot ${boots.get(name) ?? 0}`;
+      return new RegistrySupport(new FolderStore(folderOf(name), { clock, bootOf }));
+    },
+    versionControl: {
+      raise: (name) => setVersion(name, '2'),
+      lower: (name) => setVersion(name, '1'),
+    },
+    lossControl: {
+      wipe: (name) => remove(folderOf(name)),
+      restart: (name) => void boots.set(name, (boots.get(name) ?? 0) + 1),
+      remember(name) {
+        remove(copyOf(name));
+        if (!existsSync(folderOf(name))) return;
+        cpSync(folderOf(name), copyOf(name), { recursive: true, preserveTimestamps: true });
+      },
+      restore(name) {
+        remove(folderOf(name));
+        if (!existsSync(copyOf(name))) return;
+        cpSync(copyOf(name), folderOf(name), { recursive: true, preserveTimestamps: true });
+      },
+    },
+  });
+});
+
+describe('a folder', () => {
+  describeDistributedSupport({
+    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    test: it.concurrent,
+    expect,
+    createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),
+    leaveOut: ['clock', 'losses', 'version'],
   });
 });

@@ -143,7 +143,7 @@ export function settableRedis(
 }
 
 /** A database whose time and server are replaced in each statement. */
-export interface SqlBench {
+export interface SettableSql {
   readonly query: () => SqlQuery;
   /** What stands in statements for time and server. */
   readonly time: string;
@@ -154,7 +154,7 @@ export interface SqlBench {
 
 /** What is kept in a table of it, in one namespace for each name. */
 export function settableSql(
-  { query, time, server, mark }: SqlBench,
+  { query, time, server, mark }: SettableSql,
   { table, columns }: { readonly table: string; readonly columns: string },
 ) {
   const readings = new StoreReadings();
@@ -270,16 +270,16 @@ const TIMED_TEXTS = new Map<string, string>([
   [SCRIPTS.workers.sha1, withTime(SCRIPTS.workers.lua)],
 ]);
 
-interface SqlSupportBench extends SqlBench {
+interface SettableSqlSupport extends SettableSql {
   readonly table: string;
   support(query: SqlQuery, options: object): IDistributedSupport;
 }
 
 /** A support as it is, on a table. */
-export function sqlStore(bench: SqlSupportBench): Store {
-  const { table } = bench;
+export function sqlStore(sql: SettableSqlSupport): Store {
+  const { table } = sql;
   const columns = 'worker_id, version, ceiling, token, data';
-  const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(bench, { table, columns });
+  const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(sql, { table, columns });
   const setVersion = async (name: string, from: string, to: string): Promise<void> => {
     // As whoever writes a row, it counts that.
     await ask(
@@ -290,7 +290,7 @@ export function sqlStore(bench: SqlSupportBench): Store {
   };
   return {
     ...controls,
-    createSupport: (name) => bench.support(queryOf(name), optionsOf(name)),
+    createSupport: (name) => sql.support(queryOf(name), optionsOf(name)),
     versionControl: {
       raise: (name) => setVersion(name, '1', '2'),
       lower: (name) => setVersion(name, '2', '1'),

@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
+import { Pool as PostgresPool } from 'pg';
 import type { DenseTake } from '../../lib/counters/counter-store.js';
 import type { RowCounters } from '../../lib/counters/row-counters.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
@@ -17,6 +18,7 @@ import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { MariadbNode } from '../chaos/stores/mariadb.mjs';
+import { PostgresNode } from '../chaos/stores/postgres.mjs';
 import { codeOf, until, untilTime } from '../until.js';
 import { failureOf, RedisLab } from '../stores/redis-lab.js';
 import { redisCounterStore } from './settable-counters.js';
@@ -385,6 +387,49 @@ describe('changed settings', () => {
       pool = open();
       const next = await taken(counters(window));
       expect(next.first).toBeGreaterThanOrEqual(last.end);
+    });
+  });
+
+  describe('PostgreSQL', () => {
+    const node = new PostgresNode();
+    // One connection, so that what it says of the settings holds for the next take.
+    const open = () =>
+      new PostgresPool({ ...LOGIN, port: node.port, max: 1 }).on('error', () => undefined);
+    const LOGIN = { host: '127.0.0.1', user: 'postgres', database: 'postgres' };
+    let pool: PostgresPool;
+    const window = { failoverWindowMs: WINDOW_MS, clockDifferenceMs: 0 };
+    const counters = () => sqlCounters({ pool, dialect: 'postgres', ...window });
+
+    async function setFsync(value: 'on' | 'off'): Promise<void> {
+      await node.sql(`ALTER SYSTEM SET fsync = ${value}`);
+      await node.sql('SELECT pg_reload_conf()');
+      await until(async () => (await pool.query('SHOW fsync')).rows[0].fsync === value);
+    }
+
+    beforeAll(async () => {
+      await node.create();
+      pool = open();
+      await pool.query(counterTable('postgres'));
+    });
+    afterAll(async () => {
+      await pool.end();
+      await node.stop();
+    });
+
+    it('jumps once fsync is off, and from then on with each start', async () => {
+      await setFsync('on');
+      const before = await taken(counters());
+      expect(await taken(counters())).toMatchObject({ first: before.end });
+      await setFsync('off');
+      expect(await counters().take({ ...TAKE, have: 0n })).toMatchObject({ status: 'wait' });
+      const unsynced = await taken(counters());
+      expect(unsynced.first).toBeGreaterThanOrEqual(before.end + LOSS_GAP);
+      await node.kill();
+      await node.start();
+      await pool.end();
+      pool = open();
+      const next = await taken(counters());
+      expect(next.first).toBeGreaterThanOrEqual(unsynced.end + LOSS_GAP);
     });
   });
 

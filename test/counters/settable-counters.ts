@@ -15,16 +15,16 @@ import {
   settableRedis,
   settableSql,
   StatesByName,
-  type SqlBench,
+  type SettableSql,
 } from '../contract/settable-stores.js';
 import { LOSS_WINDOW_MS, StoreReadings, timed, withTime } from '../stores/timed-redis.js';
 
-export type CounterBenchStore = Omit<CounterHarnessParts, 'expect'>;
+export type SettableCounterStore = Omit<CounterHarnessParts, 'expect'>;
 
 export function memoryCounterStore(
   Map_: new () => CounterMap,
   lossWindowMs = LOSS_WINDOW_MS,
-): CounterBenchStore {
+): SettableCounterStore {
   const readings = new StoreReadings(lossWindowMs);
   const maps = new StatesByName(Map_);
   return {
@@ -50,15 +50,15 @@ export function memoryCounterStore(
 
 export const COUNTERS = 'contract_counters';
 
-interface SqlCounterBench extends SqlBench {
+interface SettableSqlCounters extends SettableSql {
   store(query: SqlQuery, options: object): CounterStore;
 }
 
 /** The store as it is, on a table. */
-export function sqlCounterStore(bench: SqlCounterBench): CounterBenchStore {
+export function sqlCounterStore(sql: SettableSqlCounters): SettableCounterStore {
   const columns = 'counter, version, next, data';
-  const { controls, queryOf, optionsOf } = settableSql(bench, { table: COUNTERS, columns });
-  return { ...controls, createStore: (name) => bench.store(queryOf(name), optionsOf(name)) };
+  const { controls, queryOf, optionsOf } = settableSql(sql, { table: COUNTERS, columns });
+  return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 
 /*
@@ -81,7 +81,10 @@ const TEXTS = new Map<string, string>([
 ]);
 
 /** `opened` is to be closed after each test. */
-export function redisCounterStore(redis: () => Redis, opened: RedisCounters[]): CounterBenchStore {
+export function redisCounterStore(
+  redis: () => Redis,
+  opened: RedisCounters[],
+): SettableCounterStore {
   const { controls, optionsOf } = settableRedis(redis, 'counters', TEXTS);
   return {
     ...controls,

@@ -13,7 +13,11 @@ import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 export const startBrowser = (): Promise<Browser> =>
   // Nobody looks at it: to draw on a graphics card that software plays costs a fifth of the time.
-  chromium.launch({ executablePath: process.env['CHROMIUM']!, args: ['--disable-gpu'] });
+  chromium.launch({
+    executablePath: process.env['CHROMIUM']!,
+    args: ['--disable-gpu'],
+    timeout: 0,
+  });
 
 const START = '2026-01-01T00:00:00Z';
 /** Time runs until it is stopped at the start. */
@@ -54,6 +58,8 @@ export class Visit {
     options: BrowserContextOptions = {},
   ): Promise<Visit> {
     const page = await browser.newPage({ locale: 'en-GB', timezoneId: 'UTC', ...options });
+    // A slow machine is no fault of the page: only the test as a whole has a limit.
+    page.setDefaultTimeout(0);
     const visit = new Visit(page);
     await page.clock.install({ time: INSTALLED });
     await page.clock.pauseAt(START);

@@ -10,7 +10,7 @@ import {
   type SnowflakeDashboardOptions,
 } from 'nestjs-snowflake/dashboard';
 import { SettableTime } from 'nestjs-snowflake/testing';
-import { WorkerList } from '../../lib/dashboard/worker-list.js';
+import { WorkerList } from '../../lib/dashboard/store-lists.js';
 import { anybody, leaseAs, showApp } from './shown-app.js';
 
 const HOUR_MS = 3_600_000;

@@ -82,8 +82,8 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake workers /, 'test/cli/store-findings.spec.ts', "run('workers')"],
   [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
   [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],
-  [/^snowflake layout move /, 'test/cli/layout-move.spec.ts', "'layout', 'move'"],
-  [/^(npx )?snowflake registry move /, 'test/cli/registry-move.spec.ts', "'registry', 'move'"],
+  [/^snowflake layout move /, 'test/cli/moves.spec.ts', "'layout', 'move'"],
+  [/^(npx )?snowflake registry move /, 'test/cli/moves.spec.ts', "'registry', 'move'"],
   [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
   [
     /^snowflake registry create /,
@@ -109,11 +109,11 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^curl .*\/orders\/id$/, 'test/package/newcomers.spec.ts', 'curl'],
   [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
   [/^npm run start:replicas$/, 'test/sample-app/shop-process.ts', 'scripts/start-replicas.mjs'],
-  [/^typeorm migration:run /, 'test/nest/scripts.spec.ts', 'migration:run'],
+  [/^typeorm migration:run /, 'test/nest/with-redis.spec.ts', 'migration:run'],
   [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/servers.mjs', 'NODE_EXTRA_CA_CERTS'],
   // By a driver, where the document has the client program of the server.
-  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/ids-in-sql.spec.ts', 'sql'],
-  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/ids-in-sql.spec.ts', "'mariadb'"],
+  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/sql-command.spec.ts', 'sql'],
+  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/sql-command.spec.ts', "'mariadb'"],
   [/^etcdctl role /, 'test/stores/etcd-access.spec.ts', 'auth/role/grant'],
   [/^etcdctl user /, 'test/stores/etcd-access.spec.ts', 'auth/user/add'],
 ];

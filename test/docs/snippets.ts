@@ -107,6 +107,7 @@ export class SnippetProgram {
     const host = this.host(rules);
     if (!hasPackages) {
       rules.types = [];
+      rules.lib = ['lib.es5.d.ts'];
       host.resolveModuleNameLiterals = (literals, from) =>
         literals.map(({ text }) =>
           text.startsWith('.') ? ts.resolveModuleName(text, from, rules, host) : NOT_READ,

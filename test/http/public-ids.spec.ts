@@ -334,7 +334,7 @@ describe('own ids', () => {
   describe('two copies of the package', () => {
     it('know of each other how far they are', () => {
       const shared = globalThis as unknown as Record<symbol, { ms: number }>;
-      const reach = shared[Symbol.for('nestjs-snowflake:reach')]!;
+      const reach = shared[Symbol.for('nestjs-snowflake:latest-id-time')]!;
       const id = idAt(reach.ms + HOUR_MS);
       expect(checkAt(NOW_MS).find(id)).toBeUndefined();
       reach.ms += HOUR_MS;

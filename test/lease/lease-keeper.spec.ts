@@ -369,20 +369,23 @@ describe('the keeper', () => {
     expect(world.registry.state!.ceilings.get(before.workerId)).toBe(before.timestampMs + 1);
   });
 
-  it('stays on its worker id when the clock of the store alone was set back', async () => {
-    const world = new World();
-    const { keeper, generator, window, news } = process(world);
-    await keeper.start();
-    await world.time.advance(40_000);
-    await keeper.refresh();
-    const before = generator.nextId();
-    world.storeAheadMs -= 30_000;
-    await keeper.refresh();
-    const after = generator.nextId();
-    expect(after).toBeGreaterThan(before);
-    expect(window.layout.parse(after).workerId).toBe(window.layout.parse(before).workerId);
-    expect(news.join()).toContain('The registry is 30000 ms ahead of its store');
-  });
+  it.each(['anchor', 'reject'] as const)(
+    "stays on its worker id when the store's clock alone was set back: %s",
+    async (onClockSkew) => {
+      const world = new World();
+      const { keeper, generator, window, news } = process(world, { onClockSkew });
+      await keeper.start();
+      await world.time.advance(40_000);
+      await keeper.refresh();
+      const before = generator.nextId();
+      world.storeAheadMs -= 30_000;
+      await keeper.refresh();
+      const after = generator.nextId();
+      expect(after).toBeGreaterThan(before);
+      expect(window.layout.parse(after).workerId).toBe(window.layout.parse(before).workerId);
+      expect(news.join()).toContain('The registry is 30000 ms ahead of its store');
+    },
+  );
 
   it('leases anew after a fork', async () => {
     const world = new World();

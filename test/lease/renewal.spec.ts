@@ -1,5 +1,6 @@
 /**
- * What is shown while renewals fail, whatever else happens; and what a support may do wrong.
+ * What is shown while renewals fail, whatever else happens; what a support may do wrong; and which
+ * clock is followed where one of them is wrong.
  */
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -357,5 +358,38 @@ describe('a renewal', () => {
     await keeper.refresh();
     expect(keeper.state).toBe('stretched');
     expect(keeper.endMs).toBe(endMs);
+  });
+});
+
+describe('a process whose host has the right time', () => {
+  it('goes on by the clock of its host while the registry alone is ahead', async () => {
+    const world = new World();
+    const { keeper, generator, window, news } = holder(world, { onClockSkew: 'reject' });
+    await keeper.start();
+    generator.nextId();
+    // A host whose clock is as wrong as the store's vouches for it, and both are set right.
+    world.storeAheadMs = 110_000;
+    await holder(world, {}, world.storeAheadMs).keeper.start();
+    world.storeAheadMs = 0;
+    await keeper.refresh();
+    const { timestampMs } = window.layout.parse(generator.nextId());
+    expect(timestampMs).toBe(world.time.now());
+    expect(news.join()).toContain('The registry is 110000 ms ahead of its store');
+    expect(news.join()).not.toContain('clock of this host');
+  });
+
+  it("names the store's clock when it alone went ahead, and follows the host's", async () => {
+    const world = new World();
+    const { keeper, generator, window, news } = holder(world, { onClockSkew: 'reject' });
+    await keeper.start();
+    await world.time.advance(40_000);
+    world.storeAheadMs += 3_600_000;
+    await keeper.refresh();
+    const { timestampMs } = window.layout.parse(generator.nextId());
+    expect(timestampMs).toBeLessThanOrEqual(world.time.now());
+    expect(news.join()).toMatch(
+      /The clock of the store went \d+ ms ahead by itself and is not followed/,
+    );
+    expect(news.join()).not.toContain('clock of this host');
   });
 });

@@ -1,7 +1,7 @@
 /**
  * Worker ids without end, of whatever support: one generator at a time, and the next behind it.
  */
-import { describe, expect, it, jest } from '@jest/globals';
+import { beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
 import {
@@ -20,7 +20,7 @@ import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator
 import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../lib/core/window/window-memory.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
-import { JoinedLease } from '../../lib/lease/shared.support.js';
+import { SharedLeaseKeeper } from '../../lib/lease/shared.support.js';
 import { processWide } from '../../lib/process-wide.js';
 import { codeOf } from '../until.js';
 import { process, World } from './world.js';
@@ -195,9 +195,14 @@ describe('two copies of the package in one process', () => {
     };
     return { library, core, open };
   };
+  let one: Awaited<ReturnType<typeof copy>>;
+  let other: typeof one;
+  beforeAll(async () => {
+    one = await copy();
+    other = await copy();
+  });
 
   it('know of each other which worker ids are in use, and where they end', async () => {
-    const [one, other] = [await copy(), await copy()];
     expect(one.library.IdMaker).not.toBe(other.library.IdMaker);
     const time = new SettableTime();
     const options = { workerId: 80, clock: time, timers: time };
@@ -212,7 +217,6 @@ describe('two copies of the package in one process', () => {
   });
 
   it('make ids of one lease that they share, none twice and none after its end', async () => {
-    const [one, other] = [await copy(), await copy()];
     expect(one.core.joinSharedLease).not.toBe(other.core.joinSharedLease);
     const owner = await one.open({ workerId: 81, sharesLease: true });
     const { sharedLease } = owner.ids;
@@ -256,7 +260,12 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
   const thread = () => {
     const window = joinWindow(shared);
     const clock = window.anchored(world.time);
-    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    const lease = new SharedLeaseKeeper({
+      window,
+      clock,
+      timers: world.time,
+      startTimeoutMs: 1000,
+    });
     return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };
   };
   return { world, owner, threads: [thread(), thread()] as const };

@@ -7,7 +7,7 @@ import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator
 import type { LeaseWindow } from '../../lib/core/window/lease-window.js';
 import { joinWindow, shareWindow } from '../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../lib/core/window/window-memory.js';
-import { JoinedLease } from '../../lib/lease/shared.support.js';
+import { SharedLeaseKeeper } from '../../lib/lease/shared.support.js';
 import { type WaitOptions, WaitQueue } from '../../lib/lease/wait-queue.js';
 import { turn } from '../../lib/time/timers.js';
 import { process as holder, World } from './world.js';
@@ -184,7 +184,12 @@ describe('callers in a thread that shares a lease', () => {
     const shared = shareWindow(owner.window, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
     const window = joinWindow(shared);
     const clock = window.anchored(world.time);
-    const lease = new JoinedLease({ window, clock, timers: world.time, startTimeoutMs: 1000 });
+    const lease = new SharedLeaseKeeper({
+      window,
+      clock,
+      timers: world.time,
+      startTimeoutMs: 1000,
+    });
     const generator = new SnowflakeGenerator(window, { clock });
     return { world, owner, lease, ...lineOn(world, window, generator) };
   }

@@ -16,10 +16,10 @@ import { MapStore } from '../registry/walk-store.js';
 import { runs } from '../until.js';
 import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
-import { type LockBenchStore, memoryLockStore, rowLockStore } from './settable-locks.js';
+import { type SettableLockStore, memoryLockStore, rowLockStore } from './settable-locks.js';
 
 /** The cases of the suite that a store fails. */
-async function failuresOf(store: LockBenchStore): Promise<string[]> {
+async function failuresOf(store: SettableLockStore): Promise<string[]> {
   const cases: { name: string; run: () => Promise<void> }[] = [];
   const test = (name: string, run: () => Promise<void>) => void cases.push({ name, run });
   describeLockStore({ test, expect, ...store, leaveOut: ['untilReleased'] });

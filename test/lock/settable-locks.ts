@@ -27,16 +27,16 @@ import {
   settableRedis,
   settableSql,
   StatesByName,
-  type SqlBench,
+  type SettableSql,
 } from '../contract/settable-stores.js';
 import { LOSS_WINDOW_MS, StoreReadings, timed, withTime } from '../stores/timed-redis.js';
 
-export type LockBenchStore = Omit<LockHarnessParts, 'expect'>;
+export type SettableLockStore = Omit<LockHarnessParts, 'expect'>;
 
 export function memoryLockStore(
   Map_: new () => LockMap,
   lossWindowMs = LOSS_WINDOW_MS,
-): LockBenchStore {
+): SettableLockStore {
   const readings = new StoreReadings(lossWindowMs);
   const maps = new StatesByName(Map_);
   return {
@@ -63,7 +63,7 @@ export function memoryLockStore(
 export function rowLockStore(
   RowLocks_: typeof RowLocks,
   lossWindowMs = LOSS_WINDOW_MS,
-): LockBenchStore {
+): SettableLockStore {
   const readings = new StoreReadings(lossWindowMs);
   const rows = new RowsByName(readings, lossWindowMs);
   return { ...controlsOf(readings, rows), createStore: (name) => new RowLocks_(rows.of(name)) };
@@ -71,15 +71,15 @@ export function rowLockStore(
 
 export const LOCKS = 'contract_locks';
 
-interface SqlLockBench extends SqlBench {
+interface SettableSqlLocks extends SettableSql {
   store(query: SqlQuery, options: object): LockStore;
 }
 
 /** The store as it is, on a table. */
-export function sqlLockStore(bench: SqlLockBench): LockBenchStore {
+export function sqlLockStore(sql: SettableSqlLocks): SettableLockStore {
   const columns = 'lock_name, version, forgettable, data';
-  const { controls, queryOf, optionsOf } = settableSql(bench, { table: LOCKS, columns });
-  return { ...controls, createStore: (name) => bench.store(queryOf(name), optionsOf(name)) };
+  const { controls, queryOf, optionsOf } = settableSql(sql, { table: LOCKS, columns });
+  return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 
 /*
@@ -103,7 +103,7 @@ const TEXTS = new Map<string, string>([
 ]);
 
 /** `opened` is to be closed after each test. */
-export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): LockBenchStore {
+export function redisLockStore(redis: () => Redis, opened: RedisLocks[]): SettableLockStore {
   const { controls, optionsOf } = settableRedis(redis, 'locks', TEXTS);
   return {
     ...controls,

@@ -80,8 +80,8 @@ export const MOVE_MUTANTS = [
     edits: [
       {
         file: MOVE,
-        find: 'if (moveCountOf(told) <= moveCountOf(stored)) return stored;',
-        put: 'if (moveCountOf(told) === 0) return stored;',
+        find: 'if (moveCountOf(reported) <= moveCountOf(stored)) return stored;',
+        put: 'if (moveCountOf(reported) === 0) return stored;',
       },
     ],
   },

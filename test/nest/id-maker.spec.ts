@@ -22,7 +22,7 @@ import {
 } from 'nestjs-snowflake/segments';
 import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
 import { generatorView } from '../../lib/dashboard/generator-view.js';
-import { ShownGenerators } from '../../lib/dashboard/worker-list.js';
+import { DashboardGenerators } from '../../lib/dashboard/store-lists.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { codeOf } from '../until.js';
@@ -199,7 +199,7 @@ describe('segments beside snowflake ids', () => {
     expect([ids.status.kind, numbers.status.kind]).toEqual(['lease', 'segments']);
     expect(currentIdMaker('invoices')).toBe(numbers);
     expect(numbers.nextId()).toBe(1n);
-    const shown = new ShownGenerators(app.get(DiscoveryService, { strict: false })).all();
+    const shown = new DashboardGenerators(app.get(DiscoveryService, { strict: false })).all();
     expect(shown.map(generatorView)).toMatchObject([
       { support: 'the configuration', workerIds: { min: 0, max: 1023 } },
       { name: 'invoices', support: 'a counting store', buffer: { kind: 'segments' } },

@@ -10,7 +10,7 @@ import { snowflakeColumn } from 'nestjs-snowflake/drizzle';
 import type { SnowflakeColumn } from 'nestjs-snowflake/drizzle';
 import { SnippetProgram } from '../docs/snippets.js';
 import type { Snippet } from '../docs/snippets.js';
-import { orders } from './drizzle/support/postgres-shop.js';
+import { orders } from './drizzle/postgres-shop.js';
 
 const TYPEORM = `import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import { Column, Entity, type Repository } from 'typeorm';

@@ -24,7 +24,7 @@ import { series, startSegments } from '../../lib/nest/segments/index.js';
 import { refuse } from '../../lib/options.js';
 import { snowflakeIds } from '../../lib/orm/prisma/index.js';
 import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
-import { etcdSupport } from '../../lib/stores/etcd/index.js';
+import { etcdLocks, etcdSupport } from '../../lib/stores/etcd/index.js';
 import { folderSupport, ordinalSupport, privateAddress } from '../../lib/stores/host/index.js';
 import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/stores/memory/index.js';
 import { redisCounters, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
@@ -141,6 +141,15 @@ const SQL: Door['right'] = {
   clockDifferenceMs: ['zero'],
   serverSql: textsBut(...BLANK),
 };
+/** As every store in etcd takes them. */
+const ETCD: Door['right'] = {
+  namespace: [
+    ...AS_NAME.filter((name) => !/control|file|URL/.test(name)),
+    'a variable that nobody filled in',
+  ],
+  failoverWindowMs: ['zero'],
+  clockDifferenceMs: ['zero'],
+};
 /** Without blanks and control characters, as nameFaults() has it. */
 const AS_NAMED = textsBut(...BLANK, 'a control character');
 const AS_SERIES = AS_NAMED.filter((name) => !/URL|file/.test(name));
@@ -233,14 +242,13 @@ export const DOORS: readonly Door[] = [
     title: 'etcd option',
     names: inTable('etcd option'),
     use: given(etcdSupport, { endpoints: ['http://127.0.0.1:1'] }),
-    right: {
-      namespace: [
-        ...AS_NAME.filter((name) => !/control|file|URL/.test(name)),
-        'a variable that nobody filled in',
-      ],
-      failoverWindowMs: ['zero'],
-      clockDifferenceMs: ['zero'],
-    },
+    right: ETCD,
+  },
+  {
+    title: 'etcd lock option',
+    names: inTable('etcd option'),
+    use: given(etcdLocks, { endpoints: ['http://127.0.0.1:1'] }),
+    right: ETCD,
   },
   {
     title: 'SQL option',

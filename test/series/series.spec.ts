@@ -2,10 +2,28 @@
  * Series by day, month and year: the text both ways, the edge of a day in its zone, and what is
  * refused.
  */
-import { describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import { describe, expect, it, afterAll, beforeAll } from '@jest/globals';
 import { MemoryCounters } from 'nestjs-snowflake';
 import { series, type SeriesOptions } from 'nestjs-snowflake/segments';
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
+import knex from 'knex';
+import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
+import Database from 'libsql';
+import mariadb from 'mariadb';
+import { createPool } from 'mysql2/promise';
+import {
+  CreateSnowflakeSeries1767225600002,
+  gaplessSeries,
+  seriesTable,
+  type TransactionQuery,
+} from 'nestjs-snowflake/sql';
+import pg from 'pg';
+import postgres from 'postgres';
+import { DataSource, type EntityManager } from 'typeorm';
 import { codeOf } from '../until.js';
+import { freshPglite } from '../support/made-once.mjs';
 
 function invoices(options: Partial<SeriesOptions> = {}, now = '2026-11-20T15:59:59.999Z') {
   const clock = { ms: Date.parse(now), now: () => clock.ms };
@@ -91,5 +109,348 @@ describe('a series', () => {
     [{ store: Object.assign(new MemoryCounters(), { lossWindowMs: 1 }) as never }],
   ])('%# is refused', (options) => {
     expect(codeOf(() => invoices(options))).toBe('CONFIG_INVALID');
+  });
+});
+
+// Series without gaps on real databases: what is rolled back is given again, what is committed is
+// given once, however many transactions run at a time.
+
+describe('gapless series', () => {
+  const table = `series_${randomUUID().replaceAll('-', '')}`;
+  const clock = { now: () => Date.parse('2026-11-20T00:00:00Z') };
+  const SERVERS = [
+    ['postgres', 'DATABASE_URL'],
+    ['mysql', 'MYSQL_URL'],
+  ] as const;
+
+  describe.each(SERVERS)('%s', (type, variable) => {
+    const database = new DataSource({ type, url: process.env[variable]! });
+    const invoices = gaplessSeries({
+      name: 'invoice',
+      period: 'year',
+      timeZone: 'UTC',
+      form: 'R-{date}-{0000}',
+      table,
+      clock,
+    });
+    beforeAll(async () => {
+      await database.initialize();
+      await database.query(seriesTable(type, table));
+    });
+    afterAll(async () => {
+      await database.query(`DROP TABLE ${table}`);
+      await database.destroy();
+    });
+
+    const numberOf = async (work: (manager: EntityManager) => Promise<string>) =>
+      invoices.parse(await database.transaction(work)).number;
+
+    it('gives each number once where one transaction takes several at a time', async () => {
+      const form = '{date}-{00}';
+      const several = gaplessSeries({
+        name: 'several',
+        period: 'year',
+        timeZone: 'UTC',
+        form,
+        table,
+      });
+      const texts = await database.transaction((manager) =>
+        Promise.all([1, 2, 3].map(() => several.nextIn(manager))),
+      );
+      expect(new Set(texts).size).toBe(3);
+    });
+
+    it('counts what is committed, and gives again what is rolled back', async () => {
+      expect(await numberOf((manager) => invoices.nextIn(manager))).toBe(1);
+      const rolledBack = numberOf(async (manager) => {
+        expect(await invoices.nextIn(manager)).toBe('R-2026-0002');
+        throw new Error('no stock');
+      });
+      await expect(rolledBack).rejects.toThrow('no stock');
+      const query = (manager: EntityManager) => ({
+        dialect: type,
+        query: (sql: string, params: (string | number | null)[]) => manager.query(sql, params),
+      });
+      expect(await numberOf((manager) => invoices.nextIn(query(manager)))).toBe(2);
+    });
+
+    it('has no gap and no number twice, with one in three rolled back', async () => {
+      const work = async (at: number) => {
+        try {
+          return await numberOf(async (manager) => {
+            const text = await invoices.nextIn(manager);
+            if (at % 3 === 0) throw new Error('rolled back');
+            return text;
+          });
+        } catch {
+          return undefined;
+        }
+      };
+      const all = await Promise.all(Array.from({ length: 60 }, (_, at) => work(at)));
+      const given = all.filter((number) => number !== undefined).toSorted((a, b) => a - b);
+      expect(given).toEqual(Array.from({ length: 40 }, (_, at) => 3 + at));
+    });
+
+    it('refuses to count outside of a transaction', async () => {
+      await expect(invoices.nextIn(database.manager)).rejects.toMatchObject({
+        code: 'ARGUMENT_INVALID',
+      });
+    });
+  });
+
+  it('has its table by a migration', async () => {
+    const migrations = [CreateSnowflakeSeries1767225600002];
+    const options = { type: 'better-sqlite3', database: ':memory:', driver: Database, migrations };
+    const database = await new DataSource(options as never).initialize();
+    const invoices = gaplessSeries({
+      name: 'invoice',
+      period: 'year',
+      timeZone: 'UTC',
+      form: 'R{date}-{000}',
+      clock,
+    });
+    const next = () => database.transaction((manager) => invoices.nextIn(manager));
+    await database.runMigrations();
+    expect([await next(), await next()]).toEqual(['R2026-001', 'R2026-002']);
+    await database.undoLastMigration();
+    await expect(next()).rejects.toThrow('no such table');
+    await database.destroy();
+  });
+});
+
+/*
+ * Gapless series by every client that we can name: a number is taken in a transaction, also as its
+ * first statement, and none outside of one, where it could not be rolled back.
+ */
+describe('open transaction', () => {
+  type Query = TransactionQuery['query'];
+  type Dialect = TransactionQuery['dialect'];
+  interface Client {
+    /** Outside of any transaction. */
+    readonly query: Query;
+    /** Within one, which is committed. */
+    within<T>(work: (query: Query) => Promise<T>): Promise<T>;
+    close(): unknown;
+  }
+
+  const table = `series_${randomUUID().replaceAll('-', '')}`;
+  const DATABASE_URL = process.env['DATABASE_URL']!;
+  const MYSQL_URL = process.env['MYSQL_URL']!;
+  /** As those write placeholders whose client wants question marks. */
+  const asked = (text: string) => text.replaceAll(/\$\d+/g, '?');
+
+  /** Of clients that are told by statements. */
+  async function between<T>(query: Query, work: (query: Query) => Promise<T>): Promise<T> {
+    await query('BEGIN', []);
+    try {
+      return await work(query);
+    } finally {
+      await query('COMMIT', []);
+    }
+  }
+
+  const POSTGRES: Readonly<Record<string, () => Client>> = {
+    'a pool of pg'() {
+      const pool = new pg.Pool({ connectionString: DATABASE_URL });
+      return {
+        query: (...asking) => pool.query(...asking),
+        async within(work) {
+          const client = await pool.connect();
+          try {
+            return await between((...asking) => client.query(...asking), work);
+          } finally {
+            client.release();
+          }
+        },
+        close: () => pool.end(),
+      };
+    },
+    'postgres.js'() {
+      const db = postgres(DATABASE_URL);
+      return {
+        query: (text, params) => db.unsafe(text, params),
+        within: (work) =>
+          db.begin((tx) => work((text, params) => tx.unsafe(text, params))) as Promise<never>,
+        close: () => db.end(),
+      };
+    },
+    Kysely() {
+      const dialect = new PostgresDialect({
+        pool: new pg.Pool({ connectionString: DATABASE_URL }),
+      });
+      const db = new Kysely<never>({ dialect });
+      const by = (one: typeof db): Query => {
+        return (text, params) => one.executeQuery(CompiledQuery.raw(text, params));
+      };
+      return {
+        query: by(db),
+        within: (work) => db.transaction().execute((trx) => work(by(trx))),
+        close: () => db.destroy(),
+      };
+    },
+    Knex() {
+      const db = knex({ client: 'pg', connection: DATABASE_URL });
+      const by = (one: typeof db): Query => {
+        return async (text, params) => (await one.raw(asked(text), params)) as unknown;
+      };
+      return {
+        query: by(db),
+        within: (work) => db.transaction((trx) => work(by(trx))),
+        close: () => db.destroy(),
+      };
+    },
+    Drizzle() {
+      const pool = new pg.Pool({ connectionString: DATABASE_URL });
+      const db = drizzle(pool);
+      const by = (one: Pick<typeof db, 'execute'>): Query => {
+        return (text, params) => {
+          const parts = text.split(/\$\d+/).map((part) => sql.raw(part));
+          const chunks = parts.flatMap((part, at) =>
+            at === 0 ? [part] : [sql`${params[at - 1]}`, part],
+          );
+          return one.execute(sql.join(chunks));
+        };
+      };
+      return {
+        query: by(db),
+        within: (work) => db.transaction((tx) => work(by(tx))),
+        close: () => pool.end(),
+      };
+    },
+  };
+
+  const MARIADB: Readonly<Record<string, () => Client>> = {
+    'execute of mysql2'() {
+      const pool = createPool({ uri: MYSQL_URL });
+      return {
+        query: (...asking) => pool.execute(...asking),
+        async within(work) {
+          const connection = await pool.getConnection();
+          try {
+            await connection.beginTransaction();
+            return await work((...asking) => connection.execute(...asking));
+          } finally {
+            await connection.commit();
+            connection.release();
+          }
+        },
+        close: () => pool.end(),
+      };
+    },
+    'a session of mysql2 without autocommit'() {
+      const pool = createPool({ uri: MYSQL_URL });
+      return {
+        query: (...asking) => pool.query(...asking),
+        async within(work) {
+          const connection = await pool.getConnection();
+          try {
+            await connection.query('SET autocommit = 0');
+            return await work((...asking) => connection.query(...asking));
+          } finally {
+            await connection.commit();
+            connection.destroy();
+          }
+        },
+        close: () => pool.end(),
+      };
+    },
+    mariadb() {
+      const { hostname: host, port, username: user } = new URL(MYSQL_URL);
+      const database = new URL(MYSQL_URL).pathname.slice(1);
+      const pool = mariadb.createPool({ host, port: Number(port), user, database });
+      return {
+        query: (...asking) => pool.query(...asking),
+        async within(work) {
+          const connection = await pool.getConnection();
+          try {
+            return await between((...asking) => connection.query(...asking), work);
+          } finally {
+            await connection.release();
+          }
+        },
+        close: () => pool.end(),
+      };
+    },
+    Knex() {
+      const db = knex({ client: 'mysql2', connection: MYSQL_URL });
+      const by = (one: typeof db): Query => {
+        return async (text, params) => (await one.raw(text, params)) as unknown;
+      };
+      return {
+        query: by(db),
+        within: (work) => db.transaction((trx) => work(by(trx))),
+        close: () => db.destroy(),
+      };
+    },
+  };
+
+  const EMBEDDED: readonly [Dialect, string, () => Promise<Client>][] = [
+    [
+      'postgres',
+      'PGlite',
+      async () => {
+        const db = await freshPglite();
+        const query: Query = (...asking) => db.query(...asking);
+        return {
+          query,
+          within: (work) => db.transaction((tx) => work((...asking) => tx.query(...asking))),
+          close: () => db.close(),
+        };
+      },
+    ],
+    [
+      'sqlite',
+      'a handle of SQLite',
+      async () => {
+        const db = new Database(':memory:');
+        const query: Query = async (text, params) =>
+          /^(BEGIN|COMMIT)/.test(text) ? db.exec(text) : db.prepare(text).all(...params);
+        return { query, within: (work) => between(query, work), close: () => db.close() };
+      },
+    ],
+  ];
+
+  const CLIENTS: readonly [Dialect, string, () => Client | Promise<Client>][] = [
+    ...Object.entries(POSTGRES).map(([name, open]) => ['postgres', name, open] as const),
+    ...Object.entries(MARIADB).map(([name, open]) => ['mysql', name, open] as const),
+    ...EMBEDDED,
+  ].map(([...entry]) => entry as [Dialect, string, () => Client | Promise<Client>]);
+
+  describe.each(CLIENTS)('%s by %s', (dialect, name, open) => {
+    const invoices = gaplessSeries({
+      name: name.replaceAll(' ', '-'),
+      period: 'year',
+      timeZone: 'UTC',
+      form: '{date}-{0000}',
+      table,
+      clock: { now: () => Date.parse('2026-11-20T00:00:00Z') },
+    });
+    let client: Client;
+    beforeAll(async () => {
+      client = await open();
+      await client.query(seriesTable(dialect, table), []);
+    });
+    afterAll(async () => void (await client.close()));
+    const within = () => client.within((query) => invoices.nextIn({ query, dialect }));
+
+    it('takes a number in a transaction alone, and none outside of it', async () => {
+      const outside = { query: client.query, dialect };
+      const refused = { code: 'ARGUMENT_INVALID' };
+      await expect(invoices.nextIn(outside)).rejects.toMatchObject(refused);
+      expect(await within()).toBe('2026-0001');
+      await expect(invoices.nextIn(outside)).rejects.toMatchObject(refused);
+      expect(await within()).toBe('2026-0002');
+      // Two of one transaction.
+      const both = await client.within(async (query) => [
+        await invoices.nextIn({ query, dialect }),
+        await invoices.nextIn({ query, dialect }),
+      ]);
+      expect(both).toEqual(['2026-0003', '2026-0004']);
+      // What a transaction has left behind in its session opens none.
+      const many = Array.from({ length: 12 }, () => invoices.nextIn(outside));
+      const settled = await Promise.allSettled(many);
+      expect(settled.map(({ status }) => status)).toEqual(many.map(() => 'rejected'));
+      expect(await within()).toBe('2026-0005');
+    });
   });
 });

@@ -62,7 +62,11 @@ export class BrowsedSite {
         this.complaints.push(`asked ${request.url()}`);
       }
     });
+    // A slow machine is no fault of the page: only the test as a whole has a limit.
+    page.setDefaultTimeout(0);
     await page.goto(`${this.url}${path}`, { waitUntil: 'networkidle' });
+    // Before Vue has taken the page over, it hears no key and no click.
+    await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
     return page;
   }
 

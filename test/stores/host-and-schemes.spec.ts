@@ -8,8 +8,8 @@ import { privateAddress } from 'nestjs-snowflake/host';
 import { formatUrl } from '../../lib/messages.js';
 import { ownSupports } from '../../lib/nest/resolve-support.js';
 import {
-  backendOf,
-  backendOfScheme,
+  storeOfUrl,
+  storeOfScheme,
   inspectorOf,
   isMemory,
   supportOf,
@@ -161,7 +161,7 @@ describe.each(OURS)('%s', (scheme) => {
       const support = await supportOf(text, NONE);
       expect(support).toHaveProperty('getNextWorkId');
       await support.close?.();
-      expect(backendOf(text)).toBe(backendOfScheme(scheme));
+      expect(storeOfUrl(text)).toBe(storeOfScheme(scheme));
     },
   );
 
@@ -252,14 +252,14 @@ describe('a URL of no backend', () => {
     'static:007',
     'consul://host',
   ])('%j is refused with all that would do', async (url) => {
-    expect(backendOf(url)).toBeUndefined();
+    expect(storeOfUrl(url)).toBeUndefined();
     await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
       /^No support handles this URL: .* forms: static:7, file:.*redis:.*; of this .* own:\.$/,
     );
   });
 
   it('a command needs a registry, and a static worker id has none', async () => {
-    expect(backendOf('rediss://host')!.inspector).toBeDefined();
+    expect(storeOfUrl('rediss://host')!.inspector).toBeDefined();
     await expect(inspectorOf('static:7')).rejects.toThrow(/Supported forms: file:.*redis:/);
   });
 

@@ -124,6 +124,13 @@ const ONE: readonly [string, Making, object][] = [
   ['iovalkey', iovalkey, { keyPrefix: 'other:', db: 3 }],
   ['Valkey GLIDE', glide, { databaseId: 3 }],
 ];
+/** What made the client, as the log says; two packages of one shape cannot be told apart. */
+const MADE_BY: Readonly<Record<string, string>> = {
+  'node-redis 6': 'redis',
+  'node-redis 5': 'redis',
+  iovalkey: 'ioredis or iovalkey',
+  'Valkey GLIDE': '@valkey/valkey-glide',
+};
 /** Options of an application that connects again late or never, and waits for each command. */
 const PATIENCE = 600_000;
 const GIVES_UP: Readonly<Record<string, (port: number) => object>> = {
@@ -163,6 +170,7 @@ describe('redis clients', () => {
       const other = lab.client(port, { db: 3 });
       expect(await other.keys('*')).toEqual(['snowflake:{shop}:registry']);
       expect(support.location).toContain(`:${port}, database 3`);
+      expect(support.location).toContain(`by ${MADE_BY[name]}`);
     });
 
     it('stays in database 0 itself, where nothing can be refused', async () => {

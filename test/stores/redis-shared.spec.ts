@@ -9,7 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { Redis } from 'ioredis';
 import { SharedClients } from '../../lib/stores/redis/client-life.js';
 import { redisLocks } from '../../lib/stores/redis/index.js';
-import { IoredisClient } from '../../lib/stores/redis/clients/ioredis-client.js';
+import { IoredisClient } from '../../lib/stores/redis/clients/ioredis.js';
 import { UNDER_WAY_MAX } from '../../lib/stores/redis/redis-connection.js';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';

@@ -17,7 +17,7 @@ import {
 } from '../../lib/stores/sql/index.js';
 import { openClient } from '../../lib/stores/sql/open-client.js';
 import { OwnConnection, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
-import { parseSqlUrl, type ServerUrl } from '../../lib/stores/sql/sql-url.js';
+import { parseSqlUrl, type ServerUrl } from '../../lib/stores/sql/sql-options.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';

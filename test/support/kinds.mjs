@@ -16,7 +16,7 @@ const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedL
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
 /** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
 const FLEETS = /^test\/registry\/(fleets|rows)/;
-const RUNS = /^test\/(docs\/(drain|pictures|snippets)|cli\/sql)/;
+const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql)/;
 
 /**
  * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind
@@ -111,19 +111,17 @@ export const LONGEST = [
   'test/contract/valkey.spec.ts',
   'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
-  'test/site/reference.spec.ts',
   'test/cli/locks.spec.ts',
   'test/package/runtimes.spec.ts',
   'test/lock/sql-locks.spec.ts',
   'test/nest/bullmq.spec.ts',
   'test/simulation/limits.spec.ts',
   'test/orm/prisma/guide.spec.ts',
-  'test/sample-app/stores.spec.ts',
+  'test/sample-app/operations.spec.ts',
   'test/docs/snippets.spec.ts',
   'test/stores/folder.spec.ts',
   'test/security/failures.spec.ts',
-  'test/contract/folder.spec.ts',
-  'test/sample-app/operations.spec.ts',
+  'test/contract/row-store.spec.ts',
   'test/model/model.spec.ts',
 ];
 

@@ -13,22 +13,26 @@ import { ROOT, readTree, type TextFile } from './tree.js';
 /** Each name an entry exports, sorted, and whether it is there at run time. */
 type ExportedNames = Record<string, 'value' | 'type'>;
 
-/** Per entry, its names. An entry whose file is absent exports nothing. */
-function exportedNames(
-  files: readonly TextFile[],
-  entries: Readonly<Record<string, string>> = ENTRY_FILES,
-): Record<string, ExportedNames> {
+/** The symbols of each entry. One whose file is absent exports nothing. */
+function exportsOf(files: readonly TextFile[], entries: Readonly<Record<string, string>>) {
   const program = programOf(files, Object.values(entries));
   const checker = program.getTypeChecker();
-  const namesOf = (path: string): ExportedNames => {
+  const symbolsOf = (path: string): ts.Symbol[] => {
     const tree = program.getSourceFile(path);
     const module = tree && checker.getSymbolAtLocation(tree);
-    const symbols = module ? checker.getExportsOfModule(module) : [];
-    const names = symbols.map(({ name }) => name).sort();
-    const values = new Set(symbols.filter((symbol) => isValue(symbol, checker)).map((s) => s.name));
-    return Object.fromEntries(names.map((name) => [name, values.has(name) ? 'value' : 'type']));
+    return module ? checker.getExportsOfModule(module) : [];
   };
-  return Object.fromEntries(Object.entries(entries).map(([name, path]) => [name, namesOf(path)]));
+  const symbols = Object.entries(entries).map(([name, path]) => [name, symbolsOf(path)] as const);
+  return { checker, symbols };
+}
+
+type Exports = ReturnType<typeof exportsOf>;
+
+function exportedNames({ checker, symbols }: Exports): Record<string, ExportedNames> {
+  const kindOf = (symbol: ts.Symbol) => (isValue(symbol, checker) ? 'value' : 'type');
+  const namesOf = (list: readonly ts.Symbol[]): ExportedNames =>
+    Object.fromEntries(list.map((one) => [one.name, kindOf(one)] as const).toSorted());
+  return Object.fromEntries(symbols.map(([name, list]) => [name, namesOf(list)]));
 }
 
 /** A class exported by `export type` anywhere on its way out is a type to the user. */
@@ -83,19 +87,11 @@ const PATH = /(?<![\w/.-])(?:lib|test|docs|scripts|site|bench)\/\S|[a-z]+[\w.-]*
 const LINK = /\{@link\s+([\w.]+)/g;
 
 /** One sentence per fault: `name: what is wrong`. */
-function docstringFaults(
-  files: readonly TextFile[],
-  entries: Readonly<Record<string, string>> = ENTRY_FILES,
-): string[] {
-  const program = programOf(files, Object.values(entries));
-  const checker = program.getTypeChecker();
+function docstringFaults({ checker, symbols }: Exports): string[] {
   const named = new Map<ts.Symbol, string>();
-  for (const path of Object.values(entries)) {
-    const tree = program.getSourceFile(path);
-    const module = tree && checker.getSymbolAtLocation(tree);
-    for (const symbol of module ? checker.getExportsOfModule(module) : []) {
-      named.set(resolved(symbol, checker), symbol.name);
-    }
+  for (const symbol of symbols.flatMap(([, list]) => list)) {
+    const isAlias = (symbol.flags & ts.SymbolFlags.Alias) !== 0;
+    named.set(isAlias ? checker.getAliasedSymbol(symbol) : symbol, symbol.name);
   }
   const names = new Set(named.values());
   return [...named].flatMap(([symbol, name]) => [
@@ -103,9 +99,6 @@ function docstringFaults(
     ...membersOf(symbol).flatMap((one) => faultsOf(one, nameOf(one, symbol, name), names)),
   ]);
 }
-
-const resolved = (symbol: ts.Symbol, checker: ts.TypeChecker) =>
-  symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
 
 const nameOf = (one: ts.Symbol, symbol: ts.Symbol, name: string) =>
   one === symbol ? name : `${name}.${one.name}`;
@@ -149,29 +142,30 @@ function docOf(symbol: ts.Symbol): string {
 const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
   declarations.flatMap((node) => ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc));
 
+const EXPORTS = exportsOf(readTree(), ENTRY_FILES);
+
 it('exports the committed names (UPDATE_EXPORTED_NAMES=1 rewrites the list)', () => {
   const list = `${ROOT}/test/tidy/exported-names.json`;
-  const names = `${JSON.stringify(exportedNames(readTree()), null, 2)}\n`;
+  const names = `${JSON.stringify(exportedNames(EXPORTS), null, 2)}\n`;
   if (process.env['UPDATE_EXPORTED_NAMES']) writeFileSync(list, names);
   const committed = existsSync(list) ? readFileSync(list, 'utf8') : 'no list is committed';
   expect(names).toBe(committed);
 });
 
-const namesOf = (index: string): ExportedNames =>
-  exportedNames(
-    [
-      { path: 'lib/index.ts', text: index },
-      {
-        path: 'lib/core/index.ts',
-        text: `export type { Seat as Chair, Range } from '../seat.js';`,
-      },
-      {
-        path: 'lib/seat.ts',
-        text: `export class Seat {}\nexport interface Range { a: 1 }\nexport const seats = 2;`,
-      },
-    ],
-    { '.': 'lib/index.ts' },
-  )['.']!;
+const SEAT = `export class Seat {}\nexport interface Range { a: 1 }\nexport const seats = 2;`;
+
+/** Of planted files, by their paths. */
+const planted = (texts: Readonly<Record<string, string>>, entry: string): Exports =>
+  exportsOf(
+    Object.entries(texts).map(([path, text]) => ({ path, text })),
+    { it: entry },
+  );
+
+const namesOf = (index: string): ExportedNames => {
+  const core = `export type { Seat as Chair, Range } from '../seat.js';`;
+  const texts = { 'lib/index.ts': index, 'lib/core/index.ts': core, 'lib/seat.ts': SEAT };
+  return exportedNames(planted(texts, 'lib/index.ts'))['it']!;
+};
 
 test.each([
   [`export { Seat, seats } from './seat.js';`, { Seat: 'value', seats: 'value' }],
@@ -189,17 +183,13 @@ test.each([
   expect(namesOf(index)).toEqual(names);
 });
 
-const faultsIn = (text: string) =>
-  docstringFaults(
-    [
-      { path: 'lib/a.ts', text: "/** The entry. */\nexport * from './b.js';\n" },
-      { path: 'lib/b.ts', text },
-    ],
-    { it: 'lib/a.ts' },
-  );
+const faultsIn = (text: string) => {
+  const entry = "/** The entry. */\nexport * from './b.js';\n";
+  return docstringFaults(planted({ 'lib/a.ts': entry, 'lib/b.ts': text }, 'lib/a.ts'));
+};
 
 it('every exported name says what it is, in words that its reader can follow', () => {
-  expect(docstringFaults(readTree())).toEqual([]);
+  expect(docstringFaults(EXPORTS)).toEqual([]);
 });
 
 it('finds a name without a word, also below the head of its file', () => {

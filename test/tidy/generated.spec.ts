@@ -7,29 +7,26 @@ import { createHash } from 'node:crypto';
 import { describe, expect, it, test } from '@jest/globals';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../../scripts/entries.mjs';
-import { findingsOf, isLua, linesOf, type Check, ROOT, readTree } from './tree.js';
+import { isLua, linesOf, ROOT, readTree } from './tree.js';
 
 const TREE = readTree();
 
-/** A generated file equals what its generator would write now. */
-const checkFresh =
-  (path: string, expected: string, command: string): Check =>
-  (files) => {
-    const file = files.find((candidate) => candidate.path === path);
-    if (!file) return [{ path, message: `is missing; run \`${command}\`` }];
-    if (file.text === expected) return [];
-    const [is, should] = [linesOf(file.text), linesOf(expected)];
-    const line = should.findIndex((text, index) => text !== is[index]) + 1;
-    return [{ path, line: line || should.length, message: `is stale; run \`${command}\`` }];
-  };
+/** What is wrong unless a generated file equals what its generator would write now. */
+function staleness(path: string, expected: string, command: string, files = TREE): string[] {
+  const file = files.find((candidate) => candidate.path === path);
+  if (!file) return [`${path} is missing; run \`${command}\``];
+  if (file.text === expected) return [];
+  const [is, should] = [linesOf(file.text), linesOf(expected)];
+  const line = should.findIndex((text, index) => text !== is[index]) + 1;
+  return [`${path}:${line || should.length} is stale; run \`${command}\``];
+}
 
 describe('generated files', () => {
   it('lib/stores/redis/scripts.generated.ts holds the Lua files as they are', async () => {
     const generator = `${ROOT}/scripts/embed-lua.mjs`;
     const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
     const path = 'lib/stores/redis/scripts.generated.ts';
-    const check = checkFresh(path, generateScripts(), 'npm run build:lua');
-    expect(findingsOf(check, TREE)).toEqual([]);
+    expect(staleness(path, generateScripts(), 'npm run build:lua')).toEqual([]);
   });
 
   it('holds scripts that are what their hashes say, and each part of them once', () => {
@@ -47,8 +44,7 @@ describe('generated files', () => {
     const args = [`${ROOT}/scripts/embed-page.mjs`, '--print'];
     const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect(stderr).toBe('');
-    const check = checkFresh('lib/dashboard/page.generated.ts', stdout, 'npm run build:page');
-    expect(findingsOf(check, TREE)).toEqual([]);
+    expect(staleness('lib/dashboard/page.generated.ts', stdout, 'npm run build:page')).toEqual([]);
   });
 });
 
@@ -58,9 +54,7 @@ describe('the table of entries', () => {
     ['tsconfig.json', tsconfigWithEntries],
   ])('is what %s says', (path, withEntries) => {
     const { text } = TREE.find((file) => file.path === path)!;
-    expect(findingsOf(checkFresh(path, withEntries(text), 'npm run build:entries'), TREE)).toEqual(
-      [],
-    );
+    expect(staleness(path, withEntries(text), 'npm run build:entries')).toEqual([]);
   });
 
   it('changes both where it changes', () => {
@@ -88,7 +82,7 @@ test.each([
   ['a\n', ['a.ts:2 is stale; run `npm run it`']],
   ['a\nb\nc\n', ['a.ts:2 is stale; run `npm run it`']],
 ])('of %j, freshness is told', (text, findings) => {
-  const check = checkFresh('a.ts', 'a\nb\n', 'npm run it');
-  expect(findingsOf(check, [{ path: 'a.ts', text }])).toEqual(findings);
-  expect(findingsOf(check, [])).toEqual(['a.ts is missing; run `npm run it`']);
+  const foundIn = (files: typeof TREE) => staleness('a.ts', 'a\nb\n', 'npm run it', files);
+  expect(foundIn([{ path: 'a.ts', text }])).toEqual(findings);
+  expect(foundIn([])).toEqual(['a.ts is missing; run `npm run it`']);
 });

@@ -6,16 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it, test } from '@jest/globals';
-import {
-  findingsOf,
-  isCode,
-  isLib,
-  type Check,
-  type Finding,
-  type TextFile,
-  ROOT,
-  readTree,
-} from './tree.js';
+import { isCode, isLib, isTest, type TextFile, ROOT, readTree } from './tree.js';
 import { importsOf, type Import } from './syntax.js';
 
 interface Room {
@@ -94,27 +85,23 @@ function roomOf(path: string): string {
   return HOUSES.includes(first) ? `${first}/${second}` : first;
 }
 
-/** The row of the table that speaks for a room. */
-function rulesOf(room: string): Room | undefined {
-  return ROOMS.find((rules) => rules.room === room);
-}
-
 /** True when the name in the table means this room: itself, or all rooms below it. */
 function isRoom(named: string, room: string): boolean {
   return room === named || room.startsWith(`${named}/`);
 }
 
-const checkArrows: Check = (files) =>
-  files.filter((f) => isLib(f) && isCode(f) && f.path !== FRONT_DOOR).flatMap(arrowsOf);
+const arrowFaults = (files: readonly TextFile[]): string[] =>
+  files.filter((f) => isLib(f) && isCode(f) && f.path !== FRONT_DOOR).flatMap(arrowFaultsOf);
 
-function arrowsOf(file: TextFile): Finding[] {
+/** Lines that an editor can jump to. */
+function arrowFaultsOf(file: TextFile): string[] {
   const { path } = file;
-  const rules = rulesOf(roomOf(path));
-  if (!rules) return [{ path, message: 'lies in no room of the table' }];
+  const rules = ROOMS.find(({ room }) => room === roomOf(path));
+  if (!rules) return [`${path} lies in no room of the table`];
   return importsOf(file).flatMap((arrow) => {
     const isInside = arrow.specifier.startsWith('.');
     const message = isInside ? insideFault(path, arrow, rules) : outsideFault(path, arrow, rules);
-    return message === undefined ? [] : [{ path, line: arrow.line, message }];
+    return message === undefined ? [] : [`${path}:${arrow.line} ${message}`];
   });
 }
 
@@ -142,12 +129,33 @@ function outsideFault(path: string, arrow: Import, { room, outside }: Room): str
   return `imports ${specifier}; from outside, ${room} may import ${list(known)}`;
 }
 
+/** How large lib may grow before a room has to be read again as a whole. */
+const WALLS = { fileCountMax: 260, importCountEnd: 1300, medianLinesMin: 120 };
+
+/** One sentence for each wall that lib is beyond; dynamic imports load rooms and do not count. */
+function sizeFaults(files: readonly TextFile[], walls: typeof WALLS): string[] {
+  const modules = files.filter((file) => isLib(file) && file.path.endsWith('.ts'));
+  const isInside = ({ kind, specifier }: Import): boolean =>
+    kind !== 'dynamic' && specifier.startsWith('.');
+  const importCount = modules.flatMap((file) => importsOf(file).filter(isInside)).length;
+  const lengths = modules.map(({ text }) => text.split('\n').length - 1).sort((a, b) => a - b);
+  const median = lengths[Math.floor(lengths.length / 2)]!;
+  const { fileCountMax, importCountEnd, medianLinesMin } = walls;
+  return [
+    ...(modules.length <= fileCountMax ? [] : [`${modules.length} files, over ${fileCountMax}`]),
+    ...(importCount < importCountEnd
+      ? []
+      : [`${importCount} imports, not below ${importCountEnd}`]),
+    ...(median > medianLinesMin ? [] : [`a median of ${median} lines, not over ${medianLinesMin}`]),
+  ];
+}
+
 const list = (names: readonly string[]): string => names.join(', ') || 'nothing';
 
 const TREE = readTree();
 
 it('rooms import only what the table allows', () => {
-  expect(findingsOf(checkArrows, TREE)).toEqual([]);
+  expect(arrowFaults(TREE)).toEqual([]);
 });
 
 it('the tree of the page names all that lies in lib', () => {
@@ -167,8 +175,31 @@ it('the table speaks of rooms and files that are there', () => {
   expect(files.filter((name) => !inLib.some((path) => path.endsWith(`/${name}.ts`)))).toEqual([]);
 });
 
+it('lib is few files of some length, with few imports between them', () => {
+  expect(sizeFaults(TREE, WALLS)).toEqual([]);
+});
+
+it('a file, an import, and files that are too short are each found beyond their wall', () => {
+  const text = `import { a } from './b.js';\nexport type { C } from './b.js';\nimport 'node:fs';\n`;
+  const files = ['lib/a.ts', 'lib/b.ts', 'test/c.ts'].map((path) => ({ path, text }));
+  const walls = { fileCountMax: 2, importCountEnd: 5, medianLinesMin: 2 };
+  expect(sizeFaults(files, walls)).toEqual([]);
+  expect(sizeFaults(files, { fileCountMax: 1, importCountEnd: 4, medianLinesMin: 3 })).toEqual([
+    '2 files, over 1',
+    '4 imports, not below 4',
+    'a median of 3 lines, not over 3',
+  ]);
+});
+
+/** Each spec file is a chapter: in more files nobody finds what is tested where. */
+const TEST_FILE_WALL = 350;
+
+it('test/ is kept in few files', () => {
+  expect(TREE.filter(isTest).length).toBeLessThan(TEST_FILE_WALL);
+});
+
 const arrowsIn = (path: string, ...lines: string[]): string[] =>
-  findingsOf(checkArrows, [{ path, text: lines.join('\n') }]);
+  arrowFaults([{ path, text: lines.join('\n') }]);
 
 test.each([
   ['lib/core/text/x.ts', `import { a } from '../../errors.js';`],

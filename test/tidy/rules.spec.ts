@@ -24,6 +24,8 @@ interface Rule {
   readonly in: 'code' | 'text' | 'path';
   readonly of: (file: TextFile) => boolean;
   readonly found: RegExp;
+  /** A word without which nothing is found: most files need not be read as code then. */
+  readonly word?: RegExp;
   /** What is found and yet allowed. */
   readonly except?: (match: RegExpExecArray, file: TextFile) => boolean;
   /** A path, and texts that are found; in a rule of paths, the text is the path. */
@@ -119,6 +121,7 @@ const RULES: readonly Rule[] = [
     rule: 'no class that exists gets a method',
     in: 'code',
     of: isOurCode,
+    word: /\bprototype\b|\bsetPrototypeOf\b/,
     found: new RegExp(
       String.raw`\.prototype(\.\w+|\[[^\]]*\])?\s*=(?!=)|\bsetPrototypeOf\b|` +
         String.raw`\b(defineProperty|assign)\(\s*[\w.]+\.prototype\b`,
@@ -217,6 +220,7 @@ const RULES: readonly Rule[] = [
     rule: 'no test waits for a fixed time without a comment that says why (test/until.ts)',
     in: 'code',
     of: isTestCode,
+    word: /\b(sleep|setTimeout|waitForTimeout)\(/,
     found: /(?<!\bjest\.)\b(sleep|setTimeout|waitForTimeout)\(/g,
     except: isExplained,
     breaks: ['test/x.ts', 'await sleep(50);', 'f();\nawait page.waitForTimeout(5);'],
@@ -248,6 +252,7 @@ const RULES: readonly Rule[] = [
     rule: 'no test has a tight limit: jest.config.js has one for all',
     in: 'code',
     of: isTestCode,
+    word: /\}, [\d_]+\);$|\bjest\.setTimeout\(/m,
     found:
       /(?:^\s*|=> \{.*)\}, ([1-5]?\d_?\d{3}|\d{1,3})\);$|\bjest\.setTimeout\([1-5]?\d_?\d{3}\)/gm,
     breaks: [
@@ -330,8 +335,12 @@ const TREE = readTree();
 const viewOf = (file: TextFile, view: Rule['in']): string =>
   view === 'path' ? file.path : view === 'text' ? file.text : codeOf(file);
 
-function findings({ in: view, of, found, except }: Rule, files: readonly TextFile[]): string[] {
+function findings(
+  { in: view, of, found, word, except }: Rule,
+  files: readonly TextFile[],
+): string[] {
   return files.filter(of).flatMap((file) => {
+    if (word && !word.test(file.text)) return [];
     const seen = viewOf(file, view);
     const matches = [...seen.matchAll(found)].filter((match) => !except?.(match, file));
     return matches.map(({ 0: text, index }) => {

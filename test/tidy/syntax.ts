@@ -3,7 +3,7 @@
  * comments and the contents of strings, so that words are looked for where they mean something.
  */
 import ts from 'typescript';
-import type { TextFile } from './tree.js';
+import { lineAt, type TextFile } from './tree.js';
 
 const trees = new WeakMap<TextFile, ts.SourceFile>();
 
@@ -15,11 +15,6 @@ export function treeOf(file: TextFile): ts.SourceFile {
     trees.set(file, tree);
   }
   return tree;
-}
-
-function lineOf(node: ts.Node): number {
-  const tree = node.getSourceFile();
-  return tree.getLineAndCharacterOfPosition(node.getStart(tree)).line + 1;
 }
 
 /** Calls `visit` for the node and everything below it. */
@@ -37,11 +32,12 @@ export interface Import {
 /** Every module a file names: import, import type, export from, import(), require(). */
 export function importsOf(file: TextFile): readonly Import[] {
   const found: Import[] = [];
-  walk(treeOf(file), (node) => {
+  const tree = treeOf(file);
+  walk(tree, (node) => {
     const named = moduleNamedBy(node);
     if (!named) return;
     const specifier = ts.isStringLiteralLike(named) ? named.text : `a computed name`;
-    found.push({ specifier, line: lineOf(node), kind: kindOf(node) });
+    found.push({ specifier, line: lineAt(file.text, node.getStart(tree)), kind: kindOf(node) });
   });
   return found;
 }

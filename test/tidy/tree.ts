@@ -29,8 +29,8 @@ function pathsBelow(folder: string): string[] {
     .sort();
 }
 
-// What a style check is: a function from files to findings. It reads no disk and knows no jest,
-// so that each check can be shown a planted violation (the spec files in this folder do).
+// A check is a function from files to findings. It reads no disk, so that each can be shown a
+// planted violation (the spec files in this folder do).
 
 /** A file as a check sees it; the path is relative to the repository and has forward slashes. */
 export interface TextFile {
@@ -45,16 +45,9 @@ export interface Finding {
   readonly message: string;
 }
 
-export type Check = (files: readonly TextFile[]) => Finding[];
-
 /** One line that an editor can jump to: `lib/core/x.ts:12 imports node:fs; core may ...`. */
 export function say({ path, line, message }: Finding): string {
   return line === undefined ? `${path} ${message}` : `${path}:${line} ${message}`;
-}
-
-/** The findings of a check, as sentences. */
-export function findingsOf(check: Check, files: readonly TextFile[]): string[] {
-  return check(files).map(say);
 }
 
 /** The line, counted from 1, that a position of a text lies on. */

@@ -8,6 +8,7 @@ import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isDecimalId, isId } from '../../core/text/decimal.js';
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
+import { refused } from '../../options.js';
 import {
   bytesOf,
   kindOf,
@@ -192,9 +193,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
     const got = isShort ? format(algorithm) : kindOf(algorithm);
     faults.push(`Expected \`algorithm\` to be 'md5' or 'sha256', got ${got}.`);
   }
-  if (bytes === undefined || faults.length > 0) {
-    throw new SnowflakeError('CONFIG_INVALID', faults.join(' '), { details: { faults } });
-  }
+  if (bytes === undefined || faults.length > 0) throw refused(faults);
   return hmacOf(algorithm, bytes, String(idOf(id))).toString('hex');
 }
 

@@ -7,10 +7,9 @@ import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
 import type { CounterRecord } from '../../counters/counter-store.js';
 import { formatName } from '../../messages.js';
-import { quoted, usageFault, type Call, type Command } from '../command.js';
+import { quoted, usageFault, type Call, type Command, confirm, spanText } from '../command.js';
 import { SUPPORT_OPTIONS, withCounters, type NamedCounters } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
-import { confirm, spanText } from '../time-text.js';
 
 export const countersList: Command = {
   name: 'counters list',

@@ -15,12 +15,13 @@ import {
   type Call,
   type Command,
   type Options,
+  readTime,
+  utcText,
 } from '../command.js';
 import { idLines, idRecord, plausibleLines, plausibleRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
 import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
-import { readTime, utcText } from '../time-text.js';
 
 interface Reading {
   readonly layout: BitLayout;

@@ -6,10 +6,9 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { cutName, printable } from '../../messages.js';
-import { usageFault, type Call, type Command } from '../command.js';
+import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
 import { SUPPORT_OPTIONS, withLocks, type NamedLocks } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
-import { confirm, spanText, utcText } from '../time-text.js';
 
 const LIMIT = 1000;
 const LIMIT_MAX = 1_000_000;

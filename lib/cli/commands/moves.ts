@@ -29,12 +29,20 @@ import {
 } from '../../registry/store-move.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import {
+  quoted,
+  usageFault,
+  type Call,
+  type Command,
+  type Options,
+  confirm,
+  spanText,
+  utcText,
+} from '../command.js';
 import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
 import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
-import { confirm, spanText, utcText } from '../time-text.js';
 import { isPrepared, unheldLease } from './registry.js';
 import { leaseOf } from './release.js';
 
@@ -248,7 +256,7 @@ class StoreMove {
   private readonly key = systemIdentity('snowflake').randomText().replace(/\W/g, '').slice(0, 8);
   private readonly terminal: Terminal;
   /** What the holders of a registry have heard of. */
-  private toldText: string | undefined;
+  private announcedText: string | undefined;
 
   constructor(
     private readonly call: Call,
@@ -294,9 +302,9 @@ class StoreMove {
   private async isWaiting(step: StoreMoveStep, views: Views): Promise<boolean> {
     const other = step.at === 'from' ? 'to' : 'from';
     const text = views[other].facts?.fingerprint;
-    if (step.floorMs === undefined || text === this.toldText) return false;
-    this.toldText = text;
-    await untilTold(this.stores[other], this.terminal);
+    if (step.floorMs === undefined || text === this.announcedText) return false;
+    this.announcedText = text;
+    await untilAnnounced(this.stores[other], this.terminal);
     return true;
   }
 
@@ -356,7 +364,7 @@ function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
 }
 
 /** A holder has heard of what its registry stores once it has renewed its lease. */
-async function untilTold(store: RegistryInspector, terminal: Terminal): Promise<void> {
+async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Promise<void> {
   const first = await store.read();
   const untold = (view: RegistryView) =>
     view.workers.filter(({ workerId, freeInMs, holder }) => {

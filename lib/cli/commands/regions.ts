@@ -9,12 +9,11 @@ import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { CLAIM_TTL_MS, regionsFingerprint, regionToken } from '../../lease/region-claim.js';
 import { formatName } from '../../messages.js';
 import { finding, type Finding, type RegistryView } from '../../registry/snapshot.js';
-import type { Call, Command } from '../command.js';
+import { type Call, type Command, spanText, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
 import { type ExitCode, tableLines } from '../terminal.js';
-import { spanText, utcText } from '../time-text.js';
 
 export const regions: Command = {
   name: 'regions',

@@ -10,7 +10,7 @@ import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { isContested } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
-import { usageFault, type Call, type Command } from '../command.js';
+import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
 import {
   measuredSkewMs,
@@ -21,7 +21,6 @@ import {
 } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
-import { confirm, spanText, utcText } from '../time-text.js';
 import { leaseOf } from './release.js';
 
 export const registryCreate: Command = {

@@ -13,8 +13,15 @@ import type {
   RegistryInspector,
   RegistryView,
 } from '../../registry/snapshot.js';
-import { usageFault, type Call, type Command, readWhole } from '../command.js';
-import { confirm, spanText, utcText } from '../time-text.js';
+import {
+  usageFault,
+  type Call,
+  type Command,
+  readWhole,
+  confirm,
+  spanText,
+  utcText,
+} from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';

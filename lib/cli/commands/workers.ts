@@ -5,11 +5,10 @@
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';
-import { usageFault, type Call, type Command } from '../command.js';
+import { usageFault, type Call, type Command, spanText, utcText } from '../command.js';
 import { occupancyOf, occupancyText, noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { type ExitCode, tableLines } from '../terminal.js';
-import { spanText, utcText } from '../time-text.js';
 
 /** A fleet has fewer, and so many are little to keep. */
 const LIMIT = 100_000;

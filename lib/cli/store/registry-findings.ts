@@ -17,7 +17,7 @@ import {
   type RegistryView,
 } from '../../registry/snapshot.js';
 import { layoutOfFingerprint } from '../layout-option.js';
-import { spanText, utcText } from '../time-text.js';
+import { spanText, utcText } from '../command.js';
 
 const READS = 5;
 /** A quarter of the time limit of an application's call leaves the rest for a bad day. */

@@ -315,7 +315,7 @@ function notInWindow(isClosed: boolean): SnowflakeError {
  * has its own.
  */
 
-const KEY = Symbol.for('nestjs-snowflake:reach');
+const KEY = Symbol.for('nestjs-snowflake:latest-id-time');
 
 const shared = globalThis as { [KEY]?: { ms: number } };
 const latest = (shared[KEY] ??= { ms: -Infinity });

@@ -10,7 +10,7 @@ import { CounterClient, type CounterClientLimits } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 import {
   PositionSpace,
-  WAIT_CURE,
+  WAIT_ADVICE,
   type CountedTerms,
   type PositionRun,
 } from './store-ids-options.js';
@@ -39,7 +39,11 @@ export class StoreClient {
     private readonly parts: StoreClientParts,
   ) {
     const { terms, random } = parts;
-    this.client = new CounterClient(store, { ...parts, counter: terms.tag, waitCure: WAIT_CURE });
+    this.client = new CounterClient(store, {
+      ...parts,
+      counter: terms.tag,
+      waitAdvice: WAIT_ADVICE,
+    });
     this.space = new PositionSpace(terms.layout, place, terms.stores.length);
     this.delay = new RetryDelay(random);
   }

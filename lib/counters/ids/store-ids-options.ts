@@ -122,7 +122,7 @@ function unitFaults(layout: BitLayout): string[] {
  * Guarantee: no id was made when one of these is thrown.
  */
 
-export const WAIT_CURE = 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.';
+export const WAIT_ADVICE = 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.';
 
 export function notStarted(): SnowflakeError {
   return new SnowflakeError(
@@ -151,7 +151,7 @@ export function needsPrefetch(): SnowflakeError {
   );
 }
 
-export function handSpent(tag: string, fault: SnowflakeError | undefined): SnowflakeError {
+export function bufferSpent(tag: string, fault: SnowflakeError | undefined): SnowflakeError {
   const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
   return new SnowflakeError(
     'SEGMENT_SPENT',

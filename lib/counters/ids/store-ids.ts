@@ -29,7 +29,7 @@ import {
 } from './id-queue.js';
 import { StoreClient } from './store-client.js';
 import {
-  handSpent,
+  bufferSpent,
   notStarted,
   stopped,
   type CountedTerms,
@@ -53,7 +53,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
   private readonly calls = new CallRecord();
-  private readonly lanes: readonly StoreClient[];
+  private readonly clients: readonly StoreClient[];
   private readonly stopping = new AbortController();
   private listener: GeneratorListener | undefined;
   private turnCount: number;
@@ -70,9 +70,9 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     private readonly environment: GeneratorEnvironment,
   ) {
     const parts = { ...environment, terms, calls: this.calls };
-    this.lanes = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
+    this.clients = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
     // Processes begin with different stores.
-    this.turnCount = Math.floor(environment.random() * this.lanes.length);
+    this.turnCount = Math.floor(environment.random() * this.clients.length);
     const { layout, prefetch } = terms;
     this.layout = layout;
     const { clock } = environment;
@@ -83,7 +83,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   }
 
   get location(): string {
-    return locationsOf(this.lanes);
+    return locationsOf(this.clients);
   }
 
   get state(): GeneratorState {
@@ -172,7 +172,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     this.stock?.close();
     this.queue.refuseAll(reason);
     timers.cancel(this.refreshing);
-    for (const lane of this.lanes) lane.wakeUp();
+    for (const client of this.clients) client.wakeUp();
     this.report('Stopped.');
     const over = () => undefined;
     await withinLimit(closeAll(this.terms.stores), { timers, ms: CLOSE_MS, over });
@@ -180,10 +180,10 @@ export class StoreIds implements OpenGenerator, CallerQueue {
 
   private async firstGrant(signal: AbortSignal): Promise<void> {
     while (!this.hasTaken) {
-      const idle = this.lanes.filter(({ isIdle }) => isIdle);
-      await Promise.all(idle.map((lane) => this.ask(lane, 1)));
+      const idle = this.clients.filter(({ isIdle }) => isIdle);
+      await Promise.all(idle.map((client) => this.ask(client, 1)));
       this.stopping.signal.throwIfAborted();
-      const lasting = this.lanes.find(({ fault }) => fault?.retryable === false);
+      const lasting = this.clients.find(({ fault }) => fault?.retryable === false);
       if (lasting !== undefined) throw lasting.fault!;
       if (this.hasTaken) return;
       // The signal ends the pause early, and is checked next.
@@ -211,48 +211,48 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     for (;;) {
       const missing = this.queue.wantedCount - this.askedCount;
       if (missing <= 0 || this.stopping.signal.aborted) return;
-      const lane = this.nextLane();
-      if (lane === undefined) return;
-      void this.ask(lane, missing);
+      const client = this.nextClient();
+      if (client === undefined) return;
+      void this.ask(client, missing);
     }
   }
 
   /** Takes the stores in turn; a store that hangs is asked only if no other can help. */
-  private nextLane(): StoreClient | undefined {
-    const { lanes } = this;
-    const from = this.turnCount % lanes.length;
-    const idle = [...lanes.slice(from), ...lanes.slice(0, from)].filter(({ isIdle }) => isIdle);
-    const isAnswering = lanes.some(({ isAsking, isSilent }) => isAsking && !isSilent);
-    const lane = idle.find(({ isSilent }) => !isSilent) ?? (isAnswering ? undefined : idle[0]);
-    if (lane !== undefined) this.turnCount = lanes.indexOf(lane) + 1;
-    return lane;
+  private nextClient(): StoreClient | undefined {
+    const { clients } = this;
+    const from = this.turnCount % clients.length;
+    const idle = [...clients.slice(from), ...clients.slice(0, from)].filter(({ isIdle }) => isIdle);
+    const isAnswering = clients.some(({ isAsking, isSilent }) => isAsking && !isSilent);
+    const client = idle.find(({ isSilent }) => !isSilent) ?? (isAnswering ? undefined : idle[0]);
+    if (client !== undefined) this.turnCount = clients.indexOf(client) + 1;
+    return client;
   }
 
   /** Asks one store; never fails. */
-  private async ask(lane: StoreClient, count: number): Promise<void> {
+  private async ask(client: StoreClient, count: number): Promise<void> {
     const sent = this.queue.sent(this.environment.clock.now());
     this.askedCount += count;
     try {
-      const run = await lane.take(count, (late) => this.takeIn(lane, late, sent));
+      const run = await client.take(count, (late) => this.takeIn(client, late, sent));
       this.askedCount -= count;
-      this.takeIn(lane, run, sent);
+      this.takeIn(client, run, sent);
     } catch (error) {
       this.askedCount -= count;
-      this.failed(lane, error as SnowflakeError);
+      this.failed(client, error as SnowflakeError);
     }
     this.wake();
   }
 
-  private takeIn(lane: StoreClient, run: PositionRun, sent: Sent): void {
+  private takeIn(client: StoreClient, run: PositionRun, sent: Sent): void {
     if (this.stopping.signal.aborted) return;
     this.hasTaken = true;
     this.queue.serve(run, sent);
-    this.report(`Ids of ${this.terms.tag} are made in ${lane.location}.`);
+    this.report(`Ids of ${this.terms.tag} are made in ${client.location}.`);
   }
 
-  private failed(lane: StoreClient, error: SnowflakeError): void {
+  private failed(client: StoreClient, error: SnowflakeError): void {
     if (this.stopping.signal.aborted) return;
-    lane.rest(error, () => this.wake());
+    client.rest(error, () => this.wake());
     // With several stores a lasting fault of one would stay unseen.
     if (!error.retryable && this.hasTaken) this.listener?.news(error.message);
     const { fault } = this;
@@ -263,8 +263,8 @@ export class StoreIds implements OpenGenerator, CallerQueue {
 
   /** The error if no store gives ids. One that may pass counts more, since waiting can help. */
   private get fault(): SnowflakeError | undefined {
-    const faults = this.lanes.flatMap(({ fault }) => fault ?? []);
-    if (faults.length < this.lanes.length) return undefined;
+    const faults = this.clients.flatMap(({ fault }) => fault ?? []);
+    if (faults.length < this.clients.length) return undefined;
     return faults.find(({ retryable }) => retryable) ?? faults[0];
   }
 
@@ -273,7 +273,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     if (state === 'released') return stopped();
     if (fault?.retryable === false) return fault;
     if (fault !== undefined) this.report(fault.message);
-    return state === 'unassigned' ? notStarted() : handSpent(this.terms.tag, fault);
+    return state === 'unassigned' ? notStarted() : bufferSpent(this.terms.tag, fault);
   }
 
   private report(reason: string): void {

@@ -30,7 +30,7 @@ interface NumberedStoreParts extends CounterClientLimits {
   readonly late: (segment: GrantedSegment) => void;
 }
 
-const WAIT_CURE = 'If this lasts, raise `lossGap`.';
+const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
 
 class NumberedStore {
   private readonly client: CounterClient;
@@ -41,7 +41,7 @@ class NumberedStore {
     private readonly parts: NumberedStoreParts,
   ) {
     const { counter } = parts.terms;
-    this.client = new CounterClient(store, { ...parts, counter, waitCure: WAIT_CURE });
+    this.client = new CounterClient(store, { ...parts, counter, waitAdvice: WAIT_ADVICE });
   }
 
   /** True while a call is out that did not return within its limit. */

@@ -61,7 +61,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   private queuedCount = 0;
   private issuedBefore = 0;
   private lowMark = 0;
-  private isToldLow = false;
+  private isLowNotified = false;
   private spentTimes = 0;
   private closedTimes = 0;
   private readonly decimal = new DecimalText();
@@ -86,7 +86,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   /** `low` is called when at most so many are buffered. */
   set mark(count: number) {
     this.lowMark = count;
-    this.isToldLow = false;
+    this.isLowNotified = false;
     // The run in progress was cut for another mark.
     this.leaveRun();
   }
@@ -94,7 +94,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   add(segment: S): void {
     this.chain.push({ segment, left: segment.count });
     this.queuedCount += segment.count;
-    this.isToldLow = false;
+    this.isLowNotified = false;
   }
 
   /** Takes out what was not made, the oldest first. */
@@ -209,8 +209,8 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     this.settle();
     const { chain, queuedCount, lowMark } = this;
     if (chain[0]?.left === 0) chain.shift();
-    if (queuedCount <= lowMark && !this.isToldLow) {
-      this.isToldLow = true;
+    if (queuedCount <= lowMark && !this.isLowNotified) {
+      this.isLowNotified = true;
       this.supply.low();
     }
     const rest = chain[0];

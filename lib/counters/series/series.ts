@@ -12,7 +12,7 @@ import { refusal } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
 /** Advice for periods that have to be waited for often. */
-const WAIT_CURE = 'If this lasts, raise `lossGap`.';
+const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
 
 /** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
@@ -89,7 +89,7 @@ class PeriodTaker {
     const request = { kind: 'dense', counter, count: 1n, have, lossGap: this.lossGap } as const;
     const answer = await this.store.take({ ...request, startAt: 1n });
     const location = this.store.location ?? 'the store of counters';
-    if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_CURE);
+    if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_ADVICE);
     const { first, end } = answer;
     const isFirst = this.known.period !== period || end > this.known.have;
     if (isFirst) this.known = { period, have: end };

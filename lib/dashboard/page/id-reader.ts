@@ -12,7 +12,7 @@ import type {
   LayoutView,
   WorkerView,
 } from '../answers.js';
-import { ask, faultText } from './asking.js';
+import { ask, faultText } from './polling.js';
 import {
   agoText,
   element,
@@ -27,7 +27,7 @@ import {
 
 const TYPED_MS = 150;
 
-interface ShownWith {
+interface PageContext {
   readonly generator: GeneratorView | undefined;
   readonly workers: readonly WorkerView[];
 }
@@ -43,7 +43,7 @@ export class IdReader {
   private isFollowed: boolean;
   private asked = new AbortController();
 
-  constructor(private readonly shownWith: () => ShownWith) {
+  constructor(private readonly context: () => PageContext) {
     this.form.append(...FORMS.map(([value, title]) => element('option', { value }, title)));
     this.text.value = idInAddress() ?? '';
     this.isFollowed = this.text.value !== '';
@@ -73,7 +73,7 @@ export class IdReader {
     const { signal } = this.asked;
     const text = this.text.value.trim();
     if (text === '') return this.show(undefined, '');
-    const generator = this.shownWith().generator?.name;
+    const generator = this.context().generator?.name;
     const form = this.form.value;
     try {
       const answer = await ask<IdAnswer>('id', { text, form, generator }, signal);
@@ -84,12 +84,12 @@ export class IdReader {
   }
 
   refresh(): void {
-    const { generator, workers } = this.shownWith();
+    const { generator, workers } = this.context();
     if (generator !== undefined) this.reading?.refresh(generator, workers);
   }
 
   private show(answer: IdAnswer | undefined, problem: string): void {
-    const { generator } = this.shownWith();
+    const { generator } = this.context();
     const layout = generator?.layout;
     const isRead = answer !== undefined && 'id' in answer && layout !== undefined;
     this.reading = isRead ? new IdReading(answer, layout) : undefined;

@@ -5,7 +5,7 @@
  * last list stays, marked as old, and the process still shows its own locks.
  */
 import type { LockView, LocksAnswer } from '../answers.js';
-import { ask, askOften } from './asking.js';
+import { ask, askOften } from './polling.js';
 import {
   element,
   found,

@@ -11,7 +11,7 @@ import type {
   WorkersAnswer,
   WorkerView,
 } from '../answers.js';
-import { ask, askOften, Changes } from './asking.js';
+import { ask, askOften, Changes } from './polling.js';
 import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
 import { IdReader } from './id-reader.js';
 import { LayoutPanel, showLegend } from './layout-panel.js';

@@ -33,13 +33,15 @@ export {
   type LockedOptions,
   type LockKey,
 } from './locked.decorator.js';
-export { lockKey } from '../../lock/lock-store.js';
-export { DistributedLock } from '../../lock/distributed-lock.js';
-export type { AcquiredLock, LockStatus } from '../../lock/distributed-lock.js';
+export { lockKey, type LockRecord, type LockStore } from '../../lock/lock-store.js';
+export {
+  DistributedLock,
+  type AcquiredLock,
+  type LockStatus,
+} from '../../lock/distributed-lock.js';
 export type { LockSection } from '../../lock/held-section.js';
 export type { HoldOptions, LockOptions } from '../../lock/lock-options.js';
 export type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
-export type { LockRecord, LockStore } from '../../lock/lock-store.js';
 
 /*
  * The module of locks: options -> store -> DistributedLock -> lifecycle.

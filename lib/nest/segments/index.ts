@@ -22,13 +22,13 @@ import type { RunningSnowflake } from '../start-snowflake.js';
 
 export type { GeneratorOptions } from '../generator-module.js';
 export type { HighestId, SegmentOptions } from '../../counters/segments/segment-options.js';
-export { series } from '../../counters/series/series.js';
-export type {
-  Series,
-  SeriesOptions,
-  SeriesFormOptions,
-  SeriesParts,
-  Period,
+export {
+  series,
+  type Series,
+  type SeriesOptions,
+  type SeriesFormOptions,
+  type SeriesParts,
+  type Period,
 } from '../../counters/series/series.js';
 export type { CounterStore } from '../../counters/counter-store.js';
 

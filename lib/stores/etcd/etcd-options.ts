@@ -5,10 +5,17 @@
  * mistake.
  */
 import { readFileSync } from 'node:fs';
-import { SnowflakeError } from '../../errors.js';
-import { format, formatUrl } from '../../messages.js';
-import { nameFaults, parameterFault, refuse, unknownNames, windowFaults } from '../../options.js';
-import { digitsOf, kindOf, schemeOf } from '../../url-schemes.js';
+import { formatUrl } from '../../messages.js';
+import {
+  invalidUrl,
+  nameFaults,
+  parameterFault,
+  refuse,
+  unknownNames,
+  wholeFaults,
+  windowFaults,
+} from '../../options.js';
+import { digitsOf, kindOf, loginIn, schemeOf } from '../../url-schemes.js';
 import type { EtcdTls } from './http-request.js';
 
 export interface EtcdSettings {
@@ -56,7 +63,7 @@ export function settingsOf(options: unknown): EtcdSettings {
     ...tlsFaults(tls, given.endpoints),
     ...windowFaults('failoverWindowMs', failoverWindowMs),
     ...windowFaults('clockDifferenceMs', clockDifferenceMs),
-    ...timeoutFaults(requestTimeoutMs),
+    ...wholeFaults('requestTimeoutMs', requestTimeoutMs, [REQUEST_MS_MIN, REQUEST_MS_MAX]),
   ];
   refuse(faults, 'The etcd support is misconfigured. ');
   const endpoints = (given.endpoints as string[]).map(endpointUrl);
@@ -127,13 +134,6 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
   return !isTextOnly && ArrayBuffer.isView(value) && value.byteLength > 0;
 }
 
-function timeoutFaults(ms: unknown): string[] {
-  const isWhole = typeof ms === 'number' && Number.isInteger(ms);
-  if (isWhole && ms >= REQUEST_MS_MIN && ms <= REQUEST_MS_MAX) return [];
-  const range = `from ${REQUEST_MS_MIN} to ${REQUEST_MS_MAX}`;
-  return [`Expected \`requestTimeoutMs\` to be an integer ${range}, got ${format(ms)}.`];
-}
-
 /*
  * The etcd a URL names.
  *
@@ -155,16 +155,17 @@ const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert c
 /** @throws SnowflakeError CONFIG_INVALID */
 export function optionsOfUrl(url: string): GivenOptions {
   if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(url, [
+    throw invalidUrl(
+      url,
       'it contains a space, a line break or another invisible character: take it out',
-    ]);
+    );
   }
   if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
-    throw invalidUrl(url, ['a / or @ in its user or password must be written %2F or %40']);
+    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
   }
   const parts = URL_PARTS.exec(url);
   if (parts === null || kindOf(url) !== 'etcd') {
-    throw invalidUrl(url, ['it does not have the form etcd://host:2379,host:2379?namespace=name']);
+    throw invalidUrl(url, 'it does not have the form etcd://host:2379,host:2379?namespace=name');
   }
   const [, login = '', hosts = '', queryText = ''] = parts;
   const isTls = schemeOf(url) === 'etcds';
@@ -177,12 +178,12 @@ export function optionsOfUrl(url: string): GivenOptions {
   ];
   const [files, fileFaults] = faults.length > 0 ? [{}, []] : readFiles(query);
   const all = [...faults, ...fileFaults];
-  if (all.length > 0) throw invalidUrl(url, all);
+  if (all.length > 0) throw invalidUrl(url, ...all);
   const servername = query.get('servername');
   const tls = { ...files, ...(servername !== undefined && { servername }) };
   return {
     endpoints: hosts.split(',').map((host) => `${isTls ? 'https' : 'http'}://${host}`),
-    ...loginOf(login),
+    ...loginIn(login),
     ...(query.has('namespace') && { namespace: query.get('namespace') }),
     ...Object.fromEntries(numbersIn(query)),
     ...(Object.keys(tls).length > 0 && { tls }),
@@ -227,32 +228,10 @@ function readFiles(query: ReadonlyMap<string, string>): [Record<string, string>,
   return [files, faults];
 }
 
-function loginOf(login: string): GivenOptions {
-  const colon = login.indexOf(':');
-  const username = decode(colon < 0 ? login : login.slice(0, colon));
-  const password = colon < 0 ? '' : decode(login.slice(colon + 1));
-  return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
-}
-
 /** The options decide whether the files may be used. */
 function numbersIn(query: ReadonlyMap<string, string>): [string, number][] {
   return NUMBERS.flatMap((name) => {
     const text = query.get(name);
     return text === undefined ? [] : [[name, digitsOf(text)] as const];
   }) as [string, number][];
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function invalidUrl(url: string, faults: readonly string[]): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `The support URL cannot be used: ${faults.join('; ')}. It was ${formatUrl(url)}.`,
-  );
 }

@@ -6,9 +6,8 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/clock.js';
-import { SnowflakeError } from '../../errors.js';
 import { format, formatShort, formatUrl } from '../../messages.js';
-import { methodFaults, refuse, unknownNames } from '../../options.js';
+import { invalidUrl, methodFaults, refuse, unknownNames } from '../../options.js';
 import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import { kindOf, oddityOf } from '../../url-schemes.js';
 import { FolderStore } from './folder-store.js';
@@ -78,10 +77,7 @@ function optionsOf(url: string): FolderSupportOptions {
   const pairs = [...new URLSearchParams(query)];
   const isKnown = pairs.every(([name]) => name === 'namespace') && pairs.length <= 1;
   if (kindOf(url) !== 'file' || path === '' || !isKnown) {
-    throw invalid(
-      `The support URL cannot be used: expected file:, the path of a folder and nothing else but ` +
-        `?namespace=... It was ${formatUrl(url)}.`,
-    );
+    throw invalidUrl(url, 'it is not file:, the path of a folder and at most ?namespace=name');
   }
   const [[, namespace] = []] = pairs;
   return { folder: pathOf(path, url), ...(namespace !== undefined && { namespace }) };
@@ -91,14 +87,10 @@ function pathOf(path: string, url: string): string {
   try {
     return path.startsWith('//') ? fileURLToPath(`file:${path}`) : decodeURIComponent(path);
   } catch {
-    throw invalid(
-      `The support URL cannot be used: its path is on another host, or its % signs are not valid ` +
-        `escapes. Write file:./var/snowflake or file:///var/lib/snowflake. It was ` +
-        `${formatUrl(url)}.`,
+    throw invalidUrl(
+      url,
+      'its path is on another host, or its % signs are not valid escapes: write ' +
+        'file:./var/snowflake or file:///var/lib/snowflake',
     );
   }
-}
-
-function invalid(message: string): SnowflakeError {
-  return new SnowflakeError('CONFIG_INVALID', message);
 }

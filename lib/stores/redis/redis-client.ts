@@ -7,8 +7,13 @@ import { SnowflakeError } from '../../errors.js';
 import { GLIDE } from './clients/glide.js';
 import { IOREDIS } from './clients/ioredis.js';
 import { NODE_REDIS } from './clients/node-redis.js';
-import { locationOf, type RedisLocation } from './clients/location.js';
-import type { ClientLibrary, LibraryName, RedisClient } from './clients/redis-client.js';
+import {
+  locationOf,
+  type RedisLocation,
+  type ClientLibrary,
+  type LibraryName,
+  type RedisClient,
+} from './clients/redis-client.js';
 import type { RedisUrl } from './redis-url.js';
 
 /** A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE; each known by its shape. */

@@ -9,8 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import type { RedisLocation } from './clients/location.js';
-import type { LibraryName, RedisClient } from './clients/redis-client.js';
+import type { RedisLocation, LibraryLabel, RedisClient } from './clients/redis-client.js';
 import { isUnknownScript } from './clients/replies.js';
 import { redisError } from './redis-errors.js';
 
@@ -33,7 +32,7 @@ export class RedisConnection {
   readonly #location: RedisLocation;
   readonly #boundTo = new Map<string, Script>();
   #life: Life = { line: new CallQueue() };
-  #library: LibraryName | undefined;
+  #library: LibraryLabel | undefined;
 
   constructor(join: () => ClientUse, location: RedisLocation) {
     this.#join = join;

@@ -95,8 +95,8 @@ export class RedisCounters implements CounterStore {
   }
 
   async advice(): Promise<string[]> {
-    const told = await this.#hash.read(SCRIPTS.facts);
-    const isFileOff = /aof_enabled:0/.test(told.join());
+    const facts = await this.#hash.read(SCRIPTS.facts);
+    const isFileOff = /aof_enabled:0/.test(facts.join());
     const advice = isFileOff ? [withoutFile(this.lossWindowMs)] : [];
     return [...advice, ...(await this.#hash.advice(evicted))];
   }
@@ -188,7 +188,7 @@ function evicted(policy: string): string {
 /*
  * The one place where the flat arrays of the scripts on counters become answers.
  *
- * Guarantee: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this store knows in which order a script answers.
  */
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {

@@ -12,8 +12,7 @@ import {
   type RegistryView,
 } from '../../registry/snapshot.js';
 import { ClientLife } from './client-life.js';
-import type { RedisLocation } from './clients/location.js';
-import type { LibraryName, RedisClient } from './clients/redis-client.js';
+import type { RedisLocation, LibraryLabel, RedisClient } from './clients/redis-client.js';
 import { clientFromUrl, locationOfUrl } from './redis-client.js';
 import { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
@@ -38,7 +37,7 @@ class RedisInspector implements RegistryInspector {
   private readonly support: RedisSupport;
   private readonly reading: RedisConnection;
   private fault: Error | undefined;
-  private library: LibraryName | undefined;
+  private library: LibraryLabel | undefined;
 
   constructor(url: string) {
     this.support = supportFromUrl(url);
@@ -111,7 +110,7 @@ interface RedisReports {
   /** True if the namespace has counters as well. */
   readonly hasCounters: boolean;
   /** The package by which the server was asked. */
-  readonly library: LibraryName | undefined;
+  readonly library: LibraryLabel | undefined;
 }
 
 /** The lines of INFO by name. */

@@ -130,7 +130,7 @@ export function locksFromUrl(url: string): RedisLocks {
 /*
  * The one place where the flat arrays of the scripts on locks become answers.
  *
- * Guarantee: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this store knows in which order a script answers.
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {

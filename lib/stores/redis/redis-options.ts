@@ -10,8 +10,7 @@ import { formatName } from '../../messages.js';
 import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
-import type { RedisLocation } from './clients/location.js';
-import type { RedisClient } from './clients/redis-client.js';
+import type { RedisLocation, RedisClient } from './clients/redis-client.js';
 import { fieldOf } from './clients/replies.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
@@ -96,8 +95,8 @@ export async function adviceOf(
     if (statement && isSnowflakeError(error) && !error.retryable) return '';
     throw error;
   });
-  const told = statement ? connection.run(SCRIPTS.facts, key, []) : undefined;
-  const [memory, facts] = await Promise.all([asked, told]);
+  const reported = statement ? connection.run(SCRIPTS.facts, key, []) : undefined;
+  const [memory, facts] = await Promise.all([asked, reported]);
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? '';
   return [
     ...(facts === undefined ? [] : keepsWritesAdvice(facts.join('\n'), statement)),
@@ -148,9 +147,9 @@ export const BELIEVED_LATER =
   '`failoverWindowMs`, nobody notices in time, and the same may be granted twice.';
 
 /** Advice by what a script is told of the server, where the application says that. */
-function keepsWritesAdvice(told: string, statement: Statement): string[] {
+function keepsWritesAdvice(facts: string, statement: Statement): string[] {
   const isLater = typeof statement === 'object';
-  if (!/^run_id:\w/m.test(told) || !/^master_replid:\w/m.test(told)) {
+  if (!/^run_id:\w/m.test(facts) || !/^master_replid:\w/m.test(facts)) {
     return [isLater ? BELIEVED_LATER : BELIEVED];
   }
   if (isLater) {
@@ -160,10 +159,12 @@ function keepsWritesAdvice(told: string, statement: Statement): string[] {
     ];
   }
   const doubts = [
-    ...(/^aof_enabled:0/m.test(told)
+    ...(/^aof_enabled:0/m.test(facts)
       ? ['without its append-only file an older save may come back']
       : []),
-    ...(/^connected_slaves:[1-9]/m.test(told) ? ['it has replicas, for which no write waits'] : []),
+    ...(/^connected_slaves:[1-9]/m.test(facts)
+      ? ['it has replicas, for which no write waits']
+      : []),
   ];
   if (doubts.length === 0) return [];
   return [

@@ -8,10 +8,8 @@
  *
  * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
-import { SnowflakeError } from '../../errors.js';
-import { formatUrl } from '../../messages.js';
-import { parameterFault } from '../../options.js';
-import { kindOf, schemeOf } from '../../url-schemes.js';
+import { invalidUrl, parameterFault } from '../../options.js';
+import { kindOf, loginIn, schemeOf } from '../../url-schemes.js';
 
 export interface RedisUrl {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
@@ -63,7 +61,7 @@ export function parseRedisUrl(url: string): RedisUrl {
   return {
     kind,
     isTls: scheme === 'rediss' || scheme === 'valkeys',
-    ...parseLogin(login),
+    ...loginIn(login),
     hosts,
     ...parsePath(url, kind, path),
     ...(kind === 'sentinel' && sentinelLogin(asked)),
@@ -79,13 +77,6 @@ function parseHost(url: string, text: string, portDefault: number, number: numbe
   }
   if (port < 1 || port > 65_535) throw invalidUrl(url, `${port} is not a port from 1 to 65535`);
   return { host: host.replace(/^\[|\]$/g, ''), port };
-}
-
-function parseLogin(login: string): Pick<RedisUrl, 'username' | 'password'> {
-  const colon = login.indexOf(':');
-  const username = decode(colon < 0 ? login : login.slice(0, colon));
-  const password = colon < 0 ? '' : decode(login.slice(colon + 1));
-  return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
 }
 
 function parsePath(url: string, kind: RedisUrl['kind'], path: string) {
@@ -134,19 +125,4 @@ export function flagIn({ query }: RedisUrl, url: string, name: string): boolean 
   if (value === undefined || value === 'true' || value === 'false')
     return value && value === 'true';
   throw invalidUrl(url, `its ${name} is none of true, false`);
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-function invalidUrl(url: string, fault: string): SnowflakeError {
-  return new SnowflakeError(
-    'CONFIG_INVALID',
-    `The support URL cannot be used: ${fault}. It was ${formatUrl(url)}.`,
-  );
 }

@@ -253,7 +253,7 @@ export function supportFromUrl(url: string): RedisSupport {
 /*
  * The one place where the flat arrays of the scripts become answers.
  *
- * Guarantee: no other file of this backend knows in which order a script answers.
+ * Guarantee: no other file of this store knows in which order a script answers.
  */
 
 export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {

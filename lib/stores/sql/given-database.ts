@@ -3,6 +3,7 @@
  *
  * Guarantee: what is given is used for single statements and never closed.
  */
+import { decodedPart } from '../../url-schemes.js';
 import type { DialectName } from './dialects/dialect.js';
 import { connectedPostgres, type PostgresClient } from './open-client.js';
 import {
@@ -30,13 +31,13 @@ export type GivenDatabase =
   | { readonly database: SqliteHandle };
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function givenDatabase(given: GivenDatabase): ReachedBy {
+export function givenDatabase(given: GivenDatabase): DatabaseAccess {
   const options = Object(given) as GivenDatabase;
   if ('database' in options) {
     refuseWithout(options, 'database', 'prepare');
     return { dialect: 'sqlite', connection: sqliteHandle(options.database) };
   }
-  if (!('pool' in options)) return reachedBy(options);
+  if (!('pool' in options)) return accessBy(options);
   if (options.dialect === 'mysql') {
     refuseWithout(options, 'pool', 'execute');
     return { dialect: 'mysql', connection: mysqlPool(options.pool) };
@@ -72,7 +73,7 @@ const TITLES: ReadonlyMap<DialectName, string> = new Map([
 ]);
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function reachedBy(given: ByDataSource | ByQuery): ReachedBy {
+export function accessBy(given: ByDataSource | ByQuery): DatabaseAccess {
   const options = Object(given) as ByDataSource | ByQuery;
   if ('dataSource' in options) {
     refuseWithout(options, 'dataSource', 'query');
@@ -176,7 +177,7 @@ function locationOf(title: string, client: unknown): SqlLocation {
   const passwords = textsAmong([
     ...logins.map(({ password }) => password),
     ...urls,
-    ...parsed.flatMap(({ password }) => [password, decoded(password)]),
+    ...parsed.flatMap(({ password }) => [password, decodedPart(password)]),
   ]);
   const named = [...logins, ...parsed.map(loginOf)];
   const found = (name: keyof Login) =>
@@ -199,21 +200,13 @@ function loginsOf({ options, config, pool, ...own }: Configured): Login[] {
 const loginOf = ({ hostname, port, pathname }: URL): Login => ({
   host: hostname,
   ...(port !== '' && { port }),
-  database: decoded(pathname.slice(1)),
+  database: decodedPart(pathname.slice(1)),
 });
 
 function serverText(host: unknown, port: unknown): string {
   if (typeof host !== 'string' || !PLAIN.test(host)) return 'the given client';
   const number = Number(port);
   return number > 0 ? `${host}:${number}` : host;
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 function textsAmong(values: readonly unknown[]): string[] {
@@ -244,7 +237,7 @@ const DIALECTS: ReadonlyMap<string, DialectName> = new Map([
 ]);
 const SERVER_TITLES = { postgres: 'PostgreSQL', mysql: 'MySQL' } as const;
 
-interface ReachedBy {
+interface DatabaseAccess {
   readonly dialect: DialectName;
   readonly connection: SqlConnection;
 }
@@ -258,7 +251,7 @@ export function dialectOfType(type: string): DialectName {
 }
 
 /** @throws SnowflakeError CONFIG_INVALID for a type that has no dialect */
-function dataSourceConnection(dataSource: GivenDataSource): ReachedBy {
+function dataSourceConnection(dataSource: GivenDataSource): DatabaseAccess {
   const dialect = dialectOfType(dataSource.options.type);
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
   const where = locationOf(SERVER_TITLES[dialect], dataSource);

@@ -15,7 +15,7 @@ import {
   type SqlParameter,
   type SqlQuery,
 } from './sql-connection.js';
-import type { FileUrl, ServerUrl } from './sql-url.js';
+import type { FileUrl, ServerUrl } from './sql-options.js';
 
 /** A longer wait would stop the event loop; a call that comes too soon is repeated. */
 const SQLITE_BUSY_MS = 20;

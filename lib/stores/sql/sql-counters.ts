@@ -8,9 +8,8 @@ import { RowCounters } from '../../counters/row-counters.js';
 import type { DialectName } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
 import type { SqlConnection } from './sql-connection.js';
-import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
+import { checkedOptions, type SqlRegistryOptions, parseSqlUrl } from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
-import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
 import { COUNTER_TABLE } from './tables.js';
 

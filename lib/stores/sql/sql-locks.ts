@@ -13,10 +13,14 @@ import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../t
 import type { DialectName, SqlTable } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
 import { PATIENCE_MS, type ListeningClient, type SqlConnection } from './sql-connection.js';
-import { checkedOptions, misconfigured, type SqlRegistryOptions } from './sql-options.js';
+import {
+  checkedOptions,
+  misconfigured,
+  type SqlRegistryOptions,
+  parseSqlUrl,
+} from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
 import { SqlSession } from './sql-session.js';
-import { parseSqlUrl } from './sql-url.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
 import { LOCK_TABLE, lockTable } from './tables.js';
 

@@ -14,7 +14,7 @@ import { SqliteDialect } from './dialects/sqlite.js';
 import {
   mysqlPool,
   postgresPool,
-  reachedBy,
+  accessBy,
   refuseWithout,
   type ByDataSource,
   type ByQuery,
@@ -33,9 +33,14 @@ import {
   type SqlRow,
 } from './sql-connection.js';
 import { codesOf, sqlError } from './sql-errors.js';
-import { checkedOptions, type SqlRegistryOptions } from './sql-options.js';
+import {
+  checkedOptions,
+  type SqlRegistryOptions,
+  parseSqlUrl,
+  type FileUrl,
+  type ServerUrl,
+} from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
-import { parseSqlUrl, type FileUrl, type ServerUrl } from './sql-url.js';
 import { registryTable } from './tables.js';
 
 /** Options for a registry that is kept by a pool of pg. */
@@ -118,7 +123,7 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 export function sqlSupport(
   options: DataSourceSupportOptions | QuerySupportOptions,
 ): RegistrySupport {
-  const { dialect, connection } = reachedBy(options);
+  const { dialect, connection } = accessBy(options);
   return supportOf(dialect, connection, options);
 }
 

@@ -1,6 +1,7 @@
 /**
  * The tools of a contract case: an empty registry, holders of it, the store's clock, and the
- * `expect` of the user's test runner.
+ * `expect` of the user's test runner; and the tools that the contracts of supports, of counters and
+ * of locks have in common.
  */
 import type {
   IDistributedSupport,
@@ -59,12 +60,15 @@ export type ContractNeed =
   | 'wide'
   | 'end';
 
-export interface ContractCase {
+/** A case of a contract. */
+export interface Case<Need extends string, H> {
   /** The property, in words. */
   readonly name: string;
-  readonly needs: readonly ContractNeed[];
-  readonly run: (harness: Harness) => Promise<void>;
+  readonly needs: readonly Need[];
+  readonly run: (harness: H) => Promise<void>;
 }
+
+export type ContractCase = Case<ContractNeed, Harness>;
 
 /** The needs of the contract of a support. */
 export interface HarnessParts {
@@ -75,21 +79,84 @@ export interface HarnessParts {
   readonly versionControl?: VersionControl | undefined;
 }
 
-const TRIES_MAX = 20;
-/** No range can be as long, so a registry is begun and nothing leased. */
-const NO_RANGE_MS = 3_600_000;
+/** What every contract needs of a test. */
+type Controls = Pick<HarnessParts, 'expect' | 'clockControl' | 'lossControl'>;
 
-export class Harness {
+/** An answer that may say how long to wait before the next question. */
+interface Answer {
+  readonly status: string;
+  readonly waitMs?: number;
+}
+
+const TRIES_MAX = 20;
+
+/** The clock, the losses and the patience of every contract. */
+class BaseHarness<Parts extends Controls> {
   readonly expect: Expect;
-  private holderCount = 0;
-  private beginning: Promise<void> | undefined;
 
   constructor(
-    private readonly parts: HarnessParts,
-    private readonly registry: string,
+    protected readonly parts: Parts,
+    protected readonly name: string,
   ) {
     this.expect = parts.expect;
   }
+
+  get nowMs(): number {
+    return this.parts.clockControl!.now();
+  }
+
+  /** If the time cannot be set, it has to go by. */
+  async advance(ms: number): Promise<void> {
+    const { clockControl } = this.parts;
+    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
+  }
+
+  async happen(loss: keyof LossControl): Promise<void> {
+    await this.parts.lossControl![loss](this.name);
+  }
+
+  /** Asks until there is a grant, waiting as long as each answer (or only `status`) says. */
+  protected async grantAfterWaits<A extends Answer>(
+    ask: () => Promise<A>,
+    status?: string,
+    triesMax = TRIES_MAX,
+  ) {
+    for (let tries = 0; tries < triesMax; tries++) {
+      const answer = await ask();
+      const { waitMs } = answer;
+      if (waitMs === undefined || (status ?? answer.status) !== answer.status) {
+        return grantIn(answer);
+      }
+      this.expect(waitMs).toBeGreaterThanOrEqual(1);
+      await this.advance(waitMs);
+    }
+    throw new Error(`Nothing was granted although ${triesMax} waits were kept.`);
+  }
+}
+
+/** A harness of one store, of which there may be several objects. */
+export class StoreHarness<
+  Store,
+  Parts extends Controls & { createStore(name: string): Store | Promise<Store> },
+> extends BaseHarness<Parts> {
+  private made: Store | undefined;
+
+  async store(): Promise<Store> {
+    return (this.made ??= await this.another());
+  }
+
+  /** The same store, as another process sees it. */
+  async another(): Promise<Store> {
+    return this.parts.createStore(this.name);
+  }
+}
+
+/** No range can be as long, so a registry is begun and nothing leased. */
+const NO_RANGE_MS = 3_600_000;
+
+export class Harness extends BaseHarness<HarnessParts> {
+  private holderCount = 0;
+  private beginning: Promise<void> | undefined;
 
   /** Another process on the same registry, which has existed for long if time can be set. */
   async asker(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
@@ -99,8 +166,8 @@ export class Harness {
 
   /** Another process, whatever the state of the registry. */
   async newcomer(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
-    const support = await this.parts.createSupport(this.registry);
-    return new ContractHolder(support, `${this.registry} holder ${++this.holderCount}`, terms);
+    const support = await this.parts.createSupport(this.name);
+    return new ContractHolder(support, `${this.name} holder ${++this.holderCount}`, terms);
   }
 
   /** A process that has a lease. */
@@ -121,42 +188,17 @@ export class Harness {
     await this.advance(founder.quarantineMs);
   }
 
-  get nowMs(): number {
-    return this.parts.clockControl!.now();
-  }
-
-  /** If the time cannot be set, it has to go by. */
-  async advance(ms: number): Promise<void> {
-    const { clockControl } = this.parts;
-    await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
-  }
-
-  async happen(loss: keyof LossControl): Promise<void> {
-    await this.parts.lossControl![loss](this.registry);
-  }
-
   /** Runs something while another version of the protocol keeps the registry. */
   async underLaterVersion(run: () => Promise<void>): Promise<void> {
     const { versionControl } = this.parts;
-    await versionControl!.raise(this.registry);
+    await versionControl!.raise(this.name);
     await run();
-    await versionControl!.lower(this.registry);
+    await versionControl!.lower(this.name);
   }
 
   /** Asks until there is a grant, waiting as long as each answer (or only `status`) says. */
-  async patiently(
-    ask: () => Promise<LeaseAnswer>,
-    status?: LeaseAnswer['status'],
-  ): Promise<LeaseGrant> {
-    for (let tries = 0; tries < TRIES_MAX; tries++) {
-      const answer = await ask();
-      if (!('waitMs' in answer) || (status ?? answer.status) !== answer.status) {
-        return grantIn(answer);
-      }
-      this.expect(answer.waitMs).toBeGreaterThanOrEqual(1);
-      await this.advance(answer.waitMs);
-    }
-    throw new Error(`No lease was granted although ${TRIES_MAX} waits were kept.`);
+  patiently(ask: () => Promise<LeaseAnswer>, status?: LeaseAnswer['status']): Promise<LeaseGrant> {
+    return this.grantAfterWaits(ask, status);
   }
 }
 
@@ -227,9 +269,47 @@ export class ContractHolder {
 }
 
 /** Returns the grant, or throws an error that names the answer. */
-export function grantIn(answer: LeaseAnswer): LeaseGrant {
-  if (answer.status === 'ok') return answer;
-  throw new Error(`Expected a lease to be granted, got ${JSON.stringify(answer)}.`);
+export function grantIn<A extends Answer>(answer: A): Extract<A, { readonly status: 'ok' }> {
+  if (answer.status === 'ok') return answer as Extract<A, { readonly status: 'ok' }>;
+  throw new Error(`Expected a grant, got ${JSON.stringify(answer)}.`);
+}
+
+/** The control that each need is tested with. */
+const CONTROLS = [
+  ['clock', 'clockControl'],
+  ['losses', 'lossControl'],
+  ['version', 'versionControl'],
+] as const;
+
+type Contract<Need extends string> = {
+  readonly [control in (typeof CONTROLS)[number][1]]?: unknown;
+} & {
+  readonly test: (name: string, run: () => Promise<void>) => void;
+  readonly leaveOut?: readonly Need[] | undefined;
+};
+
+/**
+ * Adds a test for each case but those that need what is left out.
+ *
+ * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ */
+export function addTests<Need extends string, H>(
+  contract: Contract<Need>,
+  cases: readonly Case<Need, H>[],
+  newHarness: () => H,
+): void {
+  const leftOut = new Set<string>(contract.leaveOut);
+  const needed = new Set<string>(cases.flatMap(({ needs }) => needs));
+  for (const [need, control] of CONTROLS) {
+    if (!needed.has(need) || leftOut.has(need) || contract[control] !== undefined) continue;
+    throw new TypeError(
+      `Expected \`${control}\`, got nothing. Give it, or say with \`leaveOut: ['${need}']\` that ` +
+        `what needs it is not tried.`,
+    );
+  }
+  for (const { name, needs, run } of cases) {
+    if (!needs.some((need) => leftOut.has(need))) contract.test(name, () => run(newHarness()));
+  }
 }
 
 /**

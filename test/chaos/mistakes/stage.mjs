@@ -8,7 +8,7 @@ import { fork } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { checkFolder } from '../checker.mjs';
+import { checkFolder } from '../report.mjs';
 import { RedisNode } from '../topologies.mjs';
 
 /** @import { ChildProcess } from 'node:child_process' */

@@ -2,7 +2,7 @@
  * A registry in PostgreSQL under attack.
  */
 import { spawnSync } from 'node:child_process';
-import { realpathSync, rmSync } from 'node:fs';
+import { appendFileSync, realpathSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
@@ -33,9 +33,12 @@ const SETTINGS = [
   'synchronous_commit=off',
   'wal_writer_delay=10s',
   'restart_after_crash=on',
-  // What the host loses is not attacked here; without it a checkpoint takes a moment.
-  'fsync=off',
 ];
+/**
+ * What the host loses is not attacked here; without it a checkpoint takes a moment. It stands in
+ * the file of settings, so that an operator can change it.
+ */
+const UNSYNCED = 'fsync = off\n';
 
 export class PostgresNode extends DiskNode {
   // The rest of its commands lie where a link leads.
@@ -47,6 +50,7 @@ export class PostgresNode extends DiskNode {
 
   async create() {
     await this.#run('initdb', ['-D', this.data, '-U', 'postgres', '--auth=trust', '--no-sync']);
+    appendFileSync(join(this.data, 'postgresql.conf'), UNSYNCED);
     await this.start();
   }
 

@@ -11,7 +11,7 @@ import {
 } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
-import { codeOf } from '../../until.js';
+import { codeOf, runs } from '../../until.js';
 
 describe('snowflake generator', () => {
   const EPOCH_MS = 1_704_067_200_000;
@@ -251,8 +251,8 @@ describe('batches', () => {
     else PRESETS[at] = [`${PRESETS[at]![0]}, ${name}`, PRESETS[at]![1]];
   }
 
-  /** Of Mastodon's 65,536 for each millisecond an array of a second's ids would take 2 GB. */
-  const COUNT_MAX = 5_000_000;
+  /** An array of a second of Mastodon's ids, 65,536 for each millisecond, would take 2 GB. */
+  const COUNT_MAX = runs(5_000_000);
 
   /** What a start on a new registry waits for, so that a second of ids fits in behind the floor. */
   const minRangeMs = ({ unitMs }: BitLayout) => 1000 + 2 * unitMs;

@@ -1,14 +1,43 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eq, sql } from 'drizzle-orm';
-import { bigint, mysqlTable } from 'drizzle-orm/mysql-core';
+import { eq, relations, sql } from 'drizzle-orm';
+import { bigint, customType, mysqlTable, varchar } from 'drizzle-orm/mysql-core';
 import { drizzle, type MySql2Database } from 'drizzle-orm/mysql2';
-import type { RunningSnowflake } from 'nestjs-snowflake';
+import { currentIdMaker, type RunningSnowflake } from 'nestjs-snowflake';
+import { snowflakeColumn, type SnowflakeColumn } from 'nestjs-snowflake/drizzle';
 import { createPool, type Pool } from 'mysql2/promise';
-import * as shop from './support/mariadb-shop.js';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 import { ownDatabase } from '../../own-database.js';
 
-const { customers, orders } = shop;
+// Customers and their orders.
+
+const snowflake = customType<SnowflakeColumn>(snowflakeColumn);
+const newId = (): string => currentIdMaker().nextIdString();
+
+const customers = mysqlTable('customers', {
+  id: snowflake().primaryKey().$defaultFn(newId),
+  email: varchar({ length: 99 }).notNull().unique(),
+  name: varchar({ length: 99 }).notNull().default(''),
+});
+
+const orders = mysqlTable('orders', {
+  id: snowflake('order_id').primaryKey().$defaultFn(newId),
+  ticket: snowflake({ type: 'varchar' }).notNull().$defaultFn(newId),
+  customerId: snowflake().references(() => customers.id),
+});
+
+const customersRelations = relations(customers, ({ many }) => ({ orders: many(orders) }));
+const ordersRelations = relations(orders, ({ one }) => ({
+  customer: one(customers, { fields: [orders.customerId], references: [customers.id] }),
+}));
+
+const TABLES = [
+  `CREATE TABLE customers (id bigint PRIMARY KEY, email varchar(99) NOT NULL UNIQUE,
+    name varchar(99) NOT NULL DEFAULT '')`,
+  `CREATE TABLE orders (order_id bigint PRIMARY KEY, ticket varchar(20) NOT NULL,
+    customerId bigint REFERENCES customers (id))`,
+];
+
+const shop = { customers, orders, customersRelations, ordersRelations };
 type Database = MySql2Database<typeof shop>;
 type Write = (db: Database) => Promise<unknown>;
 
@@ -73,7 +102,7 @@ describe('Drizzle on MariaDB', () => {
     snowflake = await startGenerator();
     ({ url, drop } = await ownDatabase(process.env['MYSQL_URL']!));
     [pool, db] = open({ supportBigNumbers: true });
-    for (const table of shop.TABLES) await pool.query(table);
+    for (const table of TABLES) await pool.query(table);
   });
   afterEach(async () => {
     await pool.query('DELETE FROM orders');

@@ -1,3 +1,5 @@
+import { cp } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { and, between, eq, gt, inArray, isNotNull, sql, type SQL } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
@@ -5,7 +7,10 @@ import { parseJson, type RunningSnowflake } from 'nestjs-snowflake';
 import pg from 'pg';
 import { EARLIER_ID, isMade, startGenerator } from '../odd-ids.js';
 import { ownDatabase } from '../../own-database.js';
-import * as shop from './support/postgres-shop.js';
+import * as shop from './postgres-shop.js';
+import { run } from '../../package/command.js';
+import { madeOnce } from '../../support/made-once.mjs';
+import { ROOT } from '../../tidy/tree.js';
 
 const { customers, orders } = shop;
 type Database = NodePgDatabase<typeof shop>;
@@ -258,5 +263,52 @@ describe('Drizzle on PostgreSQL', () => {
     } finally {
       pg.types.setTypeParser(BIGINT, usual as (text: string) => unknown);
     }
+  });
+});
+
+// drizzle-kit makes the tables on PostgreSQL, and finds nothing to change in them. What it answers
+// for MySQL leaves changes out, so it would prove nothing.
+//
+// It is installed once, by this test, since it brings packages that npm warns about.
+describe('drizzle-kit', () => {
+  const KIT = 'test/orm/drizzle/kit';
+  const INSTALL = ['install', '--ignore-scripts', '--no-audit', '--no-fund', '--prefer-offline'];
+
+  interface Push {
+    readonly statementsToExecute: string[];
+  }
+
+  interface Kit {
+    pushSchema(tables: object, database: object): Promise<Push>;
+  }
+
+  let kit: Kit;
+  const closing: (() => Promise<unknown>)[] = [];
+
+  beforeAll(async () => {
+    const folder = await madeOnce('drizzle-kit', [KIT], async (made) => {
+      await cp(`${ROOT}/${KIT}`, made, { recursive: true });
+      await run(made, 'npm', ...INSTALL);
+    });
+    kit = createRequire(`${folder}/package.json`)('drizzle-kit/api') as Kit;
+  }, 600_000);
+  afterAll(async () => {
+    for (const close of closing) await close();
+  });
+
+  it('on PostgreSQL: tables as declared, and no change after that', async () => {
+    const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
+    const pool = new pg.Pool({ connectionString: url });
+    closing.push(() => pool.end(), drop);
+    const db = drizzle(pool);
+    const { statementsToExecute } = await kit.pushSchema({ customers, orders }, db);
+    expect(statementsToExecute.join()).toContain('"order_id" bigint PRIMARY KEY NOT NULL');
+    expect(statementsToExecute.join()).toContain('"ticket" varchar(20) NOT NULL');
+    for (const statement of statementsToExecute) await db.execute(sql.raw(statement));
+    const again = await kit.pushSchema({ customers, orders }, db);
+    expect(again.statementsToExecute).toEqual([]);
+    await db.execute(sql`ALTER TABLE orders ALTER ticket TYPE text`);
+    const changed = await kit.pushSchema({ customers, orders }, db);
+    expect(changed.statementsToExecute.join()).toContain('varchar(20)');
   });
 });

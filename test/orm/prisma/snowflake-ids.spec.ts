@@ -1,7 +1,7 @@
 /**
  * Where the extension cannot know what to fill, it says so before there is a query; and what counts
  * as a mark. Clients here are no more than the private members that a real one has;
- * prisma-6.spec.ts and prisma-7.spec.ts show that real ones have them.
+ * prisma.spec.ts shows that real ones have them.
  */
 import { describe, expect, it, test } from '@jest/globals';
 import { isSnowflakeError, startSnowflake } from 'nestjs-snowflake';

@@ -1,6 +1,6 @@
 /** Sequelize 6 on both databases, by decorators and by init(). */
-import { expect, it } from '@jest/globals';
-import { DataTypes, Model as PlainModel } from 'sequelize';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DataTypes, Model as PlainModel, type QueryInterface } from 'sequelize';
 import {
   BelongsTo,
   Column,
@@ -11,15 +11,17 @@ import {
   Sequelize,
   Table,
 } from 'sequelize-typescript';
-import { currentIdMaker } from 'nestjs-snowflake';
+import { currentIdMaker, startSnowflake, type SnowflakeScriptOptions } from 'nestjs-snowflake';
+import knex, { type Knex } from 'knex';
 import {
   describeRecipe,
   type Database,
   type Kind,
   type Recipe,
   type Write,
+  openDatabase,
 } from './support/describe-recipe.js';
-import { isMade, newId } from '../odd-ids.js';
+import { isMade, newId, LAYOUT, WORKER_ID } from '../odd-ids.js';
 
 const ID = {
   type: DataType.BIGINT,
@@ -195,3 +197,48 @@ const recipe = (kind: Kind, dialect: 'postgres' | 'mysql' | 'mariadb'): Recipe<S
 describeRecipe(recipe('postgres', 'postgres'));
 describeRecipe(recipe('mariadb', 'mysql'));
 describeRecipe(recipe('mariadb', 'mariadb'));
+
+// Seeds that start their own generator, as the command lines of Sequelize and Knex run them.
+describe('seeds', () => {
+  const OPTIONS: SnowflakeScriptOptions = { workerId: WORKER_ID, layout: LAYOUT };
+
+  async function up(queryInterface: QueryInterface): Promise<void> {
+    await using snowflake = await startSnowflake(OPTIONS);
+    const id = snowflake.ids.nextIdString();
+    await queryInterface.bulkInsert('orders', [{ id, label: 'by Sequelize' }]);
+  }
+
+  async function seed(db: Knex): Promise<void> {
+    await using snowflake = await startSnowflake(OPTIONS);
+    await db('orders').insert({ id: snowflake.ids.nextIdString(), label: 'by Knex' });
+  }
+
+  let database: Database;
+  beforeAll(async () => {
+    database = await openDatabase('postgres');
+  });
+  afterAll(() => database.close());
+
+  it.each([
+    [
+      'by Sequelize',
+      async (url: string) => {
+        const sequelize = new Sequelize(url, { logging: false });
+        await up(sequelize.getQueryInterface());
+        await sequelize.close();
+      },
+    ],
+    [
+      'by Knex',
+      async (url: string) => {
+        const db = knex({ client: 'pg', connection: url });
+        const seedSource = { getSeeds: async () => ['orders'], getSeed: async () => ({ seed }) };
+        await db.seed.run({ seedSource });
+        await db.destroy();
+      },
+    ],
+  ])('%s, a row has an id', async (label, run) => {
+    await run(database.url.href);
+    expect((await database.ordersOf(label)).map(({ id }) => isMade(id))).toEqual([true]);
+  });
+});

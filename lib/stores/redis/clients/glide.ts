@@ -2,9 +2,15 @@
  * Clients of Valkey GLIDE, the package `@valkey/valkey-glide`: one server and Cluster. It knows no
  * Sentinel, and connects again by itself.
  */
-import { GlideRedisClient, type Glide, type GlideClass } from './glide-client.js';
-import { databaseOf, invalidClient, locationOf } from './location.js';
-import type { ClientLibrary } from './redis-client.js';
+import {
+  databaseOf,
+  invalidClient,
+  locationOf,
+  type Login,
+  type ClientLibrary,
+  type ClientListener,
+  type RedisClient,
+} from './redis-client.js';
 
 export const GLIDE: ClientLibrary = {
   hasSentinel: false,
@@ -33,3 +39,122 @@ export const GLIDE: ClientLibrary = {
     return new GlideRedisClient(made, { addresses, useTLS, ...login }, isCluster);
   },
 };
+
+/*
+ * Our own client, made by Valkey GLIDE.
+ */
+
+/** The part of a client that is used here; all of it is known by shape. */
+export interface Glide {
+  readonly config?: GlideConfig;
+  customCommand(command: readonly string[], options?: { route: 'randomNode' }): Promise<unknown>;
+  /** From GLIDE 2.3 on; before it a release is noticed by asking. */
+  subscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
+  unsubscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
+  close(): void;
+}
+
+export interface GlideClass {
+  createClient(config: object): Promise<Glide>;
+}
+
+interface GlideConfig {
+  readonly addresses?: readonly Login[];
+  readonly databaseId?: unknown;
+  readonly useTLS?: boolean;
+  readonly requestTimeout?: number;
+  readonly credentials?: { readonly password?: unknown };
+}
+
+/** Its default of 250 ms is less than a failover takes. */
+const REQUEST_TIMEOUT_MS = 5000;
+const SUBSCRIBE_TIMEOUT_MS = 2000;
+
+const OPTIONS = {
+  databaseId: 0,
+  readFrom: 'primary',
+  readOnly: false,
+  // Texts, not bytes.
+  defaultDecoder: 1,
+  inflightRequestsLimit: undefined,
+  lazyConnect: false,
+  connectionBackoff: undefined,
+  compression: undefined,
+  clientSideCache: undefined,
+  clientCircuitBreaker: undefined,
+};
+
+export class GlideRedisClient implements RedisClient {
+  readonly library = '@valkey/valkey-glide';
+  readonly isTls: boolean;
+  readonly #class: GlideClass;
+  // Not to be seen by whoever prints the support: it holds a password.
+  readonly #config: GlideConfig;
+  readonly #channels = new Set<string>();
+  readonly #listeners: ClientListener[] = [];
+  #client: Glide | undefined;
+  #opening: Promise<void> | undefined;
+  #isOver = false;
+
+  constructor(
+    made: GlideClass,
+    config: GlideConfig,
+    readonly isCluster: boolean,
+  ) {
+    this.#class = made;
+    this.#config = config;
+    this.isTls = config.useTLS === true;
+  }
+
+  get isReady(): boolean {
+    return this.#client !== undefined;
+  }
+
+  settle(): Promise<void> {
+    return (this.#opening ??= this.#open().finally(() => (this.#opening = undefined)));
+  }
+
+  async #open(): Promise<void> {
+    const { requestTimeout = REQUEST_TIMEOUT_MS } = this.#config;
+    const hears = this.#listeners.some(({ message }) => message !== undefined);
+    const callback = ({ channel }: { channel: unknown }) =>
+      this.#listeners.forEach(({ message }) => message?.(String(channel)));
+    const channelsAndPatterns = this.#channels.size > 0 ? { 0: this.#channels } : {};
+    const pubsubSubscriptions = hears ? { channelsAndPatterns, callback } : undefined;
+    const ours = { ...OPTIONS, requestTimeout, pubsubSubscriptions };
+    const client = await this.#class.createClient({ ...this.#config, ...ours });
+    if (this.#isOver) return client.close();
+    this.#client = client;
+    this.#listeners.forEach(({ connected }) => connected?.());
+  }
+
+  async call(command: readonly string[], key?: string): Promise<unknown> {
+    if (this.#client === undefined) throw new Error('the connection is closed');
+    // A Cluster would ask each of its nodes.
+    const isOfAny = this.isCluster && key === undefined;
+    return this.#client.customCommand(command, isOfAny ? { route: 'randomNode' } : undefined);
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    this.#channels.add(channel);
+    await this.#client?.subscribe?.(new Set([channel]), SUBSCRIBE_TIMEOUT_MS);
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    this.#channels.delete(channel);
+    await this.#client?.unsubscribe?.(new Set([channel]), SUBSCRIBE_TIMEOUT_MS);
+  }
+
+  listen(listener: ClientListener): void {
+    this.#listeners.push(listener);
+  }
+
+  disconnect(reconnects = false): void {
+    this.#isOver = !reconnects;
+    this.#client?.close();
+    this.#client = undefined;
+    this.#listeners.forEach(({ closed }) => closed?.());
+    // What fails is reported by the next call.
+    if (reconnects) this.settle().catch(() => undefined);
+  }
+}

@@ -1,8 +1,16 @@
 /**
- * What our client of ioredis or iovalkey is made with, after a given one or after a URL.
+ * The options of our client of ioredis or iovalkey, after a given client or after a URL.
  */
+import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
-import type { GivenIoredis, NodeOptions } from './ioredis-given.js';
+import {
+  databaseOf,
+  invalidClient,
+  locationOf,
+  refuseDatabase,
+  type Login,
+  type RedisLocation,
+} from './redis-client.js';
 import { isUnknownScript } from './replies.js';
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
@@ -74,4 +82,59 @@ function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
   if (typeof reconnectOnError !== 'function') return {};
   const isReason = (error: Error) => !isUnknownScript(error) && Boolean(reconnectOnError(error));
   return { reconnectOnError: isReason };
+}
+
+/*
+ * A given client of ioredis or iovalkey by its shape: its options, and where it leads.
+ */
+
+interface NodeOptions extends Login {
+  readonly db?: unknown;
+  readonly tls?: unknown;
+  readonly reconnectOnError?: ((error: Error) => unknown) | null;
+}
+
+/** The options of a client; those of a Cluster contain the options of its nodes. */
+interface GivenOptions extends NodeOptions {
+  readonly path?: unknown;
+  readonly redisOptions?: NodeOptions;
+  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
+  readonly name?: string;
+  readonly sentinelUsername?: string | null;
+  readonly sentinelPassword?: string | null;
+  readonly sentinelTLS?: object;
+}
+
+/** A client that an application gives, by shape. */
+export interface GivenIoredis {
+  readonly isCluster?: boolean;
+  readonly options?: GivenOptions;
+  /** Only a Cluster has them. */
+  readonly startupNodes?: readonly Login[];
+  /** The state of a connection, also while it connects again. */
+  readonly prevCondition?: { readonly select?: unknown } | null;
+  readonly condition?: { readonly select?: unknown } | null;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function locate(client: GivenIoredis): RedisLocation {
+  const { options = {}, startupNodes = [] } = client;
+  const logins: (Login | undefined)[] = [options, options.redisOptions, ...startupNodes];
+  const secrets = [...logins.map((login) => login?.password), options.sentinelPassword];
+  if (client.isCluster) {
+    refuseDatabase('redisOptions.db', options.redisOptions?.db);
+    return locationOf(startupNodes, undefined, secrets);
+  }
+  const db = databaseOf('db', options.db);
+  const selected = (client.prevCondition ?? client.condition)?.select ?? db;
+  if (selected !== db) {
+    throw invalidClient(
+      `it was configured with database ${db} and then switched to ${format(selected)} ` +
+        `by select(), which other processes and its own next connection need not follow; write ` +
+        `the number as its option \`db\``,
+    );
+  }
+  const { sentinels, path } = options;
+  const isSocket = typeof path === 'string' && path !== '';
+  return locationOf(isSocket ? path : (sentinels ?? [options]), db, secrets);
 }

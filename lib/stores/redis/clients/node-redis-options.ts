@@ -1,5 +1,6 @@
 /**
- * Where a client of node-redis leads, and what ours is made with after it, or after a URL.
+ * The options of our client of node-redis, after a given client or after a URL, and where a given
+ * one leads.
  */
 import type { RedisUrl } from '../redis-url.js';
 import {
@@ -8,16 +9,8 @@ import {
   refuseDatabase,
   type Login,
   type RedisLocation,
-} from './location.js';
-import {
-  kindOf,
-  loginOf,
-  optionsOf,
-  type GivenNodeRedis,
-  type GivenOptions,
-  type NodeOptions,
-  type Socket,
-} from './node-redis-given.js';
+  invalidClient,
+} from './redis-client.js';
 
 /** Our connection answers at once or fails; what a script answers is given as it comes. */
 const NODE_OPTIONS = {
@@ -115,4 +108,105 @@ export function optionsOfSentinel(
   const login = { username: undefined, password: undefined, credentialsProvider: undefined };
   const socket = { ...own?.socket, host, port, reconnectStrategy: false };
   return { ...nodeOptions({ ...login, ...own }), socket };
+}
+
+/*
+ * A given client of node-redis by its shape, and its options: for one Redis, by Sentinel, for a
+ * Cluster.
+ */
+
+interface Socket extends Login {
+  readonly path?: string;
+  readonly tls?: unknown;
+  readonly reconnectStrategy?: unknown;
+}
+
+/** The options for one Redis; those of Sentinel and of a Cluster contain them. */
+interface NodeOptions extends Login {
+  readonly socket?: Socket;
+  readonly url?: unknown;
+  readonly username?: unknown;
+  readonly database?: unknown;
+  readonly commandOptions?: { readonly timeout?: number };
+}
+
+/** The options of any of the three. */
+export interface GivenOptions extends NodeOptions {
+  readonly rootNodes?: readonly NodeOptions[];
+  readonly defaults?: NodeOptions;
+  readonly useReplicas?: boolean;
+  readonly name?: string;
+  readonly sentinelRootNodes?: readonly Login[];
+  readonly nodeClientOptions?: NodeOptions;
+  readonly sentinelClientOptions?: NodeOptions;
+  readonly replicaPoolSize?: number;
+}
+
+/** A client that an application gives, by shape. */
+export interface GivenNodeRedis {
+  /** Only a client of one Redis has them. */
+  readonly options?: GivenOptions;
+  /** Only a Cluster has them. */
+  readonly _options?: GivenOptions;
+  readonly masters?: unknown;
+  /** Only a Sentinel client has it. */
+  getSentinelNode?: unknown;
+  readonly _self?: unknown;
+  /** Absent in a Sentinel client of node-redis 5. */
+  duplicate?(overrides?: object): GivenNodeRedis;
+}
+
+export function kindOf(client: GivenNodeRedis): RedisUrl['kind'] {
+  if ('masters' in client) return 'cluster';
+  return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function optionsOf(client: GivenNodeRedis): GivenOptions {
+  if (kindOf(client) !== 'sentinel') return client.options ?? client._options ?? {};
+  // It keeps them to itself, but for the constructor of its duplicates.
+  const given = Object.create({ _self: client._self, constructor: Given }) as GivenNodeRedis;
+  const { sentinelRootNodes, ...others } = (client.duplicate?.call(given) as GivenOptions) ?? {};
+  if (sentinelRootNodes !== undefined) return { sentinelRootNodes, ...others };
+  throw invalidClient(
+    'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
+      'redis+sentinel://host:26379/mymaster',
+  );
+}
+
+class Given {
+  constructor(options: object) {
+    Object.assign(this, options);
+  }
+}
+
+function loginOf(url: unknown): Login {
+  if (typeof url !== 'string' || !URL.canParse(url)) return {};
+  const { hostname: host, port, password } = new URL(url);
+  return { host, port: port || 6379, password: decodeURIComponent(password) };
+}
+
+/** The part of a client that is used here; all of it is known by shape. */
+export interface NodeRedis extends GivenNodeRedis {
+  readonly isOpen: boolean;
+  /** Absent in a Cluster of node-redis 5. */
+  readonly isReady?: boolean;
+  /** Only a Cluster has them. */
+  readonly masters?: readonly object[];
+  nodeClient?(node: object): Node | Promise<Node>;
+  /** Before the command: by Sentinel whether it only reads, in a Cluster also its key. */
+  sendCommand(...command: readonly unknown[]): Promise<unknown>;
+  /** Lends its connection to the master; only a Sentinel client has it. */
+  _execute?(isReadonly: boolean, use: (node: Node) => Promise<Node>): Promise<Node>;
+  connect(): Promise<unknown>;
+  destroy(): unknown;
+  subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
+  unsubscribe(channel: string): Promise<void>;
+  on(event: string, listener: (argument: never) => void): unknown;
+  once(event: string, listener: () => void): unknown;
+  off(event: string, listener: () => void): unknown;
+}
+
+export interface Node extends NodeRedis {
+  duplicate(overrides: object): NodeRedis;
 }

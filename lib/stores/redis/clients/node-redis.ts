@@ -1,10 +1,24 @@
 /**
  * Clients of node-redis 5 and 6, the package `redis`: one Redis, Sentinel and Cluster.
  */
-import { NodeRedisClient } from './node-redis-client.js';
-import { kindOf, optionsOf, type Node, type NodeRedis } from './node-redis-given.js';
-import { locate, optionsOfUrl, overridesOf } from './node-redis-options.js';
-import type { ClientLibrary } from './redis-client.js';
+import {
+  kindOf,
+  optionsOf,
+  type Node,
+  type NodeRedis,
+  type GivenOptions,
+  locate,
+  optionsOfUrl,
+  overridesOf,
+  optionsOfSentinel,
+} from './node-redis-options.js';
+import {
+  type ClientLibrary,
+  nextEvent,
+  type ClientListener,
+  type RedisClient,
+  type Sentinels,
+} from './redis-client.js';
 
 const FACTORIES = {
   standalone: 'createClient',
@@ -32,3 +46,116 @@ export const NODE_REDIS: ClientLibrary = {
     return new NodeRedisClient((loaded as Factories)[FACTORIES[url.kind]]!(options), options);
   },
 };
+
+/*
+ * Our own client, made by node-redis.
+ */
+
+export class NodeRedisClient implements RedisClient {
+  readonly library = 'redis';
+  readonly isTls: boolean;
+  readonly isCluster: boolean;
+  readonly #kind: ReturnType<typeof kindOf>;
+  readonly #client: NodeRedis;
+  readonly #options: GivenOptions;
+  readonly #channels = new Set<string>();
+  #hear: (channel: string) => void = () => undefined;
+  /** One attempt of a Cluster or by Sentinel, which a client of one Redis repeats by itself. */
+  #connecting: Promise<unknown> | undefined;
+  #hasConnected = false;
+
+  constructor(client: NodeRedis, options: GivenOptions) {
+    this.#client = client;
+    this.#options = options;
+    this.#kind = kindOf(client);
+    this.isCluster = this.#kind === 'cluster';
+    const node = options.nodeClientOptions ?? options.defaults ?? options;
+    this.isTls = Boolean(node.socket?.tls);
+    // An error that nobody hears would end the process; the next call reports it.
+    client.on('error', () => undefined);
+  }
+
+  get isReady(): boolean {
+    const { isReady, isOpen } = this.#client;
+    return isReady ?? (isOpen && this.#hasConnected);
+  }
+
+  async settle(): Promise<void> {
+    const isStandalone = this.#kind === 'standalone';
+    const endings = ['error', 'end'];
+    if (isStandalone && this.#client.isOpen) return nextEvent(this.#client, ['ready', ...endings]);
+    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
+    const failed = isStandalone ? [nextEvent(this.#client, endings)] : [];
+    await Promise.race([this.#connecting, ...failed]);
+  }
+
+  async #connect(): Promise<void> {
+    this.#hasConnected = false;
+    await this.#client.connect();
+    this.#hasConnected = true;
+  }
+
+  call(command: readonly string[], key?: string): Promise<unknown> {
+    if (this.#kind === 'standalone') return this.#client.sendCommand(command);
+    if (this.#kind === 'sentinel') return this.#client.sendCommand(false, command);
+    if (key !== undefined) return this.#client.sendCommand(key, false, command);
+    return this.#callAny(command);
+  }
+
+  /** A Cluster of node-redis 6 would ask all of its nodes, and add up what they tell. */
+  async #callAny(command: readonly string[]): Promise<unknown> {
+    const [master] = this.#client.masters ?? [];
+    return (await this.#client.nodeClient!(master!)).sendCommand(command);
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    await this.#client.subscribe(channel, (_message, from) => this.#hear(from));
+    this.#channels.add(channel);
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    this.#channels.delete(channel);
+    await this.#client.unsubscribe(channel);
+  }
+
+  listen({ failed, connected, closed, message }: ClientListener): void {
+    if (failed) this.#client.on('error', failed);
+    if (connected) this.#client.on('connect', connected);
+    // By Sentinel another master is one of these.
+    for (const event of ['error', 'end', 'topology-change'])
+      if (closed) this.#client.on(event, closed);
+    if (message) this.#hear = message;
+  }
+
+  disconnect(reconnects = false): void {
+    void this.#end().then(() => (reconnects ? this.#resume() : undefined));
+  }
+
+  async #end(): Promise<void> {
+    this.#hasConnected = false;
+    try {
+      await this.#client.destroy();
+    } catch {
+      // It is closed already.
+    }
+  }
+
+  /** Its end forgets what it was subscribed to. */
+  async #resume(): Promise<void> {
+    try {
+      await this.#connect();
+      await Promise.all([...this.#channels].map((channel) => this.subscribe(channel)));
+    } catch {
+      // The next call connects, or reports why it cannot; nothing depends on a message.
+    }
+  }
+
+  async sentinels(): Promise<Sentinels | undefined> {
+    const { name = '', sentinelRootNodes = [] } = this.#options;
+    if (this.#kind !== 'sentinel') return undefined;
+    const master = await this.#client._execute!(false, async (node) => node);
+    const options = sentinelRootNodes.map((node) => optionsOfSentinel(node, this.#options));
+    const clients = options.map((ours) => new NodeRedisClient(master.duplicate(ours), ours));
+    return { masterName: name, clients };
+  }
+}

@@ -1,5 +1,6 @@
 import { deepStrictEqual as equal, match } from 'node:assert';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { WebSocket } from 'ws';
 
 /** Sends a body as JSON, or asks; answers the status and what came back. */
@@ -17,15 +18,32 @@ async function ask<Body>(
   return { status: response.status, body: isJson ? JSON.parse(text) : text };
 }
 
-/** Sends a message to the gateway, and answers what came back. */
-async function askGateway(url: string, event: string): Promise<unknown> {
+interface Said {
+  readonly event: string;
+  readonly data: unknown;
+}
+
+/** Sends messages to the gateway, and says what came back until 'latest' was answered twice. */
+async function askGateway(url: string, ...events: readonly string[]): Promise<Said[]> {
   const socket = new WebSocket(`${url.replace('http', 'ws')}/orders/live`);
+  const said: Said[] = [];
+  socket.on('message', (text: Buffer) => said.push(JSON.parse(String(text)) as Said));
   await once(socket, 'open');
-  const heard = once(socket, 'message') as Promise<[Buffer]>;
-  socket.send(JSON.stringify({ event, data: {} }));
-  const [said] = await heard;
+  const latestCount = () => said.filter(({ event }) => event === 'latest').length;
+  const send = (event: string) => socket.send(JSON.stringify({ event, data: {} }));
+  for (const event of events) send(event);
+  for (const count of [1, 2]) {
+    send('latest');
+    while (latestCount() < count) await once(socket, 'message');
+  }
   socket.close();
-  return JSON.parse(String(said));
+  return said;
+}
+
+/** What the application has installed. */
+function majorOf(name: string): number {
+  const manifest = readFileSync(`node_modules/${name}/package.json`, 'utf8');
+  return parseInt((JSON.parse(manifest) as { version: string }).version);
 }
 
 const id = '382366441078288384';
@@ -68,7 +86,8 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
   },
   'http: ids in what a gateway answers are text': async (url) => {
     const data = { id, lines: [next] };
-    equal(await askGateway(url, 'latest'), { event: 'latest', data });
+    const latest = { event: 'latest', data };
+    equal(await askGateway(url), [latest, latest]);
   },
   'class-validator: a DTO with an id passes, one with a number does not': async (url) => {
     const body = { referrerId: id };
@@ -107,6 +126,18 @@ export const CHECKS: Record<string, (url: string) => Promise<void>> = {
     equal(await me(key), [200, keyId]);
     equal(await me(key.slice(0, -1)), [401, undefined]);
     equal((await ask(`${url}/partner/me`)).status, 401);
+  },
+  'api-keys: on a gateway the guard refuses every message, and the process lives': async (url) => {
+    const said = await askGateway(url, 'guarded');
+    equal(
+      said.filter(({ event }) => event === 'guarded'),
+      [],
+    );
+  },
+  'api-keys: a guard of the application leaves gateways open in Nest 11 alone': async (url) => {
+    const said = await askGateway(url, 'unguarded');
+    const isOpen = said.some(({ event }) => event === 'unguarded');
+    equal(isOpen, majorOf('@nestjs/websockets') < 12);
   },
   'api-keys/swagger: the OpenAPI document says which route needs a key': async (url) => {
     type Secured = { paths: Record<string, { get: { security: object[] } }> };

@@ -10,6 +10,7 @@ import {
   Injectable,
   Module,
   UseGuards,
+  type ExecutionContext,
 } from '@nestjs/common';
 import { HealthCheck, HealthCheckService } from '@nestjs/terminus';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
@@ -100,6 +101,33 @@ export class OrdersGateway {
   @SubscribeMessage('latest')
   latest(): object {
     return { event: 'latest', data: { id: 382366441078288384n, lines: [382366441078288385n] } };
+  }
+}
+
+/** On the same sockets, with a guard on the class, which finds no key in a message. */
+@WebSocketGateway({ path: '/orders/live' })
+@UseGuards(ApiKeyGuard)
+export class PartnersGateway {
+  @SubscribeMessage('guarded')
+  guarded(): object {
+    return { event: 'guarded', data: 'let in' };
+  }
+}
+
+/** Guards the whole application, of which all but one gateway have guards of their own. */
+@Injectable()
+export class GlobalKeyGuard extends ApiKeyGuard {
+  override async canActivate(context: ExecutionContext): Promise<boolean> {
+    return context.getClass() !== OpenGateway || super.canActivate(context);
+  }
+}
+
+/** On the same sockets, with no guard but that of the whole application. */
+@WebSocketGateway({ path: '/orders/live' })
+export class OpenGateway {
+  @SubscribeMessage('unguarded')
+  unguarded(): object {
+    return { event: 'unguarded', data: 'let in' };
   }
 }
 

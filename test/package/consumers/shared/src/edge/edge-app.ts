@@ -1,6 +1,6 @@
 import { Module, ValidationPipe } from '@nestjs/common';
 import type { CanActivate, ExecutionContext, INestApplication } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
+import { APP_GUARD, NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
@@ -10,12 +10,15 @@ import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
 import { AppModule } from '../app.module.js';
 import {
   CustomersController,
+  GlobalKeyGuard,
   InvoicesController,
   invoiceDatabase,
+  OpenGateway,
   OrdersGateway,
   KeyStoreModule,
   PartnerApiKeys,
   PartnersController,
+  PartnersGateway,
   SchemasController,
   WatchController,
 } from './controllers.js';
@@ -39,7 +42,14 @@ interface Request {
     KeyStoreModule,
     PartnerApiKeys,
   ],
-  providers: [SnowflakeHealthIndicator, invoiceDatabase, OrdersGateway],
+  providers: [
+    SnowflakeHealthIndicator,
+    invoiceDatabase,
+    OrdersGateway,
+    OpenGateway,
+    PartnersGateway,
+    { provide: APP_GUARD, useClass: GlobalKeyGuard },
+  ],
   controllers: [
     OrdersController,
     CustomersController,

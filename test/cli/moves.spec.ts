@@ -1,27 +1,171 @@
 /**
- * `snowflake registry move` between real stores: processes that make ids all the time are rolled
- * from one to the other, some of them killed, and so is the command. No id is made twice, and no
- * call for one is refused.
+ * The two moves of a running fleet, to another layout and to another store: no id is made twice,
+ * and no call for one is refused.
+ *
+ * `snowflake layout move` on real servers: a fleet moves to another layout and back while it makes
+ * ids.
  */
-import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { rmSync, mkdtempSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
-import { afterAll, describe, expect, it } from '@jest/globals';
-import { layouts } from 'nestjs-snowflake/core';
-import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
+import { BitLayout, layouts } from 'nestjs-snowflake/core';
+import { registryTable } from 'nestjs-snowflake/sql';
+import { quickFolder } from '../support/made-once.mjs';
+import { SqlLab } from '../stores/sql-lab.js';
 import { until } from '../until.js';
-import { RunningProgram, type Answer } from './run-command.js';
+import { command, RunningProgram, type Answer } from './run-command.js';
+import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
+
+const FROM = layouts.snowflake();
+const TO = new BitLayout({
+  epoch: FROM.epochMs,
+  fields: [
+    ['timestamp', 41],
+    ['worker', 12],
+    ['sequence', 10],
+  ],
+});
+const FLEET_COUNT = 12;
+/** A folder serves the processes of one host, and each of its writes waits for a disk. */
+const FOLDER_FLEET_COUNT = 4;
+const TTL_MS = 10_000;
+const MINT_EVERY_MS = 20;
+
+/** A busy machine may keep an answer for longer than a second. */
+const PATIENT_ETCD = 'requestTimeoutMs=3000';
+
+/** Several processes' worth of generators, which make ids all the time. */
+class Fleet {
+  readonly ids: bigint[] = [];
+  refusedCount = 0;
+  private readonly members: { layout: BitLayout; running: RunningSnowflake }[] = [];
+  private readonly minting: NodeJS.Timeout;
+
+  constructor(private readonly url: string) {
+    this.minting = setInterval(() => {
+      for (const { running } of this.members) {
+        try {
+          for (let n = 0; n < 20; n++) this.ids.push(running.ids.nextId());
+        } catch {
+          this.refusedCount++;
+        }
+      }
+    }, MINT_EVERY_MS);
+  }
+
+  async start(layout: BitLayout): Promise<void> {
+    const lease = { leaseTtlMs: TTL_MS, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
+    const patient = { startTimeoutMs: 600_000, callTimeoutMs: 4000 };
+    const running = await startSnowflake({ support: this.url, layout, ...lease, ...patient });
+    this.members.push({ layout, running });
+  }
+
+  /** As a rollout does it: one more, then one less. */
+  async roll(to: BitLayout, count: number): Promise<void> {
+    for (let n = 0; n < count; n++) {
+      await this.start(to);
+      const at = this.members.findIndex(({ layout }) => layout !== to);
+      const [left] = this.members.splice(at, 1);
+      await left!.running.close();
+    }
+  }
+
+  get workerIds(): number[] {
+    return this.members.map(({ running }) => running.ids.status.workerId!);
+  }
+
+  async close(): Promise<void> {
+    clearInterval(this.minting);
+    await Promise.all(this.members.splice(0).map(({ running }) => running.close()));
+  }
+}
+
+const lab = new SqlLab();
+const folder = quickFolder('layout-move');
+const own = `namespace=${randomUUID()}`;
+const ofSql = `${own}&table=${lab.table}&replicated=false`;
+
+beforeAll(() =>
+  Promise.all([
+    lab.pool().query(registryTable('postgres', lab.table)),
+    lab.mysql().query(registryTable('mysql', lab.table)),
+  ]),
+);
+
+const closing: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  await Promise.all(closing.map((close) => close()));
+  const sql = `DROP TABLE IF EXISTS ${lab.table}`;
+  await Promise.all([lab.pool().query(sql), lab.mysql().query(sql)]);
+  await lab.end();
+  rmSync(folder, { recursive: true });
+});
+
+const STORES = [
+  ['Redis', FLEET_COUNT, `${process.env['REDIS_URL']}?${own}`],
+  ['PostgreSQL', FLEET_COUNT, `${process.env['DATABASE_URL']}?${ofSql}`],
+  ['MariaDB', FLEET_COUNT, `${process.env['MYSQL_URL']}?${ofSql}`],
+  ['etcd', FLEET_COUNT, `${process.env['ETCD_URL']}?${own}&${PATIENT_ETCD}`],
+  ['a folder', FOLDER_FLEET_COUNT, `file:${folder}/registry?${own}`],
+] as const;
+
+describe('snowflake layout move', () => {
+  it.each(STORES)(
+    'moves a fleet on %s to another layout, and back',
+    async (_store, fleetCount, url) => {
+      const move = (...args: string[]) =>
+        command(['layout', 'move', '--support', url, '--yes', ...args]);
+      expect((await move('--to', TO.fingerprint)).err).toContain('There is no registry yet');
+      const fleet = new Fleet(url);
+      closing.push(() => fleet.close());
+      for (let n = 0; n < fleetCount; n++) await fleet.start(FROM);
+
+      const dry = await move('--to', TO.fingerprint, '--dry');
+      expect(dry).toMatchObject({ code: 0 });
+      expect(dry.out).toContain('has the worker ids 2048 to 4095');
+      expect(await move('--to', TO.fingerprint)).toMatchObject({ code: 0 });
+      expect((await move('--to', TO.fingerprint)).err).toContain('side by side already');
+      const doctor = await command(['doctor', '--support', url]);
+      expect(doctor.out).toContain('A move is under way');
+      await fleet.roll(TO, fleetCount / 2);
+      const early = await move('--end', TO.fingerprint);
+      expect([early.code, early.err.includes('still hold worker ids')]).toEqual([1, true]);
+      // Who held another worker id of the old layout changes it at a renewal.
+      await until(() => Math.max(...fleet.workerIds.slice(0, fleetCount / 2)) < 512);
+      expect(Math.min(...fleet.workerIds.slice(fleetCount / 2))).toBeGreaterThanOrEqual(2048);
+      await fleet.roll(TO, fleetCount / 2);
+      expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
+
+      // Back the same way, undone half way, and once more to the end.
+      expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });
+      await fleet.roll(FROM, fleetCount / 2);
+      await fleet.roll(TO, fleetCount / 2);
+      expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
+      expect((await move('--end', TO.fingerprint)).err).toContain('No move is under way');
+      await fleet.close();
+      expect(fleet.refusedCount).toBe(0);
+      expect(fleet.ids.length).toBeGreaterThan(5000);
+      expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
+    },
+  );
+});
+
+// `snowflake registry move` between real stores: processes that make ids all the time are rolled
+// from one to the other, some of them killed, and so is the command. No id is made twice, and no
+// call for one is refused.
 
 const FINGERPRINT = layouts.snowflake().fingerprint;
 const ID_BYTES = 8;
-const FLEET_COUNT = 4;
+const PROCESS_COUNT = 4;
 
 const running = new Set<ChildProcess>();
-const folder = mkdtempSync(join(tmpdir(), 'snowflake-move-'));
+const movedFolder = mkdtempSync(join(tmpdir(), 'snowflake-move-'));
 
 /** Others make the same meanwhile, or have made it. */
 const library = compiledLibrary();
@@ -29,11 +173,11 @@ const script = bundledScript('cli/moving-worker.mjs');
 
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  rmSync(folder, { recursive: true });
+  rmSync(movedFolder, { recursive: true });
 });
 
 /** Processes that make ids, wherever their store is. */
-class Fleet {
+class ProcessFleet {
   readonly ids: bigint[] = [];
   readonly refused: string[] = [];
   private readonly members: { url: string; child: ChildProcess }[] = [];
@@ -156,11 +300,11 @@ class Operator {
 
 const urlOf = (server: string, more = '') => `${server}?namespace=${randomUUID()}${more}`;
 
-const STORES: Readonly<Record<string, () => string>> = {
+const SERVERS: Readonly<Record<string, () => string>> = {
   Redis: () => urlOf(process.env['REDIS_URL']!),
   PostgreSQL: () => urlOf(process.env['DATABASE_URL']!, '&replicated=false'),
-  etcd: () => urlOf(process.env['ETCD_URL']!),
-  'a folder': () => urlOf(`file:${folder}`),
+  etcd: () => urlOf(process.env['ETCD_URL']!, `&${PATIENT_ETCD}`),
+  'a folder': () => urlOf(`file:${movedFolder}`),
 };
 
 const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
@@ -175,12 +319,12 @@ describe('snowflake registry move', () => {
   ])(
     'moves a fleet from %s to %s, whoever is killed',
     async (one, other) => {
-      const [from, to] = [STORES[one]!(), STORES[other]!()];
-      const [fleet, operator] = [new Fleet(), new Operator(from, to)];
+      const [from, to] = [SERVERS[one]!(), SERVERS[other]!()];
+      const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];
       const terms = ['--ttl', '10000', '--support', from, '--yes'];
       const created = await answerOf('registry', 'create', ...terms);
       expect(created).toMatchObject({ code: 0 });
-      for (let n = 0; n < FLEET_COUNT; n++) await fleet.start(from);
+      for (let n = 0; n < PROCESS_COUNT; n++) await fleet.start(from);
 
       // Once the old registry has its half, the command waits until all processes know.
       await operator.killedAt('Waiting for');
@@ -198,7 +342,7 @@ describe('snowflake registry move', () => {
       await fleet.roll(to, from, 2);
       await operator.untilDone('--undo');
       expect(await operator.move()).toMatchObject({ code: 0 });
-      await fleet.roll(from, to, FLEET_COUNT);
+      await fleet.roll(from, to, PROCESS_COUNT);
       await operator.untilDone('--end');
       expect(await doctor(from)).toContain('It was moved to another store');
       await expect(fleet.start(from)).rejects.toThrow('was moved to another store');

@@ -1,35 +1,45 @@
 /**
- * Asks the support for all worker ids and their holders.
+ * The two lists that only stores have: who holds which worker id, and who holds which lock.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
+import { monotonicClock } from '../core/clock.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
+import type { DistributedLock } from '../lock/distributed-lock.js';
+import type { LockRecord } from '../lock/lock-store.js';
 import { errorText, printable, formatName, withoutSecrets } from '../messages.js';
 import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
-import { SNOWFLAKE_RUN_PARTS } from '../nest/tokens.js';
+import { SNOWFLAKE_RUN_PARTS, LOCK_LIFECYCLE } from '../nest/tokens.js';
 import { SharedAnswer } from '../time/call-record.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
   WORKERS_SHOWN_MAX,
   type HolderView,
+  type LocksAnswer,
+  type LockView,
   type WorkersAnswer,
   type WorkerView,
 } from './answers.js';
 
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
+
+/*
+ * The worker ids, as the support lists them.
+ */
+
 /** How long a crashed process is shown; the registry keeps its holder until the id is leased. */
 const ENDED_SHOWN_MS = 3_600_000;
 
-const TOO_MANY =
+const TOO_MANY_WORKERS =
   `Only ${WORKERS_SHOWN_MAX.toLocaleString('en-US')} of the worker ids in the registry are ` +
   'shown. The command `snowflake workers` lists all of them.';
 const NO_LIST = 'This support cannot list who holds which worker id.';
-const SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
+const SUPPORT_SILENT = `The store did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const FIXED =
   'The worker id comes from the configuration. There is no store, so it is unknown whether ' +
   'another process has the same number.';
@@ -43,7 +53,7 @@ export class WorkerList {
     timers: Timers,
     private readonly own: HolderView,
   ) {
-    const over = () => faulty(SILENT);
+    const over = () => faulty(SUPPORT_SILENT);
     const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
     this.answer = new SharedAnswer((nowMs) => this.ask(nowMs), sharing);
   }
@@ -72,7 +82,9 @@ export class WorkerList {
     const workers = records
       .slice(0, WORKERS_SHOWN_MAX)
       .flatMap((record) => workerView(record, nowMs) ?? []);
-    return records.length > WORKERS_SHOWN_MAX ? { workers, problem: TOO_MANY } : { workers };
+    return records.length > WORKERS_SHOWN_MAX
+      ? { workers, problem: TOO_MANY_WORKERS }
+      : { workers };
   }
 
   private readonly fixedView = ({ workerId }: WorkerRecord): WorkerView => ({
@@ -106,13 +118,13 @@ function holderView(
 }
 
 /*
- * Finds the generators of the application and keeps the list of workers of each.
+ * Finds the generators of the application, and keeps the list of workers of each.
  *
  * Guarantee: every generator that a module registered, through any copy of this package, is
  * shown once. One whose IdMaker a test has overridden is left out.
  */
 
-export interface ShownGenerator {
+export interface DashboardGenerator {
   readonly name: string | undefined;
   readonly ids: IdMaker;
   readonly location: string;
@@ -121,13 +133,13 @@ export interface ShownGenerator {
 }
 
 @Injectable()
-export class ShownGenerators {
-  private found: readonly ShownGenerator[] | undefined;
+export class DashboardGenerators {
+  private found: readonly DashboardGenerator[] | undefined;
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   /** Empty if the application has none. */
-  all(): readonly ShownGenerator[] {
+  all(): readonly DashboardGenerator[] {
     this.found ??= this.discovery
       .getProviders()
       .filter(({ token }) => token === SNOWFLAKE_RUN_PARTS)
@@ -137,14 +149,96 @@ export class ShownGenerators {
     return this.found;
   }
 
-  named(name: string | undefined): ShownGenerator | undefined {
+  named(name: string | undefined): DashboardGenerator | undefined {
     return this.all().find((generator) => generator.name === name);
   }
 }
 
-function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): ShownGenerator {
+function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): DashboardGenerator {
   const { location, identity } = engine;
   const own = identity.label();
   const workers = new WorkerList(support, systemTimers, own);
   return { name, ids, location, application: own.application, workers };
+}
+
+/*
+ * The locks, as their store lists them, with what this process knows of its own ones.
+ */
+
+/** More locks on the page would help no one. */
+const LOCKS_SHOWN_MAX = 500;
+const LOCKS_SILENT = `The store of the locks did not answer within ${WAITED_MS_MAX / 1000} s.`;
+const TOO_MANY_LOCKS =
+  `Only ${LOCKS_SHOWN_MAX} locks are shown. ` + 'The command `snowflake locks` lists more.';
+
+type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
+
+class LockList {
+  private readonly listed: SharedAnswer<Listed>;
+
+  constructor(
+    private readonly locks: Pick<DistributedLock, 'status' | 'list'>,
+    timers: Timers,
+  ) {
+    const over = (): Listed => ({ locks: [], problem: LOCKS_SILENT });
+    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
+    this.listed = new SharedAnswer(() => this.ask(), sharing);
+  }
+
+  async read(): Promise<LocksAnswer> {
+    const listed = await this.listed.read(monotonicClock.now());
+    const { location, held, waitingCount, counts } = this.locks.status;
+    const { acquired, refused, unavailable, lost } = counts;
+    const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
+    return { location, own, ...listed };
+  }
+
+  private async ask(): Promise<Listed> {
+    try {
+      const records = await this.locks.list();
+      const locks = records.slice(0, LOCKS_SHOWN_MAX).map((record) => this.view(record));
+      return records.length > LOCKS_SHOWN_MAX ? { locks, problem: TOO_MANY_LOCKS } : { locks };
+    } catch (error) {
+      const problem = `The locks could not be read. ${printable(withoutSecrets(errorText(error)))}`;
+      return { locks: [], problem };
+    }
+  }
+
+  /** The names were written by other processes, so they are made printable. */
+  private view({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView {
+    const own = this.locks.status.held.some((held) => held.lock === lock && held.token === token);
+    return {
+      lock: formatName(lock),
+      state: isKept ? 'kept' : 'held',
+      isOwn: own,
+      by: formatName(label),
+      token: String(token),
+      sinceMs,
+      leftMs,
+    };
+  }
+}
+
+/*
+ * Finds the locks of the application, if it has LockModule: by a symbol that every copy of this
+ * package has, and only when they are asked for.
+ */
+
+@Injectable()
+export class DashboardLocks {
+  private found: { readonly list: LockList | undefined } | undefined;
+
+  constructor(private readonly discovery: DiscoveryService) {}
+
+  /** Undefined if the application has none. */
+  get list(): LockList | undefined {
+    this.found ??= { list: this.find() };
+    return this.found.list;
+  }
+
+  private find(): LockList | undefined {
+    const provider = this.discovery.getProviders().find(({ token }) => token === LOCK_LIFECYCLE);
+    const lifecycle = provider?.instance as { readonly locks: DistributedLock } | undefined;
+    return lifecycle && new LockList(lifecycle.locks, systemTimers);
+  }
 }

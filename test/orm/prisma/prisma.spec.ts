@@ -4,7 +4,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { BitLayout, startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
-import { FILLED_PATHS, newCustomer } from './filled-paths.js';
+import { FILLED_PATHS, newCustomer } from './support/filled-paths.js';
 import {
   openClient,
   type Major,
@@ -14,7 +14,7 @@ import {
   type Provider,
   type Shop,
   type Table,
-} from './shop.js';
+} from './support/shop.js';
 
 const WORKER_ID = 7;
 /** The worker is last, so that every id is odd: a number would keep one of two even ids. */
@@ -29,13 +29,12 @@ const layout = new BitLayout({
 const PRESET = 911704225635921921n;
 const INSTALLING_MS = 600_000;
 
-export function describePrisma(major: Major, provider: Provider): void {
-  describe(`Prisma ${major} on ${provider}`, () => {
-    describeExtension(major, provider);
-  });
-}
-
-function describeExtension(major: Major, provider: Provider): void {
+describe.each<[Major, Provider]>([
+  [6, 'postgresql'],
+  [6, 'mysql'],
+  [7, 'postgresql'],
+  [7, 'mysql'],
+])('Prisma %d on %s', (major, provider) => {
   let snowflake: RunningSnowflake;
   let database: OpenDatabase;
   let plain: Shop;
@@ -217,4 +216,4 @@ function describeExtension(major: Major, provider: Provider): void {
       });
     });
   });
-}
+});

@@ -9,7 +9,16 @@ import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import {
+  confirm,
+  quoted,
+  spanText,
+  usageFault,
+  utcText,
+  type Call,
+  type Command,
+  type Options,
+} from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import {
   PartitionedTable,
@@ -19,7 +28,6 @@ import {
 } from '../store/partitions.js';
 import { storeUrl } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
-import { confirm, spanText, utcText } from '../time-text.js';
 
 const DAY_MS = 86_400_000;
 /** 1970 began on a Thursday, and its first week on the Monday after it. */

@@ -31,7 +31,7 @@ const NAMES: Readonly<Record<Dialect, string>> = {
 };
 
 export class PartitionLab {
-  private own!: OwnDatabase;
+  private own: OwnDatabase | undefined;
   private postgres: Pool | undefined;
   private mariadb: MysqlPool | undefined;
   private tables = 0;
@@ -41,18 +41,18 @@ export class PartitionLab {
   async open(): Promise<void> {
     const isPostgres = this.dialect === 'postgres';
     this.own = await ownDatabase(process.env[isPostgres ? 'DATABASE_URL' : 'MYSQL_URL']!);
-    if (isPostgres) this.postgres = new Pool({ connectionString: this.own.url, max: 12 });
-    else this.mariadb = createPool({ uri: this.own.url, supportBigNumbers: true });
+    if (isPostgres) this.postgres = new Pool({ connectionString: this.url, max: 12 });
+    else this.mariadb = createPool({ uri: this.url, supportBigNumbers: true });
   }
 
   async close(): Promise<void> {
     await this.postgres?.end();
     await this.mariadb?.end();
-    await this.own.drop();
+    await this.own?.drop();
   }
 
   get url(): string {
-    return this.own.url;
+    return this.own!.url;
   }
 
   async run(sql: string): Promise<Row[]> {

@@ -205,7 +205,7 @@ class Run {
     const { layout, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present, catchAll } = state;
     checkClocks(nowMs, databaseMs);
-    const named = present.filter((each) => isNamed(each));
+    const named = present.filter(({ name }) => DATED.test(name));
     for (const each of named) checkName(each, layout);
     const keptFromMs = Math.min(nowMs, databaseMs) - keepMs;
     const { stepMax } = this.table;
@@ -241,9 +241,8 @@ class Run {
 
   private linesOf(step: PartitionStep): string[] {
     const isDry = this.call.options.flag('dry');
-    if ('drop' in step) {
-      return step.drop.map((name) => `${isDry ? 'would drop' : 'dropped'}  ${name}`);
-    }
+    const dropped = isDry ? 'would drop' : 'dropped';
+    if ('drop' in step) return step.drop.map((name) => `${dropped}  ${name}`);
     const { layout } = this.terms;
     return step.make.map(({ name, from, to }) => {
       const days = [from, to].map((id) => dateText(nearestDay(layout.timestampMsOf(id))));
@@ -334,8 +333,6 @@ function uncovered(range: NewPartition, present: PartitionState['partitions']): 
 
 /** The names that this command gives. */
 const DATED = /(?:^|_)p(\d{4})(\d\d)(\d\d)$/;
-
-const isNamed = ({ name }: PartitionState['partitions'][number]): boolean => DATED.test(name);
 
 /** @throws SnowflakeError CONFIG_INVALID for one whose end is that of no period since its date */
 function checkName({ name, to }: PartitionState['partitions'][number], layout: BitLayout): void {

@@ -6,7 +6,7 @@
 // not need. Generated data (the page, the Lua) is in dist/data, once.
 //
 // Node loads the ES modules, also for require(); CommonJS is for tools that know no other, a Jest
-// above all. Both are minified. The ES modules keep the names of classes, methods and outermost
+// above all. Both are minified, and so is `nest add`. The ES modules keep the names of classes, methods and outermost
 // functions, so that stack traces can be read; CommonJS those of classes and of its exports. What
 // was minified is in dist/readable, unpublished: the chaos takes rules out of it.
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
@@ -346,5 +346,11 @@ for (const path of data) {
   await write(`dist/${dataFile(path)}`, code);
 }
 await writeDeclarations(entries);
+// The Nest CLI of the application loads them; the package is one folder further up from there.
+for (const name of await readdir('schematics')) {
+  const text = await readFile(`schematics/${name}`, 'utf8');
+  const moved = text.replace("'../package.json'", "'../../package.json'");
+  await write(`dist/schematics/${name}`, name.endsWith('.cjs') ? await minified(moved) : text);
+}
 // The package as a whole is ESM.
 await write('dist/cjs/package.json', '{ "type": "commonjs" }\n');

@@ -32,6 +32,12 @@ const REQUEST: LeaseRequest = {
 };
 const MARK = { incarnation: 'r', server: 'one', operations: 1 };
 const LEASE: WorkerLease = { ...REQUEST, workerId: 1, nonceNext: 'n2', mark: MARK };
+/** An operator lets ids begin days above; a process then tells of one more move. */
+const FAR = { text: '#1 f[0-9]', byMs: Infinity, floorMs: T0 + 3000 * TTL_MS };
+const MOVES: readonly WorkerLease[] = [
+  { ...LEASE, fingerprint: '', move: FAR },
+  { ...LEASE, layouts: '#2 f[0-9]' },
+];
 
 const invariantOf = ({ details }: SnowflakeError) => (details['invariant'] as string) ?? 'none';
 
@@ -70,7 +76,7 @@ async function ofLateRenewal(edits: Edits): Promise<string> {
   }
 }
 
-/** What stores notice of a fleet that finds no registry, and one with a longer ttl after it. */
+/** What stores notice of a fleet that finds no registry, of other lengths of a ttl, and of moves. */
 async function ofStores(edits: Edits): Promise<string[]> {
   const { MemoryRegistry } = (await loadLibrary(edits, 'stores/memory/index.ts')) as typeof memory;
   const { RegistrySupport } = (await loadLibrary(
@@ -85,12 +91,18 @@ async function ofStores(edits: Edits): Promise<string[]> {
   // A store of rows may have made its header, which grants nothing.
   const held = () => [...store.rows.values()].filter(({ token }) => token !== undefined);
   const kept = () => structuredClone([registry.state, held()]);
-  for (const ttlMs of [TTL_MS, TTL_MS, 2 * TTL_MS]) {
-    const request = { ...REQUEST, ttlMs };
-    const asks = {
-      memory: async () => registry.acquire(request, reading),
-      rows: async () => support.getNextWorkId(request),
-    };
+  const requests = [TTL_MS, TTL_MS, 2 * TTL_MS, TTL_MS].map((ttlMs) => ({ ...REQUEST, ttlMs }));
+  const asked = [
+    ...requests.map((request) => ({
+      memory: async () => void registry.acquire(request, reading),
+      rows: async () => void (await support.getNextWorkId(request)),
+    })),
+    ...MOVES.map((lease) => ({
+      memory: async () => registry.release(lease, undefined, reading),
+      rows: () => support.release(lease, undefined),
+    })),
+  ];
+  for (const asks of asked) {
     for (const [where, ask] of Object.entries(asks)) {
       const before = kept();
       try {

@@ -61,6 +61,27 @@ export const INVARIANT_MUTANTS = [
     ],
   },
   {
+    name: 'a longer quarantine leads back to the era before',
+    invariant: 'era of a registry fell',
+    edits: [{ file: OPENING, find: '? header.era + 1 :', put: '? header.era - 1 :' }],
+  },
+  {
+    name: 'a process with shorter leases shortens the quarantine',
+    invariant: 'quarantineMs of a registry fell',
+    edits: [
+      {
+        file: OPENING,
+        find: 'if (longerMs <= 0) return header;',
+        put: 'if (longerMs === 0) return header;',
+      },
+    ],
+  },
+  {
+    name: 'a second move forgets the floor of the first',
+    invariant: 'layoutFloorMs of a registry fell',
+    edits: [{ file: OPENING, find: 'Math.max(lastMs, nowOf(next)', put: 'Math.max(nowOf(next)' }],
+  },
+  {
     name: 'a longer quarantine brings the safe floor down',
     invariant: 'safeFloorMs of a registry fell',
     edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'nowOf(header)' }],

@@ -76,7 +76,7 @@ async function ofLateRenewal(edits: Edits): Promise<string> {
   }
 }
 
-/** What stores notice of a fleet that finds no registry, of other lengths of a ttl, and of moves. */
+/** What stores notice of a fleet that finds no registry, of other ttls, and of moves. */
 async function ofStores(edits: Edits): Promise<string[]> {
   const { MemoryRegistry } = (await loadLibrary(edits, 'stores/memory/index.ts')) as typeof memory;
   const { RegistrySupport } = (await loadLibrary(

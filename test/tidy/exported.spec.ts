@@ -31,7 +31,9 @@ type Exports = ReturnType<typeof exportsOf>;
 function exportedNames({ checker, symbols }: Exports): Record<string, ExportedNames> {
   const kindOf = (symbol: ts.Symbol) => (isValue(symbol, checker) ? 'value' : 'type');
   const namesOf = (list: readonly ts.Symbol[]): ExportedNames =>
-    Object.fromEntries(list.map((one) => [one.name, kindOf(one)] as const).toSorted());
+    Object.fromEntries(
+      list.map((one) => [one.name, kindOf(one)] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+    );
   return Object.fromEntries(symbols.map(([name, list]) => [name, namesOf(list)]));
 }
 

@@ -213,4 +213,31 @@ describe('partitions by the clock of a test, on PostgreSQL', () => {
     expect(await lab.count('lines')).toBe(0);
     expect(await run(table, '--keep', '10d')).toHaveLength(8);
   });
+
+  it('a move that takes too long is given up after three times, and said to be slow', async () => {
+    const table = await lab.table();
+    await setClocks(START_MS);
+    await lab.insert(table, [idAt(START_MS)]);
+    await lab.run(`CREATE FUNCTION slow(bigint) RETURNS boolean VOLATILE LANGUAGE plpgsql AS
+      'BEGIN PERFORM pg_sleep(9); RETURN true; END'`);
+    await lab.run(`ALTER TABLE ${table} ADD CONSTRAINT slow CHECK (slow(id)) NOT VALID`);
+    const { code, err } = await lab.command(table, '--keep', '10d', '--wait', '600000');
+    expect([code, err]).toEqual([1, expect.stringMatching(/more rows wait in the catch-all/)]);
+    expect(await lab.count(lab.restOf(table))).toBe(1);
+    await lab.run(`ALTER TABLE ${table} DROP CONSTRAINT slow`);
+    expect(await run(table, '--keep', '10d')).toHaveLength(8);
+  });
+
+  it('rows that subscribers would take for deleted are not moved', async () => {
+    const table = await lab.table();
+    await lab.run(`CREATE PUBLICATION of_${table} FOR TABLE ${table}`);
+    await setClocks(START_MS);
+    await lab.insert(table, [idAt(START_MS)]);
+    const { code, err } = await lab.command(table, '--keep', '10d');
+    expect([code, err]).toEqual([2, expect.stringMatching(/subscribers would take a move/)]);
+    expect(await lab.count(lab.restOf(table))).toBe(1);
+    await lab.run(`DROP PUBLICATION of_${table}`);
+    expect(await run(table, '--keep', '10d')).toHaveLength(8);
+    expect(await lab.count(lab.restOf(table))).toBe(0);
+  });
 });

@@ -186,15 +186,16 @@ class Run {
     }
   }
 
-  /** Tries until others let it, so long as they need not wait for it. */
+  /** Tries until others let it, so long as they need not wait for it; what is slow, three times. */
   private async patient(next: (state: PartitionState) => PartitionStep | undefined) {
     const endMs = monotonicClock.now() + this.waitMs;
-    for (;;) {
+    for (let slowCount = 0; ;) {
       try {
         return await this.table.step(next);
       } catch (error) {
         const isBusy = isSnowflakeError(error) && error.code === 'LOCK_HELD';
         if (!isBusy || monotonicClock.now() > endMs) throw error;
+        if (error.details['refusal'] === 'slow' && ++slowCount === 3) throw error;
         await pause(systemTimers, PAUSE_MS);
       }
     }

@@ -157,12 +157,21 @@ export class PartitionedTable {
   private failure(cause: unknown): SnowflakeError {
     const { table } = this.by;
     const { error, codes } = this.database.failure(cause, table);
-    const isSlow = error.details['refusal'] === 'slow';
-    if (isSlow || codes.some((code) => BUSY.includes(code))) return this.busy(error.message);
+    if (codes.some((code) => BUSY.includes(code))) return this.busy(error.message);
+    if (error.details['refusal'] === 'slow') {
+      return new SnowflakeError(
+        'LOCK_HELD',
+        `A step on ${table} took longer than ${STATEMENT_S} s, and changed nothing. Either the ` +
+          `server is busy, or more rows wait in the catch-all partition than can be moved in that ` +
+          `time: move them by the statements of --sql, while nobody writes.`,
+        { details: { refusal: 'slow' } },
+      );
+    }
     if (!codes.includes(HAS_STRAYS)) return error;
     return refused(
       `The default partition of ${table} holds ids of a partition that is missing, and its ` +
-        `foreign keys or triggers would take a move for a deletion: move those rows by hand.`,
+        `foreign keys, triggers or subscribers would take a move for a deletion: move those rows ` +
+        `by hand.`,
     );
   }
 
@@ -224,7 +233,10 @@ const TABLE_OF_POSTGRES = `SELECT
   (SELECT relname FROM pg_class WHERE oid = p.partdefid) AS "catchAll",
   (SELECT string_agg(quote_ident(attname), ', ') FROM pg_attribute
     WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped AND attgenerated = '') AS columns,
-  EXISTS (SELECT FROM pg_trigger WHERE tgrelid = p.partdefid AND tgtype & 8 > 0) AS triggered
+  EXISTS (SELECT FROM pg_trigger WHERE tgrelid = p.partdefid AND tgtype & 8 > 0) OR EXISTS (
+    SELECT FROM pg_publication_tables t JOIN pg_namespace s ON s.nspname = t.schemaname
+    JOIN pg_class o ON o.relnamespace = s.oid AND o.relname = t.tablename
+    WHERE o.oid IN (c.oid, p.partdefid)) AS triggered
 FROM pg_class c LEFT JOIN pg_partitioned_table p ON p.partrelid = c.oid
 WHERE c.oid = to_regclass($1)`;
 
@@ -296,7 +308,8 @@ const POSTGRES: PartitionSql = {
         `CREATE TABLE ${own} (LIKE ${full} ${LIKE})`,
         // An insert that is on its way to the default partition would fail there afterwards.
         `LOCK TABLE ONLY ${full} IN ACCESS EXCLUSIVE MODE`,
-        // Triggers would take a move for a deletion; where rows are there, attaching then fails.
+        // Triggers and subscribers would take a move for a deletion; attaching then fails where
+        // rows are there.
         ...(columns === undefined
           ? []
           : [

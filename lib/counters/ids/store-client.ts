@@ -23,6 +23,9 @@ interface StoreClientParts extends CounterClientLimits {
 /** So short a wait is not reported: it is over before an operator could act. */
 const SHORT_WAIT_MS = 100;
 
+/** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
+const WAIT_MS_MAX = 60_000;
+
 export class StoreClient {
   /** The last call failed with this; undefined after a short wait. */
   fault: SnowflakeError | undefined;
@@ -89,7 +92,8 @@ export class StoreClient {
   /** Waits as long as the store said, or longer each time. @param done is called at the end */
   rest(error: SnowflakeError, done: () => void): void {
     const waitMs = waitMsOf(error);
-    const ms = waitMs === undefined ? this.delay.next() : Math.max(1, waitMs);
+    const ms =
+      waitMs === undefined ? this.delay.next() : Math.min(Math.max(1, waitMs), WAIT_MS_MAX);
     this.timer = this.parts.timers.after(ms, () => {
       this.timer = undefined;
       done();

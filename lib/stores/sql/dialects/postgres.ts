@@ -32,14 +32,16 @@ export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000
 const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
 const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
+/** A copy that was renamed into the place of a database has its rows, with their stamps. */
+const DATABASE = '(SELECT oid::text FROM pg_database WHERE datname = current_database())';
+/** The fallback for a user who may not ask for the cluster. */
+const POSTGRES_SERVER_UNPRIVILEGED = `${STARTED} || '/' || ${DATABASE}`;
 /** The cluster, and since when its server has run: a restart and a failover change it. */
-export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${STARTED}`;
-/** The fallback for a user who may not ask for the first half. */
-const POSTGRES_SERVER_UNPRIVILEGED = STARTED;
+export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${POSTGRES_SERVER_UNPRIVILEGED}`;
 
+const POSTGRES_HISTORY_UNPRIVILEGED = `${TIMELINE} || '/' || ${DATABASE}`;
 /** The cluster and the timeline of its history, which a standby that is promoted leaves. */
-export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${TIMELINE}`;
-const POSTGRES_HISTORY_UNPRIVILEGED = TIMELINE;
+export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${POSTGRES_HISTORY_UNPRIVILEGED}`;
 
 const KNOWS_CLUSTER = `has_function_privilege('pg_control_system()', 'execute')`;
 /** Without fsync a crash of the host loses what was acknowledged, so that a restart counts. */

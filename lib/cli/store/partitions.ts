@@ -162,7 +162,7 @@ export class PartitionedTable {
       return new SnowflakeError(
         'LOCK_HELD',
         `A step on ${table} took longer than ${STATEMENT_S} s, and changed nothing. Either the ` +
-          `server is busy, or more rows wait in the catch-all partition than can be moved in that ` +
+          `server is busy, or more rows wait in the catch-all partition than are moved in that ` +
           `time: move them by the statements of --sql, while nobody writes.`,
         { details: { refusal: 'slow' } },
       );

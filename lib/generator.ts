@@ -40,7 +40,7 @@ interface GeneratorChange {
 export interface CallerQueue {
   /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
   next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
-  /** In rising order. @throws as `next` does */
+  /** Gives them in rising order. @throws as `next` does */
   nextMany(count: number, call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint[]>;
 }
 

@@ -32,7 +32,7 @@ type SchemeKind = keyof typeof SCHEMES;
 
 const OF_OTHERS = 'http https tcp unix amqp rabbit mongodb mongodb+srv';
 
-/** Up to the first colon, in lower case. */
+/** The text up to the first colon, in lower case. */
 export function schemeOf(url: string): string {
   return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
 }

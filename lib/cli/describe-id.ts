@@ -46,7 +46,7 @@ export function idLines(layout: BitLayout, id: bigint, title: string): string[] 
 
 interface Cell {
   readonly positions: string;
-  /** One text for each line of the diagram. */
+  /** Holds one text for each line of the diagram. */
   readonly lines: readonly string[];
 }
 

@@ -271,7 +271,7 @@ export type CounterHeader = Pick<
 
 /** One counter in a store. */
 export interface CounterRow {
-  /** Kind and `k/N`, compared as text. */
+  /** The kind and `k/N` are compared as text. */
   readonly form: string;
   /** The next position to be granted. */
   readonly next: bigint;

@@ -23,7 +23,7 @@ export interface StateAnswer {
 }
 
 export interface GeneratorView {
-  /** Absent for the generator without a name. */
+  /** It is absent for the generator without a name. */
   readonly name?: string | undefined;
   /** The source of the worker id, or of the ids. */
   readonly support: string;
@@ -37,7 +37,7 @@ export interface GeneratorView {
   /** These two are absent without a worker id. */
   readonly workerIds?: WorkerIdRange | undefined;
   readonly lease?: LeaseView | undefined;
-  /** Present without a worker id. */
+  /** It is present without a worker id. */
   readonly buffer?: BufferView | undefined;
   readonly counts: CountsView;
 }
@@ -66,12 +66,12 @@ export interface BufferView {
 export interface LeaseView {
   readonly state: LeaseState;
   readonly workerId?: number | undefined;
-  /** Absent without a lease, and for one without end. */
+  /** It is absent without a lease, and for one without end. */
   readonly remainingMs?: number | undefined;
   readonly incarnation?: string | undefined;
   /** The least number of ids left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
-  /** Absent in a thread that shares another thread's lease. */
+  /** It is absent in a thread that shares another thread's lease. */
   readonly renewals?: RenewalsView | undefined;
 }
 
@@ -150,7 +150,7 @@ export interface LocksAnswer {
   /** The locks of the process that answered; absent if the application has no locks. */
   readonly own?: OwnLocksView | undefined;
   readonly locks: readonly LockView[];
-  /** Present if the list is missing or not complete. */
+  /** It is present if the list is missing or not complete. */
   readonly problem?: string | undefined;
 }
 
@@ -172,7 +172,7 @@ export interface LockView {
   readonly isOwn: boolean;
   /** Host, process and application of the holder. */
   readonly by: string;
-  /** Decimal text. */
+  /** It is decimal text. */
   readonly token: string;
   /** The time when it was acquired, Unix ms, by the clock of the store. */
   readonly sinceMs: number;
@@ -184,7 +184,7 @@ export interface LockView {
 export type IdAnswer = IdView | { readonly problem: string };
 
 export interface IdView {
-  /** Decimal text. */
+  /** It is decimal text. */
   readonly id: string;
   readonly timestampMs: number;
   readonly workerId: number;

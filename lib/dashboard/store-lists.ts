@@ -138,7 +138,7 @@ export class DashboardGenerators {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** Empty if the application has none. */
+  /** It is empty if the application has none. */
   all(): readonly DashboardGenerator[] {
     this.found ??= this.discovery
       .getProviders()
@@ -230,7 +230,7 @@ export class DashboardLocks {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** Undefined if the application has none. */
+  /** It is undefined if the application has none. */
   get list(): LockList | undefined {
     this.found ??= { list: this.find() };
     return this.found.list;

@@ -99,7 +99,7 @@ class Visit {
     readonly source: object,
     /** Stays in the response if nothing is changed. */
     readonly original: object,
-    /** Undefined for a list. */
+    /** It is undefined for a list. */
     readonly keys: readonly string[] | undefined,
   ) {}
 

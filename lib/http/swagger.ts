@@ -22,7 +22,7 @@ export interface ApiSnowflakeOptions {
 
 /** The documentation of a query parameter with an id. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
-  /** Several ids, as `?id=1&id=2`. */
+  /** Takes several ids, as `?id=1&id=2`. */
   readonly isArray?: boolean | undefined;
 }
 

@@ -78,7 +78,7 @@ export interface LeaseTerms {
   readonly layouts?: string | undefined;
   /** The wall clock of this host, Unix ms. Copies of this package before 0.2 leave it out. */
   readonly wallMs?: number | undefined;
-  /** Absent before the first grant. */
+  /** It is absent before the first grant. */
   readonly reckoned?: ReckonedTime | undefined;
 }
 
@@ -102,11 +102,11 @@ export interface LeaseRequest extends LeaseTerms {
   readonly token: string;
   readonly nonce: string;
   readonly workerIdMin: number;
-  /** Inclusive. */
+  /** This end is inclusive. */
   readonly workerIdMax: number;
   /** The end of the range that is still in use while another one is requested, or 0. */
   readonly haveMs: number;
-  /** Absent until this process was granted a range. */
+  /** It is absent until this process was granted a range. */
   readonly seen?: SeenRange | undefined;
   readonly holder: HolderLabel;
   /**

@@ -25,7 +25,7 @@ export class HeldLease {
   readonly pid = process.pid;
   asked: WorkerLease;
   private floorMs: number;
-  /** Undefined until it is in the window. */
+  /** It is undefined until it is in the window. */
   private range: WindowRange | undefined;
   /** The time of the last id made in ranges before this one. */
   private earlierMs: number | undefined;

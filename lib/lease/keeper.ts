@@ -22,9 +22,9 @@ export interface Keeper {
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */
   readonly clockSkewMs: number;
-  /** Now, by the clock of the ids. */
+  /** The time now, by the clock of the ids. */
   readonly nowMs: number;
-  /** Undefined in a thread that leaves renewals to another. */
+  /** It is undefined in a thread that leaves renewals to another. */
   readonly renewals: RenewalRecord | undefined;
   /**
    * Gets the first lease.

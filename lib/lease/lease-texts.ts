@@ -184,7 +184,7 @@ export function isContested(fingerprint: string): boolean {
   return fingerprint.includes(AND);
 }
 
-/** Those that contest a registry, or its only one. */
+/** Returns the layouts that contest a registry, or its only one. */
 export function partsOf(fingerprint: string): string[] {
   return fingerprint.split(AND);
 }
@@ -211,7 +211,7 @@ export interface StoreMove {
   readonly key: string;
 }
 
-/** Undefined for a registry that is not moved. */
+/** Returns undefined for a registry that is not moved. */
 export function storeMoveIn(text: string): StoreMove | undefined {
   const [, side, key] = /^#\d+ #(out|in):(\w+) /.exec(text) ?? [];
   return key === undefined ? undefined : { side: side as StoreMove['side'], key };

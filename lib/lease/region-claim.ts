@@ -102,7 +102,7 @@ export class RegionClaim {
   private readonly stopping = new AbortController();
   private state: RegionStatus['state'] = 'unchecked';
   private message: string | undefined = NOT_ASKED;
-  /** Kept while there is no lease. */
+  /** It is kept while there is no lease. */
   private incarnation: string | undefined;
   /** For how long every answer was a refusal, measured by timers; undefined without one. */
   private refusedMs: number | undefined;

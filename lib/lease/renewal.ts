@@ -95,7 +95,7 @@ interface ClockReading extends ReckonedTime {
 }
 
 export class RequestTerms {
-  /** Undefined until a registry has granted a range. */
+  /** It is undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private quarantineMs: number;
   private layouts: string | undefined;

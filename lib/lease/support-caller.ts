@@ -75,7 +75,7 @@ function asSnowflakeError(error: unknown): SnowflakeError {
 interface AskedFor {
   readonly min: number;
   readonly max: number;
-  /** At a renewal: the end of the current range. */
+  /** At a renewal this is the end of the current range. */
   readonly haveMs?: number;
 }
 

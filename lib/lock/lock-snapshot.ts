@@ -29,7 +29,7 @@ export interface LockRow {
   readonly token: bigint;
   /** The era of the grant. If the header has another one, the lock is not held. */
   readonly era: number;
-  /** Empty after a release. */
+  /** It is empty after a release. */
   readonly holder: string;
   readonly label: string;
   readonly sinceMs: number;
@@ -38,7 +38,7 @@ export interface LockRow {
 }
 
 export interface LockSnapshot {
-  /** Undefined if there is none. */
+  /** It is undefined if there is none. */
   readonly header: LockHeader | undefined;
   readonly row: LockRow | undefined;
 }
@@ -79,7 +79,7 @@ export function timeOf(token: bigint): number {
   return Number(token / TOKENS_PER_MS);
 }
 
-/** Higher than all known tokens. */
+/** Returns a token that is higher than all known ones. */
 export function nextToken(lastToken: bigint, have: bigint, nowMs: number): bigint {
   const known = have > lastToken ? have : lastToken;
   const first = firstTokenAt(nowMs);

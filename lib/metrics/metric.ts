@@ -102,7 +102,7 @@ export interface MeasuredGenerator {
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  /** Undefined if ids are plain numbers. */
+  /** It is undefined if ids are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }

@@ -25,7 +25,7 @@ import { readHistogram } from './open-telemetry-metrics.js';
 
 /** Options for prom-client. */
 export interface PromOptions {
-  /** Default: `register` of prom-client. */
+  /** The default is `register` of prom-client. */
   readonly registry?: PromRegistry | undefined;
 }
 

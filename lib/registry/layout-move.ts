@@ -85,7 +85,7 @@ export function isWithin(workerId: number, { workerIdMin, workerIdMax }: IdSpan)
   return workerId >= workerIdMin && workerId <= workerIdMax;
 }
 
-/** Undefined if no worker id is in both. */
+/** Returns undefined if no worker id is in both. */
 export function commonSpan(one: IdSpan, other: IdSpan | undefined): IdSpan | undefined {
   if (other === undefined) return undefined;
   const workerIdMin = Math.max(one.workerIdMin, other.workerIdMin);

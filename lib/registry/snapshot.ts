@@ -45,7 +45,7 @@ export interface RegistryHeader extends ClockState {
 /** Worker ids that follow each other. */
 export interface IdSpan {
   readonly workerIdMin: number;
-  /** Inclusive. */
+  /** This end is inclusive. */
   readonly workerIdMax: number;
 }
 
@@ -74,7 +74,7 @@ export type HeldSlot = WorkerSlot & { readonly holder: SlotHolder };
 
 /** The records that a renewal or a release reads. */
 export interface WorkerSnapshot {
-  /** Undefined where there is no registry. */
+  /** It is undefined where there is no registry. */
   readonly header: RegistryHeader | undefined;
   readonly slot: WorkerSlot;
 }
@@ -90,9 +90,9 @@ export interface AcquireSnapshot {
 
 /** The records to write. */
 export interface Changes {
-  /** Absent if the header stays as it is. */
+  /** It is absent if the header stays as it is. */
   readonly header?: RegistryHeader;
-  /** Written in this order, after the header. */
+  /** They are written in this order, after the header. */
   readonly slots: readonly WorkerSlot[];
 }
 
@@ -151,7 +151,7 @@ export interface RegistryView {
   readonly storeMs: number;
   /** The registry's clock, which never goes back. */
   readonly nowMs: number;
-  /** Absent until the first lease. */
+  /** It is absent until the first lease. */
   readonly facts?: RegistryFacts;
   /** True if the namespace holds data, but no registry. */
   readonly isUnfinished: boolean;

@@ -157,7 +157,7 @@ export class StoredSnapshot {
     return this.write(missing.map((workerId) => ({ workerId, ceilingMs: 0 })));
   }
 
-  /** Undefined if there is nothing to write. */
+  /** It is undefined if there is nothing to write. */
   writeOf(changes: Changes): RowWrite | undefined {
     const { header, slots } = changes;
     checkChanges(this.header, changes);
@@ -217,11 +217,11 @@ const BLOCK_COUNT_MAX = 32;
 const FIRST_BLOCK_COUNT = 8;
 
 interface StoredHeader extends RegistryHeader {
-  /** Absent in a header that was just created. */
+  /** It is absent in a header that was just created. */
   readonly blocks?: readonly number[];
 }
 
-/** Undefined for worker ids beyond the listed blocks. */
+/** Returns undefined for worker ids beyond the listed blocks. */
 function blockOf(workerId: number): number | undefined {
   const block = Math.floor(workerId / BLOCK_SIZE);
   return block < BLOCK_COUNT_MAX ? block : undefined;

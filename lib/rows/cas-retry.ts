@@ -15,7 +15,7 @@ import { slewed, type ClockState } from './store-clock.js';
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
 
-/** Parts that tests replace: timers and chance. */
+/** The parts that tests replace: timers and chance. */
 export interface RetryParts {
   readonly timers?: Timers | undefined;
   /** Returns a number from 0 up to 1. */
@@ -170,7 +170,7 @@ interface Question {
 }
 
 interface Operation {
-  /** In JSON, while the same question gets the same answer. */
+  /** The question in JSON, while it gets the same answer. */
   question?: string | undefined;
   answer?: Promise<unknown>;
 }

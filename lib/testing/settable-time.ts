@@ -7,7 +7,7 @@
 import type { Clock } from '../core/clock.js';
 import { turn, type TimerHandle, type Timers } from '../time/timers.js';
 
-/** 2026-01-01T00:00:00Z. */
+/** This is 2026-01-01T00:00:00Z. */
 const START_MS = 1_767_225_600_000;
 
 /**

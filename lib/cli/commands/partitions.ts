@@ -32,7 +32,7 @@ import type { ExitCode } from '../terminal.js';
 const DAY_MS = 86_400_000;
 /** 1970 began on a Thursday, and its first week on the Monday after it. */
 const MONDAY_MS = 4 * DAY_MS;
-/** No period is longer. */
+/** No period is longer than this. */
 const PERIOD_DAYS_MAX = 31;
 const CLOCK_DIFFERENCE_MS_MAX = 3_600_000;
 const AHEAD = 7;

@@ -15,7 +15,7 @@ type Session = Awaited<ReturnType<Database['open']>>;
 
 /** What a table is asked for. */
 export interface PartitionedBy {
-  /** With or without its schema. */
+  /** It is given with or without its schema. */
   readonly table: string;
   readonly column: string;
   /** Ids below it stay in the catch-all partition. */
@@ -36,7 +36,7 @@ export interface PartitionState {
   /** The clock of the database. */
   readonly databaseMs: number;
   readonly isPartitioned: boolean;
-  /** Without the catch-all partition. */
+  /** The catch-all partition is not among them. */
   readonly partitions: readonly IdPartition[];
   readonly catchAll?: string | undefined;
   /** The smallest id in the catch-all partition, from the floor on. */

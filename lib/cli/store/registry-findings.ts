@@ -218,7 +218,7 @@ export const UNFINISHED =
  */
 
 interface Occupancy {
-  /** Held by a process. */
+  /** A process holds them. */
   readonly held: number;
   /** These have no holder, but are used up to a time that has not come yet. */
   readonly pending: number;

@@ -138,7 +138,7 @@ export async function withCounters(
 
 export interface NamedLocks {
   readonly location: string;
-  /** Sorted by name. */
+  /** They are sorted by name. */
   records(): Promise<LockRecord[]>;
   advice(): Promise<readonly string[]>;
   /** Asks for a first lock. @returns the ms for which none is granted yet */

@@ -7,7 +7,7 @@
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 
-/** One way of making a check digit. */
+/** Describes one way of making a check digit. */
 export interface CheckDigit {
   readonly name: string;
   /**

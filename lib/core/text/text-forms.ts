@@ -62,15 +62,15 @@ export const textForms = {
   crockford32: new RadixForm('Crockford base 32', CROCKFORD_32, false),
   /** Digits, upper case, lower case, the order of CosId. */
   base62: new RadixForm('base 62', BASE_62, false),
-  /** 19 characters. */
+  /** It has 19 characters. */
   sortableDecimal: new RadixForm('sortable decimal', DECIMAL, true),
-  /** 16 characters. */
+  /** It has 16 characters. */
   sortableHex: new RadixForm('sortable hex', HEX, true),
-  /** 13 characters. */
+  /** It has 13 characters. */
   sortableBase36: new RadixForm('sortable base 36', BASE_36, true),
-  /** 13 characters. */
+  /** It has 13 characters. */
   sortableCrockford32: new RadixForm('sortable Crockford base 32', CROCKFORD_32, true),
-  /** 11 characters. */
+  /** It has 11 characters. */
   sortableBase62: new RadixForm('sortable base 62', BASE_62, true),
 } as const satisfies Record<string, TextForm>;
 

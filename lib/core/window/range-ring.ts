@@ -165,9 +165,9 @@ export interface WindowRange {
   /** 1, 2, 3 in the order in which the ranges were granted. */
   readonly number: number;
   readonly workerId: number;
-  /** Inclusive. */
+  /** This end is inclusive. */
   readonly floorTick: number;
-  /** Exclusive. */
+  /** This end is exclusive. */
   ceilingTick: number;
   /** Half of what was left at the last grant. Reaching it asks for more. */
   halfTick: number;

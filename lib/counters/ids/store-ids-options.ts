@@ -50,7 +50,7 @@ export interface CountedOptions extends IdOptions {
 export interface CountedTerms {
   readonly stores: readonly CounterStore[];
   readonly tag: string;
-  /** With the fields of the call. */
+  /** It has the fields of the call. */
   readonly layout: BitLayout;
   readonly aheadMs: number;
   readonly prefetch: PrefetchOptions | undefined;

@@ -20,7 +20,7 @@ import type { SnowflakeError } from '../../errors.js';
 /** The numbers first, first + step, first + 2 * step ..., which belong to this process alone. */
 export interface Segment {
   readonly first: bigint;
-  /** From 1 to 2^31 - 1. */
+  /** It is from 1 to 2^31 - 1. */
   readonly count: number;
   readonly step: number;
 }

@@ -119,7 +119,7 @@ export interface SeriesFormOptions {
    * The name of the series, e.g. `invoice`: 1 to 100 characters without spaces, / and |.
    */
   readonly name: string;
-  /** When it starts again at 1. */
+  /** Says when it starts again at 1. */
   readonly period: Period;
   /** The time zone whose days count, from the IANA database: 'Asia/Shanghai'. */
   readonly timeZone: string;
@@ -136,7 +136,7 @@ export const FORM_OPTIONS = 'name, period, timeZone, form, clock';
 export interface SeriesParts {
   /** The digits of the period, e.g. `20261121`. */
   readonly period: string;
-  /** From 1 up. */
+  /** It is at least 1. */
   readonly number: number;
 }
 
@@ -268,7 +268,7 @@ function zoneFaults(timeZone: unknown): string[] {
   try {
     if (typeof timeZone === 'string' && dateIn(timeZone)) return [];
   } catch {
-    // Answered below, with what is no text.
+    // That is answered below, with what is no text.
   }
   return [
     `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +

@@ -113,7 +113,7 @@ export function utcText(ms: number): string {
   return new Date(ms).toISOString().replace('T', ' ').replace('Z', ' UTC');
 }
 
-/** In the time zone of the browser. */
+/** Writes a time in the time zone of the browser. */
 export function localText(ms: number): string {
   return LOCAL.format(ms);
 }

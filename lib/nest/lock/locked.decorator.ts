@@ -36,7 +36,7 @@ type Method = (this: object, ...args: unknown[]) => unknown;
 
 /** Nest puts the locks here, into each object that has such a method. */
 const LOCKS = Symbol.for('nestjs-snowflake:locks');
-/** On each such method: what was asked for. */
+/** Each such method keeps under this what was asked for. */
 export const LOCKED = Symbol.for('nestjs-snowflake:locked');
 /**
  * A part of a key that was no text, or an empty first or last one: the lock of all who have none

@@ -14,7 +14,7 @@ import type { EtcdSettings } from './etcd-options.js';
 import { agentFor, endIdle, post, type HttpAnswer } from './http-request.js';
 
 interface EtcdQuestion {
-  /** Below /v3, e.g. `kv/txn`. */
+  /** The path below /v3, e.g. `kv/txn`. */
   readonly path: string;
   readonly body: object;
   /** Default false: it changes nothing, and may be asked again. */

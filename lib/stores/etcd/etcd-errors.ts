@@ -8,7 +8,7 @@ import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, printable, withoutSecrets } from '../../messages.js';
 
 export interface EtcdWhere {
-  /** Host and port, for messages. */
+  /** The host and port, for messages. */
   readonly where: string;
   /** Passwords and tokens, which an answer may repeat. */
   readonly secrets: readonly string[];

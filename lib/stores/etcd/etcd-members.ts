@@ -125,7 +125,7 @@ function reportIn(answer: EtcdAnswer): Omit<MemberReport, 'where'> {
 const DB_BYTES_MAX = 1.5 * 2 ** 30;
 const MIB = 2 ** 20;
 
-/** One of the endpoints, as it was found. */
+/** Describes one of the endpoints, as it was found. */
 interface MemberReport {
   readonly where: string;
   /** Our message, if it did not answer. */
@@ -148,7 +148,7 @@ interface EtcdReports {
   readonly isUncompacted?: boolean;
 }
 
-/** Said once in the log of each process. */
+/** Returns what is said once in the log of each process. */
 export function etcdAdvice(reports: EtcdReports): string[] {
   return [...deniedAdvice(reports), ...alarmAdvice(reports), ...compactionAdvice(reports)];
 }

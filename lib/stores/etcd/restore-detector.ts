@@ -115,7 +115,7 @@ interface EtcdRun {
   readonly random: string;
 }
 
-/** Said of a write that may be gone. */
+/** This is said of a write that may be gone. */
 export const RUN_ENDED = 'was restored from an old copy, or elected another leader';
 
 export function runText({ clusterId, gap, term, random }: EtcdRun): string {

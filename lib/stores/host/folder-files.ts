@@ -27,7 +27,7 @@ import { errorText, formatName } from '../../messages.js';
 
 export interface FolderValue {
   readonly text: string;
-  /** Random: no value ever has that of another one. */
+  /** It is random, so that no value ever has that of another one. */
   readonly id: string;
   /** The end of the names of its two files. */
   readonly name: string;

@@ -32,7 +32,7 @@ const TRY_COUNT = 100;
 const FREE_BYTES_MIN = 16 * 2 ** 20;
 
 interface FolderStoreParts {
-  /** Default that of this host. */
+  /** The default is that of this host. */
   readonly clock?: Clock | undefined;
   /** Returns the run of the host; tests replace it. */
   readonly bootOf?: () => Promise<string>;

@@ -18,7 +18,7 @@ export interface FolderSupportOptions {
   readonly folder: string;
   /** One id space, and a folder in the folder. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** Default the clock of this host; for tests. */
+  /** The default is the clock of this host; tests replace it. */
   readonly clock?: Clock | undefined;
 }
 

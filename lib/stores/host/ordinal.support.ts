@@ -165,7 +165,7 @@ function noOrdinal(hostname: string): SnowflakeError {
 
 const BITS_MAX = 22;
 
-/** RFC 1918. */
+/** The private addresses of RFC 1918. */
 const PRIVATE = [/^10\./, /^172\.(1[6-9]|2\d|3[01])\./, /^192\.168\./];
 
 /** Options of privateAddress(). */
@@ -174,7 +174,7 @@ export interface PrivateAddressOptions {
   readonly bits?: number | undefined;
   /** The network interface, if several have an address: 'eth0'. */
   readonly interface?: string | undefined;
-  /** Default those of this host; for tests. */
+  /** The default is those of this host; tests replace them. */
   readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;
 }
 
@@ -235,7 +235,7 @@ function isPrivate({ address, family, internal }: Address): boolean {
   return family === 'IPv4' && !internal && PRIVATE.some((range) => range.test(address));
 }
 
-/** 10.0.3.4 as one number. */
+/** Gives 10.0.3.4 as one number. */
 function numberOf(address: string): number {
   return address.split('.').reduce((number, part) => number * 256 + Number(part), 0);
 }

@@ -39,7 +39,7 @@ export class RedisConnection {
     this.#location = location;
   }
 
-  /** Server and database, for messages. */
+  /** Names the server and the database, for messages. */
   get where(): string {
     return this.#location.where;
   }
@@ -219,7 +219,7 @@ export class RedisMessages {
     this.#connection = new RedisConnection(() => new ClientLife(listening), location);
   }
 
-  /** Each message's channel, of those subscribed. */
+  /** Is told the channel of each message. */
   onMessage(message: (channel: string) => void): void {
     this.#receive = message;
   }

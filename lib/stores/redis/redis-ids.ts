@@ -15,7 +15,7 @@ import {
 } from './redis-counters.js';
 import type { GivenRedis } from './redis-options.js';
 
-/** Where the ids are made, and which. */
+/** Says where the ids are made, and which. */
 export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, 'redis'> {
   /**
    * A client of your application, whose settings are used, or a URL; several of them where

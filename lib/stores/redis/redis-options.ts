@@ -40,7 +40,7 @@ export function messagesFrom(redis: GivenRedis): RedisMessages {
 }
 
 interface Way {
-  /** Equal where one client serves. */
+  /** It is equal where one client serves. */
   readonly key: string | object;
   readonly build: () => Promise<RedisClient>;
   readonly location: () => RedisLocation;
@@ -77,7 +77,7 @@ export function keyFaults(name: string, value: unknown): string[] {
   return nameFaults(name, value, { of, without: '{}\\s' });
 }
 
-/** What holds of a hash. */
+/** Says what holds of a hash. */
 interface Adviser {
   readonly key: string;
   readonly statement: Statement;
@@ -186,7 +186,7 @@ export interface RedisHashOptions extends KeptWrites {
   readonly redis: GivenRedis;
   /** Separates data of the same name. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** Before the namespace in the key. Default 'snowflake:'. */
+  /** Stands before the namespace in the key. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
   readonly lossWindowMs?: number | undefined;
 }

@@ -17,7 +17,7 @@ export interface RedisUrl {
   readonly username?: string;
   readonly password?: string;
   readonly hosts: readonly { readonly host: string; readonly port: number }[];
-  /** Sentinel only. */
+  /** Only URLs of Sentinel have it. */
   readonly masterName?: string;
   readonly sentinelUsername?: string;
   readonly sentinelPassword?: string;

@@ -134,7 +134,7 @@ function proofIn(line: string | undefined): HolderProof | undefined {
   return token === undefined || nonce === undefined ? undefined : { token, nonce };
 }
 
-/** Undefined if the worker id has no holder. */
+/** Returns undefined if the worker id has no holder. */
 function holderIn(line: string | undefined): Holder | undefined {
   if (line === undefined) return undefined;
   const [, since = '0', label = ''] = HOLDER_LINE.exec(line) ?? [];

@@ -48,7 +48,7 @@ export interface RedisSupportOptions extends KeptWrites {
   readonly redis: GivenClient | string;
   /** One id space: processes with the same namespace never make the same id. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** Before the namespace in the key. Default 'snowflake:'. */
+  /** Stands before the namespace in the key. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
   /**
    * How long an old master may go on answering after a failover. Default 0 for a single Redis,

@@ -163,7 +163,7 @@ function queryIn(transaction: TransactionManager | TransactionQuery): Transactio
  * Guarantee: no number is taken before this is known, even by the first statement of a transaction.
  */
 
-/** Visible to later statements of the same transaction alone. */
+/** This is visible to later statements of the same transaction alone. */
 const MARK = 'snowflake.series';
 
 /** True in a transaction; to MySQL, which does not know, what MariaDB reads is a comment. */

@@ -160,7 +160,7 @@ interface Login {
 
 /** Drivers keep their configuration in these fields. */
 interface Configured extends Login {
-  /** pg, TypeORM. */
+  /** pg and TypeORM use these. */
   readonly options?: Login & { readonly replication?: { readonly master?: Login } };
   /** mysql2: a connection, a pool, and a pool of promises around one. */
   readonly config?: Login & { readonly connectionConfig?: Login };

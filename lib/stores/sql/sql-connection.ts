@@ -122,9 +122,9 @@ export class OwnConnection implements SqlConnection {
 export interface SqliteHandle {
   prepare(sql: string): { all(...params: SqlParameter[]): unknown };
   exec(sql: string): unknown;
-  /** better-sqlite3, libsql. */
+  /** better-sqlite3 and libsql have this. */
   readonly inTransaction?: boolean | undefined;
-  /** node:sqlite of Node 22.16 and 24. */
+  /** node:sqlite of Node 22.16 and 24 has this. */
   readonly isTransaction?: boolean | undefined;
 }
 
@@ -209,7 +209,7 @@ export class Binder {
   /** The placeholder for this value. */
   readonly of = (value: SqlParameter): string => this.mark(this.params.push(value), value);
 
-  /** Several values with commas between. */
+  /** Gives several values with commas between them. */
   readonly list = (values: readonly SqlParameter[]): string => values.map(this.of).join(', ');
 }
 

@@ -41,16 +41,16 @@ interface DriverError {
   readonly message?: unknown;
   readonly code?: unknown;
   readonly errno?: unknown;
-  /** node:sqlite. */
+  /** node:sqlite gives this. */
   readonly errcode?: unknown;
   readonly sqlState?: unknown;
   readonly cause?: unknown;
-  /** TypeORM, Sequelize. */
+  /** TypeORM and Sequelize wrap by this. */
   readonly driverError?: unknown;
   readonly original?: unknown;
-  /** Prisma. */
+  /** Prisma wraps by this. */
   readonly meta?: unknown;
-  /** Node, where a name has several addresses. */
+  /** Node gives these where a name has several addresses. */
   readonly errors?: readonly unknown[];
 }
 

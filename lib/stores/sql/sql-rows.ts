@@ -82,7 +82,7 @@ export class SqlRows implements RowStore {
     }
     const rows: StoredRow[] = [];
     for (let after = HEADER_ID - 1; ; after = numberOf(rows.at(-1)!.key)) {
-      // One more than that for the header.
+      // There is one more for the header.
       const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
       const page = snapshotIn(
         await this.#session.read((statements) => statements.page(after, rowCount)),
@@ -153,7 +153,7 @@ export class SqlRows implements RowStore {
     return isEnough || count === 1 + (change.moreKeys?.length ?? 0);
   }
 
-  /** Undefined where the header stays as it is. */
+  /** It is undefined where the header stays as it is. */
   #headerChange(write: RowWrite): SqlChange | undefined {
     const { header: row, headerVersion: version, headerNumber, isTimeOnly, server } = write;
     if (row === undefined) return undefined;

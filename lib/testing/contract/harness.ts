@@ -20,7 +20,7 @@ export type Expect = (actual: unknown) => {
 
 /** The clock of the store, which the test sets. */
 export interface ClockControl {
-  /** Unix ms. */
+  /** The time in Unix milliseconds. */
   now(): number;
   /** Moves it on, or back if `ms` is negative. */
   advance(ms: number): void | Promise<void>;
@@ -326,7 +326,7 @@ export class SeededRandom {
     this.next();
   }
 
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** Gives a number from 0 (inclusive) to 1 (exclusive). */
   next(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);

@@ -17,7 +17,7 @@ interface Order {
   readonly floorMs?: number;
 }
 
-/** As an operator orders it. */
+/** The move as an operator orders it. */
 async function change(harness: Harness, from: string, to: string, order: Order = {}) {
   const { support } = await harness.newcomer();
   const own = { token: 'operator', nonce: 'operator', nonceNext: 'operator', workerId: 0 };

@@ -15,7 +15,7 @@ import {
 export const GLIDE: ClientLibrary = {
   hasSentinel: false,
   isClient: (value) => typeof (value as Partial<Glide>).customCommand === 'function',
-  // That of a Cluster has it.
+  // Only the client of a Cluster has it.
   isReplicated: (client) => 'invokeScriptWithRoute' in client,
   locate(client) {
     // Version 1 takes two arguments there, and has other words for what a server answered.

@@ -152,7 +152,7 @@ export interface GivenNodeRedis {
   /** Only a Sentinel client has it. */
   getSentinelNode?: unknown;
   readonly _self?: unknown;
-  /** Absent in a Sentinel client of node-redis 5. */
+  /** It is absent in a Sentinel client of node-redis 5. */
   duplicate?(overrides?: object): GivenNodeRedis;
 }
 
@@ -189,7 +189,7 @@ function loginOf(url: unknown): Login {
 /** The part of a client that is used here; all of it is known by shape. */
 export interface NodeRedis extends GivenNodeRedis {
   readonly isOpen: boolean;
-  /** Absent in a Cluster of node-redis 5. */
+  /** It is absent in a Cluster of node-redis 5. */
   readonly isReady?: boolean;
   /** Only a Cluster has them. */
   readonly masters?: readonly object[];

@@ -52,7 +52,7 @@ export type LibraryLabel = LibraryName | 'ioredis or iovalkey';
 
 /** One library of clients; packages with the same shape are one. */
 export interface ClientLibrary {
-  /** Whether it speaks to Sentinels. */
+  /** True if it speaks to Sentinels. */
   readonly hasSentinel: boolean;
   isClient(value: object): boolean;
   isReplicated(client: object): boolean;

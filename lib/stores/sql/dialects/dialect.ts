@@ -99,7 +99,7 @@ export function answered(row: SqlRow | undefined, column: string): number {
   throw oddAnswer(`no whole number in its column ${column}`);
 }
 
-/** True and false, 1 and 0, 't' and 'f'. */
+/** Drivers give true and false, 1 and 0, or 't' and 'f'. */
 export function flagOf(row: SqlRow | undefined, column: string): boolean {
   const value = row?.[column];
   const text = typeof value === 'string' ? value : JSON.stringify(Number(value));

@@ -27,7 +27,7 @@ import {
 } from '../sql-connection.js';
 import { TableStatements, type Writing } from './statements.js';
 
-/** In Unix milliseconds. */
+/** The time in Unix milliseconds. */
 export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
@@ -67,7 +67,7 @@ const STAMPS = {
   found: 'r.xmin::text',
 } as const;
 
-/** Serialization failure, deadlock, lock not available. */
+/** These are a serialization failure, a deadlock, and a lock that is not available. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
 
 export class PostgresDialect implements Dialect {
@@ -112,7 +112,7 @@ function serverOf(holds: SqlTable['holds'], knowsCluster: boolean): string {
 interface Offered {
   readonly server: string;
   readonly isReplica: string;
-  /** Undefined where it is not asked. */
+  /** It is undefined where it is not asked for. */
   readonly knowsCluster?: boolean;
   readonly stamps?: Stamps;
 }

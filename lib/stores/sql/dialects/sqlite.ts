@@ -20,7 +20,7 @@ import {
 } from './dialect.js';
 import { TableStatements, type Writing } from './statements.js';
 
-/** In Unix milliseconds. */
+/** The time in Unix milliseconds. */
 export const SQLITE_TIME = [
   "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
@@ -90,7 +90,7 @@ async function isSynchronous(query: SqlQuery): Promise<boolean> {
   return flagOf(row, 'is_durable');
 }
 
-/** Undefined where it was deleted. */
+/** Returns undefined where it was deleted. */
 function fileNow(path: string): string | undefined {
   const found = statSync(path, { bigint: true, throwIfNoEntry: false });
   return found && `${found.dev}:${found.ino}`;

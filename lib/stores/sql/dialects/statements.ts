@@ -34,7 +34,7 @@ export type Writing = 'insert' | 'update' | 'delete';
 export abstract class TableStatements implements Statements {
   /** The qualifier of the row that is updated. */
   protected readonly updated: string = '';
-  /** Undefined where rows are not signed. */
+  /** It is undefined where rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
 
   constructor(protected readonly location: SqlTable) {}
@@ -228,7 +228,7 @@ export abstract class TableStatements implements Statements {
     return COLUMNS[this.location.holds];
   }
 
-  /** Time and server, and the row `r`. */
+  /** The time and the server, and the row `r`. */
   private get selected(): string[] {
     const { token } = this.columns;
     return ['s.*', ...this.named, 'r.version', ...(token ? [`r.${token}`] : []), 'r.data'];

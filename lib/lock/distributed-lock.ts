@@ -17,7 +17,7 @@ import {
   type LockOptions,
   type LockTerms,
 } from './lock-options.js';
-import type { LockRecord, LockStore } from './lock-store.js';
+import type { LockNote, LockRecord, LockStore } from './lock-store.js';
 
 /** A lock that is held until it is released, or lost. */
 export interface AcquiredLock extends LockSection {
@@ -98,18 +98,18 @@ export class DistributedLock {
    * @throws SnowflakeError like `using`, but never LOCK_HELD
    */
   async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
-    const section = await this.#unlessHeld(lock, options, PAUSE_MS_MAX);
+    const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
     return section && this.#runIn(section, run);
   }
 
   /**
-   * Returns a lock that the caller has to release; undefined if another caller holds it.
+   * Returns a lock that the caller has to release.
    *
-   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether the lock is held
+   * @throws SnowflakeError LOCK_HELD with `details.label` and `details.leftMs`; STORE_UNAVAILABLE:
+   *   it is unknown whether the lock is held
    */
-  async tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
-    const section = await this.#unlessHeld(lock, options);
-    if (section === undefined) return undefined;
+  async acquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock> {
+    const section = await this.#acquire(lock, options);
     return {
       lock,
       token: section.token,
@@ -117,9 +117,28 @@ export class DistributedLock {
       get leftMs() {
         return section.leftMs;
       },
+      get note() {
+        return section.note;
+      },
       assertHeld: () => section.assertHeld(),
+      writeNote: (note) => section.writeNote(note),
       release: () => this.#holdings.release(section),
     };
+  }
+
+  /**
+   * Works like `acquire`, but returns undefined if another caller holds the lock.
+   *
+   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether the lock is held
+   */
+  tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
+    return unlessHeld(() => this.acquire(lock, options));
+  }
+
+  /** All notes of the store, in the order of the names of their locks. */
+  async notes(): Promise<LockNote[]> {
+    if (this.#store.notes !== undefined) return this.#store.notes();
+    throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list their notes.');
   }
 
   /** All locks of the store that are held, in the order of their names. */
@@ -158,19 +177,6 @@ export class DistributedLock {
     return this.#holdings.close();
   }
 
-  async #unlessHeld(
-    lock: string,
-    options: HoldOptions,
-    pauseMs = 0,
-  ): Promise<HeldSection | undefined> {
-    try {
-      return await this.#acquire(lock, options, pauseMs);
-    } catch (error) {
-      if (isSnowflakeError(error) && error.code === 'LOCK_HELD') return undefined;
-      throw error;
-    }
-  }
-
   async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
     const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
@@ -190,5 +196,14 @@ export class DistributedLock {
     } finally {
       await this.#holdings.release(section);
     }
+  }
+}
+
+async function unlessHeld<T>(acquire: () => Promise<T>): Promise<T | undefined> {
+  try {
+    return await acquire();
+  } catch (error) {
+    if (isSnowflakeError(error) && error.code === 'LOCK_HELD') return undefined;
+    throw error;
   }
 }

@@ -7,9 +7,10 @@
  */
 import { RetryDelay, withinLimit, type TimerHandle } from '../time/timers.js';
 import { started, type HeldFrom, type SeenTokens, type Stopwatch } from './lock-attempt.js';
-import { lockLost, tooSlow, type LossReason } from './lock-events.js';
+import { refused } from '../options.js';
+import { lockLost, tooSlow, unavailable, type LossReason } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
-import type { ExtendAnswer, LockStore } from './lock-store.js';
+import { noteFaults, type ExtendAnswer, type LockStore } from './lock-store.js';
 
 /** The section that runs under a lock gets this. */
 export interface LockSection {
@@ -22,6 +23,16 @@ export interface LockSection {
   readonly leftMs: number;
   /** @throws SnowflakeError LOCK_LOST; call it before a step that must not come too late */
   assertHeld(): void;
+  /** The note that a holder wrote last, this one included; undefined without one. */
+  readonly note: string | undefined;
+  /**
+   * Replaces the note: 1 to 4000 characters, which the next holder finds. It outlives the lock by
+   * 400 days, and does not outlive a loss of the store's data.
+   *
+   * @throws SnowflakeError LOCK_LOST, and it was not written; STORE_UNAVAILABLE if that is unknown;
+   *   ARGUMENT_INVALID
+   */
+  writeNote(note: string): Promise<void>;
 }
 
 interface SectionParts {
@@ -55,15 +66,17 @@ export class HeldSection implements LockSection {
   #longMs: number;
   #isOver = false;
   #isAbandoned = false;
+  #note: string | undefined;
   #released: Promise<boolean> | undefined;
 
-  constructor(parts: SectionParts, { holder, token, era, ttlMs, passed }: HeldFrom) {
+  constructor(parts: SectionParts, { holder, token, era, ttlMs, passed, note }: HeldFrom) {
     this.#parts = parts;
     this.lock = parts.lock;
     this.token = token;
     this.#holder = holder;
     this.#era = era;
     this.#held = passed;
+    this.#note = note;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.terms.random);
@@ -100,6 +113,21 @@ export class HeldSection implements LockSection {
     this.#runOut();
     this.signal.throwIfAborted();
     throw lockLost(this.lock, this.token, 'released');
+  }
+
+  get note(): string | undefined {
+    return this.#note;
+  }
+
+  async writeNote(note: string): Promise<void> {
+    const faults = noteFaults(note);
+    if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
+    this.assertHeld();
+    await this.#askForMore(note).catch((error: unknown) => {
+      throw unavailable(this.lock, error);
+    });
+    this.assertHeld();
+    this.#note = note;
   }
 
   /** @returns whether the store has confirmed it */
@@ -143,30 +171,36 @@ export class HeldSection implements LockSection {
   }
 
   async #extend(): Promise<void> {
-    const { lock, store, hold, terms, seen, onLong } = this.#parts;
+    const { hold, terms, onLong } = this.#parts;
     if (this.leftMs <= 0) return this.#runOut();
     if (this.heldMs >= this.#longMs) {
       this.#longMs *= 2;
       onLong(this);
     }
     const passed = started(terms);
+    // After a failure the store is asked again until the deadline, which no failure moves.
+    const isAnswered = await this.#askForMore().catch(() => false);
+    if (this.#isOver || this.#isAbandoned) return;
+    if (isAnswered) this.#retry.reset();
+    const againMs = isAnswered ? hold.ttlMs * EXTEND_AFTER - passed() : this.#retry.next();
+    this.#extendAfter(againMs);
+  }
+
+  async #askForMore(note?: string): Promise<boolean> {
+    const { lock, store, hold, terms, seen } = this.#parts;
+    const passed = started(terms);
     const own = { holder: this.#holder, token: this.token, era: this.#era };
-    const request = { lock, ...own, ttlMs: hold.ttlMs, highest: seen.highest };
+    const more = { ttlMs: hold.ttlMs, highest: seen.highest, ...(note !== undefined && { note }) };
     const call = (async () => {
       // However late an answer comes, it holds from the moment of the request.
-      this.#apply(await store.extend(request), passed);
+      this.#apply(await store.extend({ lock, ...own, ...more }), passed);
       return true;
     })();
     const { callTimeoutMs: ms, timers } = terms;
     const over = (): never => {
       throw tooSlow(lock, ms);
     };
-    // After a failure the store is asked again until the deadline, which no failure moves.
-    const isAnswered = await withinLimit(call, { ms, timers, over }).catch(() => false);
-    if (this.#isOver || this.#isAbandoned) return;
-    if (isAnswered) this.#retry.reset();
-    const againMs = isAnswered ? hold.ttlMs * EXTEND_AFTER - passed() : this.#retry.next();
-    this.#extendAfter(againMs);
+    return withinLimit(call, { ms, timers, over });
   }
 
   #apply(answer: ExtendAnswer, passed: Stopwatch): void {

@@ -42,6 +42,7 @@ export interface HeldFrom {
   readonly era: number;
   readonly ttlMs: number;
   readonly passed: Stopwatch;
+  readonly note: string | undefined;
 }
 
 /** The reason why the lock is not held yet, and when to ask again. */
@@ -99,9 +100,9 @@ export class LockAttempt {
     try {
       const answer = await this.#answer();
       if (answer.status !== 'ok') return this.#refusal(answer);
-      const { token, era, ttlMs } = answer;
+      const { token, era, ttlMs, note } = answer;
       seen.note(lock, answer, askedAtMs);
-      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed };
+      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed, note };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };
     } catch (error) {
       const failure = unavailable(lock, error);

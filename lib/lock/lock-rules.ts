@@ -52,7 +52,8 @@ export function acquireLock(
   const { holder, label, ttlMs, have } = request;
   const token = nextToken(row?.token ?? 0n, have, nowMs);
   const moment = { sinceMs: nowMs, untilMs: nowMs + ttlMs };
-  return grant(header, { token, era: header.era, holder, label, ...moment }, request);
+  const left = row?.note === undefined ? {} : { note: row.note };
+  return grant(header, { token, era: header.era, holder, label, ...moment, ...left }, request);
 }
 
 function observeAll(
@@ -82,7 +83,9 @@ function grant(
   row: LockRow,
   { ttlMs }: AcquireRequest,
 ): LockStep<AcquireAnswer> {
-  return { answer: { status: 'ok', token: row.token, ttlMs, era: header.era }, header, row };
+  const { token, note } = row;
+  const left = note === undefined ? {} : { note };
+  return { answer: { status: 'ok', token, ttlMs, era: header.era, ...left }, header, row };
 }
 
 /*
@@ -94,7 +97,7 @@ function grant(
 
 export function extendLock(
   { header: stored, row }: LockSnapshot,
-  { holder, token, ttlMs, era, highest }: ExtendRequest,
+  { holder, token, ttlMs, era, highest, note }: ExtendRequest,
   reading: LockReading,
 ): LockStep<ExtendAnswer> {
   const lost = { status: 'lost' } as const;
@@ -107,7 +110,7 @@ export function extendLock(
   if (!isHeld) return { answer: lost, header };
   const untilMs = Math.max(row.untilMs, nowOf(header) + ttlMs);
   const answer = { status: 'ok', token, ttlMs, era: header.era } as const;
-  return { answer, header, row: { ...row, untilMs } };
+  return { answer, header, row: { ...row, untilMs, ...(note !== undefined && { note }) } };
 }
 
 /*

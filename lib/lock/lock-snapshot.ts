@@ -4,7 +4,7 @@
  */
 import type { StoreReading } from '../registry/snapshot.js';
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
-import type { LockRecord } from './lock-store.js';
+import type { LockNote, LockRecord } from './lock-store.js';
 
 /** The record of a store besides its locks. */
 export interface LockHeader extends ClockState {
@@ -35,6 +35,8 @@ export interface LockRow {
   readonly sinceMs: number;
   /** No other caller is granted the lock before this. */
   readonly untilMs: number;
+  /** The text that a holder left for the next ones; absent without one. */
+  readonly note?: string | undefined;
 }
 
 export interface LockSnapshot {
@@ -66,6 +68,8 @@ const TOKENS_PER_MS = 4096n;
 
 /** A lock is remembered for so long after its end, so that its token can prove a loss. */
 export const KEPT_MS = 60_000;
+/** A note is of use until the lock is held again, which may be once a year. */
+const NOTE_KEPT_MS = 400 * 86_400_000;
 
 /** The stored clock may lag behind the answered one by this much. */
 export const HEADER_AGE_MS = KEPT_MS / 10;
@@ -91,15 +95,13 @@ export function isForgettable(row: Forgettable, nowMs: number): boolean {
   return forgettableFrom(row) <= firstTokenAt(nowMs);
 }
 
-interface Forgettable {
-  readonly token: bigint;
-  readonly untilMs: number;
-}
+type Forgettable = Pick<LockRow, 'token' | 'untilMs' | 'note'>;
 
 /** Returns a token: after a grant from that time on, the record is not needed. */
-export function forgettableFrom({ token, untilMs }: Forgettable): bigint {
+export function forgettableFrom({ token, untilMs, note }: Forgettable): bigint {
   const end = firstTokenAt(untilMs);
-  return (token > end ? token : end) + firstTokenAt(KEPT_MS);
+  const keptMs = note === undefined ? KEPT_MS : NOTE_KEPT_MS;
+  return (token > end ? token : end) + firstTokenAt(keptMs);
 }
 
 /* Locks as an operator sees them. */
@@ -122,4 +124,10 @@ export function lockRecords(
     .map(({ lock, row: { holder, label, token, sinceMs, untilMs } }) => {
       return { lock, label, token, sinceMs, leftMs: untilMs - nowMs, isKept: holder === '' };
     });
+}
+
+export function lockNotes(locks: readonly NamedLock[]): LockNote[] {
+  return locks
+    .flatMap(({ lock, row: { note } }) => (note === undefined ? [] : [{ lock, note }]))
+    .toSorted((a, b) => (a.lock < b.lock ? -1 : 1));
 }

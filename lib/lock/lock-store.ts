@@ -68,6 +68,8 @@ export interface ExtendRequest extends HeldLock {
   readonly era?: number | undefined;
   /** The same as for an acquire. */
   readonly highest?: HighestToken | undefined;
+  /** Replaces the note of the lock: 1 to 4000 characters. Absent if it stays as it is. */
+  readonly note?: string | undefined;
 }
 
 /** The request of a holder that gives a lock back. */
@@ -86,6 +88,8 @@ export interface LockGrant {
   readonly ttlMs: number;
   /** Counts the losses of data that the store has noticed. */
   readonly era: number;
+  /** In the answer to an acquire: the note that a holder wrote last; absent without one. */
+  readonly note?: string | undefined;
 }
 
 /** Another caller holds it, and nothing was changed. */
@@ -128,6 +132,15 @@ export interface LockRecord {
 }
 
 /**
+ * The text that the holders of a lock leave for the next ones. It outlives the lock by 400 days,
+ * and does not outlive a loss of the store's data.
+ */
+export interface LockNote {
+  readonly lock: string;
+  readonly note: string;
+}
+
+/**
  * A store of locks. Every operation is one atomic step, by the store's clock. Failures are thrown
  * as SnowflakeErrors, best STORE_UNAVAILABLE; a failed operation may have been carried out, and is
  * requested again, or released.
@@ -154,6 +167,8 @@ export interface LockStore {
   untilReleased?(lock: string, limitMs: number, signal: AbortSignal): Promise<void>;
   /** All locks that are held, in the order of their names. */
   locks?(): Promise<LockRecord[]>;
+  /** All notes, in the order of the names of their locks. */
+  notes?(): Promise<LockNote[]>;
   /**
    * How old acknowledged writes may be that the store loses: 0 if it loses none; otherwise the time
    * between two fsyncs, and how long an old primary answers after a failover.
@@ -174,6 +189,7 @@ export interface LockStore {
  */
 
 export const TTL_MS_MAX = 86_400_000;
+export const NOTE_LENGTH_MAX = 4000;
 const LABEL = /^\P{C}{1,256}$/u;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
@@ -200,7 +216,15 @@ export function checkExtend(request: ExtendRequest): void {
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
     ...highestFaults(request.highest),
+    ...(request.note === undefined ? [] : noteFaults(request.note)),
   ]);
+}
+
+/** What is wrong with a note, whichever lock it is of. */
+export function noteFaults(note: unknown): string[] {
+  if (typeof note === 'string' && note !== '' && note.length <= NOTE_LENGTH_MAX) return [];
+  const got = typeof note === 'string' ? `${note.length}` : typeof note;
+  return [`Expected \`note\` to be a text of 1 to ${NOTE_LENGTH_MAX} characters, got ${got}.`];
 }
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */

@@ -29,6 +29,7 @@ import {
   type LockRow,
   type LockSnapshot,
   type LockStep,
+  lockNotes,
   lockRecords,
 } from './lock-snapshot.js';
 import {
@@ -39,6 +40,7 @@ import {
   type AcquireRequest,
   type ExtendAnswer,
   type ExtendRequest,
+  type LockNote,
   type LockRecord,
   type LockStore,
   type ReleaseRequest,
@@ -115,14 +117,22 @@ export class RowLocks extends RowOperations implements LockStore {
   }
 
   async locks(): Promise<LockRecord[]> {
+    const { header, named, timeMs } = await this.#all();
+    return header === undefined ? [] : lockRecords(header, named, { timeMs, ...this.clock });
+  }
+
+  async notes(): Promise<LockNote[]> {
+    return lockNotes((await this.#all()).named);
+  }
+
+  async #all() {
     const { timeMs, rows } = await this.rows.readAll();
     const stored = rows.find(({ key }) => key === HEADER_KEY);
     const header = stored && headerIn(stored.text);
-    if (header === undefined) return [];
     const named = rows
       .filter(({ key }) => key !== HEADER_KEY)
       .map(({ key: lock, text }) => ({ lock, row: parseRow(text, header) }));
-    return lockRecords(header, named, { timeMs, ...this.clock });
+    return { header, named, timeMs };
   }
 
   override async close(): Promise<void> {
@@ -234,7 +244,8 @@ function parseRow(text: string, header: LockHeader | undefined): LockRow {
   const token = tokenIn(fields['token']);
   const isOfNow = incarnation === header?.incarnation;
   const moment = { era: isOfNow ? era : NO_ERA, sinceMs, untilMs };
-  return { token, holder, label, ...moment };
+  const { note } = fields;
+  return { token, holder, label, ...moment, ...(typeof note === 'string' && { note }) };
 }
 
 function tokenIn(digits: unknown): bigint {

@@ -16,7 +16,7 @@ export interface LockContract extends LockHarnessParts {
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
    * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'locks', 'untilReleased' (missing methods).
+   * `lossControl`), 'locks', 'notes', 'untilReleased' (missing methods).
    */
   readonly leaveOut?: readonly LockNeed[] | undefined;
 }

@@ -112,6 +112,45 @@ export const HOLD_CASES: readonly LockCase[] = [
     },
   },
   {
+    name: 'hands on the note of a holder, and takes none from another caller',
+    needs: [],
+    async run(harness) {
+      const first = await harness.held();
+      harness.expect(first.note).toEqual(undefined);
+      await harness.expectStatus(harness.extend({ ...first, note: '{"at":"ä|\n"}' }), 'ok');
+      const again = grantIn(await harness.acquire({ holder: first.holder }));
+      harness.expect(again.note).toEqual('{"at":"ä|\n"}');
+      await harness.expectStatus(harness.extend({ ...first, note: 'second' }), 'ok');
+      await harness.expectStatus(harness.extend(first), 'ok');
+      await harness.release(first);
+      await harness.expectStatus(harness.extend({ ...first, note: 'too late' }), 'lost');
+      const next = await harness.held();
+      harness.expect(next.note).toEqual('second');
+      const other = { ...next, holder: harness.newHolder(), note: 'from another' };
+      await harness.expectStatus(harness.extend(other), 'lost');
+      await harness.expectStatus(harness.extend({ ...next, note: 'third' }), 'ok');
+      await harness.release(next);
+      harness.expect((await harness.held({ lock: 'other' })).note).toEqual(undefined);
+      harness.expect((await harness.held()).note).toEqual('third');
+    },
+  },
+  {
+    name: 'lists the notes, also of locks that are free',
+    needs: ['notes'],
+    async run(harness) {
+      const held = await harness.held({ lock: 'b' });
+      await harness.extend({ ...held, note: 'of b' });
+      const free = await harness.held({ lock: 'a' });
+      await harness.extend({ ...free, note: 'of a' });
+      await harness.release(free);
+      await harness.held({ lock: 'c' });
+      harness.expect(await (await harness.store()).notes!()).toEqual([
+        { lock: 'a', note: 'of a' },
+        { lock: 'b', note: 'of b' },
+      ]);
+    },
+  },
+  {
     name: 'lists who holds what',
     needs: ['locks'],
     async run(harness) {

@@ -20,7 +20,7 @@ import {
 } from './contract/harness.js';
 
 /** A need of a case besides a store. */
-export type LockNeed = 'clock' | 'losses' | 'locks' | 'untilReleased';
+export type LockNeed = 'clock' | 'losses' | 'locks' | 'notes' | 'untilReleased';
 
 export type LockCase = Case<LockNeed, LockHarness>;
 
@@ -57,11 +57,11 @@ export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
   }
 
   async extend(
-    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest'>,
+    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest' | 'note'>,
     ttlMs: number = ASKED.ttlMs,
   ): Promise<ExtendAnswer> {
-    const { lock, holder, token, era, highest } = held;
-    return (await this.store()).extend({ lock, holder, token, ttlMs, era, highest });
+    const { lock, holder, token, era, highest, note } = held;
+    return (await this.store()).extend({ lock, holder, token, ttlMs, era, highest, note });
   }
 
   async release(held: HeldLock, keepMs?: number): Promise<void> {

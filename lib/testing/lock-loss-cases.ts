@@ -227,6 +227,23 @@ export const LOCK_CLOCK_CASES: readonly LockCase[] = [
     },
   },
   {
+    name: 'keeps a note for a year, whatever else is forgotten meanwhile',
+    needs: ['clock'],
+    async run(harness) {
+      const noted = await harness.held();
+      await harness.expectStatus(harness.extend({ ...noted, note: 'from last year' }), 'ok');
+      await harness.release(noted);
+      for (const days of [0.01, 100, 265]) {
+        await harness.advance(days * 86_400_000);
+        for (let at = 0; at < 20; at++) {
+          const lock = `other:${days}:${at}`;
+          await harness.release(await harness.held({ lock }));
+        }
+      }
+      harness.expect((await harness.held()).note).toEqual('from last year');
+    },
+  },
+  {
     name: 'extends from now on, and never shortens',
     needs: ['clock'],
     async run(harness) {

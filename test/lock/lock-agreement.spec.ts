@@ -117,11 +117,11 @@ class LockTwin {
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const inRedis = await this.redis.hgetall(this.key);
     const facts = Object.values(FACTS);
-    const isShared = (name: string) => facts.includes(name) || name.startsWith('l:');
+    const isShared = (name: string) => facts.includes(name) || /^[ln]:/.test(name);
     const theirs = Object.entries(inRedis).filter(([name]) => isShared(name));
     const ours = [...this.rows.rows].flatMap(([key, { text }]) => {
       const fields = JSON.parse(text) as Record<string, unknown>;
-      return key === HEADER_KEY ? factsOf(fields) : [lineOf(key, fields)];
+      return key === HEADER_KEY ? factsOf(fields) : linesOf(key, fields);
     });
     return [Object.fromEntries(ours), Object.fromEntries(theirs)];
   }
@@ -148,9 +148,14 @@ function factsOf(header: Record<string, unknown>): [string, string][] {
   return Object.entries(FACTS).map(([ours, theirs]) => [theirs, String(header[ours])]);
 }
 
-function lineOf(lock: string, row: Record<string, unknown>): [string, string] {
-  const { token, era, sinceMs, untilMs, holder, label } = row;
-  return [`l:${lock}`, [token, era, sinceMs, untilMs, holder, label].join('|')];
+function linesOf(lock: string, row: Record<string, unknown>): [string, string][] {
+  const { token, era, sinceMs, untilMs, holder, label, note } = row;
+  const line = [token, era, sinceMs, untilMs, holder, label].join('|');
+  return [[`l:${lock}`, line], ...(typeof note === 'string' ? notedAs(lock, note) : [])];
+}
+
+function notedAs(lock: string, note: string): [string, string][] {
+  return [[`n:${lock}`, note]];
 }
 
 /** Mostly `usual`, sometimes one of the rest. */
@@ -172,6 +177,7 @@ const step = fc.record({
   more: mostly(fc.constant(0n), 1n, 2n ** 40n, 2n ** 55n),
   keepMs: mostly(fc.constant(0), 1500),
   era: mostly(fc.constant(0), 1, 2, 5, 9),
+  note: mostly(fc.constant(undefined), 'short', 'with | and ä'),
   failovers: mostly(fc.constant(0), 1, -1),
   /** Of the highest token, where it is told. */
   ageMs: mostly(fc.constant(undefined), 0, 1, 999, 60_000, 86_400_000),
@@ -197,13 +203,13 @@ class Walk {
     if (step.server !== 'same') this.twin.server = step.server;
     this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const key = `${process} ${lock}`;
-    const { ageMs, era } = step;
+    const { ageMs, era, note } = step;
     const highest = ageMs === undefined ? undefined : { token: this.highest, ageMs };
     const held = this.held.get(key);
     if (op === 'acquire' || held === undefined) return this.acquire(step, key, highest);
     const { holder, token } = held;
     if (op === 'release') return this.twin.release({ lock, holder, token, keepMs });
-    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, highest })}`;
+    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, highest, note })}`;
   }
 
   private async acquire(step: Step, key: string, highest?: HighestToken): Promise<string> {

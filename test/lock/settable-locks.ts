@@ -56,6 +56,7 @@ export function memoryLockStore(
         maps.of(name).release(request, readings.of(name));
       },
       locks: async () => maps.of(name).locks(readings.clock.now()),
+      notes: async () => maps.of(name).notes(),
     }),
   };
 }

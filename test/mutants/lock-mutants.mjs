@@ -53,6 +53,26 @@ export const LOCK_MUTANTS = [
     edits: edit(TOKEN, 'have > lastToken ? have : lastToken', 'lastToken'),
   },
   {
+    name: 'a note is lost with the next grant',
+    by: 'hands on the note of a holder, and takes none from another caller',
+    edits: edit(ACQUIRE, 'row?.note === undefined ? {} : { note: row.note }', '{}'),
+  },
+  {
+    name: 'a note is not told to the next holder',
+    by: 'hands on the note of a holder, and takes none from another caller',
+    edits: edit(ACQUIRE, 'note === undefined ? {} : { note };', '{};'),
+  },
+  {
+    name: 'a note is not written',
+    by: 'hands on the note of a holder, and takes none from another caller',
+    edits: edit(EXTEND, '...(note !== undefined && { note })'),
+  },
+  {
+    name: 'a note is forgotten with its lock',
+    by: 'keeps a note for a year, whatever else is forgotten meanwhile',
+    edits: edit(TOKEN, 'note === undefined ? KEPT_MS : NOTE_KEPT_MS', 'KEPT_MS'),
+  },
+  {
     name: 'an attempt that asks again is somebody else',
     by: 'answers an attempt that asks again with the same token',
     edits: edit(ACQUIRE, 'row.holder === holder && row.era', "row.holder === '' && row.era"),
@@ -77,7 +97,7 @@ export const LOCK_MUTANTS = [
     name: 'an extension is not stored',
     seed: 1,
     by: 'extends from now on, and never shortens',
-    edits: edit(EXTEND, 'row: { ...row, untilMs } }', 'row }'),
+    edits: edit(EXTEND, 'row: { ...row, untilMs, ', 'row: { ...row, '),
   },
   {
     name: 'what has ended is extended',
@@ -238,8 +258,8 @@ export const HOLDER_MUTANTS = [
     seed: 4,
     edits: edit(
       ATTEMPT,
-      'return { holder, token, era, ttlMs, passed };',
-      'return { holder, token, era, ttlMs, passed: started(terms) };',
+      'return { holder, token, era, ttlMs, passed, note };',
+      'return { holder, token, era, ttlMs, passed: started(terms), note };',
     ),
   },
   {
@@ -340,13 +360,16 @@ export const ETCD_LOCK_MUTANTS = [
     name: 'an extension is not written',
     by: 'extends from now on, and never shortens',
     edits: [
-      etcdEdit(STORE, 'if (!(await this.#writer.prolonged(found, held, ttlMs))) return undefined;'),
+      etcdEdit(
+        STORE,
+        'if (!(await this.#writer.prolonged(found, held, request))) return undefined;',
+      ),
     ],
   },
   {
     name: 'a lock is held by no lease',
     by: 'frees a lock when its time is over, to the millisecond, with a higher token',
-    edits: [etcdEdit(CALLS, 'valueText(put.value), lease.id)]', 'valueText(put.value))]')],
+    edits: [etcdEdit(CALLS, 'valueText(put.value), lease.id), ', 'valueText(put.value)), ')],
   },
   {
     name: 'nothing is kept from others',

@@ -33,7 +33,7 @@ export {
   type LockedOptions,
   type LockKey,
 } from './locked.decorator.js';
-export { lockKey, type LockRecord, type LockStore } from '../../lock/lock-store.js';
+export { lockKey, type LockNote, type LockRecord, type LockStore } from '../../lock/lock-store.js';
 export {
   DistributedLock,
   type AcquiredLock,

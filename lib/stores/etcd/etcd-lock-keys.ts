@@ -53,6 +53,8 @@ export class LockKeys {
   readonly raise: string;
   /** All locks lie from the first of these keys up to the second. */
   readonly held: { readonly from: string; readonly to: string };
+  /** Their notes lie likewise, without a lease: they outlive the locks. */
+  readonly notes: { readonly from: string; readonly to: string };
 
   constructor(namespace: string) {
     this.prefix = `snowflake/${namespace}/locks/`;
@@ -60,12 +62,18 @@ export class LockKeys {
     this.wait = `${this.prefix}wait`;
     this.raise = `${this.prefix}raise`;
     this.held = { from: `${this.prefix}held/`, to: `${this.prefix}held0` };
+    this.notes = { from: `${this.prefix}note/`, to: `${this.prefix}note0` };
   }
 
   lock(name: string): string {
     return `${this.held.from}${name}`;
   }
 
+  note(name: string): string {
+    return `${this.notes.from}${name}`;
+  }
+
+  /** The name of the lock to which a key of either kind belongs. */
   nameOf(key: string): string {
     return key.slice(this.held.from.length);
   }

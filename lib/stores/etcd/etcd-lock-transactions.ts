@@ -9,7 +9,12 @@
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
 import { firstTokenAt } from '../../lock/lock-snapshot.js';
-import type { AcquireRequest, HighestToken } from '../../lock/lock-store.js';
+import type {
+  AcquireRequest,
+  ExtendRequest,
+  HighestToken,
+  LockNote,
+} from '../../lock/lock-store.js';
 import {
   answerHeader,
   listIn,
@@ -58,6 +63,8 @@ export interface Found {
   readonly wait: Leased | undefined;
   readonly raise: Leased | undefined;
   readonly locks: readonly FoundLock[];
+  /** The note of the lock, if one was asked for and has one. */
+  readonly note: string | undefined;
 }
 
 /** The snapshot was read in a run that goes on. */
@@ -102,12 +109,13 @@ export class EtcdLockReader {
     const { header: key, wait, raise, held } = this.#keys;
     const locks = name === undefined ? get(held.from, held.to) : get(this.#keys.lock(name));
     const mark = this.mark();
-    const success = [get(key), get(wait), get(raise), locks];
+    const notes = name === undefined ? [] : [get(this.#keys.note(name))];
+    const success = [get(key), get(wait), get(raise), locks, ...notes];
     const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
     const { header: at, lists } = this.#client.read(answer, () => {
       return { header: answerHeader(answer), lists: foundBy(answer, success.length, leasedKeyIn) };
     });
-    const [[kept] = [], [waiting] = [], [raised] = [], found = []] = lists;
+    const [[kept] = [], [waiting] = [], [raised] = [], found = [], [note] = []] = lists;
     const stored = kept && lockHeaderIn(kept.value);
     const seen = { answer, header: at, mark };
     const fate = stored === undefined ? 'lost' : await this.fateOf(stored.server, seen);
@@ -120,7 +128,18 @@ export class EtcdLockReader {
       wait: waiting,
       raise: raised,
       locks: found.map((row) => this.#lockIn(row)),
+      note: note?.value,
     };
+  }
+
+  async notes(): Promise<LockNote[]> {
+    const { from, to } = this.#keys.notes;
+    const body = { key: toBase64(from), range_end: toBase64(to) };
+    const { fields } = await this.#client.ask({ path: 'kv/range', body });
+    return listIn(fields, 'kvs').map((row) => {
+      const { key, value: note } = keyValueIn(row);
+      return { lock: this.#keys.nameOf(key), note };
+    });
   }
 
   /** The fate of a run up to an answer. */
@@ -235,6 +254,8 @@ interface Write {
   readonly lease: EtcdLease;
   readonly compare: readonly object[];
   readonly put: { readonly key: string; readonly value: EtcdLockValue };
+  /** What is written beside it. */
+  readonly notes?: readonly object[];
 }
 
 export class EtcdLockWriter {
@@ -272,13 +293,18 @@ export class EtcdLockWriter {
    * Moves the lock to a new lease, which a majority grants now; the old one holds nothing
    * afterwards.
    */
-  async prolonged(found: Known, held: FoundLock, ttlMs: number): Promise<boolean> {
+  async prolonged(
+    found: Known,
+    held: FoundLock,
+    { ttlMs, note }: Pick<ExtendRequest, 'ttlMs' | 'note'>,
+  ): Promise<boolean> {
     const { name, modRevision, era, tokenBase, holder, label, sinceMs } = held;
     const key = this.#keys.lock(name);
     const lease = await this.#leases.grant(Math.max(ttlMs, held.leaseMs));
     const value = { era, tokenBase, holder, label, sinceMs, leaseMs: lease.ms };
     const compare = [isUnchanged(key, modRevision)];
-    const revision = await this.#written(found, { lease, compare, put: { key, value } });
+    const notes = note === undefined ? [] : [putWith(this.#keys.note(name), note)];
+    const revision = await this.#written(found, { lease, compare, put: { key, value }, notes });
     if (revision !== undefined) await this.#leases.dropped(held.lease);
     return revision !== undefined;
   }
@@ -315,9 +341,12 @@ export class EtcdLockWriter {
   }
 
   /** Returns the revision of the write; undefined if something it depends on had changed. */
-  async #written(found: Known, { lease, compare, put }: Write): Promise<number | undefined> {
+  async #written(
+    found: Known,
+    { lease, compare, put, notes = [] }: Write,
+  ): Promise<number | undefined> {
     const isAsRead = isText(this.#keys.header, found.headerText);
-    const success = [putWith(put.key, valueText(put.value), lease.id)];
+    const success = [putWith(put.key, valueText(put.value), lease.id), ...notes];
     const mark = this.#reader.mark();
     const body = { compare: [isAsRead, ...compare], success };
     const answer = await this.#client

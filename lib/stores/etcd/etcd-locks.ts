@@ -13,6 +13,7 @@ import {
   type ExtendRequest,
   type HeldLock,
   type LockGrant,
+  type LockNote,
   type LockRecord,
   type LockStore,
   type ReleaseRequest,
@@ -136,6 +137,10 @@ class EtcdLocks implements LockStore {
       .toSorted((a, b) => (a.lock < b.lock ? -1 : 1));
   }
 
+  notes(): Promise<LockNote[]> {
+    return this.#reader.notes();
+  }
+
   advice(): Promise<string[]> {
     return etcdLockAdvice(this.#client, this.#keys.header);
   }
@@ -161,15 +166,15 @@ class EtcdLocks implements LockStore {
     if (held !== undefined) return this.#refused(held);
     if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
     const token = await this.#writer.grant(found, request);
-    return token === undefined ? undefined : { answer: grant(header, token, ttlMs) };
+    return token === undefined ? undefined : { answer: grant(header, token, request, found.note) };
   }
 
   /** The same attempt asks again, since its answer was lost. */
   async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
-    const { header, locks } = found;
+    const { header, locks, note } = found;
     const [held] = locks;
-    if (!(await this.#writer.prolonged(found, held!, ttlMs))) return undefined;
-    return { answer: grant(header, held!.token, ttlMs) };
+    if (!(await this.#writer.prolonged(found, held!, { ttlMs }))) return undefined;
+    return { answer: grant(header, held!.token, { ttlMs }, note) };
   }
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
@@ -185,8 +190,8 @@ class EtcdLocks implements LockStore {
     if (!isKnown(found) || isLost) return this.#begin(found, asked);
     if (!isHeld) return lost;
     const { header } = found;
-    if (!(await this.#writer.prolonged(found, held, ttlMs))) return undefined;
-    return { answer: grant(header, have, ttlMs) };
+    if (!(await this.#writer.prolonged(found, held, request))) return undefined;
+    return { answer: grant(header, have, request) };
   }
 
   async #released(request: ReleaseRequest): Attempt<undefined> {
@@ -197,7 +202,8 @@ class EtcdLocks implements LockStore {
     const { keepMs = 0 } = request;
     if (!isKnown(found)) return this.#begin(found, { longestMs: held.leaseMs, have: held.token });
     if (keepMs > 0) {
-      const kept = await this.#writer.prolonged(found, { ...held, holder: '', leaseMs: 0 }, keepMs);
+      const rest = { ...held, holder: '', leaseMs: 0 };
+      const kept = await this.#writer.prolonged(found, rest, { ttlMs: keepMs });
       return kept ? done : undefined;
     }
     return (await this.#writer.deleted(held)) ? done : undefined;
@@ -232,8 +238,13 @@ function isOf(
   return held.holder === holder && held.token === (token ?? held.token);
 }
 
-function grant({ era }: EtcdLockHeader, token: bigint, ttlMs: number): LockGrant {
-  return { status: 'ok', token, ttlMs, era };
+function grant(
+  { era }: EtcdLockHeader,
+  token: bigint,
+  { ttlMs }: Pick<ExtendRequest, 'ttlMs'>,
+  note?: string,
+): LockGrant {
+  return { status: 'ok', token, ttlMs, era, ...(note !== undefined && { note }) };
 }
 
 /*

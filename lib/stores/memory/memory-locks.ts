@@ -13,6 +13,7 @@ import {
   type LockRow,
   type LockSnapshot,
   type LockStep,
+  lockNotes,
   lockRecords,
 } from '../../lock/lock-snapshot.js';
 import {
@@ -23,6 +24,7 @@ import {
   type AcquireRequest,
   type ExtendAnswer,
   type ExtendRequest,
+  type LockNote,
   type LockRecord,
   type LockStore,
   type ReleaseRequest,
@@ -100,6 +102,10 @@ export class MemoryLocks implements LockStore {
     return this.map.locks(this.clock.now());
   }
 
+  async notes(): Promise<LockNote[]> {
+    return this.map.notes();
+  }
+
   async advice(): Promise<string[]> {
     return [
       'Locks in memory exclude nobody outside of this process. Use Redis, etcd or a database ' +
@@ -149,9 +155,15 @@ export class LockMap {
 
   locks(timeMs: number): LockRecord[] {
     if (this.state === undefined) return [];
-    const { header, rows } = this.state;
-    const named = [...rows].map(([lock, row]) => ({ lock, row }));
-    return lockRecords(header, named, { timeMs });
+    return lockRecords(this.state.header, this.named, { timeMs });
+  }
+
+  notes(): LockNote[] {
+    return lockNotes(this.named);
+  }
+
+  private get named() {
+    return [...(this.state?.rows ?? [])].map(([lock, row]) => ({ lock, row }));
   }
 
   private taken<T>(lock: string, rule: (snapshot: LockSnapshot) => LockStep<T>): T {
@@ -172,8 +184,13 @@ export class LockMap {
     const oldest = rows.entries();
     for (let count = 0; count < SWEPT_COUNT; count++) {
       const next = oldest.next();
-      if (next.done === true || !isForgettable(next.value[1], nowOf(header))) return;
-      rows.delete(next.value[0]);
+      if (next.done === true) return;
+      const [lock, row] = next.value;
+      const isOver = isForgettable(row, nowOf(header));
+      if (!isOver && row.note === undefined) return;
+      rows.delete(lock);
+      // A row that is kept for its note must not hide the older ones behind it.
+      if (!isOver) rows.set(lock, row);
     }
   }
 }

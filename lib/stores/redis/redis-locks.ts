@@ -11,6 +11,7 @@ import {
   type AcquireRequest,
   type ExtendAnswer,
   type ExtendRequest,
+  type LockNote,
   type LockRecord,
   type LockStore,
   type ReleaseRequest,
@@ -82,11 +83,17 @@ export class RedisLocks implements LockStore {
   }
 
   async locks(): Promise<LockRecord[]> {
-    const pages = await this.#hash.readPages(SCRIPTS.locks, lockPage);
+    const pages = await this.#hash.readPages(SCRIPTS.locks, lockPage, ['l:']);
     // A page may tell again what an earlier one has told.
     const found = new Map(pages.flatMap(({ locks }) => locks.map((one) => [one.lock, one])));
     const { last, timeMs } = pages.at(-1)!;
     return lockRecords(last, [...found.values()], { timeMs });
+  }
+
+  async notes(): Promise<LockNote[]> {
+    const pages = await this.#hash.readPages(SCRIPTS.locks, notePage, ['n:']);
+    const found = new Map(pages.flatMap(({ notes }) => notes.map((one) => [one.lock, one])));
+    return [...found.values()].toSorted((a, b) => (a.lock < b.lock ? -1 : 1));
   }
 
   advice(): Promise<string[]> {
@@ -134,12 +141,13 @@ export function locksFromUrl(url: string): RedisLocks {
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
-  const [status, first, second, third] = reply.map(String);
+  const [status, first, second, third = ''] = reply.map(String);
   if (status === 'held') {
-    return { status, label: first!, leftMs: Number(second), token: BigInt(third!) };
+    return { status, label: first!, leftMs: Number(second), token: BigInt(third) };
   }
   if (status === 'wait') return { status, waitMs: Number(first) };
-  return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second) };
+  const note = third === '' ? {} : { note: third };
+  return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second), ...note };
 }
 
 export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {
@@ -166,8 +174,8 @@ function highestOf({ highest }: Pick<AcquireRequest, 'highest'>): Arguments {
 
 /** The arguments of extend.lua, after those of every script. */
 export function extendArguments(request: ExtendRequest): Arguments {
-  const { holder, token, ttlMs, era = 0 } = request;
-  return [holder, token, ttlMs, era, ...highestOf(request)];
+  const { holder, token, ttlMs, era = 0, note = '' } = request;
+  return [holder, token, ttlMs, era, ...highestOf(request), note];
 }
 
 const FIELDS = 2;
@@ -187,4 +195,13 @@ function lockPage(reply: readonly unknown[]) {
   }
   const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };
   return { timeMs: Number(time), cursor, last, locks };
+}
+
+function notePage(reply: readonly unknown[]) {
+  const [, cursor = '0', , , ...rest] = reply.map(String);
+  const notes: LockNote[] = [];
+  for (let at = 0; at < rest.length; at += FIELDS) {
+    notes.push({ lock: rest[at]!, note: rest[at + 1]! });
+  }
+  return { cursor, notes };
 }

@@ -255,10 +255,11 @@ export class RedisHash {
   async readPages<Page extends { readonly cursor: string }>(
     script: Script,
     pageOf: (reply: readonly unknown[]) => Page,
+    more: readonly string[] = [],
   ): Promise<Page[]> {
-    const pages = [pageOf(await this.read(script, ['0']))];
+    const pages = [pageOf(await this.read(script, ['0', ...more]))];
     for (let { cursor } = pages[0]!; cursor !== '0'; cursor = pages.at(-1)!.cursor) {
-      pages.push(pageOf(await this.read(script, [cursor])));
+      pages.push(pageOf(await this.read(script, [cursor, ...more])));
     }
     return pages;
   }

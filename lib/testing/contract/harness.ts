@@ -271,7 +271,7 @@ export class ContractHolder {
 /** Returns the grant, or throws an error that names the answer. */
 export function grantIn<A extends Answer>(answer: A): Extract<A, { readonly status: 'ok' }> {
   if (answer.status === 'ok') return answer as Extract<A, { readonly status: 'ok' }>;
-  throw new Error(`Expected a grant, got ${JSON.stringify(answer)}.`);
+  throw new Error(`Expected a grant, got ${answer.status}.`);
 }
 
 /** The control that each need is tested with. */

@@ -3,10 +3,12 @@
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
--- Answer   'ok', token, era | 'held', label, ms left, token | 'wait', ms | another version
+-- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms | another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local highest, age = ARGV[11], tonumber(ARGV[12])
+-- A note is kept for 400 days.
+local NOTE_KEPT = 34560000000
 local row = readLock()
 if row and row.err then return row end
 
@@ -34,11 +36,13 @@ local function grant(one)
     local line = string.sub(name, 1, 2) == 'l:' and redis.call('HGET', key, name)
     local token, till = string.match(line or '', '^(%d+)|%d+|%d+|(%d+)')
     if token then
-      local from = sum(greatest(token, tokenAt(tonumber(till))), tokenAt(KEPT))
-      if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name) end
+      local note = 'n:' .. string.sub(name, 3)
+      local kept = redis.call('HGET', key, note) and NOTE_KEPT or KEPT
+      local from = sum(greatest(token, tokenAt(tonumber(till))), tokenAt(kept))
+      if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name, note) end
     end
   end
-  return { 'ok', one.token, text(era) }
+  return { 'ok', one.token, text(era), redis.call('HGET', key, noteField) or '' }
 end
 
 if isHeldBy(row, holder) then

@@ -1,7 +1,8 @@
 -- Extends a lock for its holder, and for no other caller.
 -- It says the same as lock-rules.ts in the room of locks.
 -- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0,
---          8 the highest token ever answered for any lock, or 0, 9 its age in ms
+--          8 the highest token ever answered for any lock, or 0, 9 its age in ms,
+--          10 the new note of the lock, or ''
 -- Answer   'ok', token, era | 'lost' | another version
 local holder, token, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
 local seenEra, highest, age = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
@@ -18,4 +19,5 @@ if not isHeldBy(row, holder) or row.token ~= token then
 end
 row.till = math.max(row.till, now + ttl)
 keepLock(row)
+if ARGV[10] ~= '' then redis.call('HSET', key, noteField, ARGV[10]) end
 return { 'ok', token, text(era) }

@@ -3,7 +3,7 @@
 -- ARGV     1 lock, 2 loss window ms, 3 random text, 4.. as the script says
 local lock, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000
-local lockField = 'l:' .. lock
+local lockField, noteField = 'l:' .. lock, 'n:' .. lock
 
 local stored = redis.call('HMGET', key, 'longest', 'proven', 'provenAt', 'ready', 'forgotten')
 local longest, proven = tonumber(stored[1] or 0), tonumber(stored[2] or 0)

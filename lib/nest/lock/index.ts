@@ -12,21 +12,27 @@ import {
   DiscoveryModule,
   DiscoveryService,
   MetadataScanner,
+  ModuleRef,
   type ModulesContainer,
 } from '@nestjs/core';
 import { monotonicClock } from '../../core/clock.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockEvent } from '../../lock/lock-events.js';
-import type { LockOptions } from '../../lock/lock-options.js';
+import { lockTerms, type LockOptions } from '../../lock/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { GeneratorLog } from '../engine.js';
 import { startFirstEndLast } from '../lifecycle.js';
 import { MODULES } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
+import { applicationName } from '../resolve-options.js';
+import { CronJobs, type CronEnvironment } from './cron-once.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 import { openLocks } from './open-locks.js';
 
+export { CronJobs, CronOnce, type CronOnceDecorator, type CronOnceOptions } from './cron-once.js';
+export type { CronRun, OnceJobStatus } from '../../lock/cron-once.js';
+export type { MissedTicks } from '../../lock/cron-record.js';
 export {
   Locked,
   type LockedDecorator,
@@ -52,9 +58,7 @@ export type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock
  * logged, and the shutdown waits for every section that runs under a lock.
  */
 
-interface LockEnvironment {
-  readonly discovery: DiscoveryService;
-  readonly scanner: MetadataScanner;
+interface LockEnvironment extends CronEnvironment {
   readonly modules: ModulesContainer | undefined;
 }
 
@@ -64,13 +68,14 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
 
   constructor(
     readonly locks: DistributedLock,
+    private readonly jobs: CronJobs,
     private readonly environment: LockEnvironment,
   ) {
     startFirstEndLast(environment.modules, LOCK_LIFECYCLE);
   }
 
   onModuleInit(): void {
-    const faults = this.faults();
+    const faults = [...this.faults(), ...this.jobs.faults()];
     if (faults.length > 0) throw invalid(faults);
     this.locks.listen((event) => this.note(event));
     // A store that is away at the start is no fault: each caller that needs a lock is told.
@@ -143,18 +148,37 @@ function markOf(method: unknown): LockedMark | undefined {
   return Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
 }
 
+const LOCK_ENVIRONMENT = Symbol.for('nestjs-snowflake:lock-environment');
 const LOCK_MODULE_OPTIONS = Symbol.for('nestjs-snowflake:lock-options');
 const PROVIDERS = [
   { provide: DistributedLock, useFactory: openLocks, inject: [LOCK_MODULE_OPTIONS] },
   {
-    provide: LOCK_LIFECYCLE,
+    provide: LOCK_ENVIRONMENT,
     useFactory: (
-      locks: DistributedLock,
       discovery: DiscoveryService,
       scanner: MetadataScanner,
+      injector: ModuleRef,
       modules?: ModulesContainer,
-    ) => new LockLifecycle(locks, { discovery, scanner, modules }),
-    inject: [DistributedLock, DiscoveryService, MetadataScanner, MODULES],
+    ): LockEnvironment => ({ discovery, scanner, injector, modules }),
+    inject: [DiscoveryService, MetadataScanner, ModuleRef, MODULES],
+  },
+  {
+    provide: CronJobs,
+    useFactory: (
+      options: LockModuleOptions,
+      locks: DistributedLock,
+      environment: LockEnvironment,
+    ) => {
+      const { locks: _, application = applicationName(), ...others } = options;
+      return new CronJobs(locks, lockTerms({ ...others, application }), environment);
+    },
+    inject: [LOCK_MODULE_OPTIONS, DistributedLock, LOCK_ENVIRONMENT],
+  },
+  {
+    provide: LOCK_LIFECYCLE,
+    useFactory: (locks: DistributedLock, jobs: CronJobs, environment: LockEnvironment) =>
+      new LockLifecycle(locks, jobs, environment),
+    inject: [DistributedLock, CronJobs, LOCK_ENVIRONMENT],
   },
 ];
 
@@ -170,7 +194,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOpti
       global: isGlobal ?? true,
       imports: [...(definition.imports ?? []), DiscoveryModule],
       providers: [...(definition.providers ?? []), ...PROVIDERS],
-      exports: [DistributedLock],
+      exports: [DistributedLock, CronJobs],
     }),
   )
   .build();

@@ -1,0 +1,269 @@
+/**
+ * One job of a process of a fleet: at each tick it asks for the lock of the job, and the process
+ * that gets it does what the record in the lock's note says is still to be done.
+ *
+ * Guarantee: while the store keeps its data, a tick whose run has ended is never run again, and a
+ * tick that is due is run as long as a process is there to do it; a run whose process is gone is
+ * taken over within the ttl of the lock. No failure in the background is an unhandled rejection.
+ */
+import type { Clock } from '../core/clock.js';
+import { isSnowflakeError } from '../errors.js';
+import { pause, RetryDelay, type Timers } from '../time/timers.js';
+import {
+  dueTick,
+  latestTick,
+  newRecord,
+  recordIn,
+  recordText,
+  withBegun,
+  withEnded,
+  withoutHolder,
+  type CronOutcome,
+  type CronRecord,
+  type CronRunRecord,
+  type DueTick,
+  type MissedTicks,
+  type Schedule,
+} from './cron-record.js';
+import type { AcquiredLock, DistributedLock } from './distributed-lock.js';
+import type { LockSection } from './held-section.js';
+
+/** What the method of a job is given for one run. */
+export interface CronRun extends LockSection {
+  /** The time at which the run was due. It is the same in every process that ever does this run. */
+  readonly tick: Date;
+  /** How many ticks before it were left out because they were too late. */
+  readonly skippedCount: number;
+}
+
+/** One thing that happened to a job in this process. */
+export type CronEvent = { readonly job: string } & (
+  | { readonly kind: 'began'; readonly tickMs: number; readonly skippedCount: number }
+  | {
+      readonly kind: 'ended';
+      readonly tickMs: number;
+      readonly tookMs: number;
+      readonly outcome: CronOutcome;
+      /** What the method threw, if it failed. */
+      readonly error?: unknown;
+    }
+  /** A run that its process did not end is done again. */
+  | { readonly kind: 'taken-over'; readonly tickMs: number; readonly from: string }
+  /** The record is ahead of the clock of this process by more than a tick may be late. */
+  | { readonly kind: 'ahead'; readonly aheadMs: number }
+  /** The store was away or grants nothing yet; it is asked again. */
+  | { readonly kind: 'unavailable'; readonly error: unknown }
+);
+
+export interface OnceJobParts {
+  readonly locks: DistributedLock;
+  readonly clock: Clock;
+  readonly timers: Timers;
+  readonly random: () => number;
+  readonly job: string;
+  /** The lock of the job. */
+  readonly lock: string;
+  /** The process, for the record. */
+  readonly by: string;
+  readonly schedule: Schedule;
+  readonly lateMs: number;
+  readonly missed: MissedTicks;
+  readonly holdAtMostMs: number;
+  readonly run: (run: CronRun) => unknown;
+  readonly notify: (event: CronEvent) => void;
+}
+
+/** What a process knows of a job. */
+export interface OnceJobStatus {
+  readonly job: string;
+  readonly schedule: string;
+  /** Every tick up to this is settled, as far as this process knows. */
+  readonly settledMs: number;
+  /** For how long the first tick that is not settled has been due; 0 if none is. */
+  readonly overdueMs: number;
+  readonly isRunning: boolean;
+}
+
+/** A wait for a store that is away is no longer than this, so that no tick becomes too late. */
+const AGAIN_MS_MAX = 5000;
+
+export class OnceJob {
+  readonly #parts: OnceJobParts;
+  readonly #retry: RetryDelay;
+  readonly #closed = new AbortController();
+  readonly #startedMs: number;
+  /** It is undefined until this process has seen a record. */
+  #settledMs: number | undefined;
+  #isRunning = false;
+  /** The last run of this process, whose end may not have been written. */
+  #ended: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'> | undefined;
+  /** A tick came while the loop was about to end. */
+  #isAskedAgain = false;
+  #loop: Promise<void> | undefined;
+  /** Ends the pause before the next attempt. */
+  #wake: AbortController | undefined;
+
+  constructor(parts: OnceJobParts) {
+    this.#parts = parts;
+    this.#retry = new RetryDelay(parts.random);
+    this.#startedMs = parts.clock.now();
+  }
+
+  get status(): OnceJobStatus {
+    const { job, schedule, clock } = this.#parts;
+    const settledMs = this.#knownMs;
+    const overdueMs = Math.max(0, clock.now() - schedule.next(settledMs));
+    return { job, schedule: schedule.text, settledMs, overdueMs, isRunning: this.#isRunning };
+  }
+
+  /**
+   * Does what is due, or sees that another process has done it. Resolves when nothing is left to be
+   * done; never throws.
+   */
+  look(): Promise<void> {
+    this.#isAskedAgain = true;
+    this.#wake?.abort();
+    return (this.#loop ??= this.#untilNothingIsDue().finally(() => (this.#loop = undefined)));
+  }
+
+  /** Begins no further run. One that runs goes on: the locks wait for it. */
+  close(): void {
+    this.#closed.abort();
+    this.#wake?.abort();
+  }
+
+  /** Ticks up to this are no business of this process, as far as it knows. */
+  get #knownMs(): number {
+    return this.#settledMs ?? this.#startedMs;
+  }
+
+  async #untilNothingIsDue(): Promise<void> {
+    while (!this.#closed.signal.aborted) {
+      this.#isAskedAgain = false;
+      const againMs = await this.#attempt();
+      if (againMs === undefined && !this.#isAskedAgain) return;
+      if (againMs !== undefined && againMs > 0) await this.#pause(againMs);
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    this.#wake = new AbortController();
+    const { signal } = this.#wake;
+    if (this.#closed.signal.aborted || this.#isAskedAgain) return;
+    await pause(this.#parts.timers, Math.ceil(ms), signal).catch(() => undefined);
+    this.#wake = undefined;
+  }
+
+  /** Returns after how long to ask again; undefined if nothing is left to be done. */
+  async #attempt(): Promise<number | undefined> {
+    const { locks, lock, holdAtMostMs } = this.#parts;
+    let held: AcquiredLock;
+    try {
+      held = await locks.acquire(lock, { holdAtMostMs });
+    } catch (error) {
+      return this.#refusedMs(error);
+    }
+    try {
+      this.#retry.reset();
+      return (await this.#doNext(held)) ? 0 : undefined;
+    } catch (error) {
+      // The lock was lost, or the store went away, before anything was run.
+      return this.#refusedMs(error);
+    } finally {
+      await held.release();
+    }
+  }
+
+  #refusedMs(error: unknown): number | undefined {
+    const { job, notify, random } = this.#parts;
+    if (!isSnowflakeError(error)) throw error;
+    const { code, details, retryable } = error;
+    // Whoever has it may be gone: the lock is free when its time is over, and the record says more.
+    if (code === 'LOCK_HELD') return Number(details['leftMs']) + 1 + random() * 50;
+    if (this.#closed.signal.aborted) return undefined;
+    if (code === 'LOCK_LOST') return this.#retry.next();
+    notify({ kind: 'unavailable', job, error });
+    if (!retryable) return undefined;
+    const { waitMs } = details;
+    return typeof waitMs === 'number' ? waitMs + 1 : Math.min(AGAIN_MS_MAX, this.#retry.next());
+  }
+
+  /** Does the next tick that is due. @returns false if there is none */
+  async #doNext(held: AcquiredLock): Promise<boolean> {
+    const { clock, schedule, holdAtMostMs: limitMs, lateMs, missed } = this.#parts;
+    const nowMs = clock.now();
+    const stored = recordIn(held.note);
+    const found = stored ?? newRecord(schedule.text, this.#settledWithoutRecord(nowMs));
+    // The end of a run of ours could not be written if the lock was lost meanwhile.
+    const known = this.#ended === undefined ? found : withEnded(found, this.#ended);
+    const record = { ...withoutHolder(known, { nowMs, limitMs }), schedule: schedule.text };
+    this.#noteRecord(record, { nowMs, isTakenOver: known.runs[0]?.outcome === 'running' });
+    const settledMs = Math.max(record.settledMs, this.#settledMs ?? 0);
+    const due = dueTick(schedule, { settledMs, nowMs, lateMs, missed });
+    if (due === undefined) {
+      if (stored === undefined) await held.writeNote(recordText({ ...record, settledMs }));
+      return false;
+    }
+    await this.#run(held, { ...record, settledMs }, due);
+    return true;
+  }
+
+  /** After a loss of data only the last tick is known to be open. */
+  #settledWithoutRecord(nowMs: number): number {
+    const latest = latestTick(this.#parts.schedule, { sinceMs: this.#knownMs, nowMs });
+    return latest === undefined ? Math.max(this.#knownMs, nowMs) : latest - 1;
+  }
+
+  #noteRecord(
+    { settledMs, runs: [last] }: CronRecord,
+    { nowMs, isTakenOver }: { readonly nowMs: number; readonly isTakenOver: boolean },
+  ): void {
+    const { job, notify, lateMs } = this.#parts;
+    this.#settledMs = Math.max(this.#settledMs ?? 0, Math.min(settledMs, nowMs));
+    const aheadMs = settledMs - nowMs;
+    if (aheadMs > lateMs) notify({ kind: 'ahead', job, aheadMs });
+    if (isTakenOver && last?.outcome === 'lost') {
+      notify({ kind: 'taken-over', job, tickMs: last.tickMs, from: last.by });
+    }
+  }
+
+  async #run(held: AcquiredLock, before: CronRecord, due: DueTick): Promise<void> {
+    const { clock, job, by, notify } = this.#parts;
+    const { tickMs, skippedCount } = due;
+    const startedAtMs = clock.now();
+    const begun = withBegun(before, { ...due, startedAtMs, by, token: held.token });
+    await held.writeNote(recordText(begun));
+    notify({ kind: 'began', job, tickMs, skippedCount });
+    this.#isRunning = true;
+    const { outcome, error } = await this.#outcomeOf(held, due);
+    this.#isRunning = false;
+    const tookMs = Math.max(0, clock.now() - startedAtMs);
+    notify({ kind: 'ended', job, tickMs, tookMs, outcome, error });
+    this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);
+    this.#ended = { token: held.token, outcome, tookMs };
+    // Without the lock nothing can be written, and the next holder does the run again.
+    await held.writeNote(recordText(withEnded(begun, this.#ended))).catch(() => undefined);
+  }
+
+  /** Waits for the end of a run, but for no longer than it may take. */
+  async #outcomeOf(
+    held: AcquiredLock,
+    { tickMs, skippedCount }: DueTick,
+  ): Promise<{ readonly outcome: CronOutcome; readonly error?: unknown }> {
+    const run: CronRun = Object.assign(Object.create(held) as AcquiredLock, {
+      tick: new Date(tickMs),
+      skippedCount,
+    });
+    const ended = (async () => this.#parts.run(run))().then(
+      () => ({ outcome: 'done' }) as const,
+      (error: unknown) => ({ outcome: 'failed', error }) as const,
+    );
+    const tooLong = new Promise<{ readonly outcome: 'too-long' }>((resolve) => {
+      held.signal.addEventListener('abort', () => {
+        const { details } = held.signal.reason as { readonly details?: { reason?: unknown } };
+        if (details?.reason === 'limit') resolve({ outcome: 'too-long' });
+      });
+    });
+    return Promise.race([ended, tooLong]);
+  }
+}

@@ -1,0 +1,306 @@
+/**
+ * The rules of a job that runs once in a fleet: which tick comes next, and what the processes of a
+ * fleet do at it, on locks in memory whose time the test moves.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { MemoryLocks } from '../../lib/index.js';
+import { OnceJob, type CronEvent, type CronRun } from '../../lib/lock/cron-once.js';
+import {
+  dueTick,
+  newRecord,
+  recordIn,
+  recordText,
+  withBegun,
+  type Schedule,
+} from '../../lib/lock/cron-record.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import type { LockStore } from '../../lib/lock/lock-store.js';
+import { SettableTime } from '../../lib/testing/index.js';
+import { turn } from '../../lib/time/timers.js';
+
+const every = (ms: number): Schedule => ({
+  text: `every ${ms} ms`,
+  next: (afterMs) => (Math.floor(afterMs / ms) + 1) * ms,
+});
+
+describe('the next tick', () => {
+  const minutely = every(60_000);
+  const at = (settled: number, now: number, more = {}) =>
+    dueTick(minutely, {
+      settledMs: settled * 60_000,
+      nowMs: now * 60_000,
+      lateMs: 120_000,
+      missed: 'once',
+      ...more,
+    });
+  const tick = (minute: number, skippedCount = 0) => ({ tickMs: minute * 60_000, skippedCount });
+
+  it('is none before it is due', () => {
+    expect(at(10, 10.9)).toBeUndefined();
+    expect(at(10, 11)).toEqual(tick(11));
+  });
+
+  it('is the first that is not too late, so that none of those is left out', () => {
+    expect(at(10, 12.5)).toEqual(tick(11));
+    expect(at(11, 12.5)).toEqual(tick(12));
+    expect(at(12, 12.5)).toBeUndefined();
+  });
+
+  it('leaves out those that are too late, and says how many', () => {
+    expect(at(10, 15)).toEqual(tick(14, 3));
+  });
+
+  it('is the last of those that are too late, if there is no other', () => {
+    const daily = { lateMs: 30_000 };
+    expect(at(10, 11.9, daily)).toEqual(tick(11));
+    expect(at(10, 14.9, daily)).toEqual(tick(14, 3));
+    expect(at(10, 14.9, { ...daily, missed: 'skip' })).toBeUndefined();
+  });
+
+  it('is found at once after years of a dense schedule', () => {
+    let asked = 0;
+    const dense = { text: '', next: (ms: number) => (asked++, Math.floor(ms / 1000 + 1) * 1000) };
+    const year = 365 * 86_400_000;
+    const terms = { settledMs: 0, nowMs: year + 500, lateMs: 100, missed: 'once' } as const;
+    expect(dueTick(dense, terms)).toEqual({ tickMs: year, skippedCount: 1000 });
+    expect(asked).toBeLessThan(2000);
+  });
+
+  it('does not loop on a schedule that stands still', () => {
+    const stuck = { text: '', next: () => 5 };
+    const terms = { settledMs: 4, nowMs: 9, lateMs: 100, missed: 'once' } as const;
+    expect(dueTick(stuck, terms)).toEqual({ tickMs: 5, skippedCount: 0 });
+    expect(dueTick(stuck, { ...terms, settledMs: 5 })).toBeUndefined();
+  });
+});
+
+describe('the record', () => {
+  it('is read as it was written, with as many runs as a note holds', () => {
+    let record = newRecord('* * * * * *', 1);
+    for (let at = 0; at < 200; at++) {
+      const by = `host-${at} 7 ${'shop'.repeat(40)}`;
+      const run = { tickMs: at, startedAtMs: at, token: 2n ** 62n, by, skippedCount: 0 };
+      record = withBegun(record, run);
+    }
+    const text = recordText(record);
+    expect(text.length).toBeLessThanOrEqual(4000);
+    const read = recordIn(text)!;
+    expect(read.runs.length).toBeGreaterThan(10);
+    expect(read.runs[0]).toMatchObject({ tickMs: 199, token: 2n ** 62n, outcome: 'running' });
+  });
+
+  it.each([undefined, '', 'mine', '{}', '{"version":"2"}', '{"version":"1","schedule":"x"}'])(
+    'is none in %j',
+    (text) => expect(recordIn(text)).toBeUndefined(),
+  );
+});
+
+/** Processes of a fleet on one store of locks, on one clock. */
+class Fleet {
+  readonly time = new SettableTime();
+  readonly store: LockStore = new MemoryLocks({ clock: this.time });
+  readonly ran: { readonly at: number; readonly by: string; readonly token: bigint }[] = [];
+  readonly events: CronEvent[] = [];
+  readonly startMs = Math.floor(this.time.now() / 60_000) * 60_000;
+
+  process(by: string, more: Partial<ConstructorParameters<typeof OnceJob>[0]> = {}) {
+    const { time } = this;
+    const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
+    const locks = new DistributedLock(this.store, { ...ports, random: () => 0.5 });
+    return new OnceJob({
+      locks,
+      clock: time,
+      timers: time,
+      random: () => 0.5,
+      job: 'report',
+      lock: 'cron:report',
+      by,
+      schedule: every(60_000),
+      lateMs: 60_000,
+      missed: 'once',
+      holdAtMostMs: 3_600_000,
+      run: (run) => this.note(by, run),
+      notify: (event) => void this.events.push(event),
+      ...more,
+    });
+  }
+
+  note(by: string, { tick, token }: CronRun): void {
+    this.ran.push({ at: tick.getTime() - this.startMs, by, token });
+  }
+
+  /** Its lock is not extended, and its run never ends. */
+  processThatDies(by: string): OnceJob {
+    const stopped = new SettableTime(this.time.now());
+    const ports = { clock: stopped, monotonic: stopped, timers: stopped };
+    const locks = new DistributedLock(this.store, ports);
+    const run = (one: CronRun) => {
+      this.note(by, one);
+      return new Promise(() => {});
+    };
+    return this.process(by, { locks, run });
+  }
+
+  async record() {
+    const [note] = await this.store.notes!();
+    return recordIn(note!.note)!;
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.time.advance(ms);
+    for (let count = 0; count < 20; count++) await turn();
+  }
+
+  /** Lets all of them look, until none has anything left to do. */
+  async looked(jobs: readonly OnceJob[]): Promise<void> {
+    const state = { isOver: false };
+    void Promise.all(jobs.map((job) => job.look())).then(() => (state.isOver = true));
+    for (let count = 0; count < 100 && !state.isOver; count++) await this.pass(500);
+    expect(state.isOver).toBe(true);
+  }
+
+  get ticks(): number[] {
+    return this.ran.map(({ at }) => at / 60_000);
+  }
+}
+
+describe('a job of a fleet', () => {
+  it('does each tick once, whoever asks and however often', async () => {
+    const fleet = new Fleet();
+    const jobs = ['a', 'b', 'c'].map((by) => fleet.process(by));
+    await fleet.looked(jobs);
+    expect(fleet.ticks).toEqual([]);
+    for (let at = 1; at <= 5; at++) {
+      await fleet.pass(60_000);
+      await fleet.looked([...jobs, ...jobs]);
+    }
+    expect(fleet.ticks.length).toBeGreaterThanOrEqual(5);
+    expect(fleet.ticks).toEqual(fleet.ticks.map((_, at) => at + 1));
+    const tokens = fleet.ran.map(({ token }) => token);
+    expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
+    expect(new Set(tokens).size).toBe(tokens.length);
+    await fleet.looked(jobs);
+    for (const job of jobs) expect(job.status).toMatchObject({ overdueMs: 0, isRunning: false });
+  });
+
+  it('does a tick that comes while the last one is about to end', async () => {
+    const fleet = new Fleet();
+    const job = fleet.process('a', {
+      run: async (run) => {
+        fleet.note('a', run);
+        if (fleet.ran.length > 1) return;
+        await fleet.pass(60_000);
+        void job.look();
+      },
+    });
+    await fleet.looked([job]);
+    await fleet.pass(60_000);
+    await fleet.looked([job]);
+    expect(fleet.ticks).toEqual([1, 2]);
+  });
+
+  it('takes over from a process that is gone, within the ttl, with a higher token', async () => {
+    const fleet = new Fleet();
+    const alive = fleet.process('alive');
+    await fleet.looked([alive]);
+    const killed = fleet.processThatDies('dead');
+    await fleet.pass(60_000);
+    void killed.look();
+    await fleet.pass(0);
+    expect(fleet.ran.map(({ by }) => by)).toEqual(['dead']);
+    const startedMs = fleet.time.now();
+    await fleet.looked([alive]);
+    expect(fleet.ran.map(({ by, at }) => [by, at])).toEqual([
+      ['dead', 60_000],
+      ['alive', 60_000],
+    ]);
+    expect(fleet.time.now() - startedMs).toBeLessThan(12_000);
+    expect(fleet.ran[1]!.token > fleet.ran[0]!.token).toBe(true);
+    const takenOver = fleet.events.find(({ kind }) => kind === 'taken-over');
+    expect(takenOver).toMatchObject({ job: 'report', from: 'dead' });
+    const [last, before] = (await fleet.record()).runs;
+    expect([last!.outcome, before!.outcome]).toEqual(['done', 'lost']);
+  });
+
+  it('settles the tick of a run that failed, and says so', async () => {
+    const fleet = new Fleet();
+    const error = new Error('no paper');
+    const job = fleet.process('a', {
+      run: (run) => {
+        fleet.note('a', run);
+        throw error;
+      },
+    });
+    await fleet.looked([job]);
+    await fleet.pass(60_000);
+    await fleet.looked([job]);
+    await fleet.looked([job]);
+    expect(fleet.ticks).toEqual([1]);
+    expect(fleet.events.at(-1)).toMatchObject({ kind: 'ended', outcome: 'failed', error });
+    expect((await fleet.record()).runs[0]!.outcome).toBe('failed');
+  });
+
+  it('gives up a run that takes too long, and does not begin it again', async () => {
+    const fleet = new Fleet();
+    const signals: AbortSignal[] = [];
+    const hangs = {
+      holdAtMostMs: 90_000,
+      run: (run: CronRun) => {
+        fleet.note('a', run);
+        signals.push(run.signal);
+        return fleet.ran.length === 1 ? new Promise(() => {}) : undefined;
+      },
+    };
+    const jobs = [fleet.process('a', hangs), fleet.process('b', hangs)];
+    await fleet.looked(jobs);
+    await fleet.pass(60_000);
+    for (const job of jobs) void job.look();
+    await fleet.pass(60_000);
+    expect(fleet.ticks).toEqual([1]);
+    await fleet.pass(50_000);
+    await fleet.looked(jobs);
+    expect(fleet.ticks.slice(0, 2)).toEqual([1, 2]);
+    expect(new Set(fleet.ticks).size).toBe(fleet.ticks.length);
+    expect(signals[0]!.aborted).toBe(true);
+    expect((await fleet.record()).runs.at(-1)!.outcome).toBe('too-long');
+  });
+
+  it.each([
+    ['once', [1, 20]],
+    ['skip', [1]],
+  ] as const)('after no process was there, by missed: %s', async (missed, ticks) => {
+    const fleet = new Fleet();
+    const daily = { missed, lateMs: 30_000, schedule: every(1_200_000) };
+    const first = fleet.process('a', { missed });
+    await fleet.looked([first]);
+    await fleet.pass(60_000);
+    await fleet.looked([first]);
+    first.close();
+    await fleet.pass(1_200_000);
+    await fleet.looked([fleet.process('b', daily), fleet.process('c', daily)]);
+    expect(fleet.ticks).toEqual([...ticks]);
+  });
+
+  it('runs nothing twice if its record is ahead of a clock, and says so', async () => {
+    const fleet = new Fleet();
+    const job = fleet.process('a');
+    await fleet.looked([job]);
+    await fleet.pass(180_000);
+    await fleet.looked([job]);
+    const done = fleet.ticks;
+    fleet.time.wallMs -= 170_000;
+    await fleet.looked([fleet.process('b')]);
+    expect(fleet.ticks).toEqual(done);
+    expect(fleet.events.at(-1)).toMatchObject({ kind: 'ahead' });
+  });
+
+  it('begins nothing after it was closed', async () => {
+    const fleet = new Fleet();
+    const [job, other] = [fleet.process('a'), fleet.process('b')];
+    await fleet.looked([job]);
+    await fleet.pass(60_000);
+    other.close();
+    await fleet.looked([other]);
+    expect(fleet.ticks).toEqual([]);
+  });
+});

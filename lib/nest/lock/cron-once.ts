@@ -110,7 +110,8 @@ export function CronOnce(cronTime: string, options: CronOnceOptions = {}): CronO
     const job = options.name ?? `${target.constructor.name}.${String(name)}`;
     const once: Method = async function (...args) {
       const jobs = (this as { [JOBS]?: CronJobs } | undefined)?.[JOBS];
-      if (args.length > 0 || jobs === undefined) return method.apply(this, args);
+      // The scheduler calls with undefined.
+      if (args[0] !== undefined || jobs === undefined) return method.apply(this, args);
       return jobs.look(job);
     };
     for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
@@ -206,7 +207,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   #add(mark: CronOnceMark, instance: object, method: string): string[] {
     const where = `${instance.constructor.name}.${method}`;
     const other = this.#marks.get(mark.job);
-    if (other?.instance === instance) return [];
+    if (other?.mark === mark && other.instance === instance) return [];
     this.#marks.set(mark.job, { mark, instance });
     const faults = optionFaults(mark, where);
     if (other === undefined) return faults;

@@ -1,13 +1,9 @@
 /**
- * A job that runs in every replica, and of which one does the work: each time it is due, a report.
- *
- * The lock is named after the time at which it is due, by which replicas whose clocks differ mean
- * the same one.
+ * A job of which one replica does the work each time it is due: a report.
  */
 import { Injectable, Logger } from '@nestjs/common';
-import { Cron } from '@nestjs/schedule';
 import { InjectRepository } from '@nestjs/typeorm';
-import { Locked } from 'nestjs-snowflake/lock';
+import { CronOnce, type CronRun } from 'nestjs-snowflake/lock';
 import { hostname } from 'node:os';
 import { Repository } from 'typeorm';
 import { readConfig } from '../config.js';
@@ -15,12 +11,7 @@ import { Order } from '../orders/order.entity.js';
 import { SalesReport } from './sales-report.entity.js';
 
 const EVERY_S = readConfig().reportEveryS;
-const CRON = EVERY_S === 60 ? '0 * * * * *' : `*/${EVERY_S} * * * * *`;
-
-function dueAt(): Date {
-  const everyMs = EVERY_S * 1000;
-  return new Date(Math.floor(Date.now() / everyMs) * everyMs);
-}
+const SCHEDULE = EVERY_S === 60 ? '* * * * *' : `*/${EVERY_S} * * * * *`;
 
 @Injectable()
 export class SalesReportJob {
@@ -31,21 +22,8 @@ export class SalesReportJob {
     @InjectRepository(Order) private readonly orders: Repository<Order>,
   ) {}
 
-  @Cron(CRON)
-  tick(): Promise<void> {
-    return this.report(dueAt());
-  }
-
-  @Locked((at: Date) => `job:sales:${at.getTime()}`, {
-    // Whoever does not get it lets the other one do it.
-    onHeld: 'skip',
-    // Longer than the lock of a replica that was killed lasts: then somebody else does its work.
-    // Shorter than `drainMs`, so that a shutdown is not a failure.
-    waitMs: 9000,
-    // Longer than that, and than clocks may differ: who comes late finds that it is done.
-    holdAtLeastMs: 60_000,
-  })
-  async report(at: Date): Promise<void> {
+  @CronOnce(SCHEDULE)
+  async report({ tick: at }: CronRun): Promise<void> {
     const orderCount = await this.orders.count();
     const madeBy = `${hostname()} ${process.pid}`;
     await this.reports.insert(this.reports.create({ at, orderCount, madeBy }));

@@ -48,6 +48,9 @@ export interface CronRecord {
   readonly runs: readonly CronRunRecord[];
 }
 
+/** The lock of a job is called by this and the name of the job. */
+export const CRON_PREFIX = 'cron:';
+
 const VERSION = '1';
 const RUN_COUNT_MAX = 24;
 /** The label of a process may be long; this is enough to find it. */

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { newRecord, recordText, withBegun, withEnded } from '../../lib/lock/cron-record.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
 import { SqlLab } from '../stores/sql-lab.js';
@@ -75,6 +76,37 @@ describe.each(STORES)('snowflake locks on $store', ({ url, table }) => {
       expect([again.code, again.err]).toEqual([1, expect.stringContaining('already exists')]);
     });
   }
+
+  it('shows the jobs that run once, and the runs of one', async () => {
+    expect((await run('cron')).out).toContain('There are no jobs in');
+    const section = await locks.acquire('cron:Reports.nightly', { waitMs: 60_000 });
+    const other = await locks.acquire('cron:ill');
+    await other.writeNote('no record');
+    const [at, by] = [Date.UTC(2026, 10, 26, 3), 'web-1 7 shop\u001b[31m'];
+    const begun = { startedAtMs: at + 40, by, token: section.token, skippedCount: 2 };
+    const running = withBegun(newRecord('0 3 * * * Europe/Berlin', at - 1), {
+      ...begun,
+      tickMs: at,
+    });
+    await section.writeNote(recordText(running));
+    expect((await run('cron')).lines[1]).toMatch(
+      /^Reports\.nightly +0 3 \* \* \* Europe.Berlin +2026-11-26T03:00:00.000Z +running/,
+    );
+    const end = { token: section.token, outcome: 'done', tookMs: 1500 } as const;
+    await section.writeNote(recordText(withEnded(running, end)));
+    const one = await run('cron Reports.nightly');
+    expect([one.code, one.lines.length]).toEqual([0, 2]);
+    expect(one.lines[1]).toContain(`${section.token}`);
+    expect(one.lines[1]).toContain('done');
+    expect(one.out).not.toContain('\u001b[31m');
+    const [parsed] = (await run('cron --json')).lines.map((line) => JSON.parse(line) as object);
+    expect(parsed).toMatchObject({
+      job: 'Reports.nightly',
+      runs: [{ tick: '2026-11-26T03:00:00.000Z', outcome: 'done', tookMs: 1500, skippedCount: 2 }],
+    });
+    expect(await run('cron nobody')).toMatchObject({ code: 1 });
+    await Promise.all([section.release(), other.release()]);
+  });
 
   it('shows nothing where nothing is held', async () => {
     const { code, lines } = await run('locks');

@@ -3,6 +3,7 @@
  */
 import type { Command } from '../command.js';
 import { countersCreate, countersInspect, countersList } from './counters.js';
+import { cron } from './cron.js';
 import { decode, encode, range } from './id.js';
 import { doctor } from './doctor.js';
 import { keyIssue, keyRead } from './key.js';
@@ -35,6 +36,7 @@ export const COMMANDS: readonly Command[] = [
   countersInspect,
   locks,
   locksCreate,
+  cron,
   partitions,
   keyIssue,
   keyRead,

@@ -6,7 +6,7 @@
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { SnowflakeError } from '../../errors.js';
-import type { LockRecord, LockStore } from '../../lock/lock-store.js';
+import type { LockNote, LockRecord, LockStore } from '../../lock/lock-store.js';
 import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
   countersOf,
@@ -140,6 +140,7 @@ export interface NamedLocks {
   readonly location: string;
   /** They are sorted by name. */
   records(): Promise<LockRecord[]>;
+  notes(): Promise<LockNote[]>;
   advice(): Promise<readonly string[]>;
   /** Asks for a first lock. @returns the ms for which none is granted yet */
   begin(ttlMs: number): Promise<number>;
@@ -175,6 +176,10 @@ function limitedLocks(
     records: async () => {
       if (store.locks === undefined) throw usageFault(`${location} cannot list its locks.`);
       return limited(store.locks());
+    },
+    notes: async () => {
+      if (store.notes === undefined) throw usageFault(`${location} cannot list its notes.`);
+      return limited(store.notes());
     },
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
     begin: async (ttlMs) => {

@@ -15,7 +15,7 @@ import {
 import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../lock/cron-once.js';
-import type { MissedTicks, Schedule } from '../../lock/cron-record.js';
+import { CRON_PREFIX, type MissedTicks, type Schedule } from '../../lock/cron-record.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
@@ -317,7 +317,7 @@ const WITHOUT_SCHEDULER =
 
 /** The lock of a job, whose note is its record. */
 export function lockOfJob(job: string): string {
-  return lockKey`cron:${job}`;
+  return CRON_PREFIX + lockKey`${job}`;
 }
 
 function markOf(method: unknown): CronOnceMark | undefined {

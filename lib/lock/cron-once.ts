@@ -150,6 +150,7 @@ export class OnceJob {
     this.#wake = new AbortController();
     const { signal } = this.#wake;
     if (this.#closed.signal.aborted || this.#isAskedAgain) return;
+    // A pause that was ended has done its work.
     await pause(this.#parts.timers, Math.ceil(ms), signal).catch(() => undefined);
     this.#wake = undefined;
   }

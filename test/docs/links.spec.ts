@@ -101,6 +101,7 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^snowflake partitions .*--sql/, 'test/cli/partition-guide.spec.ts', "'--sql'"],
   [/^snowflake partitions (?!.*--sql)/, 'test/cli/partitions.spec.ts', "'--keep', '90d'"],
   [/^snowflake locks /, 'test/cli/locks.spec.ts', "'locks'"],
+  [/^snowflake cron /, 'test/cli/locks.spec.ts', "run('cron')"],
   [/^snowflake regions /, 'test/stores/regions.spec.ts', "'regions', '--regions'"],
   [/^snowflake key issue /, 'test/cli/ids.spec.ts', "'key', 'issue'"],
   [/^snowflake key read /, 'test/cli/ids.spec.ts', "'key', 'read'"],

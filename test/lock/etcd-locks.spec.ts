@@ -20,7 +20,7 @@ import { type SettableLockStore, walkLocks, type WalkReport } from './settable-l
 import { heldIn, namedLock, readySpaces } from './held-locks.js';
 import { locksFromUrl } from '../../lib/stores/etcd/etcd-locks.js';
 import { describeLockStore } from '../../lib/testing/index.js';
-import { ETCD_LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
+import { ETCD_LOCK_MUTANTS } from '../mutants/etcd-lock-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { failureOf } from '../stores/redis-lab.js';
 

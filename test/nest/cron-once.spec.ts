@@ -69,13 +69,14 @@ describe('@CronOnce', () => {
       expect(status).toMatchObject({ job: 'Reports.each', isRunning: expect.any(Boolean) });
       await Promise.all(open.splice(0).map((application) => application.close()));
       const { length } = ran;
+      // A tick of a closed application would come within this time.
       await new Promise((resolve) => setTimeout(resolve, 1100));
       expect(ran.length).toBe(length);
     },
     SLOW_MS,
   );
 
-  it('runs simply if it is called with a run, and in an object that Nest did not make', async () => {
+  it('runs simply if it is given a run, and in an object that Nest did not make', async () => {
     class Reports {
       @CronOnce('0 3 * * *')
       async nightly(run?: Partial<CronRun>): Promise<string> {

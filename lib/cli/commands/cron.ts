@@ -25,9 +25,9 @@ export const cron: Command = {
   name: 'cron',
   summary: 'The jobs of @CronOnce and their last runs; with a job: all its runs that are known',
   says: [
-    'A run is done, failed, running, lost (its process was gone, and another one did it again) or ' +
-      'too-long (it was given up). The record of a job stands beside its lock and has its last runs. ' +
-      'Exit code 1: there is no job of that name.',
+    'A run is done, failed, running, lost (its process was gone, and another one did it again) ' +
+      'or too-long (it was given up). The record of a job stands beside its lock and has its ' +
+      'last runs. Exit code 1: there is no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
   options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per job, with all its runs' } },

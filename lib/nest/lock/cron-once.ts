@@ -81,11 +81,11 @@ const THRESHOLD_MS = 2 ** 31 - 1;
 
 /**
  * Runs the method at each tick of a schedule in one process of the fleet, by a lock of LockModule.
- * The application imports `ScheduleModule.forRoot()` of @nestjs/schedule as well.
+ * The application imports `ScheduleModule.forRoot()` as well.
  *
  * A tick is done once: the record of the job, kept beside its lock, says which ones are done. A
- * process that dies in a run is taken over within the ttl of the locks (10 s): the run is done again
- * with a higher token. A call of the method with an argument, as in a test, simply runs it.
+ * process that dies in a run is taken over within the ttl of the locks (10 s): the run is done
+ * again with a higher token. A call of the method with an argument, as in a test, simply runs it.
  *
  * @param cronTime the schedule, as `@Cron` takes it, with seconds or without
  * @throws SnowflakeError CONFIG_INVALID at the start of the application
@@ -93,13 +93,10 @@ const THRESHOLD_MS = 2 ** 31 - 1;
  * ```ts
  * import { CronOnce, type CronRun } from 'nestjs-snowflake/lock';
  *
- * export class Reports {
- *   @CronOnce('0 3 * * *')
- *   async nightly({ tick, token, signal }: CronRun): Promise<void> {
- *     await fetch('https://example.com/reports', { signal, headers: { fence: `${token}` } });
- *     console.log(`the report of ${tick.toISOString()} is sent`);
- *   }
- * }
+ * const sent: string[] = [];
+ * export class Reports {@CronOnce('0 3 * * *') async nightly({ tick, token }: CronRun) {
+ *   sent.push(`the report of ${tick.toISOString()}, by ${token}`);
+ * }}
  * ```
  */
 export function CronOnce(cronTime: string, options: CronOnceOptions = {}): CronOnceDecorator {
@@ -226,6 +223,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     while (!signal.aborted) {
       const job = this.#jobOf(name);
       if (job !== undefined) return job.look();
+      // A shutdown ends the pause.
       await pause(timers, retry.next() + 1, signal).catch(() => undefined);
     }
   }
@@ -306,8 +304,8 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     if (outcome === 'failed') this.#logger.error(error);
     if (outcome !== 'too-long') return;
     this.#logger.error(
-      `${job} ran for ${tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. Its signal ` +
-        'is aborted; whatever goes on has to look at it.',
+      `${job} ran for ${tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. Its ` +
+        'signal is aborted; whatever goes on has to look at it.',
     );
   }
 }

@@ -1,6 +1,7 @@
 /**
- * Reads and writes locks, each time in one transaction of etcd. A lock is read with all that it
- * depends on, at one revision, from a run of etcd that was examined.
+ * Reads and writes locks, each time in one transaction of etcd, in one file, since a write compares
+ * what was read. A lock is read with all that it depends on, at one revision, from a run of etcd
+ * that was examined.
  *
  * Guarantee: if etcd may have forgotten anything, a new run begins before any caller goes on:
  * nothing is granted in it until all that was forgotten has ended, and its tokens are higher than

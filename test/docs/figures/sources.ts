@@ -224,9 +224,6 @@ const GUIDES: Sources = {
   'docs/guides/one-cron-job.md': {
     '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
-    '5 s': 'sample-app/src/locks/shop-locks.module.ts: ttlMs: 5000',
-    '9 s': 'docs/guides/one-cron-job.md: waitMs: 9000',
-    '60 s': 'docs/guides/one-cron-job.md: holdAtLeastMs: 60_000',
   },
   'docs/guides/partitions.md': { '4 s': 'lib/cli/store/partitions.ts: STATEMENT_S = 4' },
   'docs/guides/redis.md': {

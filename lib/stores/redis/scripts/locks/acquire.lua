@@ -3,7 +3,8 @@
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
--- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms | another version
+-- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms |
+--          another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
 local highest, age = ARGV[11], tonumber(ARGV[12])

@@ -5,7 +5,7 @@
 --          10 the new note of the lock, or ''
 -- Answer   'ok', token, era | 'lost' | another version
 local holder, token, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
-local seenEra, highest, age = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9])
+local seenEra, highest, age, note = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ARGV[10]
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
@@ -19,5 +19,5 @@ if not isHeldBy(row, holder) or row.token ~= token then
 end
 row.till = math.max(row.till, now + ttl)
 keepLock(row)
-if ARGV[10] ~= '' then redis.call('HSET', key, noteField, ARGV[10]) end
+if note ~= '' then redis.call('HSET', key, noteField, note) end
 return { 'ok', token, text(era) }

@@ -14,7 +14,6 @@ import Database from 'libsql';
 import mariadb from 'mariadb';
 import { createPool } from 'mysql2/promise';
 import {
-  counterTable,
   CreateSnowflakeSeries1767225600002,
   gaplessSeries,
   seriesTable,
@@ -23,14 +22,6 @@ import {
 import pg from 'pg';
 import postgres from 'postgres';
 import { DataSource, type EntityManager } from 'typeorm';
-import { RowCounters } from '../../lib/counters/row-counters.js';
-import type { RowStore } from '../../lib/rows/row-store.js';
-import { givenDatabase } from '../../lib/stores/sql/given-database.js';
-import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
-import { dialectOf } from '../../lib/stores/sql/sql.support.js';
-import { SettableTime } from '../../lib/testing/index.js';
-import { MapStore } from '../registry/walk-store.js';
-import { MuteProxy } from '../stores/network.js';
 import { codeOf } from '../until.js';
 import { freshPglite } from '../support/made-once.mjs';
 
@@ -118,66 +109,6 @@ describe('a series', () => {
     [{ store: Object.assign(new MemoryCounters(), { lossWindowMs: 1 }) as never }],
   ])('%# is refused', (options) => {
     expect(codeOf(() => invoices(options))).toBe('CONFIG_INVALID');
-  });
-});
-
-// A call that is not answered: those after it go on, and no number comes twice.
-
-describe('a series whose store is silent', () => {
-  const invoicesIn = (rows: RowStore) => {
-    const time = new SettableTime();
-    const store = new RowCounters(rows, { timers: time });
-    return { time, made: invoices({ store, timers: time, form: '{date}-{000}' }).made };
-  };
-  const TIMED_OUT = { code: 'STORE_UNAVAILABLE', details: { timeoutMs: 10_000 } };
-
-  it('passes the dead connection of a pool, and ends the call that met it', async () => {
-    const server = new URL(process.env['DATABASE_URL']!);
-    const proxy = await new MuteProxy(Number(server.port)).listen();
-    server.port = String(proxy.port);
-    const pool = new pg.Pool({ connectionString: server.href });
-    pool.on('error', () => undefined);
-    const table = `series_${randomUUID().replaceAll('-', '')}`;
-    await pool.query(counterTable('postgres', table));
-    const rows = new SqlRows({
-      ...givenDatabase({ pool, dialect: 'postgres' }),
-      ...{ dialect: dialectOf('postgres'), table, namespace: 'shop', holds: 'counters' },
-      lossWindowMs: 0,
-    });
-    const { time, made } = invoicesIn(rows);
-    expect(await made.next()).toMatch(/-001$/);
-    proxy.mute();
-    const calls = [made.next(), made.next(), made.next()] as const;
-    const ended = expect(calls[0]).rejects.toMatchObject(TIMED_OUT);
-    await time.advance(5000);
-    expect(await Promise.all(calls.slice(1))).toEqual([
-      expect.stringMatching(/-002$/),
-      expect.stringMatching(/-003$/),
-    ]);
-    await time.advance(5000);
-    await ended;
-    await pool.query(`DROP TABLE ${table}`);
-    proxy.end();
-    await pool.end();
-  });
-
-  it('gives no number twice if the call that was passed goes on', async () => {
-    const rows = new MapStore({ timeMs: 0, server: 'one' });
-    let goOn: () => void = () => undefined;
-    const write = rows.write.bind(rows);
-    rows.write = async (change) => {
-      rows.write = write;
-      await new Promise<void>((resolve) => (goOn = resolve));
-      return write(change);
-    };
-    const { time, made } = invoicesIn(rows);
-    const calls = [made.next(), made.next()];
-    await time.advance(5000);
-    expect(await calls[1]).toMatch(/-001$/);
-    goOn();
-    await time.advance(500);
-    expect(await calls[0]).toMatch(/-002$/);
-    expect(time.timerCount).toBe(0);
   });
 });
 

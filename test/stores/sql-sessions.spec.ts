@@ -137,7 +137,7 @@ describe('PostgreSQL', () => {
     expect(writeCount).toBeGreaterThan(2);
   });
 
-  it('believes no write over a connection on which a transaction began since the read', async () => {
+  it('believes no write in a transaction that began since the read', async () => {
     const forgotten = lab.pool({ max: 1 });
     const own = named();
     const first = await leased(postgresSupport({ pool, ...own }));

@@ -228,6 +228,10 @@ const GUIDES: Sources = {
     '9 s': 'docs/guides/one-cron-job.md: waitMs: 9000',
     '60 s': 'docs/guides/one-cron-job.md: holdAtLeastMs: 60_000',
   },
+  'docs/guides/order-numbers.md': {
+    '5 s': 'lib/rows/cas-retry.ts: TURN_MS_MAX = 5000',
+    '10 s': 'lib/counters/series/series.ts: CALL_TIMEOUT_MS = 10_000',
+  },
   'docs/guides/partitions.md': { '4 s': 'lib/cli/store/partitions.ts: STATEMENT_S = 4' },
   'docs/guides/redis.md': {
     '2 s': lease.callTimeoutMs,

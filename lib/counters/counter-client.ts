@@ -185,7 +185,10 @@ function wrongAnswer({ counter, location }: CounterLocation, what: string): Snow
   );
 }
 
-function silent({ location }: CounterLocation, timeoutMs: number): SnowflakeError {
+export function silent(
+  { location }: Pick<CounterLocation, 'location'>,
+  timeoutMs: number,
+): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `${formatName(location)} did not answer within ${timeoutMs} ms, so no numbers were taken. ` +

@@ -3,17 +3,20 @@
  * faster.
  *
  * Guarantee: no lock is taken, so a process that stalls between reading and writing stops no other;
- * the callers of one process come one after another, so that they do not race each other.
+ * the callers of one process come one after another, so that they do not race each other. One that
+ * is not answered is passed after a while: nothing rests on the order.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
-import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
+import { pause, RetryDelay, systemTimers, withinLimit, type Timers } from '../time/timers.js';
 import type { RowStore, StoredRow, StoreReading } from './row-store.js';
 import { slewed, type ClockState } from './store-clock.js';
 
 /** Each failed attempt means that another process succeeded. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
+/** The connection of one that takes longer may be dead, while others of its pool live. */
+const TURN_MS_MAX = 5000;
 
 /** The parts that tests replace: timers and chance. */
 export interface RetryParts {
@@ -55,29 +58,28 @@ export function overtaken(location: string): SnowflakeError {
 
 /** Runs the operations of one process on one key one after another. */
 export class CasRetry {
-  readonly #parts: Retried;
-  /** The end of the last call by key. */
+  readonly #parts: Retried & Required<Pick<RetryParts, 'timers'>>;
+  /** The end of the last turn by key. */
   readonly #turns = new Map<string, Promise<unknown>>();
 
-  constructor(location: string, parts: RetryParts = {}) {
-    const { timers, random } = parts;
+  constructor(location: string, { timers = systemTimers, random }: RetryParts = {}) {
     this.#parts = { location, timers, random, pauseMsMax: PAUSE_MS_MAX };
   }
 
-  async run<T>(
-    key: string,
-    attempt: (refused: RefusedWrites) => Promise<Attempted<T>>,
-  ): Promise<T> {
+  run<T>(key: string, attempt: (refused: RefusedWrites) => Promise<Attempted<T>>): Promise<T> {
+    const { timers } = this.#parts;
     const before = this.#turns.get(key) ?? Promise.resolve();
     const own = before.then(() => retried(this.#parts, attempt));
+    const over = () => undefined;
     // The next caller does not get the error of this one.
-    const end = own.catch(() => undefined);
+    const ended = own.catch(over);
+    const end = before
+      .then(() => withinLimit<unknown>(ended, { timers, ms: TURN_MS_MAX, over }))
+      .then(() => {
+        if (this.#turns.get(key) === end) this.#turns.delete(key);
+      });
     this.#turns.set(key, end);
-    try {
-      return await own;
-    } finally {
-      if (this.#turns.get(key) === end) this.#turns.delete(key);
-    }
+    return own;
   }
 }
 

@@ -9,23 +9,31 @@ import type { PGlite } from '@electric-sql/pglite';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
 import { createPool, type Pool as MysqlPool } from 'mysql2/promise';
-import { startSegments } from 'nestjs-snowflake/segments';
+import { series, startSegments } from 'nestjs-snowflake/segments';
 import { Pool } from 'pg';
 import { RowCounters } from '../../lib/counters/row-counters.js';
+import type { RowStore } from '../../lib/rows/row-store.js';
 import {
   MYSQL_DURABLE,
   MYSQL_TIME,
   mysqlHistory,
   mysqlServer,
 } from '../../lib/stores/sql/dialects/mysql.js';
-import { POSTGRES_HISTORY, POSTGRES_TIME } from '../../lib/stores/sql/dialects/postgres.js';
+import {
+  POSTGRES_HISTORY,
+  POSTGRES_TIME,
+  PostgresDialect,
+} from '../../lib/stores/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
+import { postgresPool } from '../../lib/stores/sql/given-database.js';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
-import { describeCounterStore } from '../../lib/testing/index.js';
+import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
+import { MapStore } from '../registry/walk-store.js';
+import { MuteProxy } from '../stores/network.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/made-once.mjs';
 import { quickFolder } from '../support/made-once.mjs';
@@ -278,5 +286,67 @@ describe('embedded counters', () => {
       const take = { kind: 'dense', counter: 'c', count: 1n, have: 0n, lossGap: 10n } as const;
       expect(await store.take(take)).toMatchObject({ status: 'ok', first: 2n ** 60n });
     });
+  });
+});
+
+// A call that is not answered: those after it go on, and no number comes twice.
+
+describe('a series whose store is silent', () => {
+  const invoicesIn = (rows: RowStore) => {
+    const time = new SettableTime();
+    const store = new RowCounters(rows, { timers: time });
+    const own = { name: 'invoice', period: 'year', timeZone: 'UTC', form: '{date}-{0}' } as const;
+    return { time, invoices: series({ store, ...own, clock: time, timers: time }) };
+  };
+
+  it('passes the dead connection of a pool, and ends the call that met it', async () => {
+    const server = new URL(process.env['DATABASE_URL']!);
+    const proxy = await new MuteProxy(Number(server.port)).listen();
+    server.port = String(proxy.port);
+    const pool = new Pool({ connectionString: server.href });
+    pool.on('error', () => undefined);
+    await pool.query(counterTable('postgres', COUNTERS));
+    const rows = new SqlRows({
+      connection: postgresPool(pool),
+      dialect: new PostgresDialect(),
+      table: COUNTERS,
+      namespace: randomUUID(),
+      holds: 'counters',
+      lossWindowMs: 0,
+    });
+    const { time, invoices } = invoicesIn(rows);
+    expect(await invoices.next()).toBe('2026-1');
+    proxy.mute();
+    const dead = failureOf(invoices.next());
+    const others = [invoices.next(), invoices.next()];
+    await time.advance(5000);
+    expect(await Promise.all(others)).toEqual(['2026-2', '2026-3']);
+    await time.advance(5000);
+    expect(await dead).toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      details: { timeoutMs: 10_000 },
+    });
+    proxy.end();
+    await pool.end();
+  });
+
+  it('gives no number twice if the call that was passed goes on', async () => {
+    const rows = new MapStore({ timeMs: 0, server: 'one' });
+    const write = rows.write.bind(rows);
+    let goOn = (): void => undefined;
+    const held = new Promise<void>((resolve) => (goOn = resolve));
+    rows.write = async (change) => {
+      rows.write = write;
+      await held;
+      return write(change);
+    };
+    const { time, invoices } = invoicesIn(rows);
+    const calls = [invoices.next(), invoices.next()];
+    await time.advance(5000);
+    expect(await calls[1]).toBe('2026-1');
+    goOn();
+    await time.advance(500);
+    expect(await calls[0]).toBe('2026-2');
+    expect(time.timerCount).toBe(0);
   });
 });

@@ -211,6 +211,25 @@ describe('counted ids', () => {
       expect(ids).toEqual([...new Set(ids)].toSorted((x, y) => (x < y ? -1 : 1)));
     });
 
+    it('is weeks ahead is asked again after a while that a timer can take', async () => {
+      const { next } = await counted(time, [store]);
+      const delays: number[] = [];
+      const after = time.after.bind(time);
+      time.after = (ms, run) => {
+        delays.push(ms);
+        return after(ms, run);
+      };
+      store.faults.push({ status: 'wait', waitMs: 25 * 86_400_000 });
+      const giveUp = new AbortController();
+      const call = codeOfCall(next({}, giveUp.signal));
+      await answered();
+      giveUp.abort(new SnowflakeError('NOT_READY', 'The caller gave up.'));
+      await call;
+      expect(store.requests).toHaveLength(1);
+      // More than 2^31 - 1 would be 1 ms.
+      expect(delays).toEqual([2000, 60_000]);
+    });
+
     it('answers after the limit still serves who waits', async () => {
       const { next } = await counted(time, [store]);
       store.faults.push('hang', 'fail', 'fail', 'fail');

@@ -380,7 +380,17 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'series option',
-    names: ['store', 'lossGap', 'name', 'period', 'timeZone', 'form', 'clock'],
+    names: [
+      'store',
+      'lossGap',
+      'callTimeoutMs',
+      'timers',
+      'name',
+      'period',
+      'timeZone',
+      'form',
+      'clock',
+    ],
     use: given(series, { store: new MemoryCounters(), ...INVOICES }),
     right: { lossGap: ['a bigint', 'seconds where ms are meant'], name: AS_SERIES },
   },

@@ -137,6 +137,44 @@ describe('PostgreSQL', () => {
     expect(writeCount).toBeGreaterThan(2);
   });
 
+  it('believes no write in a transaction that began since the read', async () => {
+    const forgotten = lab.pool({ max: 1 });
+    const own = named();
+    const first = await leased(postgresSupport({ pool, ...own }));
+    const isWrite = (sql: string) => sql.startsWith('WITH changed');
+    let writeCount = 0;
+    const query: SqlQuery = async (sql, params) => {
+      if (!isWrite(sql) || ++writeCount > 4) return pool.query(sql, params);
+      const isForgotten = writeCount % 2 === 1;
+      await forgotten.query(isForgotten ? 'BEGIN' : 'ROLLBACK');
+      return (isForgotten ? forgotten : pool).query(sql, params);
+    };
+    const support = sqlSupport({ query, dialect: 'postgres', ...own });
+    const second = await leased(support);
+    await forgotten.query('ROLLBACK');
+    const workerIds = [first.workerId, second.workerId].toSorted((a, b) => a - b);
+    expect(await idsOf(support)).toEqual(workerIds);
+  });
+
+  it('refuses what it reads in the transaction in which it wrote', async () => {
+    const forgotten = lab.pool({ max: 1 });
+    const own = named();
+    await leased(postgresSupport({ pool, ...own }));
+    let isForgotten = false;
+    const query: SqlQuery = async (sql, params) => {
+      if (sql.startsWith('WITH changed') && !isForgotten) {
+        isForgotten = true;
+        await forgotten.query('BEGIN');
+      }
+      return (isForgotten ? forgotten : pool).query(sql, params);
+    };
+    const failure = await failureOf(
+      sqlSupport({ query, dialect: 'postgres', ...own }).getNextWorkId(request()),
+    );
+    await forgotten.query('ROLLBACK');
+    expect(failure.message).toContain('inside a transaction');
+  });
+
   it('says that a server which takes no writes is not the primary, and asks again', async () => {
     const readOnly = lab.pool({ options: '-c default_transaction_read_only=on' });
     const support = postgresSupport({ pool: readOnly, ...named() });

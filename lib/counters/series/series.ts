@@ -7,12 +7,23 @@
 import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
-import { choiceFaults, methodFaults, nameFaults, refuse, unknownNames } from '../../options.js';
-import { refusal } from '../counter-client.js';
+import {
+  choiceFaults,
+  methodFaults,
+  nameFaults,
+  refuse,
+  TIMER_METHODS,
+  unknownNames,
+  wholeFaults,
+} from '../../options.js';
+import { systemTimers, withinLimit, type Timers } from '../../time/timers.js';
+import { refusal, silent } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
 /** Advice for periods that have to be waited for often. */
 const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
+/** Longer than a call waits for one before it whose connection is dead. */
+const CALL_TIMEOUT_MS = 10_000;
 
 /** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
@@ -20,6 +31,10 @@ export interface SeriesOptions extends SeriesFormOptions {
   readonly store: CounterStore;
   /** How far a period jumps once its store is found to have lost data. Default 1000. */
   readonly lossGap?: bigint | undefined;
+  /** How long next() waits for the store, whose answer then leaves a gap. Default 10 s. */
+  readonly callTimeoutMs?: number | undefined;
+  /** Sets timers; for tests. */
+  readonly timers?: Timers | undefined;
 }
 
 /** Texts that are numbered without repetition, such as INV-20261121-000123. */
@@ -55,18 +70,26 @@ export interface Series {
  * ```
  */
 export function series(options: SeriesOptions): Series {
-  const strangers = unknownNames(options, `store, lossGap, ${FORM_OPTIONS}`, 'series()');
-  const { store, lossGap = 1000n } = options;
+  const own = `store, lossGap, callTimeoutMs, timers, ${FORM_OPTIONS}`;
+  const strangers = unknownNames(options, own, 'series()');
+  const { store, lossGap = 1000n, callTimeoutMs: ms = CALL_TIMEOUT_MS } = options;
+  const { timers = systemTimers } = options;
   const form = new SeriesForm(options, [
     ...strangers,
     ...losingFaults(store),
     ...bigFaults('lossGap', lossGap, 1n),
+    ...wholeFaults('callTimeoutMs', ms, [10, 60_000]),
+    ...methodFaults('timers', timers, TIMER_METHODS),
   ]);
   const taker = new PeriodTaker(store, form, BigInt(lossGap));
+  const over = (): never => {
+    throw silent(taker, ms);
+  };
   return {
     next: async () => {
       const { period } = form;
-      return form.text({ period, number: await taker.take(period) });
+      const number = await withinLimit(taker.take(period), { timers, ms, over });
+      return form.text({ period, number });
     },
     parse: (text) => form.parse(text),
     textOf: (parts) => form.text(parts),
@@ -83,12 +106,16 @@ class PeriodTaker {
     private readonly lossGap: bigint,
   ) {}
 
+  get location(): string {
+    return this.store.location ?? 'the store of counters';
+  }
+
   async take(period: string): Promise<number> {
     const counter = `${this.form.name}/${period}`;
     const have = this.known.period === period ? this.known.have : 0n;
     const request = { kind: 'dense', counter, count: 1n, have, lossGap: this.lossGap } as const;
     const answer = await this.store.take({ ...request, startAt: 1n });
-    const location = this.store.location ?? 'the store of counters';
+    const { location } = this;
     if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_ADVICE);
     const { first, end } = answer;
     const isFirst = this.known.period !== period || end > this.known.have;

@@ -15,7 +15,7 @@ import {
 import { SnowflakeError } from '../../errors.js';
 import { unknownNames } from '../../options.js';
 import { processWide } from '../../process-wide.js';
-import type { DialectName } from './dialects/dialect.js';
+import { answered, type DialectName } from './dialects/dialect.js';
 import { dialectOfType } from './given-database.js';
 import { isSaid } from './sql-errors.js';
 import { checkedOptions } from './sql-options.js';
@@ -84,7 +84,9 @@ export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
   return {
     nextIn: async (transaction) => {
       const { period } = form;
-      const number = await inTurn(transaction, () => taken(table, [name, period], transaction));
+      const { query, dialect } = queryIn(transaction);
+      const connection = dialect === 'mysql' ? await connectionOf(query) : transaction;
+      const number = await inTurn(connection, () => taken(table, [name, period], transaction));
       return form.text({ period, number });
     },
     parse: (text) => form.parse(text),
@@ -115,18 +117,31 @@ async function taken(
   );
 }
 
-/** The last call of each transaction that has not been answered yet. */
-const turns = processWide('series-turns', () => new WeakMap<object, Promise<unknown>>());
+/** The last call on each connection that has not been answered yet. */
+const turns = processWide('series-calls', () => new Map<unknown, Promise<unknown>>());
 
 /**
- * Runs one call at a time, since in MySQL the statements of several would mix on one connection.
+ * Runs one call at a time on each connection, since in MySQL the statements of several would mix.
  */
-function inTurn<T>(transaction: object, take: () => Promise<T>): Promise<T> {
-  const own = (turns.get(transaction) ?? Promise.resolve()).then(take);
+async function inTurn<T>(connection: unknown, take: () => Promise<T>): Promise<T> {
+  const own = (turns.get(connection) ?? Promise.resolve()).then(take);
   // The next caller does not get the error of this one.
-  const ended = own.catch(() => undefined);
-  turns.set(transaction, ended);
-  return own;
+  const end = own.catch(() => undefined);
+  turns.set(connection, end);
+  try {
+    return await own;
+  } finally {
+    if (turns.get(connection) === end) turns.delete(connection);
+  }
+}
+
+/**
+ * The server alone knows which calls share a transaction: each may come with an object of its own.
+ * Connections of two servers that have the same number only wait for each other.
+ */
+async function connectionOf(query: SqlQuery): Promise<number> {
+  const [row] = rowsOf(await query('SELECT CONNECTION_ID() AS connection_id', []));
+  return answered(row, 'connection_id');
 }
 
 /** The last one gives the row as it is now, and none outside of a transaction. */

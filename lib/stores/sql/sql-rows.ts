@@ -47,11 +47,15 @@ export class SqlRows implements RowStore {
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
   readonly #holds: SqlTable['holds'];
+  /** True if a write is seen to be kept by a read alone. */
+  readonly #isReadAgain: boolean;
   #sweepFault: string | undefined;
 
   constructor(parts: SqlRowsParts) {
-    const { lossWindowMs, clock, holds, dialect } = parts;
+    const { lossWindowMs, clock, holds, dialect, connection } = parts;
     this.#holds = holds;
+    const isGiven = connection.close === undefined;
+    this.#isReadAgain = isGiven && holds === 'registry' && dialect.name === 'postgres';
     this.#dialect = dialect;
     this.#session = new SqlSession(parts);
     this.location = this.#session.location;
@@ -106,11 +110,27 @@ export class SqlRows implements RowStore {
     const own = this.#headerChange(write);
     let isWritten = own === undefined || (await this.#writeRow(own, isTimeOnly));
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
-    for (const change of this.#changesOf(rows)) {
+    const changes = this.#changesOf(rows);
+    for (const change of changes) {
       if (isWritten !== true) break;
       isWritten = await this.#writeRow({ ...change, ...rests });
     }
-    return isWritten;
+    return isWritten === true && this.#isReadAgain ? this.#isKept(changes) : isWritten;
+  }
+
+  /**
+   * A pool may hand out a connection on which the application began a transaction after our read:
+   * what is written there is seen by others once it is committed, and its own reads are refused.
+   */
+  async #isKept(changes: readonly OwnChange[]): Promise<true | undefined> {
+    const leases = changes.filter(({ moreKeys }) => moreKeys === undefined);
+    if (leases.length === 0) return true;
+    const { rows } = await this.read({ keys: leases.map(({ row }) => row.key) });
+    const factsOf = ({ key, number, text }: Row, version: number) =>
+      JSON.stringify([key, version, String(number), text]);
+    const found = new Set(rows.map((row) => factsOf(row, row.version)));
+    const isKept = leases.every(({ row, nextVersion }) => found.has(factsOf(row, nextVersion)));
+    return isKept || undefined;
   }
 
   async sweep(below: bigint): Promise<boolean> {

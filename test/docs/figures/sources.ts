@@ -225,6 +225,10 @@ const GUIDES: Sources = {
     '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
   },
+  'docs/guides/order-numbers.md': {
+    '5 s': 'lib/rows/cas-retry.ts: TURN_MS_MAX = 5000',
+    '10 s': 'lib/counters/series/series.ts: CALL_TIMEOUT_MS = 10_000',
+  },
   'docs/guides/partitions.md': { '4 s': 'lib/cli/store/partitions.ts: STATEMENT_S = 4' },
   'docs/guides/redis.md': {
     '2 s': lease.callTimeoutMs,

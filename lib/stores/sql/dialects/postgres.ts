@@ -49,6 +49,7 @@ const UNLESS_SYNCED = `CASE current_setting('fsync') WHEN 'on' THEN '' ELSE '/' 
 
 /** Visible to a later statement of the same transaction alone. */
 const MARK = 'snowflake.statement';
+const SET_MARK = `set_config('${MARK}', 'open', true)`;
 const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
 /** A write that is acknowledged and then lost by a crash would be granted twice. */
 export const POSTGRES_DURABLY =
@@ -165,7 +166,7 @@ class PostgresStatements extends TableStatements {
       `${isReplica} AS is_replica`,
       ...(knowsCluster === undefined ? [] : [`${KNOWS_CLUSTER} AS knows_cluster`]),
       `${MARKED} AS in_transaction`,
-      `set_config('${MARK}', 'open', true) AS mark`,
+      `${SET_MARK} AS mark`,
     ].join(', ');
   }
 
@@ -179,9 +180,11 @@ class PostgresStatements extends TableStatements {
     const ending = writing === 'insert' ? this.conflict : '';
     const isOther = `xmin::text <> ${STAMPS.written}`;
     const isNested = this.stamps === undefined || writing === 'delete' ? 'false' : isOther;
-    const answer =
-      `SELECT count(*)::int AS written, ` +
-      `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction FROM changed`;
+    const answer = [
+      `SELECT count(*)::int AS written`,
+      `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction`,
+      `CASE WHEN count(*) > 0 THEN ${SET_MARK} END AS mark FROM changed`,
+    ].join(', ');
     return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;
   }
 

@@ -26,10 +26,9 @@ import {
   type Schedule,
 } from './cron-record.js';
 import type { AcquiredLock, DistributedLock } from './distributed-lock.js';
-import type { LockSection } from './held-section.js';
 
 /** What the method of a job is given for one run. */
-export interface CronRun extends LockSection {
+export interface CronRun extends Omit<AcquiredLock, 'release'> {
   /** The time at which the run was due. It is the same in every process that ever does this run. */
   readonly tick: Date;
   /** How many ticks before it were left out because they were too late. */

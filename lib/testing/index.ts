@@ -11,12 +11,14 @@ export type {
   VersionControl,
 } from './contract/harness.js';
 export type { CounterHarnessParts, CounterNeed } from './counter-harness.js';
-export { describeCounterStore, type CounterContract } from './describe-counter-store.js';
 export {
+  describeCounterStore,
   describeDistributedSupport,
+  describeLockStore,
+  type CounterContract,
+  type LockContract,
   type SupportContract,
-} from './describe-distributed-support.js';
+} from './describe-stores.js';
 export type { LockHarnessParts, LockNeed } from './lock-harness.js';
-export { describeLockStore, type LockContract } from './describe-lock-store.js';
 export { fakeIdMaker, type FakeIdMakerOptions } from './fake-id-maker.js';
 export { SettableTime } from './settable-time.js';

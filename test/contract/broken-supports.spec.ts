@@ -4,7 +4,7 @@
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../../lib/stores/memory/index.js';
-import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
+import { CONTRACT_CASES } from '../../lib/testing/describe-stores.js';
 import {
   describeDistributedSupport,
   type HarnessParts,

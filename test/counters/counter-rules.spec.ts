@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import { MemoryCounters } from '../../lib/index.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { countersOf } from '../../lib/stores/schemes.js';
-import { COUNTER_CASES } from '../../lib/testing/describe-counter-store.js';
+import { COUNTER_CASES } from '../../lib/testing/describe-stores.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { COUNTER_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadCounterSimulation, loadLibrary } from '../mutants/load-library.mjs';

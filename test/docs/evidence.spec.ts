@@ -3,8 +3,8 @@
  * there: a test by its file and name, a mutant, a scenario, a fault, a case; a text of the code.
  */
 import { describe, expect, it } from '@jest/globals';
-import { CONTRACT_CASES } from '../../lib/testing/describe-distributed-support.js';
-import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
+import { CONTRACT_CASES } from '../../lib/testing/describe-stores.js';
+import { LOCK_CASES } from '../../lib/testing/describe-stores.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counter-topologies.mjs';
 import { CLOCK_FAULTS } from '../chaos/topologies.mjs';

@@ -8,7 +8,7 @@ import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
 import { LockMap } from '../../lib/stores/memory/memory-locks.js';
-import { LOCK_CASES } from '../../lib/testing/describe-lock-store.js';
+import { LOCK_CASES } from '../../lib/testing/describe-stores.js';
 import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';

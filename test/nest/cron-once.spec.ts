@@ -98,8 +98,9 @@ describe('@CronOnce', () => {
       @Mark
       async nightly(): Promise<void> {}
     }
-    expect(Reflect.getMetadata('mark', Reports.prototype.nightly)).toBe('kept');
-    expect(Reports.prototype.nightly.name).toBe('nightly');
+    const method = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!.value as object;
+    expect(Reflect.getMetadata('mark', method)).toBe('kept');
+    expect((method as { name?: string }).name).toBe('nightly');
   });
 
   it('does not run where it is disabled', async () => {

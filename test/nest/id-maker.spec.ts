@@ -21,7 +21,7 @@ import {
   startSegments,
 } from 'nestjs-snowflake/segments';
 import { fakeIdMaker, SettableTime } from 'nestjs-snowflake/testing';
-import { generatorView } from '../../lib/dashboard/generator-view.js';
+import { generatorView } from '../../lib/dashboard/dashboard.controller.js';
 import { DashboardGenerators } from '../../lib/dashboard/store-lists.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';

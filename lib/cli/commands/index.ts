@@ -3,12 +3,11 @@
  */
 import type { Command } from '../command.js';
 import { countersCreate, countersInspect, countersList } from './counters.js';
-import { cron } from './cron.js';
 import { decode, encode, range } from './id.js';
 import { doctor } from './doctor.js';
 import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
-import { locks, locksCreate } from './locks.js';
+import { cron, locks, locksCreate } from './locks.js';
 import { layoutMove, registryMove } from './moves.js';
 import { partitions } from './partitions.js';
 import { registryCreate, registryInspect, registrySettle } from './registry.js';

@@ -14,8 +14,7 @@ import type {
 import { ask, askOften, Changes } from './polling.js';
 import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
 import { IdReader } from './id-reader.js';
-import { LayoutPanel, showLegend } from './layout-panel.js';
-import { LockPanel } from './lock-panel.js';
+import { LayoutPanel, LockPanel, showLegend } from './panels.js';
 import { healthText, ProcessCards } from './process-cards.js';
 import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 

@@ -15,7 +15,7 @@ import {
 import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../lock/cron-once.js';
-import { CRON_PREFIX, type MissedTicks, type Schedule } from '../../lock/cron-record.js';
+import { CRON_PREFIX, type Schedule } from '../../lock/cron-record.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
@@ -46,7 +46,7 @@ export interface CronOnceOptions {
    * What becomes of ticks that are later, as when no process was there: the last of them is done
    * `once`, the default, or all are left out (`skip`).
    */
-  readonly missed?: MissedTicks | undefined;
+  readonly missed?: 'once' | 'skip' | undefined;
   /**
    * A run that takes longer is given up: its signal is aborted, its tick counts as done, and the
    * next one may begin. From 100 ms to a day. Default: ten times the time between two ticks, at

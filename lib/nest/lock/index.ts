@@ -32,7 +32,6 @@ import { openLocks } from './open-locks.js';
 
 export { CronJobs, CronOnce, type CronOnceDecorator, type CronOnceOptions } from './cron-once.js';
 export type { CronRun, OnceJobStatus } from '../../lock/cron-once.js';
-export type { MissedTicks } from '../../lock/cron-record.js';
 export {
   Locked,
   type LockedDecorator,

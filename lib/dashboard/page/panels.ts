@@ -1,0 +1,238 @@
+/**
+ * Shows the layout of the ids: its fields, and how much of its lifetime is used.
+ * Every number comes from the layout in the answer.
+ */
+import type {
+  GeneratorView,
+  LayoutView,
+  LeasedGeneratorView,
+  WorkerView,
+  LockView,
+  LocksAnswer,
+} from '../answers.js';
+import {
+  dayText,
+  element,
+  found,
+  numberText,
+  setAttributes,
+  setBar,
+  setHidden,
+  setTerms,
+  setText,
+  spanText,
+  YEAR_MS,
+  countText,
+  localText,
+  timeText,
+} from './elements.js';
+import { colourOf } from './id-reader.js';
+import { ask, askOften } from './polling.js';
+
+export class LayoutPanel {
+  private readonly fields = element('div', { class: 'fields', 'aria-hidden': 'true' });
+  private readonly bar = element('div', { class: 'bar lifetime', 'aria-hidden': 'true' });
+  private readonly used = element('p');
+  private readonly terms = element('dl');
+  private drawnFor = '';
+
+  constructor(location: HTMLElement) {
+    location.append(this.fields, this.used, this.bar, this.terms);
+  }
+
+  show({ layout, workerIds, counts }: GeneratorView): void {
+    setHidden(found('layout-panel'), layout === undefined);
+    if (layout === undefined) return;
+    this.draw(layout);
+    const { epochMs, endsMs } = layout;
+    const share = (counts.readAtMs - epochMs) / (endsMs - epochMs);
+    const left = Math.floor((endsMs - counts.readAtMs) / (YEAR_MS / 10)) / 10;
+    setText(
+      this.used,
+      left > 0
+        ? `${dayText(epochMs)} to ${dayText(endsMs)}: ${numberText(share * 100)} % is used, ` +
+            `${numberText(left)} years are left.`
+        : `It ran out on ${dayText(endsMs)}: no id can be made.`,
+    );
+    setBar(this.bar, share);
+    setTerms(this.terms, [
+      ['fingerprint', layout.fingerprint],
+      ['one tick', spanText(layout.unitMs)],
+      ['worker ids', `0 to ${numberText(layout.workerIdMax)}`],
+      ...(workerIds === undefined ? [] : [mayLease(workerIds)]),
+      ['ids per second and worker', numberText(layout.idsPerSecond)],
+    ]);
+  }
+
+  private draw({ fingerprint, fields }: LayoutView): void {
+    if (fingerprint === this.drawnFor) return;
+    this.drawnFor = fingerprint;
+    const boxes = fields.map((field) => {
+      const box = element(
+        'span',
+        { class: colourOf(field, fields) },
+        `${field.bits} ${field.name}`,
+      );
+      box.style.setProperty('flex-grow', String(field.bits));
+      return box;
+    });
+    this.fields.replaceChildren(...boxes);
+  }
+}
+
+function mayLease({ min, max }: NonNullable<GeneratorView['workerIds']>): [string, string] {
+  return ['this application may lease', `${numberText(min)} to ${numberText(max)}`];
+}
+
+/*
+ * Counts the worker ids in each state, next to the sign that the map uses for it.
+ *
+ * The numbers add up to all worker ids that this application may lease, and any others in the list.
+ */
+
+const SIGNS = ['held', 'resting', 'ended', 'fixed', 'free'] as const;
+
+interface Counted {
+  readonly generator: LeasedGeneratorView;
+  readonly workers: readonly WorkerView[];
+  /** True if the list has every worker id in use. */
+  readonly isKnown: boolean;
+}
+
+export function showLegend(list: HTMLElement, { generator, workers, isKnown }: Counted): void {
+  const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
+  const format = counts.filter(([sign, count]) => count > 0 || sign === 'free');
+  const texts = format.map(([sign, count]) =>
+    sign === 'free' && !isKnown ? ['free', 'others: unknown'] : [sign, `${count} ${sign}`],
+  );
+  while (list.children.length > texts.length) list.lastElementChild!.remove();
+  while (list.children.length < texts.length) list.append(element('li'));
+  texts.forEach(([sign, text], at) => {
+    const item = list.children[at]!;
+    setAttributes(item, { class: sign! });
+    setText(item, text!);
+  });
+}
+
+function countOf(
+  sign: (typeof SIGNS)[number],
+  { workerIds: { min, max } }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): number {
+  if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
+  const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
+  return max - min + 1 - taken.length;
+}
+
+/*
+ * The locks: those of the process that answered, and all holders in the store.
+ *
+ * Guarantee: the panel is hidden if the application has no locks. If the store does not answer, the
+ * last list stays, marked as old, and the process still shows its own locks.
+ */
+
+/** This differs from the other periods for the same reason as they differ from each other. */
+const EVERY_MS = 2500;
+
+const COLUMNS: readonly (readonly [title: string, text: (lock: LockView) => string])[] = [
+  ['lock', ({ lock }) => lock],
+  ['state', ({ state, isOwn }) => (isOwn ? `${state}, this process` : state)],
+  ['by', ({ by }) => by],
+  ['token', ({ token }) => token],
+  ['since', ({ sinceMs }) => localText(sinceMs)],
+  ['free in', ({ leftMs }) => spanText(leftMs)],
+];
+
+export class LockPanel {
+  private readonly panel = found('locks');
+  private readonly body = element('tbody', { role: 'rowgroup' });
+  private readonly terms = element('dl', { id: 'lock-terms' });
+  private readonly nothing = element('p', {}, 'No lock is held.');
+  private readonly table: HTMLTableElement;
+  private readonly rows = new Map<string, HTMLTableRowElement>();
+  private listedAt = '';
+  private begun: Promise<void> | undefined;
+
+  constructor() {
+    const heads = COLUMNS.map(([title]) =>
+      element('th', { scope: 'col', role: 'columnheader' }, title),
+    );
+    const head = element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads));
+    const caption = element('caption', { class: 'unseen' }, 'Who holds which lock');
+    this.table = element('table', { role: 'table' }, caption, head, this.body);
+    found('lock-table').append(this.terms, this.table, this.nothing);
+  }
+
+  /** Starts asking for locks; further calls do nothing. */
+  begin(): void {
+    this.begun ??= askOften(
+      EVERY_MS,
+      () => ask<LocksAnswer>('locks'),
+      (answer) => this.show(answer),
+      (fault) => this.fail(fault),
+    )();
+  }
+
+  private show({ own, location, locks, problem }: LocksAnswer): void {
+    setHidden(this.panel, own === undefined);
+    if (own === undefined) return;
+    setTerms(this.terms, [
+      ...(location === undefined ? [] : [['kept in', location] as const]),
+      ['held here', countText(own.held, 'lock')],
+      ['waited for here', countText(own.waiting, 'caller')],
+      ['got', numberText(own.acquired)],
+      ['refused', numberText(own.refused)],
+      ['store away', numberText(own.unavailable)],
+      ['lost', numberText(own.lost)],
+    ]);
+    setAttributes(this.terms, { class: own.lost > 0 ? 'lost' : '' });
+    const isListed = problem === undefined || locks.length > 0;
+    if (isListed) this.list(locks);
+    const isOld = !isListed && this.listedAt !== '';
+    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : problem);
+    setAttributes(this.panel, { class: isListed ? 'panel wide' : 'panel wide old' });
+    setHidden(this.nothing, this.rows.size > 0 || !isListed);
+    setHidden(this.table, this.rows.size === 0);
+  }
+
+  private fail(problem: string): void {
+    if (!this.panel.hidden) this.note(`${problem} This list is from ${this.listedAt}.`);
+  }
+
+  private note(problem = ''): void {
+    setText(found('locks-problem'), problem);
+    setHidden(found('locks-problem'), problem === '');
+  }
+
+  private list(locks: readonly LockView[]): void {
+    this.listedAt = timeText(new Date());
+    const keys = new Set(locks.map(({ lock }) => lock));
+    for (const [key, row] of this.rows) {
+      if (keys.has(key)) continue;
+      row.remove();
+      this.rows.delete(key);
+    }
+    locks.forEach((lock, at) => {
+      const row = this.row(lock);
+      const there = this.body.children[at] ?? null;
+      if (there !== row) this.body.insertBefore(row, there);
+    });
+  }
+
+  private row(lock: LockView): HTMLTableRowElement {
+    const row = this.rows.get(lock.lock) ?? newRow();
+    this.rows.set(lock.lock, row);
+    COLUMNS.forEach(([, text], at) => setText(row.children[at]!, text(lock)));
+    setAttributes(row, { class: lock.isOwn ? 'own' : lock.state });
+    return row;
+  }
+}
+
+function newRow(): HTMLTableRowElement {
+  const cells = COLUMNS.map(([title], at) =>
+    at === 0
+      ? element('th', { scope: 'row', role: 'rowheader', 'data-title': title })
+      : element('td', { role: 'cell', 'data-title': title }),
+  );
+  return element('tr', { role: 'row' }, ...cells);
+}

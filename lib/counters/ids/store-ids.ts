@@ -22,6 +22,7 @@ import {
   adviceOf,
   closeAll,
   locationsOf,
+  ownStores,
   CounterClient,
   type CounterClientLimits,
 } from '../counter-client.js';
@@ -58,6 +59,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   readonly line = this;
   readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
+  private readonly terms: CountedTerms;
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
   private readonly calls = new CallRecord();
@@ -74,9 +76,10 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   private refreshing: TimerHandle;
 
   constructor(
-    private readonly terms: CountedTerms,
+    given: CountedTerms,
     private readonly environment: GeneratorEnvironment,
   ) {
+    const terms = (this.terms = { ...given, stores: ownStores(given.stores) });
     const parts = { ...environment, terms, calls: this.calls };
     this.clients = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
     // Processes begin with different stores.

@@ -31,7 +31,7 @@ const SERVERS = {
   // Checks rules of alerts, and tries them on time series.
   promtool: { debian: 'prometheus', brew: 'prometheus', names: ['promtool'] },
   faketime: { debian: 'faketime', brew: 'libfaketime', names: ['faketime'] },
-  // Builds the clock of a Redis, wall-clock.c.
+  // Builds what is loaded into a Redis, its clock and its disk: preloaded.mjs.
   cc: { debian: 'gcc libc6-dev', brew: 'gcc', names: ['cc', 'gcc'] },
   chromium: {
     // The same browser without its windows, which nobody sees: less than half the work.

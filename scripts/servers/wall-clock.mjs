@@ -1,25 +1,16 @@
 // A wall clock that a server can be given, and that is set while it runs.
-import { spawnSync } from 'node:child_process';
 import { closeSync, openSync, writeFileSync, writeSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
-import { requireServers } from './binaries.mjs';
-
-const SOURCE = fileURLToPath(new URL('wall-clock.c', import.meta.url));
+import { preloaded } from './preloaded.mjs';
 
 export class WallClock {
   #file;
 
   /** @param {string} path where no file is; one more, with `.so` behind it, is built beside it */
   constructor(path) {
-    const library = `${path}.so`;
     this.#file = path;
     writeFileSync(path, Buffer.alloc(8));
-    const { cc } = requireServers(['cc']);
-    const args = ['-shared', '-fPIC', '-O2', '-Wall', '-Werror', '-o', library, SOURCE];
-    const built = spawnSync(cc, args, { encoding: 'utf8' });
-    if (built.status !== 0) throw new Error(`${cc} failed:\n${built.stderr || built.error}`);
     /** Of the server whose clock this is. @type {NodeJS.ProcessEnv} */
-    this.env = { ...process.env, LD_PRELOAD: library, WALL_CLOCK: path };
+    this.env = { ...preloaded('wall-clock.c', `${path}.so`), WALL_CLOCK: path };
   }
 
   /** What is added to the time of the system, from now on. */

@@ -6,9 +6,10 @@ if not lastTime then incarnation = random end
 if isOther then era = era + 1 end
 if isLeft then era = era + 1 end -- the other server has jumped from the same place
 
--- file.lua sets these: how much a restart may lose beyond the window, and the reason why nothing
--- dense may be granted at all.
-local atRiskMs, doubt = 0, nil
+-- file.lua sets these: how much a restart may lose beyond the window, whether an fsync is under
+-- way, and the reason why nothing dense may be granted at all.
+local atRiskMs, isSyncing, doubt = 0, nil, nil
+local SYNC_MS = 100 -- until it is asked again whether an fsync is over
 
 -- A counter is stored as its next position and form|era|margin|ready|window|count|grant.
 local LINE = '^([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$'

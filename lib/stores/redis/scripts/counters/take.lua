@@ -24,8 +24,13 @@ elseif isLess(row.next, have) then
 end
 
 -- A larger margin is recorded before it is used: if a loss took both, the jump after it would be
--- the smaller one. After a jump nothing is granted until it can no longer be lost.
+-- the smaller one. After a jump nothing is granted until it can no longer be lost. Neither is
+-- stored while an fsync is under way: certain is then what there was when the last window began.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
+if isSyncing then
+  if isBehind or isRaised then return { 'wait', text(SYNC_MS) } end
+  durableTo = row.window
+end
 if isBehind or isRaised then
   row.margin, row.ready = greatest(row.margin, margin), now + lossWindow
 end
@@ -46,13 +51,17 @@ local function waiting(ms)
   keep(row)
   return { 'wait', text(ms) }
 end
+local function waitingUntil(moment)
+  return waiting(math.max(moment - now + atRiskMs, isSyncing and SYNC_MS or 0))
+end
 local ceiling = POSITION_MAX
 if isClock then ceiling = positionAt(now + tonumber(margin), perMs) end -- never floor + ahead
 if isLess(POSITION_MAX, ceiling) or not isLess(row.next, POSITION_MAX) then return { 'full' } end
-if row.ready > durableTo then return waiting(row.ready - durableTo) end
+if row.ready > durableTo then return waitingUntil(row.ready) end
 
 local first, count = row.next, wanted
 if isClock then
+  if isSyncing == false then row.window = durableTo end
   first = greatest(first, positionAt(now, perMs))
   if not isLess(first, ceiling) then
     return waiting(timeAt(first, perMs) + 1 - now - tonumber(margin))
@@ -61,7 +70,7 @@ else
   if durableTo >= row.window + lossWindow then row.window, row.count = now, '0' end
   -- Each window grants half of the loss gap: a loss lies in two windows at most.
   local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
-  if not isLess(row.count, budget) then return waiting(row.window + lossWindow - durableTo) end
+  if not isLess(row.count, budget) then return waitingUntil(row.window + lossWindow) end
   count = least(count, difference(budget, row.count))
 end
 count = least(count, difference(ceiling, first))

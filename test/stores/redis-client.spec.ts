@@ -1,16 +1,31 @@
 /**
  * Our connection: made after the application's client or a URL, with its login and TLS, heard when
- * it is refused, and gone when it is closed.
+ * it is refused, and gone when it is closed. In one file: it is one connection, however it is made.
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import * as glide from '@valkey/valkey-glide';
+import * as ioredis5 from 'ioredis';
 import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import * as ioredis6 from 'ioredis-6';
+import * as iovalkey from 'iovalkey';
+import * as redis6 from 'redis';
+import * as redis5 from 'redis-5';
+import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
+import { GLIDE } from '../../lib/stores/redis/clients/glide.js';
+import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
+import { NODE_REDIS } from '../../lib/stores/redis/clients/node-redis.js';
 import { redisCounters } from '../../lib/stores/redis/index.js';
+import { locationOfUrl } from '../../lib/stores/redis/redis-client.js';
+import { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
+import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import { SettableTime } from '../../lib/testing/settable-time.js';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { failureOf, RedisLab, request, TAKEN, until, held } from './redis-lab.js';
@@ -288,4 +303,91 @@ describe('redis tls', () => {
     }
     expect(settledCount).toBe(tryCount);
   }, 60_000);
+});
+
+/*
+ * A Cluster of which one master hangs: what is asked of it goes to the one that takes over, however
+ * much the others answer meanwhile, and whoever asks those notices nothing.
+ */
+describe('a master of a Cluster that hangs', () => {
+  const lab = new RedisLab();
+  const hanging: number[] = [];
+  afterEach(() => hanging.splice(0).forEach((pid) => process.kill(pid, 'SIGCONT')));
+  afterAll(() => lab.end());
+
+  /** Two masters, of which the first has a replica. */
+  async function cluster() {
+    const nodes = [];
+    for (const slots of [['0', '8191'], ['8192', '16383'], []]) {
+      const busPort = await freePort();
+      const bus = ['--cluster-port', String(busPort), '--cluster-node-timeout', '60000'];
+      const node = await lab.server('--cluster-enabled', 'yes', ...bus);
+      const admin = lab.client(node.port);
+      if (slots.length > 0) await admin.call('CLUSTER', 'ADDSLOTSRANGE', ...slots);
+      nodes.push({ ...node, admin, busPort });
+    }
+    const [first, second, replica] = nodes as unknown as [Node, Node, Node];
+    for (const { port, busPort } of [second, replica]) {
+      await first.admin.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+    }
+    const id = String(await first.admin.call('CLUSTER', 'MYID'));
+    await until(async () => (await replica.admin.call('CLUSTER', 'REPLICATE', id)) === 'OK');
+    await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
+    for (const { admin } of nodes) {
+      await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok'));
+    }
+    return { first, second, replica };
+  }
+  interface Node {
+    readonly port: number;
+    readonly pid: number;
+    readonly busPort: number;
+    readonly admin: Redis;
+  }
+
+  it.each([
+    ['ioredis 5', IOREDIS, ioredis5],
+    ['ioredis 6', IOREDIS, ioredis6],
+    ['iovalkey', IOREDIS, iovalkey],
+    ['redis 6', NODE_REDIS, redis6],
+    ['redis 5', NODE_REDIS, redis5],
+    ['GLIDE', GLIDE, glide],
+  ] as const)('is left by %s', async (_name, library, loaded) => {
+    const { first, second, replica } = await cluster();
+    const ports = [second, first, replica].map(({ port }) => `127.0.0.1:${port}`).join();
+    const url = parseRedisUrl(`redis+cluster://${ports}`);
+    const time = new SettableTime();
+    const build = async () => library.build(url, loaded, 'ioredis');
+    const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
+    /** The port of the node that answers for a key. */
+    const portOf = async (key: string) =>
+      Number(/tcp_port:(\d+)/.exec((await made.run(SCRIPTS.facts, key, [])).join())![1]);
+    const [ofFirst, ofSecond] = ['{b}', '{a}'];
+    expect([await portOf(ofFirst), await portOf(ofSecond)]).toEqual([first.port, second.port]);
+
+    process.kill(first.pid, 'SIGSTOP');
+    hanging.push(first.pid);
+    let answered = 0;
+    let asked: Promise<unknown> | undefined;
+    const passes = async (ms: number) => {
+      asked ??= portOf(ofFirst)
+        .then((port) => (answered = port))
+        .catch(() => undefined)
+        .finally(() => (asked = undefined));
+      expect(await portOf(ofSecond)).toBe(second.port);
+      await time.advance(ms);
+    };
+    // Nobody has taken over yet.
+    for (let at = 0; at < 40; at++) await passes(SILENCE_MS / 10);
+    const takeover = ['CLUSTER', 'FAILOVER', 'TAKEOVER'] as const;
+    await until(async () => (await replica.admin.call(...takeover)) === 'OK');
+    const slots = async () => JSON.stringify(await second.admin.call('CLUSTER', 'SLOTS'));
+    await until(async () => !(await slots()).includes(String(first.port)));
+    await until(async () => {
+      await passes(SILENCE_MS / 100);
+      return answered > 0;
+    });
+    expect(answered).toBe(replica.port);
+    await made.close();
+  });
 });

@@ -318,14 +318,14 @@ describe('redis silence', () => {
   afterEach(() => proxy.end());
   afterAll(() => lab.end());
 
-  function connection(kind: string) {
+  function connection(kind: string, options: object = {}) {
     const { port } = proxy;
     const url = parseRedisUrl(`redis://127.0.0.1:${port}`);
     const time = new SettableTime();
     const build =
       kind === 'a URL'
         ? () => clientFromUrl(url)
-        : async () => IOREDIS.duplicate(lab.client(port, { lazyConnect: true }));
+        : async () => IOREDIS.duplicate(lab.client(port, { lazyConnect: true, ...options }));
     const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
     return { time, made, ask: () => made.info('server') };
   }
@@ -381,6 +381,20 @@ describe('redis silence', () => {
       await ask();
       expect(proxy.count).toBe(1);
       await made.close();
+    });
+
+    it('is replaced where a limit of the client ends each call before', async () => {
+      const { time, made, ask } = connection('a client', { commandTimeout: 20 });
+      await ask();
+      proxy.mute();
+      expect(await failureOf(ask())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await time.advance(SILENCE_MS / 2);
+      expect(await failureOf(ask())).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+      await time.advance(SILENCE_MS / 2);
+      await until(async () => (await ask()).includes('run_id'));
+      expect(proxy.count).toBe(2);
+      await made.close();
+      expect(time.timerCount).toBe(0);
     });
 
     it('says what happened to whoever fails with it, and comes back', async () => {

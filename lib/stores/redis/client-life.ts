@@ -8,7 +8,7 @@
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
 import type { RedisClient, Sentinels } from './clients/redis-client.js';
-import { fieldOf } from './clients/replies.js';
+import { fieldOf, isTimeout } from './clients/replies.js';
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
@@ -24,8 +24,12 @@ export interface ClientUse {
   readonly epoch?: number;
   /** The client, once a connection that is under way has come up or failed. */
   ready(): Promise<RedisClient>;
-  /** Waits for an answer of the client, if need be over another connection. */
-  answered<T>(answer: Promise<T>): Promise<T>;
+  /**
+   * Waits for an answer of the client, if need be over another connection.
+   *
+   * @param key that led to the node of a Cluster which is to answer
+   */
+  answered<T>(answer: Promise<T>, key?: string): Promise<T>;
   /** Ends this use; a second time it does nothing. */
   end(): void;
 }
@@ -47,7 +51,7 @@ export class ClientLife implements ClientUse {
   constructor(build: () => Promise<RedisClient>, timers = systemTimers) {
     this.#build = build;
     this.#timers = timers;
-    this.#silence = new Silence(() => this.#replace(), timers);
+    this.#silence = new Silence((key) => this.#replace(key), timers);
   }
 
   get lastError(): Error | undefined {
@@ -76,12 +80,13 @@ export class ClientLife implements ClientUse {
     return this.#epoch;
   }
 
-  answered<T>(answer: Promise<T>): Promise<T> {
-    return this.#silence.until(answer);
+  answered<T>(answer: Promise<T>, key = ''): Promise<T> {
+    return this.#silence.until(answer, this.#client?.isCluster === true ? key : '');
   }
 
   end(): void {
     this.#isOver = true;
+    this.#silence.end();
     // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
     this.#client?.disconnect();
   }
@@ -94,9 +99,9 @@ export class ClientLife implements ClientUse {
   }
 
   /** Its calls go on over the next connection, or fail with it. */
-  #replace(): void {
+  #replace(key: string): void {
     this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
-    this.#client?.disconnect(true);
+    this.#client?.disconnect(true, key === '' ? undefined : key);
   }
 
   async #open(): Promise<RedisClient> {
@@ -139,7 +144,7 @@ export class SharedClients {
         return shared.life.epoch;
       },
       ready: () => shared.life.ready(),
-      answered: (answer) => shared.life.answered(answer),
+      answered: (answer, key) => shared.life.answered(answer, key),
       end: () => this.#leave(key, shared, use),
     };
     this.#clients.set(key, shared);
@@ -158,7 +163,8 @@ export class SharedClients {
 export const sharedClients = processWide('redis-clients', () => new SharedClients());
 
 /*
- * Notices that a connection has gone silent: calls wait on it, and no answer comes.
+ * Notices that a connection has gone silent: calls wait on it, and no answer comes. A Cluster has
+ * many connections, of which one may be silent while the others answer, so each key counts alone.
  *
  * A server that is gone with its machine closes no connection. The kernel repeats the last bytes,
  * on Linux for some fifteen minutes, and a client without a limit waits as long. Guarantee: a
@@ -168,36 +174,64 @@ export const sharedClients = processWide('redis-clients', () => new SharedClient
 /** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
 export const SILENCE_MS = 10_000;
 
+/** The calls that wait for one node. */
+interface Waiting {
+  count: number;
+  isHeard: boolean;
+  timer: TimerHandle;
+}
+
 class Silence {
-  readonly #onSilence: () => void;
+  readonly #onSilence: (key: string) => void;
   readonly #timers: Timers;
-  #waitingCount = 0;
-  #isHeard = false;
-  #timer: TimerHandle;
+  readonly #waiting = new Map<string, Waiting>();
 
   /** @param onSilence at each SILENCE_MS that passed without an answer */
-  constructor(onSilence: () => void, timers = systemTimers) {
+  constructor(onSilence: (key: string) => void, timers = systemTimers) {
     this.#onSilence = onSilence;
     this.#timers = timers;
   }
 
-  /** @param answer one that is waited for on the connection */
-  async until<T>(answer: Promise<T>): Promise<T> {
-    if (this.#waitingCount++ === 0) this.#listen();
+  /** @param answer one that is waited for, from the node to which the key leads */
+  async until<T>(answer: Promise<T>, key: string): Promise<T> {
+    const waiting = this.#waiting.get(key) ?? this.#begun(key);
+    waiting.count++;
     try {
-      return await answer;
+      const got = await answer;
+      waiting.isHeard = true;
+      return got;
+    } catch (error) {
+      // A client that gives up waiting has heard nothing.
+      waiting.isHeard ||= !isTimeout(error);
+      throw error;
     } finally {
-      this.#isHeard = true;
-      if (--this.#waitingCount === 0) this.#timers.cancel(this.#timer);
+      if (--waiting.count === 0 && waiting.isHeard) this.#forget(key, waiting);
     }
   }
 
-  #listen(): void {
-    this.#isHeard = false;
-    this.#timer = this.#timers.after(SILENCE_MS, () => {
-      if (!this.#isHeard) this.#onSilence();
-      this.#listen();
+  end(): void {
+    for (const [key, waiting] of this.#waiting) this.#forget(key, waiting);
+  }
+
+  #begun(key: string): Waiting {
+    const waiting = { count: 0, isHeard: false, timer: undefined };
+    this.#waiting.set(key, waiting);
+    this.#listen(key, waiting);
+    return waiting;
+  }
+
+  #listen(key: string, waiting: Waiting): void {
+    waiting.isHeard = false;
+    waiting.timer = this.#timers.after(SILENCE_MS, () => {
+      if (!waiting.isHeard) this.#onSilence(key);
+      if (waiting.count === 0) this.#forget(key, waiting);
+      else this.#listen(key, waiting);
     });
+  }
+
+  #forget(key: string, waiting: Waiting): void {
+    this.#timers.cancel(waiting.timer);
+    if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
   }
 }
 

@@ -53,7 +53,7 @@ export class RedisConnection {
     return this.ask((client, line) => {
       const bound = this.#bound(script, this.#life.use?.epoch ?? 0);
       return evaluated(client, line, bound, [key, args.map(String)]);
-    });
+    }, key);
   }
 
   async info(section: string): Promise<string> {
@@ -75,7 +75,11 @@ export class RedisConnection {
     if (this.#life.line.isOver) this.#life = { line: new CallQueue() };
   }
 
-  async ask<T>(call: (client: RedisClient, line: CallQueue) => Promise<T>): Promise<T> {
+  /** @param key the one that the call is sent by, if any */
+  async ask<T>(
+    call: (client: RedisClient, line: CallQueue) => Promise<T>,
+    key?: string,
+  ): Promise<T> {
     const life = this.#life;
     const { line } = life;
     try {
@@ -85,7 +89,7 @@ export class RedisConnection {
         this.#library = client.library;
         return client;
       };
-      return await line.run(ready, (client) => use().answered(call(client, line)));
+      return await line.run(ready, (client) => use().answered(call(client, line), key));
     } catch (error) {
       if (line.isOver) throw closed(this.#location.where);
       throw redisError(error, this.#location, life.use?.lastError);

@@ -124,6 +124,7 @@ export class GlideRedisClient implements RedisClient {
     const ours = { ...OPTIONS, requestTimeout, pubsubSubscriptions };
     const client = await this.#class.createClient({ ...this.#config, ...ours });
     if (this.#isOver) return client.close();
+    this.#client?.close();
     this.#client = client;
     this.#listeners.forEach(({ connected }) => connected?.());
   }
@@ -149,11 +150,14 @@ export class GlideRedisClient implements RedisClient {
     this.#listeners.push(listener);
   }
 
-  disconnect(reconnects = false): void {
+  disconnect(reconnects = false, key?: string): void {
     this.#isOver = !reconnects;
-    this.#client?.close();
-    this.#client = undefined;
-    this.#listeners.forEach(({ closed }) => closed?.());
+    // The other nodes of a Cluster are asked over the old client until there is a new one.
+    if (key === undefined) {
+      this.#client?.close();
+      this.#client = undefined;
+      this.#listeners.forEach(({ closed }) => closed?.());
+    }
     // What fails is reported by the next call.
     if (reconnects) this.settle().catch(() => undefined);
   }

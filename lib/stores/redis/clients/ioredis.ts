@@ -10,6 +10,7 @@ import {
   type LibraryLabel,
   type RedisClient,
   type Sentinels,
+  slotOf,
 } from './redis-client.js';
 
 type Constructors = Readonly<Record<'Redis' | 'Cluster', new (...given: unknown[]) => Ioredis>>;
@@ -47,6 +48,9 @@ export const IOREDIS: ClientLibrary = {
 /** The part of a client that is used here; all of it is known by shape. */
 export interface Ioredis extends GivenIoredis, GuardedIoredis {
   readonly status: string;
+  /** Only a Cluster has them: by slot its master and replicas, and the clients of all nodes. */
+  readonly slots?: readonly (readonly string[] | undefined)[];
+  nodes?(role: 'all'): readonly Ioredis[];
   duplicate(...options: readonly unknown[]): Ioredis;
   connect(): Promise<void>;
   disconnect(reconnects?: boolean): void;
@@ -105,9 +109,18 @@ export class IoredisClient implements RedisClient {
     if (message) this.#client.on('message', message);
   }
 
-  disconnect(reconnects = false): void {
-    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
-    this.#client.disconnect(reconnects);
+  disconnect(reconnects = false, key?: string): void {
+    const node = key === undefined ? undefined : this.#nodeOf(key);
+    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more. A
+    // Cluster sends again what a node has not answered, and asks the others for its slots.
+    if (node) node.disconnect();
+    else this.#client.disconnect(reconnects);
+  }
+
+  #nodeOf(key: string): Ioredis | undefined {
+    const [name] = this.#client.slots?.[slotOf(key)] ?? [];
+    const nameOf = ({ options }: Ioredis) => [options?.host, options?.port].join(':');
+    return this.#client.nodes?.('all').find((node) => nameOf(node) === name);
   }
 
   async sentinels(): Promise<Sentinels | undefined> {

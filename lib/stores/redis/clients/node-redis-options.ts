@@ -191,8 +191,10 @@ export interface NodeRedis extends GivenNodeRedis {
   readonly isOpen: boolean;
   /** It is absent in a Cluster of node-redis 5. */
   readonly isReady?: boolean;
-  /** Only a Cluster has them. */
-  readonly masters?: readonly object[];
+  /** Only a Cluster has these. */
+  readonly masters?: readonly ClusterNode[];
+  readonly slots?: readonly ({ readonly master: ClusterNode } | undefined)[];
+  readonly _slots?: { rediscover(startWith: Node): Promise<void> };
   nodeClient?(node: object): Node | Promise<Node>;
   /** Before the command: by Sentinel whether it only reads, in a Cluster also its key. */
   sendCommand(...command: readonly unknown[]): Promise<unknown>;
@@ -205,6 +207,11 @@ export interface NodeRedis extends GivenNodeRedis {
   on(event: string, listener: (argument: never) => void): unknown;
   once(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
+}
+
+interface ClusterNode {
+  client?: Node | undefined;
+  connectPromise?: Promise<Node> | undefined;
 }
 
 export interface Node extends NodeRedis {

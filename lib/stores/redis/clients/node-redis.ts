@@ -18,6 +18,7 @@ import {
   type ClientListener,
   type RedisClient,
   type Sentinels,
+  slotOf,
 } from './redis-client.js';
 
 const FACTORIES = {
@@ -127,8 +128,27 @@ export class NodeRedisClient implements RedisClient {
     if (message) this.#hear = message;
   }
 
-  disconnect(reconnects = false): void {
+  disconnect(reconnects = false, key?: string): void {
+    if (key !== undefined && this.#leave(key)) return;
     void this.#end().then(() => (reconnects ? this.#resume() : undefined));
+  }
+
+  /**
+   * A Cluster looks for its slots anew only where a node refuses one, which one that hangs does
+   * not; and while one of its masters hangs, the whole would not connect again.
+   */
+  #leave(key: string): boolean {
+    const { slots, masters = [], _slots } = this.#client;
+    const node = slots?.[slotOf(key)]?.master;
+    const other = masters.find(({ client }) => client?.isReady && client !== node?.client);
+    if (!node || !other || !_slots) return false;
+    const { client } = node;
+    // The next call makes another one, of whichever node has the slot then.
+    node.client = node.connectPromise = undefined;
+    if (client?.isOpen) client.destroy();
+    // Where it fails, the next silence tries again.
+    _slots.rediscover(other.client!).catch(() => undefined);
+    return true;
   }
 
   async #end(): Promise<void> {

@@ -27,8 +27,11 @@ export interface RedisClient {
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   listen(listener: ClientListener): void;
-  /** @param reconnects whether it comes back over another connection */
-  disconnect(reconnects?: boolean): void;
+  /**
+   * @param reconnects whether it comes back over another connection
+   * @param key given, only the node of a Cluster is left to which it leads, where that can be
+   */
+  disconnect(reconnects?: boolean, key?: string): void;
   /** Those that its options name, each by a client of its own. */
   sentinels?(): Promise<Sentinels | undefined>;
 }
@@ -62,6 +65,19 @@ export interface ClientLibrary {
   duplicate(client: object): RedisClient;
   /** @param loaded what the import of the package gave */
   build(url: RedisUrl, loaded: unknown, library: LibraryName): RedisClient;
+}
+
+const SLOT_COUNT = 16_384;
+
+/** The slot of a key in a Cluster: CRC-16 (XMODEM) of what stands in its first braces, if any. */
+export function slotOf(key: string): number {
+  const [, tag] = /^[^{]*\{([^}]*)\}/.exec(key) ?? [];
+  let crc = 0;
+  for (const byte of new TextEncoder().encode(tag || key)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = (crc << 1) ^ (crc & 0x8000 ? 0x1_1021 : 0);
+  }
+  return crc % SLOT_COUNT;
 }
 
 interface Emitter<Event extends string> {

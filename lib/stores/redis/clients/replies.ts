@@ -19,6 +19,12 @@ export function replyIn(error: unknown): Error | undefined {
   return ['RequestError', 'ClosingError'].includes(error.name) ? replyOfGlide(error) : undefined;
 }
 
+/** Whether a client has waited for an answer as long as its options say, and gave up. */
+export function isTimeout(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return error.constructor.name === 'TimeoutError' || error.message === 'Command timed out';
+}
+
 /** node-redis has a class for what a server answers, and a name for some of those below it. */
 function isErrorReply(error: Error): boolean {
   for (let at = Object.getPrototypeOf(error) as object | null; at !== null;) {

@@ -165,7 +165,7 @@ export class OnceJob {
     }
     try {
       this.#retry.reset();
-      return (await this.#doNext(held)) ? 0 : undefined;
+      return await this.#doNext(held);
     } catch (error) {
       // The lock was lost, or the store went away, before anything was run.
       return this.#refusedMs(error);
@@ -188,10 +188,13 @@ export class OnceJob {
     return typeof waitMs === 'number' ? waitMs + 1 : Math.min(AGAIN_MS_MAX, this.#retry.next());
   }
 
-  /** Does the next tick that is due. @returns false if there is none */
-  async #doNext(held: AcquiredLock): Promise<boolean> {
+  /**
+   * Does the next tick that is due. @returns after how long to ask again; undefined if none is due
+   */
+  async #doNext(held: AcquiredLock): Promise<number | undefined> {
     const { clock, schedule, holdAtMostMs: limitMs, lateMs, missed } = this.#parts;
-    const nowMs = clock.now();
+    // The clock of a process only wakes it: that of the store says what is due.
+    const nowMs = held.grantedAtMs ?? clock.now();
     const stored = recordIn(held.note);
     const found = stored ?? newRecord(schedule.text, this.#settledWithoutRecord(nowMs));
     // The end of a run of ours could not be written if the lock was lost meanwhile.
@@ -202,10 +205,15 @@ export class OnceJob {
     const due = dueTick(schedule, { settledMs, nowMs, lateMs, missed });
     if (due === undefined) {
       if (stored === undefined) await held.writeNote(recordText({ ...record, settledMs }));
-      return false;
+      return this.#untilMs(schedule.next(Math.max(settledMs, nowMs)), nowMs);
     }
-    await this.#run(held, { ...record, settledMs }, due);
-    return true;
+    await this.#run(held, { record: { ...record, settledMs }, due, nowMs });
+    return 0;
+  }
+
+  /** A clock that is ahead of the store's has woken this process too early, and not again. */
+  #untilMs(tickMs: number, nowMs: number): number | undefined {
+    return tickMs <= this.#parts.clock.now() ? tickMs - nowMs + 1 : undefined;
   }
 
   /** After a loss of data only the last tick is known to be open. */
@@ -227,11 +235,14 @@ export class OnceJob {
     }
   }
 
-  async #run(held: AcquiredLock, before: CronRecord, due: DueTick): Promise<void> {
+  async #run(
+    held: AcquiredLock,
+    { record, due, nowMs }: { record: CronRecord; due: DueTick; nowMs: number },
+  ): Promise<void> {
     const { clock, job, by, notify } = this.#parts;
     const { tickMs, skippedCount } = due;
     const startedAtMs = clock.now();
-    const begun = withBegun(before, { ...due, startedAtMs, by, token: held.token });
+    const begun = withBegun(record, { ...due, startedAtMs: nowMs, by, token: held.token });
     await held.writeNote(recordText(begun));
     notify({ kind: 'began', job, tickMs, skippedCount });
     this.#isRunning = true;

@@ -23,7 +23,7 @@ export interface Schedule {
  */
 export type CronOutcome = 'done' | 'failed' | 'running' | 'lost' | 'too-long';
 
-/** One run of a job. Times are those of the process that ran it. */
+/** One run of a job. Its times are those of the store, if that tells them. */
 export interface CronRunRecord {
   /** The time at which it was due, in Unix milliseconds. */
   readonly tickMs: number;

@@ -22,6 +22,8 @@ import type { LockNote, LockRecord, LockStore } from './lock-store.js';
 
 /** A lock that is held until it is released, or lost. */
 export interface AcquiredLock extends LockSection {
+  /** The time of the store when it was granted, Unix ms; undefined if the store does not tell it. */
+  readonly grantedAtMs: number | undefined;
   /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
   release(): Promise<void>;
 }
@@ -115,6 +117,7 @@ export class DistributedLock {
       lock,
       token: section.token,
       signal: section.signal,
+      grantedAtMs: section.grantedAtMs,
       get leftMs() {
         return section.leftMs;
       },

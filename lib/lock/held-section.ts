@@ -67,9 +67,12 @@ export class HeldSection implements LockSection {
   #isOver = false;
   #isAbandoned = false;
   #note: string | undefined;
+  /** The time of the store when it granted the lock; undefined if it does not tell it. */
+  readonly grantedAtMs: number | undefined;
   #released: Promise<boolean> | undefined;
 
-  constructor(parts: SectionParts, { holder, token, era, ttlMs, passed, note }: HeldFrom) {
+  constructor(parts: SectionParts, from: HeldFrom) {
+    const { holder, token, era, ttlMs, passed, note, timeMs } = from;
     this.#parts = parts;
     this.lock = parts.lock;
     this.token = token;
@@ -77,6 +80,7 @@ export class HeldSection implements LockSection {
     this.#era = era;
     this.#held = passed;
     this.#note = note;
+    this.grantedAtMs = timeMs;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.terms.random);

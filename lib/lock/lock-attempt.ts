@@ -43,6 +43,8 @@ export interface HeldFrom {
   readonly ttlMs: number;
   readonly passed: Stopwatch;
   readonly note: string | undefined;
+  /** The time of the store when it granted the lock. */
+  readonly timeMs: number | undefined;
 }
 
 /** The reason why the lock is not held yet, and when to ask again. */
@@ -100,9 +102,9 @@ export class LockAttempt {
     try {
       const answer = await this.#answer();
       if (answer.status !== 'ok') return this.#refusal(answer);
-      const { token, era, ttlMs, note } = answer;
+      const { token, era, ttlMs, note, timeMs } = answer;
       seen.note(lock, answer, askedAtMs);
-      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed, note };
+      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed, note, timeMs };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };
     } catch (error) {
       const failure = unavailable(lock, error);

@@ -85,7 +85,8 @@ function grant(
 ): LockStep<AcquireAnswer> {
   const { token, note } = row;
   const left = note === undefined ? {} : { note };
-  return { answer: { status: 'ok', token, ttlMs, era: header.era, ...left }, header, row };
+  const answer = { status: 'ok', token, ttlMs, era: header.era, timeMs: nowOf(header) } as const;
+  return { answer: { ...answer, ...left }, header, row };
 }
 
 /*

@@ -90,6 +90,8 @@ export interface LockGrant {
   readonly era: number;
   /** In the answer to an acquire: the note that a holder wrote last; absent without one. */
   readonly note?: string | undefined;
+  /** In the answer to an acquire: the time of the store, in Unix milliseconds. */
+  readonly timeMs?: number | undefined;
 }
 
 /** Another caller holds it, and nothing was changed. */

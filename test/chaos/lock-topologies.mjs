@@ -26,7 +26,7 @@ import {
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
-import { checkHolds } from './report.mjs';
+import { checkHolds, checkRuns } from './report.mjs';
 
 const TABLE = 'snowflake_locks';
 /** As nestjs-snowflake/sql makes it. */
@@ -264,8 +264,35 @@ class SqliteLocks extends ofLocks(Sqlite) {
   faults = SQLITE_FAULTS;
 }
 
+const CRON_WORDS = {
+  made: 'runs',
+  twice: 'runs of a settled tick',
+  back: 'ticks missed, or tokens that fell',
+  stretch: 'a run',
+  good: 'No settled tick was run again, and none was missed.',
+};
+
+/**
+ * Jobs of each second, on locks that keep what they acknowledge.
+ * @param {new (folder: string) => any} Locks @param {string} name @param {string[]} faults
+ */
+const ofCron = (Locks, name, faults) =>
+  class extends Locks {
+    name = `cron jobs in ${name}`;
+    worker = 'cron-worker.mjs';
+    grants = 'runs';
+    check = checkRuns;
+    words = CRON_WORDS;
+    least = { ids: 200, leases: 200 };
+    faults = [...shared(...faults), ...NETWORK_FAULTS];
+  };
+const REDIS_STAYS = ['redis restarted with data', 'redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL'];
+const POSTGRES_STAYS = ['postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'];
+
 /** @type {Record<string, new (folder: string) => any>} */
 export const LOCKS = {
+  cron: ofCron(Redis, 'redis', REDIS_STAYS),
+  'cron-postgres': ofCron(PostgresLocks, 'postgres', POSTGRES_STAYS),
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,

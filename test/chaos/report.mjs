@@ -103,6 +103,53 @@ export function checkHolds(folder) {
   };
 }
 
+/** @param {string} folder @returns as `checkFolder` does: runs of cron jobs are what is made here */
+export function checkRuns(folder) {
+  const events = eventsIn(folder);
+  const runs = events.filter(({ kind }) => kind === 'run').toSorted((a, b) => a.atMs - b.atMs);
+  const jobs = [...new Set(runs.map(({ lock }) => lock))];
+  const found = jobs.map((job) => {
+    const ofJob = (/** @type {any} */ { lock }) => lock === job;
+    const settled = events.filter((event) => event.kind === 'settled' && ofJob(event));
+    return faultsOfJob(runs.filter(ofJob), settled);
+  });
+  const twice = found.flatMap((each) => each.twice);
+  return {
+    idCount: runs.length,
+    duplicateCount: twice.length,
+    duplicates: twice.slice(0, 5),
+    disorderCount: found.reduce(
+      (sum, { missedCount, fallenCount }) => sum + missedCount + fallenCount,
+      0,
+    ),
+    leaseCount: runs.length,
+    gaps: [],
+  };
+}
+
+/**
+ * Of one job: runs of a tick that the store had confirmed as settled, ticks without a run that no
+ * run says it left out, and tokens that fell.
+ * @param {readonly any[]} runs @param {readonly any[]} settled
+ */
+function faultsOfJob(runs, settled) {
+  const confirmedBefore = (/** @type {number} */ atMs) =>
+    Math.max(0, ...settled.filter((event) => event.atMs < atMs).map(({ settledMs }) => settledMs));
+  const twice = runs
+    .filter(({ tickMs, atMs }) => confirmedBefore(atMs) >= tickMs)
+    .map(({ lock, tickMs, file }) => `${lock} for ${tickMs} by ${file}, which was settled`);
+  const ticks = [...new Set(runs.map(({ tickMs }) => tickMs))].toSorted((a, b) => a - b);
+  const spanCount = ticks.length === 0 ? 0 : (ticks.at(-1) - ticks[0]) / 1000 + 1;
+  const leftOutCount = runs.reduce((sum, { skippedCount }) => sum + skippedCount, 0);
+  let fallenCount = 0;
+  let highest = 0n;
+  for (const { token } of runs) {
+    if (BigInt(token) <= highest) fallenCount++;
+    else highest = BigInt(token);
+  }
+  return { twice, missedCount: Math.max(0, spanCount - ticks.length - leftOutCount), fallenCount };
+}
+
 /** @returns {any[]} each with its process */
 function eventsIn(/** @type {string} */ folder) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));

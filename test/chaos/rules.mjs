@@ -335,6 +335,7 @@ const PROCESSES = [
   'processes/worker.mjs',
   'processes/number-worker.mjs',
   'processes/lock-worker.mjs',
+  'processes/cron-worker.mjs',
   'processes/gapless-worker.mjs',
   'processes/highest-number.mjs',
   'mistakes/process.mjs',

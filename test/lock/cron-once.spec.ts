@@ -281,18 +281,25 @@ describe('a job of a fleet', () => {
     expect(fleet.ticks).toEqual([...ticks]);
   });
 
-  it('runs nothing twice if its record is ahead of a clock, and says so', async () => {
-    const fleet = new Fleet();
-    const job = fleet.process('a');
-    await fleet.looked([job]);
-    await fleet.pass(180_000);
-    await fleet.looked([job]);
-    const done = fleet.ticks;
-    fleet.time.wallMs -= 170_000;
-    await fleet.looked([fleet.process('b')]);
-    expect(fleet.ticks).toEqual(done);
-    expect(fleet.events.at(-1)).toMatchObject({ kind: 'ahead' });
-  });
+  it.each([3_600_000, -3_600_000])(
+    'goes by the clock of the store, its own is off by %s ms',
+    async (offMs) => {
+      const fleet = new Fleet();
+      const job = fleet.process('off', { clock: { now: () => fleet.time.now() + offMs } });
+      await fleet.looked([job]);
+      await fleet.pass(30_000);
+      const looks = job.look();
+      await fleet.pass(0);
+      expect(fleet.ticks).toEqual([]);
+      // A clock that is ahead wakes it no more: it knows when the store's will be there.
+      await fleet.pass(32_000);
+      if (offMs < 0) void job.look();
+      await fleet.pass(0);
+      expect(fleet.ticks).toEqual([1]);
+      job.close();
+      await looks;
+    },
+  );
 
   it('begins nothing after it was closed', async () => {
     const fleet = new Fleet();

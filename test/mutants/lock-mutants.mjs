@@ -258,8 +258,8 @@ export const HOLDER_MUTANTS = [
     seed: 4,
     edits: edit(
       ATTEMPT,
-      'return { holder, token, era, ttlMs, passed, note };',
-      'return { holder, token, era, ttlMs, passed: started(terms), note };',
+      'return { holder, token, era, ttlMs, passed, note, timeMs };',
+      'return { holder, token, era, ttlMs, passed: started(terms), note, timeMs };',
     ),
   },
   {

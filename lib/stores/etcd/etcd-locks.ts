@@ -166,15 +166,15 @@ class EtcdLocks implements LockStore {
     if (held !== undefined) return this.#refused(held);
     if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
     const token = await this.#writer.grant(found, request);
-    return token === undefined ? undefined : { answer: grant(header, token, request, found.note) };
+    return token === undefined ? undefined : { answer: grant(header, token, request, found) };
   }
 
   /** The same attempt asks again, since its answer was lost. */
   async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
-    const { header, locks, note } = found;
+    const { header, locks } = found;
     const [held] = locks;
     if (!(await this.#writer.prolonged(found, held!, { ttlMs }))) return undefined;
-    return { answer: grant(header, held!.token, { ttlMs }, note) };
+    return { answer: grant(header, held!.token, { ttlMs }, found) };
   }
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
@@ -242,9 +242,12 @@ function grant(
   { era }: EtcdLockHeader,
   token: bigint,
   { ttlMs }: Pick<ExtendRequest, 'ttlMs'>,
-  note?: string,
+  found?: Found,
 ): LockGrant {
-  return { status: 'ok', token, ttlMs, era, ...(note !== undefined && { note }) };
+  const answer = { status: 'ok', token, ttlMs, era } as const;
+  if (found === undefined) return answer;
+  const { note } = found;
+  return { ...answer, timeMs: found.answer.timeMs, ...(note !== undefined && { note }) };
 }
 
 /*

@@ -141,13 +141,14 @@ export function locksFromUrl(url: string): RedisLocks {
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
-  const [status, first, second, third = ''] = reply.map(String);
+  const [status, first, second, third = '', time] = reply.map(String);
   if (status === 'held') {
     return { status, label: first!, leftMs: Number(second), token: BigInt(third) };
   }
   if (status === 'wait') return { status, waitMs: Number(first) };
   const note = third === '' ? {} : { note: third };
-  return { status: 'ok', token: BigInt(first!), ttlMs, era: Number(second), ...note };
+  const grant = { token: BigInt(first!), ttlMs, era: Number(second), timeMs: Number(time) };
+  return { status: 'ok', ...grant, ...note };
 }
 
 export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {

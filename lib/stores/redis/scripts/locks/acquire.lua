@@ -3,7 +3,7 @@
 -- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
 --          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
 --          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
--- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms |
+-- Answer   'ok', token, era, note or '', time | 'held', label, ms left, token | 'wait', ms |
 --          another version
 local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
@@ -43,7 +43,7 @@ local function grant(one)
       if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name, note) end
     end
   end
-  return { 'ok', one.token, text(era), redis.call('HGET', key, noteField) or '' }
+  return { 'ok', one.token, text(era), redis.call('HGET', key, noteField) or '', text(now) }
 end
 
 if isHeldBy(row, holder) then

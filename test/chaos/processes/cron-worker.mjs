@@ -1,0 +1,69 @@
+/**
+ * One process of the chaos of cron jobs: a Nest application with a few jobs of each second, which
+ * writes down when a run began, and when the store has confirmed that its tick is settled.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Module } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { CronOnce, LockModule } from 'nestjs-snowflake/lock';
+import { redisLocks } from 'nestjs-snowflake/redis';
+import { sqlLocks } from 'nestjs-snowflake/sql';
+import { optionsOf } from './given-redis.mjs';
+import { begin, report, tell } from './living.mjs';
+
+const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_CALL_TIMEOUT_MS = '1000' } = process.env;
+const TTL_MS = 3000;
+const JOBS = ['one', 'two', 'three', 'four', 'five'];
+
+const [address, supportQuery] = CHAOS_SUPPORT.split('?');
+const query = CHAOS_QUERY ?? supportQuery;
+const store = address.startsWith('redis')
+  ? redisLocks({ redis: address, ...optionsOf(query) })
+  : sqlLocks({ url: `${address}?${query}` });
+
+/** CLOCK_MONOTONIC with its fractions, the same in all processes. */
+const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
+
+// A note that the store has confirmed is what the next holder must know.
+const extend = store.extend.bind(store);
+store.extend = async (request) => {
+  const answer = await extend(request);
+  if (request.note !== undefined && answer.status === 'ok') {
+    const { settledMs } = JSON.parse(request.note);
+    tell({ kind: 'settled', lock: request.lock, settledMs, atMs: nowMs() });
+  }
+  return answer;
+};
+
+class Jobs {
+  async run({ lock, tick, token, skippedCount }) {
+    const run = { lock, tickMs: tick.getTime(), token: String(token), skippedCount };
+    tell({ kind: 'run', ...run, atMs: nowMs() });
+    report({ lock });
+    // Mostly short; at times longer than the next tick, or than the lock lasts without extension.
+    await sleep(Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 60);
+  }
+}
+for (const name of JOBS) {
+  Jobs.prototype[name] = async function job(run) {
+    return this.run(run);
+  };
+  const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, name);
+  CronOnce('* * * * * *', { name })(Jobs.prototype, name, descriptor);
+  Object.defineProperty(Jobs.prototype, name, descriptor);
+}
+
+class AppModule {}
+Module({
+  imports: [
+    ScheduleModule.forRoot(),
+    LockModule.forRoot({
+      locks: store,
+      ttlMs: TTL_MS,
+      callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
+    }),
+  ],
+  providers: [Jobs],
+})(AppModule);
+
+await begin(AppModule);

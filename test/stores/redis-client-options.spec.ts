@@ -124,11 +124,19 @@ const NONE = undefined;
 /** GLIDE takes messages by RESP3 alone. */
 const DEAF = 'RESP2, by which it is told of no release';
 const BACKOFF = { numberOfRetries: 1, factor: 1, exponentBase: 2 };
+const TEN_MINUTES = () => 600_000;
+const IN_TEN_MINUTES = { numberOfRetries: 1, factor: 600_000, exponentBase: 1 };
 const APP = { username: 'app', password: 'pw' };
 
 const OF_ONE: readonly Row[] = [
   row('none', {}, {}, {}),
   row('no try again', { retryStrategy: () => null }, { socket: { reconnectStrategy: false } }),
+  row(
+    'ten minutes until it tries again',
+    { retryStrategy: TEN_MINUTES },
+    { socket: { reconnectStrategy: TEN_MINUTES } },
+    { connectionBackoff: IN_TEN_MINUTES },
+  ),
   row('an error as a reason to reconnect', { reconnectOnError: () => 2 }),
   row('no offline queue', { enableOfflineQueue: false }, { disableOfflineQueue: true }),
   row('a queue of one', NONE, { commandsQueueMaxLength: 1 }, { inflightRequestsLimit: 1 }),
@@ -212,6 +220,17 @@ const OF_CLUSTER: readonly Row[] = [
     { connectionBackoff: BACKOFF },
   ),
   row(
+    'ten minutes until it tries again',
+    {
+      clusterRetryStrategy: TEN_MINUTES,
+      clusterNodeRetryStrategy: TEN_MINUTES,
+      redisOptions: { retryStrategy: TEN_MINUTES },
+      retryDelayOnFailover: 600_000,
+    },
+    { defaults: { socket: { reconnectStrategy: TEN_MINUTES } } },
+    { connectionBackoff: IN_TEN_MINUTES },
+  ),
+  row(
     'no offline queue',
     { enableOfflineQueue: false, lazyConnect: true },
     { defaults: { disableOfflineQueue: true } },
@@ -284,6 +303,19 @@ const OF_SENTINEL: readonly Row[] = [
   ['RESP3', { 'ioredis 6': { protocol: 3, replyMapping: 'resp3' }, 'redis 6': { RESP: 3 } }],
   ['a queue of one', { 'redis 6': { nodeClientOptions: { commandsQueueMaxLength: 1 } } }],
   ['no try again', { 'redis 6': { nodeClientOptions: { socket: { reconnectStrategy: false } } } }],
+  [
+    'ten minutes until it tries again',
+    {
+      ...like(
+        { retryStrategy: TEN_MINUTES, sentinelRetryStrategy: TEN_MINUTES },
+        ...SHAPE_OF_IOREDIS,
+      ),
+      'redis 6': {
+        nodeClientOptions: { socket: { reconnectStrategy: TEN_MINUTES } },
+        sentinelClientOptions: { socket: { reconnectStrategy: TEN_MINUTES } },
+      },
+    },
+  ],
   [
     'a limit of time',
     {

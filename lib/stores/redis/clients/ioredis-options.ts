@@ -29,12 +29,16 @@ const NODE_OPTIONS = {
   replyMapping: 'legacy',
 } as const;
 
+/** An application's own strategy may give up for good, or wait for long. */
+const retryStrategy = (attempt: number) => Math.min(50 * attempt, 2000);
+
 const CONNECTION_OPTIONS = {
   ...NODE_OPTIONS,
   lazyConnect: true,
   enableOfflineQueue: false,
   enableAutoPipelining: false,
   role: 'master',
+  retryStrategy,
   // Otherwise a Sentinel that refuses would be asked for ever, and its reason never be seen.
   sentinelRetryStrategy: () => null,
 } as const;
@@ -45,6 +49,12 @@ const CLUSTER_OPTIONS = {
   enableAutoPipelining: false,
   keyPrefix: '',
   scaleReads: 'master',
+  clusterRetryStrategy: retryStrategy,
+  clusterNodeRetryStrategy: null,
+  retryDelayOnMoved: 0,
+  retryDelayOnFailover: 100,
+  retryDelayOnClusterDown: 100,
+  retryDelayOnTryAgain: 100,
 } as const;
 
 /** The arguments of the constructor of a Cluster, or of the other one. */

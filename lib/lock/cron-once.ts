@@ -110,7 +110,7 @@ export class OnceJob {
 
   get status(): OnceJobStatus {
     const { job, schedule, clock } = this.#parts;
-    const settledMs = this.#knownMs;
+    const settledMs = this.#settledMs ?? this.#startedMs;
     const overdueMs = Math.max(0, clock.now() - schedule.next(settledMs));
     return { job, schedule: schedule.text, settledMs, overdueMs, isRunning: this.#isRunning };
   }
@@ -129,11 +129,6 @@ export class OnceJob {
   close(): void {
     this.#closed.abort();
     this.#wake?.abort();
-  }
-
-  /** Ticks up to this are no business of this process, as far as it knows. */
-  get #knownMs(): number {
-    return this.#settledMs ?? this.#startedMs;
   }
 
   async #untilNothingIsDue(): Promise<void> {
@@ -216,10 +211,12 @@ export class OnceJob {
     return tickMs <= this.#parts.clock.now() ? tickMs - nowMs + 1 : undefined;
   }
 
-  /** After a loss of data only the last tick is known to be open. */
+  /** After a loss of data only the last tick is known to be open; a new job begins now. */
   #settledWithoutRecord(nowMs: number): number {
-    const latest = latestTick(this.#parts.schedule, { sinceMs: this.#knownMs, nowMs });
-    return latest === undefined ? Math.max(this.#knownMs, nowMs) : latest - 1;
+    const sinceMs = this.#settledMs;
+    const latest =
+      sinceMs === undefined ? undefined : latestTick(this.#parts.schedule, { sinceMs, nowMs });
+    return latest === undefined ? Math.max(sinceMs ?? 0, nowMs) : latest - 1;
   }
 
   #noteRecord(

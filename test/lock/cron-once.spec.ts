@@ -286,7 +286,8 @@ describe('a job of a fleet', () => {
     async (offMs) => {
       const fleet = new Fleet();
       const job = fleet.process('off', { clock: { now: () => fleet.time.now() + offMs } });
-      await fleet.looked([job]);
+      void job.look();
+      await fleet.pass(0);
       await fleet.pass(30_000);
       const looks = job.look();
       await fleet.pass(0);

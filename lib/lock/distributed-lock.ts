@@ -22,7 +22,7 @@ import type { LockNote, LockRecord, LockStore } from './lock-store.js';
 
 /** A lock that is held until it is released, or lost. */
 export interface AcquiredLock extends LockSection {
-  /** The time of the store when it was granted, Unix ms; undefined if the store does not tell it. */
+  /** The time of the store when it was granted, in Unix ms; undefined if it does not tell it. */
   readonly grantedAtMs: number | undefined;
   /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
   release(): Promise<void>;

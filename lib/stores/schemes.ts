@@ -41,10 +41,11 @@ const SQL = {
   name: 'sql',
   support: async (url: string) => (await import('./sql/sql.support.js')).supportFromUrl(url),
   inspector: async (url: string) => (await import('./sql/sql.support.js')).inspectorFromUrl(url),
-  counters: async (url: string) => (await import('./sql/sql-counters.js')).countersFromUrl(url),
-  locks: async (url: string) => (await import('./sql/sql-locks.js')).locksFromUrl(url),
+  counters: async (url: string) =>
+    (await import('./sql/counters-and-locks.js')).countersFromUrl(url),
+  locks: async (url: string) => (await import('./sql/counters-and-locks.js')).locksFromUrl(url),
   lockPreparation: async (url: string) =>
-    (await import('./sql/sql-locks.js')).lockPreparationFromUrl(url),
+    (await import('./sql/counters-and-locks.js')).lockPreparationFromUrl(url),
 } as const;
 
 const TWO_SLASHES = 'two slashes and a host';

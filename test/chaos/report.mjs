@@ -103,7 +103,7 @@ export function checkHolds(folder) {
   };
 }
 
-/** @param {string} folder @returns as `checkFolder` does: runs of cron jobs are what is made here */
+/** @param {string} folder @returns as `checkFolder` does: here runs of cron jobs are made */
 export function checkRuns(folder) {
   const events = eventsIn(folder);
   const runs = events.filter(({ kind }) => kind === 'run').toSorted((a, b) => a.atMs - b.atMs);

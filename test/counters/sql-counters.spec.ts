@@ -27,7 +27,7 @@ import {
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { postgresPool } from '../../lib/stores/sql/given-database.js';
 import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
-import { countersFromUrl } from '../../lib/stores/sql/sql-counters.js';
+import { countersFromUrl } from '../../lib/stores/sql/counters-and-locks.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';

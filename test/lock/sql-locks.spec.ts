@@ -24,7 +24,7 @@ import {
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
-import { locksFromUrl } from '../../lib/stores/sql/sql-locks.js';
+import { locksFromUrl } from '../../lib/stores/sql/counters-and-locks.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeLockStore } from '../../lib/testing/index.js';

@@ -28,8 +28,13 @@ export {
   type MigrationRunner,
 } from './tables.js';
 export type { DialectName } from './dialects/dialect.js';
-export { sqlCounters, type SqlCounterOptions } from './sql-counters.js';
-export { sqlLocks, type LockDatabase, type SqlLockOptions } from './sql-locks.js';
+export {
+  sqlCounters,
+  sqlLocks,
+  type LockDatabase,
+  type SqlCounterOptions,
+  type SqlLockOptions,
+} from './counters-and-locks.js';
 export {
   gaplessSeries,
   type GaplessSeries,

@@ -35,22 +35,29 @@ store.extend = async (request) => {
   return answer;
 };
 
-class Jobs {
-  async run({ lock, tick, token, skippedCount }) {
-    const run = { lock, tickMs: tick.getTime(), token: String(token), skippedCount };
-    tell({ kind: 'run', ...run, atMs: nowMs() });
-    report({ lock });
-    // Mostly short; at times longer than the next tick, or than the lock lasts without extension.
-    await sleep(Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 60);
-  }
+async function run({ lock, tick, token, skippedCount }) {
+  const begun = { lock, tickMs: tick.getTime(), token: String(token), skippedCount };
+  tell({ kind: 'run', ...begun, atMs: nowMs() });
+  report({ lock });
+  // Mostly short; at times longer than the next tick, or than the lock lasts without extension.
+  await sleep(Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 60);
 }
-for (const name of JOBS) {
-  Jobs.prototype[name] = async function job(run) {
-    return this.run(run);
-  };
-  const descriptor = Object.getOwnPropertyDescriptor(Jobs.prototype, name);
-  CronOnce('* * * * * *', { name })(Jobs.prototype, name, descriptor);
-  Object.defineProperty(Jobs.prototype, name, descriptor);
+
+const jobs = JOBS.map((name) => {
+  class Job {
+    async each(one) {
+      return run(one);
+    }
+  }
+  decorated(Job.prototype, 'each', CronOnce('* * * * * *', { name }));
+  return Job;
+});
+
+/** Without a compiler a decorator is called by hand. */
+function decorated(target, name, decorate) {
+  const descriptor = Object.getOwnPropertyDescriptor(target, name);
+  decorate(target, name, descriptor);
+  Reflect.defineProperty(target, name, descriptor);
 }
 
 class AppModule {}
@@ -63,7 +70,7 @@ Module({
       callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
     }),
   ],
-  providers: [Jobs],
+  providers: jobs,
 })(AppModule);
 
 await begin(AppModule);

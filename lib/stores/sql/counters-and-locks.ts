@@ -1,5 +1,5 @@
 /**
- * Locks in a table of a database: a front door for each way of reaching one.
+ * Locks and counters in a table of a database: a front door for each way of reaching one.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed. A connection that was opened for a URL is closed by `close()`.
@@ -22,7 +22,8 @@ import {
 import { SqlRows } from './sql-rows.js';
 import { SqlSession } from './sql-session.js';
 import { connectionOfUrl, dialectOf } from './sql.support.js';
-import { LOCK_TABLE, lockTable } from './tables.js';
+import { LOCK_TABLE, lockTable, COUNTER_TABLE } from './tables.js';
+import { RowCounters } from '../../counters/row-counters.js';
 
 /** The options of a registry, except for the table: default 'snowflake_locks'. */
 export type SqlLockOptions = SqlRegistryOptions;
@@ -229,4 +230,54 @@ class PostgresMessages implements ReleaseMessages {
     // A connection that was never open has no end.
     listening.client.then((opened) => opened.destroy()).catch(() => undefined);
   }
+}
+
+/*
+ * Counters in a table of a database: a front door for each way of reaching one.
+ *
+ * Guarantee: the application's pool is used for single statements, never inside its transactions,
+ * and is never closed.
+ */
+
+/** The options of a registry, except for the table: default 'snowflake_counters'. */
+export type SqlCounterOptions = SqlRegistryOptions;
+
+/**
+ * Counters in PostgreSQL, MySQL, MariaDB or SQLite, for segments and series. Its table is made by
+ * `counterTable` or a migration.
+ *
+ * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @example
+ * ```ts
+ * import { Pool } from 'pg';
+ * import { sqlCounters } from 'nestjs-snowflake/sql';
+ *
+ * const pool = new Pool({ host: 'localhost', database: 'shop' });
+ * const store = sqlCounters({ pool, dialect: 'postgres', namespace: 'shop' });
+ * await store.create!({ counter: 'order', start: 1n });
+ * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, lossGap: 100_000n });
+ * ```
+ */
+export function sqlCounters(options: GivenDatabase & SqlCounterOptions): RowCounters {
+  const { dialect, connection } = givenDatabase(options);
+  return countersOf(dialect, connection, options);
+}
+
+/** The counters of a URL, e.g. postgres://app@db/shop?namespace=shop. */
+export function countersFromUrl(url: string): RowCounters {
+  const parsed = parseSqlUrl(url);
+  return countersOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
+}
+
+function countersOf(
+  name: DialectName,
+  connection: SqlConnection,
+  options: SqlCounterOptions,
+): RowCounters {
+  const { table = COUNTER_TABLE } = options;
+  const asked = { ...options, table };
+  const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
+  const dialect = dialectOf(name, serverSql);
+  const holds = 'counters';
+  return new RowCounters(new SqlRows({ ...checked, connection, dialect, holds }));
 }

@@ -2,9 +2,10 @@
  * Each condition of a write, in each dialect on its real server: what it rests on has changed, and
  * nothing is written; without the condition it would be. So the conditions are there, and needed.
  */
+import Database from 'libsql';
+import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import Database from 'libsql';
 import type { Pool } from 'pg';
 import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
 import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
@@ -21,10 +22,11 @@ import {
 } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
-import { namedLock } from '../lock/held-locks.js';
+import { namedLock, heldIn } from '../lock/held-locks.js';
 import { until } from '../until.js';
 import { failureOf, request } from './redis-lab.js';
 import { broken, SqlLab } from './sql-lab.js';
+import { PostgresNode } from '../chaos/stores/postgres.mjs';
 
 describe('sql conditions', () => {
   const lab = new SqlLab();
@@ -359,4 +361,42 @@ it.each(Object.keys(ROW))('is refused without its column %s', (column) => {
     { key: '|', number: 7n, version: 1, text: '{}' },
   ]);
   expect(() => snapshotIn([rest], 'registry')).toThrow(`in its column ${column}`);
+});
+
+/*
+ * An older copy of a database, made by the server and renamed into its place: its rows have the
+ * stamps of the transactions that wrote them, and the server is the same.
+ */
+
+describe('a copy of a database of PostgreSQL in its place', () => {
+  const lab = new SqlLab();
+  const node = new PostgresNode();
+  afterAll(async () => {
+    await lab.end();
+    await node.stop();
+  });
+
+  it('grants a newcomer nothing that is held', async () => {
+    await node.create();
+    const base = `postgres://postgres@127.0.0.1:${node.port}`;
+    const root = lab.pool({ connectionString: `${base}/postgres` });
+    await root.query('CREATE DATABASE shop');
+    const newcomer = async () => {
+      const pool = new pg.Pool({ connectionString: `${base}/shop` });
+      return { pool, locks: sqlLocks({ pool, dialect: 'postgres', replicated: false }) };
+    };
+    const first = await newcomer();
+    await first.pool.query(lockTable('postgres'));
+    await first.locks.release(await heldIn(first.locks, namedLock('a')));
+    await first.pool.end();
+    await root.query('CREATE DATABASE shop_copy TEMPLATE shop');
+    const holder = await newcomer();
+    await heldIn(holder.locks, namedLock('a', { ttlMs: 600_000, longestMs: 600_000 }));
+    await holder.pool.end();
+    await root.query('ALTER DATABASE shop RENAME TO shop_old');
+    await root.query('ALTER DATABASE shop_copy RENAME TO shop');
+    const next = await newcomer();
+    expect(await next.locks.acquire(namedLock('a'))).toMatchObject({ status: 'wait' });
+    await next.pool.end();
+  });
 });

@@ -18,9 +18,9 @@ import {
   rightsTaken,
   storeFault,
   STORE_PACE,
+  DiskNode,
 } from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
-import { DiskNode } from './files.mjs';
 
 // A MariaDB server that can be killed and started again on its port, with its data or with an
 // older copy of them. It flushes its log once a second, so that a crash loses what it can.

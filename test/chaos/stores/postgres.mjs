@@ -21,9 +21,9 @@ import {
   NEWCOMER_FIRST,
   SURVIVORS_FIRST,
   STORE_PACE,
+  DiskNode,
 } from '../fault.mjs';
 import { Proxy } from '../proxy.mjs';
-import { DiskNode } from './files.mjs';
 
 // A PostgreSQL server that can be killed and started again on its port, with its data or with an
 // older copy of them. Its settings are those under which a crash loses the most.

@@ -2,7 +2,7 @@
 //
 // Guarantee: nothing is connected before the signal, and nothing but connecting and acquiring is
 // done after it. A client that gets no worker id ends the process with the reason.
-import 'ioredis';
+import { Redis } from 'ioredis';
 import { importRedis } from '../harness/library.mjs';
 import { serve } from './client-process.mjs';
 import { LeaseHolder } from './holder.mjs';
@@ -13,7 +13,9 @@ const { redisSupport } = await importRedis();
 let holders = [];
 
 async function prepare({ url, count }) {
-  holders = Array.from({ length: count }, () => new LeaseHolder(redisSupport({ redis: url })));
+  // Supports that are given one URL would share one connection.
+  const client = () => new Redis(url, { lazyConnect: true });
+  holders = Array.from({ length: count }, () => new LeaseHolder(redisSupport({ redis: client() })));
 }
 
 /** The connections stay open afterwards, so that the server can be asked how many there are. */

@@ -9,6 +9,7 @@ import type { Clock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { format, formatName, plainCause } from '../messages.js';
 import type { CallRecord } from '../time/call-record.js';
+import { closedAfterLastCall } from '../time/last-call.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import {
   POSITION_MAX,
@@ -206,6 +207,11 @@ function asSnowflakeError(error: unknown): SnowflakeError {
  *
  * Guarantee: if one of them fails to close, the others are closed all the same.
  */
+
+/** The same stores for one generator, which may stop while a call is on its way. */
+export function ownStores(stores: readonly CounterStore[]): readonly CounterStore[] {
+  return stores.map((store) => closedAfterLastCall(store));
+}
 
 /** The locations of all stores, each named once. */
 export function locationsOf(stores: readonly { readonly location: string }[]): string {

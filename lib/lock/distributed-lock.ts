@@ -7,6 +7,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
+import { closedAfterLastCall } from '../time/last-call.js';
 import type { HeldSection, LockSection } from './held-section.js';
 import { Holdings, type HoldingsStatus } from './holdings.js';
 import { lockReentered, type LockListener } from './lock-events.js';
@@ -70,9 +71,9 @@ export class DistributedLock {
 
   /** @throws SnowflakeError CONFIG_INVALID with every fault */
   constructor(store: LockStore, options: LockOptions = {}) {
-    this.#store = store;
+    this.#store = closedAfterLastCall(store);
     this.#terms = lockTerms(options);
-    this.#holdings = new Holdings(store, this.#terms);
+    this.#holdings = new Holdings(this.#store, this.#terms);
   }
 
   /**
@@ -152,7 +153,8 @@ export class DistributedLock {
 
   /**
    * Refuses new and waiting callers, waits up to `drainMs` for the locks that are held, and closes
-   * the store. Locks still held then are no longer extended.
+   * the store. Locks still held then are no longer extended; one whose section ends later is
+   * released, and the store closed again.
    */
   close(): Promise<void> {
     return this.#holdings.close();

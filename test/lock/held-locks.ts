@@ -50,7 +50,10 @@ export class Link {
     extend: (request) => this.ask('extend', request.lock, () => this.store.extend(request)),
     release: (request) => this.ask('release', request.lock, () => this.store.release(request)),
     untilReleased: (lock, limitMs, signal) => this.store.untilReleased!(lock, limitMs, signal),
-    locks: () => this.store.locks!(),
+    locks: () => {
+      this.isClosed = false;
+      return this.store.locks!();
+    },
     close: async () => void (this.isClosed = true),
   };
 
@@ -59,6 +62,8 @@ export class Link {
   }
 
   private async ask<T>(call: Asked['call'], lock: string, run: () => Promise<T>): Promise<T> {
+    // Like a store of ours, which opens its connection again for whoever calls it.
+    this.isClosed = false;
     this.asked.push({ call, lock, atMs: this.time.passedMs });
     if (this.way === 'failing') throw new Error('connection refused');
     if (this.way === 'hanging') return never();

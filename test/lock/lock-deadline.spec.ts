@@ -298,6 +298,37 @@ describe('a shutdown', () => {
     expect(world.time.timerCount).toBe(0);
   });
 
+  it('releases what ends after it, and leaves no connection open', async () => {
+    const { world, locks, link, end, ran } = await running(undefined, { drainMs: 0 });
+    await world.settled(locks.close());
+    expect(link.isClosed).toBe(true);
+    end.resolve();
+    expect(await ran).toBe('done');
+    expect(link.isClosed).toBe(true);
+    expect(await world.store.locks()).toEqual([]);
+  });
+
+  it('leaves none open for a list that comes after it', async () => {
+    const { locks, link } = new LockWorld().process();
+    await locks.close();
+    expect(await locks.list()).toEqual([]);
+    expect(link.isClosed).toBe(true);
+  });
+
+  it('leaves none open where an answer comes after it', async () => {
+    const { world, locks, link, end, ran } = await running(undefined, { drainMs: 0 });
+    link.delayMs = 100;
+    await world.time.advance(TTL_MS / 3);
+    link.isClosed = false;
+    await world.settled(locks.close());
+    // In the midst of its work a store may find its connection gone, and open another one.
+    link.isClosed = false;
+    await world.time.advance(100);
+    expect(link.isClosed).toBe(true);
+    end.resolve();
+    expect(await world.settled(ran)).toBe('done');
+  });
+
   it('lets go of what is granted while it goes on', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();

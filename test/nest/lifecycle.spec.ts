@@ -242,6 +242,25 @@ describe('troubles', () => {
     });
   });
 
+  describe('a release that takes longer than a shutdown waits for it', () => {
+    it('ends later, and the support is closed again', async () => {
+      const time = new SettableTime();
+      const support = new MemorySupport({ registry: new MemoryRegistry(), clock: time });
+      let resolve: () => void = () => undefined;
+      const promise = new Promise<void>((end) => (resolve = end));
+      let closedCount = 0;
+      const close = async () => void closedCount++;
+      Object.assign(support, { release: () => promise, close });
+      const app = await moduleOf({ support, clock: time, timers: time }).compile();
+      await settle(time, app.init());
+      await settle(time, app.close());
+      expect(closedCount).toBe(1);
+      resolve();
+      await turn();
+      expect(closedCount).toBe(2);
+    });
+  });
+
   describe('a support that cannot be closed', () => {
     it.each([
       ['throws', failing],

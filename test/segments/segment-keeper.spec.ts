@@ -250,6 +250,23 @@ describe('answers that come late or never', () => {
 });
 
 describe('the stop', () => {
+  it('is over before a call that takes too long, whose store is closed again then', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push('hang');
+    expect(generator.nextIds(6)).toEqual(range(1, 6));
+    await time.advance(0);
+    const stopping = keeper.stop();
+    await time.advance(10_000);
+    await stopping;
+    const closed = store.closedCount;
+    store.hanging.shift()!();
+    await time.advance(0);
+    expect(store.returned.at(-1)).toEqual(['11-21', 10n]);
+    expect(store.closedCount).toBeGreaterThan(closed);
+  });
+
   it('gives back what is buffered, so that a restart goes on without a gap', async () => {
     const store = new CountingStore();
     for (const first of [1, 4, 7]) {

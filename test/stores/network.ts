@@ -38,6 +38,11 @@ export class MuteProxy {
     return this.#near.length;
   }
 
+  /** How many of them are open. */
+  get openCount(): number {
+    return this.#near.filter(({ destroyed }) => !destroyed).length;
+  }
+
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
   }

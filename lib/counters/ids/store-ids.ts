@@ -18,7 +18,7 @@ import {
 } from '../../generator.js';
 import { CallRecord } from '../../time/call-record.js';
 import { pause, turn, withinLimit, type TimerHandle } from '../../time/timers.js';
-import { adviceOf, closeAll, locationsOf } from '../counter-client.js';
+import { adviceOf, closeAll, locationsOf, ownStores } from '../counter-client.js';
 import {
   IdQueue,
   NoIdsAtOnce,
@@ -50,6 +50,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   readonly line = this;
   readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
+  private readonly terms: CountedTerms;
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
   private readonly calls = new CallRecord();
@@ -66,9 +67,10 @@ export class StoreIds implements OpenGenerator, CallerQueue {
   private refreshing: TimerHandle;
 
   constructor(
-    private readonly terms: CountedTerms,
+    given: CountedTerms,
     private readonly environment: GeneratorEnvironment,
   ) {
+    const terms = (this.terms = { ...given, stores: ownStores(given.stores) });
     const parts = { ...environment, terms, calls: this.calls };
     this.clients = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
     // Processes begin with different stores.

@@ -12,6 +12,7 @@ import {
   CounterClient,
   closeAll,
   locationsOf,
+  ownStores,
   type CounterClientLimits,
 } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
@@ -178,7 +179,7 @@ export class StoreTurns {
   private returning: Promise<void> = Promise.resolve();
 
   constructor(parts: NumberedStoreParts, random: () => number) {
-    const { stores } = parts.terms;
+    const stores = ownStores(parts.terms.stores);
     this.stores = stores.map(
       (store, at) => new NumberedStore(store, new NumberSpace(at + 1, stores.length), parts),
     );

@@ -1,0 +1,145 @@
+/**
+ * A section that ends after the shutdown: its lock is released, the server keeps no connection of
+ * it, and a process that has nothing else to do ends.
+ */
+import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPool } from 'mysql2/promise';
+import { Pool } from 'pg';
+import { startRedis } from '../../scripts/servers/start-redis.mjs';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import { lockTable } from '../../lib/stores/sql/index.js';
+import { locksOf } from '../../lib/stores/schemes.js';
+import { ownDatabase } from '../own-database.js';
+import { MuteProxy } from '../stores/network.js';
+import { bundledScript } from '../threads/compiled-library.js';
+import { until } from '../until.js';
+
+/** A hang takes for ever, and all else much less. */
+const SLOW = 300_000;
+
+interface Server {
+  readonly url: string;
+  /** The number of connections of others to it. */
+  readonly count: () => Promise<number>;
+}
+
+const ends: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+const SERVERS: Record<string, () => Promise<Server>> = {
+  async Redis() {
+    const { port, client, stop } = await redisServer();
+    ends.push(stop);
+    const names = async () =>
+      String(await client.call('CLIENT', 'LIST'))
+        .trim()
+        .split('\n');
+    const count = async () => (await names()).length - 1;
+    return { url: `redis://127.0.0.1:${port}?namespace=late`, count };
+  },
+  async PostgreSQL() {
+    const own = await ownDatabase(process.env['DATABASE_URL']!);
+    const pool = new Pool({ connectionString: own.url, max: 1 });
+    ends.push(own.drop, () => pool.end());
+    await pool.query(lockTable('postgres'));
+    const sql =
+      'SELECT count(*)::int AS n FROM pg_stat_activity ' +
+      'WHERE datname = current_database() AND pid <> pg_backend_pid()';
+    const count = async () => (await pool.query<{ n: number }>(sql)).rows[0]!.n;
+    return { url: `${own.url}?namespace=late&replicated=false`, count };
+  },
+  async MariaDB() {
+    const own = await ownDatabase(process.env['MYSQL_URL']!);
+    const pool = createPool({ uri: own.url, connectionLimit: 1 });
+    ends.push(own.drop, () => pool.end());
+    await pool.query(lockTable('mysql'));
+    const sql =
+      'SELECT count(*) AS n FROM information_schema.processlist ' +
+      'WHERE db = database() AND id <> connection_id()';
+    const count = async () => {
+      const [rows] = await pool.query(sql);
+      return Number((rows as { n: unknown }[])[0]!.n);
+    };
+    return { url: `${own.url}?namespace=late&replicated=false`, count };
+  },
+  async etcd() {
+    // It does not tell its connections, so they are counted on the way.
+    const proxy = await new MuteProxy(Number(new URL(process.env['ETCD_URL']!).port)).listen();
+    ends.push(() => proxy.end());
+    const url = `etcd://127.0.0.1:${proxy.port}?namespace=${randomUUID()}`;
+    return { url, count: async () => proxy.openCount };
+  },
+};
+
+async function redisServer() {
+  const { Redis } = await import('ioredis');
+  const server = await startRedis();
+  const client = new Redis({ port: server.port });
+  const stop = async () => {
+    client.disconnect();
+    await server.stop();
+  };
+  return { port: server.port, client, stop };
+}
+
+describe.each(Object.keys(SERVERS))('a lock in %s', (name) => {
+  let server: Server;
+  beforeAll(async () => {
+    server = await SERVERS[name]!();
+  }, SLOW);
+
+  it('is released after the shutdown, and the server keeps no connection', async () => {
+    const { url, count } = server;
+    const open = async () => new DistributedLock(await locksOf(url), { ttlMs: 2000, drainMs: 0 });
+    const [locks, others] = [await open(), await open()];
+    const held = await locks.tryAcquire('late', { waitMs: 600_000 });
+    expect(await count()).toBeGreaterThan(0);
+    await locks.close();
+    await until(async () => (await count()) === 0);
+    let isConfirmed: boolean | undefined;
+    locks.listen((event) => event.kind === 'released' && ({ isConfirmed } = event));
+    await held!.release();
+    expect(isConfirmed).toBe(true);
+    await until(async () => (await count()) === 0);
+    expect(await others.list()).toEqual([]);
+    await others.close();
+    await until(async () => (await count()) === 0);
+  });
+});
+
+describe('a process that is shut down while a section runs', () => {
+  let script: string;
+  beforeAll(async () => {
+    script = await bundledScript('lock/late-end.mjs');
+  }, SLOW);
+
+  /** The end of such a process that was not killed for taking too long. */
+  async function ended(run: object): Promise<unknown> {
+    const child = spawn(process.execPath, [script], {
+      env: { ...process.env, LATE_END: JSON.stringify(run) },
+      stdio: ['ignore', 'pipe', 'inherit'],
+      timeout: SLOW / 2,
+    });
+    let output = '';
+    child.stdout.on('data', (text: Buffer) => (output += text.toString()));
+    const [exitCode] = (await once(child, 'close')) as [number | null];
+    return { output, exitCode };
+  }
+
+  it(
+    'ends when the section has ended, whichever store it is',
+    async () => {
+      const servers = await Promise.all(Object.values(SERVERS).map((start) => start()));
+      const outcomes = await Promise.all(
+        servers.map(({ url }) => ended({ url, ttlMs: 2000, isEnded: true })),
+      );
+      expect(outcomes).toEqual(servers.map(() => ({ output: 'closed', exitCode: 0 })));
+    },
+    SLOW,
+  );
+});

@@ -146,8 +146,12 @@ export class DistributedLock {
     return this.#holdings.events.listen(listener);
   }
 
-  /** Resolves when no caller in this process holds or waits for a lock, or after `drainMs`. */
-  drain(): Promise<void> {
+  /**
+   * Resolves when no caller in this process holds or waits for a lock, or after `drainMs`.
+   *
+   * @returns how much of `drainMs` is left, for `close()`
+   */
+  drain(): Promise<number> {
     return this.#holdings.drain();
   }
 
@@ -155,9 +159,11 @@ export class DistributedLock {
    * Refuses new and waiting callers, waits up to `drainMs` for the locks that are held, and closes
    * the store. Locks still held then are no longer extended; one whose section ends later is
    * released, and the store closed again.
+   *
+   * @param drainMs instead of the option: what `drain()` has left of it
    */
-  close(): Promise<void> {
-    return this.#holdings.close();
+  close(drainMs?: number): Promise<void> {
+    return this.#holdings.close(drainMs);
   }
 
   async #unlessHeld(

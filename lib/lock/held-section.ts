@@ -121,19 +121,27 @@ export class HeldSection implements LockSection {
     return withinLimit(call, { ms, timers, over: () => false }).catch(() => false);
   }
 
-  /** Stops extending it; the section learns of its end when its time is over. */
+  /**
+   * Stops extending it; the section learns of its end when its time is over, if the process still
+   * runs then.
+   */
   abandon(): void {
+    if (this.#isOver) return;
     this.#parts.terms.timers.cancel(this.#next);
     this.#isAbandoned = true;
+    this.#watchDeadline();
   }
 
   #watchDeadline(): void {
     const { timers } = this.#parts.terms;
     timers.cancel(this.#end);
-    this.#end = timers.after(Math.max(1, this.leftMs), () => {
+    const look = () => {
       if (this.leftMs > 0) this.#watchDeadline();
       else this.#runOut();
-    });
+    };
+    const ms = Math.max(1, this.leftMs);
+    // A repeated timer keeps no process alive that has ended everything else.
+    this.#end = this.#isAbandoned ? timers.every(ms, look) : timers.after(ms, look);
   }
 
   #extendAfter(ms: number): void {

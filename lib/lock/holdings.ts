@@ -96,21 +96,26 @@ export class Holdings {
     if (this.#forget(section)) this.events.notify({ kind: 'released', lock, heldMs, isConfirmed });
   }
 
-  /** Resolves when no caller holds or waits for a lock, or after `drainMs`. */
-  async drain(): Promise<void> {
-    if (this.#isIdle) return;
-    const { drainMs: ms, timers } = this.#terms;
+  /**
+   * Resolves when no caller holds or waits for a lock, or after `ms`.
+   *
+   * @returns how much of that is left
+   */
+  async drain(ms = this.#terms.drainMs): Promise<number> {
+    if (this.#isIdle) return ms;
+    const passed = started(this.#terms);
     const idle = new Promise<void>((resolve) => void this.#onIdle.push(resolve));
-    await withinLimit(idle, { ms, timers, over: () => undefined });
+    await withinLimit(idle, { ms, timers: this.#terms.timers, over: () => undefined });
+    return Math.max(0, Math.floor(ms - passed()));
   }
 
-  close(): Promise<void> {
-    return (this.#closing ??= this.#close());
+  close(drainMs?: number): Promise<void> {
+    return (this.#closing ??= this.#close(drainMs));
   }
 
-  async #close(): Promise<void> {
+  async #close(drainMs?: number): Promise<void> {
     for (const waiting of this.#waiting) over(waiting);
-    await this.drain();
+    await this.drain(drainMs);
     for (const section of this.#held.keys()) section.abandon();
     await this.#store.close?.();
   }

@@ -113,6 +113,15 @@ describe.each(Object.keys(SERVERS))('a lock in %s', (name) => {
 });
 
 describe('a process that is shut down while a section runs', () => {
+  it(
+    'ends although the section does not',
+    async () => {
+      const outcome = await ended({ url: 'memory:', ttlMs: 600_000, isEnded: false });
+      expect(outcome).toEqual({ output: 'closed', exitCode: 0 });
+    },
+    SLOW,
+  );
+
   let script: string;
   beforeAll(async () => {
     script = await bundledScript('lock/late-end.mjs');

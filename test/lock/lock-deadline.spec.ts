@@ -308,6 +308,28 @@ describe('a shutdown', () => {
     expect(await world.store.locks()).toEqual([]);
   });
 
+  it('waits no longer than drainMs, of which a drain before it has taken a part', async () => {
+    const { world, locks } = await running(undefined, { drainMs: 4000 });
+    const drained = locks.drain();
+    await world.time.advance(4000);
+    expect(await drained).toBe(0);
+    let isClosed = false;
+    const closed = locks.close(await drained).then(() => (isClosed = true));
+    await world.time.advance(1);
+    expect(isClosed).toBe(true);
+    await closed;
+  });
+
+  it('waits for what a drain has left of drainMs', async () => {
+    const { world, locks, end, ran } = await running(undefined, { drainMs: 4000 });
+    const drained = locks.drain();
+    await world.time.advance(1000);
+    end.resolve();
+    await ran;
+    expect(await drained).toBe(3000);
+    expect(await locks.drain()).toBe(4000);
+  });
+
   it('leaves none open for a list that comes after it', async () => {
     const { locks, link } = new LockWorld().process();
     await locks.close();

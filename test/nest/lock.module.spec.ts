@@ -371,6 +371,29 @@ describe('lock module', () => {
       expect(await store.locks()).toEqual([]);
       expect(await codeOf(locks.using('a', () => 1))).toBe('NOT_READY');
     });
+
+    it('waits once for a section that does not end', async () => {
+      const time = new SettableTime();
+      const locks = new MemoryLocks({ clock: time });
+      const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
+      const module = await Test.createTestingModule({
+        imports: [LockModule.forRoot({ locks, drainMs: 4000, ...ports })],
+      })
+        .setLogger(SILENT)
+        .compile();
+      await module.init();
+      const end = open();
+      const ran = codeOf(module.get(DistributedLock).using('a', () => end.promise));
+      await time.advance(0);
+      const startMs = time.passedMs;
+      let isClosed = false;
+      const closed = module.close().then(() => (isClosed = true));
+      while (!isClosed) await time.advance(100);
+      await closed;
+      expect(time.passedMs - startMs).toBeLessThan(4000 + 500);
+      end.resolve();
+      expect(await ran).toBe('no error');
+    });
   });
 
   // The compiler is asked here, and not at run time.

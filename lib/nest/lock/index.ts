@@ -61,6 +61,8 @@ interface LockEnvironment {
 class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #log = new GeneratorLog('locks');
   private pausedUntilMs = 0;
+  /** What the first wait of the shutdown has left of `drainMs`. */
+  private drainLeftMs: number | undefined;
 
   constructor(
     readonly locks: DistributedLock,
@@ -79,12 +81,12 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
 
   /** This hook runs before connections are closed, which sections may need. */
   async beforeApplicationShutdown(): Promise<void> {
-    await this.locks.drain();
+    this.drainLeftMs = await this.locks.drain();
   }
 
   async onApplicationShutdown(): Promise<void> {
     try {
-      await this.locks.close();
+      await this.locks.close(this.drainLeftMs);
     } catch (error) {
       this.#log.warn(`The store of the locks could not be closed: ${String(error)}`);
     }

@@ -118,24 +118,6 @@ const COUNTER_RULES = [
 /** @type {readonly Rule[]} */
 const LOCK_RULES = [
   {
-    // Of cron jobs: the record of the fleet is not looked at, but what the process itself has run.
-    name: 'cron-record',
-    edits: [
-      {
-        in: 'code',
-        says: 'Math.max(record.settledMs, this.#settledMs ?? 0)',
-        insteadSays: '(this.#ownMs ??= record.settledMs)',
-      },
-      {
-        in: 'code',
-        says: 'this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);',
-        insteadSays: 'this.#ownMs = tickMs;',
-      },
-      { in: 'code', says: 'this.#startedMs = parts.clock.now();', insteadSays: '' },
-      { in: 'code', says: '#startedMs;', insteadSays: '#startedMs; #ownMs;' },
-    ],
-  },
-  {
     // After a loss locks are granted at once, while those that were forgotten are still held.
     name: 'lock-quiet',
     shows: 'two holders',

@@ -8,7 +8,7 @@
  */
 import type { Clock } from '../core/clock.js';
 import { isSnowflakeError } from '../errors.js';
-import { pause, RetryDelay, type Timers } from '../time/timers.js';
+import { pause, RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
 import {
   dueTick,
   latestTick,
@@ -48,7 +48,7 @@ export type CronEvent = { readonly job: string } & (
     }
   /** A run that its process did not end is done again. */
   | { readonly kind: 'taken-over'; readonly tickMs: number; readonly from: string }
-  /** The record is ahead of the clock of this process by more than a tick may be late. */
+  /** The record is ahead of the store's clock by more than a tick may be late. */
   | { readonly kind: 'ahead'; readonly aheadMs: number }
   /** The store was away or grants nothing yet; it is asked again. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
@@ -85,6 +85,8 @@ export interface OnceJobStatus {
 
 /** A wait for a store that is away is no longer than this, so that no tick becomes too late. */
 const AGAIN_MS_MAX = 5000;
+/** At the limit of a run the lock comes first, and aborts the signal. */
+const LIMIT_GRACE_MS = 1000;
 
 export class OnceJob {
   readonly #parts: OnceJobParts;
@@ -171,7 +173,11 @@ export class OnceJob {
 
   #refusedMs(error: unknown): number | undefined {
     const { job, notify, random } = this.#parts;
-    if (!isSnowflakeError(error)) throw error;
+    // A schedule without a further tick throws an error of its own.
+    if (!isSnowflakeError(error)) {
+      notify({ kind: 'unavailable', job, error });
+      return undefined;
+    }
     const { code, details, retryable } = error;
     // Whoever has it may be gone: the lock is free when its time is over, and the record says more.
     if (code === 'LOCK_HELD') return Number(details['leftMs']) + 1 + random() * 50;
@@ -249,8 +255,20 @@ export class OnceJob {
     notify({ kind: 'ended', job, tickMs, tookMs, outcome, error });
     this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);
     this.#ended = { token: held.token, outcome, tookMs };
-    // Without the lock nothing can be written, and the next holder does the run again.
-    await held.writeNote(recordText(withEnded(begun, this.#ended))).catch(() => undefined);
+    await this.#writeEnd(held, recordText(withEnded(begun, this.#ended)));
+  }
+
+  /** Without the lock nothing can be written, and the next holder does the run again. */
+  async #writeEnd(held: AcquiredLock, text: string): Promise<void> {
+    while (held.leftMs > 0) {
+      const isWritten = await held.writeNote(text).then(
+        () => true,
+        // The store may be back before the time of the lock is over.
+        () => false,
+      );
+      if (isWritten) return;
+      await pause(this.#parts.timers, this.#retry.next() + 1);
+    }
   }
 
   /** Waits for the end of a run, but for no longer than it may take. */
@@ -266,12 +284,12 @@ export class OnceJob {
       () => ({ outcome: 'done' }) as const,
       (error: unknown) => ({ outcome: 'failed', error }) as const,
     );
+    const { timers, holdAtMostMs } = this.#parts;
+    let limit: TimerHandle;
+    // Also where the lock was lost before: a run that hangs would else be the last one here.
     const tooLong = new Promise<{ readonly outcome: 'too-long' }>((resolve) => {
-      held.signal.addEventListener('abort', () => {
-        const { details } = held.signal.reason as { readonly details?: { reason?: unknown } };
-        if (details?.reason === 'limit') resolve({ outcome: 'too-long' });
-      });
+      limit = timers.every(holdAtMostMs + LIMIT_GRACE_MS, () => resolve({ outcome: 'too-long' }));
     });
-    return Promise.race([ended, tooLong]);
+    return Promise.race([ended, tooLong]).finally(() => timers.cancel(limit));
   }
 }

@@ -1,21 +1,14 @@
 /**
- * The rules of a job that runs once in a fleet: which tick comes next, and what the processes of a
- * fleet do at it, on locks in memory whose time the test moves.
+ * A job that runs once in a fleet: what its processes do at a tick, on locks in memory whose time
+ * the test moves.
  */
 import { describe, expect, it, afterEach } from '@jest/globals';
 import { Injectable, Module, type INestApplicationContext, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { MemoryLocks } from '../../lib/index.js';
-import { OnceJob, type CronEvent } from '../../lib/lock/cron-once.js';
-import {
-  dueTick,
-  newRecord,
-  recordIn,
-  recordText,
-  withBegun,
-  type Schedule,
-} from '../../lib/lock/cron-record.js';
+import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/lock/cron-once.js';
+import { newRecord, recordIn, recordText, type Schedule } from '../../lib/lock/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { turn } from '../../lib/time/timers.js';
@@ -26,83 +19,12 @@ import {
   LockModule,
   type CronRun,
 } from '../../lib/nest/lock/index.js';
+import { lockOfJob } from '../../lib/nest/lock/cron-once.js';
 import { until } from '../until.js';
 
 const every = (ms: number): Schedule => ({
   text: `every ${ms} ms`,
   next: (afterMs) => (Math.floor(afterMs / ms) + 1) * ms,
-});
-
-describe('the next tick', () => {
-  const minutely = every(60_000);
-  const at = (settled: number, now: number, more = {}) =>
-    dueTick(minutely, {
-      settledMs: settled * 60_000,
-      nowMs: now * 60_000,
-      lateMs: 120_000,
-      missed: 'once',
-      ...more,
-    });
-  const tick = (minute: number, skippedCount = 0) => ({ tickMs: minute * 60_000, skippedCount });
-
-  it('is none before it is due', () => {
-    expect(at(10, 10.9)).toBeUndefined();
-    expect(at(10, 11)).toEqual(tick(11));
-  });
-
-  it('is the first that is not too late, so that none of those is left out', () => {
-    expect(at(10, 12.5)).toEqual(tick(11));
-    expect(at(11, 12.5)).toEqual(tick(12));
-    expect(at(12, 12.5)).toBeUndefined();
-  });
-
-  it('leaves out those that are too late, and says how many', () => {
-    expect(at(10, 15)).toEqual(tick(14, 3));
-  });
-
-  it('is the last of those that are too late, if there is no other', () => {
-    const daily = { lateMs: 30_000 };
-    expect(at(10, 11.9, daily)).toEqual(tick(11));
-    expect(at(10, 14.9, daily)).toEqual(tick(14, 3));
-    expect(at(10, 14.9, { ...daily, missed: 'skip' })).toBeUndefined();
-  });
-
-  it('is found at once after years of a dense schedule', () => {
-    let asked = 0;
-    const dense = { text: '', next: (ms: number) => (asked++, Math.floor(ms / 1000 + 1) * 1000) };
-    const year = 365 * 86_400_000;
-    const terms = { settledMs: 0, nowMs: year + 500, lateMs: 100, missed: 'once' } as const;
-    expect(dueTick(dense, terms)).toEqual({ tickMs: year, skippedCount: 1000 });
-    expect(asked).toBeLessThan(2000);
-  });
-
-  it('does not loop on a schedule that stands still', () => {
-    const stuck = { text: '', next: () => 5 };
-    const terms = { settledMs: 4, nowMs: 9, lateMs: 100, missed: 'once' } as const;
-    expect(dueTick(stuck, terms)).toEqual({ tickMs: 5, skippedCount: 0 });
-    expect(dueTick(stuck, { ...terms, settledMs: 5 })).toBeUndefined();
-  });
-});
-
-describe('the record', () => {
-  it('is read as it was written, with as many runs as a note holds', () => {
-    let record = newRecord('* * * * * *', 1);
-    for (let at = 0; at < 200; at++) {
-      const by = `host-${at} 7 ${'shop'.repeat(40)}`;
-      const run = { tickMs: at, startedAtMs: at, token: 2n ** 62n, by, skippedCount: 0 };
-      record = withBegun(record, run);
-    }
-    const text = recordText(record);
-    expect(text.length).toBeLessThanOrEqual(4000);
-    const read = recordIn(text)!;
-    expect(read.runs.length).toBeGreaterThan(10);
-    expect(read.runs[0]).toMatchObject({ tickMs: 199, token: 2n ** 62n, outcome: 'running' });
-  });
-
-  it.each([undefined, '', 'mine', '{}', '{"version":"2"}', '{"version":"1","schedule":"x"}'])(
-    'is none in %j',
-    (text) => expect(recordIn(text)).toBeUndefined(),
-  );
 });
 
 /** Processes of a fleet on one store of locks, on one clock. */
@@ -113,7 +35,7 @@ class Fleet {
   readonly events: CronEvent[] = [];
   readonly startMs = Math.floor(this.time.now() / 60_000) * 60_000;
 
-  process(by: string, more: Partial<ConstructorParameters<typeof OnceJob>[0]> = {}) {
+  process(by: string, more: Partial<OnceJobParts> = {}) {
     const { time } = this;
     const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
     const locks = new DistributedLock(this.store, { ...ports, random: () => 0.5 });
@@ -140,7 +62,7 @@ class Fleet {
   }
 
   /** Its lock is not extended, and its run never ends. */
-  processThatDies(by: string): OnceJob {
+  processThatDies(by: string, more: Partial<OnceJobParts> = {}): OnceJob {
     const stopped = new SettableTime(this.time.now());
     const ports = { clock: stopped, monotonic: stopped, timers: stopped };
     const locks = new DistributedLock(this.store, ports);
@@ -148,7 +70,7 @@ class Fleet {
       this.note(by, one);
       return new Promise(() => {});
     };
-    return this.process(by, { locks, run });
+    return this.process(by, { locks, run, ...more });
   }
 
   async record() {
@@ -312,6 +234,63 @@ describe('a job of a fleet', () => {
     },
   );
 
+  it('writes the end of a run when the store is back, so that nobody does it again', async () => {
+    const fleet = new Fleet();
+    const [job, other] = [fleet.process('a'), fleet.process('b')];
+    await fleet.looked([job, other]);
+    await fleet.pass(60_000);
+    const extend = fleet.store.extend.bind(fleet.store);
+    let failureCount = 0;
+    fleet.store.extend = async (request) => {
+      const isEnd = request.note?.includes('"done"') === true;
+      if (isEnd && failureCount++ < 3) throw new Error('The store is away.');
+      return extend(request);
+    };
+    await fleet.looked([job]);
+    await fleet.looked([other]);
+    expect([failureCount > 3, fleet.ticks]).toEqual([true, [1]]);
+  });
+
+  it('goes on after a run that hangs and has lost its lock', async () => {
+    const fleet = new Fleet();
+    const lost = fleet.processThatDies('a', { holdAtMostMs: 90_000 });
+    const alive = fleet.process('b');
+    await fleet.looked([alive]);
+    await fleet.pass(60_000);
+    void lost.look();
+    await fleet.pass(0);
+    expect(lost.status.isRunning).toBe(true);
+    await fleet.pass(100_000);
+    expect(fleet.ran.map(({ by, at }) => [by, at / 60_000])).toEqual([
+      ['a', 1],
+      ['a', 2],
+    ]);
+    lost.close();
+  });
+
+  it('says that its record is ahead of the clock of the store, and runs nothing', async () => {
+    const fleet = new Fleet();
+    const job = fleet.process('a');
+    await fleet.looked([job]);
+    const held = await new DistributedLock(fleet.store).acquire('cron:report');
+    await held.writeNote(recordText(newRecord('', fleet.time.now() + 3_600_000)));
+    await held.release();
+    await fleet.pass(60_000);
+    await fleet.looked([job]);
+    expect(fleet.ticks).toEqual([]);
+    expect(fleet.events.at(-1)).toMatchObject({ kind: 'ahead', job: 'report' });
+  });
+
+  it('reports a schedule that has no further tick, and does not fail by it', async () => {
+    const fleet = new Fleet();
+    const next = () => {
+      throw new Error('No execution date was found in the next 8 years.');
+    };
+    const job = fleet.process('a', { schedule: { text: 'never', next } });
+    await fleet.looked([job]);
+    expect(fleet.events).toMatchObject([{ kind: 'unavailable', job: 'report' }]);
+  });
+
   it('begins nothing after it was closed', async () => {
     const fleet = new Fleet();
     const [job, other] = [fleet.process('a'), fleet.process('b')];
@@ -414,6 +393,13 @@ describe('@CronOnce', () => {
     expect((method as { name?: string }).name).toBe('nightly');
   });
 
+  it('has a lock whose name is valid, however long that of the job is', () => {
+    for (const job of ['Reports.nightly', 'x'.repeat(123), 'y'.repeat(500), 'a|b c:d']) {
+      expect(lockOfJob(job)).toMatch(/^cron:[^\s|]+$/);
+      expect(lockOfJob(job).length).toBeLessThanOrEqual(128);
+    }
+  });
+
   it('does not run where it is disabled', async () => {
     class Reports {
       @CronOnce('* * * * * *', { disabled: true })
@@ -426,7 +412,14 @@ describe('@CronOnce', () => {
   });
 
   it('is refused at the start with everything that is wrong', async () => {
-    const wrong = { lateMs: -1, missed: 'all', holdAtMostMs: 5, every: 3 } as object;
+    const wrong = {
+      timeZone: 'UTC',
+      utcOffset: 60,
+      lateMs: -1,
+      missed: 'all',
+      holdAtMostMs: 5,
+      every: 3,
+    } as object;
     class Reports {
       @CronOnce('* * * * *', wrong)
       async each(): Promise<void> {}
@@ -442,6 +435,7 @@ describe('@CronOnce', () => {
       (error: Error) => error.message,
     );
     for (const part of [
+      '`timeZone` or `utcOffset`, got both',
       '`lateMs`',
       '`missed`',
       '`holdAtMostMs`',

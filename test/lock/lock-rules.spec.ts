@@ -4,6 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import { dueTick, newRecord, recordIn, recordText, withBegun } from '../../lib/lock/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
@@ -240,4 +241,78 @@ describe('locks of a server that was left for another one', () => {
     )) as { RowLocks: typeof RowLocks };
     expect(await newcomersAnswer(Mutant)).toBe('no error');
   });
+});
+
+// The rules of a job that runs once in a fleet.
+
+describe('the next tick', () => {
+  const minutely = { text: '', next: (ms: number) => (Math.floor(ms / 60_000) + 1) * 60_000 };
+  const at = (settled: number, now: number, more = {}) =>
+    dueTick(minutely, {
+      settledMs: settled * 60_000,
+      nowMs: now * 60_000,
+      lateMs: 120_000,
+      missed: 'once',
+      ...more,
+    });
+  const tick = (minute: number, skippedCount = 0) => ({ tickMs: minute * 60_000, skippedCount });
+
+  it('is none before it is due', () => {
+    expect(at(10, 10.9)).toBeUndefined();
+    expect(at(10, 11)).toEqual(tick(11));
+  });
+
+  it('is the first that is not too late, so that none of those is left out', () => {
+    expect(at(10, 12.5)).toEqual(tick(11));
+    expect(at(11, 12.5)).toEqual(tick(12));
+    expect(at(12, 12.5)).toBeUndefined();
+  });
+
+  it('leaves out those that are too late, and says how many', () => {
+    expect(at(10, 15)).toEqual(tick(14, 3));
+  });
+
+  it('is the last of those that are too late, if there is no other', () => {
+    const daily = { lateMs: 30_000 };
+    expect(at(10, 11.9, daily)).toEqual(tick(11));
+    expect(at(10, 14.9, daily)).toEqual(tick(14, 3));
+    expect(at(10, 14.9, { ...daily, missed: 'skip' })).toBeUndefined();
+  });
+
+  it('is found at once after years of a dense schedule', () => {
+    let asked = 0;
+    const dense = { text: '', next: (ms: number) => (asked++, Math.floor(ms / 1000 + 1) * 1000) };
+    const year = 365 * 86_400_000;
+    const terms = { settledMs: 0, nowMs: year + 500, lateMs: 100, missed: 'once' } as const;
+    expect(dueTick(dense, terms)).toEqual({ tickMs: year, skippedCount: 1000 });
+    expect(asked).toBeLessThan(2000);
+  });
+
+  it('does not loop on a schedule that stands still', () => {
+    const stuck = { text: '', next: () => 5 };
+    const terms = { settledMs: 4, nowMs: 9, lateMs: 100, missed: 'once' } as const;
+    expect(dueTick(stuck, terms)).toEqual({ tickMs: 5, skippedCount: 0 });
+    expect(dueTick(stuck, { ...terms, settledMs: 5 })).toBeUndefined();
+  });
+});
+
+describe('the record', () => {
+  it('is read as it was written, with as many runs as a note holds', () => {
+    let record = newRecord('* * * * * *', 1);
+    for (let at = 0; at < 200; at++) {
+      const by = `host-${at} 7 ${'shop'.repeat(40)}`;
+      const run = { tickMs: at, startedAtMs: at, token: 2n ** 62n, by, skippedCount: 0 };
+      record = withBegun(record, run);
+    }
+    const text = recordText(record);
+    expect(text.length).toBeLessThanOrEqual(4000);
+    const read = recordIn(text)!;
+    expect(read.runs.length).toBeGreaterThan(10);
+    expect(read.runs[0]).toMatchObject({ tickMs: 199, token: 2n ** 62n, outcome: 'running' });
+  });
+
+  it.each([undefined, '', 'mine', '{}', '{"version":"2"}', '{"version":"1","schedule":"x"}'])(
+    'is none in %j',
+    (text) => expect(recordIn(text)).toBeUndefined(),
+  );
 });

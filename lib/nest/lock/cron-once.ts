@@ -15,13 +15,14 @@ import {
 import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../lock/cron-once.js';
-import { CRON_PREFIX, type Schedule } from '../../lock/cron-record.js';
+import type { Schedule } from '../../lock/cron-record.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
 import { errorText, printable } from '../../messages.js';
 import { choiceFaults, typeFaults, unknownNames, wholeFaults } from '../../options.js';
 import { pause, RetryDelay } from '../../time/timers.js';
+import { alike, type Method } from './locked.decorator.js';
 
 /** Options of `@CronOnce()`; the first four are those of `@Cron`. */
 export interface CronOnceOptions {
@@ -61,8 +62,6 @@ export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
   name: string | symbol,
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
-
-type Method = (this: object, ...args: unknown[]) => unknown;
 
 interface CronOnceMark {
   readonly job: string;
@@ -111,11 +110,7 @@ export function CronOnce(cronTime: string, options: CronOnceOptions = {}): CronO
       if (args[0] !== undefined || jobs === undefined) return method.apply(this, args);
       return jobs.look(job);
     };
-    for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
-      Reflect.defineMetadata(key, Reflect.getMetadata(key, method), once);
-    }
-    Object.defineProperty(once, 'name', { value: method.name });
-    given.value = once;
+    given.value = alike(once, method);
     const { timeZone, utcOffset, disabled = false } = options;
     const zone = timeZone === undefined ? { utcOffset } : { timeZone };
     const scheduled = { name: job, disabled, threshold: THRESHOLD_MS, ...zone };
@@ -131,6 +126,9 @@ function optionFaults({ job, options }: CronOnceMark, where: string): string[] {
   const faults = [
     ...unknownNames(options, OPTION_NAMES, '@CronOnce'),
     ...(name === '' ? ['Expected `name` not to be empty.'] : typeFaults('name', name, 'string')),
+    ...(options.timeZone === undefined || options.utcOffset === undefined
+      ? []
+      : ['Expected `timeZone` or `utcOffset`, got both.']),
     ...choiceFaults('missed', missed, ['once', 'skip']),
     ...wholeFaults('lateMs', lateMs, [0, TTL_MS_MAX]),
     ...wholeFaults('holdAtMostMs', holdAtMostMs, [100, TTL_MS_MAX]),
@@ -192,7 +190,8 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** Ticks that were missed while no process was there are looked for now. */
   onApplicationBootstrap(): void {
     for (const [job, { mark }] of this.#marks) {
-      if (mark.options.disabled !== true) void this.#begin(job);
+      if (mark.options.disabled === true) continue;
+      this.#begin(job).catch((error: unknown) => this.#logger.error(error));
     }
   }
 
@@ -289,8 +288,8 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       );
     } else if (kind === 'ahead') {
       this.#logger.warn(
-        `The record of ${job} is ${event.aheadMs} ms ahead of the clock of this process: a clock ` +
-          'is wrong, here or where the last run was. Until then this process runs none.',
+        `The record of ${job} is ${event.aheadMs} ms ahead of the clock of its store, which is ` +
+          'wrong now or was when the job last ran. The job does not run until then.',
       );
     } else if (kind === 'unavailable' && !isWaiting) {
       this.#waiting.add(job);
@@ -315,7 +314,7 @@ const WITHOUT_SCHEDULER =
 
 /** The lock of a job, whose note is its record. */
 export function lockOfJob(job: string): string {
-  return CRON_PREFIX + lockKey`${job}`;
+  return lockKey`cron:${job}`;
 }
 
 function markOf(method: unknown): CronOnceMark | undefined {

@@ -288,11 +288,15 @@ const ofCron = (Locks, name, faults) =>
   };
 const REDIS_STAYS = ['redis restarted with data', 'redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL'];
 const POSTGRES_STAYS = ['postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'];
+const MARIADB_STAYS = ['mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'];
+const ETCD_STAYS = ['etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'];
 
 /** @type {Record<string, new (folder: string) => any>} */
 export const LOCKS = {
   cron: ofCron(Redis, 'redis', REDIS_STAYS),
   'cron-postgres': ofCron(PostgresLocks, 'postgres', POSTGRES_STAYS),
+  'cron-mariadb': ofCron(MariadbLocks, 'mariadb', MARIADB_STAYS),
+  'cron-etcd': ofCron(EtcdLocks, 'etcd', ETCD_STAYS),
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,

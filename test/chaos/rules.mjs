@@ -118,6 +118,27 @@ const COUNTER_RULES = [
 /** @type {readonly Rule[]} */
 const LOCK_RULES = [
   {
+    // Of cron jobs: a process goes by what it has run itself, and not by the record of the fleet.
+    name: 'cron-record',
+    edits: [
+      {
+        in: 'code',
+        says: '#closed = new AbortController();',
+        insteadSays: '#closed = new AbortController(); #ownMs;',
+      },
+      {
+        in: 'code',
+        says: 'Math.max(record.settledMs, this.#settledMs ?? 0)',
+        insteadSays: '(this.#ownMs ??= record.settledMs)',
+      },
+      {
+        in: 'code',
+        says: 'this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);',
+        insteadSays: 'this.#ownMs = tickMs;',
+      },
+    ],
+  },
+  {
     // After a loss locks are granted at once, while those that were forgotten are still held.
     name: 'lock-quiet',
     shows: 'two holders',

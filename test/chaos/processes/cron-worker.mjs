@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
+import { etcdLocks } from 'nestjs-snowflake/etcd';
 import { CronOnce, LockModule } from 'nestjs-snowflake/lock';
 import { redisLocks } from 'nestjs-snowflake/redis';
 import { sqlLocks } from 'nestjs-snowflake/sql';
@@ -17,9 +18,12 @@ const JOBS = ['one', 'two', 'three', 'four', 'five'];
 
 const [address, supportQuery] = CHAOS_SUPPORT.split('?');
 const query = CHAOS_QUERY ?? supportQuery;
+const url = `${address}?${query}`;
 const store = address.startsWith('redis')
   ? redisLocks({ redis: address, ...optionsOf(query) })
-  : sqlLocks({ url: `${address}?${query}` });
+  : address.startsWith('etcd')
+    ? etcdLocks({ url })
+    : sqlLocks({ url });
 
 /** CLOCK_MONOTONIC with its fractions, the same in all processes. */
 const nowMs = () => Number(process.hrtime.bigint()) / 1e6;

@@ -5,7 +5,7 @@
  * is read in a run of etcd that was examined, and nothing counts as written that a run may have
  * forgotten. No lease of etcd is taken: the ceiling tells whether a worker id is held.
  */
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
@@ -17,6 +17,7 @@ import {
   type StoredRow,
 } from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
+import { pause, systemTimers } from '../../time/timers.js';
 import { answerHeader, type EtcdAnswer, type EtcdHeader, type EtcdClient } from './etcd-client.js';
 import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
 import {
@@ -48,6 +49,8 @@ import {
 
 /** Each repetition means that some process has just created the registry or noted a loss. */
 const READ_COUNT = 10;
+/** A registry in a new run grants nothing for longer. */
+const OUTRUN_MS = 500;
 /** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
 
@@ -173,7 +176,7 @@ export class EtcdStore implements RowStore {
     const now = await this.#reader.ask([get(key), get(clockKey)]);
     const [[value] = [], [clock] = []] = now.lists;
     const kept = value && headerIn(value, clock, now.header.revision);
-    if (kept?.server !== lost) return;
+    if (kept?.server !== lost) return this.#outrun();
     const { clusterId, term, revision } = now.header;
     const gap = status && status.index - revision;
     const server = runText({ clusterId, gap, term, random: randomUUID() });
@@ -182,7 +185,13 @@ export class EtcdStore implements RowStore {
       compare: [isUnchanged(key, value?.modRevision), isUnchanged(clockKey, clock?.modRevision)],
       success: [put(key, text), put(clockKey, ceilingText(kept?.row?.number ?? 0n))],
     };
-    await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    if (fields['succeeded'] !== true) await this.#outrun();
+  }
+
+  /** Another process has named the run, and has more to do before others can go on. */
+  #outrun(): Promise<void> {
+    return pause(systemTimers, randomInt(1, OUTRUN_MS));
   }
 
   /** Deletes tokens that hold nothing any more. A failure matters little, since they do no harm. */

@@ -10,10 +10,12 @@ import { SnowflakeError } from '../../errors.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
+  SharedReads,
   type RowQuery,
   type RowSnapshot,
   type RowStore,
   type RowWrite,
+  type SharedQuery,
   type StoredRow,
 } from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
@@ -63,6 +65,7 @@ export class EtcdStore implements RowStore {
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
   readonly #detector = new RestoreDetector();
+  readonly #reads = new SharedReads((query) => this.#read(query));
   readonly #settings: EtcdSettings;
 
   constructor(settings: EtcdSettings, client: EtcdClient) {
@@ -87,9 +90,13 @@ export class EtcdStore implements RowStore {
     return this.#keys.prefix;
   }
 
-  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
+  read(query: RowQuery): Promise<RowSnapshot> {
+    return this.#reads.read(query);
+  }
+
+  async #read({ keys, tokens }: SharedQuery): Promise<RowSnapshot> {
     for (let count = 0; count < READ_COUNT; count++) {
-      const found = await this.#reader.rows(keys, token);
+      const found = await this.#reader.rows(keys, tokens);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
       // A header that is not ours stays as it is, so that the rules refuse it.
@@ -249,20 +256,20 @@ class EtcdReader {
     this.#mark = mark;
   }
 
-  /** The header first, then its clock, then rows, with that of the token wherever it is. */
-  async rows(rowKeys: readonly string[], token: string | undefined): Promise<Found> {
+  /** The header first, then its clock, then rows, with those of the tokens wherever they are. */
+  async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<Found> {
     const keys = this.#keys;
     const rows = getRows(
       keys,
       rowKeys.filter((key) => key !== HEADER_KEY),
     );
     const questions = [get(keys.header), get(keys.clock), ...rows];
-    if (token === undefined) return this.ask(questions);
-    const found = await this.ask([get(keys.token(token)), ...questions]);
-    const [[named] = [], ...lists] = found.lists;
-    const isWorkerId = named !== undefined && /^\d{1,15}$/.test(named.value);
-    if (!isWorkerId || rowKeys.includes(named.value)) return { ...found, lists };
-    return this.rows([...rowKeys, named.value], undefined);
+    const found = await this.ask([...tokens.map((token) => get(keys.token(token))), ...questions]);
+    const named = found.lists.splice(0, tokens.length).flat();
+    const more = named
+      .map(({ value }) => value)
+      .filter((value) => /^\d{1,15}$/.test(value) && !rowKeys.includes(value));
+    return more.length === 0 ? found : this.rows([...rowKeys, ...more], []);
   }
 
   async all(countMax = Infinity): Promise<FoundAll> {

@@ -4,7 +4,13 @@
 // lose the results of the others: it is told about at the end, and the exit code is 1.
 import { parseArgs } from 'node:util';
 import { groupsLike, loadGroups, installPeers, requireBuild } from './harness/groups.mjs';
-import { openResults, markdownSection, plainSection, stampOf } from './harness/results.mjs';
+import {
+  openResults,
+  markdownSection,
+  plainSection,
+  stampOf,
+  titleHere,
+} from './harness/results.mjs';
 
 const HELP = `Usage: node bench/run.mjs [options]
   --rounds 5      how often each figure is measured
@@ -45,13 +51,15 @@ const listText = (/** @type {import('./harness/groups.mjs').FolderGroup[]} */ gr
 async function measureAll(groups, { rounds, results }) {
   const failures = [];
   for (const group of groups) {
-    const { folder, title } = group;
+    const { folder } = group;
+    const title = titleHere(group.title);
     const log = (/** @type {string} */ line) => report(`[${folder}] ${line}`);
     log(title);
     try {
       const rows = await group.run({ rounds, log });
       say(plainSection(group, rows));
-      await results?.put(title, markdownSection(group, rows, stampOf(rounds)));
+      const section = markdownSection({ ...group, title }, rows, stampOf(rounds));
+      await results?.put(title, section);
     } catch (error) {
       log(`failed: ${title}`);
       failures.push({ name: title, error });

@@ -133,6 +133,16 @@ async function readOrEmpty() {
 const titleOf = (/** @type {string} */ section) =>
   section.slice('## '.length, section.indexOf('\n')).replaceAll('\\', '').trim();
 
+/** The tables are made on this one; what another Node makes stands beside, under its own title. */
+const NODE = '20';
+const ON_NODE = /, on Node \d+$/;
+
+/** The title that a group has in the file when it is measured here. */
+export function titleHere(/** @type {string} */ title) {
+  const [major] = process.versions.node.split('.');
+  return major === NODE ? title : `${title}, on Node ${major}`;
+}
+
 export class Results {
   #head;
   #titles;
@@ -167,7 +177,7 @@ export class Results {
 export async function openResults({ rounds, titles, isWhole }) {
   const [head, ...parts] = (await readOrEmpty()).split(BEFORE_SECTION);
   const sections = parts.map((part) => [titleOf(part), part]);
-  const isKept = ([title]) => !isWhole || titles.includes(title);
+  const isKept = ([title]) => !isWhole || titles.includes(title.replace(ON_NODE, ''));
   const keepsHead = !isWhole && head !== '';
   return new Results(keepsHead ? head : headText(rounds), titles, new Map(sections.filter(isKept)));
 }

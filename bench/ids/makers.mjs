@@ -4,6 +4,7 @@
 //
 // Guarantee: no peer is loaded before its `open()`, so that a process holds only the one it
 // measures.
+import crypto from 'node:crypto';
 import { WORKER_ID, newGenerator } from '../harness/generators.mjs';
 
 /**
@@ -197,6 +198,16 @@ const others = [
       return ofTexts(() => randomUUID());
     },
   },
+  // Node has it from 24.16 on.
+  ...('randomUUIDv7' in crypto
+    ? [
+        {
+          name: 'crypto.randomUUIDv7',
+          gives: 'text',
+          open: async () => ofTexts(() => crypto.randomUUIDv7()),
+        },
+      ]
+    : []),
 ].map((maker) => ({ claimsOrder: false, ...maker, isSnowflake: false }));
 
 /** @type {Maker[]} */

@@ -67,7 +67,7 @@ export function factsOf(
   const years = layout.lifetimeMs / YEAR_MS;
   const workerCount = layout.workerIdMax + 1;
   return [
-    [texts.lifetime, texts.years(numberText(Math.floor(years * 10) / 10))],
+    [texts.lifetime, texts.years(numberText(Math.round(years * 10) / 10))],
     [texts.lastDay, layout.lastDate.toISOString().slice(0, 10)],
     [texts.workerIds, numberText(workerCount)],
     [texts.idsOfOne, numberText(layout.idsPerSecond)],

@@ -34,6 +34,7 @@ import { SqlRows } from '../../lib/stores/sql/sql-rows.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { MapStore } from '../registry/walk-store.js';
 import { MuteProxy } from '../stores/network.js';
+import { forgetful } from '../stores/sql-lab.js';
 import { failureOf } from '../stores/redis-lab.js';
 import { freshPglite } from '../support/made-once.mjs';
 import { quickFolder } from '../support/made-once.mjs';
@@ -121,7 +122,33 @@ describe('sql counters', () => {
       expect(failure.message).toContain('counterTable()');
     });
 
-    it('takes two statements for each take', async () => {
+    it('gives no number in a transaction that began since the read', async () => {
+      const namespace = `${RUN}/forgotten`;
+      const { given, rollBack } = forgetful(postgres);
+      const others = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
+      expect(await others.take(TAKE)).toMatchObject({ first: 1n });
+      const store = sqlCounters({ ...given, namespace, ...ALONE });
+      expect(await store.take(TAKE)).toMatchObject({ first: 11n });
+      expect(await store.take(TAKE)).toMatchObject({ first: 21n });
+      await rollBack();
+      expect(await others.take(TAKE)).toMatchObject({ first: 31n });
+    });
+
+    it('is believed also where others take from it at once', async () => {
+      const namespace = `${RUN}/overtaken`;
+      const others = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
+      await others.take(TAKE);
+      const query: SqlQuery = async (sql, params) => {
+        const answer = await postgres.query(sql, params);
+        if (/UPDATE/.test(sql)) await others.take(TAKE);
+        return answer;
+      };
+      const store = sqlCounters({ query, dialect: 'postgres', namespace, ...ALONE });
+      expect(await store.take(TAKE)).toMatchObject({ status: 'ok', first: 11n });
+      expect(await others.take(TAKE)).toMatchObject({ status: 'ok', first: 31n });
+    });
+
+    it('takes two statements for each take, and asks whether a given pool committed', async () => {
       const sent: string[] = [];
       const query: SqlQuery = (sql, params) => {
         sent.push(sql);
@@ -135,6 +162,7 @@ describe('sql counters', () => {
       expect(sent.map((sql) => /\b(SELECT|UPDATE|INSERT)\b/.exec(sql)![0])).toEqual([
         'SELECT',
         'UPDATE',
+        'SELECT',
       ]);
     });
 

@@ -120,20 +120,22 @@ const OURS = '**nestjs-snowflake**';
 
 describe('README.md', () => {
   const README = textOf('README.md');
+  const FAST = 'Fast, and beside others';
 
   it('shows rows of the results as they are', () => {
     const measured = tableUnder(ONE_ID);
-    const [, ...rows] = tableUnder('Fast', README);
-    expect(rows.length).toBeGreaterThan(4);
-    for (const [library, ns, ratio, faults] of rows) {
-      const row = measured.find(([name]) => name === library)!;
-      expect([row[2], row[4]!.split(' ←')[0], row[6]]).toEqual([ns, ratio, faults]);
+    const [, ...rows] = tableUnder(FAST, README);
+    const timed = rows.filter(([, ns]) => ns !== '');
+    expect(timed.length).toBeGreaterThan(4);
+    for (const [library, ns, faults] of timed) {
+      const row = measured.find(([name]) => name === library!.replace(/ [\d.]+$/, ''))!;
+      expect([row[2], row[6]]).toEqual([ns, faults]);
     }
   });
 
   it.each(['nextIds(1000)', 'nextIdStrings(1000)', 'fill(1,000,000)'])('tells %s', (call) => {
     const row = tableUnder(MANY).find(([how]) => how!.includes(call));
-    expect(sectionOf(README, 'Fast')).toContain(row![2]);
+    expect(sectionOf(README, FAST)).toContain(row![2]);
   });
 });
 

@@ -159,14 +159,78 @@ describe('the packages of the lock', () => {
   };
   const named = /Node (\d+\.\d+) or later/.exec(textOf('README.md'))![1]!;
 
-  test.each([`${named}.0`, '20.20.2', '22.23.3', '24.21.0'])('all run on Node %s', (node) => {
-    expect(unsupported(node, packages)).toEqual([]);
-  });
+  test.each([`${named}.0`, '20.20.2', '22.23.3', '24.21.0', '26.10.0'])(
+    'all run on Node %s',
+    (node) => {
+      expect(unsupported(node, packages)).toEqual([]);
+    },
+  );
 
   it('are found where they do not', () => {
     const newer = { version: '12.0.6', engines: { node: '^22.22.3 || >=26.0.0' } };
     const found = unsupported('20.20.2', { 'node_modules/a': newer, 'node_modules/b': {} });
     expect(found).toEqual(['node_modules/a@12.0.6 wants Node ^22.22.3 || >=26.0.0']);
+  });
+});
+
+/*
+ * How a release is made, and who can reach it: what files can do of the checks of OpenSSF Scorecard
+ * (https://github.com/ossf/scorecard/blob/main/docs/checks.md).
+ */
+const WORKFLOWS = ['ci.yml', 'release.yml'].map((name) => `.github/workflows/${name}`);
+
+/** The faults of a workflow that runs what others may have changed, or with rights it needs not. */
+function workflowFaults(text: string): string[] {
+  const used = [...text.matchAll(/uses: (\S+)/g)].map(([, action]) => action!);
+  const unpinned = used.filter((action) => !/^[\w./-]+@[0-9a-f]{40}$/.test(action));
+  const before = text.slice(0, text.indexOf('\njobs:'));
+  const shown = [...text.matchAll(/run:.*\$\{\{ *(github\.(?:event|head)\S*)/g)];
+  return [
+    ...unpinned.map((action) => `${action} is not pinned to a commit`),
+    ...(/\npermissions:\n {2}contents: read\n?$/.test(before) ? [] : ['may write by default']),
+    ...(/pull_request_target|workflow_run/.test(text) ? ['runs what strangers send'] : []),
+    ...shown.map(([, value]) => `runs ${value}, which strangers write`),
+    ...(/secrets\.|_TOKEN: [^$]/.test(text) ? ['holds a secret'] : []),
+  ];
+}
+
+describe('the chain of supply', () => {
+  test.each(WORKFLOWS)('%s runs nothing that others may change', (path) => {
+    expect(workflowFaults(textOf(path))).toEqual([]);
+  });
+
+  it('is seen where it is open', () => {
+    const open = [
+      'on: pull_request_target',
+      'jobs:',
+      '  - uses: actions/checkout@v5',
+      '  - run: echo ${{ github.event.issue.title }}',
+      '    env: { T: ${{ secrets.T }} }',
+    ].join('\n');
+    expect(workflowFaults(open)).toEqual([
+      'actions/checkout@v5 is not pinned to a commit',
+      'may write by default',
+      'runs what strangers send',
+      'runs github.event.issue.title, which strangers write',
+      'holds a secret',
+    ]);
+  });
+
+  it('has a release without a token, with provenance, and a list of what is in it', () => {
+    const text = textOf('.github/workflows/release.yml');
+    for (const part of ['id-token: write', '--provenance', 'npm sbom', 'bash .ci/run']) {
+      expect(text).toContain(part);
+    }
+    const { scripts, dependencies } = JSON.parse(textOf('package.json')) as Record<string, object>;
+    expect(dependencies).toBeUndefined();
+    // Nothing runs where the package is installed.
+    expect(Object.keys(scripts!).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
+  });
+
+  it('is told of by the files that are looked for', () => {
+    expect(textOf('.github/dependabot.yml')).toMatch(/npm[^]*github-actions/);
+    expect(textOf('SECURITY.md')).toContain('privately');
+    expect(textOf('LICENSE')).toContain('MIT');
   });
 });
 

@@ -133,7 +133,7 @@ describe('the playground', () => {
   it('is found to be in English where it is', async () => {
     const page = await site.open('/playground.html');
     const found = await englishOn(page, LABELS, WRITTEN);
-    const expected = ['Text form', 'Bits of worker', 'meaning', '69.6 years', 'The query'];
+    const expected = ['Text form', 'Bits of worker', 'meaning', '69.7 years', 'The query'];
     expect(found).toEqual(expect.arrayContaining(expected));
   });
 

@@ -28,7 +28,7 @@ describe('a layout that is composed', () => {
     const layout = layoutOf(FIRST_DRAFT) as BitLayout;
     expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
     expect(Object.fromEntries(factsOf(layout, TEXTS.compose))).toEqual({
-      lifetime: '69.6 years',
+      lifetime: '69.7 years',
       'last day': '2093-09-06',
       'worker ids': '1,024',
       'ids per second of one worker': '4,096,000',

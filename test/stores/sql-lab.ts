@@ -57,6 +57,23 @@ export function broken(query: SqlQuery, from: string | RegExp, to: string): SqlQ
   return (sql: string, params: SqlParameter[]) => query(sql.replace(from, to), params);
 }
 
+/** Every other of the first writes goes over a connection that began a transaction just before. */
+export function forgetful(pool: Pool) {
+  const forgotten = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 1 });
+  let writeCount = 0;
+  const query: SqlQuery = async (sql, params) => {
+    if (!sql.startsWith('WITH changed') || ++writeCount > 4) return pool.query(sql, params);
+    const isForgotten = writeCount % 2 === 1;
+    await forgotten.query(isForgotten ? 'BEGIN' : 'ROLLBACK');
+    return (isForgotten ? forgotten : pool).query(sql, params);
+  };
+  const rollBack = async () => {
+    await forgotten.query('ROLLBACK');
+    await forgotten.end();
+  };
+  return { given: { query, dialect: 'postgres' as const }, rollBack };
+}
+
 /* A lease from a support in a database, after as long as a new registry takes. */
 
 export async function leased(

@@ -26,7 +26,7 @@ import type { IDistributedSupport } from '../../lib/lease/distributed-support.js
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { ownDatabase } from '../own-database.js';
 import { failureOf, request } from './redis-lab.js';
-import { SqlLab, broken, leased } from './sql-lab.js';
+import { SqlLab, broken, forgetful, leased } from './sql-lab.js';
 
 const lab = new SqlLab();
 let pool: Pool;
@@ -137,22 +137,17 @@ describe('PostgreSQL', () => {
     expect(writeCount).toBeGreaterThan(2);
   });
 
-  it('believes no write in a transaction that began since the read', async () => {
-    const forgotten = lab.pool({ max: 1 });
-    const own = named();
+  it.each([
+    ['', undefined],
+    [', if the server tells of no transaction', "'one'"],
+  ])('believes no write in a transaction that began since the read%s', async (_text, serverSql) => {
+    const { given, rollBack } = forgetful(pool);
+    const own = { ...named(), ...(serverSql !== undefined && { serverSql }) };
     const first = await leased(postgresSupport({ pool, ...own }));
-    const isWrite = (sql: string) => sql.startsWith('WITH changed');
-    let writeCount = 0;
-    const query: SqlQuery = async (sql, params) => {
-      if (!isWrite(sql) || ++writeCount > 4) return pool.query(sql, params);
-      const isForgotten = writeCount % 2 === 1;
-      await forgotten.query(isForgotten ? 'BEGIN' : 'ROLLBACK');
-      return (isForgotten ? forgotten : pool).query(sql, params);
-    };
-    const support = sqlSupport({ query, dialect: 'postgres', ...own });
+    const support = sqlSupport({ ...given, ...own });
     const second = await leased(support);
-    await forgotten.query('ROLLBACK');
-    const workerIds = [first.workerId, second.workerId].toSorted((a, b) => a - b);
+    await rollBack();
+    const workerIds = [first.workerId, second.workerId].toSorted((x, y) => x - y);
     expect(await idsOf(support)).toEqual(workerIds);
   });
 

@@ -49,16 +49,15 @@ export class SqlRows implements RowStore {
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
   readonly #holds: SqlTable['holds'];
-  /** True if a write is seen to be kept by a read alone. */
-  readonly #isReadAgain: boolean;
+  /** True if a write may have been made inside a transaction that another one rolls back. */
+  readonly #isDoubted: boolean;
   readonly #reads = new SharedReads((query) => this.#read(query));
   #sweepFault: string | undefined;
 
   constructor(parts: SqlRowsParts) {
     const { lossWindowMs, clock, holds, dialect, connection } = parts;
     this.#holds = holds;
-    const isGiven = connection.close === undefined;
-    this.#isReadAgain = isGiven && holds === 'registry' && dialect.name === 'postgres';
+    this.#isDoubted = connection.close === undefined && dialect.name === 'postgres';
     this.#dialect = dialect;
     this.#session = new SqlSession(parts);
     this.location = this.#session.location;
@@ -114,36 +113,48 @@ export class SqlRows implements RowStore {
   async write(write: RowWrite): Promise<boolean | undefined> {
     const { server, headerVersion, rows, isTimeOnly = false } = write;
     const own = this.#headerChange(write);
-    let isWritten = own === undefined || (await this.#writeRow(own, isTimeOnly));
+    const transactions: string[] = [];
+    let isWritten = own === undefined || (await this.#writeRow(own, transactions, isTimeOnly));
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
     const changes = this.#changesOf(rows);
     for (const change of changes) {
       if (isWritten !== true) break;
-      isWritten = await this.#writeRow({ ...change, ...rests });
+      isWritten = await this.#writeRow({ ...change, ...rests }, transactions);
     }
-    return isWritten === true && this.#isReadAgain ? this.#isKept(changes) : isWritten;
+    if (isWritten !== true || !this.#isDoubted) return isWritten;
+    const granted = changes.filter(({ moreKeys }) => moreKeys === undefined);
+    return granted.length === 0 || this.#isKept(granted, transactions);
   }
 
   /**
-   * A pool may hand out a connection on which the application began a transaction after our read:
-   * what is written there is seen by others once it is committed, and its own reads are refused.
+   * A pool may hand out a connection on which the application began a transaction after our read,
+   * and may roll it back. Where no server tells whether it is committed, a lease is read once more:
+   * others see it then, and in the same transaction the read is refused. A counter that was
+   * written by others meanwhile tells nothing.
    */
-  async #isKept(changes: readonly OwnChange[]): Promise<true | undefined> {
-    const leases = changes.filter(({ moreKeys }) => moreKeys === undefined);
-    if (leases.length === 0) return true;
+  async #isKept(
+    granted: readonly OwnChange[],
+    transactions: readonly string[],
+  ): Promise<true | undefined> {
+    const areCommitted = await this.#session.areCommitted(transactions);
+    if (areCommitted !== undefined) return areCommitted || undefined;
+    return this.#holds !== 'registry' || this.#isFound(granted);
+  }
+
+  async #isFound(leases: readonly OwnChange[]): Promise<true | undefined> {
     const { rows } = await this.read({ keys: leases.map(({ row }) => row.key) });
     const factsOf = ({ key, number, text }: Row, version: number) =>
       JSON.stringify([key, version, String(number), text]);
     const found = new Set(rows.map((row) => factsOf(row, row.version)));
-    const isKept = leases.every(({ row, nextVersion }) => found.has(factsOf(row, nextVersion)));
-    return isKept || undefined;
+    const isFound = leases.every(({ row, nextVersion }) => found.has(factsOf(row, nextVersion)));
+    return isFound || undefined;
   }
 
   async sweep(below: bigint): Promise<boolean> {
     try {
-      const count = await this.#session.written((statements) => statements.sweep(below));
+      const written = await this.#session.written((statements) => statements.sweep(below));
       this.#sweepFault = undefined;
-      return count === SWEPT_ROWS;
+      return written?.count === SWEPT_ROWS;
     } catch (error) {
       this.#sweepFault = (error as Error).message;
       throw error;
@@ -172,10 +183,19 @@ export class SqlRows implements RowStore {
     return this.#session.close();
   }
 
-  /** @param isEnough where it has been written already, or what follows will be refused */
-  async #writeRow(change: SqlChange, isEnough = false): Promise<boolean | undefined> {
-    const count = await this.#session.written((statements) => statements.write(change));
-    if (count === undefined) return undefined;
+  /**
+   * @param transactions gets the one that wrote, where the server tells it
+   * @param isEnough where it has been written already, or what follows will be refused
+   */
+  async #writeRow(
+    change: SqlChange,
+    transactions: string[],
+    isEnough = false,
+  ): Promise<boolean | undefined> {
+    const written = await this.#session.written((statements) => statements.write(change));
+    if (written === undefined) return undefined;
+    const { count, transaction } = written;
+    if (transaction !== undefined) transactions.push(transaction);
     return isEnough || count === 1 + (change.moreKeys?.length ?? 0);
   }
 

@@ -7,7 +7,13 @@
  */
 import { randomInt } from 'node:crypto';
 import { pause, systemTimers } from '../../time/timers.js';
-import type { Dialect, SqlTable, Statements } from './dialects/dialect.js';
+import {
+  flagOf,
+  type Dialect,
+  type SqlTable,
+  type Statements,
+  type Written,
+} from './dialects/dialect.js';
 import {
   rowsOf,
   type SqlConnection,
@@ -83,15 +89,25 @@ export class SqlSession {
     return this.read(statementOf, isForWriting);
   }
 
-  /** Returns the number of rows written; undefined if another process was faster. */
-  async written(statementOf: (statements: Statements) => Statement): Promise<number | undefined> {
+  /** Returns what was written; undefined if another process was faster. */
+  async written(statementOf: (statements: Statements) => Statement): Promise<Written | undefined> {
     try {
       const statements = await this.#prepared();
-      return statements.writtenCount(await this.run(statementOf(statements)));
+      return statements.written(await this.run(statementOf(statements)));
     } catch (error) {
       if (this.#isConflict(error)) return undefined;
       throw this.#failed(error);
     }
+  }
+
+  /** Undefined where the server does not tell. */
+  areCommitted(transactions: readonly string[]): Promise<boolean | undefined> {
+    return this.asked(async (statements) => {
+      const statement = statements.committed(transactions);
+      if (statement === undefined) return undefined;
+      const [row] = rowsOf(await this.run(statement));
+      return flagOf(row, 'is_committed');
+    });
   }
 
   /** A statement of the operator. */

@@ -49,6 +49,13 @@ export interface SqlTable {
   readonly lossWindowMs: number;
 }
 
+/** The answer to a write. */
+export interface Written {
+  readonly count: number;
+  /** The transaction that wrote, where the server tells it. */
+  readonly transaction?: string | undefined;
+}
+
 /** The statements for one table, once it is known what the server offers. */
 export interface Statements {
   /** All rows, or those asked for, with time and server: at least one row. */
@@ -59,8 +66,10 @@ export interface Statements {
   write(change: SqlChange): Statement;
   /** Deletes some of the rows whose number is less. */
   sweep(below: bigint): Statement;
-  /** Counts the rows that a write has written. @throws SnowflakeError where they do not count */
-  writtenCount(answer: unknown): number;
+  /** What a write has written. @throws SnowflakeError where that does not count */
+  written(answer: unknown): Written;
+  /** Asks whether all of these transactions are committed; undefined where no server tells. */
+  committed(transactions: readonly string[]): Statement | undefined;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;
   /** True if the server offers other features by now than when these statements were made. */

@@ -22,6 +22,7 @@ import {
   type Dialect,
   type SqlTable,
   type Statements,
+  type Written,
 } from './dialect.js';
 import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import { TableStatements } from './statements.js';
@@ -90,8 +91,8 @@ class MysqlStatements extends TableStatements {
     super(location);
   }
 
-  writtenCount(answer: unknown): number {
-    return writtenCountOf(answer);
+  written(answer: unknown): Written {
+    return { count: writtenCountOf(answer) };
   }
 
   check(row: SqlRow): void {

@@ -16,6 +16,7 @@ import {
   type Dialect,
   type SqlTable,
   type Statements,
+  type Written,
 } from './dialect.js';
 import {
   Binder,
@@ -24,6 +25,7 @@ import {
   type SqlParameter,
   type SqlQuery,
   type SqlRow,
+  type Statement,
 } from '../sql-connection.js';
 import { TableStatements, type Writing } from './statements.js';
 
@@ -61,6 +63,9 @@ export const POSTGRES_DURABLY =
  * depends on may be rolled back by others.
  */
 const BEGAN = 'floor(extract(epoch FROM now()) * 1000000)::bigint';
+
+/** The transaction that has written something, in full. */
+const TRANSACTION = 'CASE WHEN count(*) > 0 THEN txid_current()::text END';
 
 /** The transaction that wrote a row; without a savepoint a statement has one of its own. */
 const STAMPS = {
@@ -131,11 +136,23 @@ class PostgresStatements extends TableStatements {
     this.stamps = offered.stamps;
   }
 
-  writtenCount(answer: unknown): number {
+  written(answer: unknown): Written {
     const [row] = rowsOf(answer);
     if (row === undefined) throw oddAnswer('no row');
     this.check(row);
-    return answered(row, 'written');
+    const count = answered(row, 'written');
+    const isTold = count > 0 && this.stamps !== undefined;
+    return { count, ...(isTold && { transaction: textIn(row, 'transaction_id') }) };
+  }
+
+  override committed(transactions: readonly string[]): Statement | undefined {
+    if (this.stamps === undefined) return undefined;
+    const { list, params } = this.binder();
+    const status = 'txid_status(id::bigint)';
+    const sql =
+      `SELECT coalesce(bool_and(${status} = 'committed'), false) AS is_committed ` +
+      `FROM unnest(ARRAY[${list(transactions)}]) AS id`;
+    return { sql, params };
   }
 
   check(row: SqlRow): void {
@@ -183,6 +200,7 @@ class PostgresStatements extends TableStatements {
     const answer = [
       `SELECT count(*)::int AS written`,
       `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction`,
+      ...(this.stamps === undefined ? [] : [`${TRANSACTION} AS transaction_id`]),
       `CASE WHEN count(*) > 0 THEN ${SET_MARK} END AS mark FROM changed`,
     ].join(', ');
     return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;

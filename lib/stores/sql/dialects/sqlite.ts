@@ -17,6 +17,7 @@ import {
   type Dialect,
   type SqlTable,
   type Statements,
+  type Written,
 } from './dialect.js';
 import { TableStatements, type Writing } from './statements.js';
 
@@ -122,8 +123,8 @@ class SqliteStatements extends TableStatements {
     super(location);
   }
 
-  writtenCount(answer: unknown): number {
-    return rowsOf(answer).length;
+  written(answer: unknown): Written {
+    return { count: rowsOf(answer).length };
   }
 
   /** The caller makes sure that no transaction is open. */

@@ -15,6 +15,7 @@ import {
   type SqlChange,
   type SqlTable,
   type Statements,
+  type Written,
 } from './dialect.js';
 import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-connection.js';
 
@@ -113,9 +114,13 @@ export abstract class TableStatements implements Statements {
     return false;
   }
 
+  committed(_transactions: readonly string[]): Statement | undefined {
+    return undefined;
+  }
+
   // Each dialect implements these.
 
-  abstract writtenCount(answer: unknown): number;
+  abstract written(answer: unknown): Written;
   abstract check(row: SqlRow): void;
   abstract checkPrimary(row: SqlRow): void;
   protected abstract binder(): Binder;

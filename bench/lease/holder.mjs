@@ -16,7 +16,7 @@ export const INTERVAL_MS = 10_000;
 
 const CALL_TIMEOUT_MS = 2000;
 const START_TIMEOUT_MS = 30_000;
-const WAIT_MS_MAX = 2000;
+const WAIT_MS_MAX = 5000;
 const FIRST_DELAY_MS = 100;
 const LAST_DELAY_MS = 2000;
 

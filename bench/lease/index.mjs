@@ -3,6 +3,7 @@
 // Guarantee: figures are medians over the rounds followed by the least and the greatest; a
 // round in which anything went otherwise than meant throws instead of giving a figure.
 import { clients } from './clients.mjs';
+import { holders } from './holders.mjs';
 import { renewals } from './renewals.mjs';
 import { scriptTime } from './script-time.mjs';
 import { startup } from './startup.mjs';
@@ -11,4 +12,13 @@ import { waiting } from './waiting.mjs';
 import { wideRegistry } from './wide-registry.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [renewals, clients, startup, stores, scriptTime, waiting, wideRegistry];
+export const groups = [
+  renewals,
+  clients,
+  startup,
+  stores,
+  holders,
+  scriptTime,
+  waiting,
+  wideRegistry,
+];

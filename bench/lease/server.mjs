@@ -74,6 +74,14 @@ export function processCpuMs(/** @type {number} */ pid) {
   return (user + system + endedUser + endedSystem) * TICK_MS + childrenCpuMs(pid);
 }
 
+/** What was done, with the CPU time that the server used meanwhile. */
+export async function measuredCpu(pid, act) {
+  const [cpuBefore, startedAt] = [processCpuMs(pid), performance.now()];
+  const answer = await act();
+  const elapsedMs = performance.now() - startedAt;
+  return { answer, elapsedMs, cpuMs: processCpuMs(pid) - cpuBefore };
+}
+
 function childrenCpuMs(pid) {
   const list = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
   const children = list === '' ? [] : list.split(' ').map(Number);

@@ -6,7 +6,7 @@ import { column, percentile, spread } from '../harness/figures.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { startChild } from './client-process.mjs';
 import { INTERVAL_MS, WORKER_COUNT } from './holder.mjs';
-import { processCpuMs } from './server.mjs';
+import { measuredCpu } from './server.mjs';
 import { STORE_NAMES, withStore } from './store-support.mjs';
 
 const PROCESS_COUNT = 8;
@@ -46,14 +46,14 @@ async function oneRound(name, { url, pid }) {
   try {
     const share = { holderCount: HOLDER_COUNT, connectionCount: CONNECTION_COUNT };
     await askAll('prepare', { name, url, ...share });
-    const herd = await measured(pid, () =>
+    const herd = await measuredCpu(pid, () =>
       askAll('start', { signalNs: String(process.hrtime.bigint()) }),
     );
     const figures = { ...herdFigures(herd.answer), herdCpuMs: herd.cpuMs };
     if (figures.servedCount < WORKER_COUNT) return figures;
     // The first goes over connections that are new.
     await askAll('renewAll', { spanMs: INTERVAL_MS / 2 });
-    const renewed = await measured(pid, () => askAll('renewAll', { spanMs: INTERVAL_MS }));
+    const renewed = await measuredCpu(pid, () => askAll('renewAll', { spanMs: INTERVAL_MS }));
     return {
       ...figures,
       p50Ms: percentile(renewed.answer, 50),
@@ -72,14 +72,6 @@ function herdFigures(clients) {
   const readyMs = column(served, 'readyMs');
   const servedCount = served.length;
   return { servedCount, allMs: Math.max(...readyMs), halfMs: percentile(readyMs, 50) };
-}
-
-/** With the CPU time that the server used meanwhile. */
-async function measured(pid, act) {
-  const [cpuBefore, startedAt] = [processCpuMs(pid), performance.now()];
-  const answer = await act();
-  const elapsedMs = performance.now() - startedAt;
-  return { answer, elapsedMs, cpuMs: processCpuMs(pid) - cpuBefore };
 }
 
 export const stores = {

@@ -8,8 +8,7 @@
 import type { Clock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { format, formatName, plainCause } from '../messages.js';
-import type { CallRecord } from '../time/call-record.js';
-import { closedAfterLastCall } from '../time/last-call.js';
+import { closedAfterLastCall, type CallRecord } from '../time/call-record.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import {
   POSITION_MAX,

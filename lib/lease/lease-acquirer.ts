@@ -250,7 +250,7 @@ interface Refused {
 }
 
 /** The next try comes at the latest after this, however long the answer says. */
-const WAIT_MS_MAX = 2000;
+const WAIT_MS_MAX = 5000;
 
 function refused(
   answer: Exclude<LeaseAnswer, LeaseGrant>,

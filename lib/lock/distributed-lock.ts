@@ -7,7 +7,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
-import { closedAfterLastCall } from '../time/last-call.js';
+import { closedAfterLastCall } from '../time/call-record.js';
 import type { HeldSection, LockSection } from './held-section.js';
 import { Holdings, type HoldingsStatus } from './holdings.js';
 import { lockReentered, type LockListener } from './lock-events.js';

@@ -23,7 +23,7 @@ import { RegionClaim } from '../lease/region-claim.js';
 import { SharedLeaseKeeper, sourceOf, type LeaseSource } from '../lease/shared.support.js';
 import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
-import { closedAfterLastCall } from '../time/last-call.js';
+import { closedAfterLastCall } from '../time/call-record.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
 import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';

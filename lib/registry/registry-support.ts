@@ -13,9 +13,12 @@ import type {
   WorkerRecord,
 } from '../lease/distributed-support.js';
 import {
+  againAfter,
+  FewAtOnce,
   overtaken,
   retried,
   SupersedingCalls,
+  type Attempted,
   type RefusedWrites,
   type RetryParts,
 } from '../rows/cas-retry.js';
@@ -26,14 +29,16 @@ import {
   type RowStore,
   type RowWrite,
 } from '../rows/row-store.js';
-import { systemTimers, type Timers } from '../time/timers.js';
+import { pause, systemTimers, type Timers } from '../time/timers.js';
 import {
   acquire,
   candidatesOf,
   countOf,
   drawnFrom,
+  drawsOf,
   isSmall,
   isWide,
+  reachesOf,
   spanToSearch,
   withoutTime,
 } from './acquire.js';
@@ -49,17 +54,12 @@ import {
   type WorkerSlot,
 } from './snapshot.js';
 import { release, renew } from './renew.js';
-import {
-  firstBlocksOf,
-  HEADER_AGE_MS,
-  headerRow,
-  isMade,
-  StoredSnapshot,
-  withBlocks,
-  workerIdsOf,
-} from './stored-snapshot.js';
+import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js';
 
 const PAUSE_MS_MAX = 2000;
+/** A new registry grants nothing for longer than this, so that whoever did not make it has time. */
+const NEW_MS = 1000;
+const OUTRUN_COUNT_MAX = 3;
 const LEFT_COUNT_MAX = 8;
 /** A process that starts with a fleet is usually refused so often. */
 const UNSUSPECTED_COUNT = 3;
@@ -70,17 +70,23 @@ interface Operation<T extends Changes> {
   readonly isLatest: () => boolean;
   /** The span whose rows are made first, if this operation creates the registry. */
   readonly span: IdSpan;
+  /** True if many may come at once, and none of them is in a hurry. */
+  readonly isStart?: boolean;
 }
 
 interface Tries {
   readonly count: number;
   /** The number of times that missing rows were left to another process. */
   readonly leftCount: number;
+  /** True if this operation has begun to make the registry. */
+  readonly isMaker: boolean;
+  /** The number of times that a registry in the making was left to another process. */
+  readonly outrunCount: number;
   readonly refused: RefusedWrites;
 }
 
 /** The fate of a write that a step wanted. */
-type Outcome = 'yes' | 'no' | 'prepared' | 'created' | 'left';
+type Outcome = 'yes' | 'no' | 'begun' | 'created' | 'outrun' | 'prepared' | 'left';
 
 /** Parts that tests replace: timers and chance. */
 export type RegistrySupportParts = RetryParts;
@@ -100,6 +106,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #random: () => number;
   readonly #latest: SupersedingCalls;
   readonly #blocks: BlockMaker;
+  readonly #starts: FewAtOnce;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -111,6 +118,7 @@ export class RegistrySupport implements IDistributedSupport {
     this.#store = store;
     [this.#timers, this.#random] = [timers, random];
     this.#latest = new SupersedingCalls(timers);
+    this.#starts = new FewAtOnce(timers);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.location = store.location;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
@@ -123,27 +131,25 @@ export class RegistrySupport implements IDistributedSupport {
     const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
     return this.#latest.repeatable(question, async (isLatest) => {
-      const { snapshot, step } = await this.#attempts({
+      const attempt = await this.#attempts({
         take: (number) => acquireFrom(this.#rows, request, number),
         isLatest,
         span: request,
+        isStart: true,
       });
-      return this.#answer(snapshot, step.answer);
+      return this.#answer(attempt);
     });
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
-    const { snapshot: last, step } = await this.#repeated(lease, async () => {
+    const attempt = await this.#repeated(lease, async () => {
       const { workerId } = lease;
       const snapshot = await this.#read([workerId]);
       const held = snapshot.withoutWrites(lease);
-      return {
-        workerId,
-        snapshot,
-        step: renew(snapshot.ofWorker(workerId), held, snapshot.reading),
-      };
+      const step = renew(snapshot.ofWorker(workerId), held, snapshot.reading);
+      return { workerId, snapshot, step };
     });
-    return this.#answer(last, step.answer);
+    return this.#answer(attempt);
   }
 
   async release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
@@ -168,8 +174,15 @@ export class RegistrySupport implements IDistributedSupport {
     await this.#store.close?.();
   }
 
-  readonly #answer = (snapshot: StoredSnapshot, answer: LeaseAnswer): LeaseAnswer =>
-    inTicks(snapshot.withWrites(answer), snapshot.resolutionMs, this.#random());
+  #answer({ snapshot, step, isMaker }: Done<Step>): LeaseAnswer {
+    const answer = snapshot.withWrites(step.answer);
+    if (answer.status !== 'hold' && answer.status !== 'wait') return answer;
+    const { resolutionMs, isUnclaimed } = snapshot;
+    // The first grant changes the header, on which each write rests: one caller goes first.
+    const isSpread = !isMaker && (isUnclaimed || resolutionMs > 1);
+    const random = isSpread ? this.#random() : 0;
+    return { ...answer, waitMs: againAfter(answer.waitMs, resolutionMs, random) };
+  }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {
     // Without an index by token the token is looked up only where that costs little.
@@ -187,34 +200,42 @@ export class RegistrySupport implements IDistributedSupport {
     });
   }
 
-  #repeated<T extends Changes>(
-    lease: WorkerLease,
-    take: Operation<T>['take'],
-  ): Promise<Attempt<T>> {
+  #repeated<T extends Changes>(lease: WorkerLease, take: Operation<T>['take']): Promise<Done<T>> {
     const { workerId } = lease;
     const span = { workerIdMin: workerId, workerIdMax: workerId };
     return this.#latest.of(lease, (isLatest) => this.#attempts({ take, isLatest, span }));
   }
 
-  async #attempts<T extends Changes>(operation: Operation<T>): Promise<Attempt<T>> {
-    const { take, isLatest, span } = operation;
+  async #attempts<T extends Changes>(operation: Operation<T>): Promise<Done<T>> {
+    const { take, isLatest, span, isStart = false } = operation;
     // An attempt that had to make rows looks at the same ones again.
     let refusedCount = 0;
-    let leftCount = 0;
+    const tries = { leftCount: 0, outrunCount: 0, isMaker: false };
     const { location } = this;
     const parts = { location, timers: this.#timers, random: this.#random };
-    return retried<Attempt<T>>({ ...parts, pauseMsMax: PAUSE_MS_MAX }, async (refused, count) => {
+    const tried = async (refused: RefusedWrites, count: number): Promise<Attempted<Done<T>>> => {
       const attempt = await take(refusedCount);
       // The answer of the store may have been on its way for any time.
       if (!isLatest()) throw overtaken(location);
-      const outcome = await this.#written(attempt, { count, leftCount, refused });
-      if (outcome === 'yes') return { answer: attempt };
+      const outcome = await this.#written(attempt, { ...tries, count, refused });
+      if (outcome === 'yes') return { answer: { ...attempt, isMaker: tries.isMaker } };
       if (outcome === 'no') refusedCount++;
+      if (outcome === 'begun') tries.isMaker = true;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
+      if (outcome === 'outrun') {
+        tries.outrunCount++;
+        // Those who wait for this one would find what it has found.
+        await pause(this.#timers, Math.ceil(this.#random() * NEW_MS));
+      }
       if (outcome !== 'left') return undefined;
-      leftCount++;
+      tries.leftCount++;
       return { pauseMs: PAUSE_MS_MAX };
-    });
+    };
+    return retried<Done<T>>({ ...parts, pauseMsMax: PAUSE_MS_MAX }, (refused, count) =>
+      isStart && !tries.isMaker
+        ? this.#starts.run(() => tried(refused, count))
+        : tried(refused, count),
+    );
   }
 
   async #written({ workerId, snapshot, step }: Attempt<Changes>, tries: Tries): Promise<Outcome> {
@@ -225,8 +246,13 @@ export class RegistrySupport implements IDistributedSupport {
       return isTaken ? 'yes' : 'no';
     }
     if (typeof lack !== 'number') {
+      // The process that made room for a registry is making it.
+      if (snapshot.isEmpty && !tries.isMaker && tries.outrunCount < OUTRUN_COUNT_MAX)
+        return 'outrun';
       const isTaken = await this.#isTaken(snapshot.write([], lack), [], tries);
-      return isTaken && snapshot.isEmpty ? 'created' : 'prepared';
+      if (snapshot.header !== undefined) return 'prepared';
+      if (!isTaken) return 'outrun';
+      return snapshot.isEmpty ? 'created' : 'begun';
     }
     // The process that created the registry is making them; a whole fleet at it would block that
     // one.
@@ -269,6 +295,8 @@ function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): strin
 
 /** So many are drawn from a span too wide to be read whole. */
 const DRAW_COUNT = 4;
+/** So many of the candidates are looked at before the others. */
+const FEW_COUNT = 8;
 
 /** The part of the store that the search uses. */
 export interface Rows {
@@ -281,6 +309,12 @@ export interface Attempt<T extends Changes> {
   readonly workerId: number;
   readonly snapshot: StoredSnapshot;
   readonly step: T;
+}
+
+/** An attempt that is written, where that was wanted. */
+interface Done<T extends Changes> extends Attempt<T> {
+  /** True if it began to make the registry. */
+  readonly isMaker: boolean;
 }
 
 /** @param number of the attempt, from 0 up: each looks at others */
@@ -303,15 +337,36 @@ async function searchFrom(
   number: number,
 ): Promise<Attempt<Step>> {
   const seed = `${request.token} ${number}`;
-  const drawn = await acquireAmong(rows, candidatesOf(request, seed), request);
-  if (drawn.step.answer.status !== 'none-free' || isSmall(request)) return drawn;
+  const candidates = candidatesOf(request, seed);
+  // A row costs the store and its caller as much as a statement, and mostly one of these is free.
+  const few = isSmall(request) ? candidates : candidates.slice(0, fewOf(request));
+  const first = await acquireAmong(rows, few, request);
+  if (first.step.answer.status !== 'none-free' || isSmall(request)) return first;
+  const drawn = await acquireAmong(rows, candidates, request);
+  if (drawn.step.answer.status !== 'none-free') return drawn;
   if (isWide(request)) return acquireByDraws(drawn, { rows, request, seed });
   const { nowMs } = drawn.snapshot;
   const all = await slotsIn(rows, request);
   const free = all.filter(({ ceilingMs }) => ceilingMs <= nowMs);
+  if (free.length === 0) {
+    return acquireAmong(rows, [drawnFrom(longestFree(all), seed)!.workerId], request);
+  }
   // Callers that ask at once would all take the one that has been free for longest.
-  const chosen = number > 0 && free.length > 0 ? free : longestFree(all);
-  return acquireAmong(rows, [drawnFrom(chosen, seed)!.workerId], request);
+  const chosen = number > 0 ? rotated(free, seed) : free.toSorted(byCeiling);
+  const workerIds = chosen.slice(0, FEW_COUNT).map(({ workerId }) => workerId);
+  return acquireAmong(rows, workerIds, request);
+}
+
+/** Of a wide span one of each reach, so that a fleet spreads as if it had looked at all. */
+function fewOf(span: IdSpan): number {
+  return isWide(span) ? reachesOf(span).length : FEW_COUNT;
+}
+
+const byCeiling = (one: WorkerSlot, other: WorkerSlot) => one.ceilingMs - other.ceilingMs;
+
+function rotated<T>(list: readonly T[], seed: string): T[] {
+  const at = Math.floor(drawsOf(seed)() * list.length);
+  return [...list.slice(at), ...list.slice(0, at)];
 }
 
 interface Draws {
@@ -371,50 +426,6 @@ function longestFree(slots: readonly WorkerSlot[]): readonly WorkerSlot[] {
 
 function waitOf({ step: { answer } }: Attempt<Step>): number {
   return 'waitMs' in answer ? answer.waitMs : 0;
-}
-
-/*
- * Makes the rows of blocks before one of them is used, and lists them in the header.
- *
- * Guarantee: rows come first, so the header lists only blocks that have all their rows.
- */
-
-/** After so many refusals the rows are left to the processes that need them. */
-const FIRST_COUNT_MAX = 5;
-
-export class BlockMaker {
-  readonly #store: RowStore;
-  readonly #read: (workerIds: readonly number[]) => Promise<StoredSnapshot>;
-
-  constructor(store: RowStore, read: (workerIds: readonly number[]) => Promise<StoredSnapshot>) {
-    this.#store = store;
-    this.#read = read;
-  }
-
-  /** The creator of the registry does this; else all of a fleet that starts would make them. */
-  async makeFirst(span: IdSpan): Promise<void> {
-    const blocks = firstBlocksOf(span);
-    try {
-      for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
-    } catch {
-      // Missing rows are made when they are needed as well.
-    }
-  }
-
-  /** @returns false if another process changed the rows that it read */
-  async make(blocks: readonly number[]): Promise<boolean> {
-    const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
-    const { header } = snapshot;
-    if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
-    // All blocks at once: each step waits for all of a fleet that starts with this registry.
-    const writes = blocks
-      .map((block) => snapshot.rowsOf(block))
-      .filter(({ rows }) => rows.length > 0);
-    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
-    if (taken.some((isTaken) => isTaken !== true)) return false;
-    const made = headerRow(withBlocks(header, blocks));
-    return (await this.#store.write(snapshot.write([], made))) === true;
-  }
 }
 
 /*
@@ -481,18 +492,4 @@ export class RowInspector implements RegistryInspector {
   close(): Promise<void> {
     return this.#support.close();
   }
-}
-
-/*
- * Decides when to ask a store again whose clock has whole seconds.
- *
- * Guarantee: no caller asks before the next tick, until which the answer stays the same, and
- * callers that wait for one tick do not all come at once.
- */
-
-/** @param random from 0 up to 1 */
-export function inTicks(answer: LeaseAnswer, resolutionMs: number, random: number): LeaseAnswer {
-  if (resolutionMs === 1 || (answer.status !== 'hold' && answer.status !== 'wait')) return answer;
-  const tickCount = Math.ceil(answer.waitMs / resolutionMs);
-  return { ...answer, waitMs: tickCount * resolutionMs + Math.floor(random * resolutionMs) };
 }

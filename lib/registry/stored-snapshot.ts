@@ -17,6 +17,7 @@ import {
   labelOf,
   type Row,
   type RowSnapshot,
+  type RowStore,
   type RowWrite,
   type StoredRow,
 } from '../rows/row-store.js';
@@ -99,6 +100,11 @@ export class StoredSnapshot {
     if (header === undefined || header.blocks !== undefined) return false;
     const ageMs = reading.timeMs - header.lastTimeMs;
     return ageMs >= 0 && ageMs < MAKING_MS;
+  }
+
+  /** True if nobody has been granted a range yet. */
+  get isUnclaimed(): boolean {
+    return this.header?.fingerprint === '';
   }
 
   has(workerId: number): boolean {
@@ -228,27 +234,71 @@ function blockOf(workerId: number): number | undefined {
 }
 
 /** The first of those that a span lies in; as many as a usual layout has worker ids. */
-export function firstBlocksOf({ workerIdMin, workerIdMax }: IdSpan): number[] {
+function firstBlocksOf({ workerIdMin, workerIdMax }: IdSpan): number[] {
   const first = Math.floor(workerIdMin / BLOCK_SIZE);
   const end = Math.min(Math.floor(workerIdMax / BLOCK_SIZE) + 1, BLOCK_COUNT_MAX);
   const count = Math.min(end - first, FIRST_BLOCK_COUNT);
   return Array.from({ length: Math.max(0, count) }, (_, at) => first + at);
 }
 
-export function workerIdsOf(block: number): number[] {
+function workerIdsOf(block: number): number[] {
   return Array.from({ length: BLOCK_SIZE }, (_, at) => block * BLOCK_SIZE + at);
 }
 
-export function isMade({ blocks = [] }: StoredHeader, block: number): boolean {
+function isMade({ blocks = [] }: StoredHeader, block: number): boolean {
   return blocks.includes(block);
 }
 
-export function withBlocks(header: StoredHeader, blocks: readonly number[]): StoredHeader {
+function withBlocks(header: StoredHeader, blocks: readonly number[]): StoredHeader {
   return { ...header, blocks: [...new Set([...(header.blocks ?? []), ...blocks])] };
 }
 
 function withoutBlock(header: StoredHeader, block: number): StoredHeader {
   return { ...header, blocks: (header.blocks ?? []).filter((made) => made !== block) };
+}
+
+/*
+ * Makes the rows of blocks before one of them is used, and lists them in the header.
+ *
+ * Guarantee: rows come first, so the header lists only blocks that have all their rows.
+ */
+
+/** After so many refusals the rows are left to the processes that need them. */
+const FIRST_COUNT_MAX = 5;
+
+export class BlockMaker {
+  readonly #store: RowStore;
+  readonly #read: (workerIds: readonly number[]) => Promise<StoredSnapshot>;
+
+  constructor(store: RowStore, read: (workerIds: readonly number[]) => Promise<StoredSnapshot>) {
+    this.#store = store;
+    this.#read = read;
+  }
+
+  /** The creator of the registry does this; else all of a fleet that starts would make them. */
+  async makeFirst(span: IdSpan): Promise<void> {
+    const blocks = firstBlocksOf(span);
+    try {
+      for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
+    } catch {
+      // Missing rows are made when they are needed as well.
+    }
+  }
+
+  /** @returns false if another process changed the rows that it read */
+  async make(blocks: readonly number[]): Promise<boolean> {
+    const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
+    const { header } = snapshot;
+    if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
+    // All blocks at once: each step waits for all of a fleet that starts with this registry.
+    const writes = blocks
+      .map((block) => snapshot.rowsOf(block))
+      .filter(({ rows }) => rows.length > 0);
+    const taken = await Promise.all(writes.map((write) => this.#store.write(write)));
+    if (taken.some((isTaken) => isTaken !== true)) return false;
+    const made = headerRow(withBlocks(header, blocks));
+    return (await this.#store.write(snapshot.write([], made))) === true;
+  }
 }
 
 /*

@@ -83,6 +83,47 @@ export class CasRetry {
   }
 }
 
+/** More would only wait for a connection, with rows in hand that others change meanwhile. */
+const AT_ONCE_COUNT = 8;
+/** Some calls never end. */
+const PLACE_MS = 2000;
+
+/**
+ * Lets a few of those that come at once go on, in the order in which they came.
+ *
+ * Guarantee: nobody waits for one that takes longer than `PLACE_MS`.
+ */
+export class FewAtOnce {
+  readonly #waiting = new Set<() => void>();
+  #count = 0;
+
+  constructor(private readonly timers: Timers) {}
+
+  async run<T>(go: () => Promise<T>): Promise<T> {
+    if (this.#count < AT_ONCE_COUNT) this.#count++;
+    else await new Promise<void>((begin) => this.#waiting.add(begin));
+    let isOver = false;
+    const over = () => {
+      if (!isOver) this.#passOn();
+      isOver = true;
+    };
+    const late = this.timers.after(PLACE_MS, over);
+    try {
+      return await go();
+    } finally {
+      this.timers.cancel(late);
+      over();
+    }
+  }
+
+  #passOn(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#count--;
+    else this.#waiting.delete(next);
+    next?.();
+  }
+}
+
 /**
  * The common part of counters and locks: the store they are kept in, and the way they are changed.
  */
@@ -263,4 +304,24 @@ function refusing(location: string): SnowflakeError {
       `changed what they rest on. See whether a trigger or row-level security keeps rows from ` +
       `being written, or a proxy sends reads and writes to different servers.`,
   );
+}
+
+/*
+ * Decides when a caller that has to wait asks again.
+ *
+ * Guarantee: none asks before the next tick of a store whose clock has whole seconds, until which
+ * the answer stays the same, and those that wait for one moment do not all come at once.
+ */
+
+/** Callers that wait for one moment come within so long. */
+const SPREAD_MS = 500;
+
+/**
+ * @param waitMs at least
+ * @param resolutionMs of the store's time
+ * @param random from 0 up to 1; 0 for the one that shall come first
+ */
+export function againAfter(waitMs: number, resolutionMs: number, random: number): number {
+  const ms = Math.ceil(waitMs / resolutionMs) * resolutionMs;
+  return ms + Math.floor(random * Math.min(SPREAD_MS, ms));
 }

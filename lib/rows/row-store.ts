@@ -9,6 +9,7 @@
 import { isDecimalId } from '../core/text/decimal.js';
 import { cutName } from '../messages.js';
 import type { HolderLabel } from '../time/process-identity.js';
+import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 import type { ClockPolicy } from './store-clock.js';
 
 /** The key of the header; the other rows of a registry, or all locks, depend on it. */
@@ -220,3 +221,68 @@ export function labelOf(value: unknown): HolderLabel {
 }
 
 const nameOf = (part: unknown): string => (typeof part === 'string' ? cutName(part) : UNREADABLE);
+
+/*
+ * Reads of one store that come while one of the same process is under way: they share the next.
+ *
+ * Guarantee: each is answered by what was read after it came. One that hangs keeps nobody waiting
+ * for longer than `WAIT_MS_MAX`.
+ */
+
+/** A transaction of etcd has room for 128 questions by default. */
+const PART_COUNT_MAX = 100;
+const WAIT_MS_MAX = 50;
+
+/** What several have asked for. */
+export interface SharedQuery {
+  readonly keys: readonly string[];
+  readonly tokens: readonly string[];
+}
+
+interface Gathered<T> {
+  readonly keys: Set<string>;
+  readonly tokens: Set<string>;
+  readonly answer: Promise<T>;
+}
+
+export class SharedReads<T> {
+  /** The read that has not been sent yet. */
+  #next: Gathered<T> | undefined;
+  /** Resolves once the next may be sent. */
+  #isFree: Promise<unknown> = Promise.resolve();
+
+  constructor(
+    private readonly ask: (query: SharedQuery) => Promise<T>,
+    private readonly timers: Timers = systemTimers,
+  ) {}
+
+  read({ keys, token }: RowQuery): Promise<T> {
+    const next = this.#nextFor(keys.length + 1);
+    for (const key of keys) next.keys.add(key);
+    if (token !== undefined) next.tokens.add(token);
+    return next.answer;
+  }
+
+  #nextFor(partCount: number): Gathered<T> {
+    const known = this.#next;
+    const gatheredCount = known === undefined ? 0 : known.keys.size + known.tokens.size;
+    if (known !== undefined && gatheredCount + partCount <= PART_COUNT_MAX) return known;
+    const [keys, tokens] = [new Set<string>(), new Set<string>()];
+    const answer = this.#isFree.then(() => {
+      if (this.#next === next) this.#next = undefined;
+      return this.#sent({ keys: [...keys], tokens: [...tokens] });
+    });
+    const next = { keys, tokens, answer };
+    this.#next = next;
+    return next;
+  }
+
+  #sent(query: SharedQuery): Promise<T> {
+    const answer = this.ask(query);
+    const over = () => undefined;
+    // The next one does not get the error of this one.
+    const ended = answer.then(over, over);
+    this.#isFree = withinLimit(ended, { timers: this.timers, ms: WAIT_MS_MAX, over });
+    return answer;
+  }
+}

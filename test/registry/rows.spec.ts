@@ -10,7 +10,14 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
-import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
+import {
+  HEADER_KEY,
+  SharedReads,
+  type RowStore,
+  type SharedQuery,
+} from '../../lib/rows/row-store.js';
+import { SettableTime } from '../../lib/testing/index.js';
+import { turn } from '../../lib/time/timers.js';
 import { MapStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;
@@ -173,5 +180,84 @@ describe('a registry over rows', () => {
     expect(view.workers).toMatchObject([{ workerId, holder: { host: 'h', application: 'a' } }]);
     expect(view.facts).toMatchObject({ fingerprint: 'f', era: 1 });
     expect(view.proofOf(workerId)).toMatchObject({ token: 'first', nonce: 'n' });
+  });
+});
+
+// Reads of one process that come at once: one statement, and for nobody an answer of before.
+
+describe('reads that come while one is under way', () => {
+  const manyKeys = (count: number, first = 0) =>
+    Array.from({ length: count }, (_, at) => String(first + at));
+
+  /** A store that answers when the test says so, with the number of the question. */
+  function setUpReads() {
+    const time = new SettableTime();
+    const asked: { query: SharedQuery; answer: (error?: Error) => void }[] = [];
+    const ask = (query: SharedQuery) =>
+      new Promise<number>((resolve, reject) => {
+        const number = asked.length;
+        const answer = (error?: Error) => (error === undefined ? resolve(number) : reject(error));
+        asked.push({ query, answer });
+      });
+    const reads = new SharedReads(ask, time);
+    const askedSoFar = async () => {
+      await turn();
+      return asked.map(({ query }) => query.keys.length + query.tokens.length);
+    };
+    return { time, asked, reads, askedSoFar };
+  }
+
+  it('share the next, which is sent after the last of them came', async () => {
+    const { asked, reads, askedSoFar } = setUpReads();
+    const first = reads.read({ keys: ['1', '2'], token: 't' });
+    expect(await askedSoFar()).toEqual([3]);
+    const later = [
+      reads.read({ keys: ['2', '3'], token: 'u' }),
+      reads.read({ keys: ['3', '4'], token: 't' }),
+    ];
+    expect(await askedSoFar()).toEqual([3]);
+    asked[0]!.answer();
+    expect(await first).toBe(0);
+    expect(await askedSoFar()).toEqual([3, 5]);
+    const latest = reads.read({ keys: ['2'] });
+    asked[1]!.answer();
+    expect(await Promise.all(later)).toEqual([1, 1]);
+    await askedSoFar();
+    asked[2]!.answer();
+    expect(await latest).toBe(2);
+  });
+
+  it('get no error of an earlier one', async () => {
+    const { asked, reads, askedSoFar } = setUpReads();
+    const first = reads.read({ keys: ['1'] });
+    await askedSoFar();
+    const second = reads.read({ keys: ['1'] });
+    asked[0]!.answer(new Error('gone'));
+    await expect(first).rejects.toThrow('gone');
+    await askedSoFar();
+    asked[1]!.answer();
+    expect(await second).toBe(1);
+  });
+
+  it('wait no longer than a moment for one that hangs', async () => {
+    const { time, asked, reads, askedSoFar } = setUpReads();
+    void reads.read({ keys: ['1'] });
+    await askedSoFar();
+    const second = reads.read({ keys: ['1'] });
+    await time.advance(49);
+    expect(await askedSoFar()).toEqual([1]);
+    await time.advance(1);
+    expect(await askedSoFar()).toEqual([1, 1]);
+    asked[1]!.answer();
+    expect(await second).toBe(1);
+  });
+
+  it('are as many as a transaction has room for; the rest are asked beside them', async () => {
+    const { reads, askedSoFar } = setUpReads();
+    void reads.read({ keys: manyKeys(1000) });
+    void reads.read({ keys: manyKeys(60) });
+    void reads.read({ keys: manyKeys(30, 60), token: 't' });
+    void reads.read({ keys: manyKeys(30, 90) });
+    expect(await askedSoFar()).toEqual([1000, 91, 30]);
   });
 });

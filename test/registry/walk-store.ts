@@ -152,6 +152,8 @@ export class SlowStore implements RowStore {
   readonly lossWindowMs = 0;
   readonly rows: MapStore;
   stepCount = 0;
+  /** How many rows were asked for, found or not. */
+  askedCount = 0;
   /** Each range that was written: its worker id and its token. */
   readonly granted: string[] = [];
   private freeAtMs = 0;
@@ -171,6 +173,7 @@ export class SlowStore implements RowStore {
   }
 
   read(query: RowQuery): Promise<RowSnapshot> {
+    this.askedCount += query.keys.length;
     return this.step(() => this.rows.read(query));
   }
 

@@ -7,7 +7,7 @@ import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { HEADER_KEY, type Row } from '../../lib/rows/row-store.js';
+import { HEADER_KEY, type Row, type RowSnapshot } from '../../lib/rows/row-store.js';
 import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
 import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
@@ -114,7 +114,7 @@ describe('sql conditions', () => {
         ...update,
         rows: [{ row: { ...slot(2000n), key: '8' }, version: undefined }],
       };
-      return { store, snapshot, mutant, update, insert };
+      return { namespace, store, snapshot, mutant, update, insert };
     }
 
     it('reads what was written, and counts how often', async () => {
@@ -124,6 +124,23 @@ describe('sql conditions', () => {
       const { rows } = await store.read({ keys: [HEADER_KEY], token: 'token' });
       expect(rows).toContainEqual({ ...slot(2000n), version: 2 });
       expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
+    });
+
+    it('gives each of those that read at once its own rows, by one statement', async () => {
+      const sent: string[] = [];
+      const counting: SqlQuery = (sql, params) => {
+        if (sql.includes('stored_key')) sent.push(sql);
+        return queries[name]!(sql, params);
+      };
+      const store = storeBy(counting, (await stored()).namespace);
+      const asked = Array.from({ length: 40 }, (_, at) => ({ keys: [String(at)] }));
+      const questions = [...asked, { keys: [HEADER_KEY], token: 'token' }, { keys: [HEADER_KEY] }];
+      const found = await Promise.all(questions.map((question) => store.read(question)));
+      const keysIn = ({ rows }: RowSnapshot) => rows.map(({ key }) => key).toSorted();
+      const expected = asked.map(({ keys }) => (keys[0] === '7' ? ['7'] : []));
+      expect(found.map(keysIn)).toEqual([...expected, ['7', HEADER_KEY], [HEADER_KEY]]);
+      expect(sent).toHaveLength(1);
+      expect(new Set(found.map(({ timeMs }) => timeMs)).size).toBe(1);
     });
 
     it('gives time and server also where nothing is stored', async () => {

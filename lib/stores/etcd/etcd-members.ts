@@ -23,13 +23,36 @@ const ASK_COUNT = 8;
 
 export class EtcdMembers {
   readonly #client: EtcdClient;
+  /** The question that will be asked next, and the end of the one under way, by member. */
+  readonly #next = new Map<string, Promise<MemberStatus | undefined>>();
+  readonly #ends = new Map<string, Promise<unknown>>();
 
   constructor(client: EtcdClient) {
     this.#client = client;
   }
 
-  /** Asks a member now; undefined if the user may not ask. */
-  async status(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
+  /**
+   * Asks a member from now on; undefined if the user may not ask. All that come while it is asked
+   * share the next question.
+   */
+  status(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
+    const member = `${endpoint.host} ${memberId}`;
+    const known = this.#next.get(member);
+    if (known !== undefined) return known;
+    const next = (this.#ends.get(member) ?? Promise.resolve()).then(() => {
+      this.#next.delete(member);
+      return this.#statusNow(endpoint, memberId);
+    });
+    this.#next.set(member, next);
+    // The next question does not get the error of this one.
+    this.#ends.set(
+      member,
+      next.catch(() => undefined),
+    );
+    return next;
+  }
+
+  async #statusNow(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
     for (let count = 0; count < ASK_COUNT; count++) {
       const answer = await this.#asked(endpoint);
       if (answer === undefined) return undefined;

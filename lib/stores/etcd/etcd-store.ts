@@ -5,18 +5,21 @@
  * is read in a run of etcd that was examined, and nothing counts as written that a run may have
  * forgotten. No lease of etcd is taken: the ceiling tells whether a worker id is held.
  */
-import { randomUUID } from 'node:crypto';
+import { randomInt, randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
+  SharedReads,
   type RowQuery,
   type RowSnapshot,
   type RowStore,
   type RowWrite,
+  type SharedQuery,
   type StoredRow,
 } from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
+import { pause, systemTimers } from '../../time/timers.js';
 import { answerHeader, type EtcdAnswer, type EtcdHeader, type EtcdClient } from './etcd-client.js';
 import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
 import {
@@ -48,6 +51,8 @@ import {
 
 /** Each repetition means that some process has just created the registry or noted a loss. */
 const READ_COUNT = 10;
+/** A registry in a new run grants nothing for longer. */
+const OUTRUN_MS = 500;
 /** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
 
@@ -60,6 +65,7 @@ export class EtcdStore implements RowStore {
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
   readonly #detector = new RestoreDetector();
+  readonly #reads = new SharedReads((query) => this.#read(query));
   readonly #settings: EtcdSettings;
 
   constructor(settings: EtcdSettings, client: EtcdClient) {
@@ -84,9 +90,13 @@ export class EtcdStore implements RowStore {
     return this.#keys.prefix;
   }
 
-  async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
+  read(query: RowQuery): Promise<RowSnapshot> {
+    return this.#reads.read(query);
+  }
+
+  async #read({ keys, tokens }: SharedQuery): Promise<RowSnapshot> {
     for (let count = 0; count < READ_COUNT; count++) {
-      const found = await this.#reader.rows(keys, token);
+      const found = await this.#reader.rows(keys, tokens);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
       // A header that is not ours stays as it is, so that the rules refuse it.
@@ -173,7 +183,7 @@ export class EtcdStore implements RowStore {
     const now = await this.#reader.ask([get(key), get(clockKey)]);
     const [[value] = [], [clock] = []] = now.lists;
     const kept = value && headerIn(value, clock, now.header.revision);
-    if (kept?.server !== lost) return;
+    if (kept?.server !== lost) return this.#outrun();
     const { clusterId, term, revision } = now.header;
     const gap = status && status.index - revision;
     const server = runText({ clusterId, gap, term, random: randomUUID() });
@@ -182,7 +192,13 @@ export class EtcdStore implements RowStore {
       compare: [isUnchanged(key, value?.modRevision), isUnchanged(clockKey, clock?.modRevision)],
       success: [put(key, text), put(clockKey, ceilingText(kept?.row?.number ?? 0n))],
     };
-    await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
+    if (fields['succeeded'] !== true) await this.#outrun();
+  }
+
+  /** Another process has named the run, and has more to do before others can go on. */
+  #outrun(): Promise<void> {
+    return pause(systemTimers, randomInt(1, OUTRUN_MS));
   }
 
   /** Deletes tokens that hold nothing any more. A failure matters little, since they do no harm. */
@@ -240,20 +256,20 @@ class EtcdReader {
     this.#mark = mark;
   }
 
-  /** The header first, then its clock, then rows, with that of the token wherever it is. */
-  async rows(rowKeys: readonly string[], token: string | undefined): Promise<Found> {
+  /** The header first, then its clock, then rows, with those of the tokens wherever they are. */
+  async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<Found> {
     const keys = this.#keys;
     const rows = getRows(
       keys,
       rowKeys.filter((key) => key !== HEADER_KEY),
     );
     const questions = [get(keys.header), get(keys.clock), ...rows];
-    if (token === undefined) return this.ask(questions);
-    const found = await this.ask([get(keys.token(token)), ...questions]);
-    const [[named] = [], ...lists] = found.lists;
-    const isWorkerId = named !== undefined && /^\d{1,15}$/.test(named.value);
-    if (!isWorkerId || rowKeys.includes(named.value)) return { ...found, lists };
-    return this.rows([...rowKeys, named.value], undefined);
+    const found = await this.ask([...tokens.map((token) => get(keys.token(token))), ...questions]);
+    const named = found.lists.splice(0, tokens.length).flat();
+    const more = named
+      .map(({ value }) => value)
+      .filter((value) => /^\d{1,15}$/.test(value) && !rowKeys.includes(value));
+    return more.length === 0 ? found : this.rows([...rowKeys, ...more], []);
   }
 
   async all(countMax = Infinity): Promise<FoundAll> {

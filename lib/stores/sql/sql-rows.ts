@@ -10,12 +10,14 @@ import { randomInt } from 'node:crypto';
 import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
+  SharedReads,
   type Row,
   type RowChange,
   type RowQuery,
   type RowSnapshot,
   type RowStore,
   type RowWrite,
+  type SharedQuery,
   type StoredRow,
 } from '../../rows/row-store.js';
 import type { ClockPolicy } from '../../rows/store-clock.js';
@@ -29,7 +31,7 @@ import {
   type SqlTable,
 } from './dialects/dialect.js';
 import { SWEPT_ROWS } from './dialects/statements.js';
-import { oddAnswer, rowsOf } from './sql-connection.js';
+import { oddAnswer, rowsOf, type SqlRow } from './sql-connection.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
 /** A list is read in pages of so many. */
@@ -49,6 +51,7 @@ export class SqlRows implements RowStore {
   readonly #holds: SqlTable['holds'];
   /** True if a write may have been made inside a transaction that another one rolls back. */
   readonly #isDoubted: boolean;
+  readonly #reads = new SharedReads((query) => this.#read(query));
   #sweepFault: string | undefined;
 
   constructor(parts: SqlRowsParts) {
@@ -69,11 +72,14 @@ export class SqlRows implements RowStore {
 
   async read(query: RowQuery): Promise<RowSnapshot> {
     this.#session.reopen();
+    return snapshotIn(await this.#reads.read(query), this.#holds, query);
+  }
+
+  async #read(query: SharedQuery): Promise<SqlRow[]> {
     const rows = await this.#session.read((statements) => statements.read(query), true);
-    const snapshot = snapshotIn(rows, this.#holds);
-    const countMax = query.keys.length + (query.token === undefined ? 0 : 1);
-    if (snapshot.rows.length > countMax) throw oddAnswer('more rows than were asked for');
-    return snapshot;
+    const countMax = query.keys.length + query.tokens.length;
+    if (rows.length > Math.max(1, countMax)) throw oddAnswer('more rows than were asked for');
+    return rows;
   }
 
   /** Only worker ids have an order that all databases agree on, so that a registry has pages. */

@@ -167,7 +167,7 @@ export const silenceMs = SILENCE_MS;
 export const firstRetryMs = constant('lib/time/timers.ts', 'FIRST_MS');
 export const lastRetryMs = constant('lib/time/timers.ts', 'LAST_MS');
 export const releaseMs = constant('lib/lease/lease-acquirer.ts', 'RELEASE_TIMEOUT_MS');
-export const drawAgainMs = constant('lib/lease/lease-acquirer.ts', 'WAIT_MS_MAX');
+export const drawAgainMs = lastRetryMs;
 export const aheadMs = constant('lib/core/generator/block-taker.ts', 'AHEAD_MS_MAX_DEFAULT');
 export const longestWaitMs = constant('lib/core/generator/block-taker.ts', 'WAIT_UNIT_MS_MAX');
 

@@ -12,6 +12,7 @@ import {
   type Row,
   type RowQuery,
   type RowSnapshot,
+  type SharedQuery,
   type StoredRow,
 } from '../../../rows/row-store.js';
 import { oddAnswer, type SqlQuery, type SqlRow, type Statement } from '../sql-connection.js';
@@ -58,7 +59,7 @@ export interface Written {
 /** The statements for one table, once it is known what the server offers. */
 export interface Statements {
   /** All rows, or those asked for, with time and server: at least one row. */
-  read(query?: RowQuery): Statement;
+  read(query?: SharedQuery): Statement;
   /** Header and leased worker ids above one; up to so many, in their order. */
   page(after: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
@@ -130,9 +131,15 @@ export function numberOf(key: string): number {
   return key === HEADER_KEY ? HEADER_ID : Number(key);
 }
 
-export function snapshotIn(rows: readonly SqlRow[], holds: SqlTable['holds']): RowSnapshot {
+/** @param query those of the rows that were asked for; absent for all */
+export function snapshotIn(
+  rows: readonly SqlRow[],
+  holds: SqlTable['holds'],
+  query?: RowQuery,
+): RowSnapshot {
   const [first] = rows;
-  const stored = rows.filter(isStored);
+  const isAsked = query === undefined ? isStored : askedBy(query, holds);
+  const stored = rows.filter((row) => isStored(row) && isAsked(row));
   const signed = stored.map((row) => storedRow(row, holds));
   if (new Set(signed.map(({ key }) => key)).size < signed.length) throw withoutKey();
   return {
@@ -141,6 +148,13 @@ export function snapshotIn(rows: readonly SqlRow[], holds: SqlTable['holds']): R
     isPutBack: signed.some((row, at) => isPutBack(row, stored[at]!['stamp'])),
     rows: signed.map((row) => ({ ...row, text: withoutSignature(row.text) })),
   };
+}
+
+/** Others may have asked for more by the same statement. */
+function askedBy({ keys, token }: RowQuery, holds: SqlTable['holds']): (row: SqlRow) => boolean {
+  const names = new Set(holds === 'registry' ? keys.map((key) => String(numberOf(key))) : keys);
+  return (row) =>
+    names.has(String(row['stored_key'])) || (token !== undefined && row['token'] === token);
 }
 
 /** If nothing is stored, all columns of the table are null in the one row that came. */

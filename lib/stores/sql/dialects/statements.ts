@@ -5,7 +5,7 @@
  * row is written only with its own version, beside the header as it was read, on the server that
  * was read.
  */
-import { HEADER_KEY, type RowQuery } from '../../../rows/row-store.js';
+import { HEADER_KEY, type SharedQuery } from '../../../rows/row-store.js';
 import {
   END,
   unsigned,
@@ -32,6 +32,17 @@ export const SWEPT_ROWS = 5000;
 /** The kind of a statement that reports how many rows it has written. */
 export type Writing = 'insert' | 'update' | 'delete';
 
+/** A server keeps each text of a statement that it has prepared: so there are few. */
+const ROUND_COUNT = 16;
+
+/** The last one may come twice. */
+function padded(texts: readonly string[]): string[] {
+  const { length } = texts;
+  if (length <= ROUND_COUNT) return [...texts];
+  const count = Math.ceil(length / ROUND_COUNT) * ROUND_COUNT;
+  return Array.from({ length: count }, (_, at) => texts[Math.min(at, length - 1)]!);
+}
+
 export abstract class TableStatements implements Statements {
   /** The qualifier of the row that is updated. */
   protected readonly updated: string = '';
@@ -40,7 +51,7 @@ export abstract class TableStatements implements Statements {
 
   constructor(protected readonly location: SqlTable) {}
 
-  read(query?: RowQuery): Statement {
+  read(query?: SharedQuery): Statement {
     const binder = this.binder();
     const { of, list } = binder;
     const { key, token: tokenColumn } = this.columns;
@@ -50,8 +61,10 @@ export abstract class TableStatements implements Statements {
     const select = `SELECT ${[...this.selected, ...this.foundStamp].join(', ')} FROM ${from}`;
     const { params } = binder;
     if (query === undefined) return { sql: select, params };
-    const isAsked = `r.${key} IN (${list(query.keys.map((each) => this.keyOf(each)))})`;
-    const isNamed = query.token === undefined ? '' : ` OR r.${tokenColumn} = ${of(query.token)}`;
+    const keys = padded(query.keys).map((each) => this.keyOf(each));
+    const isAsked = `r.${key} IN (${list(keys)})`;
+    const tokens = padded(query.tokens);
+    const isNamed = tokens.length === 0 ? '' : ` OR r.${tokenColumn} IN (${list(tokens)})`;
     return { sql: `${select} AND (${isAsked}${isNamed})`, params };
   }
 

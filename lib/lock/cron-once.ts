@@ -11,13 +11,14 @@ import { isSnowflakeError } from '../errors.js';
 import { pause, RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
 import {
   dueTick,
-  latestTick,
   newRecord,
   recordIn,
   recordText,
+  settledAfterLoss,
   withBegun,
   withEnded,
   withoutHolder,
+  withSkipped,
   type CronOutcome,
   type CronRecord,
   type CronRunRecord,
@@ -48,6 +49,10 @@ export type CronEvent = { readonly job: string } & (
     }
   /** A run that its process did not end is done again. */
   | { readonly kind: 'taken-over'; readonly tickMs: number; readonly from: string }
+  /** A tick was too late, and left out with those before it. */
+  | { readonly kind: 'skipped'; readonly tickMs: number; readonly skippedCount: number }
+  /** The store has lost the record: of the ticks since this process saw it only the last is done. */
+  | { readonly kind: 'forgotten'; readonly skippedCount: number }
   /** The record is ahead of the store's clock by more than a tick may be late. */
   | { readonly kind: 'ahead'; readonly aheadMs: number }
   /** The store was away or grants nothing yet; it is asked again. */
@@ -78,9 +83,25 @@ export interface OnceJobStatus {
   readonly schedule: string;
   /** Every tick up to this is settled, as far as this process knows. */
   readonly settledMs: number;
-  /** For how long the first tick that is not settled has been due; 0 if none is. */
+  /** When the first tick that is not settled is due; undefined if the schedule has no further one. */
+  readonly dueMs: number | undefined;
+  /** For how long it has been due; 0 if it is not yet. */
   readonly overdueMs: number;
   readonly isRunning: boolean;
+  /** For how long a run has been going on in this process; undefined without one. */
+  readonly runningMs: number | undefined;
+  /** The runs of this process since its start; `lost` are those of others that it did again. */
+  readonly runCounts: Readonly<Record<CountedOutcome, number>>;
+  /** How many ticks this process has left out, because they were too late. */
+  readonly skippedCount: number;
+}
+
+type CountedOutcome = Exclude<CronOutcome, 'running' | 'skipped'>;
+
+interface NextTick {
+  readonly record: CronRecord;
+  readonly due: DueTick;
+  readonly nowMs: number;
 }
 
 /** A wait for a store that is away is no longer than this, so that no tick becomes too late. */
@@ -95,7 +116,9 @@ export class OnceJob {
   readonly #startedMs: number;
   /** It is undefined until this process has seen a record. */
   #settledMs: number | undefined;
-  #isRunning = false;
+  #runningSinceMs: number | undefined;
+  readonly #runCounts = { done: 0, failed: 0, 'too-long': 0, lost: 0 };
+  #skippedCount = 0;
   /** The last run of this process, whose end may not have been written. */
   #ended: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'> | undefined;
   /** A tick came while the loop was about to end. */
@@ -113,8 +136,19 @@ export class OnceJob {
   get status(): OnceJobStatus {
     const { job, schedule, clock } = this.#parts;
     const settledMs = this.#settledMs ?? this.#startedMs;
-    const overdueMs = Math.max(0, clock.now() - schedule.next(settledMs));
-    return { job, schedule: schedule.text, settledMs, overdueMs, isRunning: this.#isRunning };
+    const dueMs = nextOf(schedule, settledMs);
+    const sinceMs = this.#runningSinceMs;
+    return {
+      job,
+      schedule: schedule.text,
+      settledMs,
+      dueMs,
+      overdueMs: Math.max(0, clock.now() - (dueMs ?? Infinity)),
+      isRunning: sinceMs !== undefined,
+      runningMs: sinceMs === undefined ? undefined : Math.max(0, clock.now() - sinceMs),
+      runCounts: { ...this.#runCounts },
+      skippedCount: this.#skippedCount,
+    };
   }
 
   /**
@@ -197,7 +231,8 @@ export class OnceJob {
     // The clock of a process only wakes it: that of the store says what is due.
     const nowMs = held.grantedAtMs ?? clock.now();
     const stored = recordIn(held.note);
-    const found = stored ?? newRecord(schedule.text, this.#settledWithoutRecord(nowMs));
+    const lost = stored === undefined ? this.#afterLoss(nowMs) : undefined;
+    const found = stored ?? newRecord(schedule.text, lost?.settledMs ?? nowMs);
     // The end of a run of ours could not be written if the lock was lost meanwhile.
     const known = this.#ended === undefined ? found : withEnded(found, this.#ended);
     const record = { ...withoutHolder(known, { nowMs, limitMs }), schedule: schedule.text };
@@ -208,7 +243,9 @@ export class OnceJob {
       if (stored === undefined) await held.writeNote(recordText({ ...record, settledMs }));
       return this.#untilMs(schedule.next(Math.max(settledMs, nowMs)), nowMs);
     }
-    await this.#run(held, { record: { ...record, settledMs }, due, nowMs });
+    const skippedCount = due.skippedCount + (lost?.skippedCount ?? 0);
+    const next = { record: { ...record, settledMs }, due: { ...due, skippedCount }, nowMs };
+    await (due.isTooLate ? this.#skip(held, next) : this.#run(held, next));
     return 0;
   }
 
@@ -217,12 +254,13 @@ export class OnceJob {
     return tickMs <= this.#parts.clock.now() ? tickMs - nowMs + 1 : undefined;
   }
 
-  /** After a loss of data only the last tick is known to be open; a new job begins now. */
-  #settledWithoutRecord(nowMs: number): number {
-    const sinceMs = this.#settledMs;
-    const latest =
-      sinceMs === undefined ? undefined : latestTick(this.#parts.schedule, { sinceMs, nowMs });
-    return latest === undefined ? Math.max(sinceMs ?? 0, nowMs) : latest - 1;
+  /** Undefined where this process has seen no record before: a new job begins now. */
+  #afterLoss(nowMs: number): ReturnType<typeof settledAfterLoss> | undefined {
+    const { schedule, job, notify } = this.#parts;
+    if (this.#settledMs === undefined) return undefined;
+    const after = settledAfterLoss(schedule, { sinceMs: this.#settledMs, nowMs });
+    notify({ kind: 'forgotten', job, skippedCount: after.skippedCount });
+    return after;
   }
 
   #noteRecord(
@@ -234,23 +272,37 @@ export class OnceJob {
     const aheadMs = settledMs - nowMs;
     if (aheadMs > lateMs) notify({ kind: 'ahead', job, aheadMs });
     if (isTakenOver && last?.outcome === 'lost') {
+      this.#runCounts.lost++;
       notify({ kind: 'taken-over', job, tickMs: last.tickMs, from: last.by });
     }
   }
 
-  async #run(
+  /** The record says so, as of a run. */
+  async #skip(
     held: AcquiredLock,
-    { record, due, nowMs }: { record: CronRecord; due: DueTick; nowMs: number },
+    { record, due: { tickMs, skippedCount }, nowMs }: NextTick,
   ): Promise<void> {
+    const { job, by, notify } = this.#parts;
+    const run = { tickMs, skippedCount, startedAtMs: nowMs, by, token: held.token };
+    await held.writeNote(recordText(withSkipped(record, run)));
+    this.#settledMs = tickMs;
+    this.#skippedCount += skippedCount + 1;
+    notify({ kind: 'skipped', job, tickMs, skippedCount });
+  }
+
+  async #run(held: AcquiredLock, { record, due, nowMs }: NextTick): Promise<void> {
     const { clock, job, by, notify } = this.#parts;
     const { tickMs, skippedCount } = due;
     const startedAtMs = clock.now();
-    const begun = withBegun(record, { ...due, startedAtMs: nowMs, by, token: held.token });
+    const run = { tickMs, skippedCount, startedAtMs: nowMs, by, token: held.token };
+    const begun = withBegun(record, run);
     await held.writeNote(recordText(begun));
+    this.#skippedCount += skippedCount;
     notify({ kind: 'began', job, tickMs, skippedCount });
-    this.#isRunning = true;
+    this.#runningSinceMs = startedAtMs;
     const { outcome, error } = await this.#outcomeOf(held, due);
-    this.#isRunning = false;
+    this.#runningSinceMs = undefined;
+    this.#runCounts[outcome]++;
     const tookMs = Math.max(0, clock.now() - startedAtMs);
     notify({ kind: 'ended', job, tickMs, tookMs, outcome, error });
     this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);
@@ -275,7 +327,7 @@ export class OnceJob {
   async #outcomeOf(
     held: AcquiredLock,
     { tickMs, skippedCount }: DueTick,
-  ): Promise<{ readonly outcome: CronOutcome; readonly error?: unknown }> {
+  ): Promise<{ readonly outcome: 'done' | 'failed' | 'too-long'; readonly error?: unknown }> {
     const run: CronRun = Object.assign(Object.create(held) as AcquiredLock, {
       tick: new Date(tickMs),
       skippedCount,
@@ -291,5 +343,14 @@ export class OnceJob {
       limit = timers.every(holdAtMostMs + LIMIT_GRACE_MS, () => resolve({ outcome: 'too-long' }));
     });
     return Promise.race([ended, tooLong]).finally(() => timers.cancel(limit));
+  }
+}
+
+/** A schedule without a further tick throws an error of its own. */
+function nextOf(schedule: Schedule, afterMs: number): number | undefined {
+  try {
+    return schedule.next(afterMs);
+  } catch {
+    return undefined;
   }
 }

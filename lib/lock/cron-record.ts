@@ -7,7 +7,7 @@
  * run whose holder is gone leaves its tick open, so that the next holder does it.
  */
 import { fieldsIn, isWhole, numberIn } from '../rows/row-store.js';
-import { NOTE_LENGTH_MAX } from './lock-store.js';
+import { NOTE_LENGTH_MAX, type LockNote } from './lock-store.js';
 
 /** When a job is due. */
 export interface Schedule {
@@ -19,9 +19,9 @@ export interface Schedule {
 
 /**
  * What became of a run: its method returned, or threw; it runs; its holder was gone before its end;
- * it ran for longer than it may.
+ * it ran for longer than it may; it was left out, since it was too late.
  */
-export type CronOutcome = 'done' | 'failed' | 'running' | 'lost' | 'too-long';
+export type CronOutcome = 'done' | 'failed' | 'running' | 'lost' | 'too-long' | 'skipped';
 
 /** One run of a job. Its times are those of the store, if that tells them. */
 export interface CronRunRecord {
@@ -55,7 +55,7 @@ const VERSION = '1';
 const RUN_COUNT_MAX = 24;
 /** The label of a process may be long; this is enough to find it. */
 const BY_LENGTH_MAX = 64;
-const OUTCOMES: readonly string[] = ['done', 'failed', 'running', 'lost', 'too-long'];
+const OUTCOMES: readonly string[] = ['done', 'failed', 'running', 'lost', 'too-long', 'skipped'];
 
 export function recordText({ schedule, settledMs, runs }: CronRecord): string {
   const kept = runs.slice(0, RUN_COUNT_MAX).map(({ token, by, ...rest }) => {
@@ -88,6 +88,19 @@ function runIn(run: unknown): CronRunRecord[] {
   return [{ ...(fields as unknown as CronRunRecord), token }];
 }
 
+export interface NamedRecord extends CronRecord {
+  /** The name of the job, as its lock has it. */
+  readonly job: string;
+}
+
+/** The records of all jobs among the notes of a store. */
+export function recordsIn(notes: readonly LockNote[]): NamedRecord[] {
+  return notes.flatMap(({ lock, note }) => {
+    const record = lock.startsWith(CRON_PREFIX) ? recordIn(note) : undefined;
+    return record === undefined ? [] : [{ ...record, job: lock.slice(CRON_PREFIX.length) }];
+  });
+}
+
 /** The record of a job of which none is stored. */
 export function newRecord(schedule: string, settledMs: number): CronRecord {
   return { schedule, settledMs, runs: [] };
@@ -116,6 +129,15 @@ export function withBegun(
   run: Omit<CronRunRecord, 'tookMs' | 'outcome'>,
 ): CronRecord {
   return { ...record, runs: [{ ...run, tookMs: 0, outcome: 'running' }, ...record.runs] };
+}
+
+/** Settles a tick that is left out, with those before it. */
+export function withSkipped(
+  record: CronRecord,
+  run: Omit<CronRunRecord, 'tookMs' | 'outcome'>,
+): CronRecord {
+  const skipped: CronRunRecord = { ...run, tookMs: 0, outcome: 'skipped' };
+  return { ...record, settledMs: run.tickMs, runs: [skipped, ...record.runs] };
 }
 
 /** Settles the tick of the run with this token. */
@@ -148,6 +170,8 @@ export interface DueTick {
   readonly tickMs: number;
   /** How many before it are left out, up to `COUNT_MAX`. */
   readonly skippedCount: number;
+  /** True if it is too late itself, and is left out. */
+  readonly isTooLate: boolean;
 }
 
 /** More ticks than this are not counted. */
@@ -155,25 +179,34 @@ const COUNT_MAX = 1000;
 /** The search for the last of many ticks begins with the last minute. */
 const SEARCH_MS = 60_000;
 
-/** The next tick to be done; undefined if none is due. */
+/** The next tick to be done, or to be left out; undefined if none is due. */
 export function dueTick(schedule: Schedule, terms: DueTerms): DueTick | undefined {
   const { settledMs, nowMs, lateMs, missed } = terms;
   const lateBeforeMs = nowMs - lateMs;
   const first = schedule.next(Math.max(settledMs, lateBeforeMs));
   const late = ticksIn(schedule, settledMs, lateBeforeMs);
-  if (first > settledMs && first <= nowMs) return { tickMs: first, skippedCount: late.length };
-  if (late.length === 0 || missed === 'skip') return undefined;
-  const skippedCount = late.length - (late.length < COUNT_MAX ? 1 : 0);
-  return { tickMs: lastOf(schedule, late, lateBeforeMs), skippedCount };
+  if (first > settledMs && first <= nowMs) {
+    return { tickMs: first, skippedCount: late.length, isTooLate: false };
+  }
+  return late.length === 0
+    ? undefined
+    : { ...lastOf(schedule, late, lateBeforeMs), isTooLate: missed === 'skip' };
 }
 
-/** The last tick that is due by now, if it is after `sinceMs`. */
-export function latestTick(
+/**
+ * After a loss of data only the last tick is known to be open: those before it are left out, since
+ * others may have done them.
+ *
+ * @param terms `sinceMs`: up to here this process knew them to be settled
+ */
+export function settledAfterLoss(
   schedule: Schedule,
   { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
-): number | undefined {
+): { readonly settledMs: number; readonly skippedCount: number } {
   const ticks = ticksIn(schedule, sinceMs, nowMs);
-  return ticks.length === 0 ? undefined : lastOf(schedule, ticks, nowMs);
+  if (ticks.length === 0) return { settledMs: Math.max(sinceMs, nowMs), skippedCount: 0 };
+  const { tickMs, skippedCount } = lastOf(schedule, ticks, nowMs);
+  return { settledMs: tickMs - 1, skippedCount };
 }
 
 /** The first ticks after one time and up to another one. */
@@ -189,15 +222,20 @@ function ticksIn(schedule: Schedule, afterMs: number, upToMs: number): number[] 
   return ticks;
 }
 
-/** The last tick up to a time, if these are the first ones. */
-function lastOf(schedule: Schedule, first: readonly number[], upToMs: number): number {
-  if (first.length < COUNT_MAX) return first.at(-1)!;
+/** The last tick up to a time, if these are the first ones, and how many are before it. */
+function lastOf(
+  schedule: Schedule,
+  first: readonly number[],
+  upToMs: number,
+): Pick<DueTick, 'tickMs' | 'skippedCount'> {
+  const { length } = first;
+  if (length < COUNT_MAX) return { tickMs: first.at(-1)!, skippedCount: length - 1 };
   for (let spanMs = SEARCH_MS; ; spanMs *= 8) {
     let last: number | undefined;
     for (let ticks = ticksIn(schedule, upToMs - spanMs, upToMs); ticks.length > 0;) {
       last = ticks.at(-1)!;
       ticks = ticksIn(schedule, last, upToMs);
     }
-    if (last !== undefined) return last;
+    if (last !== undefined) return { tickMs: last, skippedCount: COUNT_MAX };
   }
 }

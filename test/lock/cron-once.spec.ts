@@ -73,6 +73,11 @@ class Fleet {
     return this.process(by, { locks, run, ...more });
   }
 
+  /** All data is lost, also the note that has the record. */
+  forget(): void {
+    Object.assign(this.store, { map: Reflect.get(new MemoryLocks({ clock: this.time }), 'map') });
+  }
+
   async record() {
     const [note] = await this.store.notes!();
     return recordIn(note!.note)!;
@@ -148,6 +153,7 @@ describe('a job of a fleet', () => {
     ]);
     expect(fleet.time.now() - startedMs).toBeLessThan(12_000);
     expect(fleet.ran[1]!.token > fleet.ran[0]!.token).toBe(true);
+    expect(alive.status.runCounts).toMatchObject({ done: 1, lost: 1 });
     const takenOver = fleet.events.find(({ kind }) => kind === 'taken-over');
     expect(takenOver).toMatchObject({ job: 'report', from: 'dead' });
     const [last, before] = (await fleet.record()).runs;
@@ -211,6 +217,105 @@ describe('a job of a fleet', () => {
     await fleet.pass(1_200_000);
     await fleet.looked([fleet.process('b', daily), fleet.process('c', daily)]);
     expect(fleet.ticks).toEqual([...ticks]);
+  });
+
+  it('settles ticks that are left out, and its record says so', async () => {
+    const fleet = new Fleet();
+    const skips = { missed: 'skip', lateMs: 30_000, schedule: every(1_200_000) } as const;
+    await fleet.looked([fleet.process('a', skips)]);
+    await fleet.pass(4 * 1_200_000 - (fleet.time.now() % 1_200_000) + 60_000);
+    const job = fleet.process('b', skips);
+    await fleet.looked([job]);
+    expect(fleet.ticks).toEqual([]);
+    const { settledMs, runs } = await fleet.record();
+    expect(runs).toMatchObject([{ outcome: 'skipped', by: 'b', tickMs: settledMs }]);
+    const { skippedCount } = runs[0]!;
+    expect(fleet.events.at(-1)).toMatchObject({ kind: 'skipped', tickMs: settledMs, skippedCount });
+    expect(job.status).toMatchObject({ skippedCount: skippedCount + 1, overdueMs: 0, settledMs });
+    expect(job.status.dueMs).toBe(settledMs + 1_200_000);
+    // None is left to be left out again.
+    await fleet.looked([job, fleet.process('c', skips)]);
+    expect((await fleet.record()).runs).toHaveLength(1);
+  });
+
+  it('after a loss of data does the last tick, and the record says what it left out', async () => {
+    const fleet = new Fleet();
+    const [job, late] = [fleet.process('a'), fleet.process('b')];
+    await fleet.looked([job, late]);
+    await fleet.pass(60_000);
+    await fleet.looked([job, late]);
+    for (let minute = 2; minute <= 4; minute++) {
+      await fleet.pass(60_000);
+      await fleet.looked([job]);
+    }
+    const done = [1, 2, 3, 4];
+    expect(fleet.ticks).toEqual(done);
+    fleet.forget();
+    await fleet.pass(60_000);
+    await fleet.looked([late]);
+    expect(fleet.ticks).toEqual([...done, 5]);
+    expect(fleet.events).toContainEqual({ kind: 'forgotten', job: 'report', skippedCount: 3 });
+    expect((await fleet.record()).runs).toMatchObject([{ outcome: 'done', skippedCount: 3 }]);
+    await fleet.looked([job]);
+    expect(fleet.ticks).toEqual([...done, 5]);
+  });
+
+  it.each([
+    // One that has room for the quiet time of the store loses nothing by it.
+    [60_000, 60_000, 0],
+    [60_000, 1000, 0],
+    // One of each second has none: only the last of its ticks is known to be open.
+    [1000, 60_000, 11],
+  ])('waits out the quiet time: every %s ms, late up to %s ms', async (ms, lateMs, leftOut) => {
+    const fleet = new Fleet();
+    const terms = { schedule: every(ms), lateMs };
+    const jobs = [fleet.process('a', terms), fleet.process('b', terms)];
+    await fleet.looked(jobs);
+    await fleet.pass(60_000);
+    await fleet.looked(jobs);
+    const before = new Set(fleet.ticks);
+    fleet.forget();
+    // No lock is granted for 12 s, by real stores.
+    const acquire = fleet.store.acquire.bind(fleet.store);
+    const quietUntilMs = fleet.time.now() + 12_000;
+    fleet.store.acquire = async (request) => {
+      const waitMs = quietUntilMs - fleet.time.now();
+      return waitMs > 0 ? { status: 'wait', waitMs } : acquire(request);
+    };
+    await fleet.pass(60_000 - (fleet.time.now() % 60_000));
+    await fleet.looked(jobs);
+    const after = fleet.ticks.filter((tick) => !before.has(tick));
+    const [first] = (await fleet.record()).runs.toReversed();
+    expect(after.length).toBeGreaterThan(0);
+    expect([first!.outcome, first!.skippedCount >= leftOut]).toEqual(['done', true]);
+    expect(ms < 60_000 || first!.skippedCount === 0).toBe(true);
+  });
+
+  it('says when it is due, what runs, and how runs ended', async () => {
+    const fleet = new Fleet();
+    const hangs = {
+      holdAtMostMs: 90_000,
+      run: ({ tick }: CronRun) => {
+        if (tick.getTime() > fleet.startMs + 60_000) return new Promise(() => {});
+        throw new Error('no paper');
+      },
+    };
+    const job = fleet.process('a', hangs);
+    expect(job.status.dueMs).toBe(fleet.startMs + 60_000);
+    await fleet.looked([job]);
+    await fleet.pass(60_000);
+    await fleet.looked([job]);
+    expect(job.status).toMatchObject({ runningMs: undefined, runCounts: { failed: 1, done: 0 } });
+    await fleet.pass(fleet.startMs + 120_000 - fleet.time.now());
+    void job.look();
+    await fleet.pass(0);
+    await fleet.pass(80_000);
+    expect(job.status.runningMs).toBe(80_000);
+    expect(job.status).toMatchObject({ isRunning: true, dueMs: fleet.startMs + 120_000 });
+    expect(job.status.overdueMs).toBe(80_000);
+    job.close();
+    await fleet.pass(20_000);
+    expect(job.status.runCounts).toMatchObject({ failed: 1, 'too-long': 1 });
   });
 
   it.each([3_600_000, -3_600_000])(

@@ -4,7 +4,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
-import { dueTick, newRecord, recordIn, recordText, withBegun } from '../../lib/lock/cron-record.js';
+import {
+  dueTick,
+  newRecord,
+  recordIn,
+  recordText,
+  settledAfterLoss,
+  withBegun,
+} from '../../lib/lock/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
@@ -255,7 +262,11 @@ describe('the next tick', () => {
       missed: 'once',
       ...more,
     });
-  const tick = (minute: number, skippedCount = 0) => ({ tickMs: minute * 60_000, skippedCount });
+  const tick = (minute: number, skippedCount = 0, isTooLate = false) => ({
+    tickMs: minute * 60_000,
+    skippedCount,
+    isTooLate,
+  });
 
   it('is none before it is due', () => {
     expect(at(10, 10.9)).toBeUndefined();
@@ -276,7 +287,21 @@ describe('the next tick', () => {
     const daily = { lateMs: 30_000 };
     expect(at(10, 11.9, daily)).toEqual(tick(11));
     expect(at(10, 14.9, daily)).toEqual(tick(14, 3));
-    expect(at(10, 14.9, { ...daily, missed: 'skip' })).toBeUndefined();
+  });
+
+  it('is left out as well with skip, but only if it is too late itself', () => {
+    const skip = { lateMs: 30_000, missed: 'skip' } as const;
+    expect(at(10, 14.9, skip)).toEqual(tick(14, 3, true));
+    expect(at(10, 14.2, skip)).toEqual(tick(14, 3));
+    expect(at(14, 14.9, skip)).toBeUndefined();
+  });
+
+  it('is the last one after a loss of the record; those before it are counted', () => {
+    const after = (since: number, now: number) =>
+      settledAfterLoss(minutely, { sinceMs: since * 60_000, nowMs: now * 60_000 });
+    expect(after(10, 14.9)).toEqual({ settledMs: 14 * 60_000 - 1, skippedCount: 3 });
+    expect(after(10, 11.5)).toEqual({ settledMs: 11 * 60_000 - 1, skippedCount: 0 });
+    expect(after(10, 10.5)).toEqual({ settledMs: 10.5 * 60_000, skippedCount: 0 });
   });
 
   it('is found at once after years of a dense schedule', () => {
@@ -284,14 +309,14 @@ describe('the next tick', () => {
     const dense = { text: '', next: (ms: number) => (asked++, Math.floor(ms / 1000 + 1) * 1000) };
     const year = 365 * 86_400_000;
     const terms = { settledMs: 0, nowMs: year + 500, lateMs: 100, missed: 'once' } as const;
-    expect(dueTick(dense, terms)).toEqual({ tickMs: year, skippedCount: 1000 });
+    expect(dueTick(dense, terms)).toMatchObject({ tickMs: year, skippedCount: 1000 });
     expect(asked).toBeLessThan(2000);
   });
 
   it('does not loop on a schedule that stands still', () => {
     const stuck = { text: '', next: () => 5 };
     const terms = { settledMs: 4, nowMs: 9, lateMs: 100, missed: 'once' } as const;
-    expect(dueTick(stuck, terms)).toEqual({ tickMs: 5, skippedCount: 0 });
+    expect(dueTick(stuck, terms)).toMatchObject({ tickMs: 5, skippedCount: 0 });
     expect(dueTick(stuck, { ...terms, settledMs: 5 })).toBeUndefined();
   });
 });

@@ -5,12 +5,7 @@
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 import { isSnowflakeError } from '../../errors.js';
-import {
-  CRON_PREFIX,
-  recordIn,
-  type CronRecord,
-  type CronRunRecord,
-} from '../../lock/cron-record.js';
+import { recordsIn, type CronRunRecord, type NamedRecord } from '../../lock/cron-record.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { cutName, formatName, printable } from '../../messages.js';
 import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
@@ -163,17 +158,13 @@ async function isThere(locks: NamedLocks): Promise<boolean> {
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 
-interface NamedRecord extends CronRecord {
-  readonly job: string;
-}
-
 export const cron: Command = {
   name: 'cron',
   summary: 'The jobs of @CronOnce and their last runs; with a job: all its runs that are known',
   says: [
-    'A run is done, failed, running, lost (its process was gone, and another one did it again) ' +
-      'or too-long (it was given up). The record of a job stands beside its lock and has its ' +
-      'last runs. Exit code 1: there is no job of that name.',
+    'A run is done, failed, running, lost (its process was gone, and another one did it again), ' +
+      'too-long (it was given up) or skipped (it was left out as too late). The record of a job ' +
+      'stands beside its lock and has its last runs. Exit code 1: there is no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
   options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per job, with all its runs' } },
@@ -185,7 +176,7 @@ export const cron: Command = {
     withLocks(call, async (locks) => {
       const { terminal, options } = call;
       const [job] = options.words;
-      const all = await recordsOf(locks);
+      const all = recordsIn(await locks.notes());
       const records = job === undefined ? all : all.filter((record) => record.job === job);
       if (job !== undefined && records.length === 0) {
         await terminal.say(`There is no job ${formatName(job)} in ${locks.location}.`);
@@ -202,13 +193,6 @@ export const cron: Command = {
       return 0;
     }),
 };
-
-async function recordsOf(locks: NamedLocks): Promise<NamedRecord[]> {
-  return (await locks.notes()).flatMap(({ lock, note }) => {
-    const record = lock.startsWith(CRON_PREFIX) ? recordIn(note) : undefined;
-    return record === undefined ? [] : [{ ...record, job: lock.slice(CRON_PREFIX.length) }];
-  });
-}
 
 function jobTable(records: readonly NamedRecord[]): string[][] {
   const head = ['job', 'schedule', 'last run for', 'ended', 'took', 'by', 'left out'];

@@ -15,7 +15,7 @@ import {
 import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
 import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../lock/cron-once.js';
-import type { Schedule } from '../../lock/cron-record.js';
+import { CRON_PREFIX, recordsIn, type NamedRecord, type Schedule } from '../../lock/cron-record.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
@@ -136,6 +136,11 @@ function optionFaults({ job, options }: CronOnceMark, where: string): string[] {
   return faults.map((fault) => `@CronOnce on ${where}: ${fault}`);
 }
 
+/** The record of a job, and what this process knows of it if it is one of its own. */
+export interface CronJobRecord extends NamedRecord {
+  readonly status: OnceJobStatus | undefined;
+}
+
 /** The parts of Nest that find the decorated methods. */
 export interface CronEnvironment {
   readonly discovery: DiscoveryService;
@@ -162,6 +167,23 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   status(): OnceJobStatus[] {
     const all = [...this.#jobs.values()].map(({ status }) => status);
     return all.toSorted((a, b) => (a.job < b.job ? -1 : 1));
+  }
+
+  /**
+   * The records of all jobs in the store of the locks, of other applications as well, with what
+   * this process knows of its own ones.
+   *
+   * @throws SnowflakeError STORE_UNAVAILABLE
+   */
+  async records(): Promise<CronJobRecord[]> {
+    const known = new Map(this.status().map((status) => [lockOfJob(status.job), status]));
+    const stored = recordsIn(await this.locks.notes()).map((record) => {
+      const status = known.get(CRON_PREFIX + record.job);
+      known.delete(CRON_PREFIX + record.job);
+      return { ...record, job: status?.job ?? record.job, status };
+    });
+    const others = [...known.values()].map((status) => ({ ...status, runs: [], status }));
+    return [...stored, ...others];
   }
 
   /** Is called at each tick. */
@@ -285,6 +307,17 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       this.#logger.warn(
         `The run of ${job} for ${at} did not end: ${printable(event.from)} is gone, or lost its ` +
           'lock. It is done again, with a higher token.',
+      );
+    } else if (kind === 'skipped') {
+      const at = new Date(event.tickMs).toISOString();
+      this.#logger.warn(
+        `${job} was too late for ${at}, and does not run for it: \`missed\` is 'skip'. ` +
+          `${event.skippedCount} ticks before are left out as well.`,
+      );
+    } else if (kind === 'forgotten') {
+      this.#logger.warn(
+        `The store has lost the record of ${job}. Its last tick may be done again, and ` +
+          `${event.skippedCount} ticks before are left out, unless another process did them.`,
       );
     } else if (kind === 'ahead') {
       this.#logger.warn(

@@ -9,6 +9,7 @@ import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { RenewalOutcome } from '../lease/keeper.js';
 import type { RegionStatus } from '../lease/region-claim.js';
+import type { OnceJobStatus } from '../lock/cron-once.js';
 import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
 import { hasWorkerId, type IdMakerStatus } from '../nest/id-maker.js';
 import {
@@ -128,7 +129,7 @@ const LEASE: readonly Metric[] = [
     kind: 'gauge',
     unit: '',
     help: 'State of the lease: 1 for the current state, 0 for all others',
-    label: 'state',
+    labels: ['state'],
     aggregator: 'sum',
     read: ({ status }) => (hasWorkerId(status) ? { ...STATES, [status.state]: 1 } : undefined),
   },
@@ -156,7 +157,7 @@ const LEASE: readonly Metric[] = [
     kind: 'gauge',
     unit: '',
     help: 'Incarnation of the registry, always 1; it must be the same in the whole fleet',
-    label: 'incarnation',
+    labels: ['incarnation'],
     aggregator: 'max',
     read: ({ status: { incarnation } }) =>
       incarnation === undefined ? undefined : { [incarnation]: 1 },
@@ -197,7 +198,7 @@ const RENEWALS: readonly Metric[] = [
     kind: 'counter',
     unit: '{renewal}',
     help: 'Renewals by the answer of the store; error where there was none',
-    label: 'answer',
+    labels: ['answer'],
     aggregator: 'sum',
     read: ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
   },
@@ -230,7 +231,7 @@ const BUFFER: readonly Metric[] = [
     kind: 'gauge',
     unit: '',
     help: 'State of a generator without a worker id: 1 for the current state, 0 for all others',
-    label: 'state',
+    labels: ['state'],
     aggregator: 'sum',
     read: ({ status }) =>
       hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 },
@@ -259,7 +260,7 @@ const BUFFER: readonly Metric[] = [
     kind: 'counter',
     unit: '{call}',
     help: 'Calls for more ids by the answer of the store; error where there was none',
-    label: 'answer',
+    labels: ['answer'],
     aggregator: 'sum',
     read: ({ status }) =>
       hasWorkerId(status) ? undefined : { ...BUFFER_ANSWERS, ...status.calls.countByAnswer },
@@ -305,7 +306,7 @@ export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator',
  * Metrics of locks: those a process holds, waits for, got and has lost.
  *
  * Guarantee: they are read from what the process knows; the store is not asked. No lock is named,
- * since names come and go.
+ * since names come and go; jobs of `@CronOnce` are, since they stay.
  */
 
 /** The locks to measure. */
@@ -313,13 +314,69 @@ export interface MeasuredLocks {
   /** The value of the label `locks`, to distinguish several. Default 'default'. */
   readonly name?: string | undefined;
   readonly locks: Pick<DistributedLock, 'status'>;
+  /** The jobs of `@CronOnce`, if they are to be measured: the CronJobs of the application. */
+  readonly jobs?: { status(): readonly OnceJobStatus[] } | undefined;
 }
 
-export function lockReader({ name = 'default', locks }: MeasuredLocks): ReaderOf<LockStatus> {
-  return { name, read: () => locks.status };
+export interface LockReading extends LockStatus {
+  readonly jobs: readonly OnceJobStatus[];
 }
 
-const LOCKS: readonly MetricOf<LockStatus>[] = [
+export function lockReader(measured: MeasuredLocks): ReaderOf<LockReading> {
+  const { name = 'default', locks, jobs } = measured;
+  return { name, read: () => ({ ...locks.status, jobs: jobs?.status() ?? [] }) };
+}
+
+/** A value of each job; the label is not `job`, which is what Prometheus calls its targets. */
+const ofJobs =
+  <Value>(read: (status: OnceJobStatus) => Value) =>
+  ({ jobs }: LockReading): Record<string, Value> =>
+    Object.fromEntries(jobs.map((status) => [status.job, read(status)]));
+
+const JOBS: readonly MetricOf<LockReading>[] = [
+  {
+    prometheus: 'snowflake_cron_due_timestamp_seconds',
+    openTelemetry: 'snowflake.cron.due.timestamp.seconds',
+    kind: 'gauge',
+    unit: 's',
+    help: 'When the first tick of the job that is not done is due, as far as this process knows',
+    labels: ['cron_job'],
+    aggregator: 'max',
+    read: ofJobs(({ dueMs }) => secondsOf(dueMs)),
+  },
+  {
+    prometheus: 'snowflake_cron_running_seconds',
+    openTelemetry: 'snowflake.cron.running.seconds',
+    kind: 'gauge',
+    unit: 's',
+    help: 'How long the job has been running in this process; absent where it is not',
+    labels: ['cron_job'],
+    aggregator: 'max',
+    read: ofJobs(({ runningMs }) => secondsOf(runningMs)),
+  },
+  {
+    prometheus: 'snowflake_cron_runs_total',
+    openTelemetry: 'snowflake.cron.runs',
+    kind: 'counter',
+    unit: '{run}',
+    help: 'Runs of the job that ended here by outcome; lost where another process did not end it',
+    labels: ['cron_job', 'outcome'],
+    aggregator: 'sum',
+    read: ofJobs(({ runCounts }) => runCounts),
+  },
+  {
+    prometheus: 'snowflake_cron_skipped_total',
+    openTelemetry: 'snowflake.cron.skipped',
+    kind: 'counter',
+    unit: '{tick}',
+    help: 'Ticks of the job that this process left out, because they were too late',
+    labels: ['cron_job'],
+    aggregator: 'sum',
+    read: ofJobs(({ skippedCount }) => skippedCount),
+  },
+];
+
+const LOCKS: readonly MetricOf<LockReading>[] = [
   {
     prometheus: 'snowflake_locks_held',
     openTelemetry: 'snowflake.locks.held',
@@ -354,7 +411,7 @@ const LOCKS: readonly MetricOf<LockStatus>[] = [
     kind: 'counter',
     unit: '{attempt}',
     help: 'Attempts to hold a lock by outcome: refused where somebody else held it for too long',
-    label: 'outcome',
+    labels: ['outcome'],
     aggregator: 'sum',
     read: ({ counts: { acquired, refused, unavailable } }) => ({ acquired, refused, unavailable }),
   },
@@ -378,4 +435,7 @@ const LOCKS: readonly MetricOf<LockStatus>[] = [
   },
 ];
 
-export const LOCK_METRICS: Family<LockStatus> = { label: 'locks', metrics: LOCKS };
+export const LOCK_METRICS: Family<LockReading> = {
+  label: 'locks',
+  metrics: [...LOCKS, ...JOBS],
+};

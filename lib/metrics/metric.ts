@@ -10,8 +10,8 @@ import { methodFaults, nameFaults, refuse, unknownNames, wholeFaults } from '../
 import type { CallStatus } from '../time/call-record.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
-/** One value, or one for each value of the metric's label, or none. */
-type Read = number | Readonly<Record<string, number>> | undefined;
+/** One value, or one for each value of the metric's first label, and so on, or none. */
+type Read = number | { readonly [label: string]: Read } | undefined;
 
 /** The durations of calls: counts of all of them, and the last ones. */
 type Durations = Pick<CallStatus, 'durations' | 'recent' | 'waitedMs'>;
@@ -25,8 +25,8 @@ export interface MetricOf<Reading> {
   readonly help: string;
   /** True if it needs the count of worker ids, for which the store is asked. */
   readonly asksStore?: boolean;
-  /** A label in addition to the name of the generator or the locks. */
-  readonly label?: 'state' | 'answer' | 'incarnation' | 'outcome';
+  /** Labels in addition to the name of the generator or the locks. */
+  readonly labels?: readonly ('state' | 'answer' | 'incarnation' | 'outcome' | 'cron_job')[];
   /** How prom-client combines the values of several cluster workers. */
   readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
   readonly read: (reading: Reading) => Read;
@@ -66,13 +66,19 @@ export function samplesOf<Reading>(
   labels: Record<string, string>,
   reading: Reading,
 ): Sample[] {
-  const read = metric.read(reading);
+  return samplesIn(metric.read(reading), labels, metric.labels ?? []);
+}
+
+function samplesIn(
+  read: Read,
+  labels: Record<string, string>,
+  [label = '', ...others]: readonly string[],
+): Sample[] {
   if (read === undefined) return [];
   if (typeof read === 'number') return [{ labels, value: read }];
-  return Object.entries(read).map(([is, value]) => ({
-    labels: { ...labels, [metric.label!]: is },
-    value,
-  }));
+  return Object.entries(read).flatMap(([is, value]) =>
+    samplesIn(value, { ...labels, [label]: is }, others),
+  );
 }
 
 export function secondsOf(ms: number | undefined): number | undefined {

@@ -2,13 +2,13 @@
  * The metrics in a registry of prom-client. The application passes it in; prom-client is never
  * loaded from here.
  */
-import type { LockStatus } from '../lock/distributed-lock.js';
 import { methodFaults, refuse, unknownNames } from '../options.js';
 import { processWide } from '../process-wide.js';
 import {
   GENERATOR_METRICS,
   LOCK_METRICS,
   lockReader,
+  type LockReading,
   type MeasuredLocks,
 } from './metric-catalog.js';
 import {
@@ -35,7 +35,7 @@ const generatorsOf = processWide(
 );
 const locksOf = processWide(
   'prometheus-lock-readers',
-  (): ReadersByRegistry<LockStatus> => new WeakMap(),
+  (): ReadersByRegistry<LockReading> => new WeakMap(),
 );
 
 /**
@@ -187,9 +187,9 @@ function addMetric<Reading>(
     registry.registerMetric(readHistogram(metric, read) as never);
     return;
   }
-  const { prometheus: name, help, label, aggregator } = metric;
+  const { prometheus: name, help, labels: own = [], aggregator } = metric;
   const { readers } = read;
-  const labelNames = label === undefined ? [read.label] : [read.label, label];
+  const labelNames = [read.label, ...own];
   const registers = [registry as never];
   const samples = () =>
     [...readers].flatMap((reader) =>

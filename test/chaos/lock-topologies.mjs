@@ -1,8 +1,12 @@
 /**
- * Locks under attack, by the name that `npm run chaos -- --locks` takes: the servers are those of
- * the registry, with the faults that matter to whoever holds something.
+ * Locks and cron jobs under attack, in one file by the name that `npm run chaos -- --locks` takes:
+ * the servers are those of the registry, with the faults that matter to whoever holds something.
  */
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import {
   forgetGrants,
   NETWORK_FAULTS,
@@ -286,6 +290,62 @@ const ofCron = (Locks, name, faults) =>
     least = { ids: 200, leases: 200 };
     faults = [...shared(...faults), ...NETWORK_FAULTS];
   };
+
+/** Of which the judge is told: what it may cost stands in docs/guides/one-cron-job.md. */
+const losing = (/** @type {import('./fault.mjs').Fault} */ fault) => ({
+  ...fault,
+  async apply(/** @type {import('./fault.mjs').World} */ world) {
+    const loss = { kind: 'loss', fromMs: monotonicMs(), fromWallMs: Date.now() };
+    try {
+      return await fault.apply(world);
+    } finally {
+      const over = { ...loss, toMs: monotonicMs(), toWallMs: Date.now() };
+      appendFileSync(join(world.topology.files, 'losses.events'), `${JSON.stringify(over)}\n`);
+    }
+  },
+});
+const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6;
+
+const EFFECTS = `CREATE TABLE fences (job text PRIMARY KEY, token numeric, tick bigint);
+  CREATE TABLE effects (job text, token numeric, tick bigint)`;
+
+/**
+ * Three replicas with many jobs of each second, whose effects are rows of a table that compares
+ * tokens. The store of their locks fails over and loses all that it has.
+ * @param {new (folder: string) => any} Locks @param {string} name @param {any[]} losses
+ * @param {string[]} others
+ */
+const ofFleet = (Locks, name, losses, others) =>
+  class extends ofCron(Locks, name, others) {
+    name = `a fleet of cron jobs in ${name}`;
+    // Jobs of each second have time to do what they are there for.
+    pace = { ...PACE, processCount: 3, pauseMs: { process: 6000, store: 12_000 } };
+    least = { ids: 2000, leases: 2000 };
+    faults = [...losses.map(losing), ...shared(...others)];
+    effects = /** @type {Awaited<ReturnType<typeof startPostgres>> | undefined} */ (undefined);
+
+    async start(/** @type {{ files: string }} */ parts) {
+      this.files = parts.files;
+      this.effects = await startPostgres();
+      await this.asked(EFFECTS);
+      this.settings = { ...this.settings, CHAOS_JOBS: '20', CHAOS_EFFECTS: this.effects.url };
+      return super.start(parts);
+    }
+
+    async asked(/** @type {string} */ text) {
+      const client = new pg.Client({ connectionString: this.effects?.url });
+      await client.connect();
+      return client.query(text).finally(() => client.end());
+    }
+
+    async stop() {
+      const { rows } = await this.asked('SELECT job AS lock, tick, token FROM effects');
+      const lines = rows.map((row) => `${JSON.stringify({ kind: 'effect', ...row })}\n`);
+      appendFileSync(join(this.files, 'effects.events'), lines.join(''));
+      await this.effects?.stop();
+      await super.stop();
+    }
+  };
 const REDIS_STAYS = ['redis restarted with data', 'redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL'];
 const POSTGRES_STAYS = ['postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'];
 const MARIADB_STAYS = ['mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'];
@@ -297,6 +357,18 @@ export const LOCKS = {
   'cron-postgres': ofCron(PostgresLocks, 'postgres', POSTGRES_STAYS),
   'cron-mariadb': ofCron(MariadbLocks, 'mariadb', MARIADB_STAYS),
   'cron-etcd': ofCron(EtcdLocks, 'etcd', ETCD_STAYS),
+  'cron-fleet': ofFleet(
+    RedisBySentinel,
+    'redis by sentinel',
+    [FAILED_OVER, ...shared('FLUSHALL')],
+    ['CLIENT PAUSE', 'CLIENT KILL'],
+  ),
+  'cron-fleet-postgres': ofFleet(
+    StandbyLocks,
+    'postgres with a standby',
+    [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
+    [],
+  ),
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,

@@ -1,6 +1,6 @@
 /**
  * What the processes wrote down is read here, what must not be is found in it, and what a run found
- * is put in words and figures.
+ * is put in words and figures, all in one file.
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -108,46 +108,107 @@ export function checkRuns(folder) {
   const events = eventsIn(folder);
   const runs = events.filter(({ kind }) => kind === 'run').toSorted((a, b) => a.atMs - b.atMs);
   const jobs = [...new Set(runs.map(({ lock }) => lock))];
+  const of = (/** @type {string} */ wanted) => events.filter(({ kind }) => kind === wanted);
+  const [settled, losses, effects, refused] = ['settled', 'loss', 'effect', 'refused'].map(of);
   const found = jobs.map((job) => {
     const ofJob = (/** @type {any} */ { lock }) => lock === job;
-    const settled = events.filter((event) => event.kind === 'settled' && ofJob(event));
-    return faultsOfJob(runs.filter(ofJob), settled);
+    const own = { settled: settled.filter(ofJob), effects: effects.filter(ofJob), losses };
+    return faultsOfJob(runs.filter(ofJob), own);
   });
   const twice = found.flatMap((each) => each.twice);
+  const sum = (/** @type {(each: typeof found[0]) => number} */ of) =>
+    found.reduce((total, each) => total + of(each), 0);
   return {
     idCount: runs.length,
     duplicateCount: twice.length,
     duplicates: twice.slice(0, 5),
-    disorderCount: found.reduce(
-      (sum, { missedCount, fallenCount }) => sum + missedCount + fallenCount,
-      0,
-    ),
+    disorderCount: sum(({ missedCount, fallenCount }) => missedCount + fallenCount),
     leaseCount: runs.length,
     gaps: [],
+    ...(effects.length > 0 && {
+      effects: {
+        jobCount: jobs.length,
+        tickCount: sum(({ tickCount }) => tickCount),
+        effectCount: effects.length,
+        refusedCount: refused.length,
+        lossCount: losses.length,
+        againCount: sum(({ againCount }) => againCount),
+        leftOutCount: sum(({ leftOutCount }) => leftOutCount),
+      },
+    }),
   };
 }
 
+/** What comes after a loss is not granted before so long, and a newcomer knows of no tick. */
+const AFTER_LOSS_MS = 12_000;
+const BEFORE_LOSS_MS = 3000;
+
 /**
  * Of one job: runs of a tick that the store had confirmed as settled, ticks without a run that no
- * run says it left out, and tokens that fell.
- * @param {readonly any[]} runs @param {readonly any[]} settled
+ * run says it left out, and tokens that fell; where a table takes the effects, also ticks with none
+ * and with two. After a loss what was lost may be done again, the last tick once more, and
+ * newcomers begin anew.
+ * @param {readonly any[]} runs
+ * @param {Readonly<Record<'settled' | 'effects' | 'losses', readonly any[]>>} seen
  */
-function faultsOfJob(runs, settled) {
+function faultsOfJob(runs, { settled, effects, losses }) {
   const confirmedBefore = (/** @type {number} */ atMs) =>
-    Math.max(0, ...settled.filter((event) => event.atMs < atMs).map(({ settledMs }) => settledMs));
-  const twice = runs
-    .filter(({ tickMs, atMs }) => confirmedBefore(atMs) >= tickMs)
-    .map(({ lock, tickMs, file }) => `${lock} for ${tickMs} by ${file}, which was settled`);
-  const ticks = [...new Set(runs.map(({ tickMs }) => tickMs))].toSorted((a, b) => a - b);
-  const spanCount = ticks.length === 0 ? 0 : (ticks.at(-1) - ticks[0]) / 1000 + 1;
-  const leftOutCount = runs.reduce((sum, { skippedCount }) => sum + skippedCount, 0);
+    settled.filter((event) => event.atMs < atMs);
+  const again = runs.filter(({ tickMs, atMs }) =>
+    confirmedBefore(atMs).some(({ settledMs }) => settledMs >= tickMs),
+  );
+  const onceMore = new Set();
+  const isAfterLoss = (/** @type {any} */ { tickMs, atMs }) => {
+    const firstMs = confirmedBefore(atMs).find(({ settledMs }) => settledMs >= tickMs).atMs;
+    const loss = losses.findLast(({ fromMs }) => fromMs <= atMs);
+    if (loss === undefined) return false;
+    if (firstMs >= loss.fromMs && firstMs <= loss.toMs) return true;
+    return !onceMore.has(loss) && onceMore.add(loss) !== undefined;
+  };
+  const faulty = again.filter((run) => !isAfterLoss(run));
+  const ticks = new Set(runs.map(({ tickMs }) => tickMs));
+  const all = [...ticks].toSorted((a, b) => a - b);
+  const leftOut = new Set(
+    runs.flatMap(({ tickMs, skippedCount }) =>
+      Array.from({ length: skippedCount }, (_, at) => tickMs - 1000 * (at + 1)),
+    ),
+  );
+  const missed = [];
+  for (let ms = all[0] ?? 0; ms < (all.at(-1) ?? 0); ms += 1000)
+    if (!ticks.has(ms)) missed.push(ms);
+  const isExcused = (/** @type {number} */ ms) =>
+    leftOut.has(ms) ||
+    losses.some(
+      ({ fromWallMs, toWallMs }) =>
+        ms > fromWallMs - BEFORE_LOSS_MS && ms < toWallMs + AFTER_LOSS_MS,
+    );
+  const missedCount = missed.filter((ms) => !isExcused(ms)).length;
+  const inTable = new Set(effects.map(({ tick }) => Number(tick)));
+  const twiceInTable = [...inTable].filter(
+    (tick) => effects.filter((row) => Number(row.tick) === tick).length > 1,
+  );
+  // The last one of each process may not have come to its end.
+  const settledMs = Math.max(0, ...settled.map((event) => event.settledMs));
+  const without = all.filter((ms) => ms <= settledMs && !inTable.has(ms) && !isExcused(ms));
   let fallenCount = 0;
   let highest = 0n;
   for (const { token } of runs) {
     if (BigInt(token) <= highest) fallenCount++;
     else highest = BigInt(token);
   }
-  return { twice, missedCount: Math.max(0, spanCount - ticks.length - leftOutCount), fallenCount };
+  return {
+    twice: [
+      ...faulty.map(
+        ({ lock, tickMs, file }) => `${lock} for ${tickMs} by ${file}, which was settled`,
+      ),
+      ...twiceInTable.map((tick) => `${effects[0].lock} for ${tick} in the table of effects`),
+    ],
+    missedCount: missedCount + (effects.length === 0 ? 0 : without.length),
+    fallenCount,
+    tickCount: ticks.size,
+    againCount: again.length,
+    leftOutCount: missed.length,
+  };
 }
 
 /** @returns {any[]} each with its process */
@@ -230,7 +291,7 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 function resultText(/** @type {Result} */ result) {
   const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
     result;
-  const { words, lateWriteCount } = result;
+  const { words, lateWriteCount, effects } = result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
@@ -248,8 +309,18 @@ function resultText(/** @type {Result} */ result) {
     ...(lateWriteCount === undefined
       ? []
       : [`  late writes, which only the token can stop: ${lateWriteCount}`]),
+    ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
+}
+
+/** @param {NonNullable<Result['effects']>} effects */
+function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount, ...more }) {
+  return (
+    `${jobCount} jobs, ${tickCount} ticks, ${effectCount} rows of effects, ${refusedCount} refused ` +
+    `by their token or tick; ${lossCount} losses and failovers, after which ${more.againCount} ` +
+    `ticks were done again and ${more.leftOutCount} left out`
+  );
 }
 
 /**

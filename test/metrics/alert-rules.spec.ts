@@ -52,6 +52,13 @@ const waits = ofGenerator('snowflake_waits_total');
 const inUse = ofGenerator('snowflake_workers_in_use');
 const free = ofGenerator('snowflake_workers_free');
 const lost = ofLocks('snowflake_locks_lost_total');
+const ofJob = (name: string, more = ''): string =>
+  ofLocks(name, `cron_job="Reports.nightly"${more && `,${more}`}`);
+const due = ofJob('snowflake_cron_due_timestamp_seconds');
+const running = ofJob('snowflake_cron_running_seconds');
+const failed = ofJob('snowflake_cron_runs_total', 'outcome="failed"');
+/** What Prometheus says of the target itself. */
+const up = of('up');
 
 const HEALTHY: Story = {
   [state('active')]: steady(1),
@@ -81,6 +88,9 @@ const HEALTHY: Story = {
   [lost]: steady(0),
   [outcome('acquired')]: rising(1),
   [outcome('unavailable')]: steady(0),
+  [due]: '60+15x120',
+  [failed]: steady(0),
+  [up]: steady(1),
 };
 
 /** By the name of the alert, what is different. */
@@ -108,6 +118,36 @@ const STORIES: Readonly<Record<string, Story>> = {
   SnowflakeLayoutEnds: { [seconds.layoutRemaining]: steady(4 * 365 * 86_400) },
   SnowflakeLocksLost: { [lost]: '0x90 1x30' },
   SnowflakeLocksUnavailable: { [outcome('unavailable')]: rising(1) },
+  SnowflakeCronDidNotRun: { [due]: steady(1400) },
+  SnowflakeCronRunsFail: { [failed]: '0x90 1x30' },
+};
+
+/** Where a job is late, or seems to be: what is different, and whether anybody is told. */
+const LATE: Readonly<Record<string, readonly [Story, isTold: boolean]>> = {
+  'the store is away, and no process gets the lock': [{ [due]: steady(1400) }, true],
+  'another process has done it, and knows more': [
+    { [due]: steady(1400), [due.replace('"a"', '"b"')]: '60+15x120' },
+    false,
+  ],
+  'every process hangs, and answers no scrape': [
+    { [due]: '1300x40 stale', [up]: '1x40 0x79' },
+    true,
+  ],
+  'every process is gone, also from the list of targets': [
+    { [due]: '1300x40 stale', [up]: '1x40 stale' },
+    true,
+  ],
+  'every process is gone, and it is not due yet': [
+    { [due]: '1600x40 stale', [up]: '1x40 stale' },
+    false,
+  ],
+  'the job was taken out of its application': [{ [due]: '1300x40 stale' }, false],
+  'a run is simply long': [{ [due]: steady(100), [running]: '0x10 0+15x109' }, false],
+  'the process of a long run was killed': [
+    { [due]: steady(100), [running]: '0x10 0+15x50 stale' },
+    true,
+  ],
+  'it was late, and is done': [{ [due]: '100x90 1700+15x29' }, false],
 };
 
 const RULES = `${ROOT}/docs/operating/monitoring/alert-rules.yaml`;
@@ -163,12 +203,18 @@ describe('the alert rules', () => {
     expect(await tried(RULES, [testOf(STORIES[name]!, [name])])).toContain('SUCCESS');
   });
 
+  it.each(Object.entries(LATE))('a job is late: %s', async (_, [story, isTold]) => {
+    const firing = isTold ? ['SnowflakeCronDidNotRun'] : [];
+    expect(await tried(RULES, [testOf(story, firing)])).toContain('SUCCESS');
+  });
+
   it('are told in series that a process has', async () => {
     const measured = await everythingMeasured();
     const exported = seriesIn(await byNodeExporter(measured));
     await measured.close();
     const told = [HEALTHY, ...Object.values(STORIES)].flatMap((story) => Object.keys(story));
     const names = new Set(told.map((series) => series.replace(/\{.*/, '')));
+    names.delete('up');
     expect([...names].filter((name) => !exported.includes(name))).toEqual([]);
   });
 

@@ -23,6 +23,7 @@ import * as client from 'prom-client';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MeasuredGenerator } from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
+import { OnceJob } from '../../lib/lock/cron-once.js';
 import { DistributedLock } from '../../lib/nest/lock/index.js';
 import { startSegments } from '../../lib/nest/segments/index.js';
 import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';
@@ -110,18 +111,51 @@ export async function everythingMeasured() {
   await until(async () => (await counted.ids.nextIdAsync()) > 0n && lasts());
   const locks = new DistributedLock(new MemoryLocks(), {});
   const held = await locks.tryAcquire('order:7');
+  const job = await jobThatRuns(locks);
   const generators = [
     // No region is claimed in memory.
     { ids: saying(ids, () => ({ region: { number: 3, state: 'claimed' } })), support: store },
     { name: 'counted', ids: counted.ids },
   ];
   const close = async () => {
+    job.end();
     await held?.release();
     await locks.close();
     await counted.close();
     await app.close();
   };
-  return { generators, locks: [{ locks }], close };
+  return { generators, locks: [{ locks, jobs: { status: () => [job.status] } }], close };
+}
+
+/** A job of @CronOnce whose first run has begun. */
+async function jobThatRuns(locks: DistributedLock) {
+  const time = new SettableTime(Date.now());
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => (end = resolve));
+  const job = new OnceJob({
+    locks,
+    clock: time,
+    timers: time,
+    random: () => 0.5,
+    job: 'Reports.nightly',
+    lock: 'cron:Reports.nightly',
+    by: 'this process',
+    // By the time of the locks, which is that of the host, it is due at once.
+    schedule: { text: 'each millisecond', next: (afterMs) => afterMs + 1 },
+    lateMs: 60_000,
+    missed: 'once',
+    holdAtMostMs: 60_000,
+    run: () => ended,
+    notify: () => {},
+  });
+  void job.look();
+  await until(() => (void job.look(), job.status.isRunning));
+  return {
+    get status() {
+      return job.status;
+    },
+    end: () => (job.close(), end()),
+  };
 }
 
 type Measured = Pick<Awaited<ReturnType<typeof everythingMeasured>>, 'generators' | 'locks'>;

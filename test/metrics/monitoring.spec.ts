@@ -73,7 +73,7 @@ describe('monitoring docs', () => {
     const metric = OF_GENERATORS.find(({ prometheus }) => prometheus === name)!;
     const samples = samplesOf(metric, { generator: 'x' }, reading);
     await app.close();
-    return samples.map(({ labels }) => labels[metric.label!]!);
+    return samples.map(({ labels }) => labels[metric.labels![0]!]!);
   }
 
   describe('the catalog', () => {
@@ -96,11 +96,11 @@ describe('monitoring docs', () => {
         ...cells.slice(0, 3).map((cell) => cell.replaceAll('`', '')),
       ]);
       expect(rows).toEqual(
-        METRICS.map(({ prometheus, openTelemetry, unit, label }) => [
+        METRICS.map(({ prometheus, openTelemetry, unit, labels = [] }) => [
           prometheus,
           openTelemetry,
           unit,
-          label ?? '',
+          labels.join(', '),
         ]),
       );
     });
@@ -164,7 +164,7 @@ describe('monitoring docs', () => {
     });
 
     it('selects by the variables it has, in every query', () => {
-      const ofLocks = (query: string) => query.includes('snowflake_locks_');
+      const ofLocks = (query: string) => /snowflake_(locks|cron)_/.test(query);
       const wanted = (query: string) =>
         ofLocks(query) ? 'job=~"$job"' : 'job=~"$job", generator=~"$generator"';
       expect(QUERIES.filter((query) => !query.includes(wanted(query)))).toEqual([]);

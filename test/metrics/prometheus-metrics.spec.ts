@@ -10,7 +10,7 @@ import {
   registerPrometheusMetrics,
 } from '../../lib/metrics/index.js';
 import { LOCK_METRICS, METRICS } from '../../lib/metrics/metric-catalog.js';
-import { DistributedLock, type LockStore } from '../../lib/nest/lock/index.js';
+import { DistributedLock, type LockStore, type OnceJobStatus } from '../../lib/nest/lock/index.js';
 import { MemoryLocks } from '../../lib/stores/memory/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { ReaderInMemory, saying, settled, startApp } from './measured-app.js';
@@ -284,6 +284,19 @@ async function format(registry: client.Registry): Promise<Record<string, number>
   );
 }
 
+/** What a process knows of a job of `@CronOnce`. */
+const jobOf = (): OnceJobStatus => ({
+  job: 'Reports.nightly',
+  schedule: '0 3 * * * UTC',
+  settledMs: 0,
+  dueMs: 90_000,
+  overdueMs: 0,
+  isRunning: false,
+  runningMs: undefined,
+  runCounts: { done: 3, failed: 1, 'too-long': 0, lost: 2 },
+  skippedCount: 5,
+});
+
 describe('the metrics of locks', () => {
   it('begin with a 0 of each count, and name no lock', async () => {
     const { registry } = measured();
@@ -341,6 +354,23 @@ describe('the metrics of locks', () => {
     });
   });
 
+  it('have one of each job, with its name, whose labels do not mix with others', async () => {
+    const { registry, locks } = measured();
+    const never = { ...jobOf(), job: 'never', dueMs: undefined, runningMs: 4000 };
+    const jobs = { status: () => [jobOf(), never] };
+    registerPrometheusLockMetrics(client, [{ name: 'b', locks, jobs }], { registry });
+    const values = of(await scrape(registry), 'snowflake_cron_');
+    const nightly = 'locks="b",cron_job="Reports.nightly"';
+    expect(values).toMatchObject({
+      [`snowflake_cron_due_timestamp_seconds{${nightly}}`]: 90,
+      'snowflake_cron_running_seconds{locks="b",cron_job="never"}': 4,
+      [`snowflake_cron_runs_total{${nightly},outcome="done"}`]: 3,
+      [`snowflake_cron_runs_total{${nightly},outcome="too-long"}`]: 0,
+      [`snowflake_cron_skipped_total{${nightly}}`]: 5,
+    });
+    expect(Object.keys(values)).toHaveLength(2 + 2 * 4 + 2);
+  });
+
   it('of several stores have a label each, and are taken out again', async () => {
     const { registry, locks, other } = measured();
     await other.tryAcquire('order:1');
@@ -359,7 +389,8 @@ describe('the metrics of locks', () => {
     const { time, locks } = measured();
     const reader = new ReaderInMemory();
     const meter = new MeterProvider({ readers: [reader] }).getMeter('nestjs-snowflake');
-    registerOpenTelemetryLockMetrics(meter, [{ locks }]);
+    const jobs = { status: () => [{ ...jobOf(), runningMs: 1 }] };
+    registerOpenTelemetryLockMetrics(meter, [{ locks, jobs }]);
     await locks.tryAcquire('order:1');
     await time.advance(500);
     const found = await reader.read();

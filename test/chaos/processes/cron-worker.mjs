@@ -12,9 +12,15 @@ import { sqlLocks } from 'nestjs-snowflake/sql';
 import { optionsOf } from './given-redis.mjs';
 import { begin, report, tell } from './living.mjs';
 
-const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_CALL_TIMEOUT_MS = '1000' } = process.env;
+const {
+  CHAOS_SUPPORT = '',
+  CHAOS_QUERY,
+  CHAOS_CALL_TIMEOUT_MS = '1000',
+  CHAOS_JOBS = '5',
+  CHAOS_EFFECTS,
+} = process.env;
 const TTL_MS = 3000;
-const JOBS = ['one', 'two', 'three', 'four', 'five'];
+const JOBS = Array.from({ length: Number(CHAOS_JOBS) }, (_, at) => `job-${at + 1}`);
 
 const [address, supportQuery] = CHAOS_SUPPORT.split('?');
 const query = CHAOS_QUERY ?? supportQuery;
@@ -45,6 +51,28 @@ async function run({ lock, tick, token, skippedCount }) {
   report({ lock });
   // Mostly short; at times longer than the next tick, or than the lock lasts without extension.
   await sleep(Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 60);
+  if (effects !== undefined) await effect(begun);
+}
+
+/*
+ * What a run leaves behind, where the table compares tokens: a row of a run that comes late, or of
+ * a tick that has one, is not written. Whether it holds the lock it does not ask.
+ */
+const effects =
+  CHAOS_EFFECTS === undefined
+    ? undefined
+    : new (await import('pg')).default.Pool({ connectionString: CHAOS_EFFECTS, max: 4 });
+effects?.on('error', () => undefined);
+
+const EFFECT = `WITH fence AS (
+  INSERT INTO fences (job, token, tick) VALUES ($1, $2, $3)
+  ON CONFLICT (job) DO UPDATE SET token = excluded.token, tick = excluded.tick
+  WHERE fences.token < excluded.token AND fences.tick < excluded.tick RETURNING 1
+) INSERT INTO effects (job, token, tick) SELECT $1, $2, $3 FROM fence`;
+
+async function effect({ lock, token, tickMs }) {
+  const { rowCount } = await effects.query(EFFECT, [lock, token, tickMs]);
+  if (rowCount === 0) tell({ kind: 'refused', lock, tickMs, token });
 }
 
 const jobs = JOBS.map((name) => {

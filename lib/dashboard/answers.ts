@@ -180,6 +180,36 @@ export interface LockView {
   readonly leftMs: number;
 }
 
+/** The jobs of `@CronOnce`, or the reason why they are not known. */
+export interface JobsAnswer {
+  readonly jobs: readonly JobView[];
+  /** It is present if the list is missing or not complete. */
+  readonly problem?: string | undefined;
+}
+
+export interface JobView {
+  readonly job: string;
+  readonly schedule: string;
+  /** It is absent before its first run. */
+  readonly last?: JobRunView | undefined;
+  /** When it is due next, Unix ms; absent for a job of another application. */
+  readonly nextMs?: number | undefined;
+  /** For how long it has been due; absent while all is well. */
+  readonly lateMs?: number | undefined;
+}
+
+/** The last run of a job; its times are by the clock of the store. */
+export interface JobRunView {
+  readonly tickMs: number;
+  readonly startedAtMs: number;
+  readonly tookMs: number;
+  readonly outcome: string;
+  /** Host, process and application that ran it. */
+  readonly by: string;
+  /** How many ticks before it were left out. */
+  readonly skippedCount: number;
+}
+
 /** An id taken apart, or the reason why the text is not an id. */
 export type IdAnswer = IdView | { readonly problem: string };
 

@@ -23,6 +23,7 @@ import {
 import { systemIdentity } from '../time/process-identity.js';
 import type {
   IdAnswer,
+  JobsAnswer,
   LocksAnswer,
   StateAnswer,
   CountsView,
@@ -84,6 +85,12 @@ export abstract class DashboardController {
   @Get('locks')
   async locks(@Res() response: unknown): Promise<void> {
     const answer: LocksAnswer = (await this.locksOnPage.list?.read()) ?? { locks: [] };
+    this.send(response, answer);
+  }
+
+  @Get('jobs')
+  async jobs(@Res() response: unknown): Promise<void> {
+    const answer: JobsAnswer = (await this.locksOnPage.jobs?.read()) ?? { jobs: [] };
     this.send(response, answer);
   }
 

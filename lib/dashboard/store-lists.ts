@@ -1,24 +1,28 @@
 /**
- * The two lists that only stores have: who holds which worker id, and who holds which lock.
+ * The lists that only stores have: who holds which worker id, who holds which lock, and which job
+ * ran when.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If the
  * store fails or is silent, the answer says so after at most 3 s.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
-import { monotonicClock } from '../core/clock.js';
+import { monotonicClock, systemClock } from '../core/clock.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import type { DistributedLock } from '../lock/distributed-lock.js';
 import type { LockRecord } from '../lock/lock-store.js';
 import { errorText, printable, formatName, withoutSecrets } from '../messages.js';
 import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
+import type { CronJobRecord, CronJobs, CronRunRecord } from '../nest/lock/index.js';
 import { SNOWFLAKE_RUN_PARTS, LOCK_LIFECYCLE } from '../nest/tokens.js';
 import { SharedAnswer } from '../time/call-record.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
   WORKERS_SHOWN_MAX,
   type HolderView,
+  type JobsAnswer,
+  type JobView,
   type LocksAnswer,
   type LockView,
   type WorkersAnswer,
@@ -220,25 +224,84 @@ class LockList {
 }
 
 /*
+ * The jobs of `@CronOnce`, as their records in the store of the locks say.
+ */
+
+/** A run that a process did not end is taken over within this time. */
+const LATE_MS = 10_000;
+const TOO_MANY_JOBS =
+  `Only ${LOCKS_SHOWN_MAX} jobs are shown. ` + 'The command `snowflake cron` lists more.';
+
+class JobList {
+  private readonly listed: SharedAnswer<JobsAnswer>;
+
+  constructor(
+    private readonly jobs: Pick<CronJobs, 'records'>,
+    timers: Timers,
+  ) {
+    const over = (): JobsAnswer => ({ jobs: [], problem: LOCKS_SILENT });
+    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
+    this.listed = new SharedAnswer(() => this.ask(), sharing);
+  }
+
+  read(): Promise<JobsAnswer> {
+    return this.listed.read(monotonicClock.now());
+  }
+
+  private async ask(): Promise<JobsAnswer> {
+    try {
+      const records = await this.jobs.records();
+      const jobs = records.slice(0, LOCKS_SHOWN_MAX).map(jobView);
+      return records.length > LOCKS_SHOWN_MAX ? { jobs, problem: TOO_MANY_JOBS } : { jobs };
+    } catch (error) {
+      const problem = `The jobs could not be read. ${printable(withoutSecrets(errorText(error)))}`;
+      return { jobs: [], problem };
+    }
+  }
+}
+
+/** The texts were written by other processes, so they are made printable. */
+function jobView({ job, schedule, runs: [last], nextMs }: CronJobRecord): JobView {
+  const overdueMs = systemClock.now() - (nextMs ?? Infinity);
+  const isLate = overdueMs > LATE_MS && last?.outcome !== 'running';
+  return {
+    job: formatName(job),
+    schedule: printable(schedule),
+    last: last && { ...runView(last), by: formatName(last.by) },
+    nextMs,
+    lateMs: isLate ? overdueMs : undefined,
+  };
+}
+
+function runView({ tickMs, startedAtMs, tookMs, outcome, by, skippedCount }: CronRunRecord) {
+  return { tickMs, startedAtMs, tookMs, outcome, by, skippedCount };
+}
+
+/*
  * Finds the locks of the application, if it has LockModule: by a symbol that every copy of this
  * package has, and only when they are asked for.
  */
 
 @Injectable()
 export class DashboardLocks {
-  private found: { readonly list: LockList | undefined } | undefined;
+  private found: { readonly list?: LockList; readonly jobs?: JobList } | undefined;
 
   constructor(private readonly discovery: DiscoveryService) {}
 
   /** It is undefined if the application has none. */
   get list(): LockList | undefined {
-    this.found ??= { list: this.find() };
-    return this.found.list;
+    return (this.found ??= this.find()).list;
   }
 
-  private find(): LockList | undefined {
+  get jobs(): JobList | undefined {
+    return (this.found ??= this.find()).jobs;
+  }
+
+  private find(): { readonly list?: LockList; readonly jobs?: JobList } {
     const provider = this.discovery.getProviders().find(({ token }) => token === LOCK_LIFECYCLE);
-    const lifecycle = provider?.instance as { readonly locks: DistributedLock } | undefined;
-    return lifecycle && new LockList(lifecycle.locks, systemTimers);
+    const found = provider?.instance as { locks: DistributedLock; jobs: CronJobs } | undefined;
+    if (found === undefined) return {};
+    const list = new LockList(found.locks, systemTimers);
+    return { list, jobs: new JobList(found.jobs, systemTimers) };
   }
 }

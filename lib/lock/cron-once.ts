@@ -151,6 +151,11 @@ export class OnceJob {
     };
   }
 
+  /** The first tick after a time, in Unix ms; undefined if there is none. */
+  next(afterMs: number): number | undefined {
+    return nextOf(this.#parts.schedule, afterMs);
+  }
+
   /**
    * Does what is due, or sees that another process has done it. Resolves when nothing is left to be
    * done; never throws.

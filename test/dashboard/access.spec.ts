@@ -7,7 +7,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { BitLayout, layouts, MemoryLocks, MemorySupport } from 'nestjs-snowflake';
-import { LockModule } from 'nestjs-snowflake/lock';
+import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { until } from '../until.js';
@@ -46,7 +46,7 @@ describe('access', () => {
     await app.close();
   });
 
-  /** One that another process holds, one of a long name, and one that is kept. */
+  /** One that another process holds, one of a long name, one that is kept, and two jobs. */
   async function heldLocks() {
     const locks = new MemoryLocks({ clock: time });
     const terms = { label: LONG_NAME, ttlMs: 86_000_000, longestMs: 86_000_000, have: 0n };
@@ -54,6 +54,14 @@ describe('access', () => {
       await locks.acquire({ ...terms, lock, holder: lock });
     }
     await locks.release({ lock: 'job', holder: 'job', keepMs: 86_000_000 });
+    for (const outcome of ['done', 'lost']) {
+      const job = await new DistributedLock(locks).acquire(`cron:${outcome}`);
+      const run = { tickMs: 0, startedAtMs: 0, tookMs: 0, skippedCount: 0, token: '1' };
+      const runs = [{ ...run, outcome, by: LONG_NAME }];
+      const record = { version: '1', schedule: '* * * * *', settledMs: 0, runs };
+      await job.writeNote(JSON.stringify(record));
+      await job.release();
+    }
     return LockModule.forRoot({ locks });
   }
 
@@ -82,6 +90,7 @@ describe('access', () => {
     await visit.says('#legend', '1 resting');
     await visit.says('.id', '382366441078288384');
     await visit.comesToSay('#locks', 'kept');
+    await visit.comesToSay('#jobs', 'lost in');
     await leaseAs(support, { host: 'late', pid: 9, fingerprint });
     await time.advance(1000);
     await visit.comesToSay('#changes', 'joined');

@@ -27,7 +27,7 @@ import type { IdView, StateAnswer, WorkersAnswer } from '../../lib/dashboard/ans
 import { anybody, showApp, type ShownAppOptions } from './shown-app.js';
 
 const PLATFORMS = ['express', 'fastify'] as const;
-const ROUTES = ['', '/state', '/workers', '/locks', '/id?text=1'];
+const ROUTES = ['', '/state', '/workers', '/locks', '/jobs', '/id?text=1'];
 
 let app: INestApplication | undefined;
 afterEach(() => app?.close());
@@ -80,7 +80,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       .map((name) => DashboardController.prototype[name as never] as object)
       .filter((method) => Reflect.hasMetadata(METHOD_METADATA, method));
     const paths = handlers.map((method) => Reflect.getMetadata(PATH_METADATA, method) as string);
-    expect(paths.toSorted()).toEqual(['/', 'id', 'locks', 'state', 'workers']);
+    expect(paths.toSorted()).toEqual(['/', 'id', 'jobs', 'locks', 'state', 'workers']);
     expect(
       handlers.map((method) => Reflect.getMetadata(METHOD_METADATA, method) as number),
     ).toEqual(paths.map(() => RequestMethod.GET));

@@ -3,9 +3,15 @@
  */
 import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, Type } from '@nestjs/common';
 import { IdMaker, layouts, MemoryLocks, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
-import { DistributedLock, LockModule, type LockStore } from 'nestjs-snowflake/lock';
+import {
+  CronOnce,
+  DistributedLock,
+  LockModule,
+  type CronRun,
+  type LockStore,
+} from 'nestjs-snowflake/lock';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import type { LocksAnswer, StateAnswer } from '../../lib/dashboard/answers.js';
@@ -235,11 +241,17 @@ describe('locks', () => {
     await app.close();
   });
 
+  interface ServedJobs {
+    readonly providers?: Type[];
+    readonly ticks?: boolean;
+  }
+
   /** A store that can be away, seen by the application and by another process. */
-  async function serve() {
+  async function serve({ providers = [], ticks = false }: ServedJobs = {}) {
     const time = new SettableTime();
-    const options = { clock: time, monotonic: time, timers: time, ttlMs: 1000 };
-    const memory = new MemoryLocks({ clock: time });
+    // Schedules of Nest go by the clock of the host.
+    const options = { ttlMs: 1000, ...(!ticks && { clock: time, monotonic: time, timers: time }) };
+    const memory = new MemoryLocks(ticks ? {} : { clock: time });
     const away = { isAway: false };
     const unlessAway = <A extends unknown[], T>(call: (...args: A) => Promise<T>) => {
       return async (...args: A): Promise<T> => {
@@ -254,8 +266,9 @@ describe('locks', () => {
       extend: unlessAway((request) => memory.extend(request)),
       release: unlessAway((request) => memory.release(request)),
       locks: unlessAway(() => memory.locks()),
+      notes: unlessAway(() => memory.notes()),
     };
-    const more = { imports: [LockModule.forRoot({ locks, ...options })] };
+    const more = { imports: [LockModule.forRoot({ locks, ...options })], providers };
     const format = await showApp({ more });
     app = format.app;
     const other = new DistributedLock(memory, { ...options, application: 'mail' });
@@ -267,6 +280,68 @@ describe('locks', () => {
       `[...document.querySelectorAll('#lock-table tbody tr')].map((row) =>
       [...row.children].map((cell) => cell.innerText))`,
     );
+
+  describe('the jobs on the page', () => {
+    const ofJobs = () =>
+      visit!.page.evaluate<string[][]>(
+        `[...document.querySelectorAll('#job-table tbody tr')].map((row) =>
+        [row.className, ...[...row.children].map((cell) => cell.innerText)])`,
+      );
+
+    it('say which ran when, by whom and how it ended, and stay while the store is away', async () => {
+      let isFailing = false;
+      class Reports {
+        @CronOnce('* * * * * *', { name: 'each second', timeZone: 'UTC' })
+        async each(_run: CronRun): Promise<void> {
+          if (isFailing) throw new Error('no paper');
+        }
+
+        @CronOnce('0 3 1 1 *', { name: 'yearly', timeZone: 'UTC' })
+        async yearly(): Promise<void> {}
+      }
+      const { url, away } = await serve({ providers: [Reports], ticks: true });
+      visit = await Visit.open(browser, url);
+      await visit.comesToSay('#job-table', /each second.*done in/s);
+      await visit.comesToSay('#job-table', /yearly/);
+      const [each, yearly] = (await ofJobs()) as [string[], string[]];
+      expect(each.slice(0, 3)).toEqual(['held', 'each second', '* * * * * * UTC']);
+      expect(each[6]).toMatch(new RegExp(` ${process.pid} `));
+      expect(yearly[3]).toBe('none yet');
+      const year = new Date().getUTCFullYear() + 1;
+      expect(yearly.at(-1)).toBe(`1 Jan ${year}, 03:00:00 UTC`);
+      isFailing = true;
+      await visit.comesToSay('#job-table', /each second.*failed in/s);
+      expect((await ofJobs())[0]![0]).toBe('ended');
+      away.isAway = true;
+      await visit.comesToSay('#jobs-problem', 'could not be read. connection refused by');
+      expect((await visit.texts('#jobs-problem')).join()).not.toContain('secret');
+      expect(await ofJobs()).toHaveLength(2);
+      away.isAway = false;
+      isFailing = false;
+      await visit.comesToSay('#job-table', /each second.*done in/s);
+      expect(await visit.texts('#jobs-problem')).toEqual(['']);
+    });
+
+    it('of another application are shown as well, and all are hidden where there is none', async () => {
+      const { url, other } = await serve();
+      visit = await Visit.open(browser, url);
+      await visit.comesToSay('#locks', 'No lock is held.');
+      await visit.settled();
+      expect(await visit.page.locator('#jobs').isVisible()).toBe(false);
+      const held = await other.acquire('cron:theirs');
+      const run = { tickMs: 0, startedAtMs: 1000, tookMs: 0, outcome: 'skipped', skippedCount: 3 };
+      const runs = [{ ...run, token: '1', by: 'mail' }];
+      await held.writeNote(
+        JSON.stringify({ version: '1', schedule: '\u001b[31m', settledMs: 0, runs }),
+      );
+      await held.release();
+      await visit.comesToSay('#job-table', 'skipped, 3 before left out');
+      const [theirs] = (await ofJobs()) as [string[]];
+      expect(theirs.slice(0, 2)).toEqual(['held', 'theirs']);
+      expect(theirs[2]).not.toContain('\u001b');
+      expect(theirs.at(-1)).toBe('');
+    });
+  });
 
   describe('the locks on the page', () => {
     it('come and go, with holder and token; what this process does is counted', async () => {
@@ -323,12 +398,13 @@ describe('locks', () => {
       expect(state.hasLocks).toBe(false);
       const answer = (await (await fetch(`${format.url}/snowflake/locks`)).json()) as LocksAnswer;
       expect(answer).toEqual({ locks: [] });
+      expect(await (await fetch(`${format.url}/snowflake/jobs`)).json()).toEqual({ jobs: [] });
       visit = await Visit.open(browser, `${format.url}/snowflake`);
       const asked: string[] = [];
       visit.page.on('request', (request) => asked.push(new URL(request.url()).pathname));
       await visit.askAgain();
       await visit.settled();
-      expect(asked.filter((path) => path.endsWith('/locks'))).toEqual([]);
+      expect(asked.filter((path) => /\/(locks|jobs)$/.test(path))).toEqual([]);
       expect(await visit.page.locator('#locks').isVisible()).toBe(false);
     });
   });

@@ -14,7 +14,7 @@ import type {
 import { ask, askOften, Changes } from './polling.js';
 import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
 import { IdReader } from './id-reader.js';
-import { LayoutPanel, LockPanel, showLegend } from './panels.js';
+import { JobPanel, LayoutPanel, LockPanel, showLegend } from './panels.js';
 import { healthText, ProcessCards } from './process-cards.js';
 import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 
@@ -43,6 +43,7 @@ class Page {
   private readonly changes = new Changes(found('changes'));
   private readonly fixed = new FixedWorkers();
   private readonly locks = new LockPanel();
+  private readonly jobs = new JobPanel();
   private readonly reader = new IdReader(() => ({
     generator: this.generator,
     workers: this.workers ?? [],
@@ -91,6 +92,8 @@ class Page {
     this.state = state;
     this.offer(state.generators);
     if (state.hasLocks) this.locks.begin();
+    // Their records are kept with the locks.
+    if (state.hasLocks) this.jobs.begin();
     const { generator } = this;
     if (generator === undefined) return;
     const { host, pid } = state;

@@ -4,6 +4,9 @@
  */
 import type {
   GeneratorView,
+  JobRunView,
+  JobsAnswer,
+  JobView,
   LayoutView,
   LeasedGeneratorView,
   WorkerView,
@@ -125,56 +128,148 @@ function countOf(
 }
 
 /*
- * The locks: those of the process that answered, and all holders in the store.
+ * A panel with a table of what the store lists, one row for each.
  *
- * Guarantee: the panel is hidden if the application has no locks. If the store does not answer, the
- * last list stays, marked as old, and the process still shows its own locks.
+ * Guarantee: if the store does not answer, the last list stays, marked as old.
  */
 
-/** This differs from the other periods for the same reason as they differ from each other. */
-const EVERY_MS = 2500;
+type Columns<Row> = readonly (readonly [title: string, text: (row: Row) => string])[];
 
-const COLUMNS: readonly (readonly [title: string, text: (lock: LockView) => string])[] = [
-  ['lock', ({ lock }) => lock],
-  ['state', ({ state, isOwn }) => (isOwn ? `${state}, this process` : state)],
-  ['by', ({ by }) => by],
-  ['token', ({ token }) => token],
-  ['since', ({ sinceMs }) => localText(sinceMs)],
-  ['free in', ({ leftMs }) => spanText(leftMs)],
-];
+interface Listed<Row> {
+  /** The id of the panel; its problem and its table have it at the beginning of theirs. */
+  readonly panel: string;
+  readonly table: string;
+  readonly caption: string;
+  readonly columns: Columns<Row>;
+  readonly key: (row: Row) => string;
+  readonly colour: (row: Row) => string;
+  /** What is said where there is no row. */
+  readonly nothing: string;
+}
 
-export class LockPanel {
-  private readonly panel = found('locks');
+class ListPanel<Row> {
+  readonly panel: HTMLElement;
+  private readonly problem: HTMLElement;
   private readonly body = element('tbody', { role: 'rowgroup' });
-  private readonly terms = element('dl', { id: 'lock-terms' });
-  private readonly nothing = element('p', {}, 'No lock is held.');
+  private readonly nothing: HTMLElement;
   private readonly table: HTMLTableElement;
   private readonly rows = new Map<string, HTMLTableRowElement>();
   private listedAt = '';
-  private begun: Promise<void> | undefined;
 
-  constructor() {
-    const heads = COLUMNS.map(([title]) =>
+  constructor(private readonly listed: Listed<Row>) {
+    const { panel, table, caption, columns, nothing } = listed;
+    this.panel = found(panel);
+    this.problem = found(`${panel}-problem`);
+    this.nothing = element('p', {}, nothing);
+    const heads = columns.map(([title]) =>
       element('th', { scope: 'col', role: 'columnheader' }, title),
     );
     const head = element('thead', { role: 'rowgroup' }, element('tr', { role: 'row' }, ...heads));
-    const caption = element('caption', { class: 'unseen' }, 'Who holds which lock');
-    this.table = element('table', { role: 'table' }, caption, head, this.body);
-    found('lock-table').append(this.terms, this.table, this.nothing);
+    const unseen = element('caption', { class: 'unseen' }, caption);
+    this.table = element('table', { role: 'table' }, unseen, head, this.body);
+    found(table).append(this.table, this.nothing);
+  }
+
+  show(list: readonly Row[], problem: string | undefined): void {
+    const isListed = problem === undefined || list.length > 0;
+    if (isListed) this.list(list);
+    const isOld = !isListed && this.listedAt !== '';
+    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : problem);
+    setAttributes(this.panel, { class: isListed ? 'panel wide' : 'panel wide old' });
+    setHidden(this.nothing, this.rows.size > 0 || !isListed);
+    setHidden(this.table, this.rows.size === 0);
+  }
+
+  fail(problem: string): void {
+    if (!this.panel.hidden) this.note(`${problem} This list is from ${this.listedAt}.`);
+  }
+
+  private note(problem = ''): void {
+    setText(this.problem, problem);
+    setHidden(this.problem, problem === '');
+  }
+
+  private list(list: readonly Row[]): void {
+    this.listedAt = timeText(new Date());
+    const keys = new Set(list.map((one) => this.listed.key(one)));
+    for (const [key, row] of this.rows) {
+      if (keys.has(key)) continue;
+      row.remove();
+      this.rows.delete(key);
+    }
+    list.forEach((one, at) => {
+      const row = this.row(one);
+      const there = this.body.children[at] ?? null;
+      if (there !== row) this.body.insertBefore(row, there);
+    });
+  }
+
+  private row(one: Row): HTMLTableRowElement {
+    const { columns, key, colour } = this.listed;
+    const row = this.rows.get(key(one)) ?? newRow(columns);
+    this.rows.set(key(one), row);
+    columns.forEach(([, text], at) => setText(row.children[at]!, text(one)));
+    setAttributes(row, { class: colour(one) });
+    return row;
+  }
+}
+
+function newRow(columns: Columns<never>): HTMLTableRowElement {
+  const cells = columns.map(([title], at) =>
+    at === 0
+      ? element('th', { scope: 'row', role: 'rowheader', 'data-title': title })
+      : element('td', { role: 'cell', 'data-title': title }),
+  );
+  return element('tr', { role: 'row' }, ...cells);
+}
+
+/*
+ * The locks: those of the process that answered, and all holders in the store.
+ *
+ * Guarantee: the panel is hidden if the application has no locks. If the store does not answer, the
+ * process still shows its own locks.
+ */
+
+/** These differ from the other periods for the same reason as they differ from each other. */
+const LOCKS_EVERY_MS = 2500;
+const JOBS_EVERY_MS = 3500;
+
+export class LockPanel {
+  private readonly terms = element('dl', { id: 'lock-terms' });
+  private readonly list = new ListPanel<LockView>({
+    panel: 'locks',
+    table: 'lock-table',
+    caption: 'Who holds which lock',
+    columns: [
+      ['lock', ({ lock }) => lock],
+      ['state', ({ state, isOwn }) => (isOwn ? `${state}, this process` : state)],
+      ['by', ({ by }) => by],
+      ['token', ({ token }) => token],
+      ['since', ({ sinceMs }) => localText(sinceMs)],
+      ['free in', ({ leftMs }) => spanText(leftMs)],
+    ],
+    key: ({ lock }) => lock,
+    colour: ({ isOwn, state }) => (isOwn ? 'own' : state),
+    nothing: 'No lock is held.',
+  });
+  private begun: Promise<void> | undefined;
+
+  constructor() {
+    found('lock-table').prepend(this.terms);
   }
 
   /** Starts asking for locks; further calls do nothing. */
   begin(): void {
     this.begun ??= askOften(
-      EVERY_MS,
+      LOCKS_EVERY_MS,
       () => ask<LocksAnswer>('locks'),
       (answer) => this.show(answer),
-      (fault) => this.fail(fault),
+      (fault) => this.list.fail(fault),
     )();
   }
 
   private show({ own, location, locks, problem }: LocksAnswer): void {
-    setHidden(this.panel, own === undefined);
+    setHidden(this.list.panel, own === undefined);
     if (own === undefined) return;
     setTerms(this.terms, [
       ...(location === undefined ? [] : [['kept in', location] as const]),
@@ -186,53 +281,60 @@ export class LockPanel {
       ['lost', numberText(own.lost)],
     ]);
     setAttributes(this.terms, { class: own.lost > 0 ? 'lost' : '' });
-    const isListed = problem === undefined || locks.length > 0;
-    if (isListed) this.list(locks);
-    const isOld = !isListed && this.listedAt !== '';
-    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : problem);
-    setAttributes(this.panel, { class: isListed ? 'panel wide' : 'panel wide old' });
-    setHidden(this.nothing, this.rows.size > 0 || !isListed);
-    setHidden(this.table, this.rows.size === 0);
-  }
-
-  private fail(problem: string): void {
-    if (!this.panel.hidden) this.note(`${problem} This list is from ${this.listedAt}.`);
-  }
-
-  private note(problem = ''): void {
-    setText(found('locks-problem'), problem);
-    setHidden(found('locks-problem'), problem === '');
-  }
-
-  private list(locks: readonly LockView[]): void {
-    this.listedAt = timeText(new Date());
-    const keys = new Set(locks.map(({ lock }) => lock));
-    for (const [key, row] of this.rows) {
-      if (keys.has(key)) continue;
-      row.remove();
-      this.rows.delete(key);
-    }
-    locks.forEach((lock, at) => {
-      const row = this.row(lock);
-      const there = this.body.children[at] ?? null;
-      if (there !== row) this.body.insertBefore(row, there);
-    });
-  }
-
-  private row(lock: LockView): HTMLTableRowElement {
-    const row = this.rows.get(lock.lock) ?? newRow();
-    this.rows.set(lock.lock, row);
-    COLUMNS.forEach(([, text], at) => setText(row.children[at]!, text(lock)));
-    setAttributes(row, { class: lock.isOwn ? 'own' : lock.state });
-    return row;
+    this.list.show(locks, problem);
   }
 }
 
-function newRow(): HTMLTableRowElement {
-  const cells = COLUMNS.map(([title], at) =>
-    at === 0
-      ? element('th', { scope: 'row', role: 'rowheader', 'data-title': title })
-      : element('td', { role: 'cell', 'data-title': title }),
-  );
-  return element('tr', { role: 'row' }, ...cells);
+/*
+ * The jobs of `@CronOnce`, by their records in the store of the locks.
+ *
+ * Guarantee: the panel is hidden as long as there is no job.
+ */
+
+export class JobPanel {
+  private readonly list = new ListPanel<JobView>({
+    panel: 'jobs',
+    table: 'job-table',
+    caption: 'Which job ran when',
+    columns: [
+      ['job', ({ job }) => job],
+      ['schedule', ({ schedule }) => schedule],
+      ['last run for', ({ last }) => (last === undefined ? 'none yet' : localText(last.tickMs))],
+      ['began', ({ last }) => (last === undefined ? '' : localText(last.startedAtMs))],
+      ['ended', ({ last }) => (last === undefined ? '' : endText(last))],
+      ['by', ({ last }) => last?.by ?? ''],
+      ['next', (view) => nextText(view)],
+    ],
+    key: ({ job }) => job,
+    colour: ({ last, lateMs }) =>
+      lateMs !== undefined || BAD.includes(last?.outcome ?? '') ? 'ended' : 'held',
+    nothing: 'There is no job.',
+  });
+  private begun: Promise<void> | undefined;
+
+  /** Starts asking for jobs; further calls do nothing. */
+  begin(): void {
+    this.begun ??= askOften(
+      JOBS_EVERY_MS,
+      () => ask<JobsAnswer>('jobs'),
+      ({ jobs, problem }) => {
+        if (jobs.length > 0) setHidden(this.list.panel, false);
+        if (!this.list.panel.hidden) this.list.show(jobs, problem);
+      },
+      (fault) => this.list.fail(fault),
+    )();
+  }
+}
+
+const BAD: readonly string[] = ['failed', 'lost', 'too-long'];
+
+function endText({ outcome, tookMs, skippedCount }: JobRunView): string {
+  const took = ['running', 'skipped'].includes(outcome) ? '' : ` in ${spanText(tookMs)}`;
+  const skipped = skippedCount === 0 ? '' : `, ${numberText(skippedCount)} before left out`;
+  return outcome + took + skipped;
+}
+
+function nextText({ nextMs, lateMs }: JobView): string {
+  if (nextMs === undefined) return '';
+  return localText(nextMs) + (lateMs === undefined ? '' : `, ${spanText(lateMs)} late`);
 }

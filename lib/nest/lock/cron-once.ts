@@ -136,9 +136,19 @@ function optionFaults({ job, options }: CronOnceMark, where: string): string[] {
   return faults.map((fault) => `@CronOnce on ${where}: ${fault}`);
 }
 
-/** The record of a job, and what this process knows of it if it is one of its own. */
+/** The record of a job, and when it is due next. */
 export interface CronJobRecord extends NamedRecord {
-  readonly status: OnceJobStatus | undefined;
+  /** In Unix ms; undefined for a job that this application does not have. */
+  readonly nextMs: number | undefined;
+}
+
+function withNext(record: NamedRecord, job: OnceJob | undefined): CronJobRecord {
+  const { runs, settledMs, schedule } = record;
+  const [last] = runs;
+  const begunMs = last?.outcome === 'running' ? last.tickMs : 0;
+  const name = job?.status.job ?? record.job;
+  const nextMs = job?.next(Math.max(settledMs, begunMs));
+  return { job: name, schedule, settledMs, runs, nextMs };
 }
 
 /** The parts of Nest that find the decorated methods. */
@@ -170,20 +180,21 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   /**
-   * The records of all jobs in the store of the locks, of other applications as well, with what
-   * this process knows of its own ones.
+   * The records of all jobs in the store of the locks, those of other applications as well, and
+   * the jobs of this one that have none yet.
    *
    * @throws SnowflakeError STORE_UNAVAILABLE
    */
   async records(): Promise<CronJobRecord[]> {
-    const known = new Map(this.status().map((status) => [lockOfJob(status.job), status]));
+    const own = new Map([...this.#jobs].map(([name, job]) => [lockOfJob(name), job]));
     const stored = recordsIn(await this.locks.notes()).map((record) => {
-      const status = known.get(CRON_PREFIX + record.job);
-      known.delete(CRON_PREFIX + record.job);
-      return { ...record, job: status?.job ?? record.job, status };
+      const lock = CRON_PREFIX + record.job;
+      const job = own.get(lock);
+      own.delete(lock);
+      return withNext(record, job);
     });
-    const others = [...known.values()].map((status) => ({ ...status, runs: [], status }));
-    return [...stored, ...others];
+    const begun = [...own.values()].map((job) => withNext({ ...job.status, runs: [] }, job));
+    return [...stored, ...begun];
   }
 
   /** Is called at each tick. */

@@ -30,7 +30,14 @@ import { CronJobs, type CronEnvironment } from './cron-once.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 import { openLocks } from './open-locks.js';
 
-export { CronJobs, CronOnce, type CronOnceDecorator, type CronOnceOptions } from './cron-once.js';
+export {
+  CronJobs,
+  CronOnce,
+  type CronJobRecord,
+  type CronOnceDecorator,
+  type CronOnceOptions,
+} from './cron-once.js';
+export type { CronRunRecord } from '../../lock/cron-record.js';
 export type { CronRun, OnceJobStatus } from '../../lock/cron-once.js';
 export {
   Locked,
@@ -69,7 +76,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
 
   constructor(
     readonly locks: DistributedLock,
-    private readonly jobs: CronJobs,
+    readonly jobs: CronJobs,
     private readonly environment: LockEnvironment,
   ) {
     startFirstEndLast(environment.modules, LOCK_LIFECYCLE);

@@ -1,6 +1,6 @@
 /**
- * One job of a process of a fleet: at each tick it asks for the lock of the job, and the process
- * that gets it does what the record in the lock's note says is still to be done.
+ * One job of a process of a fleet, all that it does in one file: at each tick it asks for the lock
+ * of the job, and the process that gets it does what the record in the lock's note says is open.
  *
  * Guarantee: while the store keeps its data, a tick whose run has ended is never run again, and a
  * tick that is due is run as long as a process is there to do it; a run whose process is gone is
@@ -51,7 +51,7 @@ export type CronEvent = { readonly job: string } & (
   | { readonly kind: 'taken-over'; readonly tickMs: number; readonly from: string }
   /** A tick was too late, and left out with those before it. */
   | { readonly kind: 'skipped'; readonly tickMs: number; readonly skippedCount: number }
-  /** The store has lost the record: of the ticks since this process saw it only the last is done. */
+  /** The store has lost the record: of the ticks since then only the last one is done. */
   | { readonly kind: 'forgotten'; readonly skippedCount: number }
   /** The record is ahead of the store's clock by more than a tick may be late. */
   | { readonly kind: 'ahead'; readonly aheadMs: number }
@@ -83,7 +83,7 @@ export interface OnceJobStatus {
   readonly schedule: string;
   /** Every tick up to this is settled, as far as this process knows. */
   readonly settledMs: number;
-  /** When the first tick that is not settled is due; undefined if the schedule has no further one. */
+  /** When the first tick that is not settled is due; undefined if there is no further one. */
   readonly dueMs: number | undefined;
   /** For how long it has been due; 0 if it is not yet. */
   readonly overdueMs: number;
@@ -302,6 +302,8 @@ export class OnceJob {
     const run = { tickMs, skippedCount, startedAtMs: nowMs, by, token: held.token };
     const begun = withBegun(record, run);
     await held.writeNote(recordText(begun));
+    // A process that stood still since is told before it begins what is another one's by now.
+    held.assertHeld();
     this.#skippedCount += skippedCount;
     notify({ kind: 'began', job, tickMs, skippedCount });
     this.#runningSinceMs = startedAtMs;

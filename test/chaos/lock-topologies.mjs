@@ -295,12 +295,12 @@ const ofCron = (Locks, name, faults) =>
 const losing = (/** @type {import('./fault.mjs').Fault} */ fault) => ({
   ...fault,
   async apply(/** @type {import('./fault.mjs').World} */ world) {
-    const loss = { kind: 'loss', fromMs: monotonicMs(), fromWallMs: Date.now() };
+    const fromMs = monotonicMs();
     try {
       return await fault.apply(world);
     } finally {
-      const over = { ...loss, toMs: monotonicMs(), toWallMs: Date.now() };
-      appendFileSync(join(world.topology.files, 'losses.events'), `${JSON.stringify(over)}\n`);
+      const loss = { kind: 'loss', fromMs, toMs: monotonicMs() };
+      appendFileSync(join(world.topology.files, 'losses.events'), `${JSON.stringify(loss)}\n`);
     }
   },
 });
@@ -335,7 +335,9 @@ const ofFleet = (Locks, name, losses, others) =>
     async asked(/** @type {string} */ text) {
       const client = new pg.Client({ connectionString: this.effects?.url });
       await client.connect();
-      return client.query(text).finally(() => client.end());
+      const answer = await client.query(text);
+      await client.end();
+      return answer;
     }
 
     async stop() {

@@ -139,9 +139,8 @@ export function checkRuns(folder) {
   };
 }
 
-/** What comes after a loss is not granted before so long, and a newcomer knows of no tick. */
-const AFTER_LOSS_MS = 12_000;
-const BEFORE_LOSS_MS = 3000;
+/** A run may begin so long after its grant: a call takes no longer. */
+const GRANTED_MS = 1000;
 
 /**
  * Of one job: runs of a tick that the store had confirmed as settled, ticks without a run that no
@@ -166,30 +165,7 @@ function faultsOfJob(runs, { settled, effects, losses }) {
     return !onceMore.has(loss) && onceMore.add(loss) !== undefined;
   };
   const faulty = again.filter((run) => !isAfterLoss(run));
-  const ticks = new Set(runs.map(({ tickMs }) => tickMs));
-  const all = [...ticks].toSorted((a, b) => a - b);
-  const leftOut = new Set(
-    runs.flatMap(({ tickMs, skippedCount }) =>
-      Array.from({ length: skippedCount }, (_, at) => tickMs - 1000 * (at + 1)),
-    ),
-  );
-  const missed = [];
-  for (let ms = all[0] ?? 0; ms < (all.at(-1) ?? 0); ms += 1000)
-    if (!ticks.has(ms)) missed.push(ms);
-  const isExcused = (/** @type {number} */ ms) =>
-    leftOut.has(ms) ||
-    losses.some(
-      ({ fromWallMs, toWallMs }) =>
-        ms > fromWallMs - BEFORE_LOSS_MS && ms < toWallMs + AFTER_LOSS_MS,
-    );
-  const missedCount = missed.filter((ms) => !isExcused(ms)).length;
-  const inTable = new Set(effects.map(({ tick }) => Number(tick)));
-  const twiceInTable = [...inTable].filter(
-    (tick) => effects.filter((row) => Number(row.tick) === tick).length > 1,
-  );
-  // The last one of each process may not have come to its end.
-  const settledMs = Math.max(0, ...settled.map((event) => event.settledMs));
-  const without = all.filter((ms) => ms <= settledMs && !inTable.has(ms) && !isExcused(ms));
+  const { ticks, twiceInTable, ...open } = openIn(runs, { settled, effects, losses });
   let fallenCount = 0;
   let highest = 0n;
   for (const { token } of runs) {
@@ -203,10 +179,52 @@ function faultsOfJob(runs, { settled, effects, losses }) {
       ),
       ...twiceInTable.map((tick) => `${effects[0].lock} for ${tick} in the table of effects`),
     ],
-    missedCount: missedCount + (effects.length === 0 ? 0 : without.length),
+    missedCount: open.missedCount,
     fallenCount,
     tickCount: ticks.size,
     againCount: again.length,
+    leftOutCount: open.leftOutCount,
+  };
+}
+
+/**
+ * Which ticks no run was made for, or have no effect in the table, or two.
+ * @param {readonly any[]} runs
+ * @param {Readonly<Record<'settled' | 'effects' | 'losses', readonly any[]>>} seen
+ */
+function openIn(runs, { settled, effects, losses }) {
+  const ticks = new Set(runs.map(({ tickMs }) => tickMs));
+  const all = [...ticks].toSorted((a, b) => a - b);
+  const leftOut = new Set(
+    runs.flatMap(({ tickMs, skippedCount }) =>
+      Array.from({ length: skippedCount }, (_, at) => tickMs - 1000 * (at + 1)),
+    ),
+  );
+  const missed = [];
+  for (let ms = all[0] ?? 0; ms < (all.at(-1) ?? 0); ms += 1000)
+    if (!ticks.has(ms)) missed.push(ms);
+  // The loss befell the store after an earlier tick was granted, and before a later one's run.
+  const isExcused = (/** @type {number} */ ms) => {
+    const before = Math.max(0, ...runs.filter(({ tickMs }) => tickMs <= ms).map((run) => run.atMs));
+    const after = Math.min(...runs.filter(({ tickMs }) => tickMs > ms).map((run) => run.atMs));
+    const isBetween = losses.some(
+      ({ fromMs, toMs }) => fromMs <= after && toMs + GRANTED_MS >= before,
+    );
+    return leftOut.has(ms) || isBetween;
+  };
+  const missedCount = missed.filter((ms) => !isExcused(ms)).length;
+  const inTable = new Set(effects.map(({ tick }) => Number(tick)));
+  const twiceInTable = [...inTable].filter(
+    (tick) => effects.filter((row) => Number(row.tick) === tick).length > 1,
+  );
+  // The last one of each process may not have come to its end.
+  const settledMs = Math.max(0, ...settled.map((event) => event.settledMs));
+  const without = all.filter((ms) => ms <= settledMs && !inTable.has(ms) && !isExcused(ms));
+  const withoutCount = effects.length === 0 ? 0 : without.length;
+  return {
+    ticks,
+    twiceInTable,
+    missedCount: missedCount + withoutCount,
     leftOutCount: missed.length,
   };
 }
@@ -317,8 +335,8 @@ function resultText(/** @type {Result} */ result) {
 /** @param {NonNullable<Result['effects']>} effects */
 function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount, ...more }) {
   return (
-    `${jobCount} jobs, ${tickCount} ticks, ${effectCount} rows of effects, ${refusedCount} refused ` +
-    `by their token or tick; ${lossCount} losses and failovers, after which ${more.againCount} ` +
+    `${jobCount} jobs, ${tickCount} ticks, ${effectCount} rows of effects, ` +
+    `${refusedCount} refused by their token or tick; ${lossCount} losses and failovers, after which ${more.againCount} ` +
     `ticks were done again and ${more.leftOutCount} left out`
   );
 }

@@ -288,7 +288,7 @@ describe('locks', () => {
         [row.className, ...[...row.children].map((cell) => cell.innerText)])`,
       );
 
-    it('say which ran when, by whom and how it ended, and stay while the store is away', async () => {
+    it('say which ran when, by whom and how it ended; stay while the store is away', async () => {
       let isFailing = false;
       class Reports {
         @CronOnce('* * * * * *', { name: 'each second', timeZone: 'UTC' })
@@ -322,7 +322,7 @@ describe('locks', () => {
       expect(await visit.texts('#jobs-problem')).toEqual(['']);
     });
 
-    it('of another application are shown as well, and all are hidden where there is none', async () => {
+    it('of other applications are shown as well; all are hidden where there is none', async () => {
       const { url, other } = await serve();
       visit = await Visit.open(browser, url);
       await visit.comesToSay('#locks', 'No lock is held.');

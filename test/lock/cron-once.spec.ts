@@ -2,25 +2,14 @@
  * A job that runs once in a fleet: what its processes do at a tick, on locks in memory whose time
  * the test moves.
  */
-import { describe, expect, it, afterEach } from '@jest/globals';
-import { Injectable, Module, type INestApplicationContext, type Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
 import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/lock/cron-once.js';
 import { newRecord, recordIn, recordText, type Schedule } from '../../lib/lock/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { turn } from '../../lib/time/timers.js';
-import {
-  CronJobs,
-  CronOnce,
-  DistributedLock,
-  LockModule,
-  type CronRun,
-} from '../../lib/nest/lock/index.js';
-import { lockOfJob } from '../../lib/nest/lock/cron-once.js';
-import { until } from '../until.js';
+import { DistributedLock, type CronRun } from '../../lib/nest/lock/index.js';
 
 const every = (ms: number): Schedule => ({
   text: `every ${ms} ms`,
@@ -339,6 +328,30 @@ describe('a job of a fleet', () => {
     },
   );
 
+  it('does not begin a run whose lock was lost while the process stood still', async () => {
+    const fleet = new Fleet();
+    const stopped = new SettableTime(fleet.time.now());
+    const ports = { clock: stopped, monotonic: stopped, timers: stopped };
+    const locks = new DistributedLock(fleet.store, ports);
+    const [job, other] = [fleet.process('a', { locks }), fleet.process('b')];
+    await fleet.looked([other]);
+    await fleet.pass(60_000);
+    const extend = fleet.store.extend.bind(fleet.store);
+    fleet.store.extend = async (request) => {
+      const answer = await extend(request);
+      // It wakes with the answer in its hands, when the time of its lock is over.
+      if (request.note?.includes('"running"') === true) stopped.wallMs += 11_000;
+      return answer;
+    };
+    void job.look();
+    await fleet.pass(0);
+    job.close();
+    expect(fleet.ticks).toEqual([]);
+    fleet.store.extend = extend;
+    await fleet.looked([other]);
+    expect(fleet.ran.map(({ by, at }) => [by, at / 60_000])).toEqual([['b', 1]]);
+  });
+
   it('writes the end of a run when the store is back, so that nobody does it again', async () => {
     const fleet = new Fleet();
     const [job, other] = [fleet.process('a'), fleet.process('b')];
@@ -404,168 +417,5 @@ describe('a job of a fleet', () => {
     other.close();
     await fleet.looked([other]);
     expect(fleet.ticks).toEqual([]);
-  });
-});
-
-/*
- * @CronOnce in Nest applications: schedules of @nestjs/schedule, and a fleet of applications that
- * share their locks.
- */
-
-const SLOW_MS = 60_000;
-const open: INestApplicationContext[] = [];
-
-async function start(
-  providers: Type[],
-  { store = new MemoryLocks(), schedule = true } = {},
-): Promise<INestApplicationContext> {
-  class App {}
-  const imports = [
-    LockModule.forRoot({ locks: store }),
-    ...(schedule ? [ScheduleModule.forRoot()] : []),
-  ];
-  Module({ imports, providers })(App);
-  const application = await NestFactory.createApplicationContext(App, {
-    logger: false,
-    abortOnError: false,
-  });
-  open.push(application);
-  return application;
-}
-
-afterEach(async () => {
-  await Promise.all(open.splice(0).map((application) => application.close()));
-});
-
-describe('@CronOnce', () => {
-  it(
-    'runs each tick once in three applications that share their locks',
-    async () => {
-      const ran: CronRun[] = [];
-      @Injectable()
-      class Reports {
-        readonly word = 'this';
-        @CronOnce('* * * * * *', { timeZone: 'Europe/Berlin' })
-        async each(run: CronRun): Promise<void> {
-          expect(this.word).toBe('this');
-          ran.push(run);
-        }
-      }
-      const store = new MemoryLocks();
-      const all = await Promise.all([1, 2, 3].map(() => start([Reports], { store })));
-      await until(() => ran.length >= 3);
-      const ticks = ran.map(({ tick }) => tick.getTime());
-      expect(ticks).toEqual(ticks.map((_, at) => ticks[0]! + at * 1000));
-      expect(ran[1]!.token > ran[0]!.token).toBe(true);
-      expect(ran[0]!.lock).toBe('cron:Reports.each');
-      const [noted] = await all[0]!.get(DistributedLock).notes();
-      expect(recordIn(noted!.note)!.schedule).toBe('* * * * * * Europe/Berlin');
-      const [status] = all[0]!.get(CronJobs).status();
-      expect(status).toMatchObject({ job: 'Reports.each', isRunning: expect.any(Boolean) });
-      await Promise.all(open.splice(0).map((application) => application.close()));
-      const { length } = ran;
-      // A tick of a closed application would come within this time.
-      await new Promise((resolve) => setTimeout(resolve, 1100));
-      expect(ran.length).toBe(length);
-    },
-    SLOW_MS,
-  );
-
-  it('runs simply if it is given a run, and in an object that Nest did not make', async () => {
-    class Reports {
-      @CronOnce('0 3 * * *')
-      async nightly(run?: Partial<CronRun>): Promise<string> {
-        return `the report of ${run?.tick?.toISOString() ?? 'no time'}`;
-      }
-    }
-    expect(await new Reports().nightly()).toBe('the report of no time');
-    const application = await start([Reports]);
-    const tick = new Date(0);
-    expect(await application.get(Reports).nightly({ tick })).toMatch(/1970/);
-    expect(application.get(SchedulerRegistry).getCronJobs().size).toBe(1);
-  });
-
-  it('keeps what other decorators left on the method', async () => {
-    const Mark = (target: object, name: string | symbol, descriptor: PropertyDescriptor) =>
-      Reflect.defineMetadata('mark', 'kept', descriptor.value as object);
-    class Reports {
-      @CronOnce('0 3 * * *')
-      @Mark
-      async nightly(): Promise<void> {}
-    }
-    const method = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!.value as object;
-    expect(Reflect.getMetadata('mark', method)).toBe('kept');
-    expect((method as { name?: string }).name).toBe('nightly');
-  });
-
-  it('has a lock whose name is valid, however long that of the job is', () => {
-    for (const job of ['Reports.nightly', 'x'.repeat(123), 'y'.repeat(500), 'a|b c:d']) {
-      expect(lockOfJob(job)).toMatch(/^cron:[^\s|]+$/);
-      expect(lockOfJob(job).length).toBeLessThanOrEqual(128);
-    }
-  });
-
-  it('does not run where it is disabled', async () => {
-    class Reports {
-      @CronOnce('* * * * * *', { disabled: true })
-      async each(): Promise<void> {
-        throw new Error('It ran.');
-      }
-    }
-    const application = await start([Reports]);
-    expect(application.get(CronJobs).status()).toEqual([]);
-  });
-
-  it('is refused at the start with everything that is wrong', async () => {
-    const wrong = {
-      timeZone: 'UTC',
-      utcOffset: 60,
-      lateMs: -1,
-      missed: 'all',
-      holdAtMostMs: 5,
-      every: 3,
-    } as object;
-    class Reports {
-      @CronOnce('* * * * *', wrong)
-      async each(): Promise<void> {}
-
-      @CronOnce('* * * * *', { name: 'one' })
-      async first(): Promise<void> {}
-
-      @CronOnce('* * * * *', { name: 'one' })
-      async second(): Promise<void> {}
-    }
-    const failure = await start([Reports], { schedule: false }).then(
-      () => 'started',
-      (error: Error) => error.message,
-    );
-    for (const part of [
-      '`timeZone` or `utcOffset`, got both',
-      '`lateMs`',
-      '`missed`',
-      '`holdAtMostMs`',
-      '`every`',
-      'is called one as well',
-      'import ScheduleModule.forRoot()',
-    ]) {
-      expect(failure).toContain(part);
-    }
-  });
-
-  it('leaves @Cron beside it as it is', async () => {
-    let count = 0;
-    class Reports {
-      @Cron('* * * * * *', { name: 'plain' })
-      plain(): void {
-        count++;
-      }
-
-      @CronOnce('0 3 * * *')
-      async nightly(): Promise<void> {}
-    }
-    const application = await start([Reports]);
-    await until(() => count > 0);
-    const names = [...application.get(SchedulerRegistry).getCronJobs().keys()];
-    expect(names.toSorted()).toEqual(['Reports.nightly', 'plain']);
   });
 });

@@ -1,7 +1,7 @@
 /**
- * `@CronOnce()`: a method that runs at each tick of a schedule in one process of a fleet. The
- * schedule is Nest's own: `@Cron` of @nestjs/schedule calls the method in each process, and the
- * lock of the job decides which of them does the work.
+ * `@CronOnce()`, in one file with the jobs that it makes: a method that runs at each tick of a
+ * schedule in one process of the fleet. The schedule is Nest's own: `@Cron` of @nestjs/schedule
+ * calls the method in each process, and the lock of the job decides which of them does the work.
  *
  * Guarantee: what cannot work is told at the start, all at once: a name that two jobs have, an
  * option that cannot be meant so, a missing ScheduleModule.
@@ -222,10 +222,9 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   /** Ticks that were missed while no process was there are looked for now. */
   onApplicationBootstrap(): void {
-    for (const [job, { mark }] of this.#marks) {
-      if (mark.options.disabled === true) continue;
-      this.#begin(job).catch((error: unknown) => this.#logger.error(error));
-    }
+    const enabled = [...this.#marks].filter(([, { mark }]) => mark.options.disabled !== true);
+    const names = enabled.map(([name]) => name);
+    this.#begin(names).catch((error: unknown) => this.#logger.error(error));
   }
 
   beforeApplicationShutdown(): void {
@@ -248,15 +247,15 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   }
 
   /** The jobs of Nest are made by a hook that may come after ours. */
-  async #begin(name: string): Promise<void> {
+  async #begin(names: readonly string[]): Promise<void> {
     const { timers, random } = this.terms;
     const { signal } = this.#closed;
     const retry = new RetryDelay(random);
-    while (!signal.aborted) {
-      const job = this.#jobOf(name);
-      if (job !== undefined) return job.look();
+    for (let left = names; left.length > 0 && !signal.aborted;) {
+      for (const name of left) void this.#jobOf(name)?.look();
+      left = left.filter((name) => !this.#jobs.has(name));
       // A shutdown ends the pause.
-      await pause(timers, retry.next() + 1, signal).catch(() => undefined);
+      if (left.length > 0) await pause(timers, retry.next() + 1, signal).catch(() => undefined);
     }
   }
 

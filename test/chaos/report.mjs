@@ -336,7 +336,8 @@ function resultText(/** @type {Result} */ result) {
 function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount, ...more }) {
   return (
     `${jobCount} jobs, ${tickCount} ticks, ${effectCount} rows of effects, ` +
-    `${refusedCount} refused by their token or tick; ${lossCount} losses and failovers, after which ${more.againCount} ` +
+    `${refusedCount} refused by their token or tick; ${lossCount} losses and failovers, ` +
+    `after which ${more.againCount} ` +
     `ticks were done again and ${more.leftOutCount} left out`
   );
 }

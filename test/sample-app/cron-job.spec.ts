@@ -1,7 +1,7 @@
 /**
- * Cron jobs of applications. One in three replicas of the built shop, on each store that it may keep
- * its locks in: every time that it is due it is done once, also where the replica that does it is
- * killed. And what `@CronOnce` does in a Nest application, on locks in memory.
+ * Cron jobs of applications. One in three replicas of the built shop, on each store that it may
+ * keep its locks in: every time that it is due it is done once, also where the replica that does it
+ * is killed. And what `@CronOnce` does in a Nest application, on locks in memory.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Injectable, Module, type INestApplicationContext, type Type } from '@nestjs/common';

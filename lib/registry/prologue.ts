@@ -95,9 +95,9 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
   const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
   const safeFloorMs = header.safeFloorMs + behindMs;
   const slewMs = header.slewMs + behindMs;
-  const isSane = behindMs > 0 && behindMs < SANE_MS;
-  // This clock has passed all that was forgotten, however far the old one was.
-  if (!isSane || safeFloorMs <= nowOf(header)) return header;
+  if (!(behindMs > 0 && behindMs < SANE_MS)) return header;
+  // This clock has passed all that was forgotten, however far the old one was: the floor follows.
+  if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs: nowOf(header) };
   // Ranges granted since then began at the old floor, and go on above the new one.
   return { ...header, slewMs, safeFloorMs, era: header.era + 1 };
 }

@@ -168,6 +168,26 @@ describe('late survivor', () => {
     });
   });
 
+  // The proof by induction (test/proof/lease.rules) found that the floor stayed below.
+  it('a survivor that asks after the clock has passed all that was forgotten', () => {
+    const registry = new MemoryRegistry();
+    const aheadMs = 1000;
+    registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS));
+    const told = registry.acquire(anyOf('told'), reading(T0)) as LeaseGrant;
+    // The clock of the store is set right, and another process goes on after this one.
+    registry.acquire(anyOf('then'), reading(T0 - aheadMs));
+    const five = { workerIdMin: 5, workerIdMax: 5 };
+    const forgotten = registry.acquire(anyOf('last', five), reading(T0 + 500)) as LeaseGrant;
+    registry.state = undefined;
+    registry.acquire(anyOf('new'), reading(T0 + 501, 'two'));
+    const asks = anyOf('survivor', learned(told, aheadMs + LATE_MS));
+    registry.acquire(asks, reading(T0 + LATE_MS, 'two'));
+    const next = registry.acquire(anyOf('next', five), reading(T0 + LATE_MS, 'two'));
+    expect(forgotten.ceilingMs).toBeGreaterThan(told.ceilingMs);
+    expect(next).toMatchObject({ status: 'ok' });
+    expect((next as LeaseGrant).floorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
+  });
+
   describe('a server that was left for one whose clock is ahead, and is asked again', () => {
     it('grants on as soon as it was told', () => {
       const registry = new MemoryRegistry();

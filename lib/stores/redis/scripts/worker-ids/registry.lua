@@ -26,8 +26,12 @@ end
 local function observeTime()
   if not reckonedNow then return end
   local behind = math.ceil(reckonedNow - now)
-  -- This clock has passed all that was forgotten, however far the old one was.
-  if behind <= 0 or behind >= SANE_MS or safeFloor + behind <= now then return end
+  if behind <= 0 or behind >= SANE_MS then return end
+  -- This clock has passed all that was forgotten, however far the old one was: the floor follows.
+  if safeFloor + behind <= now then
+    safeFloor = now
+    return
+  end
   slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind
   era = era + 1
 end

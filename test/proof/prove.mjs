@@ -1,0 +1,371 @@
+// @ts-check
+/**
+ * `npm run prove`: the rules of leases, counters and locks, proved by induction with the solver Z3.
+ *
+ * A system (test/proof/*.rules) is a state, rules that change it, and invariants. Proved are: the
+ * first state keeps every invariant; each rule leads from any state that keeps them to one that
+ * does; and the invariants imply the promise. So the promise holds after any number of steps, in
+ * any order. Two more questions keep the proof honest: each rule can happen, and each broken rule
+ * loses the proof, of the invariant that is named beside it.
+ *
+ * There are no quantifiers, so that the solver always answers. What is promised of any number of
+ * ranges is promised of any two: so two of them are asked about, a third one acts meanwhile, and
+ * what holds for all is assumed of these.
+ */
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { init } from 'z3-solver';
+import { fail, formula, readSystems, sortOf } from './system.mjs';
+
+/** @import { Edit, Kind, Rule, Statement, System, Texts } from './system.mjs' */
+
+/** @returns {System[]} */
+export const systems = () => ['lease', 'ranges', 'locks', 'counters'].flatMap(readSystems);
+
+/* What a system asks the solver. */
+
+/**
+ * Which thing each letter of a formula stands for: `r` is `r1`.
+ * @typedef {Readonly<Record<string, string>>} Binding
+ * @typedef {'names' | 'checked' | 'acting'} Which
+ */
+
+/** Each way to let letters stand for things, no two letters for the same one. */
+/** @type {(system: System, letters: Texts, which: Which) => Binding[]} */
+function bindings(system, letters, which) {
+  /** @type {Binding[]} */
+  let found = [{}];
+  for (const [letter, kind] of Object.entries(letters)) {
+    found = found.flatMap((binding) =>
+      kindOf(system, kind)
+        [which].filter((name) => !Object.values(binding).includes(name))
+        .map((name) => ({ ...binding, [letter]: name })),
+    );
+  }
+  return found;
+}
+
+/** @type {(system: System, name: string) => Kind} */
+const kindOf = ({ kinds }, name) => kinds[name] ?? fail(name, 'is no kind of the system');
+
+/** One question to the solver: is there such a state, or such a step? */
+class Question {
+  variables;
+  /** @type {Set<string>} */
+  given = new Set();
+  /** @type {Texts} */
+  let = {};
+  /** Of the state after the rule: the variables that changed, here with a `!`. */
+  /** @type {Set<string>} */
+  changed = new Set();
+  /** @type {string[]} */
+  asserted = [];
+
+  constructor(/** @type {System} */ system) {
+    this.system = system;
+    const things = Object.values(system.kinds).flatMap(({ names, fields }) =>
+      names.flatMap((name) => fields.map((field) => `${name}.${field}`)),
+    );
+    this.variables = new Set([...system.state, ...things]);
+    for (const text of system.always) this.assert(this.read(text));
+  }
+
+  assert(/** @type {string} */ term) {
+    this.asserted.push(`(assert ${term})`);
+  }
+
+  /** @type {(text: string, binding?: Binding, isAfter?: boolean) => string} */
+  read(text, binding = {}, isAfter = false) {
+    return formula(text, (name) => {
+      const full = nameOf(name, binding);
+      if (this.variables.has(full)) return isAfter && this.changed.has(full) ? `${full}!` : full;
+      if (this.given.has(name)) return name;
+      const { kinds, terms } = this.system;
+      const [thing = '', field] = full.split('.');
+      const kind = Object.values(kinds).find(({ names }) => names.includes(thing));
+      // A thing by itself is its number.
+      if (kind !== undefined && field === undefined) return String(kind.names.indexOf(thing) + 1);
+      const own = kind?.terms[field ?? ''];
+      if (own !== undefined) return this.read(own, { self: thing }, isAfter);
+      const term =
+        this.let[name] ?? terms[name] ?? fail(text, `speaks of ${name}: nobody knows it`);
+      return this.read(term, binding, isAfter);
+    });
+  }
+
+  /** The state keeps every invariant, of every thing. */
+  assume() {
+    for (const invariant of Object.values(this.system.invariants)) {
+      for (const term of this.terms(invariant, 'names')) this.assert(term);
+    }
+  }
+
+  /** @type {(statement: Statement, which: Which, isAfter?: boolean) => string[]} */
+  terms({ letters, formula: text }, which, isAfter = false) {
+    return bindings(this.system, letters, which).map((binding) =>
+      this.read(text, binding, isAfter),
+    );
+  }
+
+  /** At least one of them does not hold. */
+  refute(/** @type {readonly string[]} */ terms) {
+    this.assert(`(not (and true ${terms.join(' ')}))`);
+  }
+
+  happens(/** @type {Rule} */ rule, /** @type {Binding} */ binding) {
+    for (const line of rule.lines) {
+      const [, word, rest = ''] = /^(\w+) (.*)$/.exec(line) ?? [];
+      if (word === 'given') for (const name of rest.split(' ')) this.given.add(name);
+      else if (word === 'let') this.let[rest.split(' ')[0] ?? ''] = rest.replace(/^\S+ = /, '');
+      else if (word === 'when') this.requires(rest, binding);
+      else if (word === 'then') this.changes(rest, binding);
+      else fail(line, 'begins with no word of a rule');
+    }
+  }
+
+  requires(/** @type {string} */ text, /** @type {Binding} */ binding) {
+    for (const [each, bound] of this.each(text, binding)) this.assert(this.read(each, bound));
+  }
+
+  changes(/** @type {string} */ text, /** @type {Binding} */ binding) {
+    for (const [each, bound] of this.each(text, binding)) {
+      const [, target = '', value = ''] = /^(\S+) = (.*)$/.exec(each) ?? [];
+      const full = nameOf(target, bound);
+      if (!this.variables.has(full)) fail(each, 'changes no variable');
+      // What a rule says of one thing, it does not say again where it speaks of all.
+      if (this.changed.has(full)) continue;
+      this.changed.add(full);
+      this.assert(`(= ${full}! ${this.read(value, bound)})`);
+    }
+  }
+
+  /** `every q of range: text` stands for as many texts. */
+  /** @type {(text: string, binding: Binding) => [string, Binding][]} */
+  each(text, binding) {
+    const [, letter, kind = '', rest = ''] = /^every (\w+) of (\w+): (.*)$/.exec(text) ?? [];
+    if (letter === undefined) return [[text, binding]];
+    return kindOf(this.system, kind).names.map((name) => [rest, { ...binding, [letter]: name }]);
+  }
+
+  get text() {
+    const after = [...this.changed].map((name) => `${name}!`);
+    const declared = [...this.variables, ...this.given, ...after];
+    const declarations = declared.map((name) => `(declare-const ${name} ${sortOf(name)})`);
+    return [...declarations, ...this.asserted].join('\n');
+  }
+}
+
+/** @type {(name: string, binding: Binding) => string} */
+function nameOf(name, binding) {
+  const [letter = '', ...field] = name.split('.');
+  return [binding[letter] ?? letter, ...field].join('.');
+}
+
+/** @typedef {{ what: string, text: string, isPossible: boolean }} Asked and what is expected */
+
+/** Whether the first state keeps all invariants, and these imply the promise. */
+/** @type {(system: System) => Asked[]} */
+function frameOf(system) {
+  const first = new Question(system);
+  for (const text of system.first) first.requires(text, {});
+  const begins = first.text;
+  first.refute(
+    Object.values(system.invariants).flatMap((invariant) => first.terms(invariant, 'names')),
+  );
+  const promises = Object.entries(system.promises).map(([name, promise]) => {
+    const question = new Question(system);
+    question.assume();
+    question.refute(question.terms(promise, 'checked'));
+    return { what: `so ${name}`, text: question.text, isPossible: false };
+  });
+  const worlds = Object.entries(system.possible).map(([name, world]) => {
+    const question = new Question(system);
+    question.assume();
+    question.assert(`(or ${question.terms(world, 'names').join(' ')})`);
+    return { what: name, text: question.text, isPossible: true };
+  });
+  const base = { what: 'the first state', text: first.text, isPossible: false };
+  return [{ what: 'a first state', text: begins, isPossible: true }, base, ...promises, ...worlds];
+}
+
+/** @typedef {{ what: string, can: string, lost: string }} Step whether it can happen, and lose */
+
+/** A rule, by each that it may happen by. */
+/** @type {(system: System, name: string, only?: string) => Step[]} */
+function stepsOf(system, name, only) {
+  const rule = system.rules[name] ?? fail(name, 'is no rule of the system');
+  const asked = Object.entries(system.invariants).filter(([each]) => (only ?? each) === each);
+  if (asked.length === 0) fail(String(only), 'is no invariant of the system');
+  return bindings(system, rule.letters, 'acting').map((binding) => {
+    const question = new Question(system);
+    question.assume();
+    question.happens(rule, binding);
+    const can = question.text;
+    question.refute(asked.flatMap(([, each]) => question.terms(each, 'checked', true)));
+    const by = Object.values(binding).join(', ');
+    return { what: by === '' ? name : `${name} (${by})`, can, lost: question.text };
+  });
+}
+
+/** The edit is one of the lines of the rule, as the mutants are edits of the source. */
+/** @type {(system: System, name: string, edit: Edit) => System} */
+function brokenSystem(system, name, { find, put }) {
+  const rule = system.rules[name] ?? fail(name, 'is no rule of the system');
+  const text = rule.lines.join('\n');
+  if (text.split(find).length !== 2) fail(find, `stands not once in the rule "${name}"`);
+  const lines = text.replace(find, () => put.replaceAll('; ', '\n')).split('\n');
+  return { ...system, rules: { ...system.rules, [name]: { ...rule, lines } } };
+}
+
+/* The solver. */
+
+/** @returns {Promise<(text: string) => Promise<string | undefined>>} a state, if there is one */
+async function solver() {
+  const { Z3 } = await init();
+  const context = Z3.mk_context(Z3.mk_config());
+  return async (text) => {
+    const asked = Z3.mk_simple_solver(context);
+    Z3.solver_inc_ref(context, asked);
+    Z3.solver_from_string(context, asked, text);
+    if (Z3.get_error_code(context) !== 0) throw new Error(`The solver refuses:\n${text}`);
+    const found = await Z3.solver_check(context, asked);
+    if (found === 0) throw new Error(`The solver does not know:\n${text}`);
+    const state =
+      found === 1 ? Z3.model_to_string(context, Z3.solver_get_model(context, asked)) : undefined;
+    Z3.solver_dec_ref(context, asked);
+    return state;
+  };
+}
+
+/** A state, and what the rule makes of it. */
+/** @type {(model: string | undefined) => string[]} */
+function told(model = '') {
+  const found = [...model.matchAll(/^(\S+) -> (.*)$/gm)].map(([, name = '', value = '']) => ({
+    name,
+    value: value.replace(/^\(- (\d+)\)$/, '-$1'),
+  }));
+  const values = new Map(found.map(({ name, value }) => [name, value]));
+  const names = [...values.keys()].filter((name) => !name.endsWith('!')).toSorted();
+  return names.map((name) => {
+    const [before, after = before] = [values.get(name), values.get(`${name}!`)];
+    return `${name} = ${before}${after === before ? '' : `, then ${after}`}`;
+  });
+}
+
+/**
+ * @typedef {object} Result
+ * @property {string} system
+ * @property {'proved' | 'possible' | 'broken'} kind
+ * @property {string} what
+ * @property {boolean} isAsExpected
+ * @property {string[]} story a state that was found, and the step from there
+ */
+
+/** @type {(system: System, say: (result: Result) => void) => Promise<Result[]>} */
+export async function prove(system, say) {
+  const ask = await solver();
+  /** @type {Result[]} */
+  const results = [];
+  /** @type {(kind: Result['kind'], what: string, model: string | undefined) => void} */
+  const note = (kind, what, model) => {
+    const isAsExpected = (model === undefined) === (kind === 'proved');
+    const result = { system: system.title, kind, what, isAsExpected, story: told(model) };
+    results.push(result);
+    say(result);
+  };
+  for (const { what, text, isPossible } of frameOf(system)) {
+    note(isPossible ? 'possible' : 'proved', what, await ask(text));
+  }
+  for (const [name, { broken }] of Object.entries(system.rules)) {
+    let possible;
+    for (const { what, can, lost } of stepsOf(system, name)) {
+      note('proved', what, await ask(lost));
+      possible ??= await ask(can);
+    }
+    note('possible', name, possible);
+    for (const [fault, edit] of Object.entries(broken)) {
+      let found;
+      for (const { lost } of stepsOf(brokenSystem(system, name, edit), name, edit.loses)) {
+        found ??= await ask(lost);
+      }
+      note('broken', `${fault}: loses "${edit.loses}"`, found);
+    }
+  }
+  return results;
+}
+
+/** Which invariant each rule loses: for whoever writes a system. */
+/** @type {(system: System) => Promise<string[]>} */
+async function lossesOf(system) {
+  const ask = await solver();
+  const losses = [];
+  for (const rule of Object.keys(system.rules)) {
+    for (const invariant of Object.keys(system.invariants)) {
+      for (const { what, lost } of stepsOf(system, rule, invariant)) {
+        const model = await ask(lost);
+        if (model !== undefined) losses.push(`${what} loses "${invariant}"`, ...told(model));
+      }
+    }
+  }
+  return losses;
+}
+
+/* The command. */
+
+/** @type {(result: Result, isTraced: boolean) => string[]} */
+function linesOf({ system, kind, what, isAsExpected, story }, isTraced) {
+  if (isAsExpected && !isTraced) return [];
+  const wrong = isAsExpected ? '' : 'NOT AS EXPECTED  ';
+  const isShown = !isAsExpected || kind === 'broken';
+  return [
+    `${wrong}${system}: ${kind}: ${what}`,
+    ...(isShown ? story.map((line) => `    ${line}`) : []),
+  ];
+}
+
+/** @type {(system: System, results: readonly Result[]) => string} */
+function summaryOf({ title, invariants, rules }, results) {
+  const count = (/** @type {Result['kind']} */ kind) =>
+    results.filter((result) => result.kind === kind && result.isAsExpected).length;
+  const [kept, ways] = [invariants, rules].map((named) => Object.keys(named).length);
+  return (
+    `${title}: ${kept} invariants, ${ways} rules: ${count('proved')} obligations proved, ` +
+    `${count('broken')} broken rules lose the proof`
+  );
+}
+
+async function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      json: { type: 'boolean', default: false },
+      losses: { type: 'boolean', default: false },
+      trace: { type: 'boolean', default: false },
+    },
+  });
+  const print = (/** @type {string} */ text) => process.stdout.write(`${text}\n`);
+  const startedAt = performance.now();
+  /** @type {Result[]} */
+  const results = [];
+  for (const system of systems()) {
+    if (positionals.length > 0 && !positionals.includes(system.title)) continue;
+    if (values.losses) {
+      for (const line of await lossesOf(system)) print(line);
+      continue;
+    }
+    const own = await prove(system, (result) => {
+      if (!values.json) for (const line of linesOf(result, values.trace)) print(line);
+    });
+    if (!values.json) print(summaryOf(system, own));
+    results.push(...own);
+  }
+  const wrong = results.filter(({ isAsExpected }) => !isAsExpected);
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+  if (values.json) print(JSON.stringify(results));
+  else print(`${results.length} questions, ${seconds} s; ${wrong.length} not as expected.`);
+  return results.length > 0 && wrong.length === 0;
+}
+
+if (import.meta.url === pathToFileURL(String(process.argv[1])).href) {
+  process.exitCode = (await main()) ? 0 : 1;
+}

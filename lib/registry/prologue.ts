@@ -73,7 +73,7 @@ export function newHeader(reading: StoreReading): RegistryHeader {
 /** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
 function afterLoss(header: RegistryHeader): RegistryHeader {
   const safeFloorMs = Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs);
-  return { ...header, era: header.era + 1, safeFloorMs };
+  return { ...header, era: header.era + 1, safeFloorMs, toldMs: undefined };
 }
 
 /**
@@ -92,14 +92,15 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
  */
 export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
   if (reckoned === undefined) return header;
+  const { toldMs = 0 } = header;
   const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
-  const safeFloorMs = header.safeFloorMs + behindMs;
-  const slewMs = header.slewMs + behindMs;
-  if (!(behindMs > 0 && behindMs < SANE_MS)) return header;
-  // This clock has passed all that was forgotten, however far the old one was: the floor follows.
-  if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs: nowOf(header) };
+  if (behindMs <= toldMs || behindMs >= SANE_MS) return header;
+  const safeFloorMs = header.safeFloorMs + behindMs - toldMs;
+  // This clock has passed all that was forgotten, however far the old one was.
+  if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs, toldMs: behindMs };
   // Ranges granted since then began at the old floor, and go on above the new one.
-  return { ...header, slewMs, safeFloorMs, era: header.era + 1 };
+  const slewMs = header.slewMs + behindMs;
+  return { ...header, toldMs: undefined, slewMs, safeFloorMs, era: header.era + 1 };
 }
 
 /** An absent registry looks like a lost one, so none counts as new. */

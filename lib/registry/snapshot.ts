@@ -39,6 +39,11 @@ export interface RegistryHeader extends ClockState {
   readonly era: number;
   /** The era of the last loss that the grants of another server proved, which replaced this one. */
   readonly leftEra?: number;
+  /**
+   * How far the registry before the last loss was ahead of this one, as far as the floor has moved
+   * for it and the clock has not; absent if the clock was moved, or nobody told.
+   */
+  readonly toldMs?: number | undefined;
   readonly operations: number;
 }
 

@@ -243,8 +243,8 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: '{ ...header, slewMs, safeFloorMs, era: header.era + 1 }',
-        put: '{ ...header, slewMs, era: header.era + 1 }',
+        find: 'toldMs: undefined, slewMs, safeFloorMs, era: header.era + 1 }',
+        put: 'toldMs: undefined, slewMs, era: header.era + 1 }',
       },
     ],
   },

@@ -301,6 +301,7 @@ export class RegistryTwin {
       era: String(state.era),
       operations: String(state.operations),
       ...(state.leftEra !== undefined && { leftEra: String(state.leftEra) }),
+      ...(state.toldMs !== undefined && { toldAhead: String(state.toldMs) }),
       ...Object.fromEntries(named),
     };
     return [inMemory, inRedis];

@@ -11,28 +11,28 @@ local lossWindow, keepsAfter = string.match(ARGV[3], '^(%d+) ?(%d*)$')
 keepsAfter = tonumber(keepsAfter) or 0
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
 
-local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra, layoutFloor = unpack(
-  redis.call('HMGET', key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra',
-    'layoutFloor'))
+local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra, layoutFloor, lastAhead =
+  unpack(redis.call('HMGET', key, 'fingerprint', 'quarantine', 'safeFloor', 'operations', 'leftEra',
+    'layoutFloor', 'toldAhead'))
 leftEra, layoutFloor = tonumber(leftEra or 0), tonumber(layoutFloor or 0)
+-- How far the old registry was ahead, as far as the floor has moved for it and the clock has not.
+local ahead = tonumber(lastAhead or 0)
 local fingerprint, quarantine = lastFingerprint, ttl + lossWindow
 -- Later ranges start only where all that may have been forgotten has ended.
 local function noteLoss()
   era = era + 1
-  safeFloor = math.max(safeFloor, now + quarantine)
+  safeFloor, ahead = math.max(safeFloor, now + quarantine), 0
 end
 -- The registry before the last loss may have been ahead of this one: a process that was given its
 -- time brings it, and the end of all that was forgotten moves as far.
 local function observeTime()
   if not reckonedNow then return end
   local behind = math.ceil(reckonedNow - now)
-  if behind <= 0 or behind >= SANE_MS then return end
-  -- This clock has passed all that was forgotten, however far the old one was: the floor follows.
-  if safeFloor + behind <= now then
-    safeFloor = now
-    return
-  end
-  slew, now, safeFloor = slew + behind, now + behind, safeFloor + behind
+  if behind <= ahead or behind >= SANE_MS then return end
+  safeFloor, ahead = safeFloor + behind - ahead, behind
+  -- This clock has passed all that was forgotten, however far the old one was.
+  if safeFloor <= now then return end
+  slew, now, ahead = slew + behind, now + behind, 0
   era = era + 1
 end
 
@@ -65,6 +65,11 @@ local function answer(...)
     'operations', text(operations))
   if leftEra > 0 then redis.call('HSET', key, 'leftEra', text(leftEra)) end
   if layoutFloor > 0 then redis.call('HSET', key, 'layoutFloor', text(layoutFloor)) end
+  if ahead > 0 then
+    redis.call('HSET', key, 'toldAhead', text(ahead))
+  elseif lastAhead then
+    redis.call('HDEL', key, 'toldAhead')
+  end
   keepMoment()
   return { ... }
 end

@@ -8,15 +8,22 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
 import { closedAfterLastCall } from '../time/call-record.js';
-import type { HeldSection, LockSection } from './held-section.js';
+import {
+  HeldSections,
+  type HeldSection,
+  type LockSection,
+  type LockSections,
+} from './held-section.js';
 import { Holdings, type HoldingsStatus } from './holdings.js';
 import { lockReentered, type LockListener } from './lock-events.js';
 import {
   holdTerms,
   lockTerms,
+  severalTerms,
   type HoldOptions,
   type LockOptions,
   type LockTerms,
+  type SeveralOptions,
 } from './lock-options.js';
 import type { LockNote, LockRecord, LockStore } from './lock-store.js';
 
@@ -25,6 +32,12 @@ export interface AcquiredLock extends LockSection {
   /** The time of the store when it was granted, in Unix ms; undefined if it does not tell it. */
   readonly grantedAtMs: number | undefined;
   /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
+  release(): Promise<void>;
+}
+
+/** Several locks that are held until they are released, or one is lost. */
+export interface AcquiredLocks extends LockSections {
+  /** Never throws: if the store cannot be reached, they are free after their ttl. */
   release(): Promise<void>;
 }
 
@@ -89,7 +102,7 @@ export class DistributedLock {
   async using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
     const [options, run] = typeof given === 'function' ? [{}, given] : [given, last!];
     const section = await this.#acquire(lock, options);
-    return this.#runIn(section, run);
+    return this.#runIn([section], () => run(section));
   }
 
   /**
@@ -102,7 +115,7 @@ export class DistributedLock {
    */
   async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
     const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
-    return section && this.#runIn(section, run);
+    return section && this.#runIn([section], () => run(section));
   }
 
   /**
@@ -115,6 +128,7 @@ export class DistributedLock {
     const section = await this.#acquire(lock, options);
     return {
       lock,
+      permit: section.permit,
       token: section.token,
       signal: section.signal,
       grantedAtMs: section.grantedAtMs,
@@ -137,6 +151,55 @@ export class DistributedLock {
    */
   tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
     return unlessHeld(() => this.acquire(lock, options));
+  }
+
+  /**
+   * Runs something under several locks and releases them. They are taken one after another in the
+   * order of their names, so that no two callers wait for each other, whichever order they give;
+   * `waitMs` is for all of them together. If one is refused, those taken before are released.
+   *
+   * @param locks 1 to 100 names; one that is given twice is taken once
+   * @throws SnowflakeError like `using`
+   * @example
+   * ```ts
+   * import { MemoryLocks } from 'nestjs-snowflake';
+   * import { DistributedLock } from 'nestjs-snowflake/lock';
+   *
+   * const locks = new DistributedLock(new MemoryLocks());
+   * const accounts = ['account:7', 'account:3'];
+   * await locks.usingAll(accounts, { waitMs: 2000 }, async ({ tokens, signal }) => {
+   *   signal.throwIfAborted();
+   *   console.log(`written with the token ${tokens.get('account:3')} of the first one`);
+   * });
+   * ```
+   */
+  async usingAll<T>(
+    locks: readonly string[],
+    options: SeveralOptions,
+    run: (sections: LockSections) => T | Promise<T>,
+  ): Promise<T> {
+    const held = await this.#acquireAll(locks, options);
+    return this.#runIn(held.sections, () => run(held));
+  }
+
+  /**
+   * Works like `usingAll`, and returns locks that the caller has to release.
+   *
+   * @throws SnowflakeError like `acquire`
+   */
+  async acquireAll(locks: readonly string[], options: SeveralOptions = {}): Promise<AcquiredLocks> {
+    const held = await this.#acquireAll(locks, options);
+    const { tokens, signal } = held;
+    return {
+      locks: held.locks,
+      tokens,
+      signal,
+      get leftMs() {
+        return held.leftMs;
+      },
+      assertHeld: () => held.assertHeld(),
+      release: () => this.#releaseAll(held.sections),
+    };
   }
 
   /** All notes of the store, in the order of the names of their locks. */
@@ -190,23 +253,40 @@ export class DistributedLock {
 
   async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
     const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
+    this.#refuseReentry(lock);
+    return this.#holdings.acquire(lock, hold);
+  }
+
+  async #acquireAll(locks: readonly string[], options: SeveralOptions): Promise<HeldSections> {
+    const { names, hold } = severalTerms(locks, options, this.#terms);
+    for (const lock of names) this.#refuseReentry(lock);
+    return new HeldSections(await this.#holdings.acquireAll(names, hold));
+  }
+
+  #refuseReentry(lock: string): void {
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
       const { of, section } = nested;
       // Work that was begun in a section and goes on after its end is no longer inside of it.
       if (of === this && section.lock === lock && section.isHeld) throw lockReentered(lock);
     }
-    return this.#holdings.acquire(lock, hold);
   }
 
-  async #runIn<T>(section: HeldSection, run: Run<T>): Promise<T> {
+  async #runIn<T>(held: readonly HeldSection[], run: () => T | Promise<T>): Promise<T> {
     try {
-      const nested = { of: this, section, outer: sections.getStore() };
-      const value = await sections.run(nested, async () => run(section));
-      section.assertHeld();
+      const nest = (outer: Nested | undefined, section: HeldSection) => {
+        return { of: this, section, outer };
+      };
+      const nested = held.reduce(nest, sections.getStore());
+      const value = await sections.run(nested!, async () => run());
+      for (const section of held) section.assertHeld();
       return value;
     } finally {
-      await this.#holdings.release(section);
+      await this.#releaseAll(held);
     }
+  }
+
+  async #releaseAll(held: readonly HeldSection[]): Promise<void> {
+    await Promise.all(held.map((section) => this.#holdings.release(section)));
   }
 }
 

@@ -10,12 +10,17 @@ import { started, type HeldFrom, type SeenTokens, type Stopwatch } from './lock-
 import { refused } from '../options.js';
 import { lockLost, tooSlow, unavailable, type LossReason } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
-import { noteFaults, type ExtendAnswer, type LockStore } from './lock-store.js';
+import { noteFaults, permitName, type ExtendAnswer, type LockStore } from './lock-store.js';
 
 /** The section that runs under a lock gets this. */
 export interface LockSection {
   readonly lock: string;
-  /** The fencing token: write it with all data, and refuse data with a lower one. */
+  /**
+   * The number of the permit, from 1 to the `permits` of the lock; 1 without. Callers that hold the
+   * lock at the same time have different ones.
+   */
+  readonly permit: number;
+  /** The fencing token of this permit: write it with all data, and refuse a lower one. */
   readonly token: bigint;
   /** Aborted with LOCK_LOST as soon as the lock is no longer held; for fetch and the like. */
   readonly signal: AbortSignal;
@@ -35,6 +40,20 @@ export interface LockSection {
   writeNote(note: string): Promise<void>;
 }
 
+/** The section that runs under several locks at once gets this. */
+export interface LockSections {
+  /** Each name once, in the order in which they were taken. */
+  readonly locks: readonly string[];
+  /** The fencing token of each lock, by its name. */
+  readonly tokens: ReadonlyMap<string, bigint>;
+  /** Aborted with LOCK_LOST as soon as one of them is no longer held. */
+  readonly signal: AbortSignal;
+  /** The least time for which all are still held; 0 if one is lost. */
+  readonly leftMs: number;
+  /** @throws SnowflakeError LOCK_LOST of the first that is no longer held */
+  assertHeld(): void;
+}
+
 interface SectionParts {
   readonly store: LockStore;
   readonly terms: LockTerms;
@@ -52,8 +71,11 @@ const EXTEND_AFTER = 1 / 3;
 
 export class HeldSection implements LockSection {
   readonly lock: string;
+  readonly permit: number;
   readonly token: bigint;
   readonly #parts: SectionParts;
+  /** The lock that is its permit. */
+  readonly #name: string;
   readonly #holder: string;
   readonly #era: number;
   readonly #abort = new AbortController();
@@ -72,9 +94,11 @@ export class HeldSection implements LockSection {
   #released: Promise<boolean> | undefined;
 
   constructor(parts: SectionParts, from: HeldFrom) {
-    const { holder, token, era, ttlMs, passed, note, timeMs } = from;
+    const { permit, holder, token, era, ttlMs, passed, note, timeMs } = from;
     this.#parts = parts;
     this.lock = parts.lock;
+    this.permit = permit;
+    this.#name = permitName(parts.lock, permit);
     this.token = token;
     this.#holder = holder;
     this.#era = era;
@@ -141,9 +165,9 @@ export class HeldSection implements LockSection {
 
   async #release(): Promise<boolean> {
     this.#stop();
-    const { lock, store, hold, terms } = this.#parts;
+    const { store, hold, terms } = this.#parts;
     const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
-    const request = { lock, holder: this.#holder, token: this.token };
+    const request = { lock: this.#name, holder: this.#holder, token: this.token };
     const { callTimeoutMs: ms, timers } = terms;
     const call = (async () => {
       await store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
@@ -205,7 +229,7 @@ export class HeldSection implements LockSection {
     const more = { ttlMs: hold.ttlMs, highest: seen.highest, ...(note !== undefined && { note }) };
     const call = (async () => {
       // However late an answer comes, it holds from the moment of the request.
-      this.#apply(await store.extend({ lock, ...own, ...more }), passed);
+      this.#apply(await store.extend({ lock: this.#name, ...own, ...more }), passed);
       return true;
     })();
     const { callTimeoutMs: ms, timers } = terms;
@@ -241,5 +265,41 @@ export class HeldSection implements LockSection {
     const { timers } = this.#parts.terms;
     timers.cancel(this.#end);
     timers.cancel(this.#next);
+  }
+}
+
+/*
+ * Several locks that are held at once.
+ *
+ * Guarantee: it is held no longer than each of them.
+ */
+
+export class HeldSections implements LockSections {
+  readonly sections: readonly HeldSection[];
+  readonly locks: readonly string[];
+  readonly tokens: ReadonlyMap<string, bigint>;
+  readonly #abort = new AbortController();
+
+  constructor(sections: readonly HeldSection[]) {
+    this.sections = sections;
+    this.locks = sections.map(({ lock }) => lock);
+    this.tokens = new Map(sections.map(({ lock, token }) => [lock, token]));
+    for (const { signal } of sections) {
+      const end = () => this.#abort.abort(signal.reason);
+      if (signal.aborted) end();
+      else signal.addEventListener('abort', end, { once: true });
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#abort.signal;
+  }
+
+  get leftMs(): number {
+    return Math.min(...this.sections.map(({ leftMs }) => leftMs));
+  }
+
+  assertHeld(): void {
+    for (const section of this.sections) section.assertHeld();
   }
 }

@@ -18,10 +18,12 @@ import {
 import { closing, LockEvents, lockHeld, type LockCounts, type LossReason } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import type { LockStore } from './lock-store.js';
+import { LocalPermits } from './permits.js';
 
 export interface HoldingsStatus {
   readonly held: readonly {
     readonly lock: string;
+    readonly permit: number;
     readonly token: bigint;
     readonly heldMs: number;
     readonly leftMs: number;
@@ -44,6 +46,7 @@ export class Holdings {
   readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #queue = new LocalQueue();
+  readonly #permits = new LocalPermits();
   readonly #seen: SeenTokens;
   readonly #streaks: OwnStreaks;
   readonly #held = new Map<HeldSection, Ticket>();
@@ -60,8 +63,9 @@ export class Holdings {
   }
 
   get status(): HoldingsStatus {
-    const held = [...this.#held.keys()].map(({ lock, token, heldMs, leftMs }) => {
-      return { lock, token, heldMs, leftMs };
+    const held = [...this.#held.keys()].map((section) => {
+      const { lock, permit, token, heldMs, leftMs } = section;
+      return { lock, permit, token, heldMs, leftMs };
     });
     const { counts, waitedMs } = this.events;
     return { held, waitingCount: this.#waiting.size, counts, waitedMs };
@@ -71,7 +75,7 @@ export class Holdings {
   async acquire(lock: string, hold: HoldTerms): Promise<HeldSection> {
     if (this.#closing !== undefined) throw closing(lock);
     hold.signal?.throwIfAborted();
-    const waiting: Waiting = { ticket: this.#queue.enter(lock), isOver: false };
+    const waiting: Waiting = { ticket: this.#queue.enter(lock, hold.permits), isOver: false };
     const end = () => over(waiting, hold.signal?.reason);
     hold.signal?.addEventListener('abort', end, { once: true });
     this.#waiting.add(waiting);
@@ -84,6 +88,27 @@ export class Holdings {
       hold.signal?.removeEventListener('abort', end);
       this.#waiting.delete(waiting);
       this.#noteIdle();
+    }
+  }
+
+  /**
+   * Takes several in the order that is given; if one is refused, those before it are released.
+   *
+   * @throws SnowflakeError like `acquire`; LOCK_LOST if one was lost while others were waited for
+   */
+  async acquireAll(locks: readonly string[], hold: HoldTerms): Promise<HeldSection[]> {
+    const waited = started(this.#terms);
+    const sections: HeldSection[] = [];
+    try {
+      for (const lock of locks) {
+        const waitMs = Math.max(0, Math.ceil(hold.waitMs - waited()));
+        sections.push(await this.acquire(lock, { ...hold, waitMs }));
+      }
+      for (const section of sections) section.assertHeld();
+      return sections;
+    } catch (error) {
+      await Promise.all(sections.map((section) => this.release(section)));
+      throw error;
     }
   }
 
@@ -125,7 +150,7 @@ export class Holdings {
     const { ticket } = waiting;
     const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
     try {
-      if (!ticket.isFirst) await this.#turn(lock, hold, { ticket, waited });
+      if (!ticket.isTurn) await this.#turn(lock, hold, { ticket, waited });
       // Only a caller that asks the store needs a controller; many thousands may be queueing.
       const { signal } = (waiting.stop = new AbortController());
       if (waiting.isOver) over(waiting);
@@ -134,7 +159,8 @@ export class Holdings {
       const onPause = (waitMs: number) => this.events.notify({ kind: 'paused', lock, waitMs });
       const onLong = ({ heldMs }: HeldSection) =>
         this.events.notify({ kind: 'long', lock, heldMs });
-      const parts = { store, terms, seen, onPause, inBackground, holder: randomUUID() };
+      const search = this.#permits.search(lock, hold.permits, terms.random);
+      const parts = { store, terms, seen, search, onPause, inBackground, holder: randomUUID() };
       const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
       const section = new HeldSection({ store, terms, seen, lock, hold, onLong }, from);
       this.#held.set(section, ticket);
@@ -180,10 +206,21 @@ export class Holdings {
 
   /** @returns false if it was forgotten before */
   #forget(section: HeldSection): boolean {
-    this.#held.get(section)?.leave();
+    const ticket = this.#held.get(section);
     const isKnown = this.#held.delete(section);
+    if (isKnown) this.#freePermit(section);
+    ticket?.leave();
     this.#noteIdle();
     return isKnown;
+  }
+
+  /** A caller of this process that waits for a permit leaves it to others, as for a lock. */
+  #freePermit({ lock, permit }: HeldSection): void {
+    const isWaitedFor = this.#permits.isWaitedFor(lock);
+    const ms = isWaitedFor ? this.#streaks.othersMs(lock) : 0;
+    const free = () => this.#permits.free(lock, permit);
+    if (ms > 0) this.#terms.timers.after(ms, free);
+    else free();
   }
 
   /** Only a shutdown waits for it. */
@@ -216,57 +253,68 @@ function over(waiting: Waiting, reason?: unknown): void {
 }
 
 interface Ticket {
-  /** True for the first in the queue. */
-  readonly isFirst: boolean;
-  /** Resolves to true when it is the first in the queue, or to false when it is given up. */
+  /** True if fewer are before it in the queue than may hold the lock at once. */
+  readonly isTurn: boolean;
+  /** Resolves to true when it is its turn, or to false when it is given up. */
   readonly turn: Promise<boolean>;
   giveUp(): void;
   /** May be called more than once. */
   leave(): void;
 }
 
-/** Lets a caller go on, or tells it to stop waiting. */
-type Wake = (isTurn: boolean) => void;
+interface Place {
+  readonly permits: number;
+  /** Lets a caller go on, or tells it to stop waiting. */
+  wake(isTurn: boolean): void;
+}
 
 /**
  * Queues the callers of one process for the same lock, in the order in which they came.
  *
- * Guarantee: one of them at a time asks the store or holds the lock; leaving lets the next one go.
+ * Guarantee: as many of them as there are permits, one without, ask the store or hold the lock;
+ * leaving lets the next one go.
  */
 class LocalQueue {
   /**
    * In the order in which they came; a Set finds one that leaves at once, however many there are.
    */
-  readonly #queues = new Map<string, Set<Wake>>();
+  readonly #queues = new Map<string, Set<Place>>();
 
-  enter(lock: string): Ticket {
+  enter(lock: string, permits: number): Ticket {
     const queue = this.#queues.get(lock) ?? new Set();
     this.#queues.set(lock, queue);
-    let wake: Wake = () => {};
-    const turn = new Promise<boolean>((resolve) => (wake = resolve));
-    queue.add(wake);
-    if (firstOf(queue) === wake) wake(true);
+    let place: Place;
+    const turn = new Promise<boolean>((wake) => (place = { permits, wake }));
+    queue.add(place!);
+    if (isTurn(queue, place!)) place!.wake(true);
     return {
       turn,
-      giveUp: () => wake(false),
-      leave: () => this.#leave(lock, queue, wake),
-      get isFirst() {
-        return firstOf(queue) === wake;
+      giveUp: () => place.wake(false),
+      leave: () => this.#leave(lock, queue, place),
+      get isTurn() {
+        return isTurn(queue, place);
       },
     };
   }
 
-  #leave(lock: string, queue: Set<Wake>, wake: Wake): void {
-    const wasFirst = firstOf(queue) === wake;
-    if (!queue.delete(wake)) return;
-    if (wasFirst) firstOf(queue)?.(true);
+  #leave(lock: string, queue: Set<Place>, own: Place): void {
+    if (!queue.delete(own)) return;
+    let at = 0;
+    for (const place of queue) {
+      if (at++ >= place.permits) break;
+      place.wake(true);
+    }
     if (queue.size === 0 && this.#queues.get(lock) === queue) this.#queues.delete(lock);
   }
 }
 
-function firstOf(queue: ReadonlySet<Wake>): Wake | undefined {
-  const [first] = queue;
-  return first;
+function isTurn(queue: ReadonlySet<Place>, own: Place): boolean {
+  let at = 0;
+  for (const place of queue) {
+    if (at++ >= own.permits) return false;
+    if (place === own) return true;
+  }
+  return false;
 }
 
 /*

@@ -10,13 +10,15 @@ import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { comesWithin, pause, RetryDelay, withinLimit } from '../time/timers.js';
 import { lockHeld, notYet, tooSlow, unavailable } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
-import type {
-  AcquireAnswer,
-  HighestToken,
-  LockGrant,
-  LockRefusal,
-  LockStore,
+import {
+  permitName,
+  type AcquireAnswer,
+  type HighestToken,
+  type LockGrant,
+  type LockRefusal,
+  type LockStore,
 } from './lock-store.js';
+import type { PermitSearch } from './permits.js';
 
 interface AttemptParts {
   readonly store: LockStore;
@@ -24,6 +26,8 @@ interface AttemptParts {
   readonly seen: SeenTokens;
   readonly lock: string;
   readonly hold: HoldTerms;
+  /** Says which permit of the lock to ask for. */
+  readonly search: PermitSearch;
   /** Measures the time that may be waited. */
   readonly waited: Stopwatch;
   /** Ends the waiting. */
@@ -37,6 +41,7 @@ interface AttemptParts {
 
 /** A lock that is held from the moment the request left. */
 export interface HeldFrom {
+  readonly permit: number;
   readonly holder: string;
   readonly token: bigint;
   readonly era: number;
@@ -85,26 +90,35 @@ export class LockAttempt {
       for (;;) {
         const outcome = await this.#ask();
         this.#parts.signal.throwIfAborted();
-        if ('token' in outcome) return outcome;
+        // Another permit is left to be asked for.
+        if (outcome === undefined) continue;
+        if ('token' in outcome) {
+          this.#parts.search.leave();
+          return outcome;
+        }
         await this.#wait(outcome);
       }
     } catch (error) {
       if (this.#isUnsure) this.#giveUp();
+      this.#parts.search.end();
       throw error;
     }
   }
 
-  async #ask(): Promise<HeldFrom | Refusal> {
-    const { lock, holder, seen, terms, signal } = this.#parts;
+  async #ask(): Promise<HeldFrom | Refusal | undefined> {
+    const { lock, holder, seen, terms, signal, search } = this.#parts;
     signal.throwIfAborted();
+    const { permit } = search;
+    if (permit === undefined) return this.#allHeld();
+    const name = permitName(lock, permit);
     const passed = started(terms);
     const askedAtMs = seen.nowMs;
     try {
-      const answer = await this.#answer();
+      const answer = await this.#answer(name);
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs, note, timeMs } = answer;
-      seen.note(lock, answer, askedAtMs);
-      if (passed() < ttlMs) return { holder, token, era, ttlMs, passed, note, timeMs };
+      seen.note(name, answer, askedAtMs);
+      if (passed() < ttlMs) return { permit, holder, token, era, ttlMs, passed, note, timeMs };
       return { error: tooSlow(lock, ttlMs), againMs: 0 };
     } catch (error) {
       const failure = unavailable(lock, error);
@@ -113,12 +127,12 @@ export class LockAttempt {
     }
   }
 
-  #answer(): Promise<AcquireAnswer> {
+  #answer(name: string): Promise<AcquireAnswer> {
     const { store, lock, hold, holder, terms, seen } = this.#parts;
     const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
-    const have = seen.of(lock);
+    const have = seen.of(name);
     const { era, highest } = seen;
-    const asked = { lock, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
+    const asked = { lock: name, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
     const over = (): never => {
       throw tooSlow(lock, ms);
     };
@@ -127,14 +141,20 @@ export class LockAttempt {
     return withinLimit(answer, { ms, timers, over });
   }
 
-  #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal {
-    const { lock, hold } = this.#parts;
+  #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal | undefined {
     this.#isUnsure = false;
     this.#retry.reset();
     if (answer.status === 'wait') return this.#pause(answer.waitMs);
+    return this.#parts.search.refused(answer) ? this.#allHeld() : undefined;
+  }
+
+  #allHeld(): Refusal {
+    const { lock, hold, search, terms } = this.#parts;
+    // Nothing was asked where others of this process hold or ask for all.
+    const { refusal = { status: 'held', label: terms.label, leftMs: hold.ttlMs } } = search;
     return {
-      error: lockHeld(lock, answer, hold.waitMs),
-      againMs: this.#nextPollMs(answer),
+      error: lockHeld(lock, refusal, hold.waitMs),
+      againMs: this.#nextPollMs(refusal),
       isHeld: true,
     };
   }
@@ -182,16 +202,21 @@ export class LockAttempt {
   }
 
   async #untilReleased(ms: number): Promise<void> {
-    const { store, lock, terms, signal } = this.#parts;
-    const announced = async (over: AbortSignal) => store.untilReleased?.(lock, ms, over) ?? never();
-    // If announcements fail, polling remains.
-    const begin = (over: AbortSignal) => announced(over).catch(never);
-    await comesWithin(begin, { ms, timers: terms.timers, signal });
+    const { store, terms, signal, search } = this.#parts;
+    let released: number | undefined;
+    const begin = async (over: AbortSignal) => {
+      const announced = async (name: string) => store.untilReleased?.(name, ms, over) ?? never();
+      // If announcements fail, polling remains.
+      released = await search.untilReleased((name) => announced(name).catch(never), over);
+    };
+    const isTold = await comesWithin(begin, { ms, timers: terms.timers, signal });
+    search.begin(isTold ? released : undefined);
   }
 
   #giveUp(): void {
-    const { store, lock, holder, inBackground } = this.#parts;
-    inBackground((async () => store.release({ lock, holder }))());
+    const { store, lock, holder, inBackground, search } = this.#parts;
+    const name = permitName(lock, search.permit!);
+    inBackground((async () => store.release({ lock: name, holder }))());
   }
 }
 

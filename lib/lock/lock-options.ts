@@ -15,7 +15,7 @@ import {
 } from '../options.js';
 import { systemIdentity } from '../time/process-identity.js';
 import { systemTimers, type Timers } from '../time/timers.js';
-import { TTL_MS_MAX } from './lock-store.js';
+import { permitName, PERMITS_MAX, TTL_MS_MAX } from './lock-store.js';
 
 /** Options for all locks of a process. */
 export interface LockOptions {
@@ -61,9 +61,17 @@ export interface HoldOptions {
    * end.
    */
   readonly holdAtMostMs?: number | undefined;
+  /**
+   * How many callers may hold it at once, from 1 to 100. Default 1; the same for all callers, since
+   * the largest counts.
+   */
+  readonly permits?: number | undefined;
   /** Ends the waiting, with its reason. It does not end a section that already runs. */
   readonly signal?: AbortSignal | undefined;
 }
+
+/** Options for several locks at once. */
+export type SeveralOptions = Omit<HoldOptions, 'holdAtLeastMs' | 'permits'>;
 
 export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
 export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?: number } & Pick<
@@ -80,7 +88,8 @@ const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListen
 const LABEL_LENGTH_MAX = 256;
 export const LOCK_OPTIONS =
   'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
-export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, signal';
+export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal';
+const SEVERAL_OPTIONS = 'ttlMs, waitMs, holdAtMostMs, signal';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
@@ -123,26 +132,52 @@ export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[]
 /** @throws SnowflakeError ARGUMENT_INVALID with every fault */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
-  const { holdAtMostMs = Infinity } = options;
+  const { holdAtMostMs = Infinity, permits = 1 } = options;
   const faults = [
     ...nameFaults('lock', lock),
+    ...lastNameFaults(lock, permits),
     ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
     ...holdFaults(options),
     ...longerFaults(ttlMs, terms),
     ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
-  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, ...(signal && { signal }) };
+  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, ...(signal && { signal }) };
 }
 
-/** What is wrong with the times of a hold, whichever lock it is of. */
+const SEVERAL_MAX = 100;
+
+/**
+ * @returns the names in the one order in which every caller takes them, so that no two of them
+ *   wait for each other, and the terms of each
+ * @throws SnowflakeError ARGUMENT_INVALID with every fault
+ */
+export function severalTerms(
+  locks: readonly string[],
+  options: SeveralOptions,
+  terms: LockTerms,
+): { readonly names: readonly string[]; readonly hold: HoldTerms } {
+  const names = Array.isArray(locks) ? [...new Set<string>(locks)] : [];
+  const faults = [
+    ...(Array.isArray(locks) ? [] : [`Expected \`locks\` to be an array, got ${typeof locks}.`]),
+    ...(Array.isArray(locks) ? wholeFaults('locks.length', names.length, [1, SEVERAL_MAX]) : []),
+    ...names.flatMap((name) => nameFaults('locks', name)),
+    ...unknownNames(options, SEVERAL_OPTIONS, 'Several locks'),
+  ];
+  if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
+  const sorted = names.toSorted((a, b) => (a < b ? -1 : 1));
+  return { names: sorted, hold: holdTerms(sorted[0]!, options, terms) };
+}
+
+/** What is wrong with the options of a hold, whichever lock it is of. */
 export function holdFaults(options: HoldOptions): string[] {
-  const { ttlMs = TTL_MS_MIN, waitMs = 0, holdAtLeastMs = 0 } = options;
+  const { ttlMs = TTL_MS_MIN, waitMs = 0, holdAtLeastMs = 0, permits = 1 } = options;
   return [
     ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
     ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
     ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
     ...atMostFaults(options),
+    ...wholeFaults('permits', permits, [1, PERMITS_MAX]),
   ];
 }
 
@@ -150,6 +185,12 @@ function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[
   if (holdAtMostMs === undefined) return [];
   const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
   return wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX]);
+}
+
+/** A lock of many permits has a name that leaves room for their numbers. */
+function lastNameFaults(lock: string, permits: number): string[] {
+  const isNamed = nameFaults('lock', lock).length === 0;
+  return isNamed ? nameFaults('lock', permitName(lock, permits)) : [];
 }
 
 function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {

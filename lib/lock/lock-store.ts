@@ -255,6 +255,17 @@ function refuseRequest(faults: readonly string[]): void {
 }
 
 /*
+ * Permits of a lock are locks by these names. The first one is the lock itself, so that a lock
+ * without permits has one.
+ */
+
+export const PERMITS_MAX = 100;
+
+export function permitName(lock: string, permit: number): string {
+  return permit === 1 ? lock : `${lock}#${permit}`;
+}
+
+/*
  * The name of a lock, made of foreign texts.
  *
  * Guarantee: any texts give a valid name, and different texts give different names if : or / stands

@@ -2,9 +2,10 @@
  * The duties of a store to holders of locks, and to callers that want one. Each case is one
  * property, in words.
  */
+import { DistributedLock } from '../lock/distributed-lock.js';
 import { turn } from '../time/timers.js';
 import { grantIn } from './contract/harness.js';
-import { ASKED, type LockCase } from './lock-harness.js';
+import { ASKED, type LockCase, type LockHarness } from './lock-harness.js';
 
 export const HOLD_CASES: readonly LockCase[] = [
   {
@@ -271,4 +272,53 @@ export const LOCK_RACE_CASES: readonly LockCase[] = [
       harness.expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
     },
   },
+  {
+    name: 'grants as many permits as there are, each to one of all who ask at once',
+    needs: [],
+    async run(harness) {
+      const [one, other] = await fleetOf(harness);
+      const ask = (at: number) => [one, other][at % 2]!.tryAcquire('pool', { permits: 3 });
+      const asked = await Promise.all(Array.from({ length: RACE_COUNT }, (_, at) => ask(at)));
+      const granted = asked.filter((lock) => lock !== undefined);
+      harness
+        .expect(granted.map(({ permit }) => permit).toSorted((a, b) => a - b))
+        .toEqual([1, 2, 3]);
+      harness.expect(await other.tryAcquire('pool', { permits: 3 })).toEqual(undefined);
+      await granted[1]!.release();
+      const next = await other.acquire('pool', { permits: 3, waitMs: 5000 });
+      harness.expect(next.permit).toEqual(granted[1]!.permit);
+      harness.rises(granted[1]!, next);
+      await Promise.all([granted[0]!, granted[2]!, next].map((lock) => lock.release()));
+    },
+  },
+  {
+    name: 'takes several locks or none of them, and no two wait for each other',
+    needs: [],
+    async run(harness) {
+      const [one, other] = await fleetOf(harness);
+      const held = await one.acquire('b');
+      const refused: unknown = await other.acquireAll(['c', 'b', 'a']).catch((error: unknown) => {
+        return (error as { code?: unknown }).code;
+      });
+      harness.expect(refused).toEqual('LOCK_HELD');
+      await held.release();
+      const both = await Promise.all([
+        one.usingAll(['a', 'b', 'c'], { waitMs: 20_000 }, ({ tokens }) => tokens),
+        other.usingAll(['c', 'b', 'a'], { waitMs: 20_000 }, ({ tokens }) => tokens),
+      ]);
+      const [first, second] = both.toSorted((a, b) => (a.get('a')! < b.get('a')! ? -1 : 1));
+      for (const [lock, token] of first!) harness.rises({ token }, { token: second!.get(lock)! });
+    },
+  },
 ];
+
+/** Two processes on a store that grants. They are not closed: the store is the harness's. */
+async function fleetOf(harness: LockHarness): Promise<readonly [DistributedLock, DistributedLock]> {
+  await harness.begin(HELD_THROUGHOUT);
+  const { ttlMs, longestMs: longestTtlMs } = HELD_THROUGHOUT;
+  const options = { ttlMs, longestTtlMs, callTimeoutMs: 60_000 };
+  return [
+    new DistributedLock(await harness.store(), options),
+    new DistributedLock(await harness.another(), options),
+  ];
+}

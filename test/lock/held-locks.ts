@@ -1,12 +1,14 @@
 /**
- * Locks whose time, store and network are in the hands of a test: processes on one store in memory,
- * each with a way to it that can hang, fail, lose answers or bring them late.
+ * Locks whose time, store and network are in the hands of a test, in one file: processes on one
+ * store in memory, each with a way to it that can hang, fail, lose answers or bring them late; and
+ * the cases of permits and of several locks, which run there.
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
-import type { LockOptions } from '../../lib/lock/lock-options.js';
+import type { HoldOptions, LockOptions } from '../../lib/lock/lock-options.js';
 import type { LockStore, AcquireRequest, HeldLock } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
 
@@ -83,13 +85,16 @@ export class LockWorld {
   readonly time = new SettableTime();
   readonly store = new MemoryLocks({ clock: this.time });
 
+  /** @param Locks as they are, or as a mutant of them */
+  constructor(private readonly Locks: typeof DistributedLock = DistributedLock) {}
+
   /** @param isTold whether who waits is told of a release */
   process(options: LockOptions = {}, isTold = true): { locks: DistributedLock; link: Link } {
     const link = new Link(this.store, this.time);
     if (!isTold) delete link.face.untilReleased;
     const { time } = this;
     const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
-    const locks = new DistributedLock(link.face, { ...ports, random: () => 0.5, ...options });
+    const locks = new this.Locks(link.face, { ...ports, random: () => 0.5, ...options });
     return { locks, link };
   }
 
@@ -162,3 +167,294 @@ export async function readySpaces(
     return store(spaceOf.get(name)!);
   };
 }
+
+/*
+ * What callers get of a lock with permits, and of several locks at once: cases that a spec runs on
+ * the library, and on mutants of it.
+ */
+
+export interface PermitCase {
+  readonly name: string;
+  readonly run: (world: LockWorld) => Promise<void>;
+}
+
+const WAITING = { permits: 2, waitMs: 5000 };
+
+/** Holds it for so long, and notes who came when. */
+function holding(world: LockWorld, forMs: number) {
+  const [came, inside]: [unknown[], Map<number, unknown>] = [[], new Map()];
+  let mostCount = 0;
+  const hold = (locks: DistributedLock, who: unknown, options: HoldOptions = WAITING) =>
+    locks.using('a', options, async ({ permit }) => {
+      expect([permit, inside.get(permit)]).toEqual([permit, undefined]);
+      inside.set(permit, who);
+      came.push(who);
+      mostCount = Math.max(mostCount, inside.size);
+      await new Promise<void>((resolve) => world.time.after(forMs, resolve));
+      inside.delete(permit);
+    });
+  return { came, hold, most: () => mostCount };
+}
+
+export const PERMIT_CASES: readonly PermitCase[] = [
+  {
+    name: 'are held by as many at once, of all processes, and by no more',
+    async run(world) {
+      const { came, hold, most } = holding(world, 20);
+      const fleet = Array.from({ length: 3 }, () => world.process());
+      const calls = fleet.flatMap(({ locks }, at) => [at, at, at, at].map(() => hold(locks, at)));
+      await world.settled(Promise.all(calls), 1);
+      expect([came.length, most()]).toEqual([12, 2]);
+      expect(await world.store.locks()).toEqual([]);
+      expect(world.time.timerCount).toBe(0);
+    },
+  },
+  {
+    name: 'are all given to those who ask at once and do not wait, and the others are refused',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      const asked = Array.from({ length: 5 }, () => one.locks.tryAcquire('a', { permits: 3 }));
+      const held = (await Promise.all(asked)).filter((lock) => lock !== undefined);
+      expect(held.map(({ permit }) => permit).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
+      expect(one.locks.status.held.map(({ permit }) => permit).toSorted((a, b) => a - b)).toEqual([
+        1, 2, 3,
+      ]);
+      const refused = other.locks.using('a', { permits: 3 }, () => 1);
+      await expect(refused).rejects.toMatchObject({ code: 'LOCK_HELD', details: { lock: 'a' } });
+      await held[1]!.release();
+      const next = await other.locks.acquire('a', { permits: 3 });
+      expect([next.lock, next.permit]).toEqual(['a', held[1]!.permit]);
+      expect(next.token).toBeGreaterThan(held[1]!.token);
+      await Promise.all([held[0]!.release(), held[2]!.release(), next.release()]);
+      expect(await world.store.locks()).toEqual([]);
+    },
+  },
+  {
+    name: 'are kept by no attempt whose answer was lost, and none has two',
+    async run(world) {
+      const { locks, link } = world.process({ callTimeoutMs: 200 });
+      link.way = 'deaf';
+      const asked = locks.acquire('a', { permits: 3, waitMs: 5000 });
+      await world.time.advance(100);
+      link.way = 'open';
+      const held = await world.settled(asked);
+      expect(await world.store.locks()).toHaveLength(1);
+      await held.release();
+      expect(await world.store.locks()).toEqual([]);
+    },
+  },
+  {
+    name: 'are given back by an attempt that ends without knowing whether it has one',
+    async run(world) {
+      const { locks, link } = world.process({ callTimeoutMs: 200 });
+      link.way = 'deaf';
+      const vain = codeOf(locks.acquire('a', { permits: 3 }));
+      await world.time.advance(10);
+      expect(await world.store.locks()).toHaveLength(1);
+      link.way = 'open';
+      await world.time.advance(200);
+      expect(await vain).toBe('STORE_UNAVAILABLE');
+      await world.time.advance(0);
+      expect(await world.store.locks()).toEqual([]);
+    },
+  },
+  {
+    name: 'go through the callers of a process as they came, and nobody asks in vain',
+    async run(world) {
+      const { came, hold, most } = holding(world, 5);
+      const { locks, link } = world.process();
+      const callers = Array.from({ length: 20 }, (_, at) => at);
+      await world.settled(Promise.all(callers.map((at) => hold(locks, at))), 1);
+      expect([came, most()]).toEqual([callers, 2]);
+      expect(link.countOf('acquire')).toBe(20);
+    },
+  },
+  {
+    name: 'go to whoever of a process has waited longest, also where another process has the rest',
+    async run(world) {
+      const { came, hold } = holding(world, 5);
+      const [one, other] = [world.process({}, false), world.process({}, false)];
+      const foreign = await other.locks.acquire('a', WAITING);
+      const own = await one.locks.acquire('a', WAITING);
+      const calls = ['first', 'second', 'third'].map((who) => hold(one.locks, who));
+      // The first of them has asked by now, and asks from time to time; the others queue.
+      await world.time.advance(400);
+      await own.release();
+      await world.time.advance(0);
+      expect(came).toEqual(['first']);
+      await world.settled(Promise.all(calls), 1);
+      expect(came).toEqual(['first', 'second', 'third']);
+      await foreign.release();
+    },
+  },
+  {
+    name: 'are waited for until another process releases any of them',
+    async run(world) {
+      for (const at of [0, 1]) {
+        const [one, other] = [world.process(), world.process()];
+        const held = [await one.locks.acquire('a', WAITING), await one.locks.acquire('a', WAITING)];
+        const waiting = other.locks.acquire('a', WAITING);
+        await world.time.advance(1000);
+        await held[at]!.release();
+        // A release is told: no time goes by.
+        await world.time.advance(0);
+        expect((await waiting).permit).toBe(held[at]!.permit);
+        await (await waiting).release();
+        await held[1 - at]!.release();
+      }
+    },
+  },
+  {
+    name: 'are left to other processes by one that has had them for long',
+    async run(world) {
+      // One of the two is held all the time; a process whose callers queue wants the other one.
+      await world.process().locks.acquire('a', WAITING);
+      const counts = [0, 0];
+      const random = seeded();
+      const fleet = [world.process({ random }), world.process({ random })];
+      const wanted = [0, 0, 0, 1].map(async (of) => {
+        const { locks } = fleet[of]!;
+        while (world.time.passedMs < 60_000) {
+          await locks.using('a', { permits: 2, waitMs: 60_000 }, async () => {
+            counts[of]!++;
+            await new Promise<void>((resolve) => world.time.after(700, resolve));
+          });
+        }
+      });
+      await world.settled(Promise.all(wanted), 1);
+      expect([counts, Math.min(...counts) > Math.max(...counts) / 4]).toEqual([counts, true]);
+    },
+  },
+  {
+    name: 'are lost one by one',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      const lost = await one.locks.acquire('a', WAITING);
+      const kept = await other.locks.acquire('a', WAITING);
+      one.link.way = 'failing';
+      await world.time.advance(10_000);
+      expect([lost.leftMs, lost.signal.aborted, kept.signal.aborted]).toEqual([0, true, false]);
+      const next = await other.locks.acquire('a', WAITING);
+      expect(next.permit).toBe(lost.permit);
+      kept.assertHeld();
+    },
+  },
+  {
+    name: 'of which the first is the lock without permits',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      const plain = await one.locks.acquire('a');
+      const second = await other.locks.acquire('a', WAITING);
+      expect([plain.permit, second.permit]).toEqual([1, 2]);
+      expect(await other.locks.tryAcquire('a', { permits: 1 })).toBeUndefined();
+      const waiting = one.locks.acquire('a', WAITING);
+      await world.time.advance(100);
+      await plain.release();
+      expect((await world.settled(waiting, 1)).permit).toBe(1);
+      const inner = () => one.locks.using('b', WAITING, () => one.locks.using('b', WAITING, open));
+      expect(await codeOf(inner())).toBe('LOCK_REENTERED');
+    },
+  },
+];
+
+/** Numbers that are others each time, and the same in each run. */
+function seeded(): () => number {
+  let at = 0;
+  return () => (at = (at + 0.618) % 1);
+}
+
+/** Several locks at once. */
+export const SEVERAL_CASES: readonly PermitCase[] = [
+  {
+    name: 'are taken in one order by all, so that nobody waits for each other',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      one.link.delayMs = other.link.delayMs = 10;
+      const calls = [
+        one.locks.usingAll(['a', 'b', 'c'], { waitMs: 3000 }, ({ locks }) => locks),
+        other.locks.usingAll(['c', 'b', 'a', 'c'], { waitMs: 3000 }, ({ locks }) => locks),
+      ];
+      const taken = ['a', 'b', 'c'];
+      expect(await world.settled(Promise.all(calls), 1)).toEqual([taken, taken]);
+    },
+  },
+  {
+    name: 'have a token each, and are released together',
+    async run(world) {
+      const { locks } = world.process();
+      await locks.usingAll(['b', 'a'], {}, async ({ tokens, leftMs }) => {
+        const held = await world.store.locks();
+        expect([...tokens]).toEqual(held.map(({ lock, token }) => [lock, token]));
+        expect(leftMs).toBe(10_000);
+      });
+      const held = await locks.acquireAll(['a', 'b']);
+      expect(await codeOf(locks.using('b', () => 1))).toBe('LOCK_HELD');
+      await Promise.all([held.release(), held.release()]);
+      expect(() => held.assertHeld()).toThrow('it was released');
+      expect([held.leftMs, await world.store.locks()]).toEqual([0, []]);
+      expect(world.time.timerCount).toBe(0);
+    },
+  },
+  {
+    name: 'are given back where one of them is refused',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      const held = await one.locks.acquire('b');
+      const refused = other.locks.acquireAll(['c', 'b', 'a']);
+      await expect(refused).rejects.toMatchObject({ code: 'LOCK_HELD', details: { lock: 'b' } });
+      expect((await world.store.locks()).map(({ lock }) => lock)).toEqual(['b']);
+      await held.release();
+    },
+  },
+  {
+    name: 'are waited for together, no longer than they may',
+    async run(world) {
+      const [one, other] = [world.process(), world.process()];
+      const [a, b] = [await one.locks.acquire('a'), await one.locks.acquire('b')];
+      const startMs = world.time.passedMs;
+      const waiting = codeOf(other.locks.acquireAll(['a', 'b'], { waitMs: 1000 }));
+      await world.time.advance(700);
+      await a.release();
+      expect(await world.settled(waiting, 1)).toBe('LOCK_HELD');
+      expect(world.time.passedMs - startMs).toBeLessThan(1005);
+      await b.release();
+    },
+  },
+  {
+    name: 'are lost with the first of them',
+    async run(world) {
+      const { locks, link } = world.process();
+      const begun = open<AbortSignal>();
+      const end = open();
+      const running = codeOf(
+        locks.usingAll(['a', 'b'], {}, async (section) => {
+          begun.resolve(section.signal);
+          await end.promise;
+          expect(section.leftMs).toBe(0);
+          expect(() => section.assertHeld()).toThrow('The lock b is no longer held');
+        }),
+      );
+      const signal = await begun.promise;
+      const extend = link.face.extend.bind(link.face);
+      link.face.extend = (request) =>
+        request.lock === 'b' ? Promise.resolve({ status: 'lost' as const }) : extend(request);
+      await world.time.advance(5000);
+      expect([signal.aborted, signal.reason]).toMatchObject([true, { code: 'LOCK_LOST' }]);
+      end.resolve();
+      expect(await running).toBe('LOCK_LOST');
+      expect(await world.store.locks()).toMatchObject([{ lock: 'b' }]);
+    },
+  },
+  {
+    name: 'are refused inside of a section that holds one of them, and hold each inside',
+    async run(world) {
+      const { locks } = world.process();
+      const all = () => locks.usingAll(['a', 'b'], {}, () => 1);
+      expect(await codeOf(locks.using('b', all))).toBe('LOCK_REENTERED');
+      expect(await world.store.locks()).toEqual([]);
+      const one = (lock: string) => locks.usingAll(['a', 'b'], {}, () => locks.using(lock, open));
+      expect(await codeOf(one('a'))).toBe('LOCK_REENTERED');
+      expect(await codeOf(one('b'))).toBe('LOCK_REENTERED');
+    },
+  },
+];

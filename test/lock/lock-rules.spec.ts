@@ -169,6 +169,16 @@ describe('locks in stores that lose data', () => {
     expect(Math.min(openCount, refusedCount)).toBeGreaterThan(0);
   });
 
+  it('have no more holders than permits, each of which is as a lock of its own', async () => {
+    const mostCounts: number[] = [];
+    for (let seed = 1; seed <= SEED_COUNT; seed++) {
+      const { twice, mostCount, fencedOutOfOrderCount } = await simulate({ seed, permits: 3 });
+      expect([seed, twice, fencedOutOfOrderCount]).toEqual([seed, [], 0]);
+      mostCounts.push(mostCount);
+    }
+    expect(Math.max(...mostCounts)).toBe(3);
+  });
+
   const format = [...LOCK_MUTANTS, ...HOLDER_MUTANTS].filter(({ seed }) => seed !== undefined);
   it.each(format)('have two where $name', async ({ edits, seed }) => {
     const broken = await loadLockSimulation(edits);

@@ -41,11 +41,15 @@ export interface LockSimulationResult {
   /** The same where the resource refuses lower tokens. */
   readonly fencedOutOfOrderCount: number;
   readonly refusedCount: number;
+  /** The most that held one lock at once. */
+  readonly mostCount: number;
 }
 
 export interface LockSimulationOptions {
   readonly seed: number;
   readonly stepCount?: number;
+  /** How many may hold each lock at once; default 1. */
+  readonly permits?: number;
 }
 
 export function simulate(options: LockSimulationOptions): Promise<LockSimulationResult> {
@@ -76,6 +80,8 @@ class Simulation {
   private readonly time = new SettableTime();
   private readonly random: SeededRandom;
   private readonly stepCount: number;
+  private readonly permits: number;
+  private mostCount = 0;
   private server: Server = { map: new LockMap(), name: 'server 1', offsetMs: 0 };
   /** A server that does not know yet that it has a successor. */
   private former: { server: Server; untilMs: number } | undefined;
@@ -83,9 +89,7 @@ class Simulation {
   private readonly processes: SimulatedProcess[] = [];
   private readonly live = new Map<string, Set<Live>>(LOCKS.map((lock) => [lock, new Set()]));
   private readonly lastTokens = new Map<string, bigint>();
-  private readonly resources = new Map<string, { open: Resource; fenced: Resource }>(
-    LOCKS.map((lock) => [lock, { open: new Resource(false), fenced: new Resource(true) }]),
-  );
+  private readonly resources = new Map<string, { open: Resource; fenced: Resource }>();
   private readonly twice: string[] = [];
   private sectionCount = 0;
   private lossCount = 0;
@@ -93,8 +97,9 @@ class Simulation {
   private randomCount = 0;
   private isOver = false;
 
-  constructor({ seed, stepCount = 200 }: LockSimulationOptions) {
+  constructor({ seed, stepCount = 200, permits = 1 }: LockSimulationOptions) {
     this.random = new SeededRandom(seed);
+    this.permits = permits;
     this.stepCount = stepCount;
   }
 
@@ -119,6 +124,7 @@ class Simulation {
       outOfOrderCount: sum(({ open }) => open.outOfOrderCount),
       fencedOutOfOrderCount: sum(({ fenced }) => fenced.outOfOrderCount),
       refusedCount: sum(({ fenced }) => fenced.refusedCount),
+      mostCount: this.mostCount,
     };
   }
 
@@ -138,7 +144,7 @@ class Simulation {
       const lock = this.random.pick(LOCKS);
       const waitMs = this.random.pick([0, 500, 3000]);
       await process.locks
-        .using(lock, { waitMs }, (section) => this.section(process, section))
+        .using(lock, { waitMs, permits: this.permits }, (section) => this.section(process, section))
         .catch((error: unknown) => this.noteFailure(error));
     }
   }
@@ -156,7 +162,10 @@ class Simulation {
     const own = { process, section };
     this.judge(own, live);
     live.add(own);
-    const { open, fenced } = this.resources.get(lock)!;
+    const permit = `${lock} ${section.permit}`;
+    const resource = { open: new Resource(false), fenced: new Resource(true) };
+    const { open, fenced } = this.resources.get(permit) ?? resource;
+    this.resources.set(permit, { open, fenced });
     for (let count = this.random.between(1, 3); count > 0; count--) {
       await process.pause(this.random.pick([5, 50, 400, 900]));
       if (section.leftMs <= 0) break;
@@ -169,15 +178,23 @@ class Simulation {
     live.delete(own);
   }
 
-  private judge({ section: { lock, token, leftMs } }: Live, live: ReadonlySet<Live>): void {
+  /** Each permit has one holder, and its tokens rise; so no more hold a lock than may. */
+  private judge({ section }: Live, live: ReadonlySet<Live>): void {
+    const { lock, permit, token, leftMs } = section;
     if (leftMs <= 0) return;
-    for (const { process, section } of live) {
-      if (process.isDead || section.leftMs <= 0) continue;
-      this.twice.push(`${lock} is held with ${section.token} and ${token}`);
+    const others = [...live].filter(({ process, section: other }) => {
+      return !process.isDead && other.leftMs > 0;
+    });
+    this.mostCount = Math.max(this.mostCount, others.length + 1);
+    if (others.length >= this.permits) this.twice.push(`${lock} is held by ${others.length + 1}`);
+    for (const { section: other } of others) {
+      if (other.permit !== permit) continue;
+      this.twice.push(`${lock} ${permit} is held with ${other.token} and ${token}`);
     }
-    const last = this.lastTokens.get(lock) ?? 0n;
-    if (token <= last) this.twice.push(`${lock} has ${token} after ${last}`);
-    this.lastTokens.set(lock, token > last ? token : last);
+    const name = `${lock} ${permit}`;
+    const last = this.lastTokens.get(name) ?? 0n;
+    if (token <= last) this.twice.push(`${name} has ${token} after ${last}`);
+    this.lastTokens.set(name, token > last ? token : last);
   }
 
   private disturb(process: SimulatedProcess): void {

@@ -5,8 +5,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { codeOf, LockWorld, open } from './held-locks.js';
+import type { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockEvent } from '../../lib/lock/lock-events.js';
+import { loadLibrary } from '../mutants/load-library.mjs';
+import { PERMIT_MUTANTS } from '../mutants/lock-mutants.mjs';
+import { codeOf, LockWorld, open, PERMIT_CASES, SEVERAL_CASES } from './held-locks.js';
 
 describe('who is told nothing', () => {
   it('asks as often as at first when the lock has changed hands', async () => {
@@ -210,4 +213,42 @@ describe('ten thousand callers of one lock', () => {
     await Promise.all(callers);
     expect(doneCount).toBe(10_000);
   });
+});
+
+/*
+ * Permits of a lock, and several locks at once; the cases are seen to notice what is broken.
+ */
+
+describe('permits', () => {
+  it.each(PERMIT_CASES)('$name', async ({ run }) => {
+    await expect(run(new LockWorld())).resolves.toBeUndefined();
+  });
+});
+
+describe('several locks', () => {
+  it.each(SEVERAL_CASES)('$name', async ({ run }) => {
+    await expect(run(new LockWorld())).resolves.toBeUndefined();
+  });
+
+  it.each<[string, string[], object, RegExp]>([
+    ['none', [], {}, /`locks.length` to be an integer from 1 to 100, got 0/],
+    ['too many', Array.from({ length: 101 }, (_, at) => `l${at}`), {}, /1 to 100, got 101/],
+    ['no array', 'ab' as unknown as string[], {}, /`locks` to be an array, got string/],
+    ['two names that are none', ['a', '', 'b c'], {}, /got 0\..*got 3, number 2/s],
+    ['permits', ['a'], { permits: 2 }, /no option `permits`/],
+    ['a time at least', ['a'], { holdAtLeastMs: 5 }, /no option `holdAtLeastMs`/],
+  ])('cannot be %s', async (_what, names, options, said) => {
+    const { locks } = new LockWorld().process();
+    const refused = locks.acquireAll(names, options);
+    await expect(refused).rejects.toMatchObject({ code: 'ARGUMENT_INVALID' });
+    await expect(refused).rejects.toThrow(said);
+  });
+});
+
+it.each(PERMIT_MUTANTS)('the cases notice: $name', async ({ edits, by }) => {
+  const { DistributedLock: Broken } = (await loadLibrary(edits, 'lock/distributed-lock.ts')) as {
+    DistributedLock: typeof DistributedLock;
+  };
+  const { run } = [...PERMIT_CASES, ...SEVERAL_CASES].find(({ name }) => name === by)!;
+  await expect(run(new LockWorld(Broken))).rejects.toBeInstanceOf(Error);
 });

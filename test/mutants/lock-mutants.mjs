@@ -12,6 +12,8 @@ const RELEASE = 'lock/lock-rules.ts';
 const TOKEN = 'lock/lock-snapshot.ts';
 const ATTEMPT = 'lock/lock-attempt.ts';
 const SECTION = 'lock/held-section.ts';
+const PERMITS = 'lock/permits.ts';
+const OPTIONS = 'lock/lock-options.ts';
 const STOPWATCH = 'lock/lock-attempt.ts';
 const HOLDINGS = 'lock/holdings.ts';
 
@@ -258,8 +260,8 @@ export const HOLDER_MUTANTS = [
     seed: 4,
     edits: edit(
       ATTEMPT,
-      'return { holder, token, era, ttlMs, passed, note, timeMs };',
-      'return { holder, token, era, ttlMs, passed: started(terms), note, timeMs };',
+      'return { permit, holder, token, era, ttlMs, passed, note, timeMs };',
+      'return { permit, holder, token, era, ttlMs, passed: started(terms), note, timeMs };',
     ),
   },
   {
@@ -304,5 +306,94 @@ export const HOLDER_MUTANTS = [
     name: 'all attempts of all processes have one name',
     seed: 1,
     edits: edit(HOLDINGS, 'holder: randomUUID()', "holder: 'process'"),
+  },
+];
+
+/**
+ * Of permits, and of several locks at once. The case that is named must notice each.
+ *
+ * @type {readonly (Mutant & { by: string })[]}
+ */
+export const PERMIT_MUTANTS = [
+  {
+    name: 'one permit more is granted than there are',
+    by: 'are held by as many at once, of all processes, and by no more',
+    edits: edit(
+      PERMITS,
+      'const { permits, random } = this.#parts;',
+      'const { random } = this.#parts;\n    const permits = this.#parts.permits + 1;',
+    ),
+  },
+  {
+    name: 'an attempt goes on to another permit while it may have one',
+    by: 'are kept by no attempt whose answer was lost, and none has two',
+    edits: edit(
+      ATTEMPT,
+      'const failure = unavailable(lock, error);',
+      'const failure = unavailable(lock, error);\n' +
+        "      search.refused({ status: 'held', label: '', leftMs: 1 });",
+    ),
+  },
+  {
+    name: 'an attempt that ends forgets that it may have one',
+    by: 'are given back by an attempt that ends without knowing whether it has one',
+    edits: edit(ATTEMPT, 'if (this.#isUnsure) this.#giveUp();'),
+  },
+  {
+    name: 'an attempt that ends gives back the first permit, and not its own',
+    by: 'are given back by an attempt that ends without knowing whether it has one',
+    edits: edit(ATTEMPT, 'const name = permitName(lock, search.permit!);', 'const name = lock;'),
+  },
+  {
+    name: 'callers of one process ask for the same permit',
+    by: 'go through the callers of a process as they came, and nobody asks in vain',
+    edits: edit(PERMITS, 'const isFree = !this.#taken.has(name);', 'const isFree = true;'),
+  },
+  {
+    name: 'a permit is released by the name of the lock',
+    by: 'are held by as many at once, of all processes, and by no more',
+    edits: edit(
+      SECTION,
+      'const request = { lock: this.#name,',
+      'const request = { lock: this.lock,',
+    ),
+  },
+  {
+    name: 'nobody who waits for a permit is told of one that is released here',
+    by: 'go to whoever of a process has waited longest, also where another process has the rest',
+    edits: edit(PERMITS, 'if (search.hand(permit)) return;', 'if (!search) return;'),
+  },
+  {
+    name: 'a process hands its permits on for ever',
+    by: 'are left to other processes by one that has had them for long',
+    edits: edit(HOLDINGS, 'isWaitedFor ? this.#streaks.othersMs(lock) : 0', 'isWaitedFor ? 0 : 0'),
+  },
+  {
+    name: 'several locks are taken in the order in which they are given',
+    by: 'are taken in one order by all, so that nobody waits for each other',
+    edits: edit(OPTIONS, 'names.toSorted((a, b) => (a < b ? -1 : 1))', 'names'),
+  },
+  {
+    name: 'those taken before one that is refused are kept',
+    by: 'are given back where one of them is refused',
+    edits: edit(
+      HOLDINGS,
+      'await Promise.all(sections.map((section) => this.release(section)));\n      throw error;',
+      'throw error;',
+    ),
+  },
+  {
+    name: 'each of several locks is waited for as long as all',
+    by: 'are waited for together, no longer than they may',
+    edits: edit(
+      HOLDINGS,
+      'const waitMs = Math.max(0, Math.ceil(hold.waitMs - waited()));',
+      'const waitMs = hold.waitMs + 0 * waited();',
+    ),
+  },
+  {
+    name: 'several locks are held as long as one of them',
+    by: 'are lost with the first of them',
+    edits: edit(SECTION, 'Math.min(...this.sections.map', 'Math.max(...this.sections.map'),
   },
 ];

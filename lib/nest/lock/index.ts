@@ -49,10 +49,11 @@ export { lockKey, type LockNote, type LockRecord, type LockStore } from '../../l
 export {
   DistributedLock,
   type AcquiredLock,
+  type AcquiredLocks,
   type LockStatus,
 } from '../../lock/distributed-lock.js';
-export type { LockSection } from '../../lock/held-section.js';
-export type { HoldOptions, LockOptions } from '../../lock/lock-options.js';
+export type { LockSection, LockSections } from '../../lock/held-section.js';
+export type { HoldOptions, LockOptions, SeveralOptions } from '../../lock/lock-options.js';
 export type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
 
 /*

@@ -16,7 +16,7 @@ import {
   type SnowflakeHealthOptions,
 } from './health-report.js';
 
-export type { SnowflakeHealth, SnowflakeHealthOptions } from './health-report.js';
+export type { SnowflakeHealth, SnowflakeHealthOptions };
 
 /**
  * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it

@@ -18,7 +18,7 @@ import {
   type SnowflakeIdChecks,
 } from './check-id.js';
 
-export type { SnowflakeIdListChecks, SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdListChecks, SnowflakeIdChecks };
 
 /**
  * The property is an id, as decimal text or bigint.

@@ -16,7 +16,7 @@ import { refused } from '../options.js';
 import { textForms } from '../core/text/text-forms.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
-export type { SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdChecks };
 
 /** Options of the GraphQL scalar. */
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {

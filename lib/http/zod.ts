@@ -14,7 +14,7 @@ import {
   type SnowflakeIdChecks,
 } from './check-id.js';
 
-export type { SnowflakeIdListChecks, SnowflakeIdChecks } from './check-id.js';
+export type { SnowflakeIdListChecks, SnowflakeIdChecks };
 
 /**
  * An id as decimal text, checked and left as text.

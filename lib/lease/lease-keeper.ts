@@ -21,7 +21,6 @@ import {
 import type { Keeper, KeeperParts, LeaseChange, RenewalRecord } from './keeper.js';
 import { LeaseAcquirer, type StartLimits } from './lease-acquirer.js';
 import * as texts from './lease-texts.js';
-import { otherLayout, otherVersion } from './lease-texts.js';
 import { RequestTerms, ClockSkew, Renewal, type Renewed } from './renewal.js';
 import { SupportCaller } from './support-caller.js';
 
@@ -212,9 +211,9 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       case 'cloned':
         return this.drop(texts.clonedText(answer));
       case 'layout-mismatch':
-        return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));
+        return this.drop(texts.otherLayout(answer.fingerprint, asked.fingerprint));
       case 'other-version':
-        this.news.notify('other version', otherVersion(answer.version).message);
+        this.news.notify('other version', texts.otherVersion(answer.version).message);
         return this.retryLater('Another version of the protocol keeps the registry.');
       default:
         this.retryLater(`The registry answered ${JSON.stringify(answer)}.`);

@@ -88,6 +88,8 @@ export class SnowflakeError extends Error {
   override readonly name = 'SnowflakeError';
   readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
+  /** The command that prints what to do about this code; a log that shows the error shows it. */
+  readonly runbook: string;
   readonly [BRAND] = true;
 
   constructor(
@@ -98,6 +100,7 @@ export class SnowflakeError extends Error {
     super(message, 'cause' in options ? { cause: options.cause } : undefined);
     this.retryable = options.retryable ?? RETRYABLE.has(code);
     this.details = options.details ?? {};
+    this.runbook = `npx snowflake explain ${code}`;
   }
 }
 

@@ -44,6 +44,8 @@ export interface Call {
   readonly options: Options;
   readonly terminal: Terminal;
   readonly env: Environment['env'];
+  /** The text of a file of this package; undefined where the file is not there. */
+  packed(path: string): string | undefined;
 }
 
 export interface Command {

@@ -54,7 +54,8 @@ async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCod
   }
   const found = commandOf(args);
   const options = readHinted(found.command, found.args);
-  return found.command.run({ options, terminal, env: world.env });
+  const packed = (path: string) => packedFile(world.program, path);
+  return found.command.run({ options, terminal, env: world.env, packed });
 }
 
 /** The help option counts at any place, since the other options may be wrong. */
@@ -170,14 +171,19 @@ function unforeseen(error: unknown): string {
 const FOLDERS_UP = 4;
 
 function versionOf(program: string | undefined): string {
+  const text = packedFile(program, 'package.json') ?? '{}';
+  const { version = 'unknown' } = JSON.parse(text) as { version?: string };
+  return version;
+}
+
+/** The text of a file of the package that the program is in. */
+function packedFile(program: string | undefined, path: string): string | undefined {
   try {
     // A bin is a symbolic link.
     const folders = realpathSync(program ?? '').split(/[\\/]/);
-    const path = [...folders.slice(0, -FOLDERS_UP), 'package.json'].join('/');
-    const { version } = JSON.parse(readFileSync(path, 'utf8')) as { version?: string };
-    return version ?? 'unknown';
+    return readFileSync([...folders.slice(0, -FOLDERS_UP), path].join('/'), 'utf8');
   } catch {
-    return 'unknown';
+    return undefined;
   }
 }
 

@@ -222,12 +222,13 @@ export function generatorView({
 }: DashboardGenerator): GeneratorView {
   const { status } = ids;
   const report = healthOf(ids);
+  const { message, runbook } = report.health;
   return {
     name,
     support: location,
     application,
     health: report.status,
-    reason: report.health.message,
+    reason: message && `${message} What to do: ${runbook}`,
     layout: hasLayout(status) ? layoutView(ids.layout) : undefined,
     ...(hasWorkerId(status)
       ? { workerIds: ids.workerIds, lease: leaseView(status) }

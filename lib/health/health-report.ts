@@ -47,6 +47,8 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly region?: RegionStatus['state'] | undefined;
   /** The reason why the status is not up. */
   readonly message?: string | undefined;
+  /** The command that prints what to do about it. */
+  readonly runbook?: string | undefined;
 }
 
 export interface HealthReport {
@@ -136,8 +138,7 @@ function healthOfBuffer(
   const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
   const layoutEndsAt = layout?.lastDate.toISOString();
   const facts = { state, workerId, leaseRemainingMs: undefined, layoutEndsAt, incarnation };
-  const health = { ...facts, buffered, bufferedMs };
-  return { status: answer, health: message === undefined ? health : { ...health, message } };
+  return reported(answer, { ...facts, buffered, bufferedMs }, { message, runbook: state });
 }
 
 function healthOfLease(
@@ -162,7 +163,27 @@ function healthOfLease(
     ...(statement !== undefined && { statement }),
     ...(region && { region: region.state }),
   };
-  return { status: verdict, health: message === undefined ? health : { ...health, message } };
+  return reported(verdict, health, {
+    message,
+    runbook: isOver ? 'TIME_EXHAUSTED' : runbookOf(status),
+  });
+}
+
+/** What an active lease is not up for is its region, or the limit of the check. */
+function runbookOf(status: WorkerStatus): string {
+  if (status.state !== 'active') return status.state;
+  const { region } = status.kind === 'lease' ? status : {};
+  if (region?.message === undefined) return 'SnowflakeLeaseRunsOut';
+  return region.state === 'conflict' ? 'REGION_TAKEN' : 'SnowflakeRegionUnchecked';
+}
+
+function reported(
+  status: HealthReport['status'],
+  health: SnowflakeHealth,
+  { message, runbook }: { readonly message: string | undefined; readonly runbook: string },
+): HealthReport {
+  if (message === undefined) return { status, health };
+  return { status, health: { ...health, message, runbook: `npx snowflake explain ${runbook}` } };
 }
 
 /**

@@ -161,7 +161,8 @@ export interface RegistryView {
   /** True if the namespace holds data, but no registry. */
   readonly isUnfinished: boolean;
   readonly workers: readonly WorkerRecord[];
-  proofOf(workerId: number): HolderProof | undefined;
+  /** Also where the range of the holder begins. */
+  proofOf(workerId: number): (HolderProof & Pick<SlotHolder, 'floorMs'>) | undefined;
 }
 
 export interface StorePreparation {

@@ -97,6 +97,34 @@ describe('the help of all', () => {
   });
 });
 
+describe('explain', () => {
+  const labels = ['You see', 'How long you have', 'Do this', 'Back to normal when'];
+  const four = new RegExp(`^([^\\n]+)${labels.map((label) => `\\n- ${label}: [^]+`).join('')}$`);
+
+  it('prints four lines about each name that it lists, however it is written', async () => {
+    const { lines } = await command(['explain']);
+    expect(lines).toEqual(expect.arrayContaining(['LEASE_LOST', 'degraded', 'Redis is down']));
+    for (const name of lines) {
+      const { code, out } = await command(['explain', ...name.toUpperCase().split(' ')]);
+      expect([code, four.exec(out)?.[1]]).toEqual([0, name]);
+      expect(out).not.toMatch(/\*\*|\]\(|^#/m);
+    }
+    const { out } = await command(['explain', '#redis-is-down']);
+    expect(await command(['explain', 'redis', 'is', 'down'])).toMatchObject({ out });
+  });
+
+  it('says where else the page is, for a name that is none and where it was left out', async () => {
+    const none = await command(['explain', 'LEASE_FOUND']);
+    expect(none).toMatchObject({ code: 2, out: '' });
+    expect(none.err).toContain('There is no runbook "LEASE_FOUND"');
+    const bare = await command(['explain', 'LEASE_LOST'], { program: '/nowhere' });
+    expect(bare).toMatchObject({ code: 1, out: '' });
+    expect(bare.err).toContain(
+      'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs',
+    );
+  });
+});
+
 describe('a command line that is wrong', () => {
   it.each([
     [['--versoin'], '--version'],

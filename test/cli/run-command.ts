@@ -21,6 +21,10 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { settleRegistry } from '../stores/timed-redis.js';
+import { ROOT } from '../tidy/tree.js';
+
+/** A program as deep in the package as the real one. */
+const PROGRAM = join(ROOT, 'lib', 'cli', 'commands', 'index.ts');
 
 export interface Answer {
   readonly code: number;
@@ -34,10 +38,12 @@ export interface World {
   readonly env?: Record<string, string>;
   /** Standard output and error are a terminal. */
   readonly isTTY?: boolean;
+  /** The file that was started. */
+  readonly program?: string;
 }
 
 export async function command(args: readonly string[], world: World = {}): Promise<Answer> {
-  const { stdin = '', env = {}, isTTY = false } = world;
+  const { stdin = '', env = {}, isTTY = false, program = PROGRAM } = world;
   const said = { out: '', err: '' };
   const collector = (to: 'out' | 'err') =>
     Object.assign(
@@ -55,6 +61,7 @@ export async function command(args: readonly string[], world: World = {}): Promi
     stdin: typeof stdin === 'string' ? Readable.from([stdin]) : stdin,
     stdout: collector('out'),
     stderr: collector('err'),
+    program,
   });
   return { code, ...said, lines: said.out.split('\n').slice(0, -1) };
 }

@@ -393,6 +393,34 @@ describe('every store', () => {
       expect((await run('workers')).out).toContain('1 not held but not free yet');
     });
 
+    it('says who made an id: of two registries each names its own holder', async () => {
+      const layout = layouts.twitter();
+      const ofLayout = { fingerprint: layout.fingerprint };
+      const lease = async (host: string) => {
+        const at = url.replace(own, `namespace=${randomUUID()}`);
+        const support = await supportOf(at, new Map());
+        supports.push(support);
+        const holder = { host, pid: 7, application: 'shop' };
+        const terms = { ...ofLayout, holder, minRangeMs: 50, workerIdMin: 7, workerIdMax: 7 };
+        return { at, ...(await leased(support, terms)) };
+      };
+      const [a, b] = [await lease('host-a'), await lease('host-b')];
+      const idAt = (timestampMs: number, workerId = 7) =>
+        String(layout.compose({ timestampMs, workerId }));
+      const who = (id: string, at = a.at, ...more: string[]) =>
+        command(['decode', '--who', id, '--support', at, ...more]);
+      const verdict = async (...asked: [string, ...string[]]) =>
+        /"verdict":"([\w-]+)"/.exec((await who(...asked, '--json')).out)?.[1];
+      const id = idAt(a.floorMs);
+      expect((await who(id)).out.replaceAll(/\s+/g, ' ')).toContain('shop on host-a, pid 7, ');
+      expect((await who(idAt(b.floorMs), b.at)).out).toContain('host-b');
+      expect(await verdict(idAt(a.ceilingMs - 1), a.at)).toBe('holder');
+      expect(await verdict(idAt(a.ceilingMs), a.at)).toBe('nobody-here');
+      expect(await verdict(idAt(a.floorMs - 1), a.at)).toBe('earlier-holder');
+      expect(await verdict(idAt(a.floorMs, 8), a.at)).toBe('nobody-here');
+      expect(await verdict(id, a.at, '--layout', 'snowflake')).toBe('nobody-here');
+    });
+
     it('is not brought back from a time that a survivor of a loss has told', async () => {
       const wrong = url.replace(own, `namespace=${randomUUID()}`);
       const there = (words: string) => command([...words.split(' '), '--support', wrong]);

@@ -1,8 +1,11 @@
 /**
  * The documents on failures name what checks each row, and quote what the log says. Both must be
  * there: a test by its file and name, a mutant, a scenario, a fault, a case; a text of the code.
+ * And the runbooks have an entry for whatever an operator can meet, with commands that there are.
  */
 import { describe, expect, it } from '@jest/globals';
+import { COMMANDS } from '../../lib/cli/commands/index.js';
+import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-stores.js';
 import { LOCK_CASES } from '../../lib/testing/describe-stores.js';
 import { SCENARIOS } from '../simulation/world/index.js';
@@ -17,10 +20,11 @@ import { UNTOLD_FAULTS } from '../chaos/untold-topologies.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib, linesOf, readTree } from '../tidy/tree.js';
+import { anchorOf, headingsOf, labelled } from './sections.js';
 
 const TREE = readTree();
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';
-const FAILURE_MODES = textOf('docs/operating/failure-modes.md');
+const EVIDENCE = textOf('docs/internals/failure-evidence.md');
 const TRACK_RECORD = textOf('docs/internals/track-record.md');
 
 const KNOWN: Readonly<Record<string, readonly string[]>> = {
@@ -65,7 +69,7 @@ const isSaid = (quotation: string): boolean =>
   quotation.split('…').every((part) => SAID.includes(part.trim()));
 
 describe.each([
-  ['docs/operating/failure-modes.md', FAILURE_MODES, 25],
+  ['docs/internals/failure-evidence.md', EVIDENCE, 90],
   ['docs/internals/track-record.md', TRACK_RECORD, 20],
 ])('%s', (_path, document, rowCountMin) => {
   it('names checks that there are', () => {
@@ -73,6 +77,86 @@ describe.each([
     expect(rows.length).toBeGreaterThanOrEqual(rowCountMin);
     const evidence = rows.flatMap((row) => row.at(-1)!.split('; '));
     expect(evidence.flatMap((piece) => faultOf(piece) ?? [])).toEqual([]);
+  });
+});
+
+describe('docs/operating/runbooks.md', () => {
+  const page = textOf('docs/operating/runbooks.md');
+  const states = Object.keys(LEASE_STATES).filter((state) => state !== 'active');
+  const alerts = textOf('docs/operating/monitoring/alert-rules.yaml').matchAll(/- alert: (\w+)/g);
+  const codes = textOf('lib/errors.ts').matchAll(/^ {2}\| '(\w+)'/gm);
+  const namesOf = (title: string) => namesUnder(page, title);
+
+  it('has an entry for each error code, state and alert, and for no other', () => {
+    expect(namesOf('Error codes')).toEqual([...codes].map(([, code]) => code));
+    expect(namesOf('States').toSorted()).toEqual(states.toSorted());
+    expect(namesOf('Alerts')).toEqual([...alerts].map(([, alert]) => alert));
+  });
+
+  it.each([
+    ['docs/operating/runbooks.md', ['You see', 'How long you have', 'Do this', 'Back to normal']],
+    ['docs/zh/operating/runbooks.md', ['现象', '还有多久', '怎么做', '何时恢复']],
+  ])('says in each entry what, how long, what to do and until when: %s', (path, labels) => {
+    const entries = textOf(path)
+      .replace(/^## .*$/gm, '### ')
+      .split(/^### /m)
+      .slice(1);
+    const named = entries.filter((entry) => /^\S.*\n\n- \*\*/.test(entry));
+    expect(named).toHaveLength(6 + 20 + 7 + 22);
+    const items = named.map((entry) => [...entry.matchAll(/^- \*\*(.*?)( when)?\*\*/gm)]);
+    expect(items.filter((found) => found.map(([, it]) => it).join() !== labels.join())).toEqual([]);
+    expect(named.filter((entry) => entry.length > 900)).toEqual([]);
+  });
+
+  it('shows only commands and options that there are', () => {
+    expect(commandFaults(page)).toEqual([]);
+    expect(page.match(/`snowflake \w/g)!.length).toBeGreaterThan(40);
+    expect(commandFaults('`snowflake wrokers` `snowflake workers --hosts`')).toHaveLength(2);
+  });
+
+  it('is where the rules of Prometheus lead, each to its own entry', () => {
+    const rules = textOf('docs/operating/monitoring/alert-rules.yaml').split('- alert: ').slice(1);
+    const { homepage } = JSON.parse(textOf('package.json')) as { homepage: string };
+    const to = homepage.replace('#readme', '/blob/main/docs/operating/runbooks.md#');
+    const urls = rules.map((rule) => [/\w+/.exec(rule)![0], /runbook_url: (.*)/.exec(rule)?.[1]]);
+    expect(urls).toEqual(urls.map(([name]) => [name, `${to}${anchorOf(name!)}`]));
+    const anchors = headingsOf(page);
+    expect(urls.filter(([, url]) => !anchors.includes(url!.split('#')[1]!))).toEqual([]);
+    expect(new Set(anchors).size).toBe(anchors.length);
+  });
+});
+
+/** The headings of entries below one of a section. */
+function namesUnder(page: string, title: string): string[] {
+  const [, section = ''] = page.split(`\n## ${title}\n`);
+  return [...section.split('\n## ')[0]!.matchAll(/^### (.*)$/gm)].map(([, name]) => name!);
+}
+
+/** What of the commands in a line of text is no command, or no option of it. */
+function commandFaults(page: string): string[] {
+  const shown = [...page.matchAll(/`(?:npx )?snowflake ([^`]+)`/g)].map(([, text]) => text!);
+  return shown.flatMap((text) => {
+    const found = COMMANDS.filter(({ name }) => `${text} `.startsWith(`${name} `)).at(-1);
+    if (found === undefined) return [`there is no command ${text}`];
+    const options = [...text.matchAll(/--([a-z-]+)/g)].map(([, option]) => option!);
+    const unknown = options.filter((option) => !(option in found.options));
+    return unknown.map((option) => `${found.name} has no --${option}`);
+  });
+}
+
+/*
+ * Whoever is woken reads on a phone: a table of more columns than these is wider than the page.
+ */
+describe('tables of the pages for operators', () => {
+  const pages = TREE.filter(({ path }) => /^docs\/(zh\/)?operating\/[^/]+\.md$/.test(path));
+
+  it('have five columns at the most, and those of the runbooks three', () => {
+    const widest = (text: string) => Math.max(0, ...rowsIn(text).map((row) => row.length));
+    expect(pages.length).toBeGreaterThan(10);
+    expect(pages.filter(({ text }) => widest(text) > 5).map(({ path }) => path)).toEqual([]);
+    const runbooks = pages.filter(({ path }) => path.endsWith('/runbooks.md'));
+    expect(runbooks.map(({ text }) => widest(text))).toEqual([3, 3]);
+    expect(widest('| a | b | c | d | e | f |\n')).toBe(6);
   });
 });
 
@@ -86,12 +170,13 @@ describe('docs/internals/proof.md', () => {
   });
 });
 
-describe('docs/operating/failure-modes.md', () => {
-  const rows = rowsIn(FAILURE_MODES);
+describe('docs/internals/failure-evidence.md', () => {
+  const rows = rowsIn(EVIDENCE);
+  const told = rows.map((row) => labelled(row[1]!));
 
   it('quotes what the code says', () => {
-    const quotations = rows.flatMap((row) =>
-      [...row[2]!.matchAll(/`([^`]+)`/g)].map(([, it]) => it!),
+    const quotations = told.flatMap(({ log = '' }) =>
+      [...log.matchAll(/`([^`]+)`/g)].map(([, it]) => it!),
     );
     expect(quotations.length).toBeGreaterThan(15);
     expect(quotations.filter((quotation) => !isSaid(quotation))).toEqual([]);
@@ -103,7 +188,7 @@ describe('docs/operating/failure-modes.md', () => {
   });
 
   it('names only error codes that there are', () => {
-    const codes = rows.flatMap((row) => row[1]!.match(/\b[A-Z]+_[A-Z_]+\b/g) ?? []);
+    const codes = told.flatMap(({ callers = '' }) => callers.match(/\b[A-Z]+_[A-Z_]+\b/g) ?? []);
     const errors = textOf('lib/errors.ts');
     expect(codes.filter((code) => !errors.includes(`'${code}'`))).toEqual([]);
   });

@@ -69,7 +69,7 @@ const SHOWN = TREE.filter(({ path }) => /^(docs\/(?!zh\/).*|README[^/]*)\.md$/.t
 );
 
 /** Run here: what needs no store and prints the same each time. */
-const RUN_HERE = /^snowflake (decode|encode|range|layout(?! move)|sql)\b(?!.*\|)/;
+const RUN_HERE = /^snowflake (decode(?! --who)|encode|range|layout(?! move)|sql|explain)\b(?!.*\|)/;
 
 /** The moment at which documents run their commands. */
 const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');
@@ -79,6 +79,7 @@ const FILES: Readonly<Record<string, string>> = { 'ids.txt': '382366441078288384
 
 /** Run by another test, which starts what the command needs, and what stands there. */
 const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] = [
+  [/^snowflake decode --who /, 'test/cli/store-findings.spec.ts', "'decode', '--who'"],
   [/^snowflake workers /, 'test/cli/store-findings.spec.ts', "run('workers')"],
   [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
   [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],

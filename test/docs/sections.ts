@@ -135,7 +135,7 @@ export function deadLinks(documents: readonly TextFile[], tree: readonly TextFil
   );
 }
 
-function headingsOf(text: string): string[] {
+export function headingsOf(text: string): string[] {
   return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
 }
 
@@ -143,7 +143,7 @@ function headingsOf(text: string): string[] {
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
-    .replace(/[^\p{L}\p{N} -]/gu, '')
+    .replace(/[^\p{L}\p{N} _-]/gu, '')
     .replaceAll(' ', '-');
 }
 
@@ -166,6 +166,12 @@ export function rowsOf(text: string, title: string): Map<string, string[]> {
     isHead = false;
   }
   return rows;
+}
+
+/** The parts of a cell such as `**log** a line · **state** active`, by their labels. */
+export function labelled(cell: string): Readonly<Record<string, string | undefined>> {
+  const parts = cell.split(' · ').map((part) => /^\*\*(\w+)\*\* (.+)$/.exec(part) ?? []);
+  return Object.fromEntries(parts.map(([, label = '', text]) => [label, text]));
 }
 
 const WIDTH = 120;

@@ -50,8 +50,9 @@ describe('the verdict', () => {
       released: 'down',
     });
     for (const state of states) {
-      const { message } = healthOf(generator(state)).health;
+      const { message, runbook } = healthOf(generator(state)).health;
       expect([state, message === undefined]).toEqual([state, state === 'active']);
+      expect(runbook).toBe(state === 'active' ? undefined : `npx snowflake explain ${state}`);
     }
   });
 
@@ -61,6 +62,7 @@ describe('the verdict', () => {
     const { status, health } = healthOf(generator('active', 4999), options);
     expect([status, health.leaseRemainingMs]).toEqual(['down', 4999]);
     expect(health.message).toContain('4999 ms, less than leaseMsMin (5000)');
+    expect(health.runbook).toBe('npx snowflake explain SnowflakeLeaseRunsOut');
     expect(healthOf(generator('degraded', 4000), options).health.message).toMatch(
       /less than leaseMsMin.*could not be renewed/,
     );
@@ -91,6 +93,7 @@ describe('the verdict', () => {
     const { status, health } = healthOf(generator('active', 60_000, endMs + 1));
     expect(status).toBe('down');
     expect(health.message).toContain('ran out on 2093-09-06');
+    expect(health.runbook).toBe('npx snowflake explain TIME_EXHAUSTED');
   });
 });
 

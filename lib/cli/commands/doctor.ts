@@ -7,10 +7,10 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import type { Call, Command } from '../command.js';
+import { quoted, usageFault, type Call, type Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';
 import { isStoreNamed, REGIONS_OPTION, SUPPORT_OPTIONS, withStore } from '../store/stores.js';
-import type { ExitCode, Colour, Painted } from '../terminal.js';
+import { wrapped, type ExitCode, type Colour, type Painted } from '../terminal.js';
 import { againstFindings, regionFindings } from './regions.js';
 
 const COLOUR_OF: Readonly<Record<Level, Colour>> = {
@@ -102,4 +102,84 @@ async function compared(view: RegistryView, call: Call): Promise<Finding[]> {
 function lineOf({ level, topic, text }: Finding): Painted {
   const rest = `  ${topic.padEnd(11)}  ${text}`;
   return { colour: COLOUR_OF[level], text: level.padEnd(7), rest };
+}
+
+/*
+ * `snowflake explain`: the runbook of an error code, a state, an alert or a symptom.
+ *
+ * Guarantee: it reads the page that is in the package, so it answers without a network, and never
+ * about another version.
+ */
+
+const PAGE = 'docs/operating/runbooks.md';
+const ONLINE = `https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/${PAGE}`;
+const WIDTH = 90;
+
+export const explain: Command = {
+  name: 'explain',
+  summary: 'What to do about an error code, a state, an alert or a symptom',
+  says: ['Without a name it lists all that it knows. It asks no store and needs no network.'],
+  words: { name: 'name', min: 0, max: Infinity },
+  options: {},
+  examples: [
+    'snowflake explain LEASE_LOST',
+    'snowflake explain degraded',
+    'snowflake explain redis is down',
+  ],
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
+    const page = call.packed(PAGE);
+    if (page === undefined) {
+      await terminal.say(`snowflake: this installation lacks ${PAGE}; read ${ONLINE}.`);
+      return 1;
+    }
+    const runbooks = runbooksIn(page);
+    const { words } = options;
+    if (words.length === 0) {
+      await terminal.print(...runbooks.map(({ title }) => title));
+      return 0;
+    }
+    const asked = addressOf(words.join(' '));
+    const found = runbooks.find(({ title }) => addressOf(title) === asked);
+    if (found === undefined) {
+      throw usageFault(
+        `There is no runbook ${quoted(words.join(' '))}. See them all: snowflake explain`,
+      );
+    }
+    const [first, ...rest] = [found.title, ...found.lines];
+    await terminal.print({ colour: 'bold', text: first }, ...rest.flatMap(listed));
+    return 0;
+  },
+};
+
+interface Runbook {
+  readonly title: string;
+  /** Each is an item of its list, in one piece. */
+  readonly lines: readonly string[];
+}
+
+/** The headings of the third level, each with the list below it. */
+function runbooksIn(page: string): Runbook[] {
+  const [, ...sections] = page.replace(/^## .*$/gm, '### ').split(/^### /m);
+  return sections.flatMap((section) => {
+    const [title = '', ...body] = section.split('\n');
+    const items = plain(body.join('\n')).split(/^- /m).slice(1);
+    return title === '' ? [] : [{ title, lines: items.map((item) => item.trim()) }];
+  });
+}
+
+/** Without the signs of Markdown; what is code stays marked, so that it can be copied. */
+const plain = (text: string): string =>
+  text.replaceAll('**', '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+
+/** As the anchor of a heading: in small letters, with hyphens for blanks. */
+const addressOf = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/^#/, '')
+    .replace(/[^a-z0-9_]+/g, '-')
+    .replace(/^-|-$/g, '');
+
+function listed(item: string): string[] {
+  return wrapped(item, WIDTH).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
 }

@@ -20,15 +20,27 @@ import {
 } from '../command.js';
 import { idLines, idRecord, plausibleLines, plausibleRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
-import { LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
+import { LAYOUT_OPTIONS, layoutFrom, layoutOfFingerprint, namesLayout } from '../layout-option.js';
+import { keptOf, makerOf, type Maker } from '../store/registry-findings.js';
+import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
+import { lineChunks, tableLines, wrapped, type ExitCode } from '../terminal.js';
 
 interface Reading {
   readonly layout: BitLayout;
   readonly form: TextForm;
   readonly isJson: boolean;
-  /** Set if the command line names no layout. */
+  /** Set if neither the command line nor a registry names a layout. */
   readonly plausible: PlausibleLayouts | undefined;
+  /** Set if a registry was asked. */
+  readonly registry: Asked | undefined;
+}
+
+/** A registry, read once, that says who can have made an id. */
+interface Asked {
+  /** Its layout; undefined where it has none, or two. */
+  readonly layout: BitLayout | undefined;
+  readonly where: string;
+  maker(made: Parameters<typeof makerOf>[1]): Maker;
 }
 
 export const decode: Command = {
@@ -37,32 +49,38 @@ export const decode: Command = {
   says: [
     'Without ids it reads them from standard input, one per line. Without a layout it also lists ' +
       'the presets that an id may come from, guessed from its time.',
+    'With --who the registry in the store says which process can have made an id, and its layout ' +
+      'is taken where none is named. Of an id that was made twice, ask each registry in use.',
   ],
   words: { name: 'id', min: 0, max: Infinity },
   options: {
     ...LAYOUT_OPTIONS,
     ...FORM_OPTION,
+    who: { says: 'ask the registry, by --support, which process can have made the id' },
+    ...SUPPORT_OPTIONS,
     json: { says: 'one JSON object per line, ids as text' },
   },
   examples: [
     'snowflake decode 382366441078288384',
     'snowflake decode --layout twitter 1427970479175499776',
     'snowflake decode --form base58 --json < ids.txt',
+    `snowflake decode --who 382366441078288384 --support 'redis://localhost:6379?namespace=shop'`,
   ],
   async run(call: Call): Promise<ExitCode> {
     const { options, terminal } = call;
     const isJson = options.flag('json');
     const isNamed = namesLayout(options) || options.text('epoch') !== undefined;
-    const reading: Reading = {
-      layout: layoutFrom(options),
-      form: formFrom(call),
-      isJson,
-      plausible: isNamed ? undefined : new PlausibleLayouts(systemClock.now()),
-    };
+    const [named, form] = [layoutFrom(options), formFrom(call)];
     const { words } = options;
     if (words.length === 0 && terminal.stdin.isTTY === true) {
       throw usageFault('Give ids, or send them to standard input, one per line.');
     }
+    const isAsked = options.flag('who') || options.text('support') !== undefined;
+    const registry = isAsked ? await askRegistry(call) : undefined;
+    const layout = isNamed ? named : (registry?.layout ?? named);
+    const isGuess = !isNamed && registry?.layout === undefined;
+    const plausible = isGuess ? new PlausibleLayouts(systemClock.now()) : undefined;
+    const reading: Reading = { layout, form, isJson, plausible, registry };
     let lineNumber = 0;
     let code: ExitCode = 0;
     for await (const lines of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
@@ -84,18 +102,32 @@ export const decode: Command = {
   },
 };
 
+function askRegistry(call: Call): Promise<Asked> {
+  return withStore(call, async (store) => {
+    const view = await store.read();
+    const layout = layoutOfFingerprint(keptOf(view.facts?.fingerprint ?? ''));
+    const where = `${store.where}, ${store.key}`;
+    return { layout, where, maker: (made) => makerOf(view, made) };
+  });
+}
+
+const WIDTH = 90;
+
 /** Lines of output, or the fault in words. */
 function answerTo(text: string, reading: Reading): string[] | string {
-  const { layout, form, isJson, plausible } = reading;
+  const { layout, form, isJson, plausible, registry } = reading;
   try {
     const id = form.decode(text);
     const fits = plausible?.of(id);
+    const { fingerprint } = layout;
+    const made = registry?.maker({ ...layout.parse(id), fingerprint });
     if (isJson) {
-      const record = { ...idRecord(layout, id), text, fits: fits?.map(plausibleRecord) };
-      return [printableJson(record)];
+      const guesses = fits?.map(plausibleRecord);
+      return [printableJson({ ...idRecord(layout, id), text, fits: guesses, madeBy: made })];
     }
     const guess = fits === undefined ? [] : plausibleLines(fits);
-    return [...idLines(layout, id, text), ...guess, ''];
+    const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`, WIDTH);
+    return [...idLines(layout, id, text), ...guess, ...said.map((line) => `  ${line}`), ''];
   } catch (error) {
     // This may be a URL with a password, which quoted() hides.
     if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;

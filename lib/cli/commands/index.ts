@@ -4,7 +4,7 @@
 import type { Command } from '../command.js';
 import { countersCreate, countersInspect, countersList } from './counters.js';
 import { decode, encode, range } from './id.js';
-import { doctor } from './doctor.js';
+import { doctor, explain } from './doctor.js';
 import { keyIssue, keyRead } from './key.js';
 import { layout } from './layout.js';
 import { cron, locks, locksCreate } from './locks.js';
@@ -40,4 +40,5 @@ export const COMMANDS: readonly Command[] = [
   keyIssue,
   keyRead,
   doctor,
+  explain,
 ];

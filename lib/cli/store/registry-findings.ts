@@ -254,3 +254,59 @@ export function occupancyText({ held, pending, free, workers }: Occupancy): stri
   if (free !== undefined) parts.push(`${free} of ${workers} free`);
   return `${parts.join(', ')}.`;
 }
+
+/*
+ * Who can have made an id, as far as the registry knows: it keeps the last holder of a worker id,
+ * and the end of all its ranges.
+ */
+
+export interface Maker {
+  readonly verdict: 'holder' | 'earlier-holder' | 'nobody-here' | 'unknown';
+  readonly text: string;
+}
+
+interface Made {
+  readonly workerId: number;
+  readonly timestampMs: number;
+  /** The layout that the id was read with. */
+  readonly fingerprint: string;
+}
+
+export function makerOf(view: RegistryView, made: Made): Maker {
+  const { facts } = view;
+  const kept = keptOf(facts?.fingerprint ?? '');
+  if (facts === undefined || layoutOfFingerprint(kept) === undefined) {
+    return { verdict: 'unknown', text: 'There is no registry of one layout here.' };
+  }
+  const lost = facts.era > 1 ? ' But it may have lost data, since its era is not 1.' : '';
+  if (kept !== made.fingerprint) {
+    const text = `Nobody who leases here makes ids of layout ${made.fingerprint}, only of ${kept}.`;
+    return { verdict: 'nobody-here', text: `${text}${lost}` };
+  }
+  const { verdict, text } = rangeMaker(view, made);
+  return { verdict, text: verdict === 'holder' ? text : `${text}${lost}` };
+}
+
+function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker {
+  const record = view.workers.find((each) => each.workerId === workerId);
+  const { ceilingMs = 0, freeInMs = 0, holder } = record ?? {};
+  if (timestampMs >= ceilingMs) {
+    const leased =
+      ceilingMs === 0 ? 'never leased here' : `leased here up to ${utcText(ceilingMs)}`;
+    const text = `Worker id ${workerId} was ${leased}, so nobody who leases here made the id.`;
+    return { verdict: 'nobody-here', text };
+  }
+  const { floorMs = Infinity } = view.proofOf(workerId) ?? {};
+  if (holder === undefined || timestampMs < floorMs) {
+    const text =
+      `Worker id ${workerId} had another holder at that time, whom the registry no longer names; ` +
+      `the logs and the metric snowflake_worker_id of that time do.`;
+    return { verdict: 'earlier-holder', text };
+  }
+  const { application, host, pid, sinceMs } = holder;
+  const text =
+    `Worker id ${workerId} ${freeInMs > 0 ? 'is' : 'was'} leased to ${application} on ${host}, ` +
+    `pid ${pid}, since ${utcText(sinceMs)}: of those who lease here, only this process can have ` +
+    `made the id.`;
+  return { verdict: 'holder', text };
+}

@@ -8,7 +8,7 @@
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { cutName } from '../../messages.js';
-import type { HolderProof, RegistryFacts, RegistryView } from '../../registry/snapshot.js';
+import type { RegistryFacts, RegistryView } from '../../registry/snapshot.js';
 import { clockAt, LAST_MS, nowOf, type ClockState } from '../../rows/store-clock.js';
 import { labelOf } from '../../rows/row-store.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -126,12 +126,13 @@ type Holder = NonNullable<WorkerRecord['holder']>;
 /** token|nonce|floor|era|since|label, the label as JSON. */
 const HOLDER_LINE = /^[^|]*\|[^|]*\|\d+\|[\d.]+\|(\d{1,15})\|(.*)$/s;
 
-/** The secrets that let an operator act for the holder. */
-const PROOF = /^([^|]*)\|([^|]*)\|/;
+/** The secrets that let an operator act for the holder, and where its range begins. */
+const PROOF = /^([^|]*)\|([^|]*)\|(\d{0,15})/;
 
-function proofIn(line: string | undefined): HolderProof | undefined {
-  const [, token, nonce] = PROOF.exec(line ?? '') ?? [];
-  return token === undefined || nonce === undefined ? undefined : { token, nonce };
+function proofIn(line: string | undefined): ReturnType<RegistryView['proofOf']> {
+  const [, token, nonce, floor] = PROOF.exec(line ?? '') ?? [];
+  if (token === undefined || nonce === undefined) return undefined;
+  return { token, nonce, floorMs: Number(floor) };
 }
 
 /** Returns undefined if the worker id has no holder. */

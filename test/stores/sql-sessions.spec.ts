@@ -6,9 +6,9 @@ import { randomUUID } from 'node:crypto';
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import Database from 'libsql';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import type { Pool as MysqlPool } from 'mysql2/promise';
 import { DataSource } from 'typeorm';
 import {
@@ -107,6 +107,33 @@ describe('PostgreSQL', () => {
     await owner.query(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
     await owner.end();
     await drop();
+  });
+
+  it('prepares each text once, by a URL, and goes on where the table was altered', async () => {
+    const table = `t${randomUUID().replaceAll('-', '')}`;
+    await pool.query(registryTable('postgres', table));
+    const url = `${process.env['DATABASE_URL']}?table=${table}&replicated=false`;
+    const support = supportFromUrl(url);
+    const sent = jest.spyOn(Client.prototype, 'query');
+    /** What was sent since then by name, and what without one. */
+    const since = () => {
+      const all = sent.mock.calls.map(([first]) => Object(first) as { name?: string });
+      sent.mockClear();
+      return [all.flatMap(({ name }) => name ?? []), all.filter(({ name }) => !name)] as const;
+    };
+    await leased(support);
+    await leased(support);
+    const [names] = since();
+    expect(new Set(names).size).toBeLessThan(names.length);
+    await pool.query(`ALTER TABLE ${table} ALTER COLUMN data TYPE varchar(9000)`);
+    since();
+    await leased(support);
+    const [named, unnamed] = since();
+    // The first is refused: its plan answers with another type.
+    expect([named.length, unnamed.length > 1]).toEqual([1, true]);
+    sent.mockRestore();
+    await support.close();
+    await pool.query(`DROP TABLE ${table}`);
   });
 
   it('refuses to lease inside a transaction that somebody may roll back', async () => {

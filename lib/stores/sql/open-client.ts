@@ -4,6 +4,7 @@
  * Guarantee: a driver is loaded only here. A call that the server does not answer ends after five
  * seconds and takes the connection with it, so that no later call waits behind it.
  */
+import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import {
@@ -46,7 +47,7 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
 /** A client of pg, and whatever has its shape. */
 export interface PostgresClient {
   connect(): Promise<unknown>;
-  query(sql: string, params: SqlParameter[]): Promise<unknown>;
+  query(sql: string | NamedStatement, params?: SqlParameter[]): Promise<unknown>;
   on(event: string, listener: (said: { readonly channel: string }) => void): unknown;
 }
 
@@ -65,10 +66,11 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
     destroy();
     throw error;
   });
+  const query = preparedQuery(client);
   const sent = async (sql: string, params: SqlParameter[]) => {
     if (isBroken) throw new Error('Connection terminated');
     try {
-      return await client.query(sql, params);
+      return await query(sql, params);
     } catch (error) {
       const { code, severity } = error as { code?: unknown; severity?: unknown };
       // Without a code it is no answer of the server; after a fatal one there comes no other.
@@ -81,6 +83,45 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
     client.on('end', ended);
   };
   return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, onMessage };
+}
+
+/** The server keeps it, so that the next one of the same text is neither parsed nor planned. */
+interface NamedStatement {
+  readonly name: string;
+  readonly text: string;
+  readonly values: SqlParameter[];
+}
+
+/** Locks, counters and worker ids have a few texts each. */
+const NAMED_COUNT_MAX = 64;
+/**
+ * The server did not carry it out: it does not know the name or has it already, as behind a pooler
+ * that lends another session to each statement; or the table was altered.
+ */
+const UNKNOWN_NAME: ReadonlySet<unknown> = new Set(['26000', '42P05', '0A000']);
+
+/** Each name is the digest of its text, so that it means the same in every session. */
+function preparedQuery(client: PostgresClient): SqlQuery {
+  const names = new Map<string, string>();
+  let isNaming = true;
+  const nameOf = (text: string): string | undefined => {
+    const known = names.get(text);
+    if (known !== undefined || names.size === NAMED_COUNT_MAX) return known;
+    const name = `snowflake_${createHash('sha256').update(text).digest('hex').slice(0, 40)}`;
+    names.set(text, name);
+    return name;
+  };
+  return async (text, values) => {
+    const name = isNaming && values.length > 0 ? nameOf(text) : undefined;
+    if (name === undefined) return client.query(text, values);
+    try {
+      return await client.query({ name, text, values });
+    } catch (error) {
+      if (!UNKNOWN_NAME.has((error as { code?: unknown }).code)) throw error;
+      isNaming = false;
+      return client.query(text, values);
+    }
+  };
 }
 
 /** This driver has a queue of its own, which it warns of and will not have any more. */

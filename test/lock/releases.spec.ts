@@ -15,6 +15,9 @@ import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/ind
 import { SettableTime } from '../../lib/testing/index.js';
 import { type OwnDatabase, ownDatabase } from '../own-database.js';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
+import { etcdLocks } from '../../lib/stores/etcd/index.js';
+import { EtcdCluster } from '../chaos/stores/etcd.mjs';
+import { EtcdLab, type Handler } from '../stores/etcd-lab.js';
 import { RedisLab } from '../stores/redis-lab.js';
 import { until } from '../until.js';
 import { heldIn, namedLock } from './held-locks.js';
@@ -298,5 +301,116 @@ describe('postgres releases', () => {
       await until(async () => (await listenerCount()) === 0);
       expect(await one.locks!()).toHaveLength(1);
     });
+  });
+});
+
+/*
+ * Whoever waits for a lock in etcd is told of its end by a watch, one for all locks of a process;
+ * where none can be had, or it ends, everybody asks.
+ */
+describe('etcd releases', () => {
+  const NEVER = new AbortController().signal;
+  const lab = new EtcdLab();
+  const cluster = new EtcdCluster();
+  const closed: (() => unknown)[] = [];
+
+  beforeAll(() => cluster.create(1));
+  afterEach(async () => {
+    for (const close of closed.splice(0).toReversed()) await close();
+  });
+  afterAll(async () => {
+    await cluster.stop();
+    await lab.end();
+  });
+
+  const opened = (endpoint: string, namespace: string): LockStore => {
+    const store = etcdLocks({ endpoints: [endpoint], namespace });
+    closed.push(() => store.close!());
+    return store;
+  };
+  const member = () => `http://127.0.0.1:${cluster.members[0]!.port}`;
+
+  /** How many watches the member has open. */
+  const watchCount = async (): Promise<number> => {
+    const text = await (await fetch(`${member()}/metrics`)).text();
+    return Number(/^etcd_debugging_mvcc_watch_stream_total (\d+)$/m.exec(text)![1]);
+  };
+
+  it('are told by one watch, which ends when nobody waits any more', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
+    const held = await heldIn(one, namedLock('a'));
+    const other = await heldIn(one, namedLock('b'));
+    const told: string[] = [];
+    const waits = ['a', 'b'].map((lock) =>
+      two.untilReleased!(lock, 0, NEVER).then(() => told.push(lock)),
+    );
+    await until(async () => (await watchCount()) === 1);
+    await one.release(other);
+    await waits[1];
+    expect(told).toEqual(['b']);
+    expect(await watchCount()).toBe(1);
+    await one.release(held);
+    await Promise.all(waits);
+    await until(async () => (await watchCount()) === 0);
+  });
+
+  it('are told also of a lock that ended by its time', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
+    await heldIn(one, namedLock('a'));
+    await two.untilReleased!('a', 0, NEVER);
+    expect((await two.acquire(namedLock('a'))).status).toBe('ok');
+  });
+
+  it('are waited for by asking while the member is away, and then told again', async () => {
+    const namespace = randomUUID();
+    const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
+    const held = await heldIn(one, namedLock('a'));
+    const told = two.untilReleased!('a', 0, NEVER);
+    await until(async () => (await watchCount()) === 1);
+    await cluster.kill(cluster.members[0]!);
+    // Whoever waits asks, since something may have been missed.
+    await told;
+    await cluster.start(cluster.members[0]!);
+    // The run of etcd is another one, in which it is told again.
+    const next = await heldIn(one, namedLock('b'));
+    const again = two.untilReleased!('b', 0, NEVER);
+    await until(async () => (await watchCount()) === 1);
+    await one.release(next);
+    await again;
+    expect(next.token > held.token).toBe(true);
+  });
+
+  const WATCHES: [string, Handler][] = [
+    ['whose answer is kept back', async () => undefined],
+    [
+      'that is cancelled',
+      async () => ({
+        status: 200,
+        headers: { 'content-type': 'application/json' },
+        body: '{"result":{"created":true,"canceled":true,"compact_revision":"9"}}\n',
+      }),
+    ],
+    ['that is cut off', async ({ drop }) => drop()],
+    [
+      'that is something else',
+      async () => ({ status: 200, headers: {}, body: '{"result":{"events":7}}\n[]\n<html>\n' }),
+    ],
+  ];
+
+  it.each(WATCHES)('who has a watch %s gets the lock by asking', async (_name, watch) => {
+    const proxy = await lab.proxy(lab.shared, async (call) =>
+      call.path === 'watch' ? watch(call) : call.pass(),
+    );
+    const namespace = randomUUID();
+    const holder = opened(lab.shared, namespace);
+    const locks = new DistributedLock(opened(proxy.endpoint, namespace), { ttlMs: 2000 });
+    closed.push(() => locks.close());
+    const held = await heldIn(holder, namedLock('a'));
+    const got = locks.using('a', { waitMs: 600_000 }, () => 'got');
+    await until(() => proxy.asked.includes('watch'));
+    await holder.release(held);
+    expect(await got).toBe('got');
   });
 });

@@ -8,10 +8,10 @@
 import { setMaxListeners } from 'node:events';
 import type { Agent } from 'node:http';
 import { SnowflakeError, isSnowflakeError } from '../../errors.js';
-import { systemTimers, type Timers } from '../../time/timers.js';
+import { systemTimers, withinLimit, type Timers } from '../../time/timers.js';
 import { etcdError, isOfMember } from './etcd-errors.js';
 import type { EtcdSettings } from './etcd-options.js';
-import { agentFor, endIdle, post, type HttpAnswer } from './http-request.js';
+import { agentFor, endIdle, post, stream, type HttpAnswer } from './http-request.js';
 
 interface EtcdQuestion {
   /** The path below /v3, e.g. `kv/txn`. */
@@ -29,6 +29,17 @@ interface Life {
   readonly agent: Agent;
   token?: string | undefined;
   login?: Promise<string> | undefined;
+  /** They end where another member is asked from now on. */
+  readonly watches: Set<() => void>;
+}
+
+/** What etcd tells from now on. */
+export interface EtcdWatch {
+  /** The request by which it begins. */
+  readonly create: object;
+  readonly told: (events: readonly unknown[]) => void;
+  /** Called once, when nothing else will be told. */
+  readonly ended: () => void;
 }
 
 export class EtcdClient {
@@ -68,11 +79,48 @@ export class EtcdClient {
         if (!isOfMember(error)) throw error;
         if (question.endpoint === undefined && this.#at === at) {
           this.#at = (at + 1) % endpoints.length;
+          for (const end of life.watches) end();
         }
         if (tries >= tryCount) throw error;
         endIdle(life.agent);
       }
     }
+  }
+
+  /**
+   * Resolves with what ends it when etcd has begun to watch.
+   *
+   * @throws SnowflakeError STORE_UNAVAILABLE, or Error where it ended before
+   */
+  async watch({ create, told, ended }: EtcdWatch): Promise<() => void> {
+    const life = (this.#life ??= this.#begun());
+    const endpoint = this.#settings.endpoints[this.#at]!;
+    const token = await this.#tokenFor(life, endpoint);
+    let end = () => {};
+    const begun = new Promise<void>((resolve, reject) => {
+      const line = (text: string) => {
+        const result = recordOf(fieldsOf(text)?.['result']);
+        if (result['created'] === true && result['canceled'] !== true) resolve();
+        else if (Array.isArray(result['events'])) told(result['events']);
+        else end();
+      };
+      const over = () => {
+        if (life.watches.delete(end)) ended();
+        reject(new Error('The watch has ended.'));
+      };
+      const url = new URL('/v3/watch', endpoint);
+      const body = JSON.stringify({ create_request: create });
+      const call = { url, body, headers: headersOf(token), agent: life.agent };
+      end = stream({ call, line, ended: over });
+      life.watches.add(end);
+    });
+    const ms = this.#settings.requestTimeoutMs;
+    const late = (): never => {
+      end();
+      throw new Error(`no answer within ${ms} ms`);
+    };
+    await withinLimit(begun, { ms, timers: this.#timers, over: late });
+    return end;
   }
 
   /** Reads an answer. @throws SnowflakeError STORE_UNAVAILABLE if it cannot be read */
@@ -94,6 +142,7 @@ export class EtcdClient {
     if (life === undefined) return;
     // This ends questions without a connection too, which would get the next ones.
     life.end.abort();
+    for (const end of life.watches) end();
     life.agent.destroy();
     this.#life = undefined;
   }
@@ -104,13 +153,12 @@ export class EtcdClient {
     const end = new AbortController();
     // Each question that waits adds a listener.
     setMaxListeners(0, end.signal);
-    return { end, agent: agentFor(isTls, tls) };
+    return { end, agent: agentFor(isTls, tls), watches: new Set() };
   }
 
   async #askAt(life: Life, endpoint: URL, question: EtcdQuestion): Promise<EtcdAnswer> {
-    const { username } = this.#settings;
-    if (username === undefined) return this.#sent(life, endpoint, question);
-    const token = life.token ?? (await this.#login(life, endpoint));
+    const token = await this.#tokenFor(life, endpoint);
+    if (token === undefined) return this.#sent(life, endpoint, question);
     try {
       return await this.#sent(life, endpoint, question, token);
     } catch (fault) {
@@ -119,6 +167,12 @@ export class EtcdClient {
       const next = life.token ?? (await this.#login(life, endpoint));
       return this.#sent(life, endpoint, question, next);
     }
+  }
+
+  /** It is undefined where no user is given. */
+  async #tokenFor(life: Life, endpoint: URL): Promise<string | undefined> {
+    if (this.#settings.username === undefined) return undefined;
+    return life.token ?? this.#login(life, endpoint);
   }
 
   /** One login serves all that wait for it: etcd takes its time to compare a password. */
@@ -144,7 +198,7 @@ export class EtcdClient {
     const answer = await post({
       url: new URL(`/v3/${path}`, endpoint),
       body: JSON.stringify(body),
-      headers: { 'content-type': 'application/json', ...(token && { authorization: token }) },
+      headers: headersOf(token),
       agent: life.agent,
       signal: life.end.signal,
       limitMs: this.#settings.requestTimeoutMs,
@@ -160,6 +214,10 @@ export class EtcdClient {
     const secrets = [...texts, ...texts.map((text) => JSON.stringify(text).slice(1, -1))];
     return etcdError(fault, { where: host, secrets });
   }
+}
+
+function headersOf(token: string | undefined) {
+  return { 'content-type': 'application/json', ...(token && { authorization: token }) };
 }
 
 const noWhere = { where: '', secrets: [] };

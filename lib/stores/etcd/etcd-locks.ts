@@ -18,8 +18,9 @@ import {
   type LockStore,
   type ReleaseRequest,
 } from '../../lock/lock-store.js';
+import { Releases, type ReleaseMessages } from '../../lock/releases.js';
 import { CasRetry } from '../../rows/cas-retry.js';
-import { EtcdClient } from './etcd-client.js';
+import { EtcdClient, recordOf } from './etcd-client.js';
 import { EtcdLeases, LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
 import {
   EtcdLockReader,
@@ -31,6 +32,7 @@ import {
 } from './etcd-lock-transactions.js';
 import { EtcdMembers } from './etcd-members.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
+import { fromBase64, toBase64 } from './etcd-rows.js';
 import type { EtcdSupportOptions } from './etcd.support.js';
 
 /** The options of the support, except those for clocks; or a URL with all of them in it. */
@@ -93,6 +95,7 @@ class EtcdLocks implements LockStore {
   readonly #reader: EtcdLockReader;
   readonly #writer: EtcdLockWriter;
   readonly #turns: CasRetry;
+  readonly #releases: Releases;
 
   constructor(client: EtcdClient, namespace: string, lossWindowMs: number) {
     const keys = new LockKeys(namespace);
@@ -106,6 +109,7 @@ class EtcdLocks implements LockStore {
     this.location = `etcd at ${client.where}, ${keys.prefix}`;
     this.lossWindowMs = lossWindowMs;
     this.#turns = new CasRetry(this.location);
+    this.#releases = new Releases(new EtcdMessages(client, keys));
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
@@ -121,6 +125,14 @@ class EtcdLocks implements LockStore {
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     await this.#turns.run(request.lock, () => this.#released(request));
+  }
+
+  /** The caller watches the time; a release that is not told costs no more than that. */
+  untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
+    return this.#releases.until(this.#keys.lock(lock), signal, async () => {
+      const { locks } = await this.#reader.read(lock);
+      return locks.length === 0;
+    });
   }
 
   async locks(): Promise<LockRecord[]> {
@@ -145,8 +157,9 @@ class EtcdLocks implements LockStore {
     return etcdLockAdvice(this.#client, this.#keys.header);
   }
 
-  close(): Promise<void> {
-    return this.#client.close();
+  async close(): Promise<void> {
+    await this.#releases.close();
+    await this.#client.close();
   }
 
   async #acquired(request: AcquireRequest): Attempt<AcquireAnswer> {
@@ -224,6 +237,67 @@ class EtcdLocks implements LockStore {
   async #refused({ label, lease, token }: FoundLock) {
     const leftMs = Math.max(1, await this.#leases.leftMs(lease));
     return { answer: { status: 'held', label, leftMs, token } as const };
+  }
+}
+
+/*
+ * What etcd tells of locks that end, by a release or by their time: one watch for all of them,
+ * which is open while a caller waits.
+ *
+ * Guarantee: nothing depends on it. Where it ends, or cannot begin, all who wait ask again.
+ */
+
+class EtcdMessages implements ReleaseMessages {
+  readonly #client: EtcdClient;
+  readonly #range: { readonly key: string; readonly range_end: string };
+  readonly #channels = new Set<string>();
+  #message: (channel: string) => void = () => undefined;
+  #ended: () => void = () => undefined;
+  #watch: Promise<() => void> | undefined;
+
+  constructor(client: EtcdClient, { held }: LockKeys) {
+    this.#client = client;
+    this.#range = { key: toBase64(held.from), range_end: toBase64(held.to) };
+  }
+
+  onMessage(message: (channel: string) => void, ended: () => void): void {
+    [this.#message, this.#ended] = [message, ended];
+  }
+
+  async subscribe(channel: string): Promise<void> {
+    this.#channels.add(channel);
+    await (this.#watch ??= this.#begin());
+  }
+
+  async unsubscribe(channel: string): Promise<void> {
+    this.#channels.delete(channel);
+    if (this.#channels.size === 0) await this.close();
+  }
+
+  async close(): Promise<void> {
+    const watch = this.#watch;
+    this.#watch = undefined;
+    const end = await watch?.catch(() => undefined);
+    end?.();
+  }
+
+  #begin(): Promise<() => void> {
+    const over = () => {
+      if (this.#watch !== watch) return;
+      this.#watch = undefined;
+      this.#channels.clear();
+      this.#ended();
+    };
+    const told = (events: readonly unknown[]) => {
+      for (const event of events) {
+        const { key } = recordOf(recordOf(event)['kv']);
+        if (typeof key === 'string') this.#message(fromBase64(key));
+      }
+    };
+    const create = { ...this.#range, filters: ['NOPUT'] };
+    const watch = this.#client.watch({ create, told, ended: over });
+    watch.catch(over);
+    return watch;
   }
 }
 

@@ -143,7 +143,7 @@ export function keyValueIn(value: unknown): KeyValue {
 }
 
 export const toBase64 = (text: string): string => Buffer.from(text).toString('base64');
-const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
+export const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
 
 /*
  * The transactions of a registry, as the gateway wants them, and what they answer.

@@ -33,13 +33,16 @@ export interface EtcdTls {
   readonly servername?: string | undefined;
 }
 
-interface HttpCall {
+interface HttpQuestion {
   readonly url: URL;
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: PlainAgent;
   /** Ends it, also where it has no connection yet. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
+}
+
+interface HttpCall extends HttpQuestion {
   readonly limitMs: number;
   readonly timers: Timers;
 }
@@ -93,10 +96,16 @@ interface Begun {
   readonly answered: Promise<HttpAnswer>;
 }
 
-function begun({ url, body, headers, agent, signal }: HttpCall): Begun {
+function requested({ url, body, headers, agent, signal }: HttpQuestion): ClientRequest {
   const ask = url.protocol === 'https:' ? requestByTls : requestPlainly;
   const length = { 'content-length': String(Buffer.byteLength(body)) };
-  const request = ask(url, { method: 'POST', agent, signal, headers: { ...headers, ...length } });
+  const ended = signal && { signal };
+  const options = { method: 'POST', agent, headers: { ...headers, ...length }, ...ended };
+  return ask(url, options).end(body);
+}
+
+function begun(call: HttpQuestion): Begun {
+  const request = requested(call);
   const sent = new Promise<void>((resolve, reject) => {
     request.once('socket', () => resolve());
     request.once('error', reject);
@@ -105,8 +114,32 @@ function begun({ url, body, headers, agent, signal }: HttpCall): Begun {
     request.on('error', reject);
     request.once('response', (answer) => void read(answer).then(resolve, reject));
   });
-  request.end(body);
   return { request, sent, answered };
+}
+
+/** An answer that goes on, a line at a time. */
+interface HttpStream {
+  readonly call: Omit<HttpQuestion, 'signal'>;
+  readonly line: (text: string) => void;
+  /** No other line will come; it may be called more than once. */
+  readonly ended: () => void;
+}
+
+/** @returns what ends it: a signal, aborted by what was just read, would be nobody's error */
+export function stream({ call, line, ended }: HttpStream): () => void {
+  const request = requested(call);
+  request.on('error', ended).on('close', ended);
+  request.on('response', (answer) => {
+    let rest = '';
+    answer.setEncoding('utf8').on('error', ended);
+    answer.on('data', (part: string) => {
+      const lines = (rest + part).split('\n');
+      rest = lines.pop()!;
+      if (rest.length > BODY_BYTES_MAX) answer.destroy(httpFault('TOO_LARGE'));
+      for (const text of lines) line(text);
+    });
+  });
+  return () => request.destroy();
 }
 
 function read(answer: IncomingMessage): Promise<HttpAnswer> {

@@ -6,7 +6,13 @@
  * read the clocks themselves, even if no timer has fired since the process stood still.
  */
 import { RetryDelay, withinLimit, type TimerHandle } from '../time/timers.js';
-import { started, type HeldFrom, type SeenTokens, type Stopwatch } from './lock-attempt.js';
+import {
+  started,
+  type CallLine,
+  type HeldFrom,
+  type SeenTokens,
+  type Stopwatch,
+} from './lock-attempt.js';
 import { refused } from '../options.js';
 import { lockLost, tooSlow, unavailable, type LossReason } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
@@ -58,6 +64,7 @@ interface SectionParts {
   readonly store: LockStore;
   readonly terms: LockTerms;
   readonly seen: SeenTokens;
+  readonly line: CallLine;
   readonly lock: string;
   readonly hold: HoldTerms;
   /** Is called when the lock is held for ten times its ttl, and each time that has doubled. */
@@ -165,16 +172,25 @@ export class HeldSection implements LockSection {
 
   async #release(): Promise<boolean> {
     this.#stop();
-    const { store, hold, terms } = this.#parts;
-    const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
+    const { lock, store, line, hold, terms } = this.#parts;
     const request = { lock: this.#name, holder: this.#holder, token: this.token };
     const { callTimeoutMs: ms, timers } = terms;
-    const call = (async () => {
+    const call = async () => {
+      const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
       await store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
       return true;
-    })();
-    // A lock that the store could not release is free after its ttl.
-    return withinLimit(call, { ms, timers, over: () => false }).catch(() => false);
+    };
+    const over = () => {
+      line.noteLate();
+      return false;
+    };
+    try {
+      const leave = await line.enter('release', lock);
+      return await withinLimit(call(), { ms, timers, over }).finally(leave);
+    } catch {
+      // A lock that the store could not release is free after its ttl.
+      return false;
+    }
   }
 
   /**
@@ -223,7 +239,12 @@ export class HeldSection implements LockSection {
   }
 
   async #askForMore(note?: string): Promise<boolean> {
-    const { lock, store, hold, terms, seen } = this.#parts;
+    const { lock, store, line, hold, terms, seen } = this.#parts;
+    const leave = await line.enter('extend', lock);
+    if (this.#isOver) {
+      leave();
+      return false;
+    }
     const passed = started(terms);
     const own = { holder: this.#holder, token: this.token, era: this.#era };
     const more = { ttlMs: hold.ttlMs, highest: seen.highest, ...(note !== undefined && { note }) };
@@ -234,9 +255,10 @@ export class HeldSection implements LockSection {
     })();
     const { callTimeoutMs: ms, timers } = terms;
     const over = (): never => {
+      line.noteLate();
       throw tooSlow(lock, ms);
     };
-    return withinLimit(call, { ms, timers, over });
+    return withinLimit(call, { ms, timers, over }).finally(leave);
   }
 
   #apply(answer: ExtendAnswer, passed: Stopwatch): void {

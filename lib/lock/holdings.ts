@@ -9,6 +9,7 @@ import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { pause, withinLimit } from '../time/timers.js';
 import { HeldSection } from './held-section.js';
 import {
+  CallLine,
   LockAttempt,
   SeenTokens,
   started,
@@ -49,6 +50,7 @@ export class Holdings {
   readonly #permits = new LocalPermits();
   readonly #seen: SeenTokens;
   readonly #streaks: OwnStreaks;
+  readonly #line: CallLine;
   readonly #held = new Map<HeldSection, Ticket>();
   readonly #waiting = new Set<Waiting>();
   readonly #background = new Set<Promise<unknown>>();
@@ -59,6 +61,7 @@ export class Holdings {
     this.#store = store;
     this.#terms = terms;
     this.#seen = new SeenTokens(terms.monotonic);
+    this.#line = new CallLine(terms);
     this.#streaks = new OwnStreaks(terms, store.untilReleased !== undefined);
   }
 
@@ -148,7 +151,7 @@ export class Holdings {
   async #inTurn(lock: string, hold: HoldTerms, waiting: Waiting): Promise<HeldSection> {
     const waited = started(this.#terms);
     const { ticket } = waiting;
-    const [store, terms, seen] = [this.#store, this.#terms, this.#seen];
+    const [store, terms, seen, line] = [this.#store, this.#terms, this.#seen, this.#line];
     try {
       if (!ticket.isTurn) await this.#turn(lock, hold, { ticket, waited });
       // Only a caller that asks the store needs a controller; many thousands may be queueing.
@@ -160,9 +163,10 @@ export class Holdings {
       const onLong = ({ heldMs }: HeldSection) =>
         this.events.notify({ kind: 'long', lock, heldMs });
       const search = this.#permits.search(lock, hold.permits, terms.random);
-      const parts = { store, terms, seen, search, onPause, inBackground, holder: randomUUID() };
+      const asking = { store, terms, seen, line, search, onPause, inBackground };
+      const parts = { ...asking, holder: randomUUID() };
       const from = await new LockAttempt({ ...parts, lock, hold, waited, signal }).run();
-      const section = new HeldSection({ store, terms, seen, lock, hold, onLong }, from);
+      const section = new HeldSection({ store, terms, seen, line, lock, hold, onLong }, from);
       this.#held.set(section, ticket);
       section.signal.addEventListener('abort', () => this.#lost(section), { once: true });
       this.events.notify({ kind: 'acquired', lock, waitedMs: Math.floor(waited()) });

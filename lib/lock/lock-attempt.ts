@@ -1,6 +1,7 @@
 /**
  * One attempt to get a lock: it asks the store, waits for a release or a while, and asks again
- * under the same name, so that a lost answer is given again.
+ * under the same name, so that a lost answer is given again. What all attempts of a process share
+ * is with it in one file: the line in which they ask, the tokens that they saw, the time.
  *
  * Guarantee: a lock granted too late is not held. An attempt that ends without the lock tells the
  * store, which may have granted it unnoticed.
@@ -24,6 +25,7 @@ interface AttemptParts {
   readonly store: LockStore;
   readonly terms: LockTerms;
   readonly seen: SeenTokens;
+  readonly line: CallLine;
   readonly lock: string;
   readonly hold: HoldTerms;
   /** Says which permit of the lock to ask for. */
@@ -106,14 +108,16 @@ export class LockAttempt {
   }
 
   async #ask(): Promise<HeldFrom | Refusal | undefined> {
-    const { lock, holder, seen, terms, signal, search } = this.#parts;
+    const { lock, holder, seen, line, terms, signal, search } = this.#parts;
     signal.throwIfAborted();
     const { permit } = search;
     if (permit === undefined) return this.#allHeld();
     const name = permitName(lock, permit);
-    const passed = started(terms);
-    const askedAtMs = seen.nowMs;
+    let leave: Leave | undefined;
     try {
+      leave = await line.enter('acquire', lock, signal);
+      const passed = started(terms);
+      const askedAtMs = seen.nowMs;
       const answer = await this.#answer(name);
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs, note, timeMs } = answer;
@@ -124,16 +128,19 @@ export class LockAttempt {
       const failure = unavailable(lock, error);
       const isFinal = isSnowflakeError(error) && !error.retryable;
       return { error: failure, againMs: this.#retry.next(), isFinal };
+    } finally {
+      leave?.();
     }
   }
 
   #answer(name: string): Promise<AcquireAnswer> {
-    const { store, lock, hold, holder, terms, seen } = this.#parts;
+    const { store, lock, hold, holder, terms, seen, line } = this.#parts;
     const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
     const have = seen.of(name);
     const { era, highest } = seen;
     const asked = { lock: name, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
     const over = (): never => {
+      line.noteLate();
       throw tooSlow(lock, ms);
     };
     this.#isUnsure = true;
@@ -222,6 +229,100 @@ export class LockAttempt {
 
 function never(): Promise<never> {
   return new Promise(() => {});
+}
+
+/*
+ * The calls of one process to its store, of which only so many are under way at once: a client
+ * sends them one after another, and the last of thousands would be late before it is sent.
+ *
+ * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
+ * are released, and these before others are acquired. If the store does not answer a call, those
+ * that have waited for half as long are told with it.
+ */
+
+const CALL_COUNT_MAX = 64;
+/** The rest is kept for locks that are held. */
+const ACQUIRE_COUNT_MAX = 48;
+
+/** From the first in line to the last. */
+const CALLS = ['extend', 'release', 'acquire'] as const;
+type Call = (typeof CALLS)[number];
+
+/** Ends the turn of a call. */
+type Leave = () => void;
+
+interface InLine {
+  readonly lock: string;
+  readonly waited: Stopwatch;
+  readonly go: () => void;
+  readonly fail: (error: unknown) => void;
+}
+
+export class CallLine {
+  readonly #terms: LockTerms;
+  readonly #waiting = {
+    extend: new Set<InLine>(),
+    release: new Set<InLine>(),
+    acquire: new Set<InLine>(),
+  };
+  #count = 0;
+
+  constructor(terms: LockTerms) {
+    this.#terms = terms;
+  }
+
+  /** @throws SnowflakeError STORE_UNAVAILABLE if the store answers nobody; the reason of the signal */
+  async enter(call: Call, lock: string, signal?: AbortSignal): Promise<Leave> {
+    if (this.#hasRoomFor(call)) this.#count++;
+    else await this.#turn(call, lock, signal);
+    let isOver = false;
+    return () => {
+      if (isOver) return;
+      isOver = true;
+      this.#count--;
+      this.#goOn();
+    };
+  }
+
+  /** A call was not answered in time, so that the next ones are not sent after those who gave up. */
+  noteLate(): void {
+    const { callTimeoutMs: ms } = this.#terms;
+    for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
+      if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
+    }
+  }
+
+  #hasRoomFor(call: Call): boolean {
+    return this.#count < (call === 'acquire' ? ACQUIRE_COUNT_MAX : CALL_COUNT_MAX);
+  }
+
+  async #turn(call: Call, lock: string, signal?: AbortSignal): Promise<void> {
+    const line = this.#waiting[call];
+    let abort = () => {};
+    const turn = new Promise<void>((go, reject) => {
+      const fail = (error: unknown) => {
+        // Whoever has left is not given a turn, which nobody would end.
+        line.delete(own);
+        reject(error as Error);
+      };
+      const own = { lock, waited: started(this.#terms), go, fail };
+      line.add(own);
+      abort = () => fail(signal!.reason);
+    });
+    signal?.addEventListener('abort', abort, { once: true });
+    await turn.finally(() => signal?.removeEventListener('abort', abort));
+  }
+
+  #goOn(): void {
+    for (const call of CALLS) {
+      for (const one of this.#waiting[call]) {
+        if (!this.#hasRoomFor(call)) break;
+        this.#waiting[call].delete(one);
+        this.#count++;
+        one.go();
+      }
+    }
+  }
 }
 
 /*

@@ -182,6 +182,100 @@ describe('whoever has waited in vain', () => {
   });
 });
 
+/** A process whose calls go over one connection, one after another, and take so long each. */
+function overOneConnection(world: LockWorld, eachMs: number) {
+  const { locks, link } = world.process();
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn =
+    <Q, A>(call: (request: Q) => Promise<A>) =>
+    (request: Q): Promise<A> => {
+      const own = last.then(async () => {
+        await new Promise<void>((resolve) => world.time.after(eachMs, resolve));
+        return call(request);
+      });
+      last = own.catch(() => undefined);
+      return own;
+    };
+  const { acquire, extend, release } = link.face;
+  Object.assign(link.face, { acquire: inTurn(acquire), extend: inTurn(extend) });
+  Object.assign(link.face, { release: inTurn(release) });
+  return { locks, link };
+}
+
+const namesOf = (count: number) => Array.from({ length: count }, (_, at) => `order:${at}`);
+
+describe('more locks at once than one connection serves in time', () => {
+  it('are all granted and none is lost, though the last is asked for after the limit', async () => {
+    const world = new LockWorld();
+    const { locks } = overOneConnection(world, 8);
+    const end = open();
+    const leftMs: number[] = [];
+    const all = namesOf(300).map((lock) =>
+      locks.using(lock, async (section) => {
+        leftMs.push(section.leftMs);
+        await end.promise;
+        section.assertHeld();
+      }),
+    );
+    // Longer than the ttl: each was extended meanwhile.
+    for (let passedMs = 0; passedMs < 12_000; passedMs += 10) await world.time.advance(10);
+    expect(leftMs).toHaveLength(300);
+    // Its time began with its turn.
+    expect(Math.min(...leftMs)).toBeGreaterThan(9400);
+    expect(locks.status.held).toHaveLength(300);
+    end.resolve();
+    await world.settled(Promise.all(all));
+    expect(locks.status.counts).toMatchObject({ acquired: 300, unavailable: 0, lost: 0 });
+  });
+
+  it('extends those that are held before it asks for others', async () => {
+    const world = new LockWorld();
+    const { locks, link } = overOneConnection(world, 10);
+    const end = open();
+    const held = locks.using('held', () => end.promise);
+    await world.time.advance(3300);
+    const others = namesOf(300).map((lock) => locks.using(lock, () => 1));
+    await world.time.advance(34 + 640);
+    const calls = link.asked.map(({ call }) => call);
+    // Behind those that are under way, and before the 200 that are not.
+    expect(calls.indexOf('extend')).toBeGreaterThan(0);
+    expect(calls.filter((call) => call === 'acquire').length).toBeLessThan(80);
+    end.resolve();
+    await world.settled(Promise.all([held, ...others]));
+  });
+});
+
+describe('who stands in line for a store', () => {
+  it('is told with the first where it answers nobody', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process();
+    link.way = 'hanging';
+    const codes = namesOf(300).map((lock) => codeOf(locks.using(lock, () => 1)));
+    await world.time.advance(2000);
+    expect(new Set(await Promise.all(codes))).toEqual(new Set(['STORE_UNAVAILABLE']));
+    expect(link.countOf('acquire')).toBe(48);
+  });
+
+  it('leaves it at once where its signal is aborted, or at a shutdown, and asks nothing', async () => {
+    const world = new LockWorld();
+    const { locks, link } = world.process({ drainMs: 0 });
+    link.way = 'hanging';
+    const [stop, reason] = [new AbortController(), new Error('no longer')];
+    const first = namesOf(48).map((lock) => codeOf(locks.using(lock, () => 1)));
+    await world.time.advance(1);
+    const { signal } = stop;
+    const stopped = locks.using('stopped', { signal }, () => 1).catch((error: unknown) => error);
+    const closed = codeOf(locks.using('closed', { waitMs: 9000 }, () => 1));
+    await world.time.advance(1);
+    stop.abort(reason);
+    expect(await stopped).toBe(reason);
+    void locks.close();
+    expect(await closed).toBe('NOT_READY');
+    await world.settled(Promise.all(first));
+    expect(link.countOf('acquire')).toBe(48);
+  });
+});
+
 describe('ten thousand callers of one lock', () => {
   const Real = AbortController;
   afterEach(() => {

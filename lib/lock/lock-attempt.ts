@@ -271,7 +271,7 @@ export class CallLine {
     this.#terms = terms;
   }
 
-  /** @throws SnowflakeError STORE_UNAVAILABLE if the store answers nobody; the reason of the signal */
+  /** @throws SnowflakeError STORE_UNAVAILABLE if nobody is answered; the reason of the signal */
   async enter(call: Call, lock: string, signal?: AbortSignal): Promise<Leave> {
     if (this.#hasRoomFor(call)) this.#count++;
     else await this.#turn(call, lock, signal);
@@ -284,7 +284,7 @@ export class CallLine {
     };
   }
 
-  /** A call was not answered in time, so that the next ones are not sent after those who gave up. */
+  /** A call was not answered in time: the next ones are not sent after those who gave up. */
   noteLate(): void {
     const { callTimeoutMs: ms } = this.#terms;
     for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {

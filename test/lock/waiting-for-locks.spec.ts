@@ -256,7 +256,7 @@ describe('who stands in line for a store', () => {
     expect(link.countOf('acquire')).toBe(48);
   });
 
-  it('leaves it at once where its signal is aborted, or at a shutdown, and asks nothing', async () => {
+  it('leaves it at once where its signal is aborted, or at a shutdown, and asks none', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process({ drainMs: 0 });
     link.way = 'hanging';

@@ -17,8 +17,13 @@ import {
 } from '@nestjs/core';
 import { monotonicClock } from '../../core/clock.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
-import type { LockEvent } from '../../lock/lock-events.js';
-import { lockTerms, type LockOptions } from '../../lock/lock-options.js';
+import type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
+import {
+  lockTerms,
+  type HoldOptions,
+  type LockOptions,
+  type SeveralOptions,
+} from '../../lock/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { GeneratorLog } from '../engine.js';
 import { startFirstEndLast } from '../lifecycle.js';
@@ -53,8 +58,8 @@ export {
   type LockStatus,
 } from '../../lock/distributed-lock.js';
 export type { LockSection, LockSections } from '../../lock/held-section.js';
-export type { HoldOptions, LockOptions, SeveralOptions } from '../../lock/lock-options.js';
-export type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
+export type { HoldOptions, LockCounts, LockEvent, LockListener, LockOptions, LossReason };
+export type { SeveralOptions };
 
 /*
  * The module of locks: options -> store -> DistributedLock -> lifecycle.

@@ -277,6 +277,7 @@ class EtcdMessages implements ReleaseMessages {
   async close(): Promise<void> {
     const watch = this.#watch;
     this.#watch = undefined;
+    // One that could not begin has no end.
     const end = await watch?.catch(() => undefined);
     end?.();
   }

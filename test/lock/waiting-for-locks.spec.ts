@@ -196,9 +196,13 @@ function overOneConnection(world: LockWorld, eachMs: number) {
       last = own.catch(() => undefined);
       return own;
     };
-  const { acquire, extend, release } = link.face;
-  Object.assign(link.face, { acquire: inTurn(acquire), extend: inTurn(extend) });
-  Object.assign(link.face, { release: inTurn(release) });
+  const { face } = link;
+  const slow = {
+    acquire: inTurn(face.acquire.bind(face)),
+    extend: inTurn(face.extend.bind(face)),
+    release: inTurn(face.release.bind(face)),
+  };
+  Object.assign(face, slow);
   return { locks, link };
 }
 

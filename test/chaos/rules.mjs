@@ -215,7 +215,7 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: 'safeFloor = math.max(safeFloor, now + quarantine)',
+        says: 'safeFloor, ahead = math.max(safeFloor, now + quarantine), 0',
         insteadSays: '',
       },
       { in: 'lua', says: 'safeFloor = now + quarantine', insteadSays: 'safeFloor = 0' },

@@ -342,7 +342,7 @@ export const RULE_MUTANTS = [
     edits: [
       {
         file: KEEPER,
-        find: 'return this.drop(otherLayout(answer.fingerprint, asked.fingerprint));',
+        find: 'return this.drop(texts.otherLayout(answer.fingerprint, asked.fingerprint));',
         put: "return this.retryLater('another layout');",
       },
     ],

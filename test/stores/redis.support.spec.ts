@@ -372,7 +372,9 @@ it('the documents name every field that Redis then holds', async () => {
   const terms = { fingerprint: 'f', ttlMs: 60_000, minRangeMs: 50, quarantineMs: 0, haveMs: 0 };
   const own = { token: 'token', nonce: 'nonce', workerIdMin: 7, workerIdMax: 7 };
   const holder = { host: 'host', pid: 1, application: 'docs' };
-  await support.getNextWorkId({ ...terms, ...own, holder });
+  const aheadMs = Date.now() + 5000;
+  const reckoned = { incarnation: 'lost', server: 'lost', nowMs: aheadMs, timeMs: aheadMs };
+  await support.getNextWorkId({ ...terms, ...own, holder, reckoned });
   const move = { text: '#1 f[0-7] g[8-15]', byMs: Date.now() + 60_000 };
   const mark = { incarnation: '', server: '', operations: 0 };
   const operator = { token: '', nonce: '', nonceNext: '', workerId: 0, mark, move };

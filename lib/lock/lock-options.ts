@@ -189,7 +189,7 @@ function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[
 
 /** A lock of many permits has a name that leaves room for their numbers. */
 function lastNameFaults(lock: string, permits: number): string[] {
-  const isNamed = nameFaults('lock', lock).length === 0;
+  const isNamed = nameFaults('lock', lock).length === 0 && Number.isInteger(permits);
   return isNamed ? nameFaults('lock', permitName(lock, permits)) : [];
 }
 

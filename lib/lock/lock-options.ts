@@ -159,8 +159,9 @@ export function severalTerms(
 ): { readonly names: readonly string[]; readonly hold: HoldTerms } {
   const names = Array.isArray(locks) ? [...new Set<string>(locks)] : [];
   const faults = [
-    ...(Array.isArray(locks) ? [] : [`Expected \`locks\` to be an array, got ${typeof locks}.`]),
-    ...(Array.isArray(locks) ? wholeFaults('locks.length', names.length, [1, SEVERAL_MAX]) : []),
+    ...(Array.isArray(locks)
+      ? wholeFaults('locks.length', names.length, [1, SEVERAL_MAX])
+      : [`Expected \`locks\` to be an array, got ${typeof locks}.`]),
     ...names.flatMap((name) => nameFaults('locks', name)),
     ...unknownNames(options, SEVERAL_OPTIONS, 'Several locks'),
   ];

@@ -186,6 +186,11 @@ describe('late survivor', () => {
     expect(forgotten.ceilingMs).toBeGreaterThan(told.ceilingMs);
     expect(next).toMatchObject({ status: 'ok' });
     expect((next as LeaseGrant).floorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
+    // Who tells the same again moves nothing: else a grant that waits would begin anew each time.
+    const { safeFloorMs } = registry.state!;
+    const again = anyOf('another survivor', learned(told, aheadMs + LATE_MS));
+    registry.acquire(again, reading(T0 + LATE_MS, 'two'));
+    expect(registry.state!.safeFloorMs).toBe(safeFloorMs);
   });
 
   describe('a server that was left for one whose clock is ahead, and is asked again', () => {

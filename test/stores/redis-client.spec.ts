@@ -16,6 +16,7 @@ import * as iovalkey from 'iovalkey';
 import * as redis6 from 'redis';
 import * as redis5 from 'redis-5';
 import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
+import type { ClientLibrary } from '../../lib/stores/redis/clients/redis-client.js';
 import { GLIDE } from '../../lib/stores/redis/clients/glide.js';
 import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
 import { NODE_REDIS } from '../../lib/stores/redis/clients/node-redis.js';
@@ -353,6 +354,33 @@ describe('a master of a Cluster that hangs', () => {
     ['redis 5', NODE_REDIS, redis5],
     ['GLIDE', GLIDE, glide],
   ] as const)('is left by %s', async (_name, library, loaded) => {
+    const { answered, takenOver } = await leaves(library, loaded);
+    expect(answered).toBe(takenOver);
+  });
+
+  it.each([
+    ['redis 6', redis6],
+    ['redis 5', redis5],
+  ])('is left where %s is already asking it for its slots', async (_name, { createCluster }) => {
+    let asks: ((socket: object) => Promise<void>) | undefined;
+    const loaded = {
+      createCluster(options: object) {
+        const made = createCluster(options as never);
+        asks = (socket) => made._slots.rediscover({ options: { socket } } as never);
+        return made;
+      },
+    };
+    const { answered, takenOver } = await leaves(NODE_REDIS, loaded, (port) => {
+      asks!({ host: '127.0.0.1', port }).catch(() => undefined);
+    });
+    expect(answered).toBe(takenOver);
+  });
+
+  /**
+   * @param hangs is told the port of the master that hangs, once it does
+   * @return the ports of who answers in the end, and of who took over
+   */
+  async function leaves(library: ClientLibrary, loaded: object, hangs?: (port: number) => void) {
     const { first, second, replica } = await cluster();
     const ports = [second, first, replica].map(({ port }) => `127.0.0.1:${port}`).join();
     const url = parseRedisUrl(`redis+cluster://${ports}`);
@@ -367,6 +395,7 @@ describe('a master of a Cluster that hangs', () => {
 
     process.kill(first.pid, 'SIGSTOP');
     hanging.push(first.pid);
+    hangs?.(first.port);
     let answered = 0;
     let asked: Promise<unknown> | undefined;
     const passes = async (ms: number) => {
@@ -377,8 +406,12 @@ describe('a master of a Cluster that hangs', () => {
       expect(await portOf(ofSecond)).toBe(second.port);
       await time.advance(ms);
     };
-    // Nobody has taken over yet.
+    // Nobody has taken over yet, and who looks for the slots anew is led to the one that hangs.
+    const others = (max: string) =>
+      Promise.all([second, replica].map(({ admin }) => admin.config('SET', 'maxclients', max)));
+    await others('1');
     for (let at = 0; at < 40; at++) await passes(SILENCE_MS / 10);
+    await others('1000');
     const takeover = ['CLUSTER', 'FAILOVER', 'TAKEOVER'] as const;
     await until(async () => (await replica.admin.call(...takeover)) === 'OK');
     const slots = async () => JSON.stringify(await second.admin.call('CLUSTER', 'SLOTS'));
@@ -387,7 +420,7 @@ describe('a master of a Cluster that hangs', () => {
       await passes(SILENCE_MS / 100);
       return answered > 0;
     });
-    expect(answered).toBe(replica.port);
     await made.close();
-  });
+    return { answered, takenOver: replica.port };
+  }
 });

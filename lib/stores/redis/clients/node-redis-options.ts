@@ -35,6 +35,17 @@ function nodeOptions(given: NodeOptions = {}): NodeOptions {
   return { ...given, ...NODE_OPTIONS, socket, commandOptions };
 }
 
+/** As long as node-redis lets a connection take to come up. */
+const UNHEARD_MS = 5000;
+
+/**
+ * For a connection that only asks which node has which slots. Without a limit one that a node
+ * accepts and never answers would keep the Cluster from asking any other, for ever.
+ */
+export function impatient(node: NodeOptions): NodeOptions {
+  return { ...node, socket: { socketTimeout: UNHEARD_MS, ...node.socket } };
+}
+
 export function optionsOfUrl(url: RedisUrl): GivenOptions {
   const { username, password, sentinelUsername, sentinelPassword, hosts } = url;
   const socket: Socket = url.isTls ? { tls: true } : {};
@@ -50,7 +61,7 @@ export function optionsOfUrl(url: RedisUrl): GivenOptions {
     }
     case 'cluster':
       return {
-        rootNodes: hosts.map((host) => ({ socket: { ...host, ...socket } })),
+        rootNodes: hosts.map((host) => impatient({ socket: { ...host, ...socket } })),
         defaults: node,
         commandOptions,
       };
@@ -82,7 +93,9 @@ const WAYS: Readonly<Record<RedisUrl['kind'], (given: GivenOptions) => Way>> = {
     refuseDatabase('defaults.database', defaults?.database);
     const servers = rootNodes.map(({ socket, url }) => socket ?? loginOf(url));
     const ours = { useReplicas: false, defaults: nodeOptions(defaults) };
-    return { servers, db: undefined, logins: [defaults, ...rootNodes, ...servers], ours };
+    const roots = { rootNodes: rootNodes.map((node) => impatient(node)) };
+    const logins = [defaults, ...rootNodes, ...servers];
+    return { servers, db: undefined, logins, ours: { ...ours, ...roots } };
   },
 };
 
@@ -119,6 +132,7 @@ interface Socket extends Login {
   readonly path?: string;
   readonly tls?: unknown;
   readonly reconnectStrategy?: unknown;
+  readonly socketTimeout?: number;
 }
 
 /** The options for one Redis; those of Sentinel and of a Cluster contain them. */
@@ -194,7 +208,10 @@ export interface NodeRedis extends GivenNodeRedis {
   /** Only a Cluster has these. */
   readonly masters?: readonly ClusterNode[];
   readonly slots?: readonly ({ readonly master: ClusterNode } | undefined)[];
-  readonly _slots?: { rediscover(startWith: Node): Promise<void> };
+  readonly _slots?: {
+    /** The second is of node-redis 6. */
+    rediscover(startWith: { options: object }, without: { has(): boolean }): Promise<void>;
+  };
   nodeClient?(node: object): Node | Promise<Node>;
   /** Before the command: by Sentinel whether it only reads, in a Cluster also its key. */
   sendCommand(...command: readonly unknown[]): Promise<unknown>;

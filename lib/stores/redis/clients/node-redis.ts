@@ -4,6 +4,7 @@
 import {
   kindOf,
   optionsOf,
+  impatient,
   type Node,
   type NodeRedis,
   type GivenOptions,
@@ -26,6 +27,10 @@ const FACTORIES = {
   sentinel: 'createSentinel',
   cluster: 'createCluster',
 } as const;
+
+/** A minute of silence. What a Cluster looks for by itself has no limit, and is looked for once. */
+const IN_VAIN_MAX = 6;
+const EVERY_NODE = { has: () => true };
 type Factories = Readonly<Record<string, (options: object) => NodeRedis>>;
 
 export const NODE_REDIS: ClientLibrary = {
@@ -64,6 +69,8 @@ export class NodeRedisClient implements RedisClient {
   /** One attempt of a Cluster or by Sentinel, which a client of one Redis repeats by itself. */
   #connecting: Promise<unknown> | undefined;
   #hasConnected = false;
+  /** How often a node of a Cluster was left since it last ended looking for its slots. */
+  #lookedInVainCount = 0;
 
   constructor(client: NodeRedis, options: GivenOptions) {
     this.#client = client;
@@ -135,24 +142,30 @@ export class NodeRedisClient implements RedisClient {
 
   /**
    * A Cluster looks for its slots anew only where a node refuses one, which one that hangs does
-   * not; and while one of its masters hangs, the whole would not connect again.
+   * not; and while one of its masters hangs, the whole would not connect again. No node is asked
+   * but one that answers and those of the options: of the nodes it knows one hangs. Where none of
+   * them tells, the next silence tries again.
    */
   #leave(key: string): boolean {
     const { slots, masters = [], _slots } = this.#client;
     const node = slots?.[slotOf(key)]?.master;
     const other = masters.find(({ client }) => client?.isReady && client !== node?.client);
-    if (!node || !other || !_slots) return false;
+    if (!node || !other || !_slots || this.#lookedInVainCount >= IN_VAIN_MAX) return false;
     const { client } = node;
     // The next call makes another one, of whichever node has the slot then.
     node.client = node.connectPromise = undefined;
     if (client?.isOpen) client.destroy();
-    // Where it fails, the next silence tries again.
-    _slots.rediscover(other.client!).catch(() => undefined);
+    this.#lookedInVainCount++;
+    const { options } = other.client!;
+    const looking = _slots.rediscover({ options: impatient(options!) }, EVERY_NODE);
+    const ended = () => (this.#lookedInVainCount = 0);
+    looking.then(ended, ended);
     return true;
   }
 
   async #end(): Promise<void> {
     this.#hasConnected = false;
+    this.#lookedInVainCount = 0;
     try {
       await this.#client.destroy();
     } catch {

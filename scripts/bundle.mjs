@@ -3,7 +3,8 @@
 //
 // A room that most entries stand on is one module; the core needs no other, so that it loads in a
 // moment. For the rest esbuild finds what entries share, and no entry loads a package that it does
-// not need. Generated data (the page, the Lua) is in dist/data, once.
+// not need. Generated data (the page, the Lua) is in dist/data, once, and so are modules of which
+// two copies would weigh more than they are worth: each as a function of what it imports.
 //
 // Node loads the ES modules, also for require(); CommonJS is for tools that know no other, a Jest
 // above all. Both are minified. The ES modules keep the names of classes, methods and outermost
@@ -37,11 +38,18 @@ function withClassNames(/** @type {string} */ text) {
 }
 
 const IMPORT = /^import \{ (.*) \} from (".+");\n/gm;
+/** The exports of a module, which esbuild writes at its end. */
+const EXPORT = /^export \{([^}]*)\};\n/m;
+/** An import of one of our own modules. */
+const OWN_IMPORT = /^import \{ (.*) \} from ("\..+");\n/gm;
 /** The first import of `a` is so named, others of it are `a as a2`. */
 const COUNTED = /^(\w+) as (\1\d+)$/;
 
-/** esbuild keeps the imports of each file. */
-function withEachImportOnce(/** @type {string} */ text) {
+/** esbuild keeps the imports of each file, and writes some of them on several lines. */
+function withEachImportOnce(/** @type {string} */ broken) {
+  const text = broken.replaceAll(/^import \{\n {2}([^}]*)\n\} from/gm, (_, names) => {
+    return `import { ${names.replaceAll(',\n  ', ', ')} } from`;
+  });
   /** @type {Map<string, Set<string>>} the names that are imported, by module */
   const imported = new Map();
   for (const [, names = '', from = ''] of text.matchAll(IMPORT)) {
@@ -96,6 +104,9 @@ const MODULES = {
   nest: ['nest'],
 };
 const paths = Object.values(ENTRIES);
+
+/** The modules whose code is in dist/data: off the path of an id, and nobody uses half of one. */
+const ONCE = ['testing/index.js', 'metrics/index.js', 'dashboard/index.js', 'shared/etcd.js'];
 
 /** @type {import('esbuild').BuildOptions & { write: false, metafile: true }} */
 const SETTINGS = {
@@ -226,8 +237,7 @@ function withoutUnasked(/** @type {Map<string, string>} */ modules) {
     }
   }
   for (const path of Object.keys(MODULES).map(moduleFile)) {
-    const [exported = '', names = ''] =
-      /^export \{([^}]*)\};\n/m.exec(modules.get(path) ?? '') ?? [];
+    const [exported = '', names = ''] = EXPORT.exec(modules.get(path) ?? '') ?? [];
     const left = names
       .split(',')
       .filter((one) => asked.has(`${one.split(' ').at(-1)?.trim()} ${path}`));
@@ -255,14 +265,14 @@ async function minified(/** @type {string} */ text, /** @type {MinifyOptions} */
 const PRIVATE = 'ǂ';
 
 /** The functions and methods of a module keep their names too. */
-async function asEsm(/** @type {string} */ text) {
+async function asEsm(/** @type {string} */ text, names = functionsOf(text)) {
   const definitions = text.matchAll(/^\s+(?:\w+ )*#(\w+)\(.*\{$/gm);
   const methods = new Set(Array.from(definitions, ([, name]) => name));
   const hidden = (/** @type {string} */ all, /** @type {string} */ name) =>
     methods.has(name) ? PRIVATE + name : all;
   const code = await minified(text.replaceAll(/#(\w+)/g, hidden), {
     compress: { inline: false, passes: 2, reduce_funcs: false },
-    mangle: { reserved: functionsOf(text) },
+    mangle: { reserved: names },
     module: true,
   });
   return code.replaceAll(PRIVATE, '#');
@@ -284,9 +294,38 @@ function functionsOf(/** @type {string} */ text) {
   });
 }
 
+/**
+ * The code of a module as CommonJS that exports one function, `made`, which takes all that the
+ * module imports; and the module that is left, in which each form hands in its own imports.
+ */
+function writtenOnce(/** @type {string} */ path, /** @type {string} */ text) {
+  const imports = text.match(IMPORT) ?? [];
+  const given = imports.flatMap(namesIn).join();
+  const [exported, names = ''] = EXPORT.exec(text) ?? [''];
+  const body = text.replaceAll(IMPORT, '').replace(exported, `return {${names}};\n`);
+  const file = `data/${basename(path.replace('/index.js', '.js'), '.js')}.cjs`;
+  const code = `exports.made = (${given}) => {\n${body}};\n`;
+  const from = relativePath(dirname(`dist/esm/${path}`), `dist/${file}`);
+  const rest =
+    `${imports.join('')}import { made } from "${from}";\n` +
+    `const {${names}} = made(${given});\nexport {${names}};\n`;
+  return { file, code, rest };
+}
+
+/** What a module calls the names that it imports. */
+const namesIn = (/** @type {string} */ statement) =>
+  statement
+    .replace(/^import \{ (.*) \} from .*\n$/, '$1')
+    .split(', ')
+    .map((one) => one.split(' as ').at(-1));
+
 /** A CommonJS Jest has no import(), only require(). */
 async function asCommonJs(/** @type {string} */ text) {
-  const { code } = await transform(text, {
+  // Ours are never in a circle, so that each is complete when it is asked for.
+  const required = text.replaceAll(OWN_IMPORT, (_, /** @type {string} */ names, from) => {
+    return `const { ${names.replaceAll(' as ', ': ')} } = require(${from});\n`;
+  });
+  const { code } = await transform(required, {
     charset: 'utf8',
     format: 'cjs',
     platform: 'node',
@@ -299,7 +338,7 @@ async function asCommonJs(/** @type {string} */ text) {
 /** No module is in a circle, so all that it exports is there at its end, and gets its name back. */
 const withPlainExports = (/** @type {string} */ text) =>
   `Object.defineProperty(exports, '__esModule', { value: true });\n` +
-  text.replace(/^export \{([^}]*)\};\n/m, (_, /** @type {string} */ names) =>
+  text.replace(EXPORT, (_, /** @type {string} */ names) =>
     names
       .split(',')
       .map((one) => one.trim().split(' as '))
@@ -317,6 +356,7 @@ async function write(/** @type {string} */ path, /** @type {string} */ text) {
 /** @type {Set<string>} */
 const data = new Set();
 const modules = await otherModules(apart(data));
+const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 const compiled = await readdir(LIB, { recursive: true });
 for (const name of Object.keys(MODULES)) {
   const files = compiled.filter(
@@ -327,14 +367,19 @@ for (const name of Object.keys(MODULES)) {
 
 for (const [path, text] of modules) modules.set(path, finished(path, text));
 withoutUnasked(modules);
+for (const [path, text] of modules) await write(`dist/readable/${path}`, text);
+for (const path of ONCE) {
+  const text = textOf(path);
+  const { file, code, rest } = writtenOnce(path, text);
+  await write(`dist/${file}`, await asEsm(code, functionsOf(text)));
+  modules.set(path, rest);
+}
 for (const [path, text] of modules) {
-  await write(`dist/readable/${path}`, text);
   // The command line is a program, of which nothing is imported.
   const isProgram = path === 'cli/main.js';
   const code = await (isProgram ? minified(text, { module: true }) : asEsm(text));
   await write(`dist/esm/${path}`, code);
 }
-const textOf = (/** @type {string} */ path) => modules.get(path) ?? '';
 const entries = paths.map((path) => `${path}.js`);
 // Of a program one form is enough.
 for (const path of reachable(entries, textOf)) {
@@ -343,8 +388,9 @@ for (const path of reachable(entries, textOf)) {
   await write(`dist/cjs/${path}`, await minified(code));
 }
 for (const path of data) {
-  const code = await asCommonJs(await readFile(`${LIB}/${path}`, 'utf8'));
-  await write(`dist/${dataFile(path)}`, code);
+  const text = await readFile(`${LIB}/${path}`, 'utf8');
+  const plain = text.replaceAll(/^export const (\w+)/gm, 'exports.$1');
+  await write(`dist/${dataFile(path)}`, await asCommonJs(plain));
 }
 await writeDeclarations(entries);
 // The Nest CLI of the application loads them; the package is one folder further up from there.

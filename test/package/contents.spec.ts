@@ -87,10 +87,27 @@ describe('core parts', () => {
     const frames = Array.from(stderr.matchAll(/^ +at (.+) \(/gm), ([, frame]) => frame);
     expect(frames.slice(0, 2)).toEqual(['refused', 'new BitLayout']);
     const modules = await unpack(await packedLibrary(), `${folder}/again`);
-    const texts = [...modules].filter(([path]) => /^dist\/esm\/.+\.js$/.test(path));
+    const isCode = (path: string): boolean =>
+      /^dist\/(?:esm\/.+\.js|data\/(?!page).+\.cjs)$/.test(path);
+    const texts = [...modules].filter(([path]) => isCode(path));
     const methods = texts.flatMap(([, text]) => text.match(/#\w+(?=\([\w,]*\)\{)/g) ?? []);
     expect(methods.length).toBeGreaterThan(50);
     expect(methods.filter((name) => name.length < 4)).toEqual([]);
+  });
+});
+
+/* What both forms read is given the imports of each, and none loads the classes of the other. */
+describe('dist/data', () => {
+  it('asks for no module', async () => {
+    const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-data-`);
+    const files = await unpack(await packedLibrary(), `${folder}/library`);
+    await rm(folder, { recursive: true });
+    const shared = [...files].filter(([path]) => path.startsWith('dist/data/'));
+    const asking = shared.filter(([, text]) => /\brequire\(|\bimport\b[ ({]/.test(text));
+    expect(shared.map(([path]) => path)).toEqual(
+      expect.arrayContaining(['dist/data/etcd.cjs', 'dist/data/testing.cjs']),
+    );
+    expect(asking.map(([path]) => path)).toEqual([]);
   });
 });
 

@@ -21,7 +21,7 @@ export const CLAIM_TTL_MS = 20_000;
 /** How often a process looks at its claim, spread by 20 % between processes. */
 const LOOK_MS = 6000;
 const SPREAD = 0.2;
-/** Whoever finds the claim extended within this does not extend it again. */
+/** A process that finds the claim extended within this does not extend it again. */
 const FRESH_MS = CLAIM_TTL_MS / 3;
 /** A registry that lost its data has another incarnation, of which each renewal tells a process. */
 const RENEWAL_MS_MAX = 20_000;

@@ -218,7 +218,7 @@ export class OnceJob {
       return undefined;
     }
     const { code, details, retryable } = error;
-    // Whoever has it may be gone: the lock is free when its time is over, and the record says more.
+    // Its holder may be gone: the lock is free when its time is over, and the record says more.
     if (code === 'LOCK_HELD') return Number(details['leftMs']) + 1 + random() * 50;
     if (this.#closed.signal.aborted) return undefined;
     if (code === 'LOCK_LOST') return this.#retry.next();

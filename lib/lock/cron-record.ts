@@ -162,7 +162,7 @@ export interface DueTerms {
   readonly nowMs: number;
   /** A tick is still done, however many there are, if it is no later than this. */
   readonly lateMs: number;
-  /** Of ticks that are later, the last one is done, or none. */
+  /** Says whether the last of the ticks that are too late is done, or none. */
   readonly missed: MissedTicks;
 }
 

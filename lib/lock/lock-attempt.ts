@@ -301,7 +301,7 @@ export class CallLine {
     let abort = () => {};
     const turn = new Promise<void>((go, reject) => {
       const fail = (error: unknown) => {
-        // Whoever has left is not given a turn, which nobody would end.
+        // A caller that has left is not given a turn, since it would never end it.
         line.delete(own);
         reject(error as Error);
       };

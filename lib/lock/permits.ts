@@ -121,7 +121,7 @@ export class PermitSearch {
     return this.#current === undefined;
   }
 
-  /** Of the permit that is free next, with the highest token of all: a new one is a change. */
+  /** The refusal of the permit that is free next, with the highest token: a new one is a change. */
   get refusal(): LockRefusal | undefined {
     const [first, ...others] = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);
     if (first === undefined) return undefined;

@@ -224,7 +224,7 @@ export class RegistrySupport implements IDistributedSupport {
       if (outcome === 'created') await this.#blocks.makeFirst(span);
       if (outcome === 'outrun') {
         tries.outrunCount++;
-        // Those who wait for this one would find what it has found.
+        // Processes that wait for this one would find what it has found.
         await pause(this.#timers, Math.ceil(this.#random() * NEW_MS));
       }
       if (outcome !== 'left') return undefined;
@@ -357,7 +357,7 @@ async function searchFrom(
   return acquireAmong(rows, workerIds, request);
 }
 
-/** Of a wide span one of each reach, so that a fleet spreads as if it had looked at all. */
+/** Counts one for each reach of a wide span, so that a fleet spreads as if it had looked at all. */
 function fewOf(span: IdSpan): number {
   return isWide(span) ? reachesOf(span).length : FEW_COUNT;
 }

@@ -172,7 +172,7 @@ function runbooksIn(page: string): Runbook[] {
 const plain = (text: string): string =>
   text.replaceAll('**', '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
 
-/** As the anchor of a heading: in small letters, with hyphens for blanks. */
+/** The anchor of a heading: in small letters, with hyphens for blanks. */
 const addressOf = (title: string): string =>
   title
     .toLowerCase()

@@ -38,7 +38,7 @@ const CLOCK_DIFFERENCE_MS_MAX = 3_600_000;
 const AHEAD = 7;
 const AHEAD_MAX = 366;
 const WAIT_MS = 60_000;
-/** Those who waited for a step get this long before the next attempt. */
+/** Statements that waited for a step get this long before the next attempt. */
 const PAUSE_MS = 500;
 const PERIODS = ['day', 'week', 'month'];
 const NAME = /^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$/;

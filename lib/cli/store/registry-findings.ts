@@ -256,8 +256,8 @@ export function occupancyText({ held, pending, free, workers }: Occupancy): stri
 }
 
 /*
- * Who can have made an id, as far as the registry knows: it keeps the last holder of a worker id,
- * and the end of all its ranges.
+ * Finds who can have made an id, as far as the registry knows: it keeps the last holder of a
+ * worker id, and the end of all its ranges.
  */
 
 export interface Maker {

@@ -295,7 +295,7 @@ function zoneFaults(timeZone: unknown): string[] {
   try {
     if (typeof timeZone === 'string' && dateIn(timeZone)) return [];
   } catch {
-    // That is answered below, with what is no text.
+    // The answer is given below, with that for what is no text.
   }
   return [
     `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +

@@ -68,7 +68,7 @@ export function optionsOfUrl(url: RedisUrl): GivenOptions {
   }
 }
 
-/** Where a client leads, and the options in place of its own by which it makes ours. */
+/** The end that a client leads to, and the options in place of its own by which it makes ours. */
 interface Way {
   readonly servers: readonly Login[] | string;
   readonly db: number | undefined;

@@ -32,7 +32,7 @@ export interface RedisClient {
    * @param key given, only the node of a Cluster is left to which it leads, where that can be
    */
   disconnect(reconnects?: boolean, key?: string): void;
-  /** Those that its options name, each by a client of its own. */
+  /** The Sentinels that its options name, each by a client of its own. */
   sentinels?(): Promise<Sentinels | undefined>;
 }
 

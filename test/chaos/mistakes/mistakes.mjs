@@ -11,13 +11,16 @@ import {
   playPermissions,
   playRightTakenAway,
 } from './clients.mjs';
-import { playOtherEpoch, playOtherLayout, playEviction, playOldFile } from './losses.mjs';
 import {
   playCertificates,
   playCluster,
+  playEviction,
   playPromotion,
   playReplica,
   playNoConnectionFree,
+  playOldFile,
+  playOtherEpoch,
+  playOtherLayout,
   playWrongServer,
 } from './servers.mjs';
 import { Stage } from './stage.mjs';

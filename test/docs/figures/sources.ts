@@ -61,7 +61,7 @@ const OPERATING: Sources = {
     '1 MiB': 'test/chaos/stores/files.mjs: a file system of 1 MiB',
     '7 s': 'test/chaos/fault.mjs: STILL_MS = 7000',
     '3 s': "test/chaos/processes/lock-worker.mjs: CHAOS_TTL_MS = '3000'",
-    '12 s': 'test/chaos/mistakes/losses.mjs: EVICTION_MS = 12_000',
+    '12 s': 'test/chaos/mistakes/servers.mjs: EVICTION_MS = 12_000',
   },
   'docs/operating/command-line.md': {
     '10 s': lease.refreshAliveIntervalMs,

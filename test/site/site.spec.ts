@@ -9,6 +9,7 @@ import { describe, expect, it, beforeAll } from '@jest/globals';
 import { layouts, publicIds } from 'nestjs-snowflake/core';
 import type { Page } from 'playwright-core';
 import { BrowsedSite, VIEWERS, lostLinks, readPages } from './browsed-site.js';
+import { namesIn } from '../../scripts/api-report.mjs';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { pageNameOf } from '../../site/reference/page-names.mjs';
 
@@ -123,9 +124,7 @@ it.each(VIEWERS)('axe finds nothing %s', async (_name, viewer) => {
 // The reference and the pictures of the proof, as files and in a real browser: every name is there,
 // every link leads somewhere, all can be read in both colours on a desk and on a phone.
 
-const NAMES = JSON.parse(readFileSync('test/tidy/exported-names.json', 'utf8')) as Readonly<
-  Record<string, Readonly<Record<string, string>>>
->;
+const NAMES = namesIn(readFileSync('test/package/api.txt', 'utf8'));
 const PICTURES = ['why-lease', 'why-pause', 'why-loss', 'why-clock'];
 const PROOF = '/concepts/why-never-twice.html';
 const AXED_PAGES = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'];
@@ -139,7 +138,7 @@ describe('the reference', () => {
   it.each(Object.keys(ENTRY_FILES))('of %s has each of its names', (entry) => {
     const { links } = pages.get(pathOf(entry))!;
     const format = new Set(links.map((link) => link.split('#')[1]));
-    const missing = Object.keys(NAMES[entry]!).filter((name) => !format.has(name));
+    const missing = [...NAMES.get(entry)!.keys()].filter((name) => !format.has(name));
     expect(missing).toEqual([]);
   });
 

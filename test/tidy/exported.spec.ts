@@ -1,17 +1,14 @@
 /**
- * The public interface: the committed names, each with a docstring that an editor shows whole and
- * that names no file of the repository. Only relative imports are followed, so it is fast.
+ * The words of the public interface: each name has a docstring that an editor shows whole and that
+ * names no file of the repository. Only relative imports are followed, so it is fast. What the
+ * names are is told by test/package/api.txt.
  */
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { posix } from 'node:path';
-import { expect, it, test } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { treeOf } from './syntax.js';
-import { ROOT, readTree, type TextFile } from './tree.js';
-
-/** Each name an entry exports, sorted, and whether it is there at run time. */
-type ExportedNames = Record<string, 'value' | 'type'>;
+import { readTree, type TextFile } from './tree.js';
 
 /** The symbols of each entry. One whose file is absent exports nothing. */
 function exportsOf(files: readonly TextFile[], entries: Readonly<Record<string, string>>) {
@@ -27,25 +24,6 @@ function exportsOf(files: readonly TextFile[], entries: Readonly<Record<string, 
 }
 
 type Exports = ReturnType<typeof exportsOf>;
-
-function exportedNames({ checker, symbols }: Exports): Record<string, ExportedNames> {
-  const kindOf = (symbol: ts.Symbol) => (isValue(symbol, checker) ? 'value' : 'type');
-  const namesOf = (list: readonly ts.Symbol[]): ExportedNames =>
-    Object.fromEntries(
-      list.map((one) => [one.name, kindOf(one)] as const).toSorted(([a], [b]) => (a < b ? -1 : 1)),
-    );
-  return Object.fromEntries(symbols.map(([name, list]) => [name, namesOf(list)]));
-}
-
-/** A class exported by `export type` anywhere on its way out is a type to the user. */
-function isValue(symbol: ts.Symbol, checker: ts.TypeChecker): boolean {
-  let step: ts.Symbol | undefined = symbol;
-  while (step && step.flags & ts.SymbolFlags.Alias) {
-    if (step.declarations?.some(ts.isTypeOnlyImportOrExportDeclaration)) return false;
-    step = checker.getImmediateAliasedSymbol(step);
-  }
-  return step !== undefined && (step.flags & ts.SymbolFlags.Value) !== 0;
-}
 
 /** A program that knows these files and nothing else. */
 function programOf(files: readonly TextFile[], roots: readonly string[]): ts.Program {
@@ -82,7 +60,7 @@ function resolve(
 }
 
 /** The tags that docstrings have. */
-const TAGS = ['example', 'param', 'returns', 'throws'];
+const TAGS = ['deprecated', 'example', 'param', 'returns', 'throws'];
 /** A file or folder of ours; a path in an address of the user's own machine begins with `/`. */
 const PATH = /(?<![\w/.-])(?:lib|test|docs|scripts|site|bench)\/\S|[a-z]+[\w.-]*\.ts\b/;
 /** `{@link Name}` and `{@link Name.member}`; whatever else stands in it is words. */
@@ -146,44 +124,12 @@ const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
 
 const EXPORTS = exportsOf(readTree(), ENTRY_FILES);
 
-it('exports the committed names (UPDATE_EXPORTED_NAMES=1 rewrites the list)', () => {
-  const list = `${ROOT}/test/tidy/exported-names.json`;
-  const names = `${JSON.stringify(exportedNames(EXPORTS), null, 2)}\n`;
-  if (process.env['UPDATE_EXPORTED_NAMES']) writeFileSync(list, names);
-  const committed = existsSync(list) ? readFileSync(list, 'utf8') : 'no list is committed';
-  expect(names).toBe(committed);
-});
-
-const SEAT = `export class Seat {}\nexport interface Range { a: 1 }\nexport const seats = 2;`;
-
 /** Of planted files, by their paths. */
 const planted = (texts: Readonly<Record<string, string>>, entry: string): Exports =>
   exportsOf(
     Object.entries(texts).map(([path, text]) => ({ path, text })),
     { it: entry },
   );
-
-const namesOf = (index: string): ExportedNames => {
-  const core = `export type { Seat as Chair, Range } from '../seat.js';`;
-  const texts = { 'lib/index.ts': index, 'lib/core/index.ts': core, 'lib/seat.ts': SEAT };
-  return exportedNames(planted(texts, 'lib/index.ts'))['it']!;
-};
-
-test.each([
-  [`export { Seat, seats } from './seat.js';`, { Seat: 'value', seats: 'value' }],
-  [`export { seats as places } from './seat.js';`, { places: 'value' }],
-  [`export * from './seat.js';`, { Range: 'type', Seat: 'value', seats: 'value' }],
-  [`export { type Seat } from './seat.js';`, { Seat: 'type' }],
-  [`export { Chair } from './core/index.js';`, { Chair: 'type' }],
-  [
-    `export enum A {}\nexport function b() {}\nexport type C = 1;`,
-    { A: 'value', C: 'type', b: 'value' },
-  ],
-  [`import { B } from 'elsewhere';\nexport const a = new B();`, { a: 'value' }],
-  [`const hidden = 1;`, {}],
-])('%s', (index, names) => {
-  expect(namesOf(index)).toEqual(names);
-});
 
 const faultsIn = (text: string) => {
   const entry = "/** The entry. */\nexport * from './b.js';\n";

@@ -12,7 +12,6 @@ import {
   etcdProxy,
   settableEtcd,
   type Handler,
-  type ProxyCall,
   endpointOf,
 } from '../stores/etcd-lab.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
@@ -24,80 +23,20 @@ import { ETCD_LOCK_MUTANTS } from '../mutants/etcd-lock-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { failureOf } from '../stores/redis-lab.js';
 
-// Locks in an etcd that is real, through a gateway in which leases go by the time of the test: it
-// asks for long ones, and ends each when its time is over. Its clock and its cluster are in the
-// hands of the test as well.
-
-const LONG_S = '100000';
-
 interface SettableEtcdLocks extends SettableLockStore {
   /** Closes what was opened since it was called last. */
   end(): Promise<void>;
 }
 
-/** When each lease ends, by a clock that never goes back. */
-class SettableLeases {
-  steadyMs = 0;
-  private readonly ends = new Map<string, number>();
-
-  granted(id: string, seconds: number): void {
-    this.ends.set(id, this.steadyMs + seconds * 1000);
-  }
-
-  /** As etcd tells it, but for the milliseconds. */
-  leftText(id: string): string {
-    const leftMs = (this.ends.get(id) ?? -Infinity) - this.steadyMs;
-    return leftMs > 0 ? (leftMs / 1000).toFixed(3) : '-1';
-  }
-
-  over(): string[] {
-    const ended = [...this.ends].filter(([, endMs]) => endMs <= this.steadyMs).map(([id]) => id);
-    for (const id of ended) this.ends.delete(id);
-    return ended;
-  }
-}
-
 /** @param etcd the endpoint of a member @param make the locks as they are, or a mutant of them */
 function settableEtcdLocks(etcd: () => string, make = etcdLocks): SettableEtcdLocks {
-  const leases = new SettableLeases();
-  const { clockControl, lossControl, made, end } = settableEtcd<LockStore>(etcd, (call) =>
-    withLeases(call, leases),
-  );
+  const { clockControl, lossControl, made, end } = settableEtcd<LockStore>(etcd);
   return {
-    clockControl: {
-      now: clockControl.now,
-      async advance(ms) {
-        clockControl.advance(ms);
-        leases.steadyMs += Math.max(0, ms);
-        const keys = new EtcdKeys(etcd(), 'none');
-        for (const ID of leases.over()) await keys.ask('lease/revoke', { ID }).catch(wasRevoked);
-      },
-    },
+    clockControl,
+    lossControl,
     createStore: (name) =>
       made(name, (options) => make({ ...options, failoverWindowMs: LOSS_WINDOW_MS })),
-    lossControl,
     end,
-  };
-}
-
-/** Those that the store has given up are gone already. */
-function wasRevoked(error: unknown): void {
-  if (!String(error).includes('lease not found')) throw error;
-}
-
-async function withLeases({ path, body, pass }: ProxyCall, leases: SettableLeases) {
-  if (path === 'lease/grant') {
-    const { TTL } = JSON.parse(body) as { TTL: string };
-    const passed = await pass(JSON.stringify({ TTL: LONG_S }));
-    leases.granted((JSON.parse(passed.body) as { ID: string }).ID, Number(TTL));
-    return { ...passed, body: passed.body.replace(`"TTL":"${LONG_S}"`, `"TTL":"${TTL}"`) };
-  }
-  const passed = await pass();
-  if (path !== 'lease/timetolive') return passed;
-  const { ID } = JSON.parse(body) as { ID: string };
-  return {
-    ...passed,
-    body: passed.body.replace(/"TTL":"-?\d+"/, `"TTL":"${leases.leftText(ID)}"`),
   };
 }
 

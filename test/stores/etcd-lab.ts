@@ -254,8 +254,54 @@ async function textOf(stream: IncomingMessage): Promise<string> {
 
 /*
  * Namespaces of an etcd that is real, by name, each seen through a gateway whose clock and whose
- * cluster are in the hands of a test.
+ * cluster are in the hands of a test. Leases go by the time of the test as well: the gateway asks
+ * for long ones, and ends each when its time is over.
  */
+
+const LONG_S = '100000';
+
+/** When each lease ends, by a clock that never goes back. */
+export class SettableLeases {
+  steadyMs = 0;
+  private readonly ends = new Map<string, number>();
+
+  granted(id: string, seconds: number): void {
+    this.ends.set(id, this.steadyMs + seconds * 1000);
+  }
+
+  /** As etcd tells it, but for the milliseconds. */
+  leftText(id: string): string {
+    const leftMs = (this.ends.get(id) ?? -Infinity) - this.steadyMs;
+    return leftMs > 0 ? (leftMs / 1000).toFixed(3) : '-1';
+  }
+
+  over(): string[] {
+    const ended = [...this.ends].filter(([, endMs]) => endMs <= this.steadyMs).map(([id]) => id);
+    for (const id of ended) this.ends.delete(id);
+    return ended;
+  }
+}
+
+/** Those that the store has given up are gone already. */
+function wasRevoked(error: unknown): void {
+  if (!String(error).includes('lease not found')) throw error;
+}
+
+async function withLeases({ path, body, pass }: ProxyCall, leases: SettableLeases) {
+  if (path === 'lease/grant') {
+    const { TTL } = JSON.parse(body) as { TTL: string };
+    const passed = await pass(JSON.stringify({ TTL: LONG_S }));
+    leases.granted((JSON.parse(passed.body) as { ID: string }).ID, Number(TTL));
+    return { ...passed, body: passed.body.replace(`"TTL":"${LONG_S}"`, `"TTL":"${TTL}"`) };
+  }
+  const passed = await pass();
+  if (path !== 'lease/timetolive') return passed;
+  const { ID } = JSON.parse(body) as { ID: string };
+  return {
+    ...passed,
+    body: passed.body.replace(/"TTL":"-?\d+"/, `"TTL":"${leases.leftText(ID)}"`),
+  };
+}
 
 interface Place {
   readonly keys: EtcdKeys;
@@ -263,17 +309,17 @@ interface Place {
   kept: Map<string, string>;
 }
 
-/** @param etcd the endpoint of a member @param answer what is answered but for clock and cluster */
-export function settableEtcd<T extends { close?(): Promise<void> }>(
-  etcd: () => string,
-  answer: (call: ProxyCall) => Promise<Passed> = ({ pass }) => pass(),
-) {
+/** @param etcd the endpoint of a member */
+export function settableEtcd<T extends { close?(): Promise<void> }>(etcd: () => string) {
   const readings = new StoreReadings();
+  const leases = new SettableLeases();
   const places = new Map<string, Place>();
   const opened: T[] = [];
   const placeOf = (name: string): Place => {
     const proxy = () =>
-      etcdProxy(etcd(), async (call) => disguised(await answer(call), readings.of(name)));
+      etcdProxy(etcd(), async (call) =>
+        disguised(await withLeases(call, leases), readings.of(name)),
+      );
     const keys = () => new EtcdKeys(etcd(), `${name}-${randomUUID()}`);
     if (!places.has(name)) places.set(name, { keys: keys(), proxy: proxy(), kept: new Map() });
     return places.get(name)!;
@@ -291,6 +337,16 @@ export function settableEtcd<T extends { close?(): Promise<void> }>(
   });
   return {
     ...controls,
+    clockControl: {
+      now: controls.clockControl.now,
+      async advance(ms: number): Promise<void> {
+        controls.clockControl.advance(ms);
+        leases.steadyMs += Math.max(0, ms);
+        const keys = new EtcdKeys(etcd(), 'none');
+        for (const ID of leases.over()) await keys.ask('lease/revoke', { ID }).catch(wasRevoked);
+      },
+    },
+    leases,
     keysOf: (name: string) => placeOf(name).keys,
     made: async (name: string, make: (options: EtcdSupportOptions) => T): Promise<T> => {
       const { keys, proxy } = placeOf(name);

@@ -1,6 +1,7 @@
 // What can be imported from the package, as one text: for each entry its names, and for each name
 // its signature as the published declarations have it, without words of documentation and without
-// what is private. A change of the text is a change of what users rely on, which CHANGELOG.md tells.
+// what is private. A change of the text is a change of what users rely on, and CHANGELOG.md tells
+// of it.
 import { dirname, join } from 'node:path';
 import { format } from 'prettier';
 import ts from 'typescript';

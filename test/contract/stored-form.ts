@@ -54,7 +54,7 @@ export interface Place {
   /** Takes the next number of a series without gaps, in a transaction of its own. */
   readonly invoice?: () => Promise<string>;
   /** From now on another server answers, as after a restored backup. */
-  readonly changeServer: () => void;
+  readonly changeServer: () => unknown;
   readonly dump: () => Promise<Stored>;
   readonly load: (stored: Stored) => Promise<void>;
   readonly end: () => Promise<void>;
@@ -287,7 +287,7 @@ export async function inEtcd(): Promise<Place> {
   const window = { failoverWindowMs: LOSS_WINDOW_MS };
   return {
     clock: clockControl,
-    changeServer: () => void lossControl.restart(NAMESPACE),
+    changeServer: () => lossControl.restart(NAMESPACE),
     support: () =>
       made(NAMESPACE, (options) =>
         etcdSupport({ ...options, clockDifferenceMs: LOSS_WINDOW_MS }),

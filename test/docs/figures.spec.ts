@@ -20,7 +20,7 @@ import { isFounded, nameOf, NOT_OURS, SOURCES } from './figures/sources.js';
 import { rowsOf } from './sections.js';
 
 const PAGES = readTree().filter(({ path }) =>
-  /^(README|docs\/(?!zh\/).*|site\/[^/]*)\.md$/.test(path),
+  /^(README|docs\/(?!zh\/|internals\/changes-).*|site\/[^/]*)\.md$/.test(path),
 );
 const FIGURES = PAGES.flatMap(figuresIn);
 

@@ -1,6 +1,6 @@
 /**
- * What the chaos rests on does what it says: the judge of its locks, its verdict, its bad
- * network, and the rights that it takes away.
+ * What the chaos rests on does what it says, in one file: the judges of its locks and of its cron
+ * jobs, its verdict, its bad network, and the rights that it takes away.
  */
 import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { until } from '../until.js';
 import { attackAll } from './attack.mjs';
 import { Proxy } from './proxy.mjs';
 import { breachesIn } from './region-topologies.mjs';
-import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
+import { checkHolds, checkRuns, controlVerdictOf, verdictOf } from './report.mjs';
 import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
@@ -30,14 +30,19 @@ const at = (kind: 'end' | 'write', token: number, atMs: number) => {
   return { kind, lock: 'a', token: String(token), atMs };
 };
 
-/** What each process wrote down. */
-function judged(...processes: object[][]) {
+/** A folder of what each process wrote down. */
+function written(...processes: object[][]) {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
   folders.push(folder);
   processes.forEach((events, index) => {
     const lines = events.map((event) => `${JSON.stringify(event)}\n`);
     writeFileSync(join(folder, `process-${index}.events`), lines.join(''));
   });
+  return folder;
+}
+
+function judged(...processes: object[][]) {
+  const folder = written(...processes);
   const { duplicateCount, disorderCount, lateWriteCount } = checkHolds(folder);
   return [duplicateCount, disorderCount, lateWriteCount];
 }
@@ -69,12 +74,139 @@ describe('checkHolds', () => {
     expect(judged(stalled, [hold(2, 200, 300), at('write', 2, 210)])).toEqual([0, 0, 1]);
   });
 
+  /** Of a lock with two permits. */
+  const permit = (which: number, token: number, fromMs: number, untilMs: number) => ({
+    ...hold(token, fromMs, untilMs, 'pool'),
+    permit: which,
+    permits: 2,
+  });
+
+  it('finds nothing where as many hold a lock as it has permits, each by its own tokens', () => {
+    const first = [permit(1, 8, 0, 100), permit(2, 3, 10, 50)];
+    expect(judged(first, [permit(2, 4, 50, 150)], [permit(1, 9, 100, 200)])).toEqual([0, 0, 0]);
+    const { kinds } = checkHolds(written(first, [permit(2, 4, 50, 150)], [hold(1, 0, 100)]));
+    expect(kinds).toEqual({ permitCount: 3, most: 2, severalCount: 0 });
+  });
+
+  it('finds two with one permit, and a token of a permit that fell', () => {
+    expect(judged([permit(1, 1, 0, 100)], [permit(1, 2, 99.9, 200)])).toEqual([1, 0, 0]);
+    expect(judged([permit(1, 5, 0, 100)], [permit(1, 4, 100, 200)])).toEqual([0, 1, 0]);
+    const late = { ...at('write', 1, 250), lock: 'pool', permit: 1 };
+    const next = { ...at('write', 2, 210), lock: 'pool', permit: 1 };
+    const stalled = [permit(1, 1, 0, 100), late];
+    expect(judged(stalled, [permit(1, 2, 200, 300), next])).toEqual([0, 0, 1]);
+    expect(judged(stalled, [permit(1, 2, 200, 300), { ...next, permit: 2 }])).toEqual([0, 0, 0]);
+  });
+
+  it('finds more at once than a lock has permits, whichever they have', () => {
+    const two = [permit(1, 1, 0, 100), permit(2, 1, 10, 100)];
+    expect(judged(two, [permit(3, 1, 99.9, 200)])).toEqual([1, 0, 0]);
+    expect(judged(two, [permit(3, 1, 100, 200)])).toEqual([0, 0, 0]);
+    // Two with one permit are three at once as well.
+    expect(judged(two, [permit(2, 2, 50, 200)])).toEqual([2, 0, 0]);
+  });
+
   it('reads what a process that was killed wrote last', () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
     folders.push(folder);
     const whole = JSON.stringify(hold(1, 0, 100));
     writeFileSync(join(folder, 'process-1.events'), `${whole}\n${whole.slice(0, 20)}`);
     expect(checkHolds(folder).leaseCount).toBe(1);
+  });
+});
+
+describe('checkRuns', () => {
+  const run = (second: number, atMs: number, token: number, skippedCount = 0) => ({
+    kind: 'run',
+    lock: 'job',
+    tickMs: second * 1000,
+    atMs,
+    token: String(token),
+    skippedCount,
+  });
+  const settled = (second: number, atMs: number) => {
+    return { kind: 'settled', lock: 'job', settledMs: second * 1000, atMs };
+  };
+  const loss = (fromMs: number, toMs: number) => ({ kind: 'loss', fromMs, toMs });
+  /** A row of the table of effects. */
+  const effect = (second: number) => {
+    return { kind: 'effect', lock: 'job', tick: String(second * 1000), token: '1' };
+  };
+  const judgedRuns = (...processes: object[][]) => {
+    const { duplicateCount, disorderCount } = checkRuns(written(...processes));
+    return [duplicateCount, disorderCount];
+  };
+  /** Ticks that are done as they should be, each settled once it runs; the first is tick 1. */
+  const ticks = (...seconds: number[]) =>
+    seconds.flatMap((second) => [
+      run(second, second * 1000, second),
+      settled(second, second * 1000 + 5),
+    ]);
+
+  it('finds nothing where each tick has its run, by whichever process', () => {
+    expect(judgedRuns(ticks(1, 3), ticks(2, 4))).toEqual([0, 0]);
+    expect(judgedRuns(ticks(1, 2), [run(5, 5000, 5, 2)])).toEqual([0, 0]);
+  });
+
+  it('finds a run of a tick that was settled, a missed tick and a token that fell', () => {
+    expect(judgedRuns(ticks(1, 2, 3), [run(2, 3500, 9)])).toEqual([1, 0]);
+    // What was not confirmed yet may be done again.
+    expect(judgedRuns([run(1, 1000, 1)], [run(1, 3500, 2)])).toEqual([0, 0]);
+    expect(judgedRuns(ticks(1, 2, 4))).toEqual([0, 1]);
+    expect(judgedRuns(ticks(1, 2), [run(3, 3000, 1)])).toEqual([0, 1]);
+    expect(judgedRuns(ticks(1, 2), [run(3, 3000, 2)])).toEqual([0, 1]);
+  });
+
+  it('allows what a loss may cost: ticks missed around it', () => {
+    const around = ticks(1, 2, 6, 7);
+    expect(judgedRuns(around)).toEqual([0, 3]);
+    expect(judgedRuns(around, [loss(2500, 3000)])).toEqual([0, 0]);
+    // A call takes up to a second, so the loss may come before the last run.
+    expect(judgedRuns(around, [loss(500, 1200)])).toEqual([0, 0]);
+  });
+
+  it('refuses ticks missed before a loss, or long after it', () => {
+    const around = ticks(1, 2, 6, 7);
+    expect(judgedRuns(around, [loss(6500, 7000)])).toEqual([0, 3]);
+    expect(judgedRuns(around, [loss(200, 900)])).toEqual([0, 3]);
+    expect(judgedRuns(ticks(1, 2, 4, 5, 8), [loss(2500, 3000)])).toEqual([0, 2]);
+  });
+
+  it('allows what was lost to be done again, and the last tick once more', () => {
+    // Tick 2 was settled while the store lost it.
+    const first = [...ticks(1), run(2, 2000, 2), settled(2, 2100), loss(2050, 2900)];
+    expect(judgedRuns(first, [run(2, 5000, 5)], ticks(3))).toEqual([0, 0]);
+    // Tick 2 was settled before.
+    const before = [...ticks(1, 2), loss(2500, 2900)];
+    expect(judgedRuns(before, [run(2, 5000, 5)])).toEqual([0, 0]);
+  });
+
+  it('refuses the same a second time, or without a loss before it', () => {
+    const before = [...ticks(1, 2), loss(2500, 2900)];
+    const again = [run(2, 5000, 5), run(2, 5500, 6)];
+    expect(judgedRuns(before, again)).toEqual([1, 0]);
+    expect(judgedRuns(ticks(1, 2), [run(2, 5000, 5), loss(6000, 6100)])).toEqual([1, 0]);
+  });
+
+  it('refuses a token that fell after a loss, too', () => {
+    const before = [...ticks(1, 2), loss(2500, 2900)];
+    expect(judgedRuns(before, [run(3, 5000, 2)])).toEqual([0, 1]);
+  });
+
+  it('finds two effects of a tick, and a settled one without any but around a loss', () => {
+    const effects = [effect(1), effect(2), effect(3)];
+    expect(judgedRuns(ticks(1, 2, 3), effects)).toEqual([0, 0]);
+    expect(judgedRuns(ticks(1, 2, 3), [...effects, effect(2)])).toEqual([1, 0]);
+    expect(judgedRuns(ticks(1, 2, 3), [effect(1), effect(3)])).toEqual([0, 1]);
+    const lost = [effect(1), effect(3), loss(2100, 2500)];
+    expect(judgedRuns(ticks(1, 2, 3), lost)).toEqual([0, 0]);
+    // The last tick of all may still be under way: it is not settled.
+    expect(judgedRuns([...ticks(1, 2), run(3, 3000, 3)], [effect(1), effect(2)])).toEqual([0, 0]);
+  });
+
+  it('never lets a loss excuse two effects of one tick', () => {
+    const effects = [effect(1), effect(2), effect(2), loss(1500, 2500)];
+    expect(judgedRuns(ticks(1, 2), effects)).toEqual([1, 0]);
   });
 });
 
@@ -173,6 +305,9 @@ describe('the verdict', () => {
       text: expect.stringContaining('the check is blind'),
     });
     expect(controlVerdictOf([result({ disorderCount: 2 })], tokens).isGood).toBe(true);
+    const order = { ...floor, shows: 'processes that wait in vain' } as typeof floor;
+    expect(controlVerdictOf([result({ duplicateCount: 2 })], order).isGood).toBe(false);
+    expect(controlVerdictOf([result({ breaches: ['waits in vain'] })], order).isGood).toBe(true);
   });
 });
 

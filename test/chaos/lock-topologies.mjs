@@ -3,7 +3,7 @@
  * the servers are those of the registry, with the faults that matter to whoever holds something.
  */
 import { appendFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
@@ -15,6 +15,7 @@ import {
   storeFault,
   SURVIVORS_FIRST,
   THERE_AND_BACK,
+  until,
 } from './fault.mjs';
 import { FAULTS, OPERATOR_FAULTS } from './faults.mjs';
 import { Cluster, KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
@@ -30,7 +31,7 @@ import {
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
-import { checkHolds, checkRuns } from './report.mjs';
+import { checkHolds, checkRuns, eventsOf } from './report.mjs';
 
 const TABLE = 'snowflake_locks';
 /** As nestjs-snowflake/sql makes it. */
@@ -47,10 +48,10 @@ const WINDOW_MS = 4000;
 
 const WORDS = {
   made: 'writes',
-  twice: 'two holders of one lock',
+  twice: 'two holders of one lock or permit, or too many',
   back: 'tokens that fell',
   stretch: 'a lock',
-  good: 'No lock had two holders, and no token fell.',
+  good: 'No lock or permit had two holders, and no token fell.',
 };
 
 /** @type {import('./fault.mjs').Pace} */
@@ -72,7 +73,35 @@ const ofLocks = (Server) =>
     pace = PACE;
     least = { ids: 100, leases: 50 };
     forgetful = forgetGrants;
+    /** @type {string[]} */
+    breaches = [];
+
+    /** Once nothing befalls them any more. @param {import('./fleet.mjs').Fleet} fleet */
+    async lastly(fleet) {
+      this.breaches = await inVain([...fleet.members]);
+    }
   };
+
+/** A process that stands still until then goes on, and what a loss forbids is over. */
+const SERVED_MS_MAX = 60_000;
+
+/**
+ * Each is granted a permit and several locks again, or callers wait for each other.
+ * @param {import('./fleet.mjs').Member[]} members
+ */
+async function inVain(members) {
+  const calmMs = monotonicMs();
+  const isServed = (/** @type {import('./fleet.mjs').Member} */ { clockFile }) => {
+    const events = eventsOf(clockFile.replace(/clock$/, 'events'));
+    const holds = events.filter(({ kind, fromMs }) => kind === 'hold' && fromMs > calmMs);
+    const isAny = (/** @type {(hold: any) => boolean} */ isSo) => holds.some((hold) => isSo(hold));
+    return isAny(({ permits }) => permits > 1) && isAny(({ lockCount }) => lockCount > 1);
+  };
+  await until(async () => members.every(isServed), SERVED_MS_MAX).catch(() => undefined);
+  return members
+    .filter((member) => !isServed(member))
+    .map(({ clockFile }) => `${basename(clockFile, '.clock')} waits in vain for its locks`);
+}
 
 /** What is the same of those in a table. @param {new (folder: string) => any} Server */
 const ofTable = (Server) =>
@@ -216,7 +245,7 @@ class PostgresLocks extends ofTable(Postgres) {
   ];
 }
 
-class StandbyLocks extends ofLocks(PostgresStandby) {
+class StandbyLocks extends ofTable(PostgresStandby) {
   name = 'locks in postgres with a standby';
   create = CREATE;
   faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
@@ -286,6 +315,7 @@ const ofCron = (Locks, name, faults) =>
     worker = 'cron-worker.mjs';
     grants = 'runs';
     check = checkRuns;
+    lastly = undefined;
     words = CRON_WORDS;
     least = { ids: 200, leases: 200 };
     faults = [...shared(...faults), ...NETWORK_FAULTS];

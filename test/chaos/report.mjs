@@ -57,7 +57,7 @@ function idsOf(/** @type {string} */ path) {
 }
 
 /** Not every process tells events. @returns {any[]} */
-function eventsOf(/** @type {string} */ path) {
+export function eventsOf(/** @type {string} */ path) {
   if (!existsSync(path)) return [];
   const lines = readFileSync(path, 'utf8').split('\n');
   return lines.filter((line) => line.endsWith('}')).map((line) => JSON.parse(line));
@@ -77,20 +77,33 @@ function disorderOf(
 }
 
 // Reads what the sections of all processes wrote down, and finds what must not be: two that held
-// one lock, both before their own deadlines, and a token that is not higher than those before it.
+// one lock or permit, both before their own deadlines, more at once than a lock has permits, and a
+// token that is not higher than those before it.
 
 /**
- * @typedef {{ lock: string, token: bigint, file: string, fromMs: number, untilMs: number }} Hold
- *   from the first to the last moment at which its holder believed in it
+ * @typedef {object} Hold from the first to the last moment at which its holder believed in it
+ * @property {string} lock
+ * @property {string} place the lock, or its permit
+ * @property {number} [permits] how many may hold the lock at once, where it has permits
+ * @property {number} lockCount of its section
+ * @property {bigint} token
+ * @property {string} file
+ * @property {number} fromMs
+ * @property {number} untilMs
  */
+
+const placeOf = (/** @type {{ lock: string, permit?: number }} */ { lock, permit }) =>
+  permit === undefined ? lock : `permit ${permit} of ${lock}`;
 
 /** @param {string} folder @returns as `checkFolder` does: sections are what is made here */
 export function checkHolds(folder) {
   const events = eventsIn(folder);
   const holds = holdsOf(events);
-  const locks = new Set(holds.map(({ lock }) => lock));
-  const found = [...locks].map((name) => faultsOf(holds.filter(({ lock }) => lock === name)));
-  const twice = found.flatMap((each) => each.twice);
+  const places = new Set(holds.map(({ place }) => place));
+  const found = [...places].map((name) => faultsOf(holds.filter(({ place }) => place === name)));
+  const ofPermits = holds.filter(({ permits }) => permits !== undefined);
+  const { crowds, most } = crowdsIn(ofPermits);
+  const twice = [...found.flatMap((each) => each.twice), ...crowds];
   return {
     idCount: events.filter(({ kind }) => kind === 'write').length,
     duplicateCount: twice.length,
@@ -100,6 +113,11 @@ export function checkHolds(folder) {
     gaps: events.filter(({ kind }) => kind === 'gap'),
     /** What only the token can stop. */
     lateWriteCount: lateCount(events.filter(({ kind }) => kind === 'write')),
+    kinds: {
+      permitCount: ofPermits.length,
+      most,
+      severalCount: holds.filter(({ lockCount }) => lockCount > 1).length,
+    },
   };
 }
 
@@ -245,10 +263,11 @@ function eventsIn(/** @type {string} */ folder) {
 function holdsOf(/** @type {any[]} */ events) {
   /** @type {Map<string, Hold>} */
   const holds = new Map();
-  const keyOf = (/** @type {any} */ { file, lock, token }) => `${file} ${lock} ${token}`;
+  const keyOf = (/** @type {any} */ event) => `${event.file} ${placeOf(event)} ${event.token}`;
   for (const event of events.filter(({ kind }) => kind === 'hold')) {
-    const { lock, token, file, fromMs, untilMs } = event;
-    const known = holds.get(keyOf(event)) ?? { lock, token: BigInt(token), file, fromMs, untilMs };
+    const { untilMs } = event;
+    const first = { ...event, place: placeOf(event), token: BigInt(event.token) };
+    const known = holds.get(keyOf(event)) ?? first;
     known.untilMs = Math.max(known.untilMs, untilMs);
     holds.set(keyOf(event), known);
   }
@@ -259,7 +278,7 @@ function holdsOf(/** @type {any[]} */ events) {
   return [...holds.values()];
 }
 
-/** Of one lock. @param {readonly Hold[]} holds */
+/** Of one lock or permit. @param {readonly Hold[]} holds */
 function faultsOf(holds) {
   const twice = [];
   let fallenCount = 0;
@@ -275,10 +294,28 @@ function faultsOf(holds) {
   return { twice, fallenCount };
 }
 
+/** Grants beyond what a lock has, and how many held one at once. @param {readonly Hold[]} holds */
+function crowdsIn(holds) {
+  const crowds = [];
+  let most = 0;
+  /** @type {Hold[]} */
+  let held = [];
+  for (const hold of holds.toSorted((a, b) => a.fromMs - b.fromMs)) {
+    const { lock, permits = 1, file, fromMs } = hold;
+    held = [...held.filter(({ untilMs }) => untilMs > fromMs), hold];
+    const count = held.filter((one) => one.lock === lock).length;
+    most = Math.max(most, count);
+    if (count <= permits) continue;
+    const what = `${lock} by ${count} at once, which has ${permits}`;
+    crowds.push(`${what}, the last by ${file} at ${fromMs.toFixed(1)}`);
+  }
+  return { crowds, most };
+}
+
 function textOf(/** @type {Hold} */ one, /** @type {Hold} */ other) {
   const both = Math.min(one.untilMs, other.untilMs) - other.fromMs;
   return (
-    `${one.lock} by ${one.file} (${one.token}) and ${other.file} (${other.token}) ` +
+    `${one.place} by ${one.file} (${one.token}) and ${other.file} (${other.token}) ` +
     `for ${both.toFixed(1)} ms, from ${other.fromMs.toFixed(1)}`
   );
 }
@@ -287,10 +324,10 @@ function textOf(/** @type {Hold} */ one, /** @type {Hold} */ other) {
 function lateCount(/** @type {any[]} */ writes) {
   const highest = new Map();
   let count = 0;
-  for (const { lock, token } of writes.toSorted((a, b) => a.atMs - b.atMs)) {
-    const [own, last] = [BigInt(token), highest.get(lock) ?? 0n];
+  for (const write of writes.toSorted((a, b) => a.atMs - b.atMs)) {
+    const [own, last] = [BigInt(write.token), highest.get(placeOf(write)) ?? 0n];
     if (own < last) count++;
-    else highest.set(lock, own);
+    else highest.set(placeOf(write), own);
   }
   return count;
 }
@@ -309,7 +346,7 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 function resultText(/** @type {Result} */ result) {
   const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
     result;
-  const { words, lateWriteCount, effects } = result;
+  const { words, lateWriteCount, kinds, effects } = result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
@@ -327,6 +364,12 @@ function resultText(/** @type {Result} */ result) {
     ...(lateWriteCount === undefined
       ? []
       : [`  late writes, which only the token can stop: ${lateWriteCount}`]),
+    ...(kinds === undefined
+      ? []
+      : [
+          `  of these ${kinds.permitCount} of permits, at most ${kinds.most} at once, and ` +
+            `${kinds.severalCount} of several locks in one section`,
+        ]),
     ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
@@ -344,15 +387,15 @@ function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount
 
 /**
  * What a rule keeps from happening, where it is taken out.
- * @param {readonly { duplicateCount: number, disorderCount?: number }[]} results
+ * @typedef {{ duplicateCount: number, disorderCount?: number, breaches?: readonly string[] }} Found
+ * @param {readonly Found[]} results
  * @param {import('./rules.mjs').Rule} rule
  */
 export function foundOf(results, { shows = 'ids made twice' }) {
-  return results.reduce(
-    (sum, { duplicateCount, disorderCount = 0 }) =>
-      sum + (shows === 'tokens that fell' ? disorderCount : duplicateCount),
-    0,
-  );
+  return results.reduce((sum, { duplicateCount, disorderCount = 0, breaches = [] }) => {
+    if (shows === 'processes that wait in vain') return sum + breaches.length;
+    return sum + (shows === 'tokens that fell' ? disorderCount : duplicateCount);
+  }, 0);
 }
 
 /**

@@ -14,7 +14,8 @@ import { packedLibrary } from '../support/packed-library.mjs';
 
 /**
  * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
- * @typedef {'ids made twice' | 'two holders' | 'tokens that fell'} Shown
+ * @typedef {'ids made twice' | 'two holders' | 'tokens that fell' |
+ *   'processes that wait in vain'} Shown
  * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
  */
 
@@ -185,6 +186,14 @@ const LOCK_RULES = [
         says: '[timed, have, survived].map(',
         insteadSays: '[at, have, survived].map(',
       },
+    ],
+  },
+  {
+    // Several locks are taken in the order in which a caller names them.
+    name: 'lock-order',
+    shows: 'processes that wait in vain',
+    edits: [
+      { in: 'code', says: 'names.toSorted((a, b) => a < b ? -1 : 1)', insteadSays: '[...names]' },
     ],
   },
 ];

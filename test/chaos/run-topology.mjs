@@ -72,6 +72,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   try {
     await sleep(WARM_UP_MS);
     await attackAll({ world: { fleet, topology, random }, faults, pace, seconds, log, isEnough });
+    await topology.lastly?.(fleet);
     await fleet.stop();
   } finally {
     fleet.kill();

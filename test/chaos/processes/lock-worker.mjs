@@ -1,6 +1,7 @@
 /**
- * One process of the chaos of locks: a Nest application whose sections run under a few locks, and
- * write down when they believed to hold them, until when, and with which token.
+ * One process of the chaos of locks: a Nest application whose sections run under a lock, a permit of
+ * one or several locks, and write down when they believed to hold them, until when, and with which
+ * token.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
@@ -13,6 +14,9 @@ const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_BORN_MS = '0', CHAOS_PLACE } = pr
 const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_TTL_MS = '3000' } = process.env;
 const TTL_MS = Number(CHAOS_TTL_MS);
 const LOCKS = ['order:1', 'order:2', 'order:3', 'order:4'];
+const [POOL, PERMITS] = ['pool', 3];
+/** Nobody gives up while another one may still get its locks. */
+const PATIENT_MS = 3_600_000;
 /** Callers, so that each lock is wanted by some, in this process and in others. */
 const CALLER_COUNT = 6;
 /** So often a section looks whether it holds its lock; between two looks it writes blindly. */
@@ -64,10 +68,12 @@ function noteSection(fromMs) {
   lastMs = fromMs;
 }
 
-async function run(section) {
-  const { lock, signal } = section;
-  const token = String(section.token);
-  const end = () => tell({ kind: 'end', lock, token, atMs: nowMs() });
+/** @param {any} section @param {{ lock: string, token: bigint, permit?: number }[]} held in it */
+async function run(section, held) {
+  const { signal } = section;
+  const named = held.map(({ token, ...name }) => ({ ...name, token: String(token) }));
+  const tellEach = (event) => named.forEach((one) => tell({ ...event, ...one }));
+  const end = () => tellEach({ kind: 'end', atMs: nowMs() });
   signal.addEventListener('abort', end, { once: true });
   // Mostly short; at times so long that it has to be extended.
   let leftMs = Math.random() < 0.05 ? TTL_MS * (0.5 + Math.random()) : 5 + Math.random() * 40;
@@ -75,27 +81,50 @@ async function run(section) {
   for (let known = belief(section); known !== undefined; known = belief(section)) {
     noteSection(known.fromMs);
     if (known.untilMs > toldMs + 1) {
-      if (toldMs === 0) report({ lock });
+      if (toldMs === 0) report({ locks: held.length });
       toldMs = known.untilMs;
-      tell({ kind: 'hold', lock, token, ...known });
+      tellEach({ kind: 'hold', ...known, lockCount: held.length });
     }
     if (leftMs <= 0) break;
     const stepMs = Math.min(leftMs, LOOK_MS);
     leftMs -= stepMs;
     await sleep(stepMs);
     // As if it had been sent before the process stood still: nothing is asked any more.
-    tell({ kind: 'write', lock, token, atMs: nowMs() });
+    tellEach({ kind: 'write', atMs: nowMs() });
   }
   signal.removeEventListener('abort', end);
   // Before it is released.
   end();
 }
 
-async function call(lockOf) {
+/** One lock, one of the permits of another one, or several locks in whatever order. */
+async function take(distributed) {
+  const chance = Math.random();
+  if (chance < 0.25) {
+    const options = { permits: PERMITS, waitMs: 1000 };
+    return distributed.using(POOL, options, (section) => {
+      const { lock, token, permit } = section;
+      return run(section, [{ lock, token, permit, permits: PERMITS }]);
+    });
+  }
+  const shuffled = LOCKS.map((lock) => ({ lock, key: Math.random() }))
+    .toSorted((a, b) => a.key - b.key)
+    .map(({ lock }) => lock);
+  if (chance < 0.75) return distributed.using(shuffled[0], { waitMs: 1000 }, one);
+  const several = shuffled.slice(0, chance < 0.85 ? 3 : 2);
+  return distributed.usingAll(several, { waitMs: PATIENT_MS }, (sections) =>
+    run(
+      sections,
+      [...sections.tokens].map(([lock, token]) => ({ lock, token })),
+    ),
+  );
+}
+const one = (section) => run(section, [{ lock: section.lock, token: section.token }]);
+
+async function call(distributed) {
   for (;;) {
-    const lock = LOCKS[Math.floor(Math.random() * LOCKS.length)];
     try {
-      await lockOf.using(lock, { waitMs: 1000 }, run);
+      await take(distributed);
     } catch (error) {
       // That somebody else holds it is as it should be.
       if (error.code !== 'LOCK_HELD') lastError = error.code ?? error.message;

@@ -2,8 +2,9 @@
 //
 // Guarantee: all ways are measured in one run, each as its own documentation says.
 import { failures } from './failures.mjs';
+import { semaphores } from './semaphores.mjs';
 import { speed } from './speed.mjs';
 import { waiting } from './waiting.mjs';
 
 /** @type {import('../harness/turns.mjs').BenchGroup[]} */
-export const groups = [speed, failures, waiting];
+export const groups = [speed, failures, semaphores, waiting];

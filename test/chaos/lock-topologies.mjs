@@ -78,7 +78,7 @@ const ofLocks = (Server) =>
 
     /** Once nothing befalls them any more. @param {import('./fleet.mjs').Fleet} fleet */
     async lastly(fleet) {
-      this.breaches = await inVain([...fleet.members]);
+      this.breaches = await inVain(fleet);
     }
   };
 
@@ -87,9 +87,9 @@ const SERVED_MS_MAX = 60_000;
 
 /**
  * Each is granted a permit and several locks again, or callers wait for each other.
- * @param {import('./fleet.mjs').Member[]} members
+ * @param {import('./fleet.mjs').Fleet} fleet of which one may still end that was told to
  */
-async function inVain(members) {
+async function inVain({ members }) {
   const calmMs = monotonicMs();
   const isServed = (/** @type {import('./fleet.mjs').Member} */ { clockFile }) => {
     const events = eventsOf(clockFile.replace(/clock$/, 'events'));
@@ -97,8 +97,8 @@ async function inVain(members) {
     const isAny = (/** @type {(hold: any) => boolean} */ isSo) => holds.some((hold) => isSo(hold));
     return isAny(({ permits }) => permits > 1) && isAny(({ lockCount }) => lockCount > 1);
   };
-  await until(async () => members.every(isServed), SERVED_MS_MAX).catch(() => undefined);
-  return members
+  await until(async () => [...members].every(isServed), SERVED_MS_MAX).catch(() => undefined);
+  return [...members]
     .filter((member) => !isServed(member))
     .map(({ clockFile }) => `${basename(clockFile, '.clock')} waits in vain for its locks`);
 }

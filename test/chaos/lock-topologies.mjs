@@ -343,14 +343,14 @@ const EFFECTS = `CREATE TABLE fences (job text PRIMARY KEY, token numeric, tick 
  * Three replicas with many jobs of each second, whose effects are rows of a table that compares
  * tokens. The store of their locks fails over and loses all that it has.
  * @param {new (folder: string) => any} Locks @param {string} name @param {any[]} losses
- * @param {string[]} others
+ * @param {string[]} others @param {number} jobCount
  */
-const ofFleet = (Locks, name, losses, others) =>
+const ofFleet = (Locks, name, losses, others, jobCount) =>
   class extends ofCron(Locks, name, others) {
     name = `a fleet of cron jobs in ${name}`;
     // Jobs of each second have time to do what they are there for.
     pace = { ...PACE, processCount: 3, pauseMs: { process: 6000, store: 12_000 } };
-    least = { ids: 2000, leases: 2000 };
+    least = { ids: 100 * jobCount, leases: 100 * jobCount };
     faults = [...losses.map(losing), ...shared(...others)];
     effects = /** @type {Awaited<ReturnType<typeof startPostgres>> | undefined} */ (undefined);
 
@@ -358,7 +358,8 @@ const ofFleet = (Locks, name, losses, others) =>
       this.files = parts.files;
       this.effects = await startPostgres();
       await this.asked(EFFECTS);
-      this.settings = { ...this.settings, CHAOS_JOBS: '20', CHAOS_EFFECTS: this.effects.url };
+      const own = { CHAOS_JOBS: String(jobCount), CHAOS_EFFECTS: this.effects.url };
+      this.settings = { ...this.settings, ...own };
       return super.start(parts);
     }
 
@@ -394,12 +395,14 @@ export const LOCKS = {
     'redis by sentinel',
     [FAILED_OVER, ...shared('FLUSHALL')],
     ['CLIENT PAUSE', 'CLIENT KILL'],
+    20,
   ),
   'cron-fleet-postgres': ofFleet(
     StandbyLocks,
     'postgres with a standby',
     [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
     [],
+    5,
   ),
   redis: Redis,
   untold: RedisUntold,

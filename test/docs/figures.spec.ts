@@ -139,6 +139,16 @@ describe('README.md', () => {
   });
 });
 
+const FORGOTTEN = 'Permits, when Redis forgets who holds them';
+it('docs/guides/which-lock.md shows how often too many held a semaphore', () => {
+  const shown = tableUnder(FORGOTTEN, textOf('docs/guides/which-lock.md'));
+  const measured = tableUnder('Semaphores in Redis, when it loses who holds them');
+  expect(measured.length).toBeGreaterThan(2);
+  expect(shown.slice(1).map(([, ...cells]) => cells)).toEqual(
+    measured.slice(1).map(([, flushed, , failedOver]) => [flushed, failedOver]),
+  );
+});
+
 describe('docs/internals/performance.md', () => {
   it.each([
     ['0.54 of the fastest', idOf(OURS) / idOf('snowyflake')],

@@ -280,6 +280,9 @@ const GUIDES: Sources = {
     '8.3 s': `${RESULTS}| MariaDB    | 8339`,
     '14 s': `${RESULTS}| etcd       | 14056`,
   },
+  'docs/guides/which-lock.md': {
+    '1 s': 'bench/lock/semaphores.mjs: [PERMITS, TTL_MS, WAIT_MS] = [3, 1000,',
+  },
   'docs/guides/writing-a-support.md': { '1 s': our.releaseMs },
   'docs/reference/keys.md': { '0.4 MB': SIZE, '350 bytes': SIZE, '60 s': KEPT_MS },
   'docs/reference/options.md': { '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;' },

@@ -342,10 +342,10 @@ const EFFECTS = `CREATE TABLE fences (job text PRIMARY KEY, token numeric, tick 
 /**
  * Three replicas with many jobs of each second, whose effects are rows of a table that compares
  * tokens. The store of their locks fails over and loses all that it has.
- * @param {new (folder: string) => any} Locks @param {string} name @param {any[]} losses
- * @param {string[]} others @param {number} jobCount
+ * @param {new (folder: string) => any} Locks @param {string} name
+ * @param {{ losses: any[], others: string[], jobCount: number }} parts
  */
-const ofFleet = (Locks, name, losses, others, jobCount) =>
+const ofFleet = (Locks, name, { losses, others, jobCount }) =>
   class extends ofCron(Locks, name, others) {
     name = `a fleet of cron jobs in ${name}`;
     // Jobs of each second have time to do what they are there for.
@@ -390,20 +390,16 @@ export const LOCKS = {
   'cron-postgres': ofCron(PostgresLocks, 'postgres', POSTGRES_STAYS),
   'cron-mariadb': ofCron(MariadbLocks, 'mariadb', MARIADB_STAYS),
   'cron-etcd': ofCron(EtcdLocks, 'etcd', ETCD_STAYS),
-  'cron-fleet': ofFleet(
-    RedisBySentinel,
-    'redis by sentinel',
-    [FAILED_OVER, ...shared('FLUSHALL')],
-    ['CLIENT PAUSE', 'CLIENT KILL'],
-    20,
-  ),
-  'cron-fleet-postgres': ofFleet(
-    StandbyLocks,
-    'postgres with a standby',
-    [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
-    [],
-    5,
-  ),
+  'cron-fleet': ofFleet(RedisBySentinel, 'redis by sentinel', {
+    losses: [FAILED_OVER, ...shared('FLUSHALL')],
+    others: ['CLIENT PAUSE', 'CLIENT KILL'],
+    jobCount: 20,
+  }),
+  'cron-fleet-postgres': ofFleet(StandbyLocks, 'postgres with a standby', {
+    losses: [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
+    others: [],
+    jobCount: 5,
+  }),
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,

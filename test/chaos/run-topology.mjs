@@ -88,7 +88,6 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     toleratesTwice: topology.toleratesTwice === true,
     words: { ...WORDS, ...topology.words },
     least,
-    /** Whether too little was made to prove anything. */
     isThin: isThin(checked),
     isPaced: pace.grantMs > 0,
     grants,

@@ -1,7 +1,7 @@
 /**
- * One process of the chaos of locks: a Nest application whose sections run under a lock, a permit of
- * one or several locks, and write down when they believed to hold them, until when, and with which
- * token.
+ * One process of the chaos of locks: a Nest application whose sections run under a lock, a permit
+ * of one or several locks, and write down when they believed to hold them, until when, and with
+ * which token.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';

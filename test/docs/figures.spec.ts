@@ -118,6 +118,9 @@ const alone = (what: string) => nsOf(ALONE, what);
 const parsing = (how: string) => nsOf(APART, how);
 const OURS = '**nestjs-snowflake**';
 
+/** Without its link and its version. */
+const nameIn = (cell: string) => cell.replace(/^\[(.*)\]\(.*\)/, '$1').replace(/ [\d.]+$/, '');
+
 describe('README.md', () => {
   const README = textOf('README.md');
   const FAST = 'Fast, and beside others';
@@ -128,7 +131,7 @@ describe('README.md', () => {
     const timed = rows.filter(([, ns]) => ns !== '');
     expect(timed.length).toBeGreaterThan(4);
     for (const [library, ns, faults] of timed) {
-      const row = measured.find(([name]) => name === library!.replace(/ [\d.]+$/, ''))!;
+      const row = measured.find(([name]) => name === nameIn(library!))!;
       expect([row[2], row[6]]).toEqual([ns, faults]);
     }
   });

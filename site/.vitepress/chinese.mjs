@@ -61,6 +61,7 @@ const FIXED = {
   'mobile navigation': '导航菜单',
   'extra navigation': '更多',
   Pager: '翻页',
+  'toggle section': '展开或收起',
 };
 
 /**

@@ -1,23 +1,27 @@
-// The sidebar, from the tables of docs/README.md or docs/zh/README.md: a page that is listed there
-// is listed here.
+// The sidebar, from docs/README.md or docs/zh/README.md: a page that is listed there is listed here,
+// under the same headings.
 import { readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { DOCS } from '../pages.mjs';
 
-/** The head of each table is the name of its section. */
+/** A heading is a section; one below it that has a table of its own is a group of it. */
 export function sidebarOf(/** @type {string} */ folder = '') {
   const text = readFileSync(join(DOCS, folder, 'README.md'), 'utf8');
-  const sections = text.split(/\n(?=\| [^|[\]-]+ +\|)/).slice(1);
-  return sections.map((table) => {
-    const [head = '', ...rows] = table.split('\n').filter((line) => line.startsWith('|'));
-    const items = rows.flatMap((row) => {
-      const [, title, file] = /^\| \[([^\]]+)\]\(([^)]+)\.md\)/.exec(row) ?? [];
-      return title === undefined
-        ? []
-        : [{ text: title.replaceAll('`', ''), link: linkOf(folder, file) }];
-    });
-    return { text: titleOf(head), items };
+  const sections = text.split(/^## /m).slice(1);
+  return sections.map((section) => {
+    const [own = '', ...groups] = section.split(/^### /m);
+    const nested = groups.map((group) => ({ ...partOf(folder, group), collapsed: false }));
+    return { text: titleOf(own), items: [...partOf(folder, own).items, ...nested] };
   });
+}
+
+function partOf(/** @type {string} */ folder, /** @type {string} */ part) {
+  const rows = part.matchAll(/^\| \[([^\]]+)\]\(([^)]+)\.md\)/gm);
+  const items = Array.from(rows, ([, title = '', file = '']) => ({
+    text: title.replaceAll('`', ''),
+    link: linkOf(folder, file),
+  }));
+  return { text: titleOf(part), items };
 }
 
 /** What is in English only stands among the Chinese pages too: pages.mjs. */
@@ -25,7 +29,4 @@ function linkOf(/** @type {string} */ folder, /** @type {string} */ file) {
   return posix.join('/', folder, file.replace('../', ''));
 }
 
-function titleOf(/** @type {string} */ head) {
-  const word = head.split('|')[1].trim();
-  return word[0].toUpperCase() + word.slice(1);
-}
+const titleOf = (/** @type {string} */ part) => part.split('\n', 1)[0] ?? '';

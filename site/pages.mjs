@@ -1,19 +1,19 @@
 // The pages of the site: those of docs/ as they are, but for their links to what is no page, which
 // lead to the repository; the pages of site/ itself; and for readers of Chinese, who stay in /zh/,
-// the pages that are in English only.
-import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+// the pages that are in English only. Each says at its head what it is about, where it is edited,
+// and when it was changed.
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { DOCS, ROOT, contentsOf } from './contents.mjs';
 import { pageNameOf } from './reference/page-names.mjs';
 
-export const ROOT = fileURLToPath(new URL('..', import.meta.url));
-export const DOCS = join(ROOT, 'docs');
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
-const { repository } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+const { repository, version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 export const REPOSITORY = repository.url.replace(/^git\+|\.git$/g, '');
-
-/** What greets, on the first page. */
-const HERO = '<HomeHero />\n\n';
+export const VERSION = version;
 
 /** What the site has of the repository. */
 const ON_SITE = /^docs\/.*\.(md|png|svg)$/;
@@ -27,26 +27,90 @@ const ENTRY_ROW = /^\| `(nestjs-snowflake[\w/-]*)`/gm;
  */
 export function writePages(reference) {
   rmSync(PAGES, { recursive: true, force: true });
+  const changed = lastChanges();
+  const about = descriptions();
   for (const path of readdirSync(DOCS, { recursive: true, encoding: 'utf8' })) {
-    if (!path.endsWith('.md')) continue;
-    const page = pageOf(`docs/${path}`, readFileSync(join(DOCS, path), 'utf8'));
-    const isHome = /^(zh\/)?README\.md$/.test(path);
-    write(path.replaceAll('README.md', 'index.md'), isHome ? HERO + page : page);
-    if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page));
+    if (!path.endsWith('.md') || path.endsWith('README.md')) continue;
+    const source = `docs/${path}`;
+    const head = {
+      description: about.get(path),
+      source,
+      lastUpdated: changed.get(source) ?? 'false',
+    };
+    const page = pageOf(source, readFileSync(join(DOCS, path), 'utf8'));
+    write(path, page, head);
+    if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page), head);
   }
+  for (const folder of ['', 'zh/']) writeHome(folder);
   cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
+  cpSync(new URL('public', import.meta.url), join(PAGES, 'public'), { recursive: true });
   for (const { name, text } of reference) {
-    write(`reference/api/${name}`, text);
-    write(`zh/reference/api/${name}`, englishOnly(text));
+    const [, title = name] = /^# (.*)$/m.exec(text) ?? [];
+    const description = `${title.replaceAll('`', '')}: every name, with its docstring`;
+    const head = { description, editLink: 'false', lastUpdated: 'false' };
+    write(`reference/api/${name}`, text, head);
+    write(`zh/reference/api/${name}`, englishOnly(text), head);
   }
   for (const name of ['playground.md', 'zh/playground.md'])
     write(name, readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
 
-function write(/** @type {string} */ path, /** @type {string} */ text) {
+/** The first page: what greets, and all others below it. */
+function writeHome(/** @type {string} */ folder) {
+  const source = `docs/${folder}README.md`;
+  const contents = pageOf(source, readFileSync(join(ROOT, source), 'utf8'));
+  const home = readFileSync(new URL(`${folder}home.md`, import.meta.url), 'utf8');
+  write(`${folder}index.md`, `${home}\n${contents.replaceAll(/^#/gm, '##')}`);
+}
+
+/**
+ * @param {string} path
+ * @param {string} text
+ * @param {Readonly<Record<string, string | undefined>>} [head] of what is undefined there is nothing
+ */
+function write(path, text, head) {
   const to = join(PAGES, path);
   mkdirSync(dirname(to), { recursive: true });
-  writeFileSync(to, text);
+  writeFileSync(to, head === undefined ? text : `---\n${yamlOf(head)}---\n\n${text}`);
+}
+
+/** A time, or false, is one for YAML without quotation marks. */
+function yamlOf(/** @type {Readonly<Record<string, string | undefined>>} */ head) {
+  const isPlain = (/** @type {string} */ name) => name === 'lastUpdated' || name === 'editLink';
+  const lines = Object.entries(head)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}: ${isPlain(name) ? value : JSON.stringify(value)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** Of each page, by its path in docs/: its row in the table of contents. */
+function descriptions() {
+  const groups = ['', 'zh'].flatMap((folder) =>
+    contentsOf(folder).flatMap((section) => [section, ...section.groups]),
+  );
+  return new Map(
+    groups.flatMap(({ pages }) =>
+      // Of a page in English only, which both list, the English row.
+      pages
+        .filter(({ link }) => !link.startsWith('/zh/internals/'))
+        .map(({ title, link, says }) => [`${link.slice(1)}.md`, `${title}: ${says}`]),
+    ),
+  );
+}
+
+/** When each file of docs/ was last changed, as git tells it; nothing where it has no history. */
+function lastChanges() {
+  /** @type {Map<string, string>} */
+  const times = new Map();
+  if (existsSync(join(ROOT, '.git/shallow'))) return times;
+  const args = ['log', '--format=:%cI', '--name-only', '--', 'docs'];
+  const { stdout } = spawnSync('git', args, { cwd: ROOT, encoding: 'utf8', maxBuffer: 2 ** 28 });
+  let time = '';
+  for (const line of (stdout ?? '').split('\n')) {
+    if (line.startsWith(':')) time = line.slice(1);
+    else if (line !== '' && !times.has(line)) times.set(line, time);
+  }
+  return times;
 }
 
 /** A page of docs/ with links that lead where the site has a page, and else to the repository. */

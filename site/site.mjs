@@ -10,7 +10,8 @@ import { watch } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { installPackages } from '../scripts/install-packages.mjs';
-import { DOCS, writePages } from './pages.mjs';
+import { DOCS } from './contents.mjs';
+import { writePages } from './pages.mjs';
 import { referencePages } from './reference/reference-pages.mjs';
 
 const FOLDER = new URL('.', import.meta.url);

@@ -6,7 +6,7 @@ export const CHINESE = {
   label: '简体中文',
   lang: 'zh-CN',
   link: '/zh/',
-  description: '为 NestJS 提供 64 位、按时间排序、绝不重复的 id',
+  description: 'NestJS 的分布式 ID（雪花算法）：64 位、趋势递增、绝不重复',
   themeConfig: {
     nav: [
       { text: '入门', link: '/zh/start' },
@@ -16,6 +16,12 @@ export const CHINESE = {
     ],
     sidebar: [...sidebarOf('zh'), referenceSection('各入口的名称（英文）', '/zh')],
     outline: { level: /** @type {[number, number]} */ ([2, 3]), label: '本页内容' },
+    editLink: {
+      text: '编辑此页',
+      pattern: (/** @type {import('vitepress').PageData} */ { frontmatter }) =>
+        `https://github.com/nestjs-snowflake/nestjs-snowflake/edit/main/${frontmatter['source']}`,
+    },
+    lastUpdated: { text: '最近更新' },
     docFooter: { prev: '上一页', next: '下一页' },
     returnToTopLabel: '回到顶部',
     sidebarMenuLabel: '菜单',

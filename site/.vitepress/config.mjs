@@ -1,35 +1,42 @@
 // The site as VitePress makes it. Nothing on it is loaded from elsewhere.
 import { fileURLToPath } from 'node:url';
-import { REPOSITORY, anchorOf } from '../pages.mjs';
+import { REPOSITORY, VERSION, anchorOf } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
 import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chinese.mjs';
+import { ADDRESS, headOf, withoutCopies } from './head.mjs';
+import { SEARCH_OPTIONS, addressRows, indexedOf, wordsOf } from './search.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.js', import.meta.url));
 
-/** Chinese has no spaces between its words. */
-function wordsOf(/** @type {string} */ text) {
-  const segments = new Intl.Segmenter('zh', { granularity: 'word' }).segment(text);
-  return Array.from(segments)
-    .filter(({ isWordLike }) => isWordLike)
-    .map(({ segment }) => segment);
-}
+/** What is no page of the repository has no link; in the browser it stands alone. */
+const EDIT_LINK = {
+  text: 'Edit this page',
+  pattern: (/** @type {import('vitepress').PageData} */ { frontmatter }) =>
+    `https://github.com/nestjs-snowflake/nestjs-snowflake/edit/main/${frontmatter['source']}`,
+};
 
 export default {
   title: 'nestjs-snowflake',
   description: '64-bit, time-ordered, unique ids for NestJS',
   srcDir: 'pages',
-  base: process.env['DOCS_BASE'] ?? '/',
+  base: ADDRESS.pathname,
   cleanUrls: false,
-  lastUpdated: false,
+  lastUpdated: true,
   appearance: true,
+  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${ADDRESS.pathname}logo.svg` }]],
+  transformHead: headOf,
+  sitemap: { hostname: ADDRESS.href, transformItems: withoutCopies },
   locales: {
     root: { label: 'English', lang: 'en' },
     zh: CHINESE,
   },
   markdown: {
     anchor: { slugify: anchorOf },
-    config: chineseMarkdown,
+    config: (/** @type {import('vitepress').MarkdownRenderer} */ markdown) => {
+      chineseMarkdown(markdown);
+      addressRows(markdown);
+    },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
@@ -38,6 +45,10 @@ export default {
     build: { chunkSizeWarningLimit: 1500 },
   },
   themeConfig: {
+    logo: '/logo.svg',
+    version: VERSION,
+    repository: REPOSITORY,
+    editLink: EDIT_LINK,
     nav: [
       { text: 'Start', link: '/start' },
       { text: 'Guarantees', link: '/concepts/guarantees' },
@@ -46,12 +57,17 @@ export default {
     ],
     sidebar: [...sidebarOf(), referenceSection()],
     outline: [2, 3],
+    notFound: {
+      quote: 'The link may be old, or mistyped. The search above knows every page.',
+      linkText: 'To the first page',
+    },
     socialLinks: [{ icon: 'github', link: REPOSITORY }],
     search: {
       provider: 'local',
       options: {
         locales: { zh: CHINESE_SEARCH },
-        miniSearch: { options: { tokenize: wordsOf } },
+        _render: indexedOf,
+        miniSearch: { options: { tokenize: wordsOf }, searchOptions: SEARCH_OPTIONS },
       },
     },
   },

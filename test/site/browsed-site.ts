@@ -89,13 +89,20 @@ export class BrowsedSite {
  */
 
 const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
-const OWN = ['package.json', 'package-lock.json', 'pages.mjs', 'playground.md', 'site.mjs'];
+const OWN = ['package.json', 'package-lock.json', 'contents.mjs', 'home.md', 'pages.mjs'].concat([
+  'playground.md',
+  'site.mjs',
+]);
 const FOLDERS = [
   '.vitepress/chinese.mjs',
   '.vitepress/config.mjs',
+  '.vitepress/head.mjs',
+  '.vitepress/said.mjs',
+  '.vitepress/search.mjs',
   '.vitepress/sidebar.mjs',
   '.vitepress/theme',
   'playground',
+  'public',
   'reference',
   'zh',
 ];

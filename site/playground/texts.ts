@@ -130,7 +130,7 @@ const CHINESE: PlaygroundTexts = {
   },
   publicIds: {
     title: '公开 id',
-    intro: '陌生人看到的文本既不显示有多少个 id，也不显示哪个在先。请用 ',
+    intro: '外部用户看到的文本既不显示有多少个 id，也不显示哪个在先。请用 ',
     introAfterCommand: ' 生成你自己的密钥：这里的密钥人人皆知。',
     id: 'id',
     prefix: '前缀',

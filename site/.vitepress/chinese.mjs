@@ -67,7 +67,6 @@ const FIXED = {
   'mobile navigation': '导航菜单',
   'extra navigation': '更多',
   Pager: '翻页',
-  'toggle section': '展开或收起',
 };
 
 /**

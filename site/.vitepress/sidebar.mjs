@@ -5,8 +5,8 @@ import { contentsOf } from '../contents.mjs';
 
 export function sidebarOf(/** @type {string} */ folder = '') {
   return contentsOf(folder).map((section) => {
-    const groups = section.groups.map((group) => ({ ...partOf(group), collapsed: false }));
-    return { text: section.heading, items: [...partOf(section).items, ...groups] };
+    const items = [...partOf(section).items, ...section.groups.map(partOf)];
+    return { text: section.heading, items };
   });
 }
 

@@ -81,7 +81,7 @@ const QUERIES: readonly (readonly [typed: string, ...pages: string[]])[] = [
   ['license', 'operating/upgrading'],
   ['changelog', 'operating/upgrading'],
   ['how many ids per second', 'concepts/layout'],
-  ['move to another redis', 'operating/runbooks'],
+  ['move to another redis', 'operating/runbooks', 'guides/moving'],
   ['docker compose', 'operating/other-platforms'],
   ['test mock', 'guides/testing'],
   ['LEASE_LOST', 'reference/errors', 'operating/runbooks'],

@@ -252,12 +252,16 @@ export class DistributedLock {
   }
 
   async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
+    const others = this.#holdings.come();
+    if (others !== undefined) await others;
     const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
     this.#refuseReentry(lock);
     return this.#holdings.acquire(lock, hold);
   }
 
   async #acquireAll(locks: readonly string[], options: SeveralOptions): Promise<HeldSections> {
+    const others = this.#holdings.come();
+    if (others !== undefined) await others;
     const { names, hold } = severalTerms(locks, options, this.#terms);
     for (const lock of names) this.#refuseReentry(lock);
     return new HeldSections(await this.#holdings.acquireAll(names, hold));

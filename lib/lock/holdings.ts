@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { pause, withinLimit } from '../time/timers.js';
+import { pause, turn, withinLimit } from '../time/timers.js';
 import { HeldSection } from './held-section.js';
 import {
   CallLine,
@@ -53,6 +53,8 @@ export class Holdings {
   readonly #line: CallLine;
   readonly #held = new Map<HeldSection, Ticket>();
   readonly #waiting = new Set<Waiting>();
+  readonly #comers = new FewInATurn();
+  #comingCount = 0;
   readonly #background = new Set<Promise<unknown>>();
   readonly #onIdle: (() => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -71,7 +73,19 @@ export class Holdings {
       return { lock, permit, token, heldMs, leftMs };
     });
     const { counts, waitedMs } = this.events;
-    return { held, waitingCount: this.#waiting.size, counts, waitedMs };
+    return { held, waitingCount: this.#waitingCount, counts, waitedMs };
+  }
+
+  get #waitingCount(): number {
+    return this.#waiting.size + this.#comingCount;
+  }
+
+  /** Each caller comes by it; of many that come at once, some in later turns of the event loop. */
+  come(): Promise<void> | undefined {
+    const others = this.#comers.next();
+    if (others === undefined) return undefined;
+    this.#comingCount++;
+    return others.then(() => void this.#comingCount--);
   }
 
   /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, NOT_READY; the reason of the signal */
@@ -241,7 +255,7 @@ export class Holdings {
   }
 
   get #isIdle(): boolean {
-    return this.#held.size + this.#waiting.size + this.#background.size === 0;
+    return this.#held.size + this.#waitingCount + this.#background.size === 0;
   }
 
   #noteIdle(): void {
@@ -283,6 +297,7 @@ class LocalQueue {
    * In the order in which they came; a Set finds one that leaves at once, however many there are.
    */
   readonly #queues = new Map<string, Set<Place>>();
+  readonly #going = new FewInATurn();
 
   enter(lock: string, permits: number): Ticket {
     const queue = this.#queues.get(lock) ?? new Set();
@@ -306,9 +321,37 @@ class LocalQueue {
     let at = 0;
     for (const place of queue) {
       if (at++ >= place.permits) break;
-      place.wake(true);
+      const others = this.#going.next();
+      if (others === undefined) place.wake(true);
+      else void others.then(() => place.wake(true));
     }
     if (queue.size === 0 && this.#queues.get(lock) === queue) this.#queues.delete(lock);
+  }
+}
+
+/** A turn of the event loop is over soon after them, even if none of them waits for a store. */
+const TURN_COUNT = 16;
+
+/** Lets thousands that come at once go on turn by turn, in the order in which they came. */
+class FewInATurn {
+  #leftCount = 0;
+  /** The turn of those that come now; undefined for this one. */
+  #own: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  /** Resolves in the turn of the caller; undefined if it is this one. */
+  next(): Promise<void> | undefined {
+    if (this.#leftCount === 0) this.#begin();
+    this.#leftCount--;
+    return this.#own;
+  }
+
+  #begin(): void {
+    const next = (this.#next ?? Promise.resolve()).then(turn);
+    [this.#leftCount, this.#own, this.#next] = [TURN_COUNT, this.#next, next];
+    void next.then(() => {
+      if (this.#next === next) [this.#leftCount, this.#next] = [0, undefined];
+    });
   }
 }
 

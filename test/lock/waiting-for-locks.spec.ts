@@ -5,7 +5,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Releases } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import type { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import { MemoryLocks } from '../../lib/index.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockEvent } from '../../lib/lock/lock-events.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { PERMIT_MUTANTS } from '../mutants/lock-mutants.mjs';
@@ -89,6 +90,35 @@ describe('a process that nobody waits beside', () => {
     // Whoever does not wait is not made to.
     await world.settled(heldFor(5000), 1);
     expect(await locks.using('a', () => 'at once')).toBe('at once');
+  });
+});
+
+describe('thousands of callers of one process', () => {
+  it('let others have their turn, as they come and as they go', async () => {
+    const COUNT = 2000;
+    const locks = new DistributedLock(new MemoryLocks(), { ttlMs: 60_000, drainMs: 0 });
+    const order: number[] = [];
+    const turnCounts: number[] = [];
+    const all = Array.from({ length: COUNT }, (_, at) =>
+      locks.using('a', { waitMs: 60_000 }, () => void order.push(at)),
+    );
+    expect(locks.status.waitingCount).toBeGreaterThan(COUNT - 100);
+    while (order.length < COUNT) {
+      const before = order.length;
+      await new Promise(setImmediate);
+      turnCounts.push(order.length - before);
+    }
+    await Promise.all(all);
+    expect(order).toEqual(Array.from({ length: COUNT }, (_, at) => at));
+    expect(Math.max(...turnCounts)).toBeLessThan(100);
+    expect(locks.status.waitingCount).toBe(0);
+  });
+
+  it('are all refused by a shutdown that comes before their turn', async () => {
+    const locks = new DistributedLock(new MemoryLocks(), { drainMs: 0 });
+    const all = Array.from({ length: 200 }, (_, at) => codeOf(locks.acquire(`${at}`)));
+    await locks.close();
+    expect(new Set((await Promise.all(all)).slice(100))).toEqual(new Set(['NOT_READY']));
   });
 });
 

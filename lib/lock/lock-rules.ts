@@ -35,8 +35,9 @@ export function acquireLock(
   const { row } = snapshot;
   const header = observeAll(snapshot, request, reading);
   const nowMs = nowOf(header);
+  const endMs = nowMs + (reading.lateMs ?? 0) + request.ttlMs;
   if (row !== undefined && isHeldBy(row, header, request)) {
-    const untilMs = Math.max(row.untilMs, nowMs + request.ttlMs);
+    const untilMs = Math.max(row.untilMs, endMs);
     return grant(header, { ...row, untilMs }, request);
   }
   const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
@@ -49,9 +50,9 @@ export function acquireLock(
     const { label, untilMs, token } = others;
     return { answer: { status: 'held', label, leftMs: untilMs - nowMs, token }, header };
   }
-  const { holder, label, ttlMs, have } = request;
+  const { holder, label, have } = request;
   const token = nextToken(row?.token ?? 0n, have, nowMs);
-  const moment = { sinceMs: nowMs, untilMs: nowMs + ttlMs };
+  const moment = { sinceMs: nowMs, untilMs: endMs };
   const left = row?.note === undefined ? {} : { note: row.note };
   return grant(header, { token, era: header.era, holder, label, ...moment, ...left }, request);
 }

@@ -12,19 +12,27 @@ export interface ReleaseMessages {
   /**
    * Is called once, before the first subscription.
    *
-   * @param message gets the channel of each message
+   * @param message gets the channel of each message, and what tells whether it is still news: it
+   * is none to whoever has asked since; without that it is
    * @param ended is called when messages may have been missed, and all subscriptions are over
    */
-  onMessage(message: (channel: string) => void, ended: () => void): void;
+  onMessage(message: (channel: string, isNews?: IsNews) => void, ended: () => void): void;
   /** Resolves when the store sends the messages of a channel; rejects if it cannot. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   close(): Promise<void>;
 }
 
+type IsNews = () => boolean;
+
 /** Lets a store that runs no script of ours announce releases. */
 export interface ReleaseNotifier {
   readonly notify: (lock: string) => Promise<void>;
+  /**
+   * The channel on which the write that releases is to tell of it; undefined if nobody is known to
+   * wait, or if it cannot.
+   */
+  readonly channelOf?: ((lock: string) => string | undefined) | undefined;
   /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
@@ -38,8 +46,8 @@ interface Channel {
   readonly subscribed: Promise<void>;
   /** True after `subscribed` has resolved. */
   isSubscribed: boolean;
-  /** True if a release was announced while no caller waited. */
-  isReleased: boolean;
+  /** Is there if a release was announced while no caller waited. */
+  isReleased?: IsNews | undefined;
   /** Ends the subscription unless a caller comes back. */
   ending?: TimerHandle;
 }
@@ -56,7 +64,7 @@ export class Releases {
     this.#messages = messages;
     this.#timers = timers;
     const ended = () => this.#resubscribe();
-    messages.onMessage((name) => this.#wake(name), ended);
+    messages.onMessage((name, isNews) => this.#wake(name, isNews), ended);
   }
 
   /**
@@ -83,16 +91,21 @@ export class Releases {
     });
   }
 
+  /** True if callers wait, or have waited lately. */
+  isAwaited(name: string): boolean {
+    return this.#channels.has(name);
+  }
+
   async close(): Promise<void> {
     for (const { ending } of this.#channels.values()) this.#timers.cancel(ending);
     this.#channels.clear();
     await this.#messages.close();
   }
 
-  #wake(name: string): void {
+  #wake(name: string, isNews: IsNews = () => true): void {
     const channel = this.#channels.get(name);
-    if (channel === undefined) return;
-    channel.isReleased = channel.wakes.size === 0;
+    if (channel === undefined || !isNews()) return;
+    channel.isReleased = channel.wakes.size === 0 ? isNews : undefined;
     for (const wake of channel.wakes) wake();
   }
 
@@ -112,7 +125,6 @@ export class Releases {
       wakes: new Set(),
       subscribed,
       isSubscribed: false,
-      isReleased: false,
     };
     subscribed.then(
       () => (channel.isSubscribed = true),
@@ -124,11 +136,12 @@ export class Releases {
   }
 
   /** @returns the state before; the first caller that comes back gets a release of the meantime */
-  #enter(channel: Channel, wake: () => void): Pick<Channel, 'isSubscribed' | 'isReleased'> {
-    const { isSubscribed, isReleased, ending } = channel;
+  #enter(channel: Channel, wake: () => void) {
+    const { isSubscribed, ending } = channel;
+    const isReleased = channel.isReleased?.() ?? false;
     this.#timers.cancel(ending);
     channel.wakes.add(wake);
-    channel.isReleased = false;
+    channel.isReleased = undefined;
     return { isSubscribed, isReleased };
   }
 

@@ -7,7 +7,7 @@
  * before anything that depends on it, and a row only beside the header that was read.
  */
 import { SnowflakeError } from '../errors.js';
-import { isNews, RowOperations, type RetryParts } from '../rows/cas-retry.js';
+import { isNews, RowOperations, type RetryParts, type RowAttempt } from '../rows/cas-retry.js';
 import {
   HEADER_KEY,
   fieldsIn,
@@ -52,6 +52,21 @@ const HEADER_NUMBER = 2n ** 63n - 1n;
 /** Callers of acquire() look this often for rows that are no longer needed. */
 const SWEEP_MS = KEPT_MS;
 
+/**
+ * Whoever is told of a release writes by what it was told, if that is not older. If it dies then,
+ * the lock is free that much later.
+ */
+const TOLD_LATE_MS = 100;
+const TOLD_COUNT_MAX = 1024;
+
+/** How an operation gets to the store. */
+interface Manner {
+  /** How late it may come after what is remembered; absent if it has to read. */
+  readonly lateMs?: number | undefined;
+  /** The channel on which the write is told. */
+  readonly channel?: string | undefined;
+}
+
 type Rule<T> = (snapshot: LockSnapshot, reading: LockReading) => LockStep<T>;
 
 /** The snapshot, with the rows that it was read from. */
@@ -69,6 +84,8 @@ interface Stored extends LockSnapshot {
 export class RowLocks extends RowOperations implements LockStore {
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
   readonly #releases: ReleaseNotifier | undefined;
+  /** The locks of which a release was told since they were asked for. */
+  readonly #told = new Set<string>();
   #sweptMs = 0;
   /** Resolves when all releases were announced. */
   #notified: Promise<unknown> = Promise.resolve();
@@ -82,14 +99,20 @@ export class RowLocks extends RowOperations implements LockStore {
     this.#releases = releases;
     const until = releases?.until;
     if (until === undefined) return;
-    this.untilReleased = (lock, _, signal) => until(lock, signal, () => this.#isFree(lock));
+    this.untilReleased = async (lock, _, signal) => {
+      await until(lock, signal, () => this.#isFree(lock));
+      if (signal.aborted) return;
+      if (this.#told.size === TOLD_COUNT_MAX) this.#told.clear();
+      this.#told.add(lock);
+    };
   }
 
   async acquire(request: AcquireRequest): Promise<AcquireAnswer> {
     checkAcquire(request);
-    return this.#changed(request.lock, (snapshot, reading) =>
-      acquireLock(snapshot, request, reading),
-    );
+    const { lock } = request;
+    const rule: Rule<AcquireAnswer> = (snapshot, reading) =>
+      acquireLock(snapshot, request, reading);
+    return this.#changed(lock, rule, this.#told.delete(lock) ? { lateMs: TOLD_LATE_MS } : {});
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
@@ -102,11 +125,22 @@ export class RowLocks extends RowOperations implements LockStore {
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     const { lock, keepMs = 0 } = request;
-    const rule: Rule<boolean> = (snapshot, reading) => releaseLock(snapshot, request, reading);
-    const isReleased = await this.#changed(lock, rule);
+    // Nobody's time is before that of the header, whereas the latest one may have gone back since.
+    const atHeader = ({ header }: LockSnapshot, reading: LockReading) =>
+      reading.lateMs === undefined ? reading : { ...reading, timeMs: header!.lastTimeMs };
+    const rule: Rule<boolean> = (snapshot, reading) =>
+      releaseLock(snapshot, request, atHeader(snapshot, reading));
+    const isNow = keepMs === 0;
+    const channel = isNow ? this.#releases?.channelOf?.(lock) : undefined;
+    // An end that is counted from now needs the time of now.
+    const lateMs = isNow ? Infinity : undefined;
+    const byWrite = channel !== undefined && this.#changed(lock, rule, { lateMs, channel });
+    // A server that may not tell of it, or cannot, releases it all the same.
+    const told = byWrite === false ? undefined : await byWrite.catch(() => undefined);
+    const isReleased = told ?? (await this.#changed(lock, rule, { lateMs }));
+    const isToBeTold = isReleased && isNow && told === undefined;
     // Only a shutdown waits for the announcement; a caller that misses it asks again.
-    const notified =
-      isReleased && keepMs === 0 && this.#releases?.notify(lock).catch(() => undefined);
+    const notified = isToBeTold && this.#releases?.notify(lock).catch(() => undefined);
     if (notified) this.#notified = Promise.all([this.#notified, notified]).then(() => undefined);
   }
 
@@ -142,15 +176,18 @@ export class RowLocks extends RowOperations implements LockStore {
   }
 
   /** Writes the header first: if it had to be written, the row follows with the next attempt. */
-  #changed<T>(lock: string, rule: Rule<T>): Promise<T> {
-    return this.inTurn([HEADER_KEY, lock], async ({ rows, reading, refused }) => {
+  #changed<T>(lock: string, rule: Rule<T>, { lateMs, channel }: Manner = {}): Promise<T> {
+    const attempt: RowAttempt<T> = async ({ rows, reading, refused }) => {
       const { server } = reading;
+      const isRead = reading.lateMs === undefined;
       const stored = storedIn(rows, lock);
       const { headerRow, lockRow } = stored;
       const { answer, header, row } = rule(stored, reading);
       const { version: headerVersion, number: headerNumber = 0n } = headerRow ?? {};
       const rests = { server, headerVersion, headerNumber };
-      if (header !== undefined && isNews(stored.header, header, HEADER_AGE_MS)) {
+      const isHeaderNew = header !== undefined && isNews(stored.header, header, HEADER_AGE_MS);
+      if (!isRead && (isHeaderNew || row === undefined)) return undefined;
+      if (isHeaderNew) {
         const isWritten = await this.rows.write({
           ...rests,
           header: headerRowOf(header),
@@ -162,12 +199,15 @@ export class RowLocks extends RowOperations implements LockStore {
       if (header === undefined || row === undefined) return { answer };
       const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
       const version = lockRow?.version;
-      const isWritten = await this.rows.write({ ...rests, rows: [{ row: next, version }] });
-      if (isWritten === false) refused.note(headerVersion, version, server);
+      const notAfterMs = isRead || lateMs === Infinity ? undefined : reading.timeMs + lateMs!;
+      const write = { ...rests, rows: [{ row: next, version }], notAfterMs, channel };
+      const isWritten = await this.rows.write(write);
+      if (isWritten === false && isRead) refused.note(headerVersion, version, server);
       if (isWritten !== true) return undefined;
-      await this.#sweep(nowOf(header));
+      if (isRead) await this.#sweep(nowOf(header));
       return { answer };
-    });
+    };
+    return this.inTurn([HEADER_KEY, lock], attempt, lateMs);
   }
 
   /** Nothing depends on a sweep: the next one sees what is left. */

@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, systemTimers, withinLimit, type Timers } from '../time/timers.js';
-import type { RowStore, StoredRow, StoreReading } from './row-store.js';
+import type { RowSnapshot, RowStore, StoredRow, StoreReading } from './row-store.js';
 import { slewed, type ClockState } from './store-clock.js';
 
 /** Each failed attempt means that another process succeeded. */
@@ -33,10 +33,12 @@ interface Retried extends RetryParts {
   readonly pauseMsMax: number;
 }
 
-/** @param attempt gets the record of refused writes, and the number of attempts before it */
+/** Gets the record of refused writes, and the number of attempts before it. */
+type Attempt<T> = (refused: RefusedWrites, count: number) => Promise<Attempted<T>>;
+
 export async function retried<T>(
   { location, timers = systemTimers, random = Math.random, pauseMsMax }: Retried,
-  attempt: (refused: RefusedWrites, count: number) => Promise<Attempted<T>>,
+  attempt: Attempt<T>,
 ): Promise<T> {
   const delay = new RetryDelay(random, 1, pauseMsMax);
   const refused = new RefusedWrites(location);
@@ -66,7 +68,7 @@ export class CasRetry {
     this.#parts = { location, timers, random, pauseMsMax: PAUSE_MS_MAX };
   }
 
-  run<T>(key: string, attempt: (refused: RefusedWrites) => Promise<Attempted<T>>): Promise<T> {
+  run<T>(key: string, attempt: Attempt<T>): Promise<T> {
     const { timers } = this.#parts;
     const before = this.#turns.get(key) ?? Promise.resolve();
     const own = before.then(() => retried(this.#parts, attempt));
@@ -157,14 +159,27 @@ export abstract class RowOperations {
     return { clock };
   }
 
-  /** @param attempt gets the rows of the keys; it changes the last one */
-  protected inTurn<T>(keys: readonly [...string[], string], attempt: RowAttempt<T>): Promise<T> {
-    return this.#retry.run(keys.at(-1)!, async (refused) => {
-      const { timeMs, server, isPutBack, rows } = await this.#rows.read({ keys });
-      const { lossWindowMs } = this;
-      const random = randomUUID();
-      const reading = { timeMs, server, isPutBack, random, lossWindowMs, ...this.clock };
-      return attempt({ rows, reading, refused });
+  /**
+   * @param attempt gets the rows of the keys; it changes the last one
+   * @param lateMs how late it may come after what is remembered, by which it is tried first; absent
+   * if it has to read
+   */
+  protected inTurn<T>(
+    keys: readonly [...string[], string],
+    attempt: RowAttempt<T>,
+    lateMs?: number,
+  ): Promise<T> {
+    const { lossWindowMs } = this;
+    const attempted = (snapshot: RowSnapshot, refused: RefusedWrites, late?: number) => {
+      const { rows, ...moment } = snapshot;
+      const facts = { random: randomUUID(), lossWindowMs, ...this.clock };
+      return attempt({ rows, reading: { ...moment, ...facts, lateMs: late }, refused });
+    };
+    return this.#retry.run(keys.at(-1)!, async (refused, count) => {
+      const isFirst = count === 0 && lateMs !== undefined;
+      const remembered = isFirst ? this.#rows.remembered?.(keys) : undefined;
+      const done = remembered && (await attempted(remembered, refused, lateMs));
+      return done ?? attempted(await this.#rows.read({ keys }), refused);
     });
   }
 }
@@ -175,7 +190,7 @@ interface RowsRead {
   readonly refused: RefusedWrites;
 }
 
-type RowAttempt<T> = (read: RowsRead) => Promise<Attempted<T>>;
+export type RowAttempt<T> = (read: RowsRead) => Promise<Attempted<T>>;
 
 /** True if a header differs from the stored one in more than its time. */
 export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {

@@ -94,6 +94,13 @@ export interface RowWrite {
    */
   readonly isTimeOnly?: boolean | undefined;
   readonly rows: readonly RowChange[];
+  /**
+   * Nothing is written once the clock of the store has passed this. It is given only with rows that
+   * were `remembered`.
+   */
+  readonly notAfterMs?: number | undefined;
+  /** A store that has messages tells of the rows on this channel, in the same step. */
+  readonly channel?: string | undefined;
 }
 
 /**
@@ -129,6 +136,12 @@ export interface RowStore {
    */
   ceilings?(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]>;
   /**
+   * The rows as this store has last read them, written them or been told of them, without asking,
+   * and the latest time that it has seen; undefined if one is not known. Nobody is refused by them,
+   * and what is written by them is written only if they stand as before.
+   */
+  remembered?(keys: readonly string[]): RowSnapshot | undefined;
+  /**
    * Writes the header, then each row in order, in one atomic step or in one step for each. A step
    * is carried out only if the server is the one named, the header has the version named (or is the
    * one just written), and the row has its own; that of a header only if it has the number named as
@@ -154,6 +167,8 @@ export interface RowStore {
 /** The facts that a store adds to an operation. */
 export interface StoreReading {
   readonly timeMs: number;
+  /** How much the store's clock may have gone on until something is written; default 0. */
+  readonly lateMs?: number | undefined;
   /** Identifies the server or cluster that answers: another one may have lost data. */
   readonly server: string;
   /** True if a row is a copy that was put back, on the server as it runs. */

@@ -12,6 +12,7 @@ import {
   settledAfterLoss,
   withBegun,
 } from '../../lib/lock/cron-record.js';
+import { acquireLock, newHeader } from '../../lib/lock/lock-rules.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
@@ -50,6 +51,16 @@ describe('the contract suite of locks', () => {
     expect(await failuresOf(memoryLockStore(inMemory.LockMap))).toContain(by);
     const inRows = (await loadLibrary(edits, 'lock/row-locks.ts')) as { RowLocks: typeof RowLocks };
     expect(await failuresOf(rowLockStore(inRows.RowLocks))).toContain(by);
+  });
+
+  it('grants until later, as much as a write may come after what it rests on', () => {
+    const reading = { timeMs: 1e12, server: 'one', random: 'r', lossWindowMs: 0 };
+    const header = newHeader(2000, reading);
+    const request = namedLock('a');
+    const at = (lateMs?: number) =>
+      acquireLock({ header, row: undefined }, request, { ...reading, lateMs }).row!.untilMs;
+    expect(at(100)).toBe(at() + 100);
+    expect(at()).toBe(1e12 + request.ttlMs);
   });
 
   it('asks for the controls that it needs', () => {

@@ -2,7 +2,7 @@
  * Whoever waits for a lock in Redis again and again asks the server once, hears of what was
  * released between two waits, and leaves no subscription behind. The time is in the test's hands.
  */
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { Client, Pool } from 'pg';
@@ -12,6 +12,7 @@ import type { LockStore } from '../../lib/lock/lock-store.js';
 import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
 import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { type OwnDatabase, ownDatabase } from '../own-database.js';
 import { startPgbouncer } from '../../scripts/servers/start-pgbouncer.mjs';
@@ -233,6 +234,88 @@ describe('postgres releases', () => {
         `SELECT count(*)::int AS n FROM pg_stat_activity WHERE datname = $1 ` +
         `AND application_name = 'nestjs-snowflake'`;
       expect((await admin.query<{ n: number }>(sessions, [database])).rows[0]!.n).toBe(1);
+    });
+  });
+
+  describe('a release in PostgreSQL that tells what it wrote', () => {
+    /** A store whose statements are seen. */
+    function watched(namespace: string, refused?: RegExp) {
+      const pool = new Pool({ connectionString: own.url });
+      closed.push(() => pool.end());
+      const sent: string[] = [];
+      const query: SqlQuery = (sql, params) => {
+        sent.push(/\b(SELECT pg_notify|SELECT|UPDATE|INSERT)\b/.exec(sql)?.[0] ?? sql);
+        if (refused?.test(sql))
+          throw Object.assign(new Error('permission denied'), { code: '42501' });
+        return pool.query(sql, params);
+      };
+      const given = { query, Client, options: { connectionString: own.url } };
+      const options = { namespace, table: TABLE, replicated: false };
+      const store = opened({ pool: given as never, dialect: 'postgres', ...options });
+      return { store, sent };
+    }
+
+    /** One holds a lock, the other was refused; both listen, and so does whoever hears all. */
+    async function heldAndHeard(refused?: RegExp) {
+      const namespace = randomUUID();
+      const [one, two] = [watched(namespace, refused), watched(namespace)];
+      const held = await heldIn(one.store, namedLock('a'));
+      expect(await two.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
+      const digest = createHash('sha256').update([TABLE, namespace, 'a'].join(' ')).digest('hex');
+      const channel = `snowflake_${digest.slice(0, 40)}`;
+      const ear = new Client({ connectionString: own.url });
+      await ear.connect();
+      closed.push(() => ear.end());
+      const heard: string[] = [];
+      ear.on('notification', ({ payload }) => heard.push(payload!));
+      await ear.query(`LISTEN ${channel}`);
+      for (const { sent } of [one, two]) sent.length = 0;
+      void one.store.untilReleased!('a', 0, NEVER);
+      const told = two.store.untilReleased!('a', 0, NEVER);
+      // Each has asked once more since it listens.
+      await until(() => one.sent.length + two.sent.length === 2);
+      const say = (text: object) =>
+        admin.query('SELECT pg_notify($1, $2)', [channel, JSON.stringify(text)]);
+      return { one, two, held, told, heard, say };
+    }
+
+    it('is one statement, and one more for whoever is told', async () => {
+      const { one, two, held, told } = await heldAndHeard();
+      for (const { sent } of [one, two]) sent.length = 0;
+      await one.store.release(held);
+      await told;
+      const granted = await two.store.acquire(namedLock('a'));
+      expect(granted).toMatchObject({ status: 'ok' });
+      expect((granted as { token: bigint }).token).toBeGreaterThan(held.token);
+      // The pool is a given one: it is asked whether the transaction was committed.
+      for (const { sent } of [one, two]) expect(sent).toEqual(['UPDATE', 'SELECT']);
+      expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
+    });
+
+    it('gives nothing by a message that is not true', async () => {
+      const { one, two, held, told, heard, say } = await heldAndHeard();
+      await one.store.release(held);
+      await told;
+      await heldIn(two.store, namedLock('a'));
+      await until(() => heard.length === 1);
+      expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
+      const truth = JSON.parse(heard[0]!) as { version: number };
+      // Later than any that is stored.
+      const version = truth.version + 2 ** 21;
+      const answerAfter = async (text: object) => {
+        const again = one.store.untilReleased!('a', 0, NEVER);
+        await say(text);
+        await again;
+        return one.store.acquire(namedLock('a'));
+      };
+      expect(await answerAfter({ ...truth, version })).toMatchObject({ status: 'held' });
+      expect(await answerAfter({ version: 'none' })).toMatchObject({ status: 'held' });
+    });
+
+    it('is released all the same by a user who may not tell of it', async () => {
+      const { one, two, held } = await heldAndHeard(/pg_notify/);
+      await one.store.release(held);
+      expect(await two.store.acquire(namedLock('a'))).toMatchObject({ status: 'ok' });
     });
   });
 

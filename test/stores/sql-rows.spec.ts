@@ -126,6 +126,13 @@ describe('sql conditions', () => {
       expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
     });
 
+    it('writes nothing once the time is over', async () => {
+      const { store, snapshot, update } = await stored();
+      const { timeMs } = snapshot;
+      expect(await store.write({ ...update, notAfterMs: timeMs - 10_000 })).toBe(false);
+      expect(await store.write({ ...update, notAfterMs: timeMs + 600_000 })).toBe(true);
+    });
+
     it('gives each of those that read at once its own rows, by one statement', async () => {
       const sent: string[] = [];
       const counting: SqlQuery = (sql, params) => {

@@ -74,7 +74,9 @@ function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockO
   const rows = new SqlRows({ ...checked, connection, dialect, holds: 'locks' });
   // A user with `serverSql` may have a pooler, which passes on no messages.
   const hasMessages = name === 'postgres' && serverSql === undefined;
-  return new RowLocks(rows, hasMessages ? { releases: postgresReleases(connection, checked) } : {});
+  if (!hasMessages) return new RowLocks(rows);
+  const told = (text: string) => rows.noteTold(text);
+  return new RowLocks(rows, { releases: postgresReleases(connection, checked, told) });
 }
 
 /*
@@ -114,6 +116,7 @@ const DIGEST_LENGTH = 40;
 function postgresReleases(
   connection: SqlConnection,
   { table, namespace }: Pick<SqlTable, 'table' | 'namespace'>,
+  told: SqlRows['noteTold'],
 ): ReleaseNotifier {
   const channelOf = (lock: string) => {
     const digest = createHash('sha256').update([table, namespace, lock].join(' ')).digest('hex');
@@ -124,9 +127,14 @@ function postgresReleases(
     await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
   };
   if (listen === undefined) return { notify };
-  const releases = new Releases(new PostgresMessages(listen));
+  const releases = new Releases(new PostgresMessages(listen, told));
   return {
     notify,
+    // A server that tells of a write keeps all others that tell waiting until it is on disk.
+    channelOf: (lock) => {
+      const channel = channelOf(lock);
+      return releases.isAwaited(channel) ? channel : undefined;
+    },
     until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
     close: () => releases.close(),
   };
@@ -154,16 +162,18 @@ interface Listening {
 
 class PostgresMessages implements ReleaseMessages {
   readonly #open: () => Promise<ListeningClient>;
+  readonly #told: SqlRows['noteTold'];
   readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
-  #message: (channel: string) => void = () => undefined;
+  #message: (channel: string, isNews?: () => boolean) => void = () => undefined;
   #ended: () => void = () => undefined;
   #listening: Listening | undefined;
 
-  constructor(open: () => Promise<ListeningClient>) {
-    this.#open = open;
+  /** @param told gets what was told of a row with its write */
+  constructor(open: () => Promise<ListeningClient>, told: SqlRows['noteTold']) {
+    [this.#open, this.#told] = [open, told];
   }
 
-  onMessage(message: (channel: string) => void, ended: () => void): void {
+  onMessage(message: (channel: string, isNews?: () => boolean) => void, ended: () => void): void {
     [this.#message, this.#ended] = [message, ended];
   }
 
@@ -189,7 +199,10 @@ class PostgresMessages implements ReleaseMessages {
     const listening: Listening = { client, channels: new Set(), last: client };
     const opened = (one: ListeningClient) => {
       this.#retry.reset();
-      one.onMessage(this.#message, () => this.#missed(listening));
+      const message = (channel: string, text?: string) => {
+        this.#message(channel, text ? this.#told(text) : undefined);
+      };
+      one.onMessage(message, () => this.#missed(listening));
     };
     // Until then callers learn at once that no message will come.
     const again = () => this.#end(listening);

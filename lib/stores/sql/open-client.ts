@@ -44,11 +44,16 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
   return connectedPostgres(client);
 }
 
+interface Notification {
+  readonly channel: string;
+  readonly payload?: string | undefined;
+}
+
 /** A client of pg, and whatever has its shape. */
 export interface PostgresClient {
   connect(): Promise<unknown>;
   query(sql: string | NamedStatement, params?: SqlParameter[]): Promise<unknown>;
-  on(event: string, listener: (said: { readonly channel: string }) => void): unknown;
+  on(event: string, listener: (said: Notification) => void): unknown;
 }
 
 /** @param client that is not connected yet */
@@ -78,8 +83,8 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
       throw error;
     }
   };
-  const onMessage = (message: (channel: string) => void, ended: () => void) => {
-    client.on('notification', ({ channel }) => message(channel));
+  const onMessage: ListeningClient['onMessage'] = (message, ended) => {
+    client.on('notification', ({ channel, payload }) => message(channel, payload));
     client.on('end', ended);
   };
   return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, onMessage };

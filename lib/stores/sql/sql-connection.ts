@@ -36,7 +36,7 @@ export interface OpenClient {
 /** A client that receives notifications. */
 export interface ListeningClient extends OpenClient {
   /** @param ended called when it can tell nothing any more */
-  onMessage(message: (channel: string) => void, ended: () => void): void;
+  onMessage(message: (channel: string, text?: string) => void, ended: () => void): void;
 }
 
 /** The connection from the first call to close(). */

@@ -4,12 +4,16 @@
  *
  * Guarantee: each row is written by one statement that carries all it depends on, so nothing is
  * locked between two statements and no transaction is needed. If another process changed the row
- * meanwhile, the answer is false.
+ * meanwhile, the answer is false. What a store remembers of its rows is with it in one file, since
+ * each read and write notes it.
  */
 import { randomInt } from 'node:crypto';
 import type { Finding } from '../../registry/snapshot.js';
 import {
+  fieldsIn,
   HEADER_KEY,
+  isWhole,
+  numberIn,
   SharedReads,
   type Row,
   type RowChange,
@@ -52,11 +56,15 @@ export class SqlRows implements RowStore {
   /** True if a write may have been made inside a transaction that another one rolls back. */
   readonly #isDoubted: boolean;
   readonly #reads = new SharedReads((query) => this.#read(query));
+  readonly #remembered: RememberedRows | undefined;
   #sweepFault: string | undefined;
 
   constructor(parts: SqlRowsParts) {
     const { lossWindowMs, clock, holds, dialect, connection } = parts;
     this.#holds = holds;
+    // Else only a read tells whether the session it gets would keep what is written.
+    const isKept = dialect.name === 'postgres' || connection.close !== undefined;
+    if (holds === 'locks' && isKept) this.#remembered = new RememberedRows();
     this.#isDoubted = connection.close === undefined && dialect.name === 'postgres';
     this.#dialect = dialect;
     this.#session = new SqlSession(parts);
@@ -72,7 +80,24 @@ export class SqlRows implements RowStore {
 
   async read(query: RowQuery): Promise<RowSnapshot> {
     this.#session.reopen();
-    return snapshotIn(await this.#reads.read(query), this.#holds, query);
+    const snapshot = snapshotIn(await this.#reads.read(query), this.#holds, query);
+    this.#remembered?.noteRead(snapshot);
+    return snapshot;
+  }
+
+  /** Only of locks, of which one row is written by one process for a while. */
+  remembered(keys: readonly string[]): RowSnapshot | undefined {
+    this.#session.reopen();
+    return this.#remembered?.of(keys);
+  }
+
+  /**
+   * Notes what a process told of a row with its write.
+   *
+   * @returns what says whether nothing later is known of the row
+   */
+  noteTold(text: string): (() => boolean) | undefined {
+    return this.#remembered?.noteTold(text);
   }
 
   async #read(query: SharedQuery): Promise<SqlRow[]> {
@@ -111,7 +136,7 @@ export class SqlRows implements RowStore {
   }
 
   async write(write: RowWrite): Promise<boolean | undefined> {
-    const { server, headerVersion, rows, isTimeOnly = false } = write;
+    const { server, headerVersion, rows, isTimeOnly = false, notAfterMs, channel } = write;
     const own = this.#headerChange(write);
     const transactions: string[] = [];
     let isWritten = own === undefined || (await this.#writeRow(own, transactions, isTimeOnly));
@@ -119,7 +144,10 @@ export class SqlRows implements RowStore {
     const changes = this.#changesOf(rows);
     for (const change of changes) {
       if (isWritten !== true) break;
-      isWritten = await this.#writeRow({ ...change, ...rests }, transactions);
+      const asked = { ...change, ...rests, notAfterMs };
+      const told = channel === undefined ? undefined : { channel, text: textToTell(asked) };
+      isWritten = await this.#writeRow({ ...asked, told }, transactions);
+      if (isWritten === true) this.#remembered?.noteWritten(asked);
     }
     if (isWritten !== true || !this.#isDoubted) return isWritten;
     const granted = changes.filter(({ moreKeys }) => moreKeys === undefined);
@@ -244,4 +272,88 @@ function versionAfter(version: number | undefined): number {
     return randomInt(1, 2 ** START_VERSION_BITS);
   }
   return version + randomInt(1, STEP_MAX);
+}
+
+/*
+ * Rows of locks as they were last read, written or told of, so that whoever releases a lock, or is
+ * told of a release, writes without reading first.
+ *
+ * Guarantee: their number is bounded, and nothing depends on them: each write names the versions
+ * that it rests on, and one by a row that was changed since is refused.
+ */
+
+const REMEMBERED_COUNT = 1024;
+/** A message has room for 8000 bytes. */
+const TOLD_BYTES_MAX = 7500;
+
+class RememberedRows {
+  readonly #rows = new Map<string, StoredRow>();
+  #header: StoredRow | undefined;
+  #server = '';
+  /** The latest time of the server that was seen. */
+  #timeMs = 0;
+
+  of(keys: readonly string[]): RowSnapshot | undefined {
+    const known = keys.map((key) => (key === HEADER_KEY ? this.#header : this.#rows.get(key)));
+    const rows = known.filter((row) => row !== undefined);
+    if (rows.length < keys.length) return undefined;
+    return { timeMs: this.#timeMs, server: this.#server, rows };
+  }
+
+  noteRead({ timeMs, server, isPutBack = false, rows }: RowSnapshot): void {
+    const header = rows.find(({ key }) => key === HEADER_KEY);
+    const isOther = server !== this.#server || header?.version !== this.#header?.version;
+    if (isOther || isPutBack) {
+      this.#rows.clear();
+      this.#timeMs = 0;
+    }
+    [this.#server, this.#header] = [server, isPutBack ? undefined : header];
+    if (this.#header === undefined) return;
+    this.#timeMs = Math.max(this.#timeMs, timeMs);
+    for (const row of rows) if (row !== header) this.#note(row);
+  }
+
+  noteWritten({ row, nextVersion: version, headerVersion, server }: SqlChange): void {
+    if (this.#isBeside(server, headerVersion)) this.#note({ ...row, version });
+  }
+
+  noteTold(text: string): (() => boolean) | undefined {
+    const { key, number, text: of, ...rest } = fieldsIn(text) as unknown as Told;
+    const { version, headerVersion, server, timeMs } = rest;
+    const position = numberIn(number);
+    if (!isWhole({ key, of, version, timeMs }, ['key', 'of'], ['version', 'timeMs'])) return;
+    if (position === undefined || !this.#isBeside(server, headerVersion)) return;
+    this.#timeMs = Math.max(this.#timeMs, timeMs);
+    const isNews = () => (this.#rows.get(key)?.version ?? 0) <= version;
+    if (isNews()) this.#note({ key, number: position, version, text: of });
+    return isNews;
+  }
+
+  #isBeside(server: string, headerVersion: number | undefined): boolean {
+    const { version } = this.#header ?? {};
+    return version !== undefined && version === headerVersion && server === this.#server;
+  }
+
+  #note(row: StoredRow): void {
+    this.#rows.delete(row.key);
+    this.#rows.set(row.key, row);
+    if (this.#rows.size <= REMEMBERED_COUNT) return;
+    const [oldest] = this.#rows.keys();
+    this.#rows.delete(oldest!);
+  }
+}
+
+interface Told extends Omit<StoredRow, 'number'> {
+  readonly number: string;
+  readonly headerVersion: number;
+  readonly server: string;
+  readonly timeMs: number;
+}
+
+/** JSON without its end, where the server puts its time; of a row that is too long no fact. */
+function textToTell({ row, nextVersion: version, headerVersion, server }: SqlChange): string {
+  const { key, number, text } = row;
+  const facts = { key, number: String(number), version, text, headerVersion, server };
+  const begin = JSON.stringify(facts).slice(0, -1);
+  return `${Buffer.byteLength(begin) > TOLD_BYTES_MAX ? '{"key":0' : begin},"timeMs":`;
 }

@@ -33,6 +33,10 @@ export interface SqlChange {
   /** The header, for a row that depends on one. */
   readonly headerVersion: number | undefined;
   readonly server: string;
+  /** The last time of the server at which it is written. */
+  readonly notAfterMs?: number | undefined;
+  /** What is told of it in the same statement, and on which channel; the time follows the text. */
+  readonly told?: { readonly channel: string; readonly text: string } | undefined;
 }
 
 export interface SqlTable {

@@ -81,6 +81,7 @@ interface Offered {
 }
 
 class MysqlStatements extends TableStatements {
+  protected readonly time = MYSQL_TIME;
   protected override readonly updated = 'w.';
 
   constructor(

@@ -14,6 +14,7 @@ import {
   textIn,
   type Stamps,
   type Dialect,
+  type SqlChange,
   type SqlTable,
   type Statements,
   type Written,
@@ -125,6 +126,7 @@ interface Offered {
 
 class PostgresStatements extends TableStatements {
   protected override readonly stamps: Stamps | undefined;
+  protected readonly time = POSTGRES_TIME;
   /** The begin of the last read in microseconds, if no other server can answer. */
   private beganUs: number | undefined;
 
@@ -193,7 +195,7 @@ class PostgresStatements extends TableStatements {
   }
 
   /** One row comes back whatever happened: a driver that swallows an error has none. */
-  protected withRowCount(write: string, writing: Writing): string {
+  protected withRowCount(write: string, writing: Writing, telling?: string): string {
     const ending = writing === 'insert' ? this.conflict : '';
     const isOther = `xmin::text <> ${STAMPS.written}`;
     const isNested = this.stamps === undefined || writing === 'delete' ? 'false' : isOther;
@@ -201,9 +203,18 @@ class PostgresStatements extends TableStatements {
       `SELECT count(*)::int AS written`,
       `(${MARKED} OR coalesce(bool_or(is_nested), false)) AS in_transaction`,
       ...(this.stamps === undefined ? [] : [`${TRANSACTION} AS transaction_id`]),
+      ...(telling === undefined ? [] : [`CASE WHEN count(*) > 0 THEN ${telling} END AS told`]),
       `CASE WHEN count(*) > 0 THEN ${SET_MARK} END AS mark FROM changed`,
     ].join(', ');
     return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;
+  }
+
+  /** What is told comes to others once it is committed, and not at all if it is rolled back. */
+  protected override telling(
+    { channel, text }: NonNullable<SqlChange['told']>,
+    { of }: Binder,
+  ): string {
+    return `pg_notify(${of(channel)}, ${of(text)} || ${POSTGRES_TIME} || '}')`;
   }
 
   protected joined(...texts: string[]): string {

@@ -116,6 +116,7 @@ function bootId(): string {
 }
 
 class SqliteStatements extends TableStatements {
+  protected readonly time = SQLITE_TIME;
   constructor(
     location: SqlTable,
     private readonly identity: () => string,

@@ -129,7 +129,9 @@ export abstract class TableStatements implements Statements {
   /** True on the server that was read, where the write will last. */
   protected abstract standsOn(server: string, binder: Binder): string;
   /** A statement that writes, so that its answer tells of how many rows. */
-  protected abstract withRowCount(write: string, writing: Writing): string;
+  protected abstract withRowCount(write: string, writing: Writing, telling?: string): string;
+  /** The clock of the server, in Unix milliseconds. */
+  protected abstract readonly time: string;
   /** A decimal text as 64 bits, and back: as a double it would be off by some. */
   protected abstract integer(text: string): string;
   protected abstract digits(column: string): string;
@@ -149,6 +151,11 @@ export abstract class TableStatements implements Statements {
   /** The tables after that of an update, so that the header is `h` in it. */
   protected beside(_headerVersion: number | undefined, _binder: Binder): string {
     return '';
+  }
+
+  /** What tells of a write that was carried out; undefined where there are no messages. */
+  protected telling(_told: NonNullable<SqlChange['told']>, _binder: Binder): string | undefined {
+    return undefined;
   }
 
   // The parts that statements are made of.
@@ -202,7 +209,7 @@ export abstract class TableStatements implements Statements {
     const { of } = binder;
     const { table, namespace } = this.location;
     const { key, number, token } = this.columns;
-    const { row, nextVersion, version, numberIs, headerVersion, server } = change;
+    const { row, nextVersion, version, numberIs, headerVersion, server, notAfterMs } = change;
     const own = this.updated;
     const beside = this.beside(headerVersion, binder);
     const set = [
@@ -222,10 +229,12 @@ export abstract class TableStatements implements Statements {
         ? []
         : [this.hasHeader(headerVersion, binder)]),
       this.standsOn(server, binder),
+      ...(notAfterMs === undefined ? [] : [`${this.time} <= ${of(notAfterMs)}`]),
     ];
     const target = own === '' ? table : `${table} w${beside}`;
     const sql = `UPDATE ${target} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
-    return this.withRowCount(sql, 'update');
+    const telling = change.told && this.telling(change.told, binder);
+    return this.withRowCount(sql, 'update', telling);
   }
 
   private hasHeader(version: number, binder: Binder): string {

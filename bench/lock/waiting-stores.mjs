@@ -1,7 +1,7 @@
 // The stores of the benchmark `waiting`: how each is started, and how a process holds a lock in it.
 //
-// Guarantee: each process has connections of its own; pg_advisory_lock is held as its documentation
-// says, by a connection that does nothing else.
+// Guarantee: each process has connections of its own; pg_advisory_lock and GET_LOCK are held as
+// their documentation says, by a connection that does nothing else.
 import pg from 'pg';
 import { createConnection } from 'mysql2/promise';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
@@ -32,6 +32,18 @@ async function advisory(url) {
       await run();
     } finally {
       await client.query('SELECT pg_advisory_unlock(7)');
+    }
+  };
+}
+
+async function getLock(url) {
+  const client = await createConnection(url);
+  return async (_lock, run) => {
+    await client.query("SELECT GET_LOCK('turns', 120)");
+    try {
+      await run();
+    } finally {
+      await client.query("SELECT RELEASE_LOCK('turns')");
     }
   };
 }
@@ -77,4 +89,5 @@ export const STORES = [
     open: async (url) => ours((await importEtcd()).etcdLocks({ url })),
   },
   { name: 'pg_advisory_lock', start: startPostgres, prepare: NOTHING, open: advisory },
+  { name: 'GET_LOCK of MariaDB', start: startMariadb, prepare: NOTHING, open: getLock },
 ];

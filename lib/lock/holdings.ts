@@ -85,7 +85,11 @@ export class Holdings {
     const others = this.#comers.next();
     if (others === undefined) return undefined;
     this.#comingCount++;
-    return others.then(() => void this.#comingCount--);
+    return others.then(() => {
+      this.#comingCount--;
+      // Those that a shutdown refuses do nothing more.
+      this.#noteIdle();
+    });
   }
 
   /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, NOT_READY; the reason of the signal */

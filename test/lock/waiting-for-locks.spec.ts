@@ -285,6 +285,8 @@ describe('who stands in line for a store', () => {
     const { locks, link } = world.process();
     link.way = 'hanging';
     const codes = namesOf(300).map((lock) => codeOf(locks.using(lock, () => 1)));
+    // They come turn by turn of the event loop, in which no time goes by.
+    for (let turns = 0; turns < 30; turns++) await world.time.advance(0);
     await world.time.advance(2000);
     expect(new Set(await Promise.all(codes))).toEqual(new Set(['STORE_UNAVAILABLE']));
     expect(link.countOf('acquire')).toBe(48);

@@ -7,8 +7,7 @@
  */
 import { processWide } from '../../process-wide.js';
 import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
-import type { RedisClient, Sentinels } from './clients/redis-client.js';
-import { fieldOf, isTimeout } from './clients/replies.js';
+import { fieldOf, isTimeout, type RedisClient, type Sentinels } from './clients/redis-client.js';
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;

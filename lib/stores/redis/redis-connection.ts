@@ -9,8 +9,12 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { ClientLife, type ClientUse } from './client-life.js';
-import type { RedisLocation, LibraryLabel, RedisClient } from './clients/redis-client.js';
-import { isUnknownScript } from './clients/replies.js';
+import {
+  isUnknownScript,
+  type LibraryLabel,
+  type RedisClient,
+  type RedisLocation,
+} from './clients/redis-client.js';
 import { redisError } from './redis-errors.js';
 
 export interface Script {

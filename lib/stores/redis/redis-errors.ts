@@ -6,8 +6,7 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { plainCause, withoutSecrets } from '../../messages.js';
-import type { RedisLocation } from './clients/redis-client.js';
-import { replyIn } from './clients/replies.js';
+import { type RedisLocation, replyIn } from './clients/redis-client.js';
 
 /** The fields of errors of ioredis and Node besides the message. */
 interface ClientError extends Error {

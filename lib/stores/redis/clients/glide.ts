@@ -6,9 +6,9 @@ import {
   databaseOf,
   invalidClient,
   locationOf,
-  type Login,
   type ClientLibrary,
   type ClientListener,
+  type Login,
   type RedisClient,
 } from './redis-client.js';
 
@@ -19,24 +19,22 @@ export const GLIDE: ClientLibrary = {
   isReplicated: (client) => 'invokeScriptWithRoute' in client,
   locate(client) {
     // Version 1 takes two arguments there, and has other words for what a server answered.
-    if ((client as { exec?: { readonly length: number } }).exec?.length === 2) {
+    if ((client as { exec?: { readonly length: number } }).exec?.length === 2)
       throw invalidClient('it is of Valkey GLIDE 1, of which 2 or later is needed');
-    }
     const { addresses = [], databaseId, credentials } = (client as Glide).config ?? {};
     const db = this.isReplicated(client) ? undefined : databaseOf('databaseId', databaseId);
     return locationOf(addresses, db, [credentials?.password]);
   },
   duplicate(client) {
-    const { constructor } = Object.getPrototypeOf(client) as { constructor: GlideClass };
-    const { config = {} } = client as Glide;
+    const { constructor, config = {} } = client as Glide;
     return new GlideRedisClient(constructor, config, this.isReplicated(client));
   },
   build({ kind, username, password, hosts: addresses, isTls: useTLS }, loaded) {
-    const { GlideClient, GlideClusterClient } = loaded as Record<string, GlideClass>;
+    const { GlideClient, GlideClusterClient } = loaded as Record<string, Glide['constructor']>;
     const isCluster = kind === 'cluster';
-    const made = isCluster ? GlideClusterClient! : GlideClient!;
     const login = password === undefined ? {} : { credentials: { username, password } };
-    return new GlideRedisClient(made, { addresses, useTLS, ...login }, isCluster);
+    const config = { addresses, useTLS, ...login };
+    return new GlideRedisClient(isCluster ? GlideClusterClient! : GlideClient!, config, isCluster);
   },
 };
 
@@ -45,17 +43,14 @@ export const GLIDE: ClientLibrary = {
  */
 
 /** The part of a client that is used here; all of it is known by shape. */
-export interface Glide {
+interface Glide {
+  readonly constructor: { createClient(config: object): Promise<Glide> };
   readonly config?: GlideConfig;
   customCommand(command: readonly string[], options?: { route: 'randomNode' }): Promise<unknown>;
   /** From GLIDE 2.3 on; before it a release is noticed by asking. */
   subscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
   unsubscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
   close(): void;
-}
-
-export interface GlideClass {
-  createClient(config: object): Promise<Glide>;
 }
 
 interface GlideConfig {
@@ -87,23 +82,21 @@ const OPTIONS = {
 export class GlideRedisClient implements RedisClient {
   readonly library = '@valkey/valkey-glide';
   readonly isTls: boolean;
-  readonly #class: GlideClass;
-  // Not to be seen by whoever prints the support: it holds a password.
-  readonly #config: GlideConfig;
+  readonly isCluster: boolean;
+  // Not to be seen by whoever prints the support: its options hold a password.
+  readonly #make: (pubsubSubscriptions: object | undefined) => Promise<Glide>;
   readonly #channels = new Set<string>();
-  readonly #listeners: ClientListener[] = [];
+  #listener: ClientListener = {};
   #client: Glide | undefined;
   #opening: Promise<void> | undefined;
   #isOver = false;
 
-  constructor(
-    made: GlideClass,
-    config: GlideConfig,
-    readonly isCluster: boolean,
-  ) {
-    this.#class = made;
-    this.#config = config;
-    this.isTls = config.useTLS === true;
+  constructor(made: Glide['constructor'], config: GlideConfig, isCluster: boolean) {
+    const { useTLS, requestTimeout = REQUEST_TIMEOUT_MS } = config;
+    this.isTls = useTLS === true;
+    this.isCluster = isCluster;
+    const ours = { ...config, ...OPTIONS, requestTimeout };
+    this.#make = (pubsubSubscriptions) => made.createClient({ ...ours, pubsubSubscriptions });
   }
 
   get isReady(): boolean {
@@ -115,18 +108,14 @@ export class GlideRedisClient implements RedisClient {
   }
 
   async #open(): Promise<void> {
-    const { requestTimeout = REQUEST_TIMEOUT_MS } = this.#config;
-    const hears = this.#listeners.some(({ message }) => message !== undefined);
-    const callback = ({ channel }: { channel: unknown }) =>
-      this.#listeners.forEach(({ message }) => message?.(String(channel)));
+    const { message } = this.#listener;
+    const callback = ({ channel }: { channel: unknown }) => message?.(String(channel));
     const channelsAndPatterns = this.#channels.size > 0 ? { 0: this.#channels } : {};
-    const pubsubSubscriptions = hears ? { channelsAndPatterns, callback } : undefined;
-    const ours = { ...OPTIONS, requestTimeout, pubsubSubscriptions };
-    const client = await this.#class.createClient({ ...this.#config, ...ours });
+    const client = await this.#make(message && { channelsAndPatterns, callback });
     if (this.#isOver) return client.close();
     this.#client?.close();
     this.#client = client;
-    this.#listeners.forEach(({ connected }) => connected?.());
+    this.#listener.connected?.();
   }
 
   async call(command: readonly string[], key?: string): Promise<unknown> {
@@ -147,7 +136,7 @@ export class GlideRedisClient implements RedisClient {
   }
 
   listen(listener: ClientListener): void {
-    this.#listeners.push(listener);
+    this.#listener = { ...this.#listener, ...listener };
   }
 
   disconnect(reconnects = false, key?: string): void {
@@ -156,7 +145,7 @@ export class GlideRedisClient implements RedisClient {
     if (key === undefined) {
       this.#client?.close();
       this.#client = undefined;
-      this.#listeners.forEach(({ closed }) => closed?.());
+      this.#listener.closed?.();
     }
     // What fails is reported by the next call.
     if (reconnects) this.settle().catch(() => undefined);

@@ -4,20 +4,28 @@
 import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
 import {
+  backoffMs,
   databaseOf,
   invalidClient,
+  isUnknownScript,
   locationOf,
-  refuseDatabase,
   type Login,
   type RedisLocation,
+  refuseDatabase,
 } from './redis-client.js';
-import { isUnknownScript } from './replies.js';
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
-const NODE_OPTIONS = {
-  maxRetriesPerRequest: 1,
+const OPTIONS = {
+  lazyConnect: true,
+  enableOfflineQueue: false,
+  enableAutoPipelining: false,
   // Two services with different prefixes would keep two registries for one id space.
   keyPrefix: '',
+} as const;
+
+const NODE_OPTIONS = {
+  ...OPTIONS,
+  maxRetriesPerRequest: 1,
   // ioredis swallows what a server says against its SELECT, and goes on in database 0.
   db: 0,
   readOnly: false,
@@ -29,27 +37,18 @@ const NODE_OPTIONS = {
   replyMapping: 'legacy',
 } as const;
 
-/** An application's own strategy may give up for good, or wait for long. */
-const retryStrategy = (attempt: number) => Math.min(50 * attempt, 2000);
-
 const CONNECTION_OPTIONS = {
   ...NODE_OPTIONS,
-  lazyConnect: true,
-  enableOfflineQueue: false,
-  enableAutoPipelining: false,
   role: 'master',
-  retryStrategy,
+  retryStrategy: backoffMs,
   // Otherwise a Sentinel that refuses would be asked for ever, and its reason never be seen.
   sentinelRetryStrategy: () => null,
 } as const;
 
 const CLUSTER_OPTIONS = {
-  lazyConnect: true,
-  enableOfflineQueue: false,
-  enableAutoPipelining: false,
-  keyPrefix: '',
+  ...OPTIONS,
   scaleReads: 'master',
-  clusterRetryStrategy: retryStrategy,
+  clusterRetryStrategy: backoffMs,
   clusterNodeRetryStrategy: null,
   retryDelayOnMoved: 0,
   retryDelayOnFailover: 100,
@@ -75,13 +74,21 @@ export function optionsOfUrl(
   return [{ ...ours, ...sentinels, name: url.masterName }];
 }
 
-/** The arguments by which a client makes ours. */
+/** The arguments by which a given client makes ours. */
 export function overridesOf({ isCluster, options = {} }: GivenIoredis): readonly unknown[] {
   const { redisOptions } = options;
   if (!isCluster) return [{ ...CONNECTION_OPTIONS, ...reconnecting(options) }];
   // Given redisOptions replace these as a whole, and with them password and TLS.
   const ofNodes = { ...redisOptions, ...NODE_OPTIONS, ...reconnecting(redisOptions) };
   return [[], { ...CLUSTER_OPTIONS, redisOptions: ofNodes }];
+}
+
+/** For a connection to one Sentinel, made after one to the master. */
+export function optionsOfSentinel({ host, port = 26_379 }: Login, given: GivenOptions): object {
+  const { sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls } = given;
+  const login = { username: username ?? null, password: password ?? null, tls };
+  const only = { sentinels: null, enableReadyCheck: false, retryStrategy: () => null };
+  return { host, port, ...login, ...only };
 }
 
 /**
@@ -108,7 +115,7 @@ interface NodeOptions extends Login {
 interface GivenOptions extends NodeOptions {
   readonly path?: unknown;
   readonly redisOptions?: NodeOptions;
-  readonly sentinels?: readonly { readonly host?: string; readonly port?: number }[] | null;
+  readonly sentinels?: readonly Login[] | null;
   readonly name?: string;
   readonly sentinelUsername?: string | null;
   readonly sentinelPassword?: string | null;

@@ -2,12 +2,19 @@
  * Clients of ioredis 5 and 6, and of iovalkey, which has the same shape: one Redis, Sentinel and
  * Cluster.
  */
-import { locate, type GivenIoredis, optionsOfUrl, overridesOf } from './ioredis-options.js';
+import { guard, type GuardedIoredis } from './ioredis-guards.js';
+import {
+  type GivenIoredis,
+  locate,
+  optionsOfSentinel,
+  optionsOfUrl,
+  overridesOf,
+} from './ioredis-options.js';
 import {
   type ClientLibrary,
-  nextEvent,
   type ClientListener,
   type LibraryLabel,
+  nextEvent,
   type RedisClient,
   type Sentinels,
   slotOf,
@@ -46,7 +53,7 @@ export const IOREDIS: ClientLibrary = {
  */
 
 /** The part of a client that is used here; all of it is known by shape. */
-export interface Ioredis extends GivenIoredis, GuardedIoredis {
+interface Ioredis extends GivenIoredis, GuardedIoredis {
   readonly status: string;
   /** Only a Cluster has them: by slot its master and replicas, and the clients of all nodes. */
   readonly slots?: readonly (readonly string[] | undefined)[];
@@ -57,25 +64,21 @@ export interface Ioredis extends GivenIoredis, GuardedIoredis {
   call(...command: readonly string[]): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  once(event: string, listener: () => void): unknown;
-  off(event: string, listener: () => void): unknown;
 }
 
 export class IoredisClient implements RedisClient {
+  readonly library: LibraryLabel;
   readonly isCluster: boolean;
   readonly isTls: boolean;
   readonly #client: Ioredis;
 
-  constructor(
-    client: object,
-    readonly library: LibraryLabel,
-  ) {
+  constructor(client: object, library: LibraryLabel) {
+    this.library = library;
     this.#client = client as Ioredis;
     const { isCluster, options } = this.#client;
     this.isCluster = isCluster === true;
     this.isTls = Boolean(options?.tls ?? options?.redisOptions?.tls);
-    ignoreLaterErrors(this.#client);
-    goOnWithoutInfo(this.#client);
+    guard(this.#client);
   }
 
   get isReady(): boolean {
@@ -124,67 +127,10 @@ export class IoredisClient implements RedisClient {
   }
 
   async sentinels(): Promise<Sentinels | undefined> {
-    const { sentinels, name, ...login } = this.#client.options ?? {};
+    const { options = {} } = this.#client;
+    const { sentinels, name } = options;
     if (!sentinels || name === undefined) return undefined;
-    const clients = sentinels.map(({ host, port = 26_379 }) => {
-      const ofSentinel = {
-        sentinels: null,
-        host,
-        port,
-        username: login.sentinelUsername ?? null,
-        password: login.sentinelPassword ?? null,
-        tls: login.sentinelTLS,
-        enableReadyCheck: false,
-        retryStrategy: () => null,
-      };
-      return new IoredisClient(this.#client.duplicate(ofSentinel), this.library);
-    });
-    return { masterName: name, clients };
+    const made = sentinels.map((one) => this.#client.duplicate(optionsOfSentinel(one, options)));
+    return { masterName: name, clients: made.map((one) => new IoredisClient(one, this.library)) };
   }
-}
-
-/*
- * Two guards against the client itself: it could end the process, and it would refuse a server that
- * forbids INFO.
- */
-
-/** The part of a client that is guarded. */
-interface GuardedIoredis {
-  /** The check whether a new connection is ready calls it. */
-  info?: (hear: (error: Error | null, text?: string) => void) => Promise<unknown>;
-  readonly stream?: { on(event: 'error', listener: () => void): unknown };
-  on(event: string, listener: (argument: never) => void): unknown;
-}
-
-/**
- * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
- * connection is closed in the midst of its handshake, and would end the process.
- */
-function ignoreLaterErrors(client: GuardedIoredis): void {
-  const watched = new WeakSet<object>();
-  const watch = ({ stream }: GuardedIoredis): void => {
-    if (stream === undefined || watched.has(stream)) return;
-    watched.add(stream);
-    stream.on('error', () => undefined);
-  };
-  client.on('error', () => watch(client));
-  // A Cluster has a client for each node.
-  client.on('+node', (node: GuardedIoredis) => node.on('error', () => watch(node)));
-}
-
-/**
- * A server that forbids INFO would be warned of on the console, and one that does not know it never
- * be ready. What it means is told by our scripts. (Without the check a stranger that closes each
- * connection would be sent the same command for ever.)
- */
-function goOnWithoutInfo(client: GuardedIoredis): void {
-  const { info } = client;
-  client.info = (hear) =>
-    info!.call(client, (error, text) => {
-      const isForbidden = error !== null && /^NOPERM|unknown command/i.test(error.message);
-      if (isForbidden) hear(null, '');
-      else hear(error, text);
-    });
-  // A Cluster has a client for each node.
-  client.on('+node', goOnWithoutInfo);
 }

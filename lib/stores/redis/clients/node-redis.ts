@@ -1,56 +1,33 @@
 /**
  * Clients of node-redis 5 and 6, the package `redis`: one Redis, Sentinel and Cluster.
  */
+import { locate, madeBy, madeFor, optionsOfSentinel } from './node-redis-options.js';
 import {
-  kindOf,
-  optionsOf,
-  impatient,
-  type Node,
-  type NodeRedis,
   type GivenOptions,
-  locate,
-  optionsOfUrl,
-  overridesOf,
-  optionsOfSentinel,
-} from './node-redis-options.js';
+  isNodeRedis,
+  kindOf,
+  type NodeRedis,
+  rediscover,
+} from './node-redis-shape.js';
 import {
   type ClientLibrary,
-  nextEvent,
   type ClientListener,
+  nextEvent,
   type RedisClient,
   type Sentinels,
   slotOf,
 } from './redis-client.js';
 
-const FACTORIES = {
-  standalone: 'createClient',
-  sentinel: 'createSentinel',
-  cluster: 'createCluster',
-} as const;
-
-/** A minute of silence. What a Cluster looks for by itself has no limit, and is looked for once. */
+/** A minute of silence: what a Cluster looks for by itself may never end, nor any search beside it. */
 const IN_VAIN_MAX = 6;
-const EVERY_NODE = { has: () => true };
-type Factories = Readonly<Record<string, (options: object) => NodeRedis>>;
 
 export const NODE_REDIS: ClientLibrary = {
   hasSentinel: true,
-  isClient(value) {
-    // A pool answers to the same names, and subscribes to nothing.
-    if ('totalClients' in value) return false;
-    const { isOpen, connect, destroy } = value as Partial<NodeRedis>;
-    return [typeof isOpen, typeof connect, typeof destroy].join() === 'boolean,function,function';
-  },
+  isClient: isNodeRedis,
   isReplicated: (client) => kindOf(client) !== 'standalone',
-  locate: (client) => locate(client),
-  duplicate(client) {
-    const ours = (client as Node).duplicate(overridesOf(client));
-    return new NodeRedisClient(ours, optionsOf(client));
-  },
-  build(url, loaded) {
-    const options = optionsOfUrl(url);
-    return new NodeRedisClient((loaded as Factories)[FACTORIES[url.kind]]!(options), options);
-  },
+  locate,
+  duplicate: (client) => new NodeRedisClient(...madeBy(client)),
+  build: (url, loaded) => new NodeRedisClient(...madeFor(url, loaded)),
 };
 
 /*
@@ -66,8 +43,6 @@ export class NodeRedisClient implements RedisClient {
   readonly #options: GivenOptions;
   readonly #channels = new Set<string>();
   #hear: (channel: string) => void = () => undefined;
-  /** One attempt of a Cluster or by Sentinel, which a client of one Redis repeats by itself. */
-  #connecting: Promise<unknown> | undefined;
   #hasConnected = false;
   /** How often a node of a Cluster was left since it last ended looking for its slots. */
   #lookedInVainCount = 0;
@@ -84,17 +59,14 @@ export class NodeRedisClient implements RedisClient {
   }
 
   get isReady(): boolean {
-    const { isReady, isOpen } = this.#client;
-    return isReady ?? (isOpen && this.#hasConnected);
+    return this.#client.isReady ?? this.#hasConnected;
   }
 
   async settle(): Promise<void> {
-    const isStandalone = this.#kind === 'standalone';
-    const endings = ['error', 'end'];
-    if (isStandalone && this.#client.isOpen) return nextEvent(this.#client, ['ready', ...endings]);
-    this.#connecting ??= this.#connect().finally(() => (this.#connecting = undefined));
-    const failed = isStandalone ? [nextEvent(this.#client, endings)] : [];
-    await Promise.race([this.#connecting, ...failed]);
+    if (this.#kind !== 'standalone') return this.#connect();
+    // It repeats its attempts by itself, and connect() ends with one that succeeds.
+    const ended = nextEvent(this.#client, ['ready', 'error', 'end']);
+    await (this.#client.isOpen ? ended : Promise.race([this.#connect(), ended]));
   }
 
   async #connect(): Promise<void> {
@@ -142,9 +114,8 @@ export class NodeRedisClient implements RedisClient {
 
   /**
    * A Cluster looks for its slots anew only where a node refuses one, which one that hangs does
-   * not; and while one of its masters hangs, the whole would not connect again. No node is asked
-   * but one that answers and those of the options: of the nodes it knows one hangs. Where none of
-   * them tells, the next silence tries again.
+   * not; and while one of its masters hangs, the whole might not connect again. Where nothing is
+   * found, the next silence tries again.
    */
   #leave(key: string): boolean {
     const { slots, masters = [], _slots } = this.#client;
@@ -156,10 +127,7 @@ export class NodeRedisClient implements RedisClient {
     node.client = node.connectPromise = undefined;
     if (client?.isOpen) client.destroy();
     this.#lookedInVainCount++;
-    const { options } = other.client!;
-    const looking = _slots.rediscover({ options: impatient(options!) }, EVERY_NODE);
-    const ended = () => (this.#lookedInVainCount = 0);
-    looking.then(ended, ended);
+    void rediscover(_slots, other.client!).then(() => (this.#lookedInVainCount = 0));
     return true;
   }
 

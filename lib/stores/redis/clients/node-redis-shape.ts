@@ -1,7 +1,6 @@
 /**
  * A client of node-redis by its shape, and its options: for one Redis, by Sentinel, for a Cluster.
  */
-import type { RedisUrl } from '../redis-url.js';
 import { type Emitter, invalidClient, type Login } from './redis-client.js';
 
 export interface Socket extends Login {
@@ -107,7 +106,7 @@ export function isNodeRedis(value: object): boolean {
   return [typeof isOpen, typeof connect, typeof destroy].join() === 'boolean,function,function';
 }
 
-export function kindOf(client: GivenNodeRedis): RedisUrl['kind'] {
+export function kindOf(client: GivenNodeRedis): 'standalone' | 'sentinel' | 'cluster' {
   if ('masters' in client) return 'cluster';
   return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
 }

@@ -8,6 +8,7 @@ import {
   type GivenOptions,
   impatient,
   kindOf,
+  loginOf,
   type Node,
   type NodeOptions,
   type NodeRedis,
@@ -92,12 +93,6 @@ const WAYS: Readonly<Record<RedisUrl['kind'], (given: GivenOptions) => Way>> = {
     return { servers, db: undefined, logins: [defaults, ...rootNodes, ...servers], ours };
   },
 };
-
-function loginOf(url: unknown): Login {
-  if (typeof url !== 'string' || !URL.canParse(url)) return {};
-  const { hostname: host, port, password } = new URL(url);
-  return { host, port: port || 6379, password: decodeURIComponent(password) };
-}
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function locate(client: GivenNodeRedis): RedisLocation {

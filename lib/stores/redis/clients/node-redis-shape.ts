@@ -80,12 +80,23 @@ interface Slots {
 }
 
 /**
- * Has a Cluster look for its slots anew. No node is asked but one that answers and those of the
- * options: of the nodes that it knows one may hang. Where none of them tells, nothing changes.
+ * Leaves the master of a key, and has the Cluster look for its slots anew, which it does by itself
+ * only where a node refuses one. No node is asked but one that answers and those of the options:
+ * of the nodes that it knows one hangs.
+ *
+ * @return the search, which changes nothing where none of them tells; undefined if nobody answers
  */
-export async function rediscover(slots: Slots, at: Node): Promise<void> {
-  const everyNode = { has: () => true };
-  await slots.rediscover({ options: impatient(at.options!) }, everyNode).catch(() => undefined);
+export function leaveMaster(cluster: NodeRedis, slot: number): Promise<void> | undefined {
+  const { slots, masters = [], _slots } = cluster;
+  const node = slots?.[slot]?.master;
+  const other = masters.find(({ client }) => client?.isReady && client !== node?.client);
+  if (!node || !other || !_slots) return undefined;
+  const { client } = node;
+  // The next call makes another one, of whichever node has the slot then.
+  node.client = node.connectPromise = undefined;
+  if (client?.isOpen) client.destroy();
+  const options = impatient(other.client!.options!);
+  return _slots.rediscover({ options }, { has: () => true }).catch(() => undefined);
 }
 
 /** As long as node-redis lets a connection take to come up. */
@@ -122,6 +133,12 @@ export function optionsOf(client: GivenNodeRedis): GivenOptions {
     'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
       'redis+sentinel://host:26379/mymaster',
   );
+}
+
+export function loginOf(url: unknown): Login {
+  if (typeof url !== 'string' || !URL.canParse(url)) return {};
+  const { hostname: host, port, password } = new URL(url);
+  return { host, port: port || 6379, password: decodeURIComponent(password) };
 }
 
 class Given {

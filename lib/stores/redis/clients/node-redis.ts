@@ -6,8 +6,8 @@ import {
   type GivenOptions,
   isNodeRedis,
   kindOf,
+  leaveMaster,
   type NodeRedis,
-  rediscover,
 } from './node-redis-shape.js';
 import {
   type ClientLibrary,
@@ -112,22 +112,13 @@ export class NodeRedisClient implements RedisClient {
     void this.#end().then(() => (reconnects ? this.#resume() : undefined));
   }
 
-  /**
-   * A Cluster looks for its slots anew only where a node refuses one, which one that hangs does
-   * not; and while one of its masters hangs, the whole might not connect again. Where nothing is
-   * found, the next silence tries again.
-   */
+  /** While a master of a Cluster hangs, the whole might not connect again. */
   #leave(key: string): boolean {
-    const { slots, masters = [], _slots } = this.#client;
-    const node = slots?.[slotOf(key)]?.master;
-    const other = masters.find(({ client }) => client?.isReady && client !== node?.client);
-    if (!node || !other || !_slots || this.#lookedInVainCount >= IN_VAIN_MAX) return false;
-    const { client } = node;
-    // The next call makes another one, of whichever node has the slot then.
-    node.client = node.connectPromise = undefined;
-    if (client?.isOpen) client.destroy();
+    if (this.#lookedInVainCount >= IN_VAIN_MAX) return false;
+    const looking = leaveMaster(this.#client, slotOf(key));
+    if (looking === undefined) return false;
     this.#lookedInVainCount++;
-    void rediscover(_slots, other.client!).then(() => (this.#lookedInVainCount = 0));
+    void looking.then(() => (this.#lookedInVainCount = 0));
     return true;
   }
 

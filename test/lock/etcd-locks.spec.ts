@@ -7,13 +7,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { isSnowflakeError } from '../../lib/errors.js';
 import type { HeldLock, LockStore, LockRecord } from '../../lib/lock/lock-store.js';
 import { etcdLocks } from '../../lib/stores/etcd/index.js';
-import {
-  EtcdKeys,
-  etcdProxy,
-  settableEtcd,
-  type Handler,
-  endpointOf,
-} from '../stores/etcd-lab.js';
+import { EtcdKeys, etcdProxy, settableEtcd, type Handler, endpointOf } from '../stores/etcd-lab.js';
 import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 import { type SettableLockStore, walkLocks, type WalkReport } from './settable-locks.js';
 import { heldIn, namedLock, readySpaces } from './held-locks.js';

@@ -84,7 +84,7 @@ interface Slots {
  * only where a node refuses one. No node is asked but one that answers and those of the options:
  * of the nodes that it knows one hangs.
  *
- * @return the search, which changes nothing where none of them tells; undefined if nobody answers
+ * @return the end of the search, found or not; undefined if no other node answers
  */
 export function leaveMaster(cluster: NodeRedis, slot: number): Promise<void> | undefined {
   const { slots, masters = [], _slots } = cluster;
@@ -96,7 +96,9 @@ export function leaveMaster(cluster: NodeRedis, slot: number): Promise<void> | u
   node.client = node.connectPromise = undefined;
   if (client?.isOpen) client.destroy();
   const options = impatient(other.client!.options!);
-  return _slots.rediscover({ options }, { has: () => true }).catch(() => undefined);
+  const everyNode = { has: () => true };
+  // Where nobody tells, whoever waits for an answer comes back.
+  return _slots.rediscover({ options }, everyNode).catch(() => undefined);
 }
 
 /** As long as node-redis lets a connection take to come up. */

@@ -18,7 +18,7 @@ import {
   slotOf,
 } from './redis-client.js';
 
-/** A minute of silence: what a Cluster looks for by itself may never end, nor any search beside it. */
+/** A minute of silence: a search that a Cluster began by itself may never end, and bars others. */
 const IN_VAIN_MAX = 6;
 
 export const NODE_REDIS: ClientLibrary = {

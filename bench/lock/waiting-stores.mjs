@@ -26,24 +26,21 @@ async function ours(/** @type {import('nestjs-snowflake/lock').LockStore} */ sto
 async function advisory(url) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  return async (_lock, run) => {
-    await client.query('SELECT pg_advisory_lock(7)');
-    try {
-      await run();
-    } finally {
-      await client.query('SELECT pg_advisory_unlock(7)');
-    }
-  };
+  return between(client, 'SELECT pg_advisory_lock(7)', 'SELECT pg_advisory_unlock(7)');
 }
 
 async function getLock(url) {
   const client = await createConnection(url);
+  return between(client, "SELECT GET_LOCK('turns', 120)", "SELECT RELEASE_LOCK('turns')");
+}
+
+function between(client, take, give) {
   return async (_lock, run) => {
-    await client.query("SELECT GET_LOCK('turns', 120)");
+    await client.query(take);
     try {
       await run();
     } finally {
-      await client.query("SELECT RELEASE_LOCK('turns')");
+      await client.query(give);
     }
   };
 }

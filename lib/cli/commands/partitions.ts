@@ -201,7 +201,7 @@ class Run {
     }
   }
 
-  /** All that is left to do, what is missing first. */
+  /** All that is left to do: what is missing first, then what is old, the oldest first. */
   private plan(state: PartitionState): PartitionStep[] {
     const { layout, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present, catchAll } = state;
@@ -215,8 +215,10 @@ class Run {
     }));
     if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
     const keptFrom = idAt(layout, keptFromMs) ?? 0n;
-    const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
-    const names = old.map(({ name }) => name);
+    const names = named
+      .flatMap(({ name, to }) => (to !== undefined && to <= keptFrom ? [{ name, to }] : []))
+      .sort((a, b) => (a.to < b.to ? -1 : 1))
+      .map(({ name }) => name);
     return [...makes, ...parts(names, stepMax).map((drop): PartitionStep => ({ drop }))];
   }
 

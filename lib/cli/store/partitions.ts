@@ -36,7 +36,7 @@ export interface PartitionState {
   /** The clock of the database. */
   readonly databaseMs: number;
   readonly isPartitioned: boolean;
-  /** The catch-all partition is not among them. */
+  /** In no order; the catch-all partition is not among them. */
   readonly partitions: readonly IdPartition[];
   readonly catchAll?: string | undefined;
   /** The smallest id in the catch-all partition, from the floor on. */

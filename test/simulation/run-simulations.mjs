@@ -3,15 +3,26 @@
  * judges mutants by them, and adds up what they report.
  */
 import { availableParallelism } from 'node:os';
-import { Worker } from 'node:worker_threads';
+import { parentPort, Worker, workerData } from 'node:worker_threads';
+import { loadSimulation } from '../mutants/load-library.mjs';
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 
-/** @import { Answer, Question, Run } from './simulation-worker.mjs' */
 /** @import { SimulationReport, StoreEvent } from './world/index.js' */
 /** @import { Edit, Mutant } from '../mutants/load-library.mjs' */
 
+/** @typedef {{ seed: number, scenario: string, rows?: boolean }} Run */
+/** @typedef {{ run: Run, edits: readonly Edit[], records: boolean }} Question */
+/**
+ * With what the registry was asked, where wanted.
+ *
+ * @typedef {{ report: SimulationReport, events: StoreEvent[] }} Answer
+ */
+
 // Threads that run simulations, kept for the next ones: a thread takes longer to start than most
 // mutants take to die.
+
+/** By this a thread of the class below knows what it is. */
+const SIMULATES = 'simulates';
 
 export class SimulationThreads {
   /** @type {Worker[]} */
@@ -42,10 +53,28 @@ export class SimulationThreads {
   }
 
   #started() {
-    const worker = new Worker(new URL('simulation-worker.mjs', import.meta.url));
+    const worker = new Worker(new URL(import.meta.url), { workerData: SIMULATES });
     this.#all.push(worker);
     return worker;
   }
+}
+
+if (workerData === SIMULATES) {
+  // A fleet is refused ids by the thousand, each time with an error whose trace nobody reads.
+  Error.stackTraceLimit = 0;
+  /** @type {Map<string, ReturnType<typeof loadSimulation>>} by the text of the edits */
+  const loaded = new Map();
+  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records }) => {
+    const text = JSON.stringify(edits);
+    const simulation = loaded.get(text) ?? loadSimulation(edits);
+    loaded.set(text, simulation);
+    /** @type {StoreEvent[]} */
+    const events = [];
+    const keep = (/** @type {StoreEvent} */ event) => void events.push(event);
+    const { simulate } = await simulation;
+    const report = await simulate({ ...run, record: records ? keep : undefined });
+    parentPort?.postMessage({ report, events });
+  });
 }
 
 /** Code that is new runs slowly at first: a thread more has to be worth that. */

@@ -121,13 +121,38 @@ const TRANSCRIPTS: Record<string, () => Promise<Transcript>> = {
   },
 };
 
-describe.each(Object.entries(TRANSCRIPTS))('the transcript %s', (name, run) => {
-  // After a change that is meant: UPDATE_TRANSCRIPTS=1 npm test -- test/transcripts
-  it('is what a run gives (UPDATE_TRANSCRIPTS=1 writes it again)', async () => {
-    const path = `test/transcripts/${name}.txt`;
-    const { text } = await run();
-    if (process.env['UPDATE_TRANSCRIPTS']) writeFileSync(path, text);
-    expect(text).toBe(existsSync(path) ? readFileSync(path, 'utf8') : 'none');
+const PATH = 'test/transcripts/transcripts.txt';
+/** Before the name of each transcript. */
+const MARK = '=== ';
+
+function written(): Map<string, string> {
+  const parts = existsSync(PATH) ? readFileSync(PATH, 'utf8').split(/^(?====)/m) : [];
+  return new Map(
+    parts.map((part) => {
+      const [head, ...lines] = part.split('\n\n');
+      return [head!.slice(MARK.length), lines.join('\n\n')];
+    }),
+  );
+}
+
+// After a change that is meant: UPDATE_TRANSCRIPTS=1 npm test -- test/transcripts
+describe('the transcripts:', () => {
+  if (process.env['UPDATE_TRANSCRIPTS']) {
+    it('are written again', async () => {
+      const parts: string[] = [];
+      for (const [name, run] of Object.entries(TRANSCRIPTS)) {
+        parts.push(`${MARK}${name}\n\n${(await run()).text}`);
+      }
+      writeFileSync(PATH, parts.join('\n'));
+    });
+  }
+
+  it.each(Object.entries(TRANSCRIPTS))('that of a %s is what a run gives', async (name, run) => {
+    expect(written().get(name)?.trimEnd()).toBe((await run()).text.trimEnd());
+  });
+
+  it('are these and no others', () => {
+    expect([...written().keys()]).toEqual(Object.keys(TRANSCRIPTS));
   });
 });
 

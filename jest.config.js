@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { ENTRY_FILES } from './scripts/entries.mjs';
-import { specsByKind } from './test/support/kinds.mjs';
+import { SLOW, specsByKind } from './test/support/kinds.mjs';
 
 const root = fileURLToPath(new URL('.', import.meta.url));
 
@@ -40,6 +40,12 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
   };
 });
 
+/** With nothing named, neither paths nor tests nor kinds, the slow ones are left out. */
+export function projectsFor(/** @type {readonly string[]} */ args) {
+  const isNamed = args.some((arg) => !arg.startsWith('-'));
+  return isNamed ? projects : projects.filter(({ displayName }) => !SLOW.includes(displayName));
+}
+
 /** @type {import('jest').Config} */
 export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
@@ -52,5 +58,5 @@ export default {
   workerIdleMemoryLimit: '500MB',
   testSequencer: '<rootDir>/test/support/kinds.mjs',
   reporters: ['default', '<rootDir>/test/support/time-reporter.mjs'],
-  projects,
+  projects: projectsFor(process.argv.slice(2)),
 };

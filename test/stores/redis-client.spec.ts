@@ -15,7 +15,8 @@ import * as ioredis6 from 'ioredis-6';
 import * as iovalkey from 'iovalkey';
 import * as redis6 from 'redis';
 import * as redis5 from 'redis-5';
-import { ClientLife, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
+import type { RedisClient } from '../../lib/stores/redis/clients/redis-client.js';
+import { ClientLife, failoverEpoch, SILENCE_MS } from '../../lib/stores/redis/client-life.js';
 import type { ClientLibrary } from '../../lib/stores/redis/clients/redis-client.js';
 import { GLIDE } from '../../lib/stores/redis/clients/glide.js';
 import { IOREDIS } from '../../lib/stores/redis/clients/ioredis.js';
@@ -423,4 +424,65 @@ describe('a master of a Cluster that hangs', () => {
     await made.close();
     return { answered, takenOver: replica.port };
   }
+});
+
+describe('the number of a failover', () => {
+  /** A Sentinel that tells it when the test says so. */
+  class SlowSentinel {
+    settle = async () => undefined;
+    call = () => new Promise((resolve) => (this.answer = resolve));
+    disconnect = () => (this.isLeft = true);
+    isLeft = false;
+    private answer: (reply: unknown) => void = () => undefined;
+
+    tells(epoch: number): void {
+      this.answer(['name', 'shop', 'config-epoch', String(epoch)]);
+    }
+  }
+
+  function asked(count: number) {
+    const time = new SettableTime();
+    const sentinels = Array.from({ length: count }, () => new SlowSentinel());
+    const client = { sentinels: async () => ({ masterName: 'shop', clients: sentinels }) };
+    const told = failoverEpoch(client as unknown as RedisClient, time);
+    let isOver = false;
+    const over = told.asked.then(() => (isOver = true));
+    return { time, sentinels, told, over, isOver: () => isOver };
+  }
+
+  it('is waited for where the only Sentinel is slow', async () => {
+    const { time, sentinels, told, over, isOver } = asked(1);
+    await time.advance(2900);
+    expect(isOver()).toBe(false);
+    sentinels[0]!.tells(4);
+    await over;
+    expect(told.epoch).toBe(5);
+    expect([sentinels[0]!.isLeft, time.timerCount]).toEqual([true, 0]);
+  });
+
+  it('is not waited for long once one has told, and what others tell later counts', async () => {
+    const { time, sentinels, told, over, isOver } = asked(3);
+    await time.advance(0);
+    sentinels[1]!.tells(4);
+    await time.advance(200);
+    expect(isOver()).toBe(false);
+    await time.advance(100);
+    await over;
+    expect(told.epoch).toBe(5);
+    sentinels[2]!.tells(5);
+    await time.advance(0);
+    expect(told.epoch).toBe(6);
+    // It is behind, and takes nothing back.
+    sentinels[0]!.tells(3);
+    await time.advance(0);
+    expect(told.epoch).toBe(6);
+  });
+
+  it('is 0 where none tells in time, which holds nobody up for longer', async () => {
+    const { time, sentinels, told, over } = asked(2);
+    await time.advance(3000);
+    await over;
+    expect(told.epoch).toBe(0);
+    expect(sentinels.every(({ isLeft }) => isLeft)).toBe(true);
+  });
 });

@@ -329,7 +329,9 @@ describe('redis sentinels', () => {
     const client = made();
     try {
       await client.settle();
-      expect(await failoverEpoch(client, systemTimers)).toBe(8);
+      const told = failoverEpoch(client, systemTimers);
+      await told.asked;
+      expect(told.epoch).toBe(8);
     } finally {
       client.disconnect();
     }

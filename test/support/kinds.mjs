@@ -12,6 +12,9 @@ const STORE =
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
+const WHOLE = /^test\/(package|sample-app)\//;
+const CLIENTS = /^test\/stores\/(redis-clients|ioredis-6)\./;
+const PROOF = /^test\/(model|mutants|proof|simulation\/(limits|mutants))/;
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
 /** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
@@ -19,15 +22,17 @@ const FLEETS = /^test\/registry\/(fleets|rows)/;
 const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql)/;
 
 /**
- * @typedef {'package' | 'browser' | 'stores' | 'quick' | 'thorough'} Kind
+ * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind
  * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
- * @type {readonly { kind: Kind, isOf: (spec: Spec) => boolean }[]} the first that fits
+ * @type {readonly { kind: Kind, isSlow?: true, isOf: (spec: Spec) => boolean }[]} the first that fits
  */
 const KINDS = [
-  // What is built and packed, as its users install it.
-  { kind: 'package', isOf: ({ path }) => path.startsWith('test/package/') },
-  // Pages, in a real browser.
-  { kind: 'browser', isOf: names(BROWSER) },
+  // What is packed, as its users install it, the sample app, and pages in a real browser.
+  { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
+  // The contracts of the stores again, by each client of Redis.
+  { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
+  // Whether broken rules are noticed: by the simulation, the model and the solver.
+  { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
   // The inner loop: half a minute, and no server.
@@ -35,6 +40,9 @@ const KINDS = [
   // The rest of what needs no server.
   { kind: 'thorough', isOf: () => true },
 ];
+
+/** What `npm test` leaves to `npm run test:slow` where nothing is named. */
+export const SLOW = KINDS.filter(({ isSlow }) => isSlow).map(({ kind }) => kind);
 
 function isQuick(/** @type {string} */ path) {
   return QUICK.test(path) && !FLEETS.test(path) && !RUNS.test(path);
@@ -78,6 +86,17 @@ function textsOf(/** @type {string} */ spec) {
     }
   }
   return [...texts.values()];
+}
+
+/** The specs of a kind that a run is asked for by parts of their paths, or all. */
+export function specsOf(
+  /** @type {string} */ root,
+  /** @type {Kind} */ kind,
+  /** @type {readonly string[]} */ wanted = [],
+) {
+  const specs = specsByKind(root)[kind];
+  const isWanted = (/** @type {string} */ path) => wanted.some((part) => path.match(part));
+  return wanted.length === 0 ? specs : specs.filter((path) => isWanted(join(root, path)));
 }
 
 /** @returns {string[]} the variables that any of these specs names */

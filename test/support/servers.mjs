@@ -6,7 +6,7 @@ import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startSharedRedis } from '../../scripts/servers/start-redis.mjs';
-import { specsByKind, variablesOf } from './kinds.mjs';
+import { specsOf, variablesOf } from './kinds.mjs';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -24,9 +24,13 @@ async function findChromium() {
   return { url: requireServers(['chromium']).chromium, stop: async () => undefined };
 }
 
-export async function startServers(/** @type {import('./kinds.mjs').Kind} */ kind) {
+/** Those that the specs of this kind name which are asked for. */
+export async function startServers(
+  /** @type {import('./kinds.mjs').Kind} */ kind,
+  /** @type {import('@jest/types').Config.GlobalConfig} */ { testPathPatterns },
+) {
   const startedAt = performance.now();
-  const named = variablesOf(ROOT, specsByKind(ROOT)[kind]);
+  const named = variablesOf(ROOT, specsOf(ROOT, kind, testPathPatterns.patterns));
   const servers = SERVERS.filter(({ variable }) => named.includes(variable));
   const wanted = servers.filter(({ variable }) => !process.env[variable]);
   requireServers(wanted.map(({ name }) => name));

@@ -4,9 +4,10 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, test } from '@jest/globals';
+import { projectsFor } from '../../jest.config.js';
 import { readTree, ROOT } from '../tidy/tree.js';
 import { BUILT_IN, withBuiltIns } from './built-ins.mjs';
-import { specsByKind, variablesOf, LONGEST } from './kinds.mjs';
+import { LONGEST, SLOW, specsByKind, specsOf, variablesOf } from './kinds.mjs';
 import { madeOnce, ROOT as ROOT_URL } from './made-once.mjs';
 import { inWords, timeLines } from './time-reporter.mjs';
 
@@ -36,16 +37,32 @@ describe('the kinds of tests', () => {
     expect(KINDS.stores).toEqual(
       expect.arrayContaining(['test/stores/redis.support.spec.ts', 'test/cli/program.spec.ts']),
     );
-    expect(KINDS.browser).toContain('test/dashboard/page.spec.ts');
-    expect(KINDS.package).toContain('test/package/package.spec.ts');
-    expect(KINDS.thorough).toContain('test/simulation/mutants.spec.ts');
+    expect(KINDS.e2e).toContain('test/dashboard/page.spec.ts');
+    expect(KINDS.e2e).toContain('test/package/package.spec.ts');
+    expect(KINDS.proof).toContain('test/simulation/mutants.spec.ts');
+  });
+
+  it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
+    const kindsOf = (...args: string[]) => projectsFor(args).map(({ displayName }) => displayName);
+    const scripts = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts;
+    const slow = scripts['test:slow'].split('--selectProjects ')[1].split(' ');
+    expect(slow).toEqual(SLOW);
+    expect(kindsOf('--json', '--outputFile=a.json')).toEqual(['stores', 'quick', 'thorough']);
+    expect(kindsOf('--selectProjects', ...slow)).toEqual(Object.keys(KINDS));
+    expect(kindsOf('test/package/api')).toEqual(Object.keys(KINDS));
+  });
+
+  it('start the servers of the specs that are asked for', () => {
+    const some = specsOf(ROOT, 'stores', ['test/contract/etcd', 'redis.support']);
+    expect(some).toEqual(['test/contract/etcd.spec.ts', 'test/stores/redis.support.spec.ts']);
+    expect(variablesOf(ROOT, some)).toEqual(['REDIS_URL', 'ETCD_URL']);
   });
 
   test.each([
     ['quick', []],
     ['thorough', []],
     ['stores', ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
-    ['package', ['REDIS_URL']],
+    ['proof', []],
   ] as const)('%s starts %j', (kind, variables) => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);
   });

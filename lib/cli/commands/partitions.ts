@@ -215,10 +215,8 @@ class Run {
     }));
     if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
     const keptFrom = idAt(layout, keptFromMs) ?? 0n;
-    const names = named
-      .flatMap(({ name, to }) => (to !== undefined && to <= keptFrom ? [{ name, to }] : []))
-      .sort((a, b) => (a.to < b.to ? -1 : 1))
-      .map(({ name }) => name);
+    const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
+    const names = old.sort((a, b) => (a.to! < b.to! ? -1 : 1)).map(({ name }) => name);
     return [...makes, ...parts(names, stepMax).map((drop): PartitionStep => ({ drop }))];
   }
 

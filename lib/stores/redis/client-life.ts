@@ -41,8 +41,7 @@ export class ClientLife implements ClientUse {
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
   /** Asked once for each connection, before its first call. */
-  #asking: Promise<number> | undefined;
-  #epoch = 0;
+  #asking: FailoverEpoch | undefined;
   #isOver = false;
   readonly #silence: Silence;
   readonly #timers: Timers;
@@ -69,14 +68,12 @@ export class ClientLife implements ClientUse {
       const connecting = this.answered(this.#connecting);
       await (client.isTls ? this.#withinLimit(connecting) : connecting);
     }
-    if (client.isReady) {
-      this.#epoch = await (this.#asking ??= failoverEpoch(client, this.#timers));
-    }
+    if (client.isReady) await (this.#asking ??= failoverEpoch(client, this.#timers)).asked;
     return client;
   }
 
   get epoch(): number {
-    return this.#epoch;
+    return this.#asking?.epoch ?? 0;
   }
 
   answered<T>(answer: Promise<T>, key = ''): Promise<T> {
@@ -238,29 +235,45 @@ class Silence {
  * The number of the failover by which Sentinel names a server, which grows with each.
  *
  * Guarantee: it is never more than it is at this moment. A Sentinel that does not tell in time
- * knows nothing, and nothing rests on it.
+ * knows nothing, and nothing rests on it; what it tells later counts from then on.
  */
 
-/** Less than a call may take: a Sentinel that is away holds up the first one of a connection. */
-const SENTINEL_MS = 300;
+/** How long the first call of a connection waits where no Sentinel has told yet. */
+const TOLD_MS = 3000;
+/** Once one has told, the others have no longer than this. */
+const OTHERS_MS = 300;
 
-/** The highest that any of the Sentinels tells; 0 where none does, and where there is none. */
-export async function failoverEpoch(client: RedisClient, timers: Timers): Promise<number> {
-  const { masterName, clients } = (await client.sentinels?.()) ?? NONE;
-  const epochs = clients.map((sentinel) => {
-    const asking = sentinel
-      .settle()
-      .then(() => sentinel.call(['sentinel', 'master', masterName]))
-      .then((reply) => fieldOf(reply, 'config-epoch'));
-    return withinLimit(asking, { timers, ms: SENTINEL_MS, over: () => undefined })
-      .then(
-        // A Sentinel that has led no failover yet says 0, which is a number like the others.
-        (epoch) => (epoch === undefined ? 0 : Number(epoch) + 1),
-        () => 0, // Another one may tell; where none does, nothing rests on it.
-      )
-      .finally(() => sentinel.disconnect());
-  });
-  return Math.max(0, ...(await Promise.all(epochs)));
+export interface FailoverEpoch {
+  /** The highest that a Sentinel has told so far; 0 where none has, or where there is none. */
+  readonly epoch: number;
+  readonly asked: Promise<void>;
+}
+
+export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoch {
+  const found = { epoch: 0 };
+  let oneTold = () => {};
+  const first = new Promise<void>((resolve) => (oneTold = resolve));
+  const ask = async (sentinel: RedisClient, masterName: string) => {
+    await sentinel.settle();
+    const reply = await sentinel.call(['sentinel', 'master', masterName]);
+    const epoch = fieldOf(reply, 'config-epoch');
+    if (epoch === undefined) return;
+    // A Sentinel that has led no failover yet says 0, which is a number like the others.
+    found.epoch = Math.max(found.epoch, Number(epoch) + 1);
+    oneTold();
+  };
+  const askAll = async () => {
+    const { masterName, clients } = (await client.sentinels?.()) ?? NONE;
+    const asks = clients.map((sentinel) =>
+      withinLimit(ask(sentinel, masterName), { timers, ms: TOLD_MS, over: () => undefined })
+        .catch(() => undefined) // Another one may tell; where none does, nothing rests on it.
+        .finally(() => sentinel.disconnect()),
+    );
+    const all = Promise.all(asks);
+    await Promise.race([first, all]);
+    await withinLimit(all, { timers, ms: OTHERS_MS, over: () => [] });
+  };
+  return Object.assign(found, { asked: askAll() });
 }
 
 const NONE: Sentinels = { masterName: '', clients: [] };

@@ -1,4 +1,5 @@
 // Jest runs a setup once for each file of this name, so that every kind with servers has its own.
 import { startServers } from './servers.mjs';
 
-export default () => startServers('browser');
+/** @param {import("@jest/types").Config.GlobalConfig} config */
+export default (config) => startServers('e2e', config);

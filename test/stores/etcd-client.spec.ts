@@ -231,7 +231,7 @@ describe('etcd answers', () => {
   it('silence ends with its limit, and the next member is asked', async () => {
     const silent = await lab.proxy(lab.shared, () => new Promise(() => undefined));
     const endpoints = [silent.endpoint, lab.shared];
-    const support = lab.support({ endpoints, requestTimeoutMs: 100 });
+    const support = lab.support({ endpoints, requestTimeoutMs: 3000 });
     expect(await support.workers!()).toEqual([]);
     // Who answered is asked first from then on.
     expect(await support.workers!()).toEqual([]);

@@ -12,26 +12,27 @@ const STORE =
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
-const WHOLE = /^test\/(package|sample-app)\//;
-const CLIENTS = /^test\/stores\/(redis-clients|ioredis-6)\./;
-const PROOF = /^test\/(model|mutants|proof|simulation\/(limits|mutants))/;
+const WHOLE = /^test\/(package\/|sample-app\/|cli\/moves)/;
+const CLIENTS = /^test\/stores\/(redis-clients|redis-client-options|ioredis-6)\./;
+const PROOF = /^test\/(model|mutants|proof|registry\/fleets|simulation\/(limits|mutants))/;
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
-/** Of these, what takes long: whole fleets, every block of the documents, runs of the proof. */
-const FLEETS = /^test\/registry\/(fleets|rows)/;
-const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql)/;
+/** Of these, what takes long: every block of the documents, commands of SQL, a store of rows. */
+const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql|registry\/rows)/;
 
 /**
  * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind
  * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
- * @type {readonly { kind: Kind, isSlow?: true, isOf: (spec: Spec) => boolean }[]} the first that fits
+ * @typedef {{ kind: Kind, isSlow?: true, isOf: (spec: Spec) => boolean }} KindRule
+ * @type {readonly KindRule[]} the first that fits
  */
 const KINDS = [
-  // What is packed, as its users install it, the sample app, and pages in a real browser.
+  // What is packed, as its users install it, the sample app, moves of a registry by processes, and
+  // pages in a real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
   // The contracts of the stores again, by each client of Redis.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
-  // Whether broken rules are noticed: by the simulation, the model and the solver.
+  // Many fleets, and whether broken rules are noticed: by simulation, the model and the solver.
   { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
@@ -45,7 +46,7 @@ const KINDS = [
 export const SLOW = KINDS.filter(({ isSlow }) => isSlow).map(({ kind }) => kind);
 
 function isQuick(/** @type {string} */ path) {
-  return QUICK.test(path) && !FLEETS.test(path) && !RUNS.test(path);
+  return QUICK.test(path) && !RUNS.test(path);
 }
 
 /** @returns {(spec: Spec) => boolean} */

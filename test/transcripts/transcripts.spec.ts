@@ -2,7 +2,7 @@
  * Transcripts that people read to learn how a lease works. Each is what the real parts did, line
  * by line; a change of the protocol shows in them.
  */
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import type { SnowflakeError } from '../../lib/errors.js';
 import type {
@@ -137,15 +137,14 @@ function written(): Map<string, string> {
 
 // After a change that is meant: UPDATE_TRANSCRIPTS=1 npm test -- test/transcripts
 describe('the transcripts:', () => {
-  if (process.env['UPDATE_TRANSCRIPTS']) {
-    it('are written again', async () => {
-      const parts: string[] = [];
-      for (const [name, run] of Object.entries(TRANSCRIPTS)) {
-        parts.push(`${MARK}${name}\n\n${(await run()).text}`);
-      }
-      writeFileSync(PATH, parts.join('\n'));
-    });
-  }
+  beforeAll(async () => {
+    if (!process.env['UPDATE_TRANSCRIPTS']) return;
+    const parts: string[] = [];
+    for (const [name, run] of Object.entries(TRANSCRIPTS)) {
+      parts.push(`${MARK}${name}\n\n${(await run()).text}`);
+    }
+    writeFileSync(PATH, parts.join('\n'));
+  });
 
   it.each(Object.entries(TRANSCRIPTS))('that of a %s is what a run gives', async (name, run) => {
     expect(written().get(name)?.trimEnd()).toBe((await run()).text.trimEnd());

@@ -266,7 +266,8 @@ export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoc
     const { masterName, clients } = (await client.sentinels?.()) ?? NONE;
     const asks = clients.map((sentinel) =>
       withinLimit(ask(sentinel, masterName), { timers, ms: TOLD_MS, over: () => undefined })
-        .catch(() => undefined) // Another one may tell; where none does, nothing rests on it.
+        // Another one may tell; where none does, nothing rests on it.
+        .catch(() => undefined)
         .finally(() => sentinel.disconnect()),
     );
     const all = Promise.all(asks);

@@ -49,7 +49,7 @@ export function projectsFor(/** @type {readonly string[]} */ args) {
 /** @type {import('jest').Config} */
 export default {
   // For what hangs. No test may depend on how fast the machine is, so none has a limit of its own.
-  testTimeout: 600_000,
+  testTimeout: 1_200_000,
   // More than there are cores: most files wait for a server or a process most of their time.
   // Cases of a contract that wait by the clock of a store do so side by side.
   maxConcurrency: 30,

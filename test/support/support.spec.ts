@@ -5,6 +5,7 @@ import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node
 import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, test } from '@jest/globals';
 import { projectsFor } from '../../jest.config.js';
+import { slowProjects } from '../../jest.slow.config.js';
 import { readTree, ROOT } from '../tidy/tree.js';
 import { BUILT_IN, withBuiltIns } from './built-ins.mjs';
 import { LONGEST, SLOW, specsByKind, specsOf, variablesOf } from './kinds.mjs';
@@ -44,11 +45,9 @@ describe('the kinds of tests', () => {
 
   it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
     const kindsOf = (...args: string[]) => projectsFor(args).map(({ displayName }) => displayName);
-    const scripts = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')).scripts;
-    const slow = scripts['test:slow'].split('--selectProjects ')[1].split(' ');
-    expect(slow).toEqual(SLOW);
+    expect(slowProjects.map(({ displayName }) => displayName)).toEqual(SLOW);
     expect(kindsOf('--json', '--outputFile=a.json')).toEqual(['stores', 'quick', 'thorough']);
-    expect(kindsOf('--selectProjects', ...slow)).toEqual(Object.keys(KINDS));
+    expect(kindsOf('--selectProjects', 'e2e')).toEqual(Object.keys(KINDS));
     expect(kindsOf('test/package/api')).toEqual(Object.keys(KINDS));
   });
 

@@ -2,10 +2,11 @@
  * The package on other runtimes than Node: what docs/guides/runtimes.md says was run there is run,
  * the TypeScript of consumers/runtimes as its author wrote it, against a real Redis.
  */
-import { spawn } from 'node:child_process';
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { createRequire } from 'node:module';
 import { beforeAll, describe, expect, it, afterAll } from '@jest/globals';
@@ -97,6 +98,105 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
 
 // The oldest version that the guide names of each client keeps the contracts, and one that is older
 // is refused before anything is sent.
+
+/** A node of Maelstrom's unique-ids workload, spoken to as Maelstrom does. */
+class MaelstromNode {
+  readonly ids: string[] = [];
+  readonly errors: unknown[] = [];
+  private readonly child: ChildProcessWithoutNullStreams;
+  private readonly awaited = new Map<number, (body: Answer) => void>();
+
+  constructor(
+    private readonly id: string,
+    support: string,
+  ) {
+    const env = { ...process.env, SNOWFLAKE_SUPPORT: support };
+    this.child = spawn(process.execPath, ['maelstrom.mjs'], { cwd: FOLDER, env });
+    createInterface({ input: this.child.stdout }).on('line', (line) => {
+      const { src, dest, body } = JSON.parse(line) as Record<string, unknown> & { body: Answer };
+      if (src !== this.id || dest !== 'c1') this.errors.push(line);
+      this.awaited.get(body.in_reply_to)?.(body);
+    });
+    this.child.stderr.resume();
+    // One that was killed reads no more.
+    this.child.stdin.on('error', () => undefined);
+  }
+
+  ask(type: string, more: object = {}): Promise<Answer> {
+    const body = { type, msg_id: this.awaited.size + 1, ...more };
+    this.child.stdin.write(`${JSON.stringify({ src: 'c1', dest: this.id, body })}\n`);
+    return new Promise((resolve) => this.awaited.set(body.msg_id, resolve));
+  }
+
+  async generate(count: number): Promise<void> {
+    const answers = Array.from({ length: count }, () => this.ask('generate'));
+    for (const answer of answers) {
+      const { type, id } = await answer;
+      if (type === 'generate_ok') this.ids.push(id!);
+    }
+  }
+
+  async ended(how: () => unknown): Promise<unknown> {
+    const exited = once(this.child, 'exit');
+    how();
+    return (await exited)[0];
+  }
+
+  readonly kill = () => this.ended(() => this.child.kill('SIGKILL'));
+  readonly end = () => this.ended(() => this.child.stdin.end());
+}
+
+interface Answer {
+  readonly type: string;
+  readonly in_reply_to: number;
+  readonly id?: string;
+  readonly code?: number;
+}
+
+describe("the nodes of Maelstrom's workload unique-ids", () => {
+  beforeAll(() => copyFile(`${ROOT}/scripts/maelstrom.mjs`, `${FOLDER}/maelstrom.mjs`));
+  afterAll(() => rm(`${FOLDER}/maelstrom.mjs`));
+
+  const NODES = ['n1', 'n2', 'n3'];
+  const nodes = (support: string) => NODES.map((id) => new MaelstromNode(id, support));
+  const init = (node: MaelstromNode) => node.ask('init', { node_id: 'n1', node_ids: NODES });
+
+  it.each([
+    ['a folder', () => pathToFileURL(`${FOLDER}/node_modules/.cache/${randomUUID()}`).href],
+    ['Redis', () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}`],
+  ])('make no id twice over %s, also where one is killed', async (_, supportOf) => {
+    const support = supportOf();
+    const [first, ...others] = nodes(support);
+    const killed = first!;
+    expect(await Promise.all([killed, ...others].map(init))).toMatchObject(
+      NODES.map(() => ({ type: 'init_ok' })),
+    );
+    await Promise.all([killed, ...others].map((node) => node.generate(1000)));
+    // Some of what it is asked last may never be answered.
+    void killed.generate(1000);
+    await killed.kill();
+    const again = new MaelstromNode('n1', support);
+    await init(again);
+    const all = [killed, again, ...others];
+    await Promise.all([again, ...others].map((node) => node.generate(1000)));
+    const ids = all.flatMap((node) => node.ids);
+    expect(ids.length).toBeGreaterThanOrEqual(6000);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(await again.ask('echo')).toMatchObject({ type: 'error', code: 10 });
+    for (const node of [again, ...others]) expect(await node.end()).toBe(0);
+    expect(all.flatMap(({ errors }) => errors)).toEqual([]);
+  });
+
+  it('would be seen to make one twice, where all have one worker id', async () => {
+    const all = nodes('static:7');
+    await Promise.all(all.map(init));
+    await Promise.all(all.map((node) => node.generate(20_000)));
+    const ids = all.flatMap((node) => node.ids);
+    expect(ids.length).toBe(60_000);
+    expect(new Set(ids).size).toBeLessThan(ids.length);
+    await Promise.all(all.map((node) => node.kill()));
+  });
+});
 
 const OLDEST = {
   ioredis: 'ioredis@5.4.0',

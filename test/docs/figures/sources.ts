@@ -52,6 +52,10 @@ const OPERATING: Sources = {
     '35 µs': `${RESULTS}| 34.5 (25.6`,
     '1.1 s': `${RESULTS}| 1124 (`,
   },
+  'docs/internals/server-facts.md': {
+    '3 s': 'lib/stores/redis/client-life.ts: TOLD_MS = 3000',
+    '300 ms': 'lib/stores/redis/client-life.ts: OTHERS_MS = 300',
+  },
   'docs/internals/proof.md': {
     '1.5 s': 'test/chaos/counter-topologies.mjs: CUT_OFF_MS = 1500',
     '1000 ms': our.aheadMs,

@@ -170,7 +170,11 @@ async function attack(/** @type {number} */ round) {
     console.log(`[chaos] ${name} by ${client} on ${server} for ${part} s`);
     results.push(
       await runTopology({
-        topology: Object.assign(new Topology(own), { faultWords: values.fault, client, previousApp }),
+        topology: Object.assign(new Topology(own), {
+          faultWords: values.fault,
+          client,
+          previousApp,
+        }),
         folder: own,
         app,
         seconds: part,

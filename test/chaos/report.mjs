@@ -379,7 +379,8 @@ function resultText(/** @type {Result} */ result) {
 function previousText(/** @type {Result} */ { previous, grants, words }) {
   const { processCount, leaseCount, idCount } = previous;
   // Sections and runs are not counted by build.
-  const made = idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
+  const made =
+    idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
   return `of these by the previous build: ${processCount} processes, ${leaseCount} ${grants}${made}`;
 }
 

@@ -15,8 +15,8 @@ import { freePort } from './servers/ports.mjs';
 import { startRedis } from './servers/start-redis.mjs';
 
 /** The lowest of 20, and the newest of the others, as the `node` of npm had them. */
-const NODES = ['20.19.0', '22.23.3', '24.21.0', '26.10.0'];
-const WORKERD = '1.20261117.1';
+export const NODES = ['20.19.0', '22.23.3', '24.21.0', '26.10.0'];
+export const WORKERD = '1.20261117.1';
 
 /** What each program says. */
 export const SAID = {

@@ -64,7 +64,7 @@ async function sizes() {
 const ofSizes = {
   title: 'What is downloaded and bundled',
   explanation:
-    'Sizes in kB of 1000 bytes. The tarball has the documentation in it, which is most of it; ' +
+    'Sizes in kB of 1000 bytes. The tarball has both forms of the modules and the documentation; ' +
     'node_modules gets the package alone, since it depends on none that an application of Nest ' +
     'has not. A bundle is made by esbuild for browsers, minified. Tests hold a ceiling of each ' +
     'of these sizes (test/package).',

@@ -46,22 +46,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
   const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
-  const settings = {
-    CHAOS_WORKER_BITS: String(pace.workerBits),
-    CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
-    CHAOS_CLIENT: packageOf(topology.client),
-    ...topology.settings,
-  };
-  const { hasOneClock = false, worker = 'worker.mjs', grants = 'leases' } = topology;
-  const own = {
-    worker,
-    previousApp: topology.previousApp,
-    libfaketime: libfaketime(),
-    size: pace.processCount,
-    settings,
-    hasOneClock,
-  };
-  const fleet = new Fleet({ app, folder: files, support, ...own });
+  const { grants = 'leases' } = topology;
+  const fleet = fleetOf(topology, pace, { app, folder: files, support });
   /** @type {Entry[]} */
   const log = [];
   const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
@@ -121,6 +107,24 @@ const filesOfPrevious = (/** @type {string} */ folder, /** @type {string} */ end
     .map((name) => join(folder, name));
 const sizeOf = (/** @type {readonly string[]} */ paths) =>
   paths.reduce((sum, path) => sum + statSync(path).size, 0);
+
+/** @param {any} topology @param {Pace} pace */
+function fleetOf(
+  topology,
+  pace,
+  /** @type {Record<'app' | 'folder' | 'support', string>} */ place,
+) {
+  const { hasOneClock = false, worker = 'worker.mjs', previousApp } = topology;
+  const settings = {
+    CHAOS_WORKER_BITS: String(pace.workerBits),
+    CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
+    CHAOS_CLIENT: packageOf(topology.client),
+    ...topology.settings,
+  };
+  const size = pace.processCount;
+  const own = { worker, previousApp, libfaketime: libfaketime(), size, settings, hasOneClock };
+  return new Fleet({ ...place, ...own });
+}
 
 /** @returns {readonly Fault[]} those that all can have, and its own */
 const faultsOf = (

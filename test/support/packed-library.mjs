@@ -70,7 +70,7 @@ function tarballIn(/** @type {string} */ folder) {
 
 /** @param {import('node:child_process').SpawnSyncReturns<Buffer>} command */
 function succeeded({ status, stdout, stderr, error }) {
-  if (status !== 0) throw new Error(`Packing failed:\n${error ?? stderr}`);
+  if (status !== 0) throw new Error(`Packing failed:\n${error?.message ?? String(stderr)}`);
   return stdout;
 }
 

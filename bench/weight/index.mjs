@@ -126,9 +126,10 @@ function rowOfStart(kind, list, base) {
 const ofStarts = {
   title: 'Import and start of Nest',
   explanation:
-    'A process of its own for each: Nest with Express, ScheduleModule, which renewals run in, and ' +
-    'one controller is imported and started until it listens. The root entry is imported after Nest, so that its own time is the ' +
-    'difference to the first row. Times are those of the processor, Node included, but for the ' +
+    'A process of its own for each: Nest with Express, ScheduleModule, which renewals run in, ' +
+    'and one controller is imported and started until it listens. The root entry is imported ' +
+    'after Nest, so that its own time is the difference to the first row. ' +
+    'Times are those of the processor, Node included, but for the ' +
     'last one; the least of each is compared. The heap is what is left after a collection. The ' +
     'folder and Redis have a registry already: a new one is waited for once, about two seconds. ' +
     'With Redis a start connects, asks, and loads ioredis.',

@@ -381,7 +381,8 @@ function previousText(/** @type {Result} */ { previous, grants, words }) {
   // Sections and runs are not counted by build.
   const made =
     idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
-  return `of these by the previous build: ${processCount} processes, ${leaseCount} ${grants}${made}`;
+  const counted = `${processCount} processes, ${leaseCount} ${grants}`;
+  return `of these by the previous build: ${counted}${made}`;
 }
 
 /** @param {NonNullable<Result['effects']>} effects */

@@ -75,22 +75,28 @@ const one = ({ fleet, random }, run) => {
   return member;
 };
 
-/** A fleet of two builds: all its places, or some, are given the one of them. */
-const rolled = (/** @type {string} */ name, /** @type {boolean} */ toPrevious) => ({
-  name,
-  level: /** @type {const} */ ('process'),
-  ofTwoBuilds: true,
-  cardCount: 2,
-  apply({ fleet, random }) {
-    const { size } = fleet.parts;
-    return fleet.roll(toPrevious, random() < 0.5 ? size : Math.ceil(random() * size));
-  },
-});
+/** All places of a fleet of two builds, or some, are given the one of them. */
+function rolled({ fleet, random }, /** @type {boolean} */ toPrevious) {
+  const { size } = fleet.parts;
+  return fleet.roll(toPrevious, random() < 0.5 ? size : Math.ceil(random() * size));
+}
 
 /** @type {readonly Fault[]} */
 export const FAULTS = [
-  rolled('rolled forward', false),
-  rolled('rolled back', true),
+  {
+    name: 'rolled forward',
+    level: 'process',
+    ofTwoBuilds: true,
+    cardCount: 2,
+    apply: (world) => rolled(world, false),
+  },
+  {
+    name: 'rolled back',
+    level: 'process',
+    ofTwoBuilds: true,
+    cardCount: 2,
+    apply: (world) => rolled(world, true),
+  },
   {
     name: 'kill -9',
     level: 'process',

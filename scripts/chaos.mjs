@@ -83,6 +83,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
+  --previous HEAD      every second process runs another build at first, and places are rolled
+                       forward and back: a tarball, or the commit, branch or tag to pack; with
+                       --break the rule is missing in the newer build alone
   --json <file>        write the result as JSON, too
 Mistakes: ${namesOf(MISTAKES).join(', ')}
 `;
@@ -99,13 +102,14 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(process.pid) },
     fault: { type: 'string', default: '' },
     break: { type: 'string' },
+    previous: { type: 'string' },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 });
 
 const seconds = Number(values.seconds);
-const { store, counters, locks, client, server } = values;
+const { store, counters, locks, client, server, previous } = values;
 const { topology = (store ?? counters ?? locks) === undefined ? 'all' : undefined } = values;
 const counted = counters?.split(',').map(counterName).join(',');
 const locked = locks?.split(',').map(lockName).join(',');
@@ -126,6 +130,8 @@ const isUnderstood =
   ['redis', 'valkey'].includes(server) &&
   // Those give clients of ioredis.
   (mistakes.length === 0 || client === 'ioredis') &&
+  // Those are played by one build.
+  (mistakes.length === 0 || previous === undefined) &&
   seconds > 0 &&
   (rule !== undefined || values.break === undefined);
 if (values.help || !isUnderstood) {
@@ -150,6 +156,7 @@ const folder = mkdtempSync(join(tmpdir(), 'snowflake-chaos-'));
 const isControl = rule !== undefined;
 console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
 const app = await unpackLibrary(folder, rule, client);
+const previousApp = previous && (await unpackLibrary(folder, undefined, client, previous));
 const random = randomOf(Number(values.seed));
 const weightOf = (/** @type {string} */ name) => TOPOLOGIES[name]?.[1] ?? 0;
 const whole = names.reduce((sum, name) => sum + weightOf(name), 0);
@@ -163,7 +170,11 @@ async function attack(/** @type {number} */ round) {
     console.log(`[chaos] ${name} by ${client} on ${server} for ${part} s`);
     results.push(
       await runTopology({
-        topology: Object.assign(new Topology(own), { faultWords: values.fault, client }),
+        topology: Object.assign(new Topology(own), {
+          faultWords: values.fault,
+          client,
+          previousApp,
+        }),
         folder: own,
         app,
         seconds: part,

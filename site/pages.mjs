@@ -7,7 +7,9 @@ import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync } from 'node:f
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, posix } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { ADDRESS, addressOf } from './.vitepress/head.mjs';
 import { DOCS, ROOT, contentsOf } from './contents.mjs';
+import { siteLlms } from './llms.mjs';
 import { pageNameOf } from './reference/page-names.mjs';
 
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
@@ -44,6 +46,12 @@ export function writePages(reference) {
   for (const folder of ['', 'zh/']) writeHome(folder);
   cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
   cpSync(new URL('public', import.meta.url), join(PAGES, 'public'), { recursive: true });
+  write(
+    'public/llms.txt',
+    siteLlms((link) => addressOf(`${link.slice(1)}.md`)),
+  );
+  const sitemap = new URL('sitemap.xml', ADDRESS).href;
+  write('public/robots.txt', `User-agent: *\nAllow: /\n\nSitemap: ${sitemap}\n`);
   for (const { name, text } of reference) {
     const [, title = name] = /^# (.*)$/m.exec(text) ?? [];
     const description = `${title.replaceAll('`', '')}: every name, with its docstring`;

@@ -22,7 +22,7 @@ export function requireBuild() {
 
 /** @typedef {import('./turns.mjs').BenchGroup & { folder: string }} FolderGroup */
 
-const FOLDERS = ['ids', 'counters', 'lock', 'threads', 'database', 'lease'];
+const FOLDERS = ['ids', 'counters', 'lock', 'threads', 'database', 'lease', 'weight'];
 
 /** @returns {Promise<{ groups: FolderGroup[], failures: { name: string, error: any }[] }>} */
 export async function loadGroups() {

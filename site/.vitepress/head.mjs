@@ -8,7 +8,8 @@ export const ADDRESS = new URL(
 /** Of these there is one page, in English; what stands in /zh/ is a copy. */
 const ENGLISH_ONLY = /^(zh\/)?(internals|reference\/api)\//;
 
-const addressOf = (/** @type {string} */ path) =>
+/** Of a page, by its path among the pages. */
+export const addressOf = (/** @type {string} */ path) =>
   new URL(path.replace(/(^|\/)index\.md$/, '$1').replace(/\.md$/, '.html'), ADDRESS).href;
 
 /**

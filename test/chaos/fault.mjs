@@ -56,6 +56,7 @@ export const STORE_PACE = {
  * @property {number} [cardCount] how often it is in the deck: restarts are what happens most
  * @property {boolean} [changesServer] new ranges then begin behind the quarantine
  * @property {boolean} [setsOneClock] of one process, and not of the others
+ * @property {boolean} [ofTwoBuilds] of a fleet in which two builds run
  * @property {readonly string[]} [only] topologies that can have it; default all
  * @property {(world: World) => unknown} apply answers the process it befell, if it is one, and
  *   false where it could not happen

@@ -75,8 +75,28 @@ const one = ({ fleet, random }, run) => {
   return member;
 };
 
+/** All places of a fleet of two builds, or some, are given the one of them. */
+function rolled({ fleet, random }, /** @type {boolean} */ toPrevious) {
+  const { size } = fleet.parts;
+  return fleet.roll(toPrevious, random() < 0.5 ? size : Math.ceil(random() * size));
+}
+
 /** @type {readonly Fault[]} */
 export const FAULTS = [
+  {
+    name: 'rolled forward',
+    level: 'process',
+    ofTwoBuilds: true,
+    cardCount: 2,
+    apply: (world) => rolled(world, false),
+  },
+  {
+    name: 'rolled back',
+    level: 'process',
+    ofTwoBuilds: true,
+    cardCount: 2,
+    apply: (world) => rolled(world, true),
+  },
   {
     name: 'kill -9',
     level: 'process',

@@ -14,12 +14,21 @@ import { join } from 'node:path';
 /** Clocks that differ, but by less than what the library corrects (5 s); the next one's as well. */
 const OFFSETS_S = [4, -4, 2, -2, 0];
 
+/** So the files of processes of the previous build begin. */
+export const PREVIOUS = 'previous';
+/** A rolling update waits for the next process so long. */
+const ROLLED_MS = 3000;
+
 export class Fleet {
   /** @type {Set<Member>} */
   members = new Set();
   startedCount = 0;
   /** How often one of them began to make ids with another worker id, or took a segment. */
   leaseCount = 0;
+  /** Of these, by processes of the previous build. */
+  previousLeaseCount = 0;
+  /** Which places run the previous build. @type {boolean[]} */
+  #isPrevious = [];
   /** Of each of these, and of each that is about to lease. */
   #news = new EventEmitter();
   /** How processes ended that nobody ended. @type {Record<string, number>} */
@@ -29,6 +38,8 @@ export class Fleet {
   /**
    * @param {object} parts
    * @param {string} parts.app where the worker lies
+   * @param {string | undefined} parts.previousApp where it lies with another build, which every
+   *   second place begins with
    * @param {string} parts.worker its file
    * @param {string} parts.folder for what processes write down
    * @param {string} parts.support the URL they are given
@@ -39,7 +50,10 @@ export class Fleet {
    */
   constructor(parts) {
     this.parts = parts;
-    for (let location = 0; location < parts.size; location++) this.#start(location);
+    for (let location = 0; location < parts.size; location++) {
+      this.#isPrevious.push(parts.previousApp !== undefined && location % 2 === 1);
+      this.#start(location);
+    }
   }
 
   /** One that runs and is not stopped. */
@@ -53,6 +67,22 @@ export class Fleet {
     if (member.exitCode !== null || member.signalCode !== null) return;
     member.kill('SIGTERM');
     await once(member, 'exit');
+  }
+
+  /**
+   * As a rolling update does it, or undoes it: the process of one place after the other ends, and
+   * its successor is of the other build.
+   * @param {boolean} toPrevious @param {number} count how many places, the first ones first
+   */
+  async roll(toPrevious, count) {
+    for (let location = 0; location < count; location++) {
+      if (this.#isPrevious[location] === toPrevious) continue;
+      this.#isPrevious[location] = toPrevious;
+      const leased = this.next('lease', ROLLED_MS);
+      const old = [...this.members].find((member) => member.location === String(location));
+      if (old) await this.end(old);
+      await leased;
+    }
   }
 
   /**
@@ -86,8 +116,10 @@ export class Fleet {
   }
 
   #start(/** @type {number} */ location) {
-    const { app, worker, folder, support, libfaketime, settings, hasOneClock } = this.parts;
-    const file = join(folder, `process-${++this.startedCount}`);
+    const { worker, folder, support, libfaketime, settings, hasOneClock } = this.parts;
+    const isPrevious = this.#isPrevious[location] === true;
+    const app = (isPrevious && this.parts.previousApp) || this.parts.app;
+    const file = join(folder, `${isPrevious ? PREVIOUS : 'process'}-${++this.startedCount}`);
     const clockFile = `${file}.clock`;
     const offsets = hasOneClock ? [0] : OFFSETS_S;
     setClock(clockFile, offsets[this.startedCount % offsets.length] ?? 0);
@@ -119,6 +151,7 @@ export class Fleet {
     this.members.add(member);
     member.on('message', (/** @type {{ isUp?: boolean }} */ { isUp = false }) => {
       if (!isUp) this.leaseCount++;
+      if (!isUp && isPrevious) this.previousLeaseCount++;
       this.#news.emit(isUp ? 'up' : 'lease', member);
     });
     member.once('exit', (code, signal) => {

@@ -358,6 +358,7 @@ function resultText(/** @type {Result} */ result) {
     `${topology}, ${seconds} s: ${processCount} processes, ${leaseCount} ${grants}, ` +
       `${idCount.toLocaleString('en-US')} ${words.made}, ends: ${ends.join(', ')}`,
     ...(result.note === undefined ? [] : [`  ${result.note}`]),
+    ...(result.previous === undefined ? [] : [`  ${previousText(result)}`]),
     `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ${words.stretch}, of one process`,
     ...rows,
     `  ${words.twice} ${result.duplicateCount}, ${words.back} ${result.disorderCount}`,
@@ -373,6 +374,15 @@ function resultText(/** @type {Result} */ result) {
     ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
+}
+
+function previousText(/** @type {Result} */ { previous, grants, words }) {
+  const { processCount, leaseCount, idCount } = previous;
+  // Sections and runs are not counted by build.
+  const made =
+    idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
+  const counted = `${processCount} processes, ${leaseCount} ${grants}`;
+  return `of these by the previous build: ${counted}${made}`;
 }
 
 /** @param {NonNullable<Result['effects']>} effects */

@@ -2,14 +2,14 @@
  * One topology under attack for a while: processes are started, faults dealt from a shuffled deck,
  * and all that was written down is checked.
  */
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libfaketime } from '../../scripts/servers/binaries.mjs';
 import { attackAll } from './attack.mjs';
 import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
-import { Fleet } from './fleet.mjs';
+import { Fleet, PREVIOUS } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
 import { packageOf } from './rules.mjs';
 
@@ -46,27 +46,16 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
   const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
-  const settings = {
-    CHAOS_WORKER_BITS: String(pace.workerBits),
-    CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
-    CHAOS_CLIENT: packageOf(topology.client),
-    ...topology.settings,
-  };
-  const { hasOneClock = false, worker = 'worker.mjs', grants = 'leases' } = topology;
-  const own = {
-    worker,
-    libfaketime: libfaketime(),
-    size: pace.processCount,
-    settings,
-    hasOneClock,
-  };
-  const fleet = new Fleet({ app, folder: files, support, ...own });
+  const { grants = 'leases' } = topology;
+  const fleet = fleetOf(topology, pace, { app, folder: files, support });
   /** @type {Entry[]} */
   const log = [];
   const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
   const { least = LEAST } = topology;
   const isThin = (/** @type {{ idCount: number, leaseCount: number }} */ made) =>
-    made.idCount < least.ids || made.leaseCount < least.leases;
+    made.idCount < least.ids ||
+    made.leaseCount < least.leases ||
+    (topology.previousApp && least.leases > 2 * Math.min(...leasesByBuild(fleet)));
   const isEnough = () => !isThin(check(files));
   const faults = faultsOf(topology);
   try {
@@ -95,6 +84,11 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     breaches: topology.breaches ?? [],
     seconds,
     processCount: fleet.startedCount,
+    previous: topology.previousApp && {
+      processCount: filesOfPrevious(files, '.log').length,
+      leaseCount: fleet.previousLeaseCount,
+      idCount: sizeOf(filesOfPrevious(files, '.ids')) / BYTES_OF_ID,
+    },
     fileCount: readdirSync(files).length,
     exits: fleet.exits,
     ...checked,
@@ -102,12 +96,44 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   };
 }
 
+const leasesByBuild = (/** @type {Fleet} */ { leaseCount, previousLeaseCount }) => [
+  previousLeaseCount,
+  leaseCount - previousLeaseCount,
+];
+const BYTES_OF_ID = 8;
+const filesOfPrevious = (/** @type {string} */ folder, /** @type {string} */ ending) =>
+  readdirSync(folder)
+    .filter((name) => name.startsWith(PREVIOUS) && name.endsWith(ending))
+    .map((name) => join(folder, name));
+const sizeOf = (/** @type {readonly string[]} */ paths) =>
+  paths.reduce((sum, path) => sum + statSync(path).size, 0);
+
+/** @param {any} topology @param {Pace} pace */
+function fleetOf(
+  topology,
+  pace,
+  /** @type {Record<'app' | 'folder' | 'support', string>} */ place,
+) {
+  const { hasOneClock = false, worker = 'worker.mjs', previousApp } = topology;
+  const settings = {
+    CHAOS_WORKER_BITS: String(pace.workerBits),
+    CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
+    CHAOS_CLIENT: packageOf(topology.client),
+    ...topology.settings,
+  };
+  const size = pace.processCount;
+  const own = { worker, previousApp, libfaketime: libfaketime(), size, settings, hasOneClock };
+  return new Fleet({ ...place, ...own });
+}
+
 /** @returns {readonly Fault[]} those that all can have, and its own */
-const faultsOf = (/** @type {any} */ { name, hasOneClock = false, faults = [], faultWords = '' }) =>
+const faultsOf = (
+  /** @type {any} */ { name, previousApp, hasOneClock = false, faults = [], faultWords = '' },
+) =>
   [
-    ...FAULTS.filter(({ only }) => only === undefined || only.includes(name)).filter(
-      ({ setsOneClock = false }) => !(setsOneClock && hasOneClock),
-    ),
+    ...FAULTS.filter(({ only }) => only === undefined || only.includes(name))
+      .filter(({ setsOneClock = false }) => !(setsOneClock && hasOneClock))
+      .filter(({ ofTwoBuilds = false }) => !ofTwoBuilds || previousApp !== undefined),
     ...faults,
   ].filter(({ level, name: fault }) => {
     return level === 'process' || faultWords.split('|').some((words) => fault.includes(words));

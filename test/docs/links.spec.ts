@@ -9,7 +9,9 @@ import { deadLinks, commandsIn, isShown, wordsOf } from './sections.js';
 import type { ShownCommand } from './sections.js';
 
 const TREE = readTree();
-const DOCUMENTS = TREE.filter(({ path }) => /^(docs\/.*|[^/]*)\.md$/.test(path));
+const DOCUMENTS = TREE.filter(({ path }) =>
+  /^(docs|skills)\/.*\.md$|^[^/]*\.md$|^llms\.txt$/.test(path),
+);
 const planted = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
 it('links lead to files and headings that exist', () => {

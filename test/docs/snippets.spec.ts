@@ -13,7 +13,7 @@ import { isChinese } from './translation.js';
 import { until } from '../until.js';
 
 const TREE = readTree();
-const DOCUMENTS = TREE.filter(({ path }) => /^(docs\/.*|[^/]*)\.md$/.test(path));
+const DOCUMENTS = TREE.filter(({ path }) => /^((docs|skills)\/.*|[^/]*)\.md$/.test(path));
 /** The blocks of Chinese pages are those of the English ones: translation.spec.ts. */
 const ENGLISH = DOCUMENTS.filter(({ path }) => !isChinese(path));
 const SOURCES = TREE.filter((file) => isLib(file) && file.path.endsWith('.ts'));

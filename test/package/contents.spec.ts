@@ -51,6 +51,9 @@ describe('texts', () => {
   });
 });
 
+/** All of `nestjs-snowflake/core`, minified; bench/weight measures the same. */
+const CORE_BYTES_MAX = 52_000;
+
 /* Whoever bundles a part of the core gets that part: `textForms` brings no layouts along. */
 describe('core parts', () => {
   let folder: string;
@@ -62,7 +65,8 @@ describe('core parts', () => {
 
   /** As a bundler for browsers makes it. */
   async function bundled(name: string): Promise<string> {
-    const contents = `export { ${name} } from './library/dist/esm/core/index.js';`;
+    const names = name === '*' ? name : `{ ${name} }`;
+    const contents = `export ${names} from './library/dist/esm/core/index.js';`;
     const { outputFiles } = await build({
       bundle: true,
       format: 'esm',
@@ -77,6 +81,10 @@ describe('core parts', () => {
     const [forms, both] = [await bundled('textForms'), await bundled('textForms, layouts')];
     expect(both.length).toBeGreaterThan(15_000);
     expect(forms.length).toBeLessThan(10_000);
+  });
+
+  it('weigh no more than they did, all together', async () => {
+    expect((await bundled('*')).length).toBeLessThan(CORE_BYTES_MAX);
   });
 
   it('keep the names of functions, classes and private methods in a stack trace', async () => {

@@ -14,6 +14,7 @@ import type { GlideClient } from '@valkey/valkey-glide';
 import type * as ioredis from 'ioredis';
 import type * as redis from 'redis';
 import { installPackages } from '../../scripts/install-packages.mjs';
+import { NODES, SAID, WORKERD } from '../../scripts/runtimes.mjs';
 import { packedLibrary } from '../support/packed-library.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { rowsOf } from '../docs/sections.js';
@@ -47,17 +48,15 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
   };
 
   it('the generator makes ids', async () => {
-    const expected = { distinct: 2000, rises: true, workerId: 7, isReadBack: true };
-    expect(await runOn('core.ts')).toEqual(expected);
+    expect(await runOn('core.ts')).toEqual(SAID.core);
   });
 
   it('worker ids are leased from Redis, renewed and given back', async () => {
-    const expected = { workerIds: [0, 1], again: 2, state: 'active', distinct: 2000 };
-    expect(await runOn('lease.ts')).toEqual(expected);
+    expect(await runOn('lease.ts')).toEqual(SAID.lease);
   });
 
   it('threads share a lease, or have one of their own', async () => {
-    expect(await runOn('threads.ts')).toEqual({ distinct: 5000, workerIds: [0, 1] });
+    expect(await runOn('threads.ts')).toEqual(SAID.threads);
   });
 
   it('a Nest application answers ids, and gives its worker id back at SIGTERM', async () => {
@@ -94,6 +93,17 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
     const guide = await readFile(`${ROOT}/docs/guides/runtimes.md`, 'utf8');
     expect(rowsOf(guide, 'runtime').get(name)?.[0]).toBe(manifest.dependencies[program]);
   });
+});
+
+// `npm run runtimes` tries these, in CI.
+
+it('are in the guide, in the versions that are tried', async () => {
+  const guide = await readFile(`${ROOT}/docs/guides/runtimes.md`, 'utf8');
+  const workflow = await readFile(`${ROOT}/.github/workflows/ci.yml`, 'utf8');
+  expect(rowsOf(guide, 'runtime').get('workerd')?.[0]).toBe(WORKERD);
+  expect(workflow).toContain('npm run runtimes');
+  const majors = NODES.map((version) => version.replace(/(?<!^20)\..*|\.0$/, ''));
+  expect(workflow).toContain(`node: ['${majors.join("', '")}']`);
 });
 
 // The oldest version that the guide names of each client keeps the contracts, and one that is older

@@ -35,7 +35,7 @@ const IN_THE_REPOSITORY =
 /** Links of the packed documents to what is neither packed nor such. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
   const all = Array.from(files, ([path, text]): TextFile => ({ path, text }));
-  const documents = all.filter(({ path }) => path.endsWith('.md'));
+  const documents = all.filter(({ path }) => /\.md$|^llms\.txt$/.test(path));
   const dead = deadLinks(documents, all).filter(({ path, message }) => {
     const to = posix.join(posix.dirname(path), message.replace(/^links to /, ''));
     return !IN_THE_REPOSITORY.test(to);

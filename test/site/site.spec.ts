@@ -165,6 +165,14 @@ describe('the head of a page', () => {
     expect(listed).not.toContain('/zh/internals/');
   });
 
+  it('is told to those who come without a browser: a page a line, and the way to all', () => {
+    const textOf = (path: string) => readFileSync(join(site.folder, path), 'utf8');
+    const linked = [...textOf('llms.txt').matchAll(/\]\(https?:\/\/[^/]+\/([^)]*)\)/g)];
+    const lost = linked.map(([, path]) => path!).filter((path) => !pages.has(path || 'index.html'));
+    expect([linked.length > 50, lost]).toEqual([true, []]);
+    expect(textOf('robots.txt')).toMatch(/^Allow: \/\n\nSitemap: \S+\/sitemap\.xml$/m);
+  });
+
   it('has pictures that are there', () => {
     for (const [, path] of headOf('index.html').matchAll(/"[^"]*\/(logo\.svg|card\.svg)"/g)) {
       expect(existsSync(join(site.folder, path!))).toBe(true);

@@ -20,24 +20,58 @@ const NOT_PACKED = new RegExp(
 export async function packedLibrary() {
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
   const sources = readdirSync(ROOT).filter((name) => isPacked(join(ROOT, name)));
-  const folder = await madeOnce('packed', sources, (made) => {
-    // Not below the sources, of which it would be a part.
-    const copy = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-sources-'));
-    try {
-      cpSync(ROOT, copy, { recursive: true, filter: isPacked });
-      withoutTypecheck(join(copy, 'tsconfig.lib.json'));
-      symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
-      const options = { cwd: copy, encoding: /** @type {const} */ ('utf8'), env: ownEnvironment() };
-      const packed = spawnSync('npm', ['pack', '--pack-destination', made], options);
-      if (packed.status !== 0) throw new Error(`npm pack failed:\n${packed.stderr}`);
-      cpSync(join(copy, 'dist/readable'), join(made, 'readable'), { recursive: true });
-    } finally {
-      rmSync(copy, { recursive: true });
-    }
-  });
+  return tarballIn(
+    await madeOnce('packed', sources, (made) =>
+      packInto(made, (copy) => cpSync(ROOT, copy, { recursive: true, filter: isPacked })),
+    ),
+  );
+}
+
+/**
+ * @param {string} ref a commit, branch or tag of this repository
+ * @returns {Promise<string>} the tarball of the sources as they were then, built by the tools of
+ *   today
+ */
+export async function packedAt(ref) {
+  const options = { cwd: ROOT, maxBuffer: 2 ** 30 };
+  const commit = succeeded(spawnSync('git', ['rev-parse', '--verify', `${ref}^{commit}`], options));
+  const name = `packed-at-${String(commit).trim()}`;
+  return tarballIn(
+    await madeOnce(name, [], (made) =>
+      packInto(made, (copy) => {
+        const sources = succeeded(spawnSync('git', ['archive', ref], options));
+        succeeded(spawnSync('tar', ['-x', '-C', copy], { input: sources }));
+      }),
+    ),
+  );
+}
+
+/** @param {string} made the folder for it @param {(copy: string) => unknown} copySources */
+function packInto(made, copySources) {
+  // Not below the sources, of which it would be a part.
+  const copy = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-sources-'));
+  try {
+    copySources(copy);
+    withoutTypecheck(join(copy, 'tsconfig.lib.json'));
+    symlinkSync(join(ROOT, 'node_modules'), join(copy, 'node_modules'), 'dir');
+    const options = { cwd: copy, env: ownEnvironment() };
+    succeeded(spawnSync('npm', ['pack', '--pack-destination', made], options));
+    cpSync(join(copy, 'dist/readable'), join(made, 'readable'), { recursive: true });
+  } finally {
+    rmSync(copy, { recursive: true });
+  }
+}
+
+function tarballIn(/** @type {string} */ folder) {
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz'));
   if (!tarball) throw new Error('npm pack answered no tarball');
   return join(folder, tarball);
+}
+
+/** @param {import('node:child_process').SpawnSyncReturns<Buffer>} command */
+function succeeded({ status, stdout, stderr, error }) {
+  if (status !== 0) throw new Error(`Packing failed:\n${error?.message ?? String(stderr)}`);
+  return stdout;
 }
 
 /** What is built is the same; `npm run typecheck` has checked it, for half of the time. */

@@ -1,12 +1,13 @@
 /**
- * Generated files are what their generators would write now: the embedded Lua and page, and the
- * entries in package.json and tsconfig.json.
+ * Generated files are what their generators would write now: the embedded Lua and page, llms.txt,
+ * and the entries in package.json and tsconfig.json.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { describe, expect, it, test } from '@jest/globals';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { ENTRY_FILES, packageWithEntries, tsconfigWithEntries } from '../../scripts/entries.mjs';
+import { packageLlms } from '../../site/llms.mjs';
 import { isLua, linesOf, ROOT, readTree } from './tree.js';
 
 const TREE = readTree();
@@ -27,6 +28,14 @@ describe('generated files', () => {
     const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
     const path = 'lib/stores/redis/scripts.generated.ts';
     expect(staleness(path, generateScripts(), 'npm run build:lua')).toEqual([]);
+  });
+
+  it('llms.txt lists every page that is packed', () => {
+    expect(staleness('llms.txt', packageLlms(), 'npm run build:llms')).toEqual([]);
+    const unlisted = TREE.map(({ path }) => path)
+      .filter((path) => /^docs\/(?!zh|internals|README).*\.md$/.test(path))
+      .filter((path) => !packageLlms().includes(`](${path})`));
+    expect(unlisted).toEqual([]);
   });
 
   it('holds scripts that are what their hashes say, and each part of them once', () => {

@@ -5,17 +5,19 @@
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
+import { Follower } from '../proof/follow.mjs';
 import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
 
-/** @import { SimulationReport, StoreEvent } from './world/index.js' */
+/** @import { RecordEvent, SimulationReport, StoreEvent } from './world/index.js' */
+/** @import { Followed } from '../proof/follow.mjs' */
 /** @import { Edit, Mutant } from '../mutants/load-library.mjs' */
 
 /** @typedef {{ seed: number, scenario: string, rows?: boolean }} Run */
-/** @typedef {{ run: Run, edits: readonly Edit[], records: boolean }} Question */
+/** @typedef {{ run: Run, edits: readonly Edit[], records: boolean, follows: boolean }} Question */
 /**
- * With what the registry was asked, where wanted.
+ * With what the registry was asked, and how it followed the rules that are proved, where wanted.
  *
- * @typedef {{ report: SimulationReport, events: StoreEvent[] }} Answer
+ * @typedef {{ report: SimulationReport, events: StoreEvent[], followed: Followed }} Answer
  */
 
 // Threads that run simulations, kept for the next ones: a thread takes longer to start than most
@@ -64,23 +66,28 @@ if (workerData === SIMULATES) {
   Error.stackTraceLimit = 0;
   /** @type {Map<string, ReturnType<typeof loadSimulation>>} by the text of the edits */
   const loaded = new Map();
-  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records }) => {
+  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records, follows }) => {
     const text = JSON.stringify(edits);
     const simulation = loaded.get(text) ?? loadSimulation(edits);
     loaded.set(text, simulation);
     /** @type {StoreEvent[]} */
     const events = [];
-    const keep = (/** @type {StoreEvent} */ event) => void events.push(event);
+    const follower = new Follower();
+    /** @type {RecordEvent} */
+    const record = (event, state) => {
+      if (records) events.push(event);
+      if (follows) follower.note(event, state);
+    };
     const { simulate } = await simulation;
-    const report = await simulate({ ...run, record: records ? keep : undefined });
-    parentPort?.postMessage({ report, events });
+    const report = await simulate({ ...run, record });
+    parentPort?.postMessage({ report, events, followed: follower.followed });
   });
 }
 
 /** Code that is new runs slowly at first: a thread more has to be worth that. */
 const RUNS_PER_THREAD = 60;
 
-/** @typedef {(report: SimulationReport, events: StoreEvent[]) => boolean | void} OnReport */
+/** @typedef {(report: SimulationReport, answer: Answer) => boolean | void} OnReport */
 
 /**
  * @param {readonly Run[]} runs
@@ -88,20 +95,22 @@ const RUNS_PER_THREAD = 60;
  * @param {readonly Edit[]} [options.edits] of a mutant
  * @param {SimulationThreads} [options.threads] default: new ones, closed in the end
  * @param {boolean} [options.records] whether `onReport` is given what the registry was asked
+ * @param {boolean} [options.follows] and how it followed the rules that are proved
  * @param {OnReport} options.onReport true ends it
  * @returns {Promise<void>}
  */
 export async function runSimulations(runs, options) {
   const worthCount = Math.ceil(runs.length / RUNS_PER_THREAD);
   const threadCount = Math.min(availableParallelism(), worthCount);
-  const { edits = [], records = false, threads = new SimulationThreads(), onReport } = options;
+  const { edits = [], records = false, follows = false, onReport } = options;
+  const { threads = new SimulationThreads() } = options;
   const queue = runs.values();
   let isOver = false;
   const work = async () => {
     for (const run of queue) {
       if (isOver) return;
-      const { report, events } = await threads.ask({ run, edits, records });
-      if (!isOver && onReport(report, events) === true) isOver = true;
+      const answer = await threads.ask({ run, edits, records, follows });
+      if (!isOver && onReport(answer.report, answer) === true) isOver = true;
     }
   };
   try {

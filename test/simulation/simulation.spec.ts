@@ -116,7 +116,7 @@ describe('simulated fleets', () => {
   });
   afterAll(() => redis.quit());
 
-  function note(report: SimulationReport, events: StoreEvent[]): void {
+  function note(report: SimulationReport, { events }: { events: StoreEvent[] }): void {
     const { scenario, seed, drawn, idCount, violations, operationCount } = report;
     const { bad, faults, replays } = seen.get(scenario)!;
     if (violations.length > 0 || idCount < 300) bad.push({ seed, drawn, idCount, violations });

@@ -313,8 +313,8 @@ function timesOf({ lastTimeMs }, { wallMs, reckoned: clock }, read) {
 
 /* What a request may do to a worker id. */
 
-/** @type {(asked: Asked, later: RegistryHeader) => Next[][]} */
-function slotWays({ call }, { layoutFloorMs: above = 0 }) {
+/** @type {(asked: Asked, later: RegistryHeader, slot: WorkerSlot | undefined) => Next[][]} */
+function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, slot) {
   if (call.op === 'release') {
     const token = numberOf(call.lease.token);
     return [[{ rule: 'a worker id is released', token, used: usedOf(call.lastIssuedMs) }]];
@@ -330,7 +330,10 @@ function slotWays({ call }, { layoutFloorMs: above = 0 }) {
   const have = call.lease.haveMs;
   const believed = { rule: 'a ceiling is believed', have, by: { s: 'a', r: 'r1' } };
   const renewed = { rule: RENEWED, token, ttl, have };
-  const second = { rule: SECOND, have, ...range };
+  // A registry counts the moves of layouts, and a holder those that it has heard of.
+  const moveCount = Number(/^#(\d+)/.exec(fingerprint)?.[1] ?? 0);
+  const hasMissed = (slot?.holder?.moveCount ?? 0) < moveCount - 1;
+  const second = { rule: SECOND, have, hasMissed, ...range };
   const ways = [[renewed], [second], [], [forgotten]];
   return [...ways, ...ways.map((way) => [believed, ...way])];
 }
@@ -482,7 +485,7 @@ export class Follower {
       const isGranted = granted?.workerId === workerId ? granted : undefined;
       const done = explained(
         { state: { ...world, ...found, ...slotValues(slot), ...range }, rules: [], faults: [] },
-        [slotWays(asked, header)],
+        [slotWays(asked, header, slot)],
         slotValues(slots.get(workerId)),
         (path) => (isGranted === undefined ? [] : answerFaults(path, isGranted, reading)),
       );

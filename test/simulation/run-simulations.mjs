@@ -6,14 +6,20 @@ import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
 import { Follower } from '../proof/follow.mjs';
-import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
+import {
+  BROKEN_VARIANTS,
+  REGISTRY_MUTANTS,
+  SAFE_VARIANTS,
+  TIME_MUTANTS,
+} from '../mutants/mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 
 /** @import { RecordEvent, SimulationReport, StoreEvent } from './world/index.js' */
 /** @import { Followed } from '../proof/follow.mjs' */
 /** @import { Edit, Mutant } from '../mutants/load-library.mjs' */
 
-/** @typedef {{ seed: number, scenario: string, rows?: boolean }} Run */
-/** @typedef {{ run: Run, edits: readonly Edit[], records: boolean, follows: boolean }} Question */
+/** @typedef {{ seed: number, scenario: string, rows?: boolean, follows?: boolean }} Run */
+/** @typedef {{ run: Run, edits: readonly Edit[], records: boolean }} Question */
 /**
  * With what the registry was asked, and how it followed the rules that are proved, where wanted.
  *
@@ -66,7 +72,7 @@ if (workerData === SIMULATES) {
   Error.stackTraceLimit = 0;
   /** @type {Map<string, ReturnType<typeof loadSimulation>>} by the text of the edits */
   const loaded = new Map();
-  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records, follows }) => {
+  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records }) => {
     const text = JSON.stringify(edits);
     const simulation = loaded.get(text) ?? loadSimulation(edits);
     loaded.set(text, simulation);
@@ -76,7 +82,7 @@ if (workerData === SIMULATES) {
     /** @type {RecordEvent} */
     const record = (event, state) => {
       if (records) events.push(event);
-      if (follows) follower.note(event, state);
+      if (run.follows) follower.note(event, state);
     };
     const { simulate } = await simulation;
     const report = await simulate({ ...run, record });
@@ -95,21 +101,20 @@ const RUNS_PER_THREAD = 60;
  * @param {readonly Edit[]} [options.edits] of a mutant
  * @param {SimulationThreads} [options.threads] default: new ones, closed in the end
  * @param {boolean} [options.records] whether `onReport` is given what the registry was asked
- * @param {boolean} [options.follows] and how it followed the rules that are proved
  * @param {OnReport} options.onReport true ends it
  * @returns {Promise<void>}
  */
 export async function runSimulations(runs, options) {
   const worthCount = Math.ceil(runs.length / RUNS_PER_THREAD);
   const threadCount = Math.min(availableParallelism(), worthCount);
-  const { edits = [], records = false, follows = false, onReport } = options;
+  const { edits = [], records = false, onReport } = options;
   const { threads = new SimulationThreads() } = options;
   const queue = runs.values();
   let isOver = false;
   const work = async () => {
     for (const run of queue) {
       if (isOver) return;
-      const answer = await threads.ask({ run, edits, records, follows });
+      const answer = await threads.ask({ run, edits, records });
       if (!isOver && onReport(answer.report, answer) === true) isOver = true;
     }
   };
@@ -187,6 +192,71 @@ export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, a
   const isKilled = killedBy !== '';
   return { name, isKilled, isAsExpected: isKilled === shouldDie, triedCount, killedBy, seen };
 }
+
+// Follows the registries of simulations step by step: what they do must be what the rules of
+// test/proof/lease.rules say, of which `npm run prove` proves that no range overlaps another one.
+
+/**
+ * @param {readonly Run[]} runs
+ * @param {object} options
+ * @param {readonly Edit[]} [options.edits] of a mutant
+ * @param {SimulationThreads} [options.threads]
+ * @param {(sum: Followed) => boolean} [options.isEnough] asked after each run
+ * @returns {Promise<Followed>} the sum, each difference with its run
+ */
+export async function followRules(runs, { edits, threads, isEnough = () => false }) {
+  /** @type {Followed} */
+  const sum = { stepCount: 0, counts: {}, differences: [] };
+  const followed = runs.map((run) => ({ ...run, follows: true }));
+  await runSimulations(followed, {
+    ...(edits && { edits }),
+    ...(threads && { threads }),
+    onReport({ scenario, seed }, { followed: { stepCount, counts, differences } }) {
+      sum.stepCount += stepCount;
+      for (const [rule, count] of Object.entries(counts)) {
+        sum.counts[rule] = (sum.counts[rule] ?? 0) + count;
+      }
+      sum.differences.push(...differences.map((text) => `${scenario}, seed ${seed}, ${text}`));
+      return isEnough(sum);
+    },
+  });
+  return sum;
+}
+
+/** The broken variants of the registry, each of which leaves a rule. */
+export function followedMutants() {
+  const all = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS];
+  return all.filter(({ name }) => !UNSEEN.has(name));
+}
+
+/**
+ * Where a mutant leaves the rules.
+ *
+ * @param {ReturnType<typeof followedMutants>[number]} mutant
+ * @param {SimulationThreads} threads
+ * @returns {Promise<string | undefined>}
+ */
+export async function refusalOf(mutant, threads) {
+  const { edits } = mutant;
+  const shortest = 'scenario' in mutant ? mutant : mutant.tryFirst;
+  const others = runsOf(['everything', 'losses'], [2]);
+  const runs = shortest === undefined ? others : [shortest, ...others];
+  const isEnough = (/** @type {Followed} */ sum) => sum.differences.length > 0;
+  const asked = runs.map(({ scenario, seed }) => ({ scenario, seed }));
+  return (await followRules(asked, { edits, threads, isEnough })).differences[0];
+}
+
+/** Why a mutant leaves no rule that is followed. */
+export const UNSEEN = new Map([
+  ['no nonce although processes are cloned', 'the rules know no nonces'],
+  ['a process tells the time it was told, and not what has gone by since', 'of the holder'],
+  ['a registry follows its store wherever that goes', 'the rules let a clock take any step'],
+  ['a registry follows its store where somebody new asks', 'the same'],
+  ['two layouts with ranges go on', 'the rules know one layout'],
+  ['a holder refused for its layout uses its range', 'of the holder'],
+  ['a process forgets the longest quarantine', 'of the holder'],
+  ['a holder keeps what a server granted that had been left', 'outside the claim'],
+]);
 
 // Adds up the reports of many simulations, and tells the sums.
 

@@ -111,8 +111,8 @@ class Question {
     const step = stepOf(this.system, rule, binding);
     this.given = new Set(step.given);
     this.let = step.let;
-    for (const [text, bound] of step.when) this.assert(this.read(text, bound));
-    for (const { target, value, binding: bound } of step.then) {
+    for (const [text, bound] of step.needs) this.assert(this.read(text, bound));
+    for (const { target, value, binding: bound } of step.changes) {
       if (!this.variables.has(target)) fail(target, 'is no variable that could change');
       this.changed.add(target);
       this.assert(`(= ${target}! ${this.read(value, bound)})`);

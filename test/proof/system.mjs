@@ -191,26 +191,26 @@ export const sortOf = (name) => (/(^|\.)(is|has)[A-Z]/.test(name) ? 'Bool' : 'In
  * @typedef {object} Step what a rule is for things that are named
  * @property {string[]} given
  * @property {Texts} let
- * @property {[string, Binding][]} when
- * @property {Change[]} then one for each variable
+ * @property {[string, Binding][]} needs its `when`
+ * @property {Change[]} changes its `then`, one for each variable
  */
 
 /** @type {(system: System, rule: Rule, binding: Binding) => Step} */
 export function stepOf(system, rule, binding) {
   /** @type {Step} */
-  const step = { given: [], let: {}, when: [], then: [] };
+  const step = { given: [], let: {}, needs: [], changes: [] };
   for (const line of rule.lines) {
     const [, word, rest = ''] = /^(\w+) (.*)$/.exec(line) ?? [];
     if (word === 'given') step.given.push(...rest.split(' '));
     else if (word === 'let') define(step.let, rest);
-    else if (word === 'when') step.when.push(...each(system, rest, binding));
+    else if (word === 'when') step.needs.push(...each(system, rest, binding));
     else if (word === 'then') {
       for (const [text, bound] of each(system, rest, binding)) {
         const [, name = '', value = ''] = /^(\S+) = (.*)$/.exec(text) ?? [];
         const target = nameOf(name, bound);
         // What a rule says of one thing, it does not say again where it speaks of all.
-        if (step.then.some((change) => change.target === target)) continue;
-        step.then.push({ target, value, binding: bound });
+        if (step.changes.some((change) => change.target === target)) continue;
+        step.changes.push({ target, value, binding: bound });
       }
     } else fail(line, 'begins with no word of a rule');
   }

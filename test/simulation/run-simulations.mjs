@@ -72,7 +72,7 @@ if (workerData === SIMULATES) {
   Error.stackTraceLimit = 0;
   /** @type {Map<string, ReturnType<typeof loadSimulation>>} by the text of the edits */
   const loaded = new Map();
-  parentPort?.on('message', async (/** @type {Question} */ { run, edits, records }) => {
+  const answer = async (/** @type {Question} */ { run, edits, records }) => {
     const text = JSON.stringify(edits);
     const simulation = loaded.get(text) ?? loadSimulation(edits);
     loaded.set(text, simulation);
@@ -87,7 +87,8 @@ if (workerData === SIMULATES) {
     const { simulate } = await simulation;
     const report = await simulate({ ...run, record });
     parentPort?.postMessage({ report, events, followed: follower.followed });
-  });
+  };
+  parentPort?.on('message', (/** @type {Question} */ question) => void answer(question));
 }
 
 /** Code that is new runs slowly at first: a thread more has to be worth that. */

@@ -232,12 +232,12 @@ export class Follower {
   /** @type {Followed} */
   followed = { stepCount: 0, counts: {}, differences: [] };
 
-  /** What a simulation records, with the registry after it. */
-  /** @type {(event: StoreEvent, state?: RegistryState) => void} */
-  note(event, state) {
+  /** What happened to one of the registries, and what it knows after a call. */
+  /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
+  note(event, read) {
     if (event.kind === 'call') {
       const before = this.#registries.get(event.registry) ?? NONE;
-      const later = registryIn(state, before);
+      const later = read(before);
       this.#registries.set(event.registry, later);
       this.takes(before, later, event);
       return;
@@ -328,9 +328,11 @@ function isSame(one, other) {
   return names.every((name) => one[name] === other[name]);
 }
 
-/** What a registry in memory is now; what did not change is what it was. */
+/* Registries as they are read. */
+
+/** One in memory, of which what did not change is what it was. */
 /** @type {(state: RegistryState | undefined, before: Registry) => Registry} */
-function registryIn(state, before) {
+export function registryInMemory(state, before) {
   if (state === undefined) return NONE;
   const { ceilings, holders, workers: _, ...header } = state;
   /** @type {Map<number, WorkerSlot>} */
@@ -343,3 +345,35 @@ function registryIn(state, before) {
   }
   return { header, slots };
 }
+
+/** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
+/** @type {(fields: Record<string, string>) => Registry} */
+export function registryInRedis(fields) {
+  const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
+  if (lastTime === undefined) return NONE;
+  const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
+  const [lastTimeMs, slewMs] = [number('lastTime'), number('slew')];
+  const [quarantineMs, safeFloorMs] = [number('quarantine'), number('safeFloor')];
+  const header = {
+    ...{ version, fingerprint, incarnation, server, lastTimeMs, slewMs, quarantineMs, safeFloorMs },
+    era: number('era'),
+    operations: number('operations'),
+    layoutFloorMs: number('layoutFloor'),
+    toldMs: number('toldAhead'),
+  };
+  const ceilings = Object.entries(fields).filter(([name]) => /^c\d+$/.test(name));
+  const slots = ceilings.map(([name, ceiling]) => {
+    const workerId = Number(name.slice(1));
+    const [token, nonce = '', floor, moment = ''] = fields[`o${workerId}`]?.split('|') ?? [];
+    const [era, moveCount] = moment.split('.').map(Number);
+    const known = { nonce, floorMs: Number(floor), era: era ?? 0, moveCount, sinceMs: 0 };
+    const holder = token === undefined ? undefined : { ...known, token, label: NOBODYS };
+    return pairOf(workerId, { workerId, ceilingMs: Number(ceiling), holder });
+  });
+  return { header, slots: new Map(slots) };
+}
+
+const NOBODYS = { host: '', pid: 0, application: '' };
+
+/** @type {(workerId: number, slot: WorkerSlot) => [number, WorkerSlot]} */
+const pairOf = (workerId, slot) => [workerId, slot];

@@ -1,11 +1,12 @@
 /**
  * Runs simulations on all cores, in the order given, until there are no more or enough was seen,
- * judges mutants by them, and adds up what they report.
+ * judges mutants by them, follows their registries by the rules that are proved, and adds up what
+ * they report: in one file, since all of it is asked of the same threads.
  */
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
-import { Follower } from '../proof/follow.mjs';
+import { Follower, registryInMemory } from '../proof/follow.mjs';
 import {
   BROKEN_VARIANTS,
   REGISTRY_MUTANTS,
@@ -82,7 +83,7 @@ if (workerData === SIMULATES) {
     /** @type {RecordEvent} */
     const record = (event, state) => {
       if (records) events.push(event);
-      if (run.follows) follower.note(event, state);
+      if (run.follows) follower.note(event, (before) => registryInMemory(state, before));
     };
     const { simulate } = await simulation;
     const report = await simulate({ ...run, record });

@@ -10,7 +10,8 @@
  * that may not happen then, is a difference, which is told with the nearest rule and the field.
  *
  * The registry is `a`, also after another server took over with a copy of it: what the rules say of
- * `b` beyond that is the claim, about clocks and servers that the registry cannot see.
+ * `b` beyond that is the claim, about clocks and servers that the registry cannot see. What stands
+ * for what is told in one file, so that it can be read beside the rules.
  */
 import { EMPTY, explained, TAKES_OVER } from './reckon.mjs';
 
@@ -352,10 +353,15 @@ export function registryInRedis(fields) {
   const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
   if (lastTime === undefined) return NONE;
   const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
-  const [lastTimeMs, slewMs] = [number('lastTime'), number('slew')];
-  const [quarantineMs, safeFloorMs] = [number('quarantine'), number('safeFloor')];
   const header = {
-    ...{ version, fingerprint, incarnation, server, lastTimeMs, slewMs, quarantineMs, safeFloorMs },
+    version,
+    fingerprint,
+    incarnation,
+    server,
+    lastTimeMs: number('lastTime'),
+    slewMs: number('slew'),
+    quarantineMs: number('quarantine'),
+    safeFloorMs: number('safeFloor'),
     era: number('era'),
     operations: number('operations'),
     layoutFloorMs: number('layoutFloor'),

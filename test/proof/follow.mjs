@@ -51,7 +51,9 @@ const headerValues = (header) => ({
 /** @type {(state: Values) => number} */
 const nowOf = (state) => state['a.time'] + state['a.slew'];
 
-/** @type {(header: RegistryHeader | undefined, asked: Asked, later: RegistryHeader) => Next[][][]} */
+/** @typedef {RegistryHeader | undefined} Header undefined where there is no registry */
+
+/** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
 function headerWays(header, { call, reading }, later) {
   const terms = call.op === 'acquire' ? call.request : call.lease;
   const { reckoned: clock, quarantineMs: told } = terms;
@@ -318,9 +320,10 @@ export class Follower {
 }
 
 /** @type {(what: string, explained: Explained) => string} */
-const told = (what, { rules, faults }) =>
-  `${what} follows no rule; the nearest: ${rules.map((rule) => `"${rule}"`).join(', ') || 'none'}; ` +
-  faults.join('; ');
+const told = (what, { rules, faults }) => {
+  const nearest = rules.map((rule) => `"${rule}"`).join(', ') || 'none';
+  return `${what} follows no rule; the nearest: ${nearest}; ${faults.join('; ')}`;
+};
 
 /** @type {(one: Values, other: Values) => boolean} */
 function isSame(one, other) {

@@ -158,7 +158,8 @@ function frameOf(system) {
   return [{ what: 'a first state', text: begins, isPossible: true }, base, ...promises, ...worlds];
 }
 
-/** @typedef {{ what: string, can: string, lost: string }} Obligation whether it can happen, and lose */
+/** Whether it can happen, and lose. */
+/** @typedef {{ what: string, can: string, lost: string }} Obligation */
 
 /** A rule, by each that it may happen by. */
 /** @type {(system: System, name: string, only?: string) => Obligation[]} */

@@ -187,7 +187,8 @@ function* pathsFrom(path, [stage, ...others]) {
  *
  * @typedef {{ rules: string[], faults: string[] }} Explained without faults it was found
  */
-/** @type {(path: Path, stages: Next[][][], found: Values, also?: (path: Path) => string[]) => Explained} */
+/** @typedef {(path: Path) => string[]} Also what else a path lacks */
+/** @type {(path: Path, stages: Next[][][], found: Values, also?: Also) => Explained} */
 export function explained(first, stages, found, also = () => []) {
   /** @type {Explained | undefined} */
   let nearest;

@@ -119,7 +119,7 @@ const PROVES = 'a holder proves a loss';
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 
 /** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
-/** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => Iterable<number>} */
+/** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => number[]} */
 function timesOf({ lastTimeMs }, { wallMs, reckoned: clock }, read) {
   const others = [wallMs, clock?.timeMs].filter((time) => time !== undefined);
   return [...new Set([...read, ...others.map((time) => Math.max(lastTimeMs, time))])];
@@ -159,8 +159,12 @@ const GRANTING = [LEASED, RENEWED, SECOND];
 /** @type {(lastIssuedMs: number | undefined) => number} */
 const usedOf = (lastIssuedMs) => (lastIssuedMs === undefined ? 0 : lastIssuedMs + 1);
 
+/** @type {WorkerSlot} */
+const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
+
 /** @type {(slot: WorkerSlot | undefined) => Values} */
-function slotValues({ ceilingMs = 0, holder } = { workerId: 0, ceilingMs: 0 }) {
+function slotValues(slot) {
+  const { ceilingMs, holder } = slot ?? NEVER_LEASED;
   // Nobody reads the floor and the era of nobody.
   if (holder === undefined) return { 'a.c': ceilingMs, 'a.holder': 0 };
   const { token, floorMs, era } = holder;

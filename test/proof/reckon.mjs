@@ -33,7 +33,6 @@ export const EMPTY = Object.fromEntries(
 /**
  * @typedef {Record<string, any>} Values numbers and truths by their names
  * @typedef {(state: Values, given: Values) => any} Formula
- * @typedef {Values & { rule: string, by?: Binding }} Way that a rule may happen, and what is given
  *
  * @typedef {object} Reckoned
  * @property {[string, Formula][]} lets
@@ -55,8 +54,11 @@ function reckonedOf(rule, by) {
   const read = (text, binding) => {
     /** @type {(tree: Tree) => Formula} */
     const of = (tree) => {
-      if (typeof tree === 'object')
-        return OPERATIONS[tree[0]]?.(tree.slice(1).map(of)) ?? fail(text, tree[0]);
+      if (typeof tree === 'object') {
+        const [operator, ...parts] = tree;
+        const made = OPERATIONS[operator] ?? fail(text, `has no ${operator}`);
+        return made(/** @type {any} */ (parts.map(of)));
+      }
       if (typeof tree !== 'string') return () => tree;
       const full = nameOf(tree, binding);
       if (VARIABLES.has(full)) return (state) => state[full];
@@ -78,7 +80,7 @@ function reckonedOf(rule, by) {
 /** @type {(name: string, formula: Formula) => [string, Formula]} */
 const pair = (name, formula) => [name, formula];
 
-/** @type {Record<string, (parts: Formula[]) => Formula>} */
+/** @type {Record<string, (parts: [Formula, Formula, Formula]) => Formula>} */
 const OPERATIONS = {
   '=>':
     ([p, q]) =>

@@ -3,9 +3,13 @@
 import { parseArgs } from 'node:util';
 import { loadRegions, loadSimulation } from '../test/mutants/load-library.mjs';
 import {
+  followedMutants,
+  followRules,
   judgeMutants,
+  refusalOf,
   runsOf,
   runSimulations,
+  SimulationThreads,
   Tally,
 } from '../test/simulation/run-simulations.mjs';
 
@@ -18,6 +22,9 @@ const HELP = `Usage: npm run simulate -- [options]
   --trace            tell all that happens; for a single seed and scenario
   --drawn            tell what each seed drew: faults, leases, layouts and all the rest; a single
                      run and one that went wrong tell it anyway
+  --follow           tell whether each operation does what the rules say that \`npm run prove\`
+                     proves, and what nearest rule one misses; with --mutants the same of each
+                     broken variant of the registry, which must be refused
   --mutants          try every broken variant of the protocol until a seed kills it
   --mutant <name>    only variants whose name contains this
 `;
@@ -28,6 +35,7 @@ const { values } = parseArgs({
     scenario: { type: 'string', default: 'all' },
     rows: { type: 'boolean', default: false },
     regions: { type: 'boolean', default: false },
+    follow: { type: 'boolean', default: false },
     trace: { type: 'boolean', default: false },
     drawn: { type: 'boolean', default: false },
     mutants: { type: 'boolean', default: false },
@@ -40,6 +48,11 @@ const { SCENARIOS, drawnText, simulate } = await loadSimulation();
 const known = SCENARIOS.map(({ name }) => name);
 const tolerant = new Set(
   SCENARIOS.filter(({ tolerates }) => tolerates !== undefined).map(({ name }) => name),
+);
+
+/** Operations on rows are no single steps. */
+const overRowsOnly = new Set(
+  SCENARIOS.filter(({ isOverRows }) => isOverRows).map(({ name }) => name),
 );
 
 /** @returns {number[]} */
@@ -95,6 +108,35 @@ async function attackRegions(/** @type {number[]} */ seeds) {
   }
 }
 
+async function follow(/** @type {{ seed: number, scenario: string }[]} */ runs) {
+  let told = 0;
+  const { stepCount, counts, differences } = await followRules(runs, {
+    isEnough(sum) {
+      for (const text of sum.differences.slice(told)) console.log(text);
+      told = sum.differences.length;
+      return false;
+    },
+  });
+  const rules = Object.entries(counts).toSorted(([, one], [, other]) => other - one);
+  for (const [rule, count] of rules) {
+    console.log(`${count.toLocaleString('en-US').padStart(10)}  ${rule}`);
+  }
+  const steps = stepCount.toLocaleString('en-US');
+  console.log(`${steps} operations, ${differences.length} of them follow no rule.`);
+  if (stepCount === 0 || differences.length > 0) process.exitCode = 1;
+}
+
+async function followMutants() {
+  const threads = new SimulationThreads();
+  for (const mutant of followedMutants()) {
+    if (values.mutant !== undefined && !mutant.name.includes(values.mutant)) continue;
+    const refusal = await refusalOf(mutant, threads);
+    console.log(`${mutant.name}\n    ${refusal ?? 'NOT EXPECTED: it follows every rule'}`);
+    if (refusal === undefined) process.exitCode = 1;
+  }
+  await threads.close();
+}
+
 async function attackMutants(/** @type {{ seed: number, scenario: string }[]} */ runs) {
   console.log('variant                                                          tried  verdict');
   let isSound = true;
@@ -126,6 +168,8 @@ if (values.help) {
     : runsOf(fair, seedsOf(values.seeds));
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
   if (values.regions) await attackRegions(seedsOf(values.seeds));
+  else if (values.follow && isAttack) await followMutants();
+  else if (values.follow) await follow(runs.filter(({ scenario }) => !overRowsOnly.has(scenario)));
   else if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
   else if (isAttack) await attackMutants(runs);
   else await attack(runs);

@@ -15,20 +15,27 @@
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { init } from 'z3-solver';
-import { fail, formula, readSystems, sortOf } from './system.mjs';
+import {
+  each,
+  fail,
+  formula,
+  kindOf,
+  meaningOf,
+  nameOf,
+  readSystems,
+  sortOf,
+  stepOf,
+  variablesOf,
+} from './system.mjs';
 
-/** @import { Edit, Kind, Rule, Statement, System, Texts } from './system.mjs' */
+/** @import { Binding, Edit, Rule, Statement, System, Texts } from './system.mjs' */
 
 /** @returns {System[]} */
 export const systems = () => ['lease', 'ranges', 'locks', 'counters'].flatMap(readSystems);
 
 /* What a system asks the solver. */
 
-/**
- * Which thing each letter of a formula stands for: `r` is `r1`.
- * @typedef {Readonly<Record<string, string>>} Binding
- * @typedef {'names' | 'checked' | 'acting'} Which
- */
+/** @typedef {'names' | 'checked' | 'acting'} Which */
 
 /** Each way to let letters stand for things, no two letters for the same one. */
 /** @type {(system: System, letters: Texts, which: Which) => Binding[]} */
@@ -45,9 +52,6 @@ function bindings(system, letters, which) {
   return found;
 }
 
-/** @type {(system: System, name: string) => Kind} */
-const kindOf = ({ kinds }, name) => kinds[name] ?? fail(name, 'is no kind of the system');
-
 /** One question to the solver: is there such a state, or such a step? */
 class Question {
   variables;
@@ -63,10 +67,7 @@ class Question {
 
   constructor(/** @type {System} */ system) {
     this.system = system;
-    const things = Object.values(system.kinds).flatMap(({ names, fields }) =>
-      names.flatMap((name) => fields.map((field) => `${name}.${field}`)),
-    );
-    this.variables = new Set([...system.state, ...things]);
+    this.variables = new Set(variablesOf(system));
     for (const text of system.always) this.assert(this.read(text));
   }
 
@@ -80,16 +81,10 @@ class Question {
       const full = nameOf(name, binding);
       if (this.variables.has(full)) return isAfter && this.changed.has(full) ? `${full}!` : full;
       if (this.given.has(name)) return name;
-      const { kinds, terms } = this.system;
-      const [thing = '', field] = full.split('.');
-      const kind = Object.values(kinds).find(({ names }) => names.includes(thing));
-      // A thing by itself is its number.
-      if (kind !== undefined && field === undefined) return String(kind.names.indexOf(thing) + 1);
-      const own = kind?.terms[field ?? ''];
-      if (own !== undefined) return this.read(own, { self: thing }, isAfter);
-      const term =
-        this.let[name] ?? terms[name] ?? fail(text, `speaks of ${name}: nobody knows it`);
-      return this.read(term, binding, isAfter);
+      const short = this.let[name];
+      if (short !== undefined) return this.read(short, binding, isAfter);
+      const meaning = meaningOf(this.system, name, binding);
+      return typeof meaning === 'number' ? String(meaning) : this.read(...meaning, isAfter);
     });
   }
 
@@ -113,38 +108,19 @@ class Question {
   }
 
   happens(/** @type {Rule} */ rule, /** @type {Binding} */ binding) {
-    for (const line of rule.lines) {
-      const [, word, rest = ''] = /^(\w+) (.*)$/.exec(line) ?? [];
-      if (word === 'given') for (const name of rest.split(' ')) this.given.add(name);
-      else if (word === 'let') this.let[rest.split(' ')[0] ?? ''] = rest.replace(/^\S+ = /, '');
-      else if (word === 'when') this.requires(rest, binding);
-      else if (word === 'then') this.changes(rest, binding);
-      else fail(line, 'begins with no word of a rule');
+    const step = stepOf(this.system, rule, binding);
+    this.given = new Set(step.given);
+    this.let = step.let;
+    for (const [text, bound] of step.needs) this.assert(this.read(text, bound));
+    for (const { target, value, binding: bound } of step.changes) {
+      if (!this.variables.has(target)) fail(target, 'is no variable that could change');
+      this.changed.add(target);
+      this.assert(`(= ${target}! ${this.read(value, bound)})`);
     }
   }
 
-  requires(/** @type {string} */ text, /** @type {Binding} */ binding) {
-    for (const [each, bound] of this.each(text, binding)) this.assert(this.read(each, bound));
-  }
-
-  changes(/** @type {string} */ text, /** @type {Binding} */ binding) {
-    for (const [each, bound] of this.each(text, binding)) {
-      const [, target = '', value = ''] = /^(\S+) = (.*)$/.exec(each) ?? [];
-      const full = nameOf(target, bound);
-      if (!this.variables.has(full)) fail(each, 'changes no variable');
-      // What a rule says of one thing, it does not say again where it speaks of all.
-      if (this.changed.has(full)) continue;
-      this.changed.add(full);
-      this.assert(`(= ${full}! ${this.read(value, bound)})`);
-    }
-  }
-
-  /** `every q of range: text` stands for as many texts. */
-  /** @type {(text: string, binding: Binding) => [string, Binding][]} */
-  each(text, binding) {
-    const [, letter, kind = '', rest = ''] = /^every (\w+) of (\w+): (.*)$/.exec(text) ?? [];
-    if (letter === undefined) return [[text, binding]];
-    return kindOf(this.system, kind).names.map((name) => [rest, { ...binding, [letter]: name }]);
+  requires(/** @type {string} */ text) {
+    for (const [one, bound] of each(this.system, text, {})) this.assert(this.read(one, bound));
   }
 
   get text() {
@@ -155,19 +131,13 @@ class Question {
   }
 }
 
-/** @type {(name: string, binding: Binding) => string} */
-function nameOf(name, binding) {
-  const [letter = '', ...field] = name.split('.');
-  return [binding[letter] ?? letter, ...field].join('.');
-}
-
 /** @typedef {{ what: string, text: string, isPossible: boolean }} Asked and what is expected */
 
 /** Whether the first state keeps all invariants, and these imply the promise. */
 /** @type {(system: System) => Asked[]} */
 function frameOf(system) {
   const first = new Question(system);
-  for (const text of system.first) first.requires(text, {});
+  for (const text of system.first) first.requires(text);
   const begins = first.text;
   first.refute(
     Object.values(system.invariants).flatMap((invariant) => first.terms(invariant, 'names')),
@@ -188,10 +158,11 @@ function frameOf(system) {
   return [{ what: 'a first state', text: begins, isPossible: true }, base, ...promises, ...worlds];
 }
 
-/** @typedef {{ what: string, can: string, lost: string }} Step whether it can happen, and lose */
+/** Whether it can happen, and lose. */
+/** @typedef {{ what: string, can: string, lost: string }} Obligation */
 
 /** A rule, by each that it may happen by. */
-/** @type {(system: System, name: string, only?: string) => Step[]} */
+/** @type {(system: System, name: string, only?: string) => Obligation[]} */
 function stepsOf(system, name, only) {
   const rule = system.rules[name] ?? fail(name, 'is no rule of the system');
   const asked = Object.entries(system.invariants).filter(([each]) => (only ?? each) === each);

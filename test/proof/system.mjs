@@ -177,44 +177,123 @@ export function fail(text, fault) {
 /** @type {(name: string) => Sort} */
 export const sortOf = (name) => (/(^|\.)(is|has)[A-Z]/.test(name) ? 'Bool' : 'Int');
 
-/* From a formula to the language of the solver, SMT-LIB. */
+/* What a rule does, and what a name stands for: the same for the solver and for follow.mjs. */
+
+/**
+ * Which thing each letter of a formula stands for: `r` is `r1`.
+ * @typedef {Readonly<Record<string, string>>} Binding
+ *
+ * @typedef {object} Change
+ * @property {string} target the variable
+ * @property {string} value a formula
+ * @property {Binding} binding
+ *
+ * @typedef {object} Step what a rule is for things that are named
+ * @property {string[]} given
+ * @property {Texts} let
+ * @property {[string, Binding][]} needs its `when`
+ * @property {Change[]} changes its `then`, one for each variable
+ */
+
+/** @type {(system: System, rule: Rule, binding: Binding) => Step} */
+export function stepOf(system, rule, binding) {
+  /** @type {Step} */
+  const step = { given: [], let: {}, needs: [], changes: [] };
+  for (const line of rule.lines) {
+    const [, word, rest = ''] = /^(\w+) (.*)$/.exec(line) ?? [];
+    if (word === 'given') step.given.push(...rest.split(' '));
+    else if (word === 'let') define(step.let, rest);
+    else if (word === 'when') step.needs.push(...each(system, rest, binding));
+    else if (word === 'then') {
+      for (const [text, bound] of each(system, rest, binding)) {
+        const [, name = '', value = ''] = /^(\S+) = (.*)$/.exec(text) ?? [];
+        const target = nameOf(name, bound);
+        // What a rule says of one thing, it does not say again where it speaks of all.
+        if (step.changes.some((change) => change.target === target)) continue;
+        step.changes.push({ target, value, binding: bound });
+      }
+    } else fail(line, 'begins with no word of a rule');
+  }
+  return step;
+}
+
+/** `every q of range: text` stands for as many texts. */
+/** @type {(system: System, text: string, binding: Binding) => [string, Binding][]} */
+export function each(system, text, binding) {
+  const [, letter, kind = '', rest = ''] = /^every (\w+) of (\w+): (.*)$/.exec(text) ?? [];
+  if (letter === undefined) return [[text, binding]];
+  return kindOf(system, kind).names.map((name) => [rest, { ...binding, [letter]: name }]);
+}
+
+/** @type {(system: System, name: string) => Kind} */
+export const kindOf = ({ kinds }, name) => kinds[name] ?? fail(name, 'is no kind of the system');
+
+/** All that a state consists of. */
+/** @type {(system: System) => string[]} */
+export const variablesOf = ({ state, kinds }) => [
+  ...state,
+  ...Object.values(kinds).flatMap(({ names, fields }) =>
+    names.flatMap((name) => fields.map((field) => `${name}.${field}`)),
+  ),
+];
+
+/** @type {(name: string, binding: Binding) => string} */
+export function nameOf(name, binding) {
+  const [letter = '', ...field] = name.split('.');
+  return [binding[letter] ?? letter, ...field].join('.');
+}
+
+/** What a name is short for, if it is no variable: a number, or a formula. */
+/** @type {(system: System, name: string, binding: Binding) => number | [string, Binding]} */
+export function meaningOf({ kinds, terms }, name, binding) {
+  const [thing = '', field] = nameOf(name, binding).split('.');
+  const kind = Object.values(kinds).find(({ names }) => names.includes(thing));
+  // A thing by itself is its number.
+  if (kind !== undefined && field === undefined) return kind.names.indexOf(thing) + 1;
+  const own = kind?.terms[field ?? ''];
+  if (own !== undefined) return [own, { self: thing }];
+  return [terms[name] ?? fail(name, 'is a name that nobody knows'), binding];
+}
+
+/* The grammar of formulas. */
 
 const TOKEN = /\s*(<=|>=|!=|=>|[-+*/()<>=,]|\d+|[A-Za-z][\w.]*)/y;
 const LEVELS = [['=>'], ['or'], ['and'], ['=', '!=', '<', '<=', '>', '>='], ['+', '-'], ['*', '/']];
 const [IMPLICATION, COMPARISON] = [0, 3];
-/** @type {Texts} */
-const OPERATORS = { '!=': 'distinct', '/': 'div' };
 
 /**
- * @param {string} text as `r.end <= max(s.now, 1) and not r.isOpen`
- * @param {(name: string) => string} naming from a name in it to a term of the solver
+ * A formula as it was read: `a + max(b, 1)` is ['+', 'a', ['max', 'b', 1]].
+ * @typedef {string | number | boolean | [string, ...any[]]} Tree
  */
-export function formula(text, naming) {
+
+/** @type {(text: string) => Tree} as `r.end <= max(s.now, 1) and not r.isOpen` */
+export function treeOf(text) {
   const tokens = tokensOf(text);
   let at = 0;
   const next = () => tokens[at++] ?? fail(text, 'ends too early');
   const expect = (/** @type {string} */ token) =>
     next() === token || fail(text, `needs ${token} before ${tokens.slice(at).join(' ')}`);
-  /** @type {(level: number) => string} */
+  /** @type {(level: number) => Tree} */
   const level = (n) => {
     const operators = LEVELS[n];
     if (operators === undefined) return atom();
-    if (n === COMPARISON && tokens[at] === 'not') return `(not ${(at++, level(n))})`;
+    if (n === COMPARISON && tokens[at] === 'not') return ['not', (at++, level(n))];
     let left = level(n + 1);
     while (operators.includes(tokens[at] ?? '')) {
       const operator = next();
       // An implication reads from the right.
-      const right = level(n === IMPLICATION ? n : n + 1);
-      left = `(${OPERATORS[operator] ?? operator} ${left} ${right})`;
+      left = [operator, left, level(n === IMPLICATION ? n : n + 1)];
     }
     return left;
   };
+  /** @type {() => Tree} */
   const atom = () => {
     const token = next();
     if (token === '(') return before(')');
-    if (token === 'if') return `(ite ${before('then')} ${before('else')} ${level(0)})`;
+    if (token === 'if') return ['if', before('then'), before('else'), level(0)];
     if (tokens[at] === '(') return most(token);
-    return /^(\d+|true|false)$/.test(token) ? token : naming(token);
+    if (token === 'true' || token === 'false') return token === 'true';
+    return /^\d+$/.test(token) ? Number(token) : token;
   };
   const before = (/** @type {string} */ end) => {
     const inner = level(0);
@@ -222,17 +301,14 @@ export function formula(text, naming) {
     return inner;
   };
   /** The largest or the smallest of some. */
-  const most = (/** @type {string} */ name) => {
-    const than = { max: '>=', min: '<=' }[name] ?? fail(text, `knows no ${name}()`);
+  /** @type {(name: string) => Tree} */
+  const most = (name) => {
+    if (name !== 'max' && name !== 'min') fail(text, `knows no ${name}()`);
     expect('(');
-    let found = level(0);
-    while (tokens[at] === ',') {
-      at++;
-      const other = level(0);
-      found = `(ite (${than} ${found} ${other}) ${found} ${other})`;
-    }
+    const all = [level(0)];
+    while (tokens[at] === ',') all.push((at++, level(0)));
     expect(')');
-    return found;
+    return [name, ...all];
   };
   const whole = level(0);
   return at === tokens.length ? whole : fail(text, `does not go on with ${tokens[at]}`);
@@ -247,4 +323,28 @@ function tokensOf(text) {
     tokens.push(TOKEN.exec(text)?.[1] ?? fail(text, `has something odd at ${from}`));
   }
   return tokens;
+}
+
+/* A formula in the language of the solver, SMT-LIB. */
+
+/** @type {Texts} */
+const OPERATORS = { '!=': 'distinct', '/': 'div', if: 'ite' };
+
+/**
+ * @param {string} text
+ * @param {(name: string) => string} naming from a name in it to a term of the solver
+ */
+export const formula = (text, naming) => smtOf(treeOf(text), naming);
+
+/** @type {(tree: Tree, naming: (name: string) => string) => string} */
+function smtOf(tree, naming) {
+  if (typeof tree === 'string') return naming(tree);
+  if (typeof tree !== 'object') return String(tree);
+  const [operator, ...parts] = tree;
+  const terms = parts.map((part) => smtOf(part, naming));
+  const than = operator === 'max' ? '>=' : '<=';
+  if (operator !== 'max' && operator !== 'min') {
+    return `(${[OPERATORS[operator] ?? operator, ...terms].join(' ')})`;
+  }
+  return terms.reduce((found, other) => `(ite (${than} ${found} ${other}) ${found} ${other})`);
 }

@@ -1,21 +1,30 @@
 /**
  * Runs simulations on all cores, in the order given, until there are no more or enough was seen,
- * judges mutants by them, and adds up what they report.
+ * judges mutants by them, follows their registries by the rules that are proved, and adds up what
+ * they report: in one file, since all of it is asked of the same threads.
  */
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
-import { BROKEN_VARIANTS, SAFE_VARIANTS } from '../mutants/mutants.mjs';
+import { Follower, registryInMemory } from '../proof/follow.mjs';
+import {
+  BROKEN_VARIANTS,
+  REGISTRY_MUTANTS,
+  SAFE_VARIANTS,
+  TIME_MUTANTS,
+} from '../mutants/mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 
-/** @import { SimulationReport, StoreEvent } from './world/index.js' */
+/** @import { RecordEvent, SimulationReport, StoreEvent } from './world/index.js' */
+/** @import { Followed } from '../proof/follow.mjs' */
 /** @import { Edit, Mutant } from '../mutants/load-library.mjs' */
 
-/** @typedef {{ seed: number, scenario: string, rows?: boolean }} Run */
+/** @typedef {{ seed: number, scenario: string, rows?: boolean, follows?: boolean }} Run */
 /** @typedef {{ run: Run, edits: readonly Edit[], records: boolean }} Question */
 /**
- * With what the registry was asked, where wanted.
+ * With what the registry was asked, and how it followed the rules that are proved, where wanted.
  *
- * @typedef {{ report: SimulationReport, events: StoreEvent[] }} Answer
+ * @typedef {{ report: SimulationReport, events: StoreEvent[], followed: Followed }} Answer
  */
 
 // Threads that run simulations, kept for the next ones: a thread takes longer to start than most
@@ -70,18 +79,24 @@ if (workerData === SIMULATES) {
     loaded.set(text, simulation);
     /** @type {StoreEvent[]} */
     const events = [];
-    const keep = (/** @type {StoreEvent} */ event) => void events.push(event);
+    const follower = new Follower();
+    /** @type {RecordEvent} */
+    const record = (event, state) => {
+      if (records) events.push(event);
+      if (run.follows) follower.note(event, (before) => registryInMemory(state, before));
+    };
     const { simulate } = await simulation;
-    const report = await simulate({ ...run, record: records ? keep : undefined });
-    parentPort?.postMessage({ report, events });
+    const isRecorded = records || run.follows === true;
+    const report = await simulate({ ...run, record: isRecorded ? record : undefined });
+    parentPort?.postMessage({ report, events, followed: follower.followed });
   };
-  parentPort?.on('message', (question) => void answer(question));
+  parentPort?.on('message', (/** @type {Question} */ question) => void answer(question));
 }
 
 /** Code that is new runs slowly at first: a thread more has to be worth that. */
 const RUNS_PER_THREAD = 60;
 
-/** @typedef {(report: SimulationReport, events: StoreEvent[]) => boolean | void} OnReport */
+/** @typedef {(report: SimulationReport, answer: Answer) => boolean | void} OnReport */
 
 /**
  * @param {readonly Run[]} runs
@@ -95,14 +110,15 @@ const RUNS_PER_THREAD = 60;
 export async function runSimulations(runs, options) {
   const worthCount = Math.ceil(runs.length / RUNS_PER_THREAD);
   const threadCount = Math.min(availableParallelism(), worthCount);
-  const { edits = [], records = false, threads = new SimulationThreads(), onReport } = options;
+  const { edits = [], records = false, onReport } = options;
+  const { threads = new SimulationThreads() } = options;
   const queue = runs.values();
   let isOver = false;
   const work = async () => {
     for (const run of queue) {
       if (isOver) return;
-      const { report, events } = await threads.ask({ run, edits, records });
-      if (!isOver && onReport(report, events) === true) isOver = true;
+      const answer = await threads.ask({ run, edits, records });
+      if (!isOver && onReport(answer.report, answer) === true) isOver = true;
     }
   };
   try {
@@ -179,6 +195,71 @@ export async function judgeMutant({ name, edits, tryFirst, skips = [] }, runs, a
   const isKilled = killedBy !== '';
   return { name, isKilled, isAsExpected: isKilled === shouldDie, triedCount, killedBy, seen };
 }
+
+// Follows the registries of simulations step by step: what they do must be what the rules of
+// test/proof/lease.rules say, of which `npm run prove` proves that no range overlaps another one.
+
+/**
+ * @param {readonly Run[]} runs
+ * @param {object} options
+ * @param {readonly Edit[]} [options.edits] of a mutant
+ * @param {SimulationThreads} [options.threads]
+ * @param {(sum: Followed) => boolean} [options.isEnough] asked after each run
+ * @returns {Promise<Followed>} the sum, each difference with its run
+ */
+export async function followRules(runs, { edits, threads, isEnough = () => false }) {
+  /** @type {Followed} */
+  const sum = { stepCount: 0, counts: {}, differences: [] };
+  const followed = runs.map((run) => ({ ...run, follows: true }));
+  await runSimulations(followed, {
+    ...(edits && { edits }),
+    ...(threads && { threads }),
+    onReport({ scenario, seed }, { followed: { stepCount, counts, differences } }) {
+      sum.stepCount += stepCount;
+      for (const [rule, count] of Object.entries(counts)) {
+        sum.counts[rule] = (sum.counts[rule] ?? 0) + count;
+      }
+      sum.differences.push(...differences.map((text) => `${scenario}, seed ${seed}, ${text}`));
+      return isEnough(sum);
+    },
+  });
+  return sum;
+}
+
+/** The broken variants of the registry, each of which leaves a rule. */
+export function followedMutants() {
+  const all = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS];
+  return all.filter(({ name }) => !UNSEEN.has(name));
+}
+
+/**
+ * Where a mutant leaves the rules.
+ *
+ * @param {ReturnType<typeof followedMutants>[number]} mutant
+ * @param {SimulationThreads} threads
+ * @returns {Promise<string | undefined>}
+ */
+export async function refusalOf(mutant, threads) {
+  const { edits } = mutant;
+  const shortest = 'scenario' in mutant ? mutant : mutant.tryFirst;
+  const others = runsOf(['everything', 'losses'], [2]);
+  const runs = shortest === undefined ? others : [shortest, ...others];
+  const isEnough = (/** @type {Followed} */ sum) => sum.differences.length > 0;
+  const asked = runs.map(({ scenario, seed }) => ({ scenario, seed }));
+  return (await followRules(asked, { edits, threads, isEnough })).differences[0];
+}
+
+/** Why a mutant leaves no rule that is followed. */
+export const UNSEEN = new Map([
+  ['no nonce although processes are cloned', 'the rules know no nonces'],
+  ['a process tells the time it was told, and not what has gone by since', 'of the holder'],
+  ['a registry follows its store wherever that goes', 'the rules let a clock take any step'],
+  ['a registry follows its store where somebody new asks', 'the same'],
+  ['two layouts with ranges go on', 'the rules know one layout'],
+  ['a holder refused for its layout uses its range', 'of the holder'],
+  ['a process forgets the longest quarantine', 'of the holder'],
+  ['a holder keeps what a server granted that had been left', 'outside the claim'],
+]);
 
 // Adds up the reports of many simulations, and tells the sums.
 

@@ -9,8 +9,9 @@ import { Redis } from 'ioredis';
 import type { ChainableCommander } from 'ioredis';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
 import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
+import { Follower, registryInRedis } from '../proof/follow.mjs';
 import { timedArguments, timedLua } from '../stores/timed-redis.js';
-import { runsOf, runSimulations } from './run-simulations.mjs';
+import { runsOf, runSimulations, type Answer } from './run-simulations.mjs';
 import { SCENARIOS, simulate } from './world/index.js';
 import type { StoreCall, StoreEvent, SimulationReport } from './world/index.js';
 
@@ -22,7 +23,12 @@ type CallEvent = StoreEvent & { kind: 'call' };
 const sha1 = (lua: string) => createHash('sha1').update(lua).digest('hex');
 
 /** Where the two registries answer differently, each with the call. */
-async function replay(redis: Redis, prefix: string, events: readonly StoreEvent[]) {
+async function replay(
+  redis: Redis,
+  prefix: string,
+  events: readonly StoreEvent[],
+  follower?: Follower,
+) {
   // It is the same in all calls of a run.
   const call = events.find((event): event is CallEvent => event.kind === 'call');
   const lua = timedLua(call?.wholeCountMax ?? WHOLE_COUNT_MAX);
@@ -30,9 +36,21 @@ async function replay(redis: Redis, prefix: string, events: readonly StoreEvent[
   const { acquire, renew, release } = lua;
   const hashes = { acquire: sha1(acquire), renew: sha1(renew), release: sha1(release) };
   const pipeline = redis.pipeline();
-  for (const event of events) repeat(pipeline, prefix, { event, hashes });
-  const replies = (await pipeline.exec())!;
+  for (const event of events) {
+    repeat(pipeline, prefix, { event, hashes });
+    if (event.kind === 'call' && follower) pipeline.hgetall(keyOf(prefix, event.registry));
+  }
+  const all = (await pipeline.exec())!;
   await redis.unlink(...new Set(events.flatMap((event) => keysOf(prefix, event))));
+  const replies = events.map((event) => {
+    const reply = all.shift()!;
+    if (follower === undefined) return reply;
+    const fields = event.kind === 'call' ? (all.shift()![1] as Record<string, string>) : {};
+    const isAsked = event.kind === 'call' && event.call.op !== 'release';
+    const own = isAsked ? { ...event, answer: leaseAnswer(reply[1] as unknown[]) } : event;
+    follower.note(own, () => registryInRedis(fields));
+    return reply;
+  });
   return events.flatMap((event, at) => {
     const [error, reply] = replies[at]!;
     if (error) throw error;
@@ -91,6 +109,9 @@ const HELD = new Map([
   ['everything', [31]],
 ]);
 
+/** Those whose registries must follow the rules that are proved, operation by operation. */
+const FOLLOWED = new Set([18, 31]);
+
 const STRICT = SCENARIOS.filter(({ tolerates }) => tolerates === undefined);
 
 /** What the fleets of one scenario did. */
@@ -104,31 +125,49 @@ describe('simulated fleets', () => {
   const seen = new Map<string, Seen>();
   let redis: Redis;
   let callCount = 0;
+  const followedCounts = { memory: 0, Redis: 0 };
+  const differences: string[] = [];
   // All in one, by threads that have run others before: code that is warm takes half as long.
   beforeAll(async () => {
     redis = new Redis(process.env['REDIS_URL']!);
     const all = STRICT.flatMap(({ name }) => {
       const held = HELD.get(name) ?? [];
-      return runsOf([name], [...SEEDS.slice(held.length), ...held]);
+      const runs = runsOf([name], [...SEEDS.slice(held.length), ...held]);
+      return runs.map((run) => ({ ...run, follows: FOLLOWED.has(run.seed) }));
     });
     for (const { name } of STRICT) seen.set(name, { bad: [], faults: new Set(), replays: [] });
     await runSimulations(all, { records: true, onReport: note });
   });
   afterAll(() => redis.quit());
 
-  function note(report: SimulationReport, events: StoreEvent[]): void {
+  function note(report: SimulationReport, { events, followed }: Answer): void {
     const { scenario, seed, drawn, idCount, violations, operationCount } = report;
     const { bad, faults, replays } = seen.get(scenario)!;
     if (violations.length > 0 || idCount < 300) bad.push({ seed, drawn, idCount, violations });
     for (const fault of Object.keys(report.faults)) faults.add(fault);
+    follow(report, followed, 'memory');
     const { isOverRows = false } = STRICT.find(({ name }) => name === scenario)!;
     // Operations on rows are no scripts.
     const calls = isOverRows ? events.filter(({ kind }) => kind === 'call') : [];
     if (calls.length > 0) bad.push({ seed, drawn, calls });
     if (isOverRows) return;
-    const replayed = replay(redis, `replay:${scenario}:${seed}`, events);
-    replays.push(replayed.then((found) => found.map((each) => ({ seed, drawn, ...each }))));
+    const follower = FOLLOWED.has(seed) ? new Follower() : undefined;
+    const replayed = replay(redis, `replay:${scenario}:${seed}`, events, follower).then((found) => {
+      if (follower) follow(report, follower.followed, 'Redis');
+      return found.map((each) => ({ seed, drawn, ...each }));
+    });
+    replays.push(replayed);
     callCount += operationCount;
+  }
+
+  function follow(
+    { scenario, seed }: SimulationReport,
+    followed: Answer['followed'],
+    store: keyof typeof followedCounts,
+  ): void {
+    followedCounts[store] += followed.stepCount;
+    const where = `${store}, ${scenario}, seed ${seed}`;
+    differences.push(...followed.differences.map((text) => `${where}, ${text}`));
   }
 
   it.each(STRICT)('make no id twice: $name, $about', async ({ name, faults: wanted }) => {
@@ -141,6 +180,12 @@ describe('simulated fleets', () => {
 
   it('have put the same questions to both registries at least 100,000 times', () => {
     expect(callCount).toBeGreaterThanOrEqual(100_000);
+  });
+
+  it.each(['memory', 'Redis'] as const)('lead %s by the rules that are proved', async (store) => {
+    await Promise.all([...seen.values()].flatMap(({ replays }) => replays));
+    expect(differences).toEqual([]);
+    expect(followedCounts[store]).toBeGreaterThanOrEqual(5000);
   });
 
   it('are decided by their seed alone', async () => {

@@ -16,12 +16,12 @@ import {
   type Plan,
 } from './plan.js';
 import { SCENARIOS, type Scenario } from './scenarios.js';
-import type { StoreEvent, StoreTraits } from './simulated-servers.js';
+import type { RecordEvent, StoreTraits } from './simulated-servers.js';
 import { SimulatedRows, SimulatedStore } from './simulated-store.js';
 
 export { drawnText } from './plan.js';
 export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
-export type { StoreCall, StoreEvent } from './simulated-servers.js';
+export type { RecordEvent, StoreCall, StoreEvent } from './simulated-servers.js';
 export type { Violation, ViolationKind } from './oracle.js';
 
 /*
@@ -41,7 +41,7 @@ export interface SimulationOptions {
   /** Called with a line for each thing that happens. */
   readonly trace?: (line: string) => void;
   /** Called with each operation on the registry, for a replay elsewhere. */
-  readonly record?: (event: StoreEvent) => void;
+  readonly record?: RecordEvent | undefined;
 }
 
 export interface SimulationReport {

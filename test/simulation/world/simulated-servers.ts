@@ -13,6 +13,7 @@ import type {
 import { workerRecords } from '../../../lib/registry/snapshot.js';
 import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { nowAt, nowOf } from '../../../lib/rows/store-clock.js';
+import type { RegistryState } from '../../../lib/stores/memory/index.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 
@@ -42,6 +43,9 @@ export type StoreEvent =
   | { readonly kind: 'wiped'; readonly registry: number }
   /** `to` becomes what `from` is now. */
   | { readonly kind: 'copied'; readonly from: number; readonly to: number };
+
+/** With what a registry in memory knows after it was called. */
+export type RecordEvent = (event: StoreEvent, state?: RegistryState) => void;
 
 /** What a server keeps: all of it is copied by copying its state. */
 interface Kept {
@@ -113,7 +117,7 @@ export abstract class SimulatedServers<R extends Kept> {
     protected readonly time: SettableTime,
     protected readonly random: SeededRandom,
     protected readonly window: StoreTraits,
-    protected readonly record: (event: StoreEvent) => void,
+    protected readonly record: RecordEvent,
   ) {
     const { firstNumber = 0, aheadMs = 0 } = window;
     this.nameCount = firstNumber;

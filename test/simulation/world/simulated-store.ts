@@ -36,7 +36,10 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     };
     const answer = run(registry, call, reading);
     const { wholeCountMax } = this.window;
-    this.record({ kind: 'call', registry: id, call, wholeCountMax, reading, answer });
+    this.record(
+      { kind: 'call', registry: id, call, wholeCountMax, reading, answer },
+      registry.state,
+    );
     this.callCount++;
     this.leftServers.answered(name, { call, answer, header: registry.state! });
     this.keepMoment(server);

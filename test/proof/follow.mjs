@@ -1,0 +1,392 @@
+// @ts-check
+/**
+ * Whether the code follows the rules that prove.mjs proves something of: what a registry was asked,
+ * and what it knew before and after, must be some of the rules of lease.rules, one after the other,
+ * reckoned with the numbers that it had.
+ *
+ * One worker id after the other is looked at, since a rule speaks of one and of the header that all
+ * share. A request does to the header what `headerWays` says, then to a worker id what `slotWays`
+ * says: no rule or some, each with what the request gives it. Whatever else is written, or a rule
+ * that may not happen then, is a difference, which is told with the nearest rule and the field.
+ *
+ * The registry is `a`, also after another server took over with a copy of it: what the rules say of
+ * `b` beyond that is the claim, about clocks and servers that the registry cannot see. What stands
+ * for what is told in one file, so that it can be read beside the rules.
+ */
+import { EMPTY, explained, TAKES_OVER } from './reckon.mjs';
+
+/** @import { LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
+/** @import { RegistryHeader, StoreReading, WorkerSlot } from '../../lib/registry/snapshot.js' */
+/** @import { RegistryState } from '../../lib/stores/memory/index.js' */
+/** @import { StoreCall, StoreEvent } from '../simulation/world/index.js' */
+/** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
+
+/* What a request may do to the header. */
+
+/**
+ * @typedef {object} Registry as it was read
+ * @property {RegistryHeader | undefined} header
+ * @property {ReadonlyMap<number, WorkerSlot>} slots
+ *
+ * @typedef {object} Asked
+ * @property {StoreCall} call
+ * @property {StoreReading} reading
+ * @property {LeaseAnswer | undefined} answer
+ */
+
+/** A clock that is further ahead is taken for a fault: see SANE_MS in lib/registry. */
+const SANE_MS = 86_400_000;
+
+/** @type {(header: RegistryHeader) => Values} */
+const headerValues = (header) => ({
+  'a.isBorn': true,
+  'a.time': header.lastTimeMs,
+  'a.slew': header.slewMs,
+  'a.quarantine': header.quarantineMs,
+  'a.safe': header.safeFloorMs,
+  'a.era': header.era,
+  'a.told': header.toldMs ?? 0,
+});
+
+/** @type {(state: Values) => number} */
+const nowOf = (state) => state['a.time'] + state['a.slew'];
+
+/** @typedef {RegistryHeader | undefined} Header undefined where there is no registry */
+
+/** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
+function headerWays(header, { call, reading }, later) {
+  const terms = call.op === 'acquire' ? call.request : call.lease;
+  const { reckoned: clock, quarantineMs: told } = terms;
+  // An operator asks for no time at all, which no rule knows of.
+  const ttl = Math.max(1, terms.ttlMs);
+  const isSame = header?.server === reading.server && !reading.isPutBack && !reading.isLeft;
+  const isHere =
+    isSame && clock?.incarnation === header.incarnation && clock.server === header.server;
+
+  /** How far the clock that whoever asks reckons with is ahead of this one. */
+  const behindIn = (/** @type {Values} */ state) => {
+    const behind = clock === undefined ? 0 : Math.ceil(clock.nowMs - nowOf(state));
+    return behind < SANE_MS ? behind : 0;
+  };
+  /** @type {(above: number) => Next} */
+  const hears = (above) => (state) =>
+    behindIn(state) > 0
+      ? { rule: 'a clock is heard of', reckoned: nowOf(state) + behindIn(state), above }
+      : undefined;
+  /** @type {(time: number) => Way} */
+  const moves = (time) => ({
+    rule:
+      reading.clock?.name === 'highest'
+        ? 'the clock keeps to the highest time'
+        : 'the clock moves on',
+    time,
+  });
+  const asks = { rule: 'a ttl is asked for', ttl, told };
+  /** @type {(state: Values) => Way} */
+  const takesOver = (state) => ({
+    rule: TAKES_OVER,
+    by: {},
+    isAbsent: header === undefined,
+    time: reading.timeMs,
+    ttl,
+    told,
+    ...Object.fromEntries(COPIED.map((field) => [`${field}0`, state[`a.${field}`]])),
+    // Where there is no copy, none has to be sound.
+    ...(header === undefined && { quarantine0: reading.lossWindowMs }),
+  });
+  /** What was read once more moves the clock once more. @type {Next} */
+  const again = (state) =>
+    state['a.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
+  /** @type {(have: number, seen: number) => Next[]} */
+  const proves = (have, seen) => [
+    again,
+    (state) => ({ rule: PROVES, have: behindIn(state) > 0 ? 0 : have, seen }),
+    hears(have),
+  ];
+
+  const opened = isSame
+    ? timesOf(header, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
+    : [header === undefined ? [takesOver] : [moves(reading.timeMs), asks, takesOver]];
+  const seen = call.op === 'acquire' ? call.request.seen : { ...call.lease.mark, ...call.lease };
+  const proofs = [[], proves(0, 0), proves(seen?.haveMs ?? 0, seen?.era ?? 0)];
+  /** @type {Next} */
+  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['a.slew'] });
+  const isOrder = call.op === 'release' && call.lease.move !== undefined;
+  return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
+}
+
+const PROVES = 'a holder proves a loss';
+const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
+
+/** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
+/** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => number[]} */
+function timesOf({ lastTimeMs }, { wallMs, reckoned: clock }, read) {
+  const others = [wallMs, clock?.timeMs].filter((time) => time !== undefined);
+  return [...new Set([...read, ...others.map((time) => Math.max(lastTimeMs, time))])];
+}
+
+/* What a request may do to a worker id. */
+
+/** @type {(asked: Asked, later: RegistryHeader, slot: WorkerSlot | undefined) => Next[][]} */
+function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, slot) {
+  if (call.op === 'release') {
+    const token = numberOf(call.lease.token);
+    return [[{ rule: 'a worker id is released', token, used: usedOf(call.lastIssuedMs) }]];
+  }
+  const { token: text, ttlMs: ttl } = call.op === 'acquire' ? call.request : call.lease;
+  const token = numberOf(text);
+  const range = { token, ttl, above, isWatched: true, by: { s: 'a', r: 'r3' } };
+  const forgotten = { rule: 'a holder is forgotten' };
+  if (call.op === 'acquire') {
+    const leased = { rule: LEASED, ...range };
+    return [[leased], [{ rule: RENEWED, token, ttl, have: 0 }], [forgotten]];
+  }
+  const have = call.lease.haveMs;
+  const believed = { rule: 'a ceiling is believed', have, by: { s: 'a', r: 'r1' } };
+  const renewed = { rule: RENEWED, token, ttl, have };
+  // A registry counts the moves of layouts, and a holder those that it has heard of.
+  const moveCount = Number(/^#(\d+)/.exec(fingerprint)?.[1] ?? 0);
+  const hasMissed = (slot?.holder?.moveCount ?? 0) < moveCount - 1;
+  const second = { rule: SECOND, have, hasMissed, ...range };
+  const ways = [[renewed], [second], [], [forgotten]];
+  return [...ways, ...ways.map((way) => [believed, ...way])];
+}
+
+const [LEASED, RENEWED, SECOND] = ['a worker id is leased', 'a lease is renewed', 'a second range'];
+const GRANTING = [LEASED, RENEWED, SECOND];
+
+/** The first time that it did not use. */
+/** @type {(lastIssuedMs: number | undefined) => number} */
+const usedOf = (lastIssuedMs) => (lastIssuedMs === undefined ? 0 : lastIssuedMs + 1);
+
+/** @type {WorkerSlot} */
+const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
+
+/** @type {(slot: WorkerSlot | undefined) => Values} */
+function slotValues(slot) {
+  const { ceilingMs, holder } = slot ?? NEVER_LEASED;
+  // Nobody reads the floor and the era of nobody.
+  if (holder === undefined) return { 'a.c': ceilingMs, 'a.holder': 0 };
+  const { token, floorMs, era } = holder;
+  const held = { 'a.holder': numberOf(token), 'a.floor': floorMs, 'a.holderEra': era };
+  return { 'a.c': ceilingMs, ...held };
+}
+
+/** @type {Map<string, number>} */
+const numbers = new Map();
+
+/** Of a token; 0 is nobody's. */
+function numberOf(/** @type {string} */ token) {
+  const number = numbers.get(token) ?? numbers.size + 1;
+  numbers.set(token, number);
+  return number;
+}
+
+/** What whoever asks has of a worker id. */
+/** @type {(slot: WorkerSlot | undefined, header: RegistryHeader, call: StoreCall) => Values} */
+function rangeOf(slot, { incarnation, server }, call) {
+  const { token } = call.op === 'acquire' ? call.request : call.lease;
+  const isHolder = slot?.holder?.token === token;
+  const range = {
+    'r1.isBorn': isHolder || call.op === 'renew',
+    'r1.server': 1,
+    'r1.token': numberOf(token),
+    'r1.floor': isHolder ? slot.holder?.floorMs : 0,
+    'r1.end': slot?.ceilingMs ?? 0,
+  };
+  if (call.op === 'acquire') return range;
+  const { mark, haveMs } = call.lease;
+  const isHere = mark.incarnation === incarnation && mark.server === server;
+  const own = { ...range, 'r1.server': isHere ? 1 : 0, 'r1.end': haveMs };
+  if (call.op === 'renew') return own;
+  // It has stopped, and used all below this.
+  return { ...own, 'r1.isStopped': true, 'r1.used': usedOf(call.lastIssuedMs) };
+}
+
+/** Whether a range was granted, and what was answered is that range. */
+/** @type {(path: Path, granted: LeaseGrant, reading: StoreReading) => string[]} */
+function answerFaults({ state, rules }, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
+  const last = rules.at(-1) ?? '';
+  if (!GRANTING.includes(last)) return ['a range is answered that no rule grants'];
+  const range = last === RENEWED ? 'r1' : 'r3';
+  const [floor, end] = [state[`${range}.floor`], state[`${range}.end`]];
+  const faults = [];
+  if (floorMs !== floor) faults.push(`the answer begins at ${floorMs}, not ${floor}`);
+  // Where the last writes may be forgotten, a younger end is stored, and answered later.
+  const isLess = keepsAfterMs > 0 && ceilingMs < end;
+  if (ceilingMs !== end && !isLess) faults.push(`the answer ends at ${ceilingMs}, not ${end}`);
+  return faults;
+}
+
+/* The steps of registries. */
+
+/** @type {Registry} */
+const NONE = { header: undefined, slots: new Map() };
+
+/**
+ * @typedef {object} Followed
+ * @property {number} stepCount
+ * @property {Record<string, number>} counts how often each rule was what happened
+ * @property {string[]} differences each step that no rule leads to, and the nearest ones
+ */
+
+/** Follows registries step by step. */
+export class Follower {
+  /** @type {Map<number, Registry>} */
+  #registries = new Map();
+  /** The longest ttl that anybody has asked for. */
+  #longest = 0;
+  /** @type {Followed} */
+  followed = { stepCount: 0, counts: {}, differences: [] };
+
+  /** What happened to one of the registries, and what it knows after a call. */
+  /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
+  note(event, read) {
+    if (event.kind === 'call') {
+      const before = this.#registries.get(event.registry) ?? NONE;
+      const later = read(before);
+      this.#registries.set(event.registry, later);
+      this.takes(before, later, event);
+      return;
+    }
+    const [to, known] =
+      event.kind === 'copied'
+        ? [event.to, this.#registries.get(event.from) ?? NONE]
+        : [event.registry, NONE];
+    this.#registries.set(to, known);
+  }
+
+  /** One request, and what the registry knew before and after. */
+  /** @type {(before: Registry, later: Registry, asked: Asked) => void} */
+  takes(before, later, asked) {
+    const stepCount = ++this.followed.stepCount;
+    const { op, ...given } = asked.call;
+    const { ttlMs } = 'request' in given ? given.request : given.lease;
+    this.#longest = Math.max(this.#longest, ttlMs);
+    const fault = this.#faultOf(before, later, asked);
+    if (fault !== undefined) this.followed.differences.push(`step ${stepCount}, ${op}: ${fault}`);
+  }
+
+  /** @type {(before: Registry, later: Registry, asked: Asked) => string | undefined} */
+  #faultOf(before, { header, slots }, asked) {
+    const { call, answer, reading } = asked;
+    const granted = answer?.status === 'ok' ? answer : undefined;
+    const touched = new Set(granted === undefined ? [] : [granted.workerId]);
+    for (const workerId of new Set([...before.slots.keys(), ...slots.keys()])) {
+      const [from, to] = [before.slots.get(workerId), slots.get(workerId)];
+      if (from !== to && !isSame(slotValues(from), slotValues(to))) touched.add(workerId);
+    }
+    if (header === undefined) return before.header && 'the registry is gone';
+    const [first, found] = [before.header ? headerValues(before.header) : {}, headerValues(header)];
+    if (touched.size === 0 && isSame(first, found)) return this.#count(['nothing']);
+    const { minRangeMs } = call.op === 'acquire' ? call.request : call.lease;
+    const world = {
+      ...EMPTY,
+      longest: this.#longest,
+      failoverWindow: reading.lossWindowMs,
+      minRange: minRangeMs,
+    };
+    const opened = explained(
+      { state: { ...world, ...first }, rules: [], faults: [] },
+      headerWays(before.header, asked, header),
+      found,
+    );
+    if (opened.faults.length > 0) return told('the header', opened);
+    this.#count(opened.rules);
+    for (const workerId of touched) {
+      const slot = before.slots.get(workerId);
+      const range = rangeOf(slot, header, call);
+      const isGranted = granted?.workerId === workerId ? granted : undefined;
+      const done = explained(
+        { state: { ...world, ...found, ...slotValues(slot), ...range }, rules: [], faults: [] },
+        [slotWays(asked, header, slot)],
+        slotValues(slots.get(workerId)),
+        (path) => (isGranted === undefined ? [] : answerFaults(path, isGranted, reading)),
+      );
+      if (done.faults.length > 0) return told(`worker id ${workerId}`, done);
+      this.#count(done.rules);
+    }
+    if (granted?.quarantineMs !== undefined && granted.quarantineMs !== header.quarantineMs) {
+      return `the answer has the quarantine ${granted.quarantineMs}, not ${header.quarantineMs}`;
+    }
+    const nowMs = header.lastTimeMs + header.slewMs;
+    if (granted?.nowMs !== undefined && granted.nowMs !== nowMs) {
+      return `the answer has the time ${granted.nowMs}, not ${nowMs}`;
+    }
+    return undefined;
+  }
+
+  /** @type {(rules: readonly string[]) => undefined} */
+  #count(rules) {
+    const { counts } = this.followed;
+    for (const rule of rules) counts[rule] = (counts[rule] ?? 0) + 1;
+  }
+}
+
+/** @type {(what: string, explained: Explained) => string} */
+const told = (what, { rules, faults }) => {
+  const nearest = rules.map((rule) => `"${rule}"`).join(', ') || 'none';
+  return `${what} follows no rule; the nearest: ${nearest}; ${faults.join('; ')}`;
+};
+
+/** @type {(one: Values, other: Values) => boolean} */
+function isSame(one, other) {
+  const names = Object.keys(one);
+  if (names.length !== Object.keys(other).length) return false;
+  return names.every((name) => one[name] === other[name]);
+}
+
+/* Registries as they are read. */
+
+/** One in memory, of which what did not change is what it was. */
+/** @type {(state: RegistryState | undefined, before: Registry) => Registry} */
+export function registryInMemory(state, before) {
+  if (state === undefined) return NONE;
+  const { ceilings, holders, workers: _, ...header } = state;
+  /** @type {Map<number, WorkerSlot>} */
+  const slots = new Map();
+  for (const [workerId, ceilingMs] of ceilings) {
+    const was = before.slots.get(workerId);
+    const holder = holders.get(workerId);
+    const isKept = was?.ceilingMs === ceilingMs && was.holder === holder;
+    slots.set(workerId, isKept ? was : { workerId, ceilingMs, holder });
+  }
+  return { header, slots };
+}
+
+/** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
+/** @type {(fields: Record<string, string>) => Registry} */
+export function registryInRedis(fields) {
+  const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
+  if (lastTime === undefined) return NONE;
+  const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
+  const header = {
+    version,
+    fingerprint,
+    incarnation,
+    server,
+    lastTimeMs: number('lastTime'),
+    slewMs: number('slew'),
+    quarantineMs: number('quarantine'),
+    safeFloorMs: number('safeFloor'),
+    era: number('era'),
+    operations: number('operations'),
+    layoutFloorMs: number('layoutFloor'),
+    toldMs: number('toldAhead'),
+  };
+  const ceilings = Object.entries(fields).filter(([name]) => /^c\d+$/.test(name));
+  const slots = ceilings.map(([name, ceiling]) => {
+    const workerId = Number(name.slice(1));
+    const [token, nonce = '', floor, moment = ''] = fields[`o${workerId}`]?.split('|') ?? [];
+    const [era, moveCount] = moment.split('.').map(Number);
+    const known = { nonce, floorMs: Number(floor), era: era ?? 0, moveCount, sinceMs: 0 };
+    const holder = token === undefined ? undefined : { ...known, token, label: NOBODYS };
+    return pairOf(workerId, { workerId, ceilingMs: Number(ceiling), holder });
+  });
+  return { header, slots: new Map(slots) };
+}
+
+const NOBODYS = { host: '', pid: 0, application: '' };
+
+/** @type {(workerId: number, slot: WorkerSlot) => [number, WorkerSlot]} */
+const pairOf = (workerId, slot) => [workerId, slot];

@@ -1,0 +1,207 @@
+// @ts-check
+/**
+ * The rules of lease.rules, reckoned with the numbers that a registry has: which of them may happen
+ * one after the other, and whether they lead to what was found. prove.mjs asks a solver about the
+ * same text.
+ */
+import {
+  fail,
+  meaningOf,
+  nameOf,
+  readSystems,
+  sortOf,
+  stepOf,
+  treeOf,
+  variablesOf,
+} from './system.mjs';
+
+/** @import { Binding, Tree } from './system.mjs' */
+
+const LEASE = readSystems('lease')[0] ?? fail('lease', 'is no system');
+const VARIABLES = new Set(variablesOf(LEASE));
+
+export const HEADER = ['isBorn', 'time', 'slew', 'quarantine', 'safe', 'era', 'told'];
+export const TAKES_OVER = 'a server takes over';
+
+/** Before the first step: `a` is there, and nothing was granted. */
+export const EMPTY = Object.fromEntries(
+  [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
+);
+
+/* The rules, reckoned with numbers. */
+
+/**
+ * @typedef {Record<string, any>} Values numbers and truths by their names
+ * @typedef {(state: Values, given: Values) => any} Formula
+ *
+ * @typedef {object} Reckoned
+ * @property {[string, Formula][]} lets
+ * @property {[string, Formula][]} whens
+ * @property {[string, Formula][]} thens
+ */
+
+/** @type {Map<string, Reckoned>} */
+const reckoned = new Map();
+
+/** @type {(rule: string, by: Binding) => Reckoned} */
+function reckonedOf(rule, by) {
+  const key = `${rule} ${Object.values(by).join()}`;
+  const known = reckoned.get(key);
+  if (known !== undefined) return known;
+  const step = stepOf(LEASE, LEASE.rules[rule] ?? fail(rule, 'is no rule'), by);
+  const own = new Set([...step.given, ...Object.keys(step.let)]);
+  /** @type {(text: string, binding: Binding) => Formula} */
+  const read = (text, binding) => {
+    /** @type {(tree: Tree) => Formula} */
+    const of = (tree) => {
+      if (typeof tree === 'object') {
+        const [operator, ...parts] = tree;
+        const made = OPERATIONS[operator] ?? fail(text, `has no ${operator}`);
+        return made(/** @type {any} */ (parts.map(of)));
+      }
+      if (typeof tree !== 'string') return () => tree;
+      const full = nameOf(tree, binding);
+      if (VARIABLES.has(full)) return (state) => state[full];
+      if (own.has(tree)) return (_, given) => given[tree];
+      const meaning = meaningOf(LEASE, tree, binding);
+      return typeof meaning === 'number' ? () => meaning : read(...meaning);
+    };
+    return of(treeOf(text));
+  };
+  const made = {
+    lets: Object.entries(step.let).map(([name, text]) => pair(name, read(text, by))),
+    whens: step.needs.map(([text, binding]) => pair(text, read(text, binding))),
+    thens: step.changes.map(({ target, value, binding }) => pair(target, read(value, binding))),
+  };
+  reckoned.set(key, made);
+  return made;
+}
+
+/** @type {(name: string, formula: Formula) => [string, Formula]} */
+const pair = (name, formula) => [name, formula];
+
+/** @type {Record<string, (parts: [Formula, Formula, Formula]) => Formula>} */
+const OPERATIONS = {
+  '=>':
+    ([p, q]) =>
+    (s, g) =>
+      !p(s, g) || q(s, g),
+  or:
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) || q(s, g),
+  and:
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) && q(s, g),
+  not:
+    ([p]) =>
+    (s, g) =>
+      !p(s, g),
+  '=':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) === q(s, g),
+  '!=':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) !== q(s, g),
+  '<':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) < q(s, g),
+  '<=':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) <= q(s, g),
+  '>':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) > q(s, g),
+  '>=':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) >= q(s, g),
+  '+':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) + q(s, g),
+  '-':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) - q(s, g),
+  '*':
+    ([p, q]) =>
+    (s, g) =>
+      p(s, g) * q(s, g),
+  '/':
+    ([p, q]) =>
+    (s, g) =>
+      Math.floor(p(s, g) / q(s, g)),
+  if:
+    ([is, p, q]) =>
+    (s, g) =>
+      is(s, g) ? p(s, g) : q(s, g),
+  max: (parts) => (s, g) => Math.max(...parts.map((part) => part(s, g))),
+  min: (parts) => (s, g) => Math.min(...parts.map((part) => part(s, g))),
+};
+
+/* One rule after the other. */
+
+/**
+ * @typedef {object} Path rules that may have happened
+ * @property {Values} state what they lead to
+ * @property {string[]} rules
+ * @property {string[]} faults what one of them wants and does not hold
+ *
+ * @typedef {Values & { rule: string, by?: Binding }} Way that a rule may happen: what is given
+ * @typedef {Way | ((state: Values) => Way | undefined)} Next which may depend on the one before
+ */
+
+/** @type {(path: Path, next: Next) => Path} */
+function after(path, next) {
+  const way = typeof next === 'function' ? next(path.state) : next;
+  if (way === undefined) return path;
+  const { rule, by = { s: 'a' }, ...given } = way;
+  const { lets, whens, thens } = reckonedOf(rule, by);
+  const state = { ...path.state };
+  for (const [name, formula] of lets) given[name] = formula(path.state, given);
+  for (const [name, formula] of thens) state[name] = formula(path.state, given);
+  const refused = whens.filter(([, formula]) => !formula(path.state, given));
+  const faults = refused.map(([text]) => `"${rule}" needs ${text}`);
+  // It is the registry from here on.
+  if (rule === TAKES_OVER) {
+    for (const field of HEADER) state[`a.${field}`] = state[`b.${field}`];
+    state['b.isBorn'] = false;
+  }
+  return { state, rules: [...path.rules, rule], faults: [...path.faults, ...faults] };
+}
+
+/** All that the stages may lead to, one of the choices of each. */
+/** @type {(path: Path, stages: readonly Next[][][]) => Generator<Path>} */
+function* pathsFrom(path, [stage, ...others]) {
+  if (stage === undefined) yield path;
+  else for (const choice of stage) yield* pathsFrom(choice.reduce(after, path), others);
+}
+
+/**
+ * Which path leads to the state that was found, or what the nearest one lacks.
+ *
+ * @typedef {{ rules: string[], faults: string[] }} Explained without faults it was found
+ */
+/** @typedef {(path: Path) => string[]} Also what else a path lacks */
+/** @type {(path: Path, stages: Next[][][], found: Values, also?: Also) => Explained} */
+export function explained(first, stages, found, also = () => []) {
+  /** @type {Explained | undefined} */
+  let nearest;
+  for (const path of pathsFrom(first, stages)) {
+    const { state, rules } = path;
+    const faults = [...path.faults, ...also(path)];
+    for (const name in found) {
+      if (state[name] !== found[name]) faults.push(`${name} is ${found[name]}, not ${state[name]}`);
+    }
+    if (faults.length === 0) return { rules, faults };
+    if (faults.length < (nearest?.faults.length ?? Infinity)) nearest = { rules, faults };
+  }
+  return nearest ?? fail('no stage', 'has a choice');
+}

@@ -86,7 +86,13 @@ describe('page', () => {
       await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
       expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
       expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
-      expect(await visit.page.locator('#map rect.held').count()).toBe(3);
+      // They are neighbours, which one cell of 16 worker ids stands for.
+      const [held] = await visit.page.locator('#map rect.held').all();
+      expect(await held!.getAttribute('height')).toBe(String((48 * 3) / 16));
+      const figures = (await visit.texts('#fleet')).join();
+      expect(figures).toMatch(/processes\s+3\s+applications\s+2\s/);
+      expect(figures).toMatch(/in use\s+3 of 1,024\s+longest held\s+32 s\s+newest\s+2 s/);
+      expect(figures).toMatch(/first to end\s+28 s/);
       await joined.leave();
       await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
       expect(await visit.rows()).toHaveLength(2);
@@ -114,6 +120,11 @@ describe('page', () => {
       expect(await visit.rows()).toHaveLength(1);
       await later(10_000, '.badge', 'still makes ids');
       await visit.says('.card', 'The lease could not be renewed');
+      const runbooks = visit.page.getByRole('link', { name: 'Open the runbook' });
+      for (const runbook of await runbooks.all()) {
+        expect(await runbook.getAttribute('href')).toMatch(/\/runbooks\.md#degraded$/);
+      }
+      expect(await runbooks.count()).toBe(2);
       await visit.says('#changes', 'active to degraded. The lease could not be renewed');
       await later(60_000, '.card', /state\s+stretched/);
       // The reserve of 10 s, of which the clock uses up nothing any more.
@@ -130,6 +141,7 @@ describe('page', () => {
       support.isAway = false;
       await later(10_000, '.badge', /makes ids$/);
       await visit.says('#changes', 'to active');
+      expect(await runbooks.count()).toBe(0);
       expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');
       expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
     });

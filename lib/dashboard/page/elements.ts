@@ -46,15 +46,37 @@ export function setHidden(target: HTMLElement, isHidden: boolean): void {
   if (target.hidden !== isHidden) target.hidden = isHidden;
 }
 
-/** Fills a list of terms; called again with the same terms it changes only the texts. */
-export function setTerms(list: HTMLElement, terms: readonly (readonly [string, string])[]): void {
+export type Term = readonly [name: string, text: string, look?: 'large'];
+
+/** Counts and spans that say: nothing of this kind has happened. */
+const ZERO = /^0( (ms|times|locks|callers))?$/;
+
+/**
+ * Fills a list of terms; called again with the same terms it changes only the texts. Large ones
+ * stand before the others, and what is zero is quiet.
+ */
+export function setTerms(list: HTMLElement, terms: readonly Term[]): void {
   const names = [...list.querySelectorAll('dt')].map(({ textContent }) => textContent);
   if (names.join('\n') !== terms.map(([name]) => name).join('\n')) {
     const pairs = terms.map(([name]) => element('div', {}, element('dt', {}, name), element('dd')));
     list.replaceChildren(...pairs);
   }
   const texts = list.querySelectorAll('dd');
-  terms.forEach(([, text], at) => setText(texts[at]!, text));
+  terms.forEach(([, text, look], at) => {
+    setText(texts[at]!, text);
+    const quiet = ZERO.test(text) ? 'zero' : '';
+    setAttributes(texts[at]!.parentElement!, { class: look ?? quiet });
+  });
+}
+
+/** Points a link to the runbook of what is wrong, or hides it. */
+export function setRunbook(link: HTMLAnchorElement, address: string | undefined): void {
+  setHidden(link, address === undefined);
+  if (address !== undefined) setAttributes(link, { href: address });
+}
+
+export function runbookLink(): HTMLAnchorElement {
+  return element('a', { rel: 'noreferrer', target: '_blank' }, 'Open the runbook');
 }
 
 /** Fills a part of a bar; the number is shown next to it as text. */

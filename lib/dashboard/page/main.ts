@@ -12,9 +12,17 @@ import type {
   WorkerView,
 } from '../answers.js';
 import { ask, askOften, Changes } from './polling.js';
-import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
+import {
+  element,
+  found,
+  setAttributes,
+  setHidden,
+  setRunbook,
+  setText,
+  timeText,
+} from './elements.js';
 import { IdReader } from './id-reader.js';
-import { JobPanel, LayoutPanel, LockPanel, showLegend } from './panels.js';
+import { JobPanel, LayoutPanel, LockPanel, showFleet, showLegend } from './panels.js';
 import { healthText, ProcessCards } from './process-cards.js';
 import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 
@@ -131,7 +139,10 @@ class Page {
     if (differ) verdicts.unshift(TWO_REGISTRIES);
     const isDown = differ || unwell.some(({ health }) => health === 'down');
     setAttributes(found('verdict'), { class: isDown ? 'notice down' : 'notice' });
-    setText(found('verdict'), verdicts.join(' '));
+    setText(found('verdict-text'), verdicts.join(' '));
+    // Of the worst, where more than one thing is wrong.
+    const worst = unwell.find(({ health }) => health === 'down') ?? unwell[0];
+    setRunbook(found<HTMLAnchorElement>('verdict-runbook'), worst?.runbook);
     setHidden(found('verdict'), verdicts.length === 0);
     setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
   }
@@ -158,6 +169,7 @@ class Page {
     setAttributes(found('workers'), { class: isListed ? 'panel wide' : 'panel wide old' });
     const listed = this.workers ?? ownWorkers(generator, state);
     const isOwn = this.isOwn(generator, state);
+    showFleet(found('fleet'), generator, listed);
     this.map.show(generator, listed, isOwn);
     this.table.show(listed, isOwn);
     const isKnown = this.workers?.every(({ state: one }) => one !== 'fixed') ?? false;

@@ -4,6 +4,7 @@
  */
 import type {
   GeneratorView,
+  HolderView,
   JobRunView,
   JobsAnswer,
   JobView,
@@ -28,6 +29,7 @@ import {
   countText,
   localText,
   timeText,
+  type Term,
 } from './elements.js';
 import { colourOf } from './id-reader.js';
 import { ask, askOften } from './polling.js';
@@ -125,6 +127,34 @@ function countOf(
   if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
   const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
   return max - min + 1 - taken.length;
+}
+
+/*
+ * The fleet in figures: all that the list of holders says of it together.
+ */
+
+export function showFleet(
+  list: HTMLElement,
+  { workerIds: { min, max } }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): void {
+  const held = workers.filter(({ state }) => state === 'held' || state === 'fixed');
+  const holders = held.flatMap(({ holder }) => holder ?? []);
+  const ages = holders.flatMap(({ heldForMs }) => heldForMs ?? []);
+  const left = held.flatMap(({ remainingMs }) => remainingMs ?? []);
+  const countBy = (textOf: (holder: HolderView) => string): string =>
+    numberText(new Set(holders.map(textOf)).size);
+  const spans: Term[] = [
+    ['longest held', spanText(Math.max(...ages)), 'large'],
+    ['newest', spanText(Math.min(...ages)), 'large'],
+  ];
+  setTerms(list, [
+    ['processes', countBy(({ host, pid }) => `${host} ${pid}`), 'large'],
+    ['applications', countBy(({ application }) => application), 'large'],
+    ['worker ids in use', `${numberText(held.length)} of ${numberText(max - min + 1)}`, 'large'],
+    ...(ages.length === 0 ? [] : spans),
+    ...(left.length === 0 ? [] : [['first to end', spanText(Math.min(...left)), 'large'] as const]),
+  ]);
 }
 
 /*

@@ -19,13 +19,16 @@ import {
   drawn,
   element,
   numberText,
+  runbookLink,
   setAttributes,
   setBar,
   setHidden,
+  setRunbook,
   setTerms,
   setText,
   spanText,
   timeText,
+  type Term,
 } from './elements.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
@@ -99,10 +102,12 @@ class ProcessCard {
   private readonly rates: number[] = [];
   private readonly badge = element('strong');
   private readonly old = element('em');
-  private readonly reason = element('p');
+  private readonly said = element('span');
+  private readonly runbook = runbookLink();
+  private readonly reason = element('p', {}, this.said, ' ', this.runbook);
   private readonly bar = element('div', { class: 'bar', 'aria-hidden': 'true' });
   private readonly line = drawn('polyline', { class: 'rate' });
-  private readonly terms = element('dl');
+  private readonly terms = element('dl', { class: 'figures' });
   readonly root: HTMLElement;
 
   constructor(title: string) {
@@ -110,8 +115,10 @@ class ProcessCard {
     const chart = { class: 'chart', viewBox, preserveAspectRatio: 'none', 'aria-hidden': 'true' };
     const name = element('span', {}, title);
     const head = element('p', { class: 'head' }, this.badge, ' ', name, ' ', this.old);
-    const rate = drawn('svg', chart, drawn('title', {}, 'ids per second'), this.line);
-    this.root = element('article', {}, head, this.reason, this.bar, rate, this.terms);
+    const rate = drawn('svg', chart, this.line);
+    const caption = element('p', { class: 'caption' }, 'ids per second, the newest at the right');
+    this.root = element('article', {});
+    this.root.append(head, this.reason, this.terms, this.bar, caption, rate);
   }
 
   show(generator: GeneratorView, nowMs: number): void {
@@ -122,7 +129,8 @@ class ProcessCard {
     this.isLost = false;
     this.word = healthText(generator);
     this.health = health;
-    setText(this.reason, reason ?? '');
+    setText(this.said, reason ?? '');
+    setRunbook(this.runbook, generator.runbook);
     setHidden(this.reason, reason === undefined);
     this.showLeft(lease?.remainingMs ?? buffer?.bufferedMs);
     this.showRate(counts);
@@ -178,17 +186,13 @@ class ProcessCard {
  * Guarantee: a term that has no value is left out, so nothing on the page is `undefined`.
  */
 
-function leaseTerms(
-  lease: LeaseView,
-  support: string,
-  rate: number | undefined,
-): [string, string][] {
+function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
   const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
   const endless = workerId === undefined ? 'no lease' : 'no end';
-  const terms: [string, string][] = [
-    ['worker id', workerId === undefined ? 'none' : String(workerId)],
-    ['state', state],
-    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs)],
+  const terms: Term[] = [
+    ['worker id', workerId === undefined ? 'none' : String(workerId), 'large'],
+    ['state', state, 'large'],
+    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs), 'large'],
     ['worker id from', support],
   ];
   if (idsLeft !== undefined) terms.push(['lasts without the store', lastsText(idsLeft, rate)]);
@@ -196,15 +200,15 @@ function leaseTerms(
   return renewals === undefined ? terms : [...terms, ...callTerms(renewals, 'renewals', 'renewed')];
 }
 
-function bufferTerms(buffer: BufferView, location: string): [string, string][] {
+function bufferTerms(buffer: BufferView, location: string): Term[] {
   const { state, buffered, step, calls } = buffer;
-  const taken: [string, string][] = [
-    ['buffered', `${numberText(buffered)}${bufferLastsText(buffer)}`],
+  const taken: Term[] = [
+    ['buffered', `${numberText(buffered)}${bufferLastsText(buffer)}`, 'large'],
     ['requested per call', numberText(step ?? 0)],
   ];
   return [
     ['ids from', location],
-    ['state', state],
+    ['state', state, 'large'],
     ...(step === undefined ? [] : taken),
     ...callTerms(calls, 'store answers', 'taken'),
   ];
@@ -221,8 +225,8 @@ function callTerms(
   { countByAnswer, usualMs, lastAgoMs }: RenewalsView,
   name: string,
   lastName: string,
-): [string, string][] {
-  const terms: [string, string][] = [];
+): Term[] {
+  const terms: Term[] = [];
   const answers = Object.entries(countByAnswer);
   const total = answers.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return terms;
@@ -242,10 +246,10 @@ function lastsText(idsLeft: number, rate = 0): string {
 const leftText = (remainingMs: number): string =>
   remainingMs > 0 ? spanText(remainingMs) : `ended ${agoText(-remainingMs)}`;
 
-function countTerms(counts: CountsView, rate: number | undefined): [string, string][] {
+function countTerms(counts: CountsView, rate: number | undefined): Term[] {
   const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;
-  const made: [string, string][] = [
-    ['ids per second', rate === undefined ? '…' : numberText(rate)],
+  const made: Term[] = [
+    ['ids per second', rate === undefined ? '…' : numberText(rate), 'large'],
     ['ids made', numberText(issued)],
   ];
   if (rollbacks === undefined || aheadMs === undefined || clockSkewMs === undefined) {

@@ -191,7 +191,9 @@ describe('the playground', () => {
     const box = section(page, 'Read an id');
     await box.getByLabel('Id', { exact: true }).fill('1427970479175499776');
     await box.getByLabel('Layout').selectOption('own');
-    await box.getByLabel('Fields').fill('timestamp:42,datacenter:5,worker:5,sequence:11');
+    await box
+      .getByLabel('Fields', { exact: true })
+      .fill('timestamp:42,datacenter:5,worker:5,sequence:11');
     await box.getByRole('button', { name: 'Copy a link' }).click();
     const link = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
     const again = section(await site.open(link.pathname + link.hash), 'Read an id');

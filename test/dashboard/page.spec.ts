@@ -71,6 +71,29 @@ describe('page', () => {
       expect(card).toContain('the memory of this process');
     });
 
+    it('speaks Chinese to a Chinese browser, but for names and messages', async () => {
+      const support = new MemorySupport({ clock: time });
+      await leaseAs(support, { host: 'No lock is held.', pid: 5, application: 'held here' });
+      await look({ snowflake: { support } }, '/snowflake#382366441078288384', { locale: 'zh-CN' });
+      await visit.says('.card', /每秒 id 数\s/);
+      await visit.says('.badge', '正在生成 id');
+      await visit.says('#fleet', /进程\s+2\s+应用\s+2\s/);
+      await leaseAs(support, { host: 'late', pid: 33 });
+      await later(2000, '#changes', 'Worker id 2 加入：shop（主机 late，pid 33）。');
+      expect((await visit.rows())[0]!.slice(2, 4)).toEqual(['held here', 'No lock is held.']);
+      const texts = await visit.page.evaluate<string[]>(
+        `[...document.querySelectorAll('body *:not(script, noscript, #table *, .forms *, option)')].flatMap(
+        ({ childNodes }) => [...childNodes].filter(({ nodeType }) => nodeType === 3)
+      ).map(({ textContent }) => textContent.trim())`,
+      );
+      const isChinese = (text: string) => /\p{sc=Han}/u.test(text);
+      const english = texts.filter(
+        (text) => /[a-z]{2} [a-z]{2}/.test(text.replace('worker id', '')) && !isChinese(text),
+      );
+      expect(english).toEqual(['the memory of this process']);
+      expect(await visit.page.getAttribute('html', 'lang')).toBe('zh-CN');
+    });
+
     it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
       const support = new MemorySupport({ clock: time });
       await leaseAs(support, { host: 'a', pid: 11 });

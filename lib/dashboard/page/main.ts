@@ -15,6 +15,8 @@ import { ask, askOften, Changes } from './polling.js';
 import {
   element,
   found,
+  said,
+  sayAll,
   setAttributes,
   setHidden,
   setRunbook,
@@ -58,6 +60,7 @@ class Page {
   }));
 
   async start(): Promise<void> {
+    sayAll();
     const askState = askOften(
       STATE_EVERY_MS,
       () => ask<StateAnswer>('state'),
@@ -77,7 +80,7 @@ class Page {
       this.changes.clear();
       this.fixed.clear();
       if (this.state !== undefined) this.showState(this.state);
-      this.showWorkers({ workers: [], problem: 'Loading …' });
+      this.showWorkers({ workers: [], problem: said('Loading …') });
       void askState();
       void askWorkers();
       void this.reader.read();
@@ -106,22 +109,27 @@ class Page {
     if (generator === undefined) return;
     const { host, pid } = state;
     this.cards.show(state, generator, performance.now());
-    setText(found('process-title'), this.isAlone ? 'This process' : 'Processes that answer');
-    this.changes.state(`${host}, pid ${pid}`, generator);
+    setText(
+      found('process-title'),
+      this.isAlone ? said('This process') : said('Processes that answer'),
+    );
+    this.changes.state(said('{}, pid {}', host, pid), generator);
     this.layout.show(generator);
     setHidden(found('id-panel'), generator.layout === undefined);
     setHidden(found('workers'), !hasWorkerId(generator));
     this.showVerdict(state.generators);
     setAttributes(this.connection, { class: 'live' });
-    const from = this.isAlone ? `${host}, pid ${pid}` : `${this.cards.count} processes in turn`;
-    setText(this.connection, `Live from ${from}.`);
+    const from = this.isAlone
+      ? said('{}, pid {}', host, pid)
+      : said('{} processes in turn', this.cards.count);
+    setText(this.connection, said('Live from {}.', from));
     if (isFirst) void this.reader.read();
     else this.reader.refresh();
   }
 
   private showFault(fault: string): void {
     setAttributes(this.connection, { class: 'lost' });
-    const isOld = this.state === undefined ? '' : ' The data shown is old.';
+    const isOld = this.state === undefined ? '' : said(' The data shown is old.');
     setText(this.connection, fault + isOld);
     this.cards.lose(performance.now());
     setText(document.querySelector('title')!, '⚠ Snowflake');
@@ -165,7 +173,7 @@ class Page {
       this.listedAt = timeText(new Date());
     }
     const isOld = !isListed && this.workers !== undefined;
-    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : (problem ?? ''));
+    this.note(isOld ? said('{} This list is from {}.', problem, this.listedAt) : (problem ?? ''));
     setAttributes(found('workers'), { class: isListed ? 'panel wide' : 'panel wide old' });
     const listed = this.workers ?? ownWorkers(generator, state);
     const isOwn = this.isOwn(generator, state);
@@ -203,9 +211,10 @@ class Page {
   }
 }
 
-const TWO_REGISTRIES =
-  'Processes lease from different registries, so ids may repeat. Compare their `support`.';
+const TWO_REGISTRIES = said(
+  'Processes lease from different registries, so ids may repeat. Compare their `support`.',
+);
 
-const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
+const nameOf = ({ name }: GeneratorView): string => name ?? said('default');
 
 void new Page().start();

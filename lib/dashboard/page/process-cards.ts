@@ -20,6 +20,7 @@ import {
   element,
   numberText,
   runbookLink,
+  said,
   setAttributes,
   setBar,
   setHidden,
@@ -37,7 +38,11 @@ const FRESH_MS = 10_000;
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
-const HEALTH_WORDS = { up: 'makes ids', degraded: 'still makes ids', down: 'makes no ids' };
+const HEALTH_WORDS = {
+  up: said('makes ids'),
+  degraded: said('still makes ids'),
+  down: said('makes no ids'),
+};
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
 
@@ -102,9 +107,9 @@ class ProcessCard {
   private readonly rates: number[] = [];
   private readonly badge = element('strong');
   private readonly old = element('em');
-  private readonly said = element('span');
+  private readonly why = element('span');
   private readonly runbook = runbookLink();
-  private readonly reason = element('p', {}, this.said, ' ', this.runbook);
+  private readonly reason = element('p', {}, this.why, ' ', this.runbook);
   private readonly bar = element('div', { class: 'bar', 'aria-hidden': 'true' });
   private readonly line = drawn('polyline', { class: 'rate' });
   private readonly terms = element('dl', { class: 'figures' });
@@ -116,7 +121,11 @@ class ProcessCard {
     const name = element('span', {}, title);
     const head = element('p', { class: 'head' }, this.badge, ' ', name, ' ', this.old);
     const rate = drawn('svg', chart, this.line);
-    const caption = element('p', { class: 'caption' }, 'ids per second, the newest at the right');
+    const caption = element(
+      'p',
+      { class: 'caption' },
+      said('ids per second, the newest at the right'),
+    );
     this.root = element('article', {});
     this.root.append(head, this.reason, this.terms, this.bar, caption, rate);
   }
@@ -129,7 +138,7 @@ class ProcessCard {
     this.isLost = false;
     this.word = healthText(generator);
     this.health = health;
-    setText(this.said, reason ?? '');
+    setText(this.why, reason ?? '');
     setRunbook(this.runbook, generator.runbook);
     setHidden(this.reason, reason === undefined);
     this.showLeft(lease?.remainingMs ?? buffer?.bufferedMs);
@@ -149,8 +158,8 @@ class ProcessCard {
   age(agoMs: number): void {
     this.isOld = this.isLost || agoMs > FRESH_MS;
     setAttributes(this.root, { class: this.isOld ? 'card old' : 'card' });
-    setText(this.old, this.isOld ? `last answer at ${this.seenAt}, ${agoText(agoMs)}` : '');
-    const silence = this.isLost ? 'no answer' : 'no recent answer';
+    setText(this.old, this.isOld ? said('last answer at {}, {}', this.seenAt, agoText(agoMs)) : '');
+    const silence = this.isLost ? said('no answer') : said('no recent answer');
     setText(this.badge, this.isOld ? silence : this.word);
     const look = this.isLost ? 'down' : this.health;
     setAttributes(this.badge, { class: `badge ${look}` });
@@ -188,29 +197,32 @@ class ProcessCard {
 
 function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
   const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
-  const endless = workerId === undefined ? 'no lease' : 'no end';
+  const endless = workerId === undefined ? said('no lease') : said('no end');
   const terms: Term[] = [
-    ['worker id', workerId === undefined ? 'none' : String(workerId), 'large'],
-    ['state', state, 'large'],
-    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs), 'large'],
-    ['worker id from', support],
+    [said('worker id'), workerId === undefined ? said('none') : String(workerId), 'large'],
+    [said('state'), state, 'large'],
+    [said('lease left'), remainingMs === undefined ? endless : leftText(remainingMs), 'large'],
+    [said('worker id from'), support],
   ];
-  if (idsLeft !== undefined) terms.push(['lasts without the store', lastsText(idsLeft, rate)]);
-  if (incarnation !== undefined) terms.push(['registry', incarnation]);
-  return renewals === undefined ? terms : [...terms, ...callTerms(renewals, 'renewals', 'renewed')];
+  if (idsLeft !== undefined)
+    terms.push([said('lasts without the store'), lastsText(idsLeft, rate)]);
+  if (incarnation !== undefined) terms.push([said('registry'), incarnation]);
+  return renewals === undefined
+    ? terms
+    : [...terms, ...callTerms(renewals, said('renewals'), said('renewed'))];
 }
 
 function bufferTerms(buffer: BufferView, location: string): Term[] {
   const { state, buffered, step, calls } = buffer;
   const taken: Term[] = [
-    ['buffered', `${numberText(buffered)}${bufferLastsText(buffer)}`, 'large'],
-    ['requested per call', numberText(step ?? 0)],
+    [said('buffered'), `${numberText(buffered)}${bufferLastsText(buffer)}`, 'large'],
+    [said('requested per call'), numberText(step ?? 0)],
   ];
   return [
-    ['ids from', location],
-    ['state', state, 'large'],
+    [said('ids from'), location],
+    [said('state'), state, 'large'],
     ...(step === undefined ? [] : taken),
-    ...callTerms(calls, 'store answers', 'taken'),
+    ...callTerms(calls, said('store answers'), said('taken')),
   ];
 }
 
@@ -218,7 +230,7 @@ function bufferTerms(buffer: BufferView, location: string): Term[] {
 function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
-  return kind === 'store' ? `, usable for ${span}` : `, ${span} at the current rate`;
+  return kind === 'store' ? said(', usable for {}', span) : said(', {} at the current rate', span);
 }
 
 function callTerms(
@@ -230,36 +242,38 @@ function callTerms(
   const answers = Object.entries(countByAnswer);
   const total = answers.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return terms;
-  const said = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
-  terms.push([name, said]);
-  if (usualMs !== undefined) terms.push(['typical answer time', `${numberText(usualMs)} ms`]);
+  const counted = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
+  terms.push([name, counted]);
+  if (usualMs !== undefined) terms.push([said('typical answer time'), `${numberText(usualMs)} ms`]);
   if (lastAgoMs !== undefined) terms.push([lastName, agoText(lastAgoMs)]);
   return terms;
 }
 
 /** While the lease is stretched, only ids use them up, not the clock. */
 function lastsText(idsLeft: number, rate = 0): string {
-  const ids = `${numberText(idsLeft)} ids`;
-  return rate > 0 ? `${ids}: ${spanText((idsLeft / rate) * 1000)} at this rate` : ids;
+  const ids = numberText(idsLeft);
+  return rate > 0
+    ? said('{} ids: {} at this rate', ids, spanText((idsLeft / rate) * 1000))
+    : said('{} ids', ids);
 }
 
 const leftText = (remainingMs: number): string =>
-  remainingMs > 0 ? spanText(remainingMs) : `ended ${agoText(-remainingMs)}`;
+  remainingMs > 0 ? spanText(remainingMs) : said('ended {}', agoText(-remainingMs));
 
 function countTerms(counts: CountsView, rate: number | undefined): Term[] {
   const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;
   const made: Term[] = [
-    ['ids per second', rate === undefined ? '…' : numberText(rate), 'large'],
-    ['ids made', numberText(issued)],
+    [said('ids per second'), rate === undefined ? '…' : numberText(rate), 'large'],
+    [said('ids made'), numberText(issued)],
   ];
   if (rollbacks === undefined || aheadMs === undefined || clockSkewMs === undefined) {
-    return [...made, ['calls that got no id', numberText(waits)]];
+    return [...made, [said('calls that got no id'), numberText(waits)]];
   }
   return [
     ...made,
-    ['waits for the clock', numberText(waits)],
-    ['ahead of the clock', spanText(aheadMs)],
-    ['clock set back', countText(rollbacks, 'time')],
-    ["store's clock minus ours", spanText(clockSkewMs)],
+    [said('waits for the clock'), numberText(waits)],
+    [said('ahead of the clock'), spanText(aheadMs)],
+    [said('clock set back'), countText(rollbacks, 'time')],
+    [said("store's clock minus ours"), spanText(clockSkewMs)],
   ];
 }

@@ -1,6 +1,6 @@
 /**
- * A map of the worker ids: a cell for each, or for several, which is filled as far as they are in
- * use.
+ * The worker ids as map and as table, in one file. The map has a cell for each, or for several,
+ * which is filled as far as they are in use.
  *
  * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table
  * and the legend.
@@ -17,7 +17,9 @@ import {
   agoText,
   drawn,
   element,
+  holderText,
   numberText,
+  said,
   setAttributes,
   setBar,
   setHidden,
@@ -150,14 +152,14 @@ function titleOf(
   { inside, state }: { readonly inside: readonly WorkerView[]; readonly state: string },
 ): string {
   const first = min + at * perCell;
-  const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
+  const ids = perCell === 1 ? `${first}` : said('{} to {}', first, first + perCell - 1);
   if (inside.length === 0)
-    return state === 'free' ? `${ids}: free` : `${ids}: not for this application`;
-  const said = inside.map(({ workerId, state, holder }) => {
-    const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
+    return state === 'free' ? said('{}: free', ids) : said('{}: not for this application', ids);
+  const listed = inside.map(({ workerId, state, holder }) => {
+    const who = holder === undefined ? '' : `: ${holderText(holder)}`;
     return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;
   });
-  return `${ids}: ${said.join(', ')}`;
+  return `${ids}\n${listed.join('\n')}`;
 }
 
 /*
@@ -179,14 +181,14 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   {
-    title: 'worker id',
+    title: said('worker id'),
     text: ({ workerId }) => String(workerId),
     order: ({ workerId }) => workerId,
     isSearched: true,
   },
-  wordColumn('state', ({ state }) => state),
-  wordColumn('application', ({ holder }) => holder?.application ?? ''),
-  wordColumn('host', ({ holder }) => holder?.host ?? ''),
+  wordColumn(said('state'), ({ state }) => state),
+  wordColumn(said('application'), ({ holder }) => holder?.application ?? ''),
+  wordColumn(said('host'), ({ holder }) => holder?.host ?? ''),
   {
     title: 'pid',
     text: ({ holder }) => String(holder?.pid ?? ''),
@@ -194,12 +196,12 @@ const COLUMNS: readonly Column[] = [
     isSearched: true,
   },
   {
-    title: 'age',
+    title: said('age'),
     text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
     order: ({ holder }) => holder?.heldForMs ?? -1,
   },
   {
-    title: 'time to ceiling',
+    title: said('time to ceiling'),
     text: ceilingText,
     order: ({ remainingMs }) => remainingMs ?? Infinity,
   },
@@ -217,7 +219,7 @@ export class WorkerTable {
   private readonly rows = new Map<string, Row>();
   private readonly body = element('tbody', { role: 'rowgroup' });
   private readonly heads: readonly HTMLTableCellElement[];
-  private readonly nothing = element('p', {}, 'No worker id matches.');
+  private readonly nothing = element('p', {}, said('No worker id matches.'));
   private workers: readonly WorkerView[] = [];
   private isOwn: IsOwn = () => false;
   private wanted = '';
@@ -228,7 +230,7 @@ export class WorkerTable {
     this.heads = COLUMNS.map(({ title }, at) => this.head(title, at));
     const line = element('tr', { role: 'row' }, ...this.heads);
     const head = element('thead', { role: 'rowgroup' }, line);
-    const caption = element('caption', { class: 'unseen' }, 'Who holds which worker id');
+    const caption = element('caption', { class: 'unseen' }, said('Who holds which worker id'));
     location.append(element('table', { role: 'table' }, caption, head, this.body), this.nothing);
     filter.addEventListener('input', () => {
       this.wanted = filter.value.trim().toLowerCase();
@@ -287,8 +289,8 @@ export class WorkerTable {
     this.rows.set(keyOf(worker), row);
     const isOwn = this.isOwn(worker);
     COLUMNS.forEach(({ text }, at) => {
-      const more = isOwn && at === STATE_AT ? ', this process' : '';
-      setText(row.cells[at]!, text(worker) + more);
+      const isNamed = isOwn && at === STATE_AT;
+      setText(row.cells[at]!, isNamed ? said('{}, this process', text(worker)) : text(worker));
     });
     setAttributes(row.root, { class: isOwn ? `${worker.state} own` : worker.state });
     setHidden(row.bar, worker.remainingMs === undefined);
@@ -318,7 +320,7 @@ function wordColumn(title: string, text: Column['text']): Column {
 }
 
 function ceilingText({ state, remainingMs }: WorkerView): string {
-  if (remainingMs === undefined) return 'no end';
+  if (remainingMs === undefined) return said('no end');
   return state === 'ended' ? agoText(-remainingMs) : spanText(remainingMs);
 }
 

@@ -82,8 +82,9 @@ describe('page', () => {
       await later(2000, '#changes', 'Worker id 2 加入：shop（主机 late，pid 33）。');
       expect((await visit.rows())[0]!.slice(2, 4)).toEqual(['held here', 'No lock is held.']);
       const texts = await visit.page.evaluate<string[]>(
-        `[...document.querySelectorAll('body *:not(script, noscript, #table *, .forms *, option)')].flatMap(
-        ({ childNodes }) => [...childNodes].filter(({ nodeType }) => nodeType === 3)
+        `[...document.querySelectorAll('body *')].filter(
+        (one) => !one.matches('script, noscript, option') && !one.closest('#table, .forms')
+      ).flatMap(({ childNodes }) => [...childNodes].filter(({ nodeType }) => nodeType === 3)
       ).map(({ textContent }) => textContent.trim())`,
       );
       const isChinese = (text: string) => /\p{sc=Han}/u.test(text);

@@ -1,5 +1,6 @@
 /**
- * Creates and updates elements from text, never from markup, so no answer can inject any.
+ * What every part of the page uses, in one file: elements made and updated from text, never from
+ * markup, so that no answer can inject any; numbers and times as text; and the two languages.
  *
  * Guarantee: an element that is up to date is not touched, so focus, selection and the position of
  * a screen reader survive every update.

@@ -32,6 +32,8 @@ export interface GeneratorView {
   readonly health: HealthReport['status'];
   /** The reason why the health is not up. */
   readonly reason?: string | undefined;
+  /** The address of what to do about it. */
+  readonly runbook?: string | undefined;
   /** Absent if ids are plain numbers, which cannot be taken apart. */
   readonly layout?: LayoutView | undefined;
   /** These two are absent without a worker id. */

@@ -211,6 +211,9 @@ function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
  * does.
  */
 
+/** The page only links there: it loads nothing. */
+const RUNBOOKS =
+  'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs/operating/runbooks.md#';
 /** By default these renewals span three minutes. */
 const USUAL_OF = 18;
 
@@ -229,6 +232,7 @@ export function generatorView({
     application,
     health: report.status,
     reason: message && `${message} What to do: ${runbook}`,
+    runbook: runbook && RUNBOOKS + runbook.split(' ').at(-1)!.toLowerCase(),
     layout: hasLayout(status) ? layoutView(ids.layout) : undefined,
     ...(hasWorkerId(status)
       ? { workerIds: ids.workerIds, lease: leaseView(status) }

@@ -57,6 +57,21 @@ export function layoutOf({ epoch, unitMs, bits }: Draft): BitLayout | string {
   }
 }
 
+/** A draft as a link to it has it: `41-10-12,2024-01-01,1`. */
+export function textOf({ bits, epoch, unitMs }: Draft): string {
+  return `${bits.join('-')},${epoch},${unitMs}`;
+}
+
+/** @returns undefined where the text is not that of a draft */
+export function draftOf(text: string): Draft | undefined {
+  const [, bitsText = '', epoch = '', unitMs] =
+    /^(\d+-\d+-\d+),(\d{4}-\d\d-\d\d),(1|10|100|1000)$/.exec(text) ?? [];
+  const bits = bitsText.split('-').map(Number) as [number, number, number];
+  const isWhole = bits.every((count, at) => count >= BITS_MIN[at]! && count <= BITS_MAX[at]!);
+  if (!isWhole || bits.reduce((sum, count) => sum + count) !== BITS) return undefined;
+  return { bits, epoch, unitMs: Number(unitMs) };
+}
+
 const YEAR_MS = 365.25 * 86_400_000;
 
 /** What a layout can do, in rows of two. */

@@ -12,3 +12,5 @@ export const PRESETS: readonly Preset[] = Object.entries(layouts).map(([name, la
   name,
   layout: layout(),
 }));
+
+export const PRESET_NAMES = PRESETS.map(({ name }) => name);

@@ -2,9 +2,10 @@
  * An id taken apart: its bits, and what each field says.
  */
 import {
+  BitLayout,
   isSnowflakeError,
   textForms,
-  type BitLayout,
+  type FieldSpec,
   type LayoutField,
   type SnowflakeParts,
   type TextForm,
@@ -38,6 +39,33 @@ export const FORMS: Readonly<Record<string, TextForm>> = textForms;
 export function readText(text: string, form: string): bigint | string {
   try {
     return FORMS[form]!.decode(text.trim());
+  } catch (error) {
+    if (isSnowflakeError(error)) return error.message;
+    throw error;
+  }
+}
+
+/** A layout as it is typed: its fields as the command line has them, `timestamp:41,worker:10,…`. */
+export interface TypedLayout {
+  readonly fields: string;
+  readonly epoch: string;
+  readonly unitMs: string;
+}
+
+/** @returns what is wrong, in words, where it is no layout */
+export function readLayout(
+  { fields, epoch, unitMs }: TypedLayout,
+  texts: Texts,
+): BitLayout | string {
+  const parts = fields.split(',').map((part) => part.trim());
+  const stranger = parts.find((part) => !/^\w+:\d+(:\w+)?$/.test(part));
+  if (stranger !== undefined) return texts.fieldLike(stranger);
+  const specs = parts.map((part) => {
+    const [name, bits, ...role] = part.split(':');
+    return [name, Number(bits), ...role] as unknown as FieldSpec;
+  });
+  try {
+    return new BitLayout({ epoch: epoch.trim(), unitMs: Number(unitMs), fields: specs });
   } catch (error) {
     if (isSnowflakeError(error)) return error.message;
     throw error;

@@ -6,11 +6,22 @@
  */
 
 const ENGLISH = {
+  copy: {
+    copied: 'Copied.',
+    refused: 'The browser does not allow it.',
+    text: 'Copy',
+    link: 'Copy a link to this',
+  },
   read: {
     title: 'Read an id',
     id: 'Id',
     form: 'Text form',
     layout: 'Layout',
+    own: 'a layout of your own',
+    fields: 'Fields',
+    epoch: 'Epoch',
+    unit: 'ms in a tick',
+    fieldLike: (text: string) => `Expected a field to be like worker:10, got "${text}".`,
     fitting: 'Layouts that it can be of by its time, likeliest first:',
     tooLarge: (idMax: bigint) => `It is larger than ${idMax}, the largest id of this layout.`,
     table: 'Fields of the id',
@@ -76,11 +87,22 @@ const ENGLISH = {
 export type PlaygroundTexts = typeof ENGLISH;
 
 const CHINESE: PlaygroundTexts = {
+  copy: {
+    copied: '已复制。',
+    refused: '浏览器不允许复制。',
+    text: '复制',
+    link: '复制本结果的链接',
+  },
   read: {
     title: '解读 id',
     id: 'id',
     form: '文本形式',
     layout: '布局',
+    own: '自定义布局',
+    fields: '字段',
+    epoch: '起始时间（epoch）',
+    unit: '一个 tick 的毫秒数',
+    fieldLike: (text) => `字段应写成 worker:10 的形式，而不是“${text}”。`,
     fitting: '按它的时间可能属于的布局，最可能的在前：',
     tooLarge: (idMax) => `它大于 ${idMax}，即这个布局中最大的 id。`,
     table: 'id 的各个字段',

@@ -65,7 +65,7 @@ export class Visit {
     await page.clock.pauseAt(START);
     await page.addInitScript(COUNT_QUESTIONS);
     await page.goto(url);
-    await visit.says('#connection', 'Live from');
+    await visit.says('#connection.live', /./);
     return visit;
   }
 

@@ -71,6 +71,31 @@ describe('page', () => {
       expect(card).toContain('the memory of this process');
     });
 
+    it('speaks Chinese to a Chinese browser, but for names and messages', async () => {
+      const support = new MemorySupport({ clock: time });
+      await leaseAs(support, { host: 'No lock is held.', pid: 5, application: 'held here' });
+      await look({ snowflake: { support } }, '/snowflake#382366441078288384', { locale: 'zh-CN' });
+      await visit.says('.card', /每秒 id 数\s/);
+      await visit.says('.badge', '正在生成 id');
+      await visit.says('#fleet', /进程\s+2\s+应用\s+2\s/);
+      await leaseAs(support, { host: 'late', pid: 33 });
+      await later(2000, '#changes', 'Worker id 2 加入：shop（主机 late，pid 33）。');
+      expect((await visit.rows())[0]!.slice(2, 4)).toEqual(['held here', 'No lock is held.']);
+      const texts = await visit.page.evaluate<string[]>(
+        `[...document.querySelectorAll('body *')].filter(
+        (one) => !one.matches('script, noscript, option') && !one.closest('#table, .forms')
+      ).flatMap(({ childNodes }) => [...childNodes].filter(({ nodeType }) => nodeType === 3)
+      ).map(({ textContent }) => textContent.trim())`,
+      );
+      const isChinese = (text: string) => /\p{sc=Han}/u.test(text);
+      const english = texts.filter(
+        (text) => /[a-z]{2} [a-z]{2}/.test(text.replace('worker id', '')) && !isChinese(text),
+      );
+      // The names of the store and of its registry, which is random.
+      expect(english.filter((text) => !/^(the )?memory /.test(text))).toEqual([]);
+      expect(await visit.page.getAttribute('html', 'lang')).toBe('zh-CN');
+    });
+
     it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
       const support = new MemorySupport({ clock: time });
       await leaseAs(support, { host: 'a', pid: 11 });
@@ -86,7 +111,13 @@ describe('page', () => {
       await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
       expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
       expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
-      expect(await visit.page.locator('#map rect.held').count()).toBe(3);
+      // They are neighbours, which one cell of 16 worker ids stands for.
+      const [held] = await visit.page.locator('#map rect.held').all();
+      expect(await held!.getAttribute('height')).toBe(String((48 * 3) / 16));
+      const figures = (await visit.texts('#fleet')).join();
+      expect(figures).toMatch(/processes\s+3\s+applications\s+2\s/);
+      expect(figures).toMatch(/in use\s+3 of 1,024\s+longest held\s+32 s\s+newest\s+2 s/);
+      expect(figures).toMatch(/first to end\s+28 s/);
       await joined.leave();
       await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
       expect(await visit.rows()).toHaveLength(2);
@@ -114,6 +145,11 @@ describe('page', () => {
       expect(await visit.rows()).toHaveLength(1);
       await later(10_000, '.badge', 'still makes ids');
       await visit.says('.card', 'The lease could not be renewed');
+      const runbooks = visit.page.getByRole('link', { name: 'Open the runbook' });
+      for (const runbook of await runbooks.all()) {
+        expect(await runbook.getAttribute('href')).toMatch(/\/runbooks\.md#degraded$/);
+      }
+      expect(await runbooks.count()).toBe(2);
       await visit.says('#changes', 'active to degraded. The lease could not be renewed');
       await later(60_000, '.card', /state\s+stretched/);
       // The reserve of 10 s, of which the clock uses up nothing any more.
@@ -130,6 +166,7 @@ describe('page', () => {
       support.isAway = false;
       await later(10_000, '.badge', /makes ids$/);
       await visit.says('#changes', 'to active');
+      expect(await runbooks.count()).toBe(0);
       expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');
       expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
     });

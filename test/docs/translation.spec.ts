@@ -75,6 +75,17 @@ describe('the comparison', () => {
     expect(compare(dated('自 2031 年 6 月 22 日'), dated('since 22 July 2031'))).toHaveLength(1);
   });
 
+  it('takes a comment in code in Chinese, with the same numbers and beside the same code', () => {
+    const coded = (code: string) => `# A\n\n\`\`\`ts\n${code}\n\`\`\`\n`;
+    const english = coded('make(7); // 7 ids, rising');
+    const page = (code: string) => compare(coded(code), english);
+    expect(page('make(7); // 7 个 id，递增')).toEqual([]);
+    expect(page('make(7); // 8 个 id，递增')).toHaveLength(1);
+    expect(page('make(8); // 7 个 id，递增')).toHaveLength(1);
+    expect(page('make(7); // 7 of them')).toHaveLength(1);
+    expect(page('make(7);')).toHaveLength(1);
+  });
+
   it.each([
     ['60 s', '30 s', 'numbers: lacks 60, adds 30'],
     [

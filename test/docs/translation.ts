@@ -130,13 +130,30 @@ function absolute(links: readonly string[], from: string): string[] {
 function sectionDifferences(wanted: Section, found: Section): string[] {
   const spans = (section: Section) => [...new Set(section.spans)];
   return [
-    difference('blocks of code', wanted.fences, found.fences),
+    difference('blocks of code', wanted.fences, withEnglishComments(found.fences, wanted.fences)),
     difference('tables of rows x columns', wanted.tables, found.tables),
     difference('inline code', spans(wanted), spans(found)),
     difference('links', wanted.links, found.links),
     difference('names of tests', wanted.names, found.names),
     difference('numbers', wanted.numbers, found.numbers),
   ].filter((said) => said !== '');
+}
+
+const COMMENT = /^(.*?(?:^|\s)(?:\/\/|#|--) +)(.*)$/;
+const numbersIn = (text: string): string => (text.match(/\d[\d.]*/g) ?? []).join(' ');
+
+/** A comment in Chinese stands for the English one beside the same code, if its numbers do. */
+function withEnglishComments(chinese: readonly string[], english: readonly string[]): string[] {
+  return chinese.map((fence, at) => {
+    const theirs = english[at]?.split('\n') ?? [];
+    const lines = fence.split('\n').map((line, row) => {
+      const [, code, comment = ''] = COMMENT.exec(line) ?? [];
+      const [, sameCode, meant = ''] = COMMENT.exec(theirs[row] ?? '') ?? [];
+      const isSaid = code !== undefined && code === sameCode && /\p{sc=Han}/u.test(comment);
+      return isSaid && numbersIn(comment) === numbersIn(meant) ? theirs[row]! : line;
+    });
+    return lines.join('\n');
+  });
 }
 
 /** What one list has and the other lacks, however they are ordered; empty if they agree. */

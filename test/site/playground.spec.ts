@@ -4,10 +4,19 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { BitLayout, layouts, textForms } from 'nestjs-snowflake/core';
-import { FIRST_DRAFT, codeOf, factsOf, layoutOf, moved } from '../../site/playground/draft.js';
+import { addressOf, shownBy } from '../../site/playground/address.js';
+import {
+  FIRST_DRAFT,
+  codeOf,
+  draftOf,
+  factsOf,
+  layoutOf,
+  moved,
+  textOf,
+} from '../../site/playground/draft.js';
 import { makerOf } from '../../site/playground/making.js';
 import { PRESETS } from '../../site/playground/presets.js';
-import { readId, readText } from '../../site/playground/reading.js';
+import { readId, readLayout, readText } from '../../site/playground/reading.js';
 import { textsOf } from '../../site/playground/texts.js';
 
 const TEXTS = textsOf('en');
@@ -59,6 +68,21 @@ describe('an id that is read', () => {
     expect(new Set(read.map(({ bits }) => BigInt(`0b${bits}`)))).toEqual(new Set([tweet]));
   });
 
+  it("is read by a layout of one's own, in the words of the command line", () => {
+    const typed = {
+      fields: 'timestamp:41, worker:10,sequence:12',
+      epoch: '2024-01-01',
+      unitMs: '1',
+    };
+    const layout = readLayout(typed, TEXTS.read) as BitLayout;
+    expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
+    const faultOf = (changed: object) => readLayout({ ...typed, ...changed }, TEXTS.read);
+    expect(faultOf({ fields: 'timestamp:41,worker' })).toContain('got "worker"');
+    expect(faultOf({ fields: 'timestamp:41,sequence:60' })).toContain('1 to 31 bits');
+    expect(faultOf({ unitMs: '' })).toContain('unitMs');
+    expect(faultOf({ epoch: 'soon' })).toContain('epoch');
+  });
+
   it('comes in every text form, or is refused in words', () => {
     const id = 382_366_441_078_288_384n;
     for (const [name, form] of Object.entries(textForms)) {
@@ -72,4 +96,32 @@ it('ids that are made here are all different', () => {
   const make = makerOf(layouts.baidu(), 5);
   const made = [...make(1000), ...make(1000)];
   expect(new Set(made).size).toBe(2000);
+});
+
+describe('a link to what is shown', () => {
+  const first = { id: '1', layout: 'snowflake', fields: 'timestamp:41' };
+  const shown = { ...first, id: '2&layout=x#', layout: 'twitter' };
+
+  it('has what was changed, and shows the same again', () => {
+    expect(addressOf('read', first, first)).toBe('#read');
+    const address = addressOf('read', shown, first);
+    expect(address).not.toContain('fields');
+    expect(shownBy(address, 'read', first)).toEqual(shown);
+    expect(shownBy(address, 'compose', first)).toBeUndefined();
+    expect(shownBy('#read', 'read', first)).toBeUndefined();
+  });
+
+  it('changes nothing that is not of the section, nor to what cannot be chosen', () => {
+    const choices = { layout: ['snowflake', 'twitter'] };
+    const address = '#read?id=3&layout=toString&key=secret&__proto__=1';
+    expect(shownBy(address, 'read', first, choices)).toEqual({ ...first, id: '3' });
+  });
+
+  it('has a draft as text, and refuses one that is no layout', () => {
+    const draft = { epoch: '2025-02-03', unitMs: 10, bits: [40, 11, 12] } as const;
+    expect(draftOf(textOf(draft))).toEqual(draft);
+    expect(draftOf('41-10-13,2024-01-01,1')).toBeUndefined();
+    expect(draftOf('62-1-0,2024-01-01,1')).toBeUndefined();
+    expect(draftOf('')).toBeUndefined();
+  });
 });

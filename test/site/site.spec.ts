@@ -193,6 +193,30 @@ describe('the playground', () => {
     expect(await box.getByRole('alert').innerText()).toContain('no id');
   });
 
+  it('is shown again by the link that it copies, and has its bits in two rows', async () => {
+    const page = await site.open('/playground.html');
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+    const box = section(page, 'Read an id');
+    await box.getByLabel('Id', { exact: true }).fill('1427970479175499776');
+    await box.getByLabel('Layout').selectOption('own');
+    await box
+      .getByLabel('Fields', { exact: true })
+      .fill('timestamp:42,datacenter:5,worker:5,sequence:11');
+    await box.getByRole('button', { name: 'Copy a link' }).click();
+    const link = new URL(await page.evaluate<string>('navigator.clipboard.readText()'));
+    const again = section(await site.open(link.pathname + link.hash), 'Read an id');
+    const row = again.getByRole('row', { name: /datacenter/ });
+    expect(await row.innerText()).toBe(
+      await box.getByRole('row', { name: /datacenter/ }).innerText(),
+    );
+    const tops = await again
+      .locator('.bit-row span')
+      .evaluateAll((bits) =>
+        bits.map((bit) => (bit as unknown as { offsetTop: number }).offsetTop),
+      );
+    expect([new Set(tops).size, tops.lastIndexOf(tops[0]!)]).toEqual([2, 31]);
+  });
+
   it('composes a layout by keyboard', async () => {
     const page = await site.open('/playground.html');
     const box = section(page, 'Compose a layout');

@@ -17,8 +17,10 @@ import {
   agoText,
   element,
   found,
+  holderText,
   localText,
   numberText,
+  said,
   setHidden,
   setText,
   spanText,
@@ -153,12 +155,13 @@ class IdReading {
 
   private meaning(field: FieldView, { fields, unitMs }: LayoutView): HTMLElement {
     const { name, role, bits, shift } = field;
-    const where = bits === 1 ? `bit ${shift}` : `bits ${shift + bits - 1} to ${shift}`;
+    const where =
+      bits === 1 ? said('bit {}', shift) : said('bits {} to {}', shift + bits - 1, shift);
     const value = element('strong', {}, numberText(this.id.values[name]!));
-    const said = element('dd', {}, value, ` ${meaningOf(role, this.id, { fields, unitMs })}`);
-    if (role === 'timestamp') said.append(', ', this.ago);
+    const meant = element('dd', {}, value, ` ${meaningOf(role, this.id, { fields, unitMs })}`);
+    if (role === 'timestamp') meant.append(', ', this.ago);
     const term = element('dt', {}, `${name} `, element('small', {}, where));
-    return element('div', { class: colourOf(field, fields) }, term, said);
+    return element('div', { class: colourOf(field, fields) }, term, meant);
   }
 }
 
@@ -175,7 +178,7 @@ function bitsOf({ id }: IdView, fields: readonly FieldView[]): HTMLElement {
     const bit = ID_BITS - 1 - at;
     const field = fields.find(({ shift, bits }) => bit >= shift && bit < shift + bits);
     const isFirst = field !== undefined && bit === field.shift + field.bits - 1;
-    const title = `bit ${bit}, ${field?.name ?? 'unused'}`;
+    const title = said('bit {}, {}', bit, field?.name ?? said('unused'));
     const colour = field === undefined ? 'unused' : colourOf(field, fields);
     return element('span', { class: `${colour}${isFirst ? ' first' : ''}`, title }, digit);
   });
@@ -188,24 +191,26 @@ function meaningOf(
   { fields, unitMs }: { readonly fields: readonly FieldView[]; readonly unitMs: number },
 ): string {
   if (role === 'timestamp') {
-    const ticks = unitMs === 1 ? 'ms' : `times ${spanText(unitMs)}`;
-    return `${ticks} since the epoch: ${utcText(timestampMs)}, here ${localText(timestampMs)}`;
+    const tick = unitMs === 1 ? 'ms' : `× ${spanText(unitMs)}`;
+    const [utc, here] = [utcText(timestampMs), localText(timestampMs)];
+    return said('{} since the epoch: {}, here {}', tick, utc, here);
   }
-  if (role === 'sequence') return 'is its number in the tick';
-  if (role === 'call') return 'was given in the call that made the id';
+  if (role === 'sequence') return said('is its number in the tick');
+  if (role === 'call') return said('was given in the call that made the id');
   const isAlone = fields.filter((field) => field.role === 'worker').length === 1;
-  return isAlone ? 'is the worker id' : `is part of the worker id ${workerId}`;
+  return isAlone ? said('is the worker id') : said('is part of the worker id {}', workerId);
 }
 
 /** The holder may have changed since the id was made. */
 function workerText(workerId: number, workers: readonly WorkerView[]): string {
   const worker = workers.find((one) => one.workerId === workerId && one.state !== 'ended');
   const holder = worker?.holder;
-  if (holder === undefined) return `Worker id ${workerId} has no known holder now.`;
-  const { application, host, pid, heldForMs } = holder;
-  const who = `${application === '' ? '' : `${application} on `}${host}, pid ${pid}`;
-  const since = heldForMs === undefined ? '' : ` (for ${spanText(heldForMs)})`;
-  return `Worker id ${workerId} is now held by ${who}${since}.`;
+  if (holder === undefined) return said('Worker id {} has no known holder now.', workerId);
+  const { heldForMs } = holder;
+  const who = holderText(holder);
+  return heldForMs === undefined
+    ? said('Worker id {} is now held by {}.', workerId, who)
+    : said('Worker id {} is now held by {} (for {}).', workerId, who, spanText(heldForMs));
 }
 
 function otherForms({ texts }: IdView): HTMLElement {
@@ -213,7 +218,7 @@ function otherForms({ texts }: IdView): HTMLElement {
     element('div', {}, element('dt', {}, title), element('dd', {}, texts[form]!)),
   );
   const list = element('dl', { class: 'forms' }, ...rows);
-  return element('details', {}, element('summary', {}, 'Other text forms'), list);
+  return element('details', {}, element('summary', {}, said('Other text forms')), list);
 }
 
 /**

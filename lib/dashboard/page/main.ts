@@ -12,9 +12,19 @@ import type {
   WorkerView,
 } from '../answers.js';
 import { ask, askOften, Changes } from './polling.js';
-import { element, found, setAttributes, setHidden, setText, timeText } from './elements.js';
+import {
+  element,
+  found,
+  said,
+  sayAll,
+  setAttributes,
+  setHidden,
+  setRunbook,
+  setText,
+  timeText,
+} from './elements.js';
 import { IdReader } from './id-reader.js';
-import { JobPanel, LayoutPanel, LockPanel, showLegend } from './panels.js';
+import { JobPanel, LayoutPanel, LockPanel, showFleet, showLegend } from './panels.js';
 import { healthText, ProcessCards } from './process-cards.js';
 import { FixedWorkers, hasWorkerId, ownWorkers, WorkerMap, WorkerTable } from './workers.js';
 
@@ -50,6 +60,7 @@ class Page {
   }));
 
   async start(): Promise<void> {
+    sayAll();
     const askState = askOften(
       STATE_EVERY_MS,
       () => ask<StateAnswer>('state'),
@@ -69,7 +80,7 @@ class Page {
       this.changes.clear();
       this.fixed.clear();
       if (this.state !== undefined) this.showState(this.state);
-      this.showWorkers({ workers: [], problem: 'Loading …' });
+      this.showWorkers({ workers: [], problem: said('Loading …') });
       void askState();
       void askWorkers();
       void this.reader.read();
@@ -98,22 +109,27 @@ class Page {
     if (generator === undefined) return;
     const { host, pid } = state;
     this.cards.show(state, generator, performance.now());
-    setText(found('process-title'), this.isAlone ? 'This process' : 'Processes that answer');
-    this.changes.state(`${host}, pid ${pid}`, generator);
+    setText(
+      found('process-title'),
+      this.isAlone ? said('This process') : said('Processes that answer'),
+    );
+    this.changes.state(said('{}, pid {}', host, pid), generator);
     this.layout.show(generator);
     setHidden(found('id-panel'), generator.layout === undefined);
     setHidden(found('workers'), !hasWorkerId(generator));
     this.showVerdict(state.generators);
     setAttributes(this.connection, { class: 'live' });
-    const from = this.isAlone ? `${host}, pid ${pid}` : `${this.cards.count} processes in turn`;
-    setText(this.connection, `Live from ${from}.`);
+    const from = this.isAlone
+      ? said('{}, pid {}', host, pid)
+      : said('{} processes in turn', this.cards.count);
+    setText(this.connection, said('Live from {}.', from));
     if (isFirst) void this.reader.read();
     else this.reader.refresh();
   }
 
   private showFault(fault: string): void {
     setAttributes(this.connection, { class: 'lost' });
-    const isOld = this.state === undefined ? '' : ' The data shown is old.';
+    const isOld = this.state === undefined ? '' : said(' The data shown is old.');
     setText(this.connection, fault + isOld);
     this.cards.lose(performance.now());
     setText(document.querySelector('title')!, '⚠ Snowflake');
@@ -131,7 +147,10 @@ class Page {
     if (differ) verdicts.unshift(TWO_REGISTRIES);
     const isDown = differ || unwell.some(({ health }) => health === 'down');
     setAttributes(found('verdict'), { class: isDown ? 'notice down' : 'notice' });
-    setText(found('verdict'), verdicts.join(' '));
+    setText(found('verdict-text'), verdicts.join(' '));
+    // Of the worst, where more than one thing is wrong.
+    const worst = unwell.find(({ health }) => health === 'down') ?? unwell[0];
+    setRunbook(found<HTMLAnchorElement>('verdict-runbook'), worst?.runbook);
     setHidden(found('verdict'), verdicts.length === 0);
     setText(document.querySelector('title')!, `${verdicts.length > 0 ? '⚠ ' : ''}Snowflake`);
   }
@@ -154,10 +173,11 @@ class Page {
       this.listedAt = timeText(new Date());
     }
     const isOld = !isListed && this.workers !== undefined;
-    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : (problem ?? ''));
+    this.note(isOld ? said('{} This list is from {}.', problem, this.listedAt) : (problem ?? ''));
     setAttributes(found('workers'), { class: isListed ? 'panel wide' : 'panel wide old' });
     const listed = this.workers ?? ownWorkers(generator, state);
     const isOwn = this.isOwn(generator, state);
+    showFleet(found('fleet'), generator, listed);
     this.map.show(generator, listed, isOwn);
     this.table.show(listed, isOwn);
     const isKnown = this.workers?.every(({ state: one }) => one !== 'fixed') ?? false;
@@ -191,9 +211,10 @@ class Page {
   }
 }
 
-const TWO_REGISTRIES =
-  'Processes lease from different registries, so ids may repeat. Compare their `support`.';
+const TWO_REGISTRIES = said(
+  'Processes lease from different registries, so ids may repeat. Compare their `support`.',
+);
 
-const nameOf = ({ name }: GeneratorView): string => name ?? 'default';
+const nameOf = ({ name }: GeneratorView): string => name ?? said('default');
 
 void new Page().start();

@@ -1,9 +1,11 @@
 /**
- * Shows the layout of the ids: its fields, and how much of its lifetime is used.
- * Every number comes from the layout in the answer.
+ * The panels beside the cards and the workers, in one file: the layout of the ids, the legend, the
+ * fleet in figures, the locks and the jobs. First the layout: its fields, and how much of its
+ * lifetime is used. Every number comes from the layout in the answer.
  */
 import type {
   GeneratorView,
+  HolderView,
   JobRunView,
   JobsAnswer,
   JobView,
@@ -18,6 +20,7 @@ import {
   element,
   found,
   numberText,
+  said,
   setAttributes,
   setBar,
   setHidden,
@@ -28,6 +31,7 @@ import {
   countText,
   localText,
   timeText,
+  type Term,
 } from './elements.js';
 import { colourOf } from './id-reader.js';
 import { ask, askOften } from './polling.js';
@@ -53,17 +57,22 @@ export class LayoutPanel {
     setText(
       this.used,
       left > 0
-        ? `${dayText(epochMs)} to ${dayText(endsMs)}: ${numberText(share * 100)} % is used, ` +
-            `${numberText(left)} years are left.`
-        : `It ran out on ${dayText(endsMs)}: no id can be made.`,
+        ? said(
+            '{} to {}: {} % is used, {} years are left.',
+            dayText(epochMs),
+            dayText(endsMs),
+            numberText(share * 100),
+            numberText(left),
+          )
+        : said('It ran out on {}: no id can be made.', dayText(endsMs)),
     );
     setBar(this.bar, share);
     setTerms(this.terms, [
-      ['fingerprint', layout.fingerprint],
-      ['one tick', spanText(layout.unitMs)],
-      ['worker ids', `0 to ${numberText(layout.workerIdMax)}`],
+      [said('fingerprint'), layout.fingerprint],
+      [said('one tick'), spanText(layout.unitMs)],
+      [said('worker ids'), said('{} to {}', 0, numberText(layout.workerIdMax))],
       ...(workerIds === undefined ? [] : [mayLease(workerIds)]),
-      ['ids per second and worker', numberText(layout.idsPerSecond)],
+      [said('ids per second and worker'), numberText(layout.idsPerSecond)],
     ]);
   }
 
@@ -84,7 +93,7 @@ export class LayoutPanel {
 }
 
 function mayLease({ min, max }: NonNullable<GeneratorView['workerIds']>): [string, string] {
-  return ['this application may lease', `${numberText(min)} to ${numberText(max)}`];
+  return [said('this application may lease'), said('{} to {}', numberText(min), numberText(max))];
 }
 
 /*
@@ -105,9 +114,10 @@ interface Counted {
 export function showLegend(list: HTMLElement, { generator, workers, isKnown }: Counted): void {
   const counts = SIGNS.map((sign) => [sign, countOf(sign, generator, workers)] as const);
   const format = counts.filter(([sign, count]) => count > 0 || sign === 'free');
-  const texts = format.map(([sign, count]) =>
-    sign === 'free' && !isKnown ? ['free', 'others: unknown'] : [sign, `${count} ${sign}`],
-  );
+  const texts = format.map(([sign, count]) => [
+    sign,
+    sign === 'free' ? freeText(count, isKnown) : `${count} ${sign}`,
+  ]);
   while (list.children.length > texts.length) list.lastElementChild!.remove();
   while (list.children.length < texts.length) list.append(element('li'));
   texts.forEach(([sign, text], at) => {
@@ -117,6 +127,9 @@ export function showLegend(list: HTMLElement, { generator, workers, isKnown }: C
   });
 }
 
+const freeText = (count: number, isKnown: boolean): string =>
+  isKnown ? said('{} free', count) : said('others: unknown');
+
 function countOf(
   sign: (typeof SIGNS)[number],
   { workerIds: { min, max } }: LeasedGeneratorView,
@@ -125,6 +138,40 @@ function countOf(
   if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
   const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
   return max - min + 1 - taken.length;
+}
+
+/*
+ * The fleet in figures: all that the list of holders says of it together.
+ */
+
+export function showFleet(
+  list: HTMLElement,
+  { workerIds: { min, max } }: LeasedGeneratorView,
+  workers: readonly WorkerView[],
+): void {
+  const held = workers.filter(({ state }) => state === 'held' || state === 'fixed');
+  const holders = held.flatMap(({ holder }) => holder ?? []);
+  const ages = holders.flatMap(({ heldForMs }) => heldForMs ?? []);
+  const left = held.flatMap(({ remainingMs }) => remainingMs ?? []);
+  const countBy = (textOf: (holder: HolderView) => string): string =>
+    numberText(new Set(holders.map(textOf)).size);
+  const spans: Term[] = [
+    [said('longest held'), spanText(Math.max(...ages)), 'large'],
+    [said('newest'), spanText(Math.min(...ages)), 'large'],
+  ];
+  setTerms(list, [
+    [said('processes'), countBy(({ host, pid }) => `${host} ${pid}`), 'large'],
+    [said('applications'), countBy(({ application }) => application), 'large'],
+    [
+      said('worker ids in use'),
+      said('{} of {}', numberText(held.length), numberText(max - min + 1)),
+      'large',
+    ],
+    ...(ages.length === 0 ? [] : spans),
+    ...(left.length === 0
+      ? []
+      : [[said('first to end'), spanText(Math.min(...left)), 'large'] as const]),
+  ]);
 }
 
 /*
@@ -174,14 +221,15 @@ class ListPanel<Row> {
     const isListed = problem === undefined || list.length > 0;
     if (isListed) this.list(list);
     const isOld = !isListed && this.listedAt !== '';
-    this.note(isOld ? `${problem} This list is from ${this.listedAt}.` : problem);
+    this.note(isOld ? said('{} This list is from {}.', problem ?? '', this.listedAt) : problem);
     setAttributes(this.panel, { class: isListed ? 'panel wide' : 'panel wide old' });
     setHidden(this.nothing, this.rows.size > 0 || !isListed);
     setHidden(this.table, this.rows.size === 0);
   }
 
   fail(problem: string): void {
-    if (!this.panel.hidden) this.note(`${problem} This list is from ${this.listedAt}.`);
+    if (!this.panel.hidden)
+      this.note(said('{} This list is from {}.', problem ?? '', this.listedAt));
   }
 
   private note(problem = ''): void {
@@ -239,18 +287,18 @@ export class LockPanel {
   private readonly list = new ListPanel<LockView>({
     panel: 'locks',
     table: 'lock-table',
-    caption: 'Who holds which lock',
+    caption: said('Who holds which lock'),
     columns: [
-      ['lock', ({ lock }) => lock],
-      ['state', ({ state, isOwn }) => (isOwn ? `${state}, this process` : state)],
-      ['by', ({ by }) => by],
-      ['token', ({ token }) => token],
-      ['since', ({ sinceMs }) => localText(sinceMs)],
-      ['free in', ({ leftMs }) => spanText(leftMs)],
+      [said('lock'), ({ lock }) => lock],
+      [said('state'), ({ state, isOwn }) => (isOwn ? said('{}, this process', state) : state)],
+      [said('by'), ({ by }) => by],
+      [said('token'), ({ token }) => token],
+      [said('since'), ({ sinceMs }) => localText(sinceMs)],
+      [said('free in'), ({ leftMs }) => spanText(leftMs)],
     ],
     key: ({ lock }) => lock,
     colour: ({ isOwn, state }) => (isOwn ? 'own' : state),
-    nothing: 'No lock is held.',
+    nothing: said('No lock is held.'),
   });
   private begun: Promise<void> | undefined;
 
@@ -272,13 +320,13 @@ export class LockPanel {
     setHidden(this.list.panel, own === undefined);
     if (own === undefined) return;
     setTerms(this.terms, [
-      ...(location === undefined ? [] : [['kept in', location] as const]),
-      ['held here', countText(own.held, 'lock')],
-      ['waited for here', countText(own.waiting, 'caller')],
-      ['got', numberText(own.acquired)],
-      ['refused', numberText(own.refused)],
-      ['store away', numberText(own.unavailable)],
-      ['lost', numberText(own.lost)],
+      ...(location === undefined ? [] : [[said('kept in'), location] as const]),
+      [said('held here'), countText(own.held, 'lock')],
+      [said('waited for here'), countText(own.waiting, 'caller')],
+      [said('got'), numberText(own.acquired)],
+      [said('refused'), numberText(own.refused)],
+      [said('store away'), numberText(own.unavailable)],
+      [said('lost'), numberText(own.lost)],
     ]);
     setAttributes(this.terms, { class: own.lost > 0 ? 'lost' : '' });
     this.list.show(locks, problem);
@@ -295,20 +343,23 @@ export class JobPanel {
   private readonly list = new ListPanel<JobView>({
     panel: 'jobs',
     table: 'job-table',
-    caption: 'Which job ran when',
+    caption: said('Which job ran when'),
     columns: [
-      ['job', ({ job }) => job],
-      ['schedule', ({ schedule }) => schedule],
-      ['last run for', ({ last }) => (last === undefined ? 'none yet' : localText(last.tickMs))],
-      ['began', ({ last }) => (last === undefined ? '' : localText(last.startedAtMs))],
-      ['ended', ({ last }) => (last === undefined ? '' : endText(last))],
-      ['by', ({ last }) => last?.by ?? ''],
-      ['next', (view) => nextText(view)],
+      [said('job'), ({ job }) => job],
+      [said('schedule'), ({ schedule }) => schedule],
+      [
+        said('last run for'),
+        ({ last }) => (last === undefined ? said('none yet') : localText(last.tickMs)),
+      ],
+      [said('began'), ({ last }) => (last === undefined ? '' : localText(last.startedAtMs))],
+      [said('ended'), ({ last }) => (last === undefined ? '' : endText(last))],
+      [said('by'), ({ last }) => last?.by ?? ''],
+      [said('next'), (view) => nextText(view)],
     ],
     key: ({ job }) => job,
     colour: ({ last, lateMs }) =>
       lateMs !== undefined || BAD.includes(last?.outcome ?? '') ? 'ended' : 'held',
-    nothing: 'There is no job.',
+    nothing: said('There is no job.'),
   });
   private begun: Promise<void> | undefined;
 
@@ -329,12 +380,12 @@ export class JobPanel {
 const BAD: readonly string[] = ['failed', 'lost', 'too-long'];
 
 function endText({ outcome, tookMs, skippedCount }: JobRunView): string {
-  const took = ['running', 'skipped'].includes(outcome) ? '' : ` in ${spanText(tookMs)}`;
-  const skipped = skippedCount === 0 ? '' : `, ${numberText(skippedCount)} before left out`;
+  const took = ['running', 'skipped'].includes(outcome) ? '' : said(' in {}', spanText(tookMs));
+  const skipped = skippedCount === 0 ? '' : said(', {} before left out', numberText(skippedCount));
   return outcome + took + skipped;
 }
 
 function nextText({ nextMs, lateMs }: JobView): string {
   if (nextMs === undefined) return '';
-  return localText(nextMs) + (lateMs === undefined ? '' : `, ${spanText(lateMs)} late`);
+  return localText(nextMs) + (lateMs === undefined ? '' : said(', {} late', spanText(lateMs)));
 }

@@ -5,7 +5,7 @@
  * After a failure, which is shown in words, polling goes on.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
-import { element, timeText } from './elements.js';
+import { element, holderText, said, timeText } from './elements.js';
 
 const TIMEOUT_MS = 10_000;
 
@@ -61,19 +61,21 @@ export function askOften<Answer>(
 }
 
 function refusalOf({ ok, status, type }: Response): string {
-  if (type === 'opaqueredirect' || ok) return 'You are signed out. Sign in and reload this page.';
-  if (status === 401 || status === 403) {
-    return `You may no longer see this page (${status}). Sign in and reload it.`;
+  if (type === 'opaqueredirect' || ok) {
+    return said('You are signed out. Sign in and reload this page.');
   }
-  return `The application answered ${status}.`;
+  if (status === 401 || status === 403) {
+    return said('You may no longer see this page ({}). Sign in and reload it.', status);
+  }
+  return said('The application answered {}.', status);
 }
 
 export function faultText(error: unknown): string {
   if (error instanceof Refused) return error.message;
   if (error instanceof DOMException && error.name === 'TimeoutError') {
-    return `The application did not answer within ${TIMEOUT_MS / 1000} s.`;
+    return said('The application did not answer within {} s.', TIMEOUT_MS / 1000);
   }
-  return 'The application does not answer.';
+  return said('The application does not answer.');
 }
 
 /** Some browsers that this page supports lack AbortSignal.any. */
@@ -109,8 +111,8 @@ export class Changes {
     this.previous = after;
     if (before === undefined) return;
     for (const workerId of new Set([...before.keys(), ...after.keys()])) {
-      const text = changeText(before.get(workerId), after.get(workerId));
-      if (text !== undefined) this.add(`Worker id ${workerId} ${text}`);
+      const text = changeText(workerId, before.get(workerId), after.get(workerId));
+      if (text !== undefined) this.add(text);
     }
   }
 
@@ -121,7 +123,8 @@ export class Changes {
     const before = this.states.get(process);
     if (state === undefined || state === before) return;
     this.states.set(process, state);
-    if (before !== undefined) this.add(`${process}: ${before} to ${state}. ${reason ?? ''}`);
+    if (before === undefined) return;
+    this.add(said('{}: {} to {}. {}', process, before, state, reason ?? ''));
   }
 
   /** Holders that a new registry does not list have not left: the old registry was lost. */
@@ -132,8 +135,10 @@ export class Changes {
     if (before === undefined) return;
     this.previous = undefined;
     this.add(
-      `${process}: there is a new registry, because the store lost its data or was replaced. ` +
-        'Worker ids are leased again, and ids run ahead of the clock for a while.',
+      said(
+        '{}: there is a new registry, because the store lost its data or was replaced.',
+        process,
+      ) + said(' Worker ids are leased again, and ids run ahead of the clock for a while.'),
     );
   }
 
@@ -152,25 +157,29 @@ export class Changes {
 }
 
 function changeText(
+  workerId: number,
   before: WorkerView | undefined,
   after: WorkerView | undefined,
 ): string | undefined {
-  const [was, is] = [holderText(before), holderText(after)];
-  if (is !== undefined && is !== was) return `joined: ${is}.`;
+  const [was, is] = [whoOf(before), whoOf(after)];
+  if (is !== undefined && is !== was) return said('Worker id {} joined: {}.', workerId, is);
   if (was !== undefined && is === undefined) {
     // A lease that ended disappears after a while, which is no change.
     if (before?.state !== 'held') return undefined;
     // If it is not listed at all, the registry may have lost it.
-    return after === undefined ? `left: ${was}.` : `left: ${was} gave it back.`;
+    return after === undefined
+      ? said('Worker id {} left: {}.', workerId, was)
+      : said('Worker id {} left: {} gave it back.', workerId, was);
   }
+  if (is === undefined) return undefined;
   if (before?.state === 'held' && after?.state === 'ended') {
-    return `was lost: ${is} did not renew its lease in time.`;
+    return said('Worker id {} was lost: {} did not renew its lease in time.', workerId, is);
   }
-  if (before?.state === 'ended' && after?.state === 'held') return `came back: ${is}.`;
+  if (before?.state === 'ended' && after?.state === 'held') {
+    return said('Worker id {} came back: {}.', workerId, is);
+  }
   return undefined;
 }
 
-function holderText(worker: WorkerView | undefined): string | undefined {
-  const holder = worker?.holder;
-  return holder && `${holder.application} on ${holder.host}, pid ${holder.pid}`;
-}
+const whoOf = (worker: WorkerView | undefined): string | undefined =>
+  worker?.holder && holderText(worker.holder);

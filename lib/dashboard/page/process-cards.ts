@@ -19,13 +19,17 @@ import {
   drawn,
   element,
   numberText,
+  runbookLink,
+  said,
   setAttributes,
   setBar,
   setHidden,
+  setRunbook,
   setTerms,
   setText,
   spanText,
   timeText,
+  type Term,
 } from './elements.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
@@ -34,7 +38,11 @@ const FRESH_MS = 10_000;
 const SHOWN_MS = 60_000;
 const RATES_SHOWN = 60;
 
-const HEALTH_WORDS = { up: 'makes ids', degraded: 'still makes ids', down: 'makes no ids' };
+const HEALTH_WORDS = {
+  up: said('makes ids'),
+  degraded: said('still makes ids'),
+  down: said('makes no ids'),
+};
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
 
@@ -99,10 +107,12 @@ class ProcessCard {
   private readonly rates: number[] = [];
   private readonly badge = element('strong');
   private readonly old = element('em');
-  private readonly reason = element('p');
+  private readonly why = element('span');
+  private readonly runbook = runbookLink();
+  private readonly reason = element('p', {}, this.why, ' ', this.runbook);
   private readonly bar = element('div', { class: 'bar', 'aria-hidden': 'true' });
   private readonly line = drawn('polyline', { class: 'rate' });
-  private readonly terms = element('dl');
+  private readonly terms = element('dl', { class: 'figures' });
   readonly root: HTMLElement;
 
   constructor(title: string) {
@@ -110,8 +120,14 @@ class ProcessCard {
     const chart = { class: 'chart', viewBox, preserveAspectRatio: 'none', 'aria-hidden': 'true' };
     const name = element('span', {}, title);
     const head = element('p', { class: 'head' }, this.badge, ' ', name, ' ', this.old);
-    const rate = drawn('svg', chart, drawn('title', {}, 'ids per second'), this.line);
-    this.root = element('article', {}, head, this.reason, this.bar, rate, this.terms);
+    const rate = drawn('svg', chart, this.line);
+    const caption = element(
+      'p',
+      { class: 'caption' },
+      said('ids per second, the newest at the right'),
+    );
+    this.root = element('article', {});
+    this.root.append(head, this.reason, this.terms, this.bar, caption, rate);
   }
 
   show(generator: GeneratorView, nowMs: number): void {
@@ -122,7 +138,8 @@ class ProcessCard {
     this.isLost = false;
     this.word = healthText(generator);
     this.health = health;
-    setText(this.reason, reason ?? '');
+    setText(this.why, reason ?? '');
+    setRunbook(this.runbook, generator.runbook);
     setHidden(this.reason, reason === undefined);
     this.showLeft(lease?.remainingMs ?? buffer?.bufferedMs);
     this.showRate(counts);
@@ -141,8 +158,8 @@ class ProcessCard {
   age(agoMs: number): void {
     this.isOld = this.isLost || agoMs > FRESH_MS;
     setAttributes(this.root, { class: this.isOld ? 'card old' : 'card' });
-    setText(this.old, this.isOld ? `last answer at ${this.seenAt}, ${agoText(agoMs)}` : '');
-    const silence = this.isLost ? 'no answer' : 'no recent answer';
+    setText(this.old, this.isOld ? said('last answer at {}, {}', this.seenAt, agoText(agoMs)) : '');
+    const silence = this.isLost ? said('no answer') : said('no recent answer');
     setText(this.badge, this.isOld ? silence : this.word);
     const look = this.isLost ? 'down' : this.health;
     setAttributes(this.badge, { class: `badge ${look}` });
@@ -178,35 +195,34 @@ class ProcessCard {
  * Guarantee: a term that has no value is left out, so nothing on the page is `undefined`.
  */
 
-function leaseTerms(
-  lease: LeaseView,
-  support: string,
-  rate: number | undefined,
-): [string, string][] {
+function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
   const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
-  const endless = workerId === undefined ? 'no lease' : 'no end';
-  const terms: [string, string][] = [
-    ['worker id', workerId === undefined ? 'none' : String(workerId)],
-    ['state', state],
-    ['lease left', remainingMs === undefined ? endless : leftText(remainingMs)],
-    ['worker id from', support],
+  const endless = workerId === undefined ? said('no lease') : said('no end');
+  const terms: Term[] = [
+    [said('worker id'), workerId === undefined ? said('none') : String(workerId), 'large'],
+    [said('state'), state, 'large'],
+    [said('lease left'), remainingMs === undefined ? endless : leftText(remainingMs), 'large'],
+    [said('worker id from'), support],
   ];
-  if (idsLeft !== undefined) terms.push(['lasts without the store', lastsText(idsLeft, rate)]);
-  if (incarnation !== undefined) terms.push(['registry', incarnation]);
-  return renewals === undefined ? terms : [...terms, ...callTerms(renewals, 'renewals', 'renewed')];
+  if (idsLeft !== undefined)
+    terms.push([said('lasts without the store'), lastsText(idsLeft, rate)]);
+  if (incarnation !== undefined) terms.push([said('registry'), incarnation]);
+  return renewals === undefined
+    ? terms
+    : [...terms, ...callTerms(renewals, said('renewals'), said('renewed'))];
 }
 
-function bufferTerms(buffer: BufferView, location: string): [string, string][] {
+function bufferTerms(buffer: BufferView, location: string): Term[] {
   const { state, buffered, step, calls } = buffer;
-  const taken: [string, string][] = [
-    ['buffered', `${numberText(buffered)}${bufferLastsText(buffer)}`],
-    ['requested per call', numberText(step ?? 0)],
+  const taken: Term[] = [
+    [said('buffered'), `${numberText(buffered)}${bufferLastsText(buffer)}`, 'large'],
+    [said('requested per call'), numberText(step ?? 0)],
   ];
   return [
-    ['ids from', location],
-    ['state', state],
+    [said('ids from'), location],
+    [said('state'), state, 'large'],
     ...(step === undefined ? [] : taken),
-    ...callTerms(calls, 'store answers', 'taken'),
+    ...callTerms(calls, said('store answers'), said('taken')),
   ];
 }
 
@@ -214,48 +230,50 @@ function bufferTerms(buffer: BufferView, location: string): [string, string][] {
 function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
-  return kind === 'store' ? `, usable for ${span}` : `, ${span} at the current rate`;
+  return kind === 'store' ? said(', usable for {}', span) : said(', {} at the current rate', span);
 }
 
 function callTerms(
   { countByAnswer, usualMs, lastAgoMs }: RenewalsView,
   name: string,
   lastName: string,
-): [string, string][] {
-  const terms: [string, string][] = [];
+): Term[] {
+  const terms: Term[] = [];
   const answers = Object.entries(countByAnswer);
   const total = answers.reduce((sum, [, count]) => sum + count, 0);
   if (total === 0) return terms;
-  const said = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
-  terms.push([name, said]);
-  if (usualMs !== undefined) terms.push(['typical answer time', `${numberText(usualMs)} ms`]);
+  const counted = answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ');
+  terms.push([name, counted]);
+  if (usualMs !== undefined) terms.push([said('typical answer time'), `${numberText(usualMs)} ms`]);
   if (lastAgoMs !== undefined) terms.push([lastName, agoText(lastAgoMs)]);
   return terms;
 }
 
 /** While the lease is stretched, only ids use them up, not the clock. */
 function lastsText(idsLeft: number, rate = 0): string {
-  const ids = `${numberText(idsLeft)} ids`;
-  return rate > 0 ? `${ids}: ${spanText((idsLeft / rate) * 1000)} at this rate` : ids;
+  const ids = numberText(idsLeft);
+  return rate > 0
+    ? said('{} ids: {} at this rate', ids, spanText((idsLeft / rate) * 1000))
+    : said('{} ids', ids);
 }
 
 const leftText = (remainingMs: number): string =>
-  remainingMs > 0 ? spanText(remainingMs) : `ended ${agoText(-remainingMs)}`;
+  remainingMs > 0 ? spanText(remainingMs) : said('ended {}', agoText(-remainingMs));
 
-function countTerms(counts: CountsView, rate: number | undefined): [string, string][] {
+function countTerms(counts: CountsView, rate: number | undefined): Term[] {
   const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;
-  const made: [string, string][] = [
-    ['ids per second', rate === undefined ? '…' : numberText(rate)],
-    ['ids made', numberText(issued)],
+  const made: Term[] = [
+    [said('ids per second'), rate === undefined ? '…' : numberText(rate), 'large'],
+    [said('ids made'), numberText(issued)],
   ];
   if (rollbacks === undefined || aheadMs === undefined || clockSkewMs === undefined) {
-    return [...made, ['calls that got no id', numberText(waits)]];
+    return [...made, [said('calls that got no id'), numberText(waits)]];
   }
   return [
     ...made,
-    ['waits for the clock', numberText(waits)],
-    ['ahead of the clock', spanText(aheadMs)],
-    ['clock set back', countText(rollbacks, 'time')],
-    ["store's clock minus ours", spanText(clockSkewMs)],
+    [said('waits for the clock'), numberText(waits)],
+    [said('ahead of the clock'), spanText(aheadMs)],
+    [said('clock set back'), countText(rollbacks, 'time')],
+    [said("store's clock minus ours"), spanText(clockSkewMs)],
   ];
 }

@@ -1,5 +1,6 @@
 /**
- * A map with a cell for each worker id, or for several if there are very many.
+ * The worker ids as map and as table, in one file. The map has a cell for each, or for several,
+ * which is filled as far as they are in use.
  *
  * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table
  * and the legend.
@@ -16,6 +17,9 @@ import {
   agoText,
   drawn,
   element,
+  holderText,
+  numberText,
+  said,
   setAttributes,
   setBar,
   setHidden,
@@ -23,54 +27,84 @@ import {
   spanText,
 } from './elements.js';
 
-const STEP = 10;
-/** The most important state comes first: a cell for several worker ids shows this one. */
-const NOTABLE: readonly WorkerState[] = ['ended', 'held', 'fixed', 'resting'];
+/** Enough to see where holders are; each may stand for several worker ids. */
+const CELLS_MAX = 64;
+const CELL_WIDTH = 16;
+const CELL_HEIGHT = 48;
+/** What is in use is always seen, however many worker ids stand beside it in a cell. */
+const FILLED_MIN = 5;
+/** From the bottom of a cell to its top. */
+const FILLING: readonly WorkerState[] = ['held', 'fixed', 'resting', 'ended'];
 
 interface Space {
   readonly min: number;
+  readonly max: number;
   readonly perCell: number;
   readonly cellCount: number;
 }
 
+interface Cell {
+  readonly ground: SVGElement;
+  readonly title: SVGElement;
+  readonly filled: ReadonlyMap<WorkerState, SVGElement>;
+}
+
 export class WorkerMap {
-  private readonly root = drawn('svg', { class: 'map', 'aria-hidden': 'true' });
-  private cells: { readonly rect: SVGElement; readonly title: SVGElement }[] = [];
+  private readonly root = drawn('svg', { class: 'map', preserveAspectRatio: 'none' });
+  private readonly first = element('span');
+  private readonly last = element('span');
+  private cells: readonly Cell[] = [];
   private drawnFor = '';
 
   constructor(location: HTMLElement) {
-    location.append(this.root);
+    setAttributes(location, { 'aria-hidden': 'true' });
+    location.append(this.root, element('p', { class: 'scale' }, this.first, this.last));
   }
 
   show(generator: LeasedGeneratorView, workers: readonly WorkerView[], isOwn: IsOwn): void {
     const space = spaceOf(generator, workers);
     this.draw(space);
     const byCell = grouped(workers, (worker) => cellOf(space, worker.workerId));
-    this.cells.forEach(({ rect, title }, at) => {
+    this.cells.forEach(({ ground, title, filled }, at) => {
       const inside = byCell.get(at) ?? [];
-      const state =
-        NOTABLE.find((one) => inside.some((worker) => worker.state === one)) ??
-        (isForLease(space, at, generator) ? 'free' : 'outside');
-      setAttributes(rect, { class: inside.some(isOwn) ? `${state} own` : state });
-      setText(title, titleOf(space, at, { inside, state }));
+      const look = isForLease(space, at, generator) ? 'free' : 'outside';
+      setAttributes(ground, { class: inside.some(isOwn) ? `${look} own` : look });
+      let top = CELL_HEIGHT;
+      for (const [state, rect] of filled) {
+        const count = inside.filter((worker) => worker.state === state).length;
+        const share = (count / space.perCell) * CELL_HEIGHT;
+        const height = count === 0 ? 0 : Math.min(top, Math.max(FILLED_MIN, share));
+        top -= height;
+        setAttributes(rect, { y: top, height, class: height === 0 ? 'none' : state });
+      }
+      setText(title, titleOf(space, at, { inside, state: look }));
     });
   }
 
-  private draw({ min, perCell, cellCount }: Space): void {
+  private draw(space: Space): void {
+    const { min, max, perCell, cellCount } = space;
     const drawnFor = `${min} ${perCell} ${cellCount}`;
     if (drawnFor === this.drawnFor) return;
     this.drawnFor = drawnFor;
-    const columns = columnsFor(cellCount);
-    const rows = Math.ceil(cellCount / columns);
-    setAttributes(this.root, { viewBox: `0 0 ${columns * STEP} ${rows * STEP}` });
-    this.cells = Array.from({ length: cellCount }, (_, at) => {
-      const x = (at % columns) * STEP + 1;
-      const y = Math.floor(at / columns) * STEP + 1;
-      const title = drawn('title', {});
-      return { title, rect: drawn('rect', { x, y, width: 8, height: 8, rx: 1.5 }, title) };
-    });
-    this.root.replaceChildren(...this.cells.map(({ rect }) => rect));
+    setAttributes(this.root, { viewBox: `0 0 ${cellCount * CELL_WIDTH} ${CELL_HEIGHT}` });
+    this.cells = Array.from({ length: cellCount }, (_, at) => newCell(at * CELL_WIDTH));
+    const groups = this.cells.map(({ title, ground, filled }) =>
+      drawn('g', {}, title, ground, ...filled.values()),
+    );
+    this.root.replaceChildren(...groups);
+    setText(this.first, numberText(min));
+    setText(this.last, numberText(max));
   }
+}
+
+function newCell(x: number): Cell {
+  const place = { x: x + 1, width: CELL_WIDTH - 2, rx: 1.5 };
+  const filled = FILLING.map((state) => [state, drawn('rect', { ...place, height: 0 })] as const);
+  return {
+    ground: drawn('rect', { ...place, y: 0, height: CELL_HEIGHT }),
+    title: drawn('title', {}),
+    filled: new Map(filled),
+  };
 }
 
 /** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
@@ -82,8 +116,8 @@ function spaceOf(
   const seen = workers.map(({ workerId }) => workerId);
   const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
   const max = isSmall ? layout.workerIdMax : Math.max(workerIds.max, ...seen);
-  const perCell = Math.ceil((max - min + 1) / WORKERS_SHOWN_MAX);
-  return { min, perCell, cellCount: Math.ceil((max - min + 1) / perCell) };
+  const perCell = Math.ceil((max - min + 1) / CELLS_MAX);
+  return { min, max, perCell, cellCount: Math.ceil((max - min + 1) / perCell) };
 }
 
 const cellOf = ({ min, perCell }: Space, workerId: number): number =>
@@ -112,25 +146,20 @@ function isForLease(
   return isLeased && first <= workerIds.max && first + perCell > workerIds.min;
 }
 
-function columnsFor(cellCount: number): number {
-  if (cellCount <= 256) return 32;
-  return cellCount <= 1024 ? 64 : 128;
-}
-
 function titleOf(
   { min, perCell }: Space,
   at: number,
   { inside, state }: { readonly inside: readonly WorkerView[]; readonly state: string },
 ): string {
   const first = min + at * perCell;
-  const ids = perCell === 1 ? `${first}` : `${first} to ${first + perCell - 1}`;
+  const ids = perCell === 1 ? `${first}` : said('{} to {}', first, first + perCell - 1);
   if (inside.length === 0)
-    return state === 'free' ? `${ids}: free` : `${ids}: not for this application`;
-  const said = inside.map(({ workerId, state, holder }) => {
-    const who = holder === undefined ? '' : ` by ${holder.application} on ${holder.host}`;
+    return state === 'free' ? said('{}: free', ids) : said('{}: not for this application', ids);
+  const listed = inside.map(({ workerId, state, holder }) => {
+    const who = holder === undefined ? '' : `: ${holderText(holder)}`;
     return `${perCell === 1 ? '' : `${workerId} `}${state}${who}`;
   });
-  return `${ids}: ${said.join(', ')}`;
+  return `${ids}\n${listed.join('\n')}`;
 }
 
 /*
@@ -152,14 +181,14 @@ interface Column {
 
 const COLUMNS: readonly Column[] = [
   {
-    title: 'worker id',
+    title: said('worker id'),
     text: ({ workerId }) => String(workerId),
     order: ({ workerId }) => workerId,
     isSearched: true,
   },
-  wordColumn('state', ({ state }) => state),
-  wordColumn('application', ({ holder }) => holder?.application ?? ''),
-  wordColumn('host', ({ holder }) => holder?.host ?? ''),
+  wordColumn(said('state'), ({ state }) => state),
+  wordColumn(said('application'), ({ holder }) => holder?.application ?? ''),
+  wordColumn(said('host'), ({ holder }) => holder?.host ?? ''),
   {
     title: 'pid',
     text: ({ holder }) => String(holder?.pid ?? ''),
@@ -167,12 +196,12 @@ const COLUMNS: readonly Column[] = [
     isSearched: true,
   },
   {
-    title: 'age',
+    title: said('age'),
     text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
     order: ({ holder }) => holder?.heldForMs ?? -1,
   },
   {
-    title: 'time to ceiling',
+    title: said('time to ceiling'),
     text: ceilingText,
     order: ({ remainingMs }) => remainingMs ?? Infinity,
   },
@@ -190,7 +219,7 @@ export class WorkerTable {
   private readonly rows = new Map<string, Row>();
   private readonly body = element('tbody', { role: 'rowgroup' });
   private readonly heads: readonly HTMLTableCellElement[];
-  private readonly nothing = element('p', {}, 'No worker id matches.');
+  private readonly nothing = element('p', {}, said('No worker id matches.'));
   private workers: readonly WorkerView[] = [];
   private isOwn: IsOwn = () => false;
   private wanted = '';
@@ -201,7 +230,7 @@ export class WorkerTable {
     this.heads = COLUMNS.map(({ title }, at) => this.head(title, at));
     const line = element('tr', { role: 'row' }, ...this.heads);
     const head = element('thead', { role: 'rowgroup' }, line);
-    const caption = element('caption', { class: 'unseen' }, 'Who holds which worker id');
+    const caption = element('caption', { class: 'unseen' }, said('Who holds which worker id'));
     location.append(element('table', { role: 'table' }, caption, head, this.body), this.nothing);
     filter.addEventListener('input', () => {
       this.wanted = filter.value.trim().toLowerCase();
@@ -260,8 +289,8 @@ export class WorkerTable {
     this.rows.set(keyOf(worker), row);
     const isOwn = this.isOwn(worker);
     COLUMNS.forEach(({ text }, at) => {
-      const more = isOwn && at === STATE_AT ? ', this process' : '';
-      setText(row.cells[at]!, text(worker) + more);
+      const isNamed = isOwn && at === STATE_AT;
+      setText(row.cells[at]!, isNamed ? said('{}, this process', text(worker)) : text(worker));
     });
     setAttributes(row.root, { class: isOwn ? `${worker.state} own` : worker.state });
     setHidden(row.bar, worker.remainingMs === undefined);
@@ -291,7 +320,7 @@ function wordColumn(title: string, text: Column['text']): Column {
 }
 
 function ceilingText({ state, remainingMs }: WorkerView): string {
-  if (remainingMs === undefined) return 'no end';
+  if (remainingMs === undefined) return said('no end');
   return state === 'ended' ? agoText(-remainingMs) : spanText(remainingMs);
 }
 

@@ -9,7 +9,7 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
-import { withBuiltIns } from '../support/built-ins.mjs';
+import { withBuiltIns } from '../support/transform.mjs';
 import { ROOT, quickFolder } from '../support/made-once.mjs';
 
 /**

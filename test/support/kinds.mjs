@@ -128,7 +128,7 @@ export const LONGEST = [
   'test/lock/etcd-locks.spec.ts',
   'test/simulation/simulation.spec.ts',
   'test/stores/sql-functions.spec.ts',
-  'test/contract/valkey.spec.ts',
+  'test/contract/redis.spec.ts',
   'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
   'test/cli/commands.spec.ts',

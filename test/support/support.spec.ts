@@ -7,7 +7,7 @@ import { afterAll, beforeEach, describe, expect, it, test } from '@jest/globals'
 import { projectsFor } from '../../jest.config.js';
 import { slowProjects } from '../../jest.slow.config.js';
 import { readTree, ROOT } from '../tidy/tree.js';
-import { BUILT_IN, withBuiltIns } from './built-ins.mjs';
+import { BUILT_IN, withBuiltIns } from './transform.mjs';
 import { LONGEST, SLOW, specsByKind, specsOf, variablesOf } from './kinds.mjs';
 import { madeOnce, ROOT as ROOT_URL } from './made-once.mjs';
 import { inWords, timeLines } from './time-reporter.mjs';

@@ -1,6 +1,6 @@
 /**
  * Every client that an application may give: what is kept in Redis works by each of them alike, on
- * one Redis, by Sentinel and on a Cluster.
+ * one Redis, by Sentinel, on a Cluster, and on a Valkey.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -12,6 +12,7 @@ import * as six from 'redis';
 import * as five from 'redis-5';
 import { type GivenClient, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
 import { libraryOf } from '../../lib/stores/redis/redis-client.js';
+import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { describeContractsBy } from '../contract/contracts-by-client.js';
 import {
@@ -408,6 +409,9 @@ const MORE: readonly (readonly [string, Making, number])[] = [
   ['node-redis 5, Cluster', cluster(five), clusterPort],
   ['iovalkey, Cluster', iovalkeyCluster, clusterPort],
 ];
+const ioredisFive: Making = (port, options) => quiet(new Ioredis({ host, port, ...options }));
+const valkeyPort = Number(new URL(process.env['VALKEY_URL']!).port);
+const ON_VALKEY = [...ONE, ['ioredis 6', ioredisSix] as const, ['ioredis 5', ioredisFive] as const];
 /** With the port that each is given. */
 const ALL: readonly (readonly [string, Making, number])[] = [
   ...ONE.map(([name, make]) => [name, make, server.port] as const),
@@ -417,6 +421,7 @@ const ALL: readonly (readonly [string, Making, number])[] = [
   ['node-redis 6, Cluster', cluster(six), clusterPort],
   ['ioredis 6, Cluster', sixOfCluster, clusterPort],
   ['Valkey GLIDE, Cluster', glideCluster, clusterPort],
+  ...ON_VALKEY.map(([name, make]) => [`${name}, on Valkey`, make, valkeyPort] as const),
   ...(process.env['EVERY_CLIENT'] === '1' ? MORE : []),
 ];
 const given = await Promise.all(
@@ -426,6 +431,18 @@ const closingGiven = closing.splice(0);
 
 describe.each(given)('by %s', (_name, redis) => {
   describeContractsBy(redis);
+});
+
+it('a Valkey is known as one, and the doctor says which', async () => {
+  const client = places.client(valkeyPort);
+  const [, version] = /^valkey_version:(\S+)/m.exec(await client.info('server'))!;
+  const inspector = inspectorFromUrl(process.env['VALKEY_URL']!);
+  const [found] = await inspector.findings();
+  await inspector.close();
+  expect(found).toMatchObject({
+    level: 'ok',
+    text: `Valkey ${version}, asked by the package ioredis.`,
+  });
 });
 
 afterAll(async () => {

@@ -12,7 +12,8 @@ const STORE =
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
-const WHOLE = /^test\/(package\/|sample-app\/|cli\/moves)/;
+const WHOLE =
+  /^test\/(package\/|sample-app\/|cli\/(moves|program)|lock\/fencing|orm\/prisma\/prisma)/;
 const CLIENTS = /^test\/stores\/(redis-clients|redis-client-options|ioredis-6)\./;
 const PROOF = /^test\/(model|mutants|proof|registry\/fleets|simulation\/(limits|mutants))/;
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
@@ -27,8 +28,8 @@ const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql|registry\/rows)/;
  * @type {readonly KindRule[]} the first that fits
  */
 const KINDS = [
-  // What is packed, as its users install it, the sample app, moves of a registry by processes, and
-  // pages in a real browser.
+  // What is packed, as its users install it, the sample app, the command line and Prisma as
+  // processes, 100,000 sections under locks, and pages in a real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
   // The contracts of the stores again, by each client of Redis.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
@@ -115,6 +116,12 @@ export const LONGEST = [
   'test/site/site.spec.ts',
   'test/package/nest-add.spec.ts',
   'test/package/newcomers.spec.ts',
+  'test/cli/moves.spec.ts',
+  'test/registry/fleets.spec.ts',
+  'test/lock/lock-rules.spec.ts',
+  'test/contract/broken-supports.spec.ts',
+  'test/stores/registry-agreement.spec.ts',
+  'test/stores/redis-client-options.spec.ts',
   'test/stores/redis-clients.spec.ts',
   'test/lock/fencing.spec.ts',
   'test/sample-app/cron-job.spec.ts',
@@ -128,7 +135,8 @@ export const LONGEST = [
   'test/lock/etcd-locks.spec.ts',
   'test/simulation/simulation.spec.ts',
   'test/stores/sql-functions.spec.ts',
-  'test/contract/redis.spec.ts',
+  'test/cli/program.spec.ts',
+  'test/contract/sql-servers.spec.ts',
   'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
   'test/cli/commands.spec.ts',

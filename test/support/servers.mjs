@@ -32,6 +32,7 @@ export async function startServers(
   const startedAt = performance.now();
   const named = variablesOf(ROOT, specsOf(ROOT, kind, testPathPatterns.patterns));
   const servers = SERVERS.filter(({ variable }) => named.includes(variable));
+  if (servers.length === 0) return;
   const wanted = servers.filter(({ variable }) => !process.env[variable]);
   requireServers(wanted.map(({ name }) => name));
   const started = await Promise.all(

@@ -4,7 +4,7 @@
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import { BitLayout, layouts, MemoryLocks, MemorySupport } from 'nestjs-snowflake';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
@@ -259,8 +259,6 @@ describe('access', () => {
  * Sec-Fetch headers, of an application that allows CORS to everybody.
  */
 describe('other origins', () => {
-  jest.setTimeout(60_000);
-
   /** Any name leads here: 127.0.0.1 itself is trusted like HTTPS. */
   const ARGS = ['--host-resolver-rules=MAP * 127.0.0.1'];
 
@@ -335,7 +333,7 @@ describe('other origins', () => {
  */
 describe('visit', () => {
   /** Asks every second and gives up after ten, both by the time of the page. */
-  const PAGE = `<!doctype html><link rel="icon" href="data:,"><p id="connection">Live from</p>
+  const PAGE = `<!doctype html><link rel="icon" href="data:,"><p id="connection" class="live">Live from</p>
   <p id="answers">0</p><p id="faults">0</p><script>
   const count = (id) => (document.getElementById(id).textContent++);
   const ask = () =>

@@ -2,7 +2,7 @@
  * Reading an id on the page: its bits in the colours of their fields, and what each means.
  */
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Redis } from 'ioredis';
@@ -206,8 +206,6 @@ describe('read id', () => {
  * check and the metrics show it; and questions that nobody honest asks.
  */
 describe('hostile registry', () => {
-  jest.setTimeout(60_000);
-
   const namespace = randomUUID();
   const key = `snowflake:{${namespace}}:registry`;
   let redis: Redis;

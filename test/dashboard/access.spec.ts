@@ -333,7 +333,8 @@ describe('other origins', () => {
  */
 describe('visit', () => {
   /** Asks every second and gives up after ten, both by the time of the page. */
-  const PAGE = `<!doctype html><link rel="icon" href="data:,"><p id="connection" class="live">Live from</p>
+  const PAGE = `<!doctype html><link rel="icon" href="data:,">
+  <p id="connection" class="live">Live from</p>
   <p id="answers">0</p><p id="faults">0</p><script>
   const count = (id) => (document.getElementById(id).textContent++);
   const ask = () =>

@@ -273,7 +273,7 @@ describe('postgres releases', () => {
       void one.store.untilReleased!('a', 0, NEVER);
       const told = two.store.untilReleased!('a', 0, NEVER);
       // Each has asked once more since it listens.
-      await until(() => one.sent.length + two.sent.length === 2);
+      await until(() => one.sent.length > 0 && two.sent.length > 0);
       const say = (text: object) =>
         admin.query('SELECT pg_notify($1, $2)', [channel, JSON.stringify(text)]);
       return { one, two, held, told, heard, say };
@@ -288,7 +288,8 @@ describe('postgres releases', () => {
       expect(granted).toMatchObject({ status: 'ok' });
       expect((granted as { token: bigint }).token).toBeGreaterThan(held.token);
       // The pool is a given one: it is asked whether the transaction was committed.
-      for (const { sent } of [one, two]) expect(sent).toEqual(['UPDATE', 'SELECT']);
+      const written = [one, two].map(({ sent }) => sent.slice(sent.indexOf('UPDATE')));
+      expect(written).toEqual([0, 1].map(() => ['UPDATE', 'SELECT']));
       expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
     });
 

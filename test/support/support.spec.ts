@@ -36,7 +36,7 @@ describe('the kinds of tests', () => {
 
   it('follow from what a spec names, also where another file of the tests does', () => {
     expect(KINDS.stores).toEqual(
-      expect.arrayContaining(['test/stores/redis.support.spec.ts', 'test/cli/program.spec.ts']),
+      expect.arrayContaining(['test/stores/redis.support.spec.ts', 'test/cli/release.spec.ts']),
     );
     expect(KINDS.e2e).toContain('test/dashboard/page.spec.ts');
     expect(KINDS.e2e).toContain('test/package/package.spec.ts');

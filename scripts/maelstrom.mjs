@@ -45,8 +45,7 @@ const ANSWERS = {
 
 async function answerTo(/** @type {string} */ type) {
   try {
-    const answer = ANSWERS[type];
-    if (answer !== undefined) return await answer();
+    if (Object.hasOwn(ANSWERS, type)) return await ANSWERS[type]?.();
     return { type: 'error', code: NOT_SUPPORTED, text: `There is no message ${type}.` };
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;

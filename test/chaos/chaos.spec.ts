@@ -106,6 +106,84 @@ describe('checkHolds', () => {
     expect(judged(two, [permit(2, 2, 50, 200)])).toEqual([2, 0, 0]);
   });
 
+  /** A call of the store: [from, to] in ms; without a second moment it was never answered. */
+  let callCount = 0;
+  const call = (
+    op: 'acquire' | 'extend' | 'release',
+    [fromMs, toMs]: readonly [number, number?],
+    { holder, ...answer }: Readonly<Record<string, unknown>>,
+  ) => {
+    const at = { call: ++callCount, op, lock: 'a' };
+    const asked = { kind: 'asked', ...at, holder, ttlMs: 100, fromMs };
+    const answered = { kind: 'answered', ...at, toMs, status: 'done', ...answer };
+    return toMs === undefined ? [asked] : [asked, answered];
+  };
+  const granted = (holder: string, token: number, during: readonly [number, number?]) =>
+    call('acquire', during, { holder, status: 'ok', token: String(token) });
+  const refused = (token: number, during: readonly [number, number]) =>
+    call('acquire', during, { holder: 'late', status: 'held', token: String(token) });
+  const extended = (holder: string, token: number, during: [number, number], status = 'ok') =>
+    call('extend', during, { holder, status, token: String(token) });
+  const released = (holder: string, during: readonly [number, number?]) =>
+    call('release', during, { holder });
+
+  it('finds an order of answers that overlap', () => {
+    const calls = [
+      ...granted('x', 1, [0, 30]),
+      ...refused(1, [0, 10]),
+      ...released('x', [40, 60]),
+      ...granted('y', 2, [35, 45]),
+      ...refused(1, [36, 70]),
+      ...extended('y', 2, [80, 90]),
+      ...refused(2, [100, 170]),
+      ...granted('z', 3, [175, 185]),
+      ...extended('y', 2, [186, 190], 'lost'),
+    ];
+    expect(judged(calls)).toEqual([0, 0, 0]);
+    expect(checkHolds(written(calls)).orderedCount).toBe(9);
+  });
+
+  it.each<[string, object[][]]>([
+    ['a grant while another one has it', [granted('x', 1, [0, 10]), granted('y', 2, [20, 90])]],
+    ['a token that is not higher', [granted('x', 2, [0, 10]), granted('y', 2, [120, 130])]],
+    [
+      'a refusal by who has released',
+      [granted('x', 1, [0, 10]), released('x', [20, 30]), refused(1, [31, 40])],
+    ],
+    [
+      'a grant before a release began',
+      [granted('x', 1, [0, 10]), released('x', [40, 50]), granted('y', 2, [20, 30])],
+    ],
+    ['a refusal by whom nobody knows', [refused(7, [0, 10])]],
+    ['a lock lost before its time', [granted('x', 1, [0, 10]), extended('x', 1, [20, 30], 'lost')]],
+    [
+      'a lock that was extended for who had lost it',
+      [granted('x', 1, [0, 10]), granted('y', 2, [120, 130]), extended('x', 1, [131, 140])],
+    ],
+  ])('finds %s in the answers of a store', (_what, calls) => {
+    expect(judged(calls.flat())).toEqual([1, 0, 0]);
+  });
+
+  it('allows what was never answered to have happened, or not', () => {
+    const first = granted('x', 1, [0]);
+    expect(judged([...first, ...refused(1, [20, 30])])).toEqual([0, 0, 0]);
+    expect(judged([...first, ...granted('y', 1, [20, 30])])).toEqual([0, 0, 0]);
+    const both = [...granted('x', 1, [0, 10]), ...granted('y', 2, [30, 40])];
+    expect(judged([...both, ...released('x', [20])])).toEqual([0, 0, 0]);
+    expect(judged([...both, ...released('x', [50])])).toEqual([1, 0, 0]);
+  });
+
+  it('allows a store that lost its data to say so, and never to grant too early', () => {
+    const before = [...granted('x', 1, [0, 10]), ...extended('x', 1, [20, 30], 'lost')];
+    const quiet = call('acquire', [35, 40], { holder: 'y', status: 'wait' });
+    expect(judged([...before, ...quiet, ...granted('y', 2, [120, 130])])).toEqual([0, 0, 0]);
+    expect(judged([...before, ...quiet, ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
+    expect(judged([...before, ...granted('y', 2, [120, 130])])).toEqual([1, 0, 0]);
+    // It went on well after that, and was lost again without a word.
+    const later = [...granted('y', 2, [120, 130]), ...extended('y', 2, [140, 150], 'lost')];
+    expect(judged([...before, ...quiet, ...later])).toEqual([1, 0, 0]);
+  });
+
   it('reads what a process that was killed wrote last', () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
     folders.push(folder);

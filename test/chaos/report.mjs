@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { faultIn, historiesOf } from './linearizable.mjs';
 
 // Reads what the processes wrote down, and counts what must not be: ids made twice, ids of one
 // process that go back without a change of worker id.
@@ -103,7 +104,9 @@ export function checkHolds(folder) {
   const found = [...places].map((name) => faultsOf(holds.filter(({ place }) => place === name)));
   const ofPermits = holds.filter(({ permits }) => permits !== undefined);
   const { crowds, most } = crowdsIn(ofPermits);
-  const twice = [...found.flatMap((each) => each.twice), ...crowds];
+  const histories = [...historiesOf(events).values()];
+  const unexplained = histories.flatMap((history) => faultIn(history) ?? []);
+  const twice = [...found.flatMap((each) => each.twice), ...crowds, ...unexplained];
   return {
     idCount: events.filter(({ kind }) => kind === 'write').length,
     duplicateCount: twice.length,
@@ -118,6 +121,8 @@ export function checkHolds(folder) {
       most,
       severalCount: holds.filter(({ lockCount }) => lockCount > 1).length,
     },
+    /** Answers of the store that have an order in which they happened one after another. */
+    orderedCount: histories.reduce((sum, { calls }) => sum + calls.length, 0),
   };
 }
 
@@ -346,7 +351,7 @@ export function reportText(/** @type {readonly Result[]} */ results) {
 function resultText(/** @type {Result} */ result) {
   const { topology, seconds, processCount, leaseCount, idCount, exits, faults, isPaced, grants } =
     result;
-  const { words, lateWriteCount, kinds, effects } = result;
+  const { words, lateWriteCount, kinds, orderedCount, effects } = result;
   const ends = Object.entries(exits).map(([how, count]) => `${how} ${count}`);
   const rows = faults.map(({ name, level, count, grantCount, longestGapMs }) => {
     const gap = longestGapMs === 0 ? 'none' : `${(longestGapMs / 1000).toFixed(1)} s`;
@@ -370,6 +375,7 @@ function resultText(/** @type {Result} */ result) {
       : [
           `  of these ${kinds.permitCount} of permits, at most ${kinds.most} at once, and ` +
             `${kinds.severalCount} of several locks in one section`,
+          `  answers of the store, put in an order for each lock: ${orderedCount}`,
         ]),
     ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
     ...result.duplicates.map((text) => `    twice: ${text}`),

@@ -5,34 +5,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { etcdLocks } from 'nestjs-snowflake/etcd';
 import { CronOnce, LockModule } from 'nestjs-snowflake/lock';
-import { redisLocks } from 'nestjs-snowflake/redis';
-import { sqlLocks } from 'nestjs-snowflake/sql';
-import { optionsOf } from './given-redis.mjs';
-import { begin, report, tell } from './living.mjs';
+import { givenLocks } from './given-redis.mjs';
+import { begin, nowMs, report, tell } from './living.mjs';
 
-const {
-  CHAOS_SUPPORT = '',
-  CHAOS_QUERY,
-  CHAOS_CALL_TIMEOUT_MS = '1000',
-  CHAOS_JOBS = '5',
-  CHAOS_EFFECTS,
-} = process.env;
+const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_JOBS = '5', CHAOS_EFFECTS } = process.env;
 const TTL_MS = 3000;
 const JOBS = Array.from({ length: Number(CHAOS_JOBS) }, (_, at) => `job-${at + 1}`);
 
-const [address, supportQuery] = CHAOS_SUPPORT.split('?');
-const query = CHAOS_QUERY ?? supportQuery;
-const url = `${address}?${query}`;
-const store = address.startsWith('redis')
-  ? redisLocks({ redis: address, ...optionsOf(query) })
-  : address.startsWith('etcd')
-    ? etcdLocks({ url })
-    : sqlLocks({ url });
-
-/** CLOCK_MONOTONIC with its fractions, the same in all processes. */
-const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
+const store = givenLocks();
 
 // A note that the store has confirmed is what the next holder must know.
 const extend = store.extend.bind(store);

@@ -3,6 +3,10 @@
  * installed here, or a client of its own. Every second process has its own, so that both ways meet
  * in one registry.
  */
+import { etcdLocks } from 'nestjs-snowflake/etcd';
+import { redisLocks } from 'nestjs-snowflake/redis';
+import { sqlLocks } from 'nestjs-snowflake/sql';
+
 const { CHAOS_CLIENT = '', CHAOS_PLACE = '0', CHAOS_SUPPORT = '' } = process.env;
 const [ADDRESS = ''] = CHAOS_SUPPORT.split('?');
 
@@ -65,3 +69,15 @@ export const optionsOf = (/** @type {string} */ query) =>
       /^(\d+|true|false)$/.test(value) ? JSON.parse(value) : value,
     ]),
   );
+
+/** The store of locks, by the client that is given, or by the URL. */
+export function givenLocks() {
+  const { CHAOS_QUERY, CHAOS_SUPPORT: support = '' } = process.env;
+  const [address = '', ownQuery = ''] = support.split('?');
+  const query = CHAOS_QUERY ?? ownQuery;
+  if (address.startsWith('redis')) {
+    return redisLocks({ redis: givenClient ?? address, ...optionsOf(query) });
+  }
+  const url = `${address}?${query}`;
+  return address.startsWith('etcd') ? etcdLocks({ url }) : sqlLocks({ url });
+}

@@ -26,6 +26,8 @@ export const keep = (/** @type {BigUint64Array} */ made) => writeSync(ids, made)
 export const report = (/** @type {object} */ news) => process.send?.(news, () => undefined);
 /** The clock that no fault sets: milliseconds of CLOCK_MONOTONIC, the same in all processes. */
 export const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
+/** The same, with its fractions. */
+export const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
 
 /**
  * Starts the application, which then ends and stands still as it is told to.

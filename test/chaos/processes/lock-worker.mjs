@@ -6,11 +6,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
-import { redisLocks } from 'nestjs-snowflake/redis';
-import { givenClient, optionsOf } from './given-redis.mjs';
-import { begin, report, tell } from './living.mjs';
+import { givenLocks } from './given-redis.mjs';
+import { begin, nowMs, report, tell } from './living.mjs';
 
-const { CHAOS_SUPPORT = '', CHAOS_QUERY, CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
+const { CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
 const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_TTL_MS = '3000' } = process.env;
 const TTL_MS = Number(CHAOS_TTL_MS);
 const LOCKS = ['order:1', 'order:2', 'order:3', 'order:4'];
@@ -24,18 +23,31 @@ const LOOK_MS = 150;
 /** Shorter stretches without a section are what a busy machine does anyway. */
 const GAP_MS = 500;
 
-const [ADDRESS, supportQuery] = CHAOS_SUPPORT.split('?');
-const query = CHAOS_QUERY ?? supportQuery;
-const locks =
-  givenClient === undefined
-    ? `${ADDRESS}?${query}`
-    : redisLocks({ redis: givenClient, ...optionsOf(query) });
+/** What this process asked of the store and was answered, so that others can look for an order. */
+function recorded(store) {
+  let callCount = 0;
+  const told = (op) => {
+    const own = store[op].bind(store);
+    store[op] = async (request) => {
+      const { lock, holder, ttlMs = 0 } = request;
+      const call = ++callCount;
+      tell({ kind: 'asked', call, op, lock, holder, ttlMs, fromMs: nowMs() });
+      const answer = await own(request);
+      const { status = 'done', token = request.token } = answer ?? {};
+      const said = { status, ...(token !== undefined && { token: String(token) }) };
+      tell({ kind: 'answered', call, ...said, toMs: nowMs() });
+      return answer;
+    };
+  };
+  for (const op of ['acquire', 'extend', 'release']) told(op);
+  return store;
+}
 
 class AppModule {}
 Module({
   imports: [
     LockModule.forRoot({
-      locks,
+      locks: recorded(givenLocks()),
       ttlMs: TTL_MS,
       callTimeoutMs: Number(CHAOS_CALL_TIMEOUT_MS),
     }),
@@ -44,9 +56,6 @@ Module({
 
 let lastMs = Number(CHAOS_BORN_MS);
 let lastError = 'starting';
-
-/** CLOCK_MONOTONIC with its fractions, the same in all processes. */
-const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** When it is held until, as it is known at this moment; undefined where it is lost. */
 function belief(section) {

@@ -34,6 +34,9 @@ const generators = names.map((name) =>
     support: supportOf(name ?? undefined),
     isGlobal,
     name: name ?? undefined,
+    // A busy machine is no reason to end before the worker id is given back.
+    leaseTtlMs: 300_000,
+    callTimeoutMs: 60_000,
   }),
 );
 const makerTokens = names.map((name) => getIdMakerToken(name ?? undefined));

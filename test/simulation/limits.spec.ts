@@ -1,23 +1,88 @@
 /**
- * Mistakes of operators that no rule can make good for altogether: a ceiling on what they may cost,
- * and for each rule a fleet whose ids it keeps apart and which makes some twice without it.
+ * The attack attacked: every broken variant of the protocol must be seen to break its promise by
+ * some seed, and the variants that are safe must not. Then the mistakes of operators that no rule
+ * can make good for altogether: a ceiling on what they may cost, and for each rule a fleet whose
+ * ids it keeps apart and which makes some twice without it.
+ * `npm run simulate -- --mutants` is the long run.
  */
 import { afterAll, describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
-import { MOVE_MUTANTS } from '../mutants/move-mutants.mjs';
-import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
-import { runsOf, runSimulations, SimulationThreads, Tally } from './run-simulations.mjs';
-import { drawnText, type SimulationReport } from './world/index.js';
-import { LeftServers, type StoreCall } from './world/simulated-servers.js';
 import { REGION_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadRegions } from '../mutants/load-library.mjs';
+import { MOVE_MUTANTS } from '../mutants/move-mutants.mjs';
+import {
+  BROKEN_VARIANTS,
+  REGISTRY_MUTANTS,
+  SAFE_VARIANTS,
+  TIME_MUTANTS,
+} from '../mutants/mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
+import {
+  followedMutants,
+  judgeMutant,
+  refusalOf,
+  runsOf,
+  runSimulations,
+  SimulationThreads,
+  Tally,
+  UNSEEN,
+} from './run-simulations.mjs';
+import { drawnText, SCENARIOS, type SimulationReport } from './world/index.js';
+import { LeftServers, type StoreCall } from './world/simulated-servers.js';
 import { regionFaults, simulateRegions } from './world/regions.js';
 
 const threads = new SimulationThreads();
 afterAll(() => threads.close());
 
-const SEEDS = Array.from({ length: 12 }, (_, n) => n + 1);
+const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);
+const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
+
+describe('the simulation', () => {
+  it.each(BROKEN_VARIANTS)(
+    'kills: $name',
+    async (mutant) => {
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(60)), {
+        shouldDie: true,
+        threads,
+      });
+      expect(verdict).toMatchObject({ isKilled: true });
+    },
+    120_000,
+  );
+
+  // All of them: `npm run simulate -- --follow --mutants`.
+  it.each([
+    ['no floor at re-grant', '"a worker id is leased"; the answer begins at'],
+    ['renew answers but does not store', '"a lease is renewed"; a.c is'],
+    ['release without token check', '"a worker id is released" needs token = s.holder'],
+    ['no quarantine of a new registry', '"a server takes over"; a.safe is'],
+    ['range extended across an era', '"a lease is renewed" needs s.holderEra = s.era'],
+    ['the floor of the last loss does not move', '"a ttl is asked for"; a.safe is'],
+  ])('is told at which operation it leaves the rules that are proved: %s', async (name, where) => {
+    const mutant = followedMutants().find((one) => one.name === name)!;
+    expect(await refusalOf(mutant, threads)).toContain(where);
+  });
+
+  it('knows why the rules cannot tell some variants from the code', () => {
+    const names = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS].map(({ name }) => name);
+    expect([...UNSEEN.keys()].filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it.each(SAFE_VARIANTS)(
+    'lets live: $name',
+    async (mutant) => {
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(1)), {
+        shouldDie: false,
+        threads,
+      });
+      expect(verdict).toMatchObject({ isKilled: false });
+    },
+    120_000,
+  );
+});
+
+const SEEDS = seeds(12);
 
 /** Ids made twice, and of them those of which the registry could have known, in all the seeds. */
 async function twiceIn(

@@ -15,7 +15,8 @@ const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedL
 const WHOLE =
   /^test\/(package\/|sample-app\/|cli\/(moves|program)|lock\/fencing|orm\/prisma\/prisma)/;
 const CLIENTS = /^test\/stores\/(redis-clients|redis-client-options|ioredis-6)\./;
-const PROOF = /^test\/(model|mutants|proof|registry\/fleets|simulation\/(limits|mutants))/;
+const PROOF =
+  /^test\/(contract\/broken-supports|model|mutants|proof|registry\/fleets|simulation\/)/;
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
 /** Of these, what takes long: every block of the documents, commands of SQL, a store of rows. */
@@ -33,7 +34,8 @@ const KINDS = [
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
   // The contracts of the stores again, by each client of Redis.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
-  // Many fleets, and whether broken rules are noticed: by simulation, the model and the solver.
+  // Simulated fleets, and whether broken rules are noticed: by them, the contracts, the model and
+  // the solver.
   { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
@@ -129,7 +131,7 @@ export const LONGEST = [
   'test/contract/embedded-sql.spec.ts',
   'test/contract/etcd.spec.ts',
   'test/segments/real-stores.spec.ts',
-  'test/simulation/mutants.spec.ts',
+  'test/simulation/limits.spec.ts',
   'test/dashboard/access.spec.ts',
   'test/lock/etcd-lock-cluster.spec.ts',
   'test/lock/etcd-locks.spec.ts',
@@ -143,7 +145,6 @@ export const LONGEST = [
   'test/package/runtimes.spec.ts',
   'test/lock/sql-locks.spec.ts',
   'test/nest/bullmq.spec.ts',
-  'test/simulation/limits.spec.ts',
   'test/orm/prisma/prisma.spec.ts',
   'test/sample-app/operations.spec.ts',
   'test/docs/snippets.spec.ts',

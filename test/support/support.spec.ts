@@ -40,7 +40,7 @@ describe('the kinds of tests', () => {
     );
     expect(KINDS.e2e).toContain('test/dashboard/page.spec.ts');
     expect(KINDS.e2e).toContain('test/package/package.spec.ts');
-    expect(KINDS.proof).toContain('test/simulation/mutants.spec.ts');
+    expect(KINDS.proof).toContain('test/simulation/limits.spec.ts');
   });
 
   it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
@@ -61,7 +61,7 @@ describe('the kinds of tests', () => {
     ['quick', []],
     ['thorough', []],
     ['stores', ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
-    ['proof', []],
+    ['proof', ['REDIS_URL']],
   ] as const)('%s starts %j', (kind, variables) => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);
   });

@@ -42,7 +42,8 @@ export const projects = Object.entries(specsByKind(root)).map(([kind, specs]) =>
 
 /** With nothing named, neither paths nor tests nor kinds, the slow ones are left out. */
 export function projectsFor(/** @type {readonly string[]} */ args) {
-  const isNamed = args.some((arg) => !arg.startsWith('-'));
+  // A number is how many workers there shall be.
+  const isNamed = args.some((arg) => !/^(-|\d+%?$)/.test(arg));
   return isNamed ? projects : projects.filter(({ displayName }) => !SLOW.includes(displayName));
 }
 

@@ -46,7 +46,10 @@ describe('the kinds of tests', () => {
   it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
     const kindsOf = (...args: string[]) => projectsFor(args).map(({ displayName }) => displayName);
     expect(slowProjects.map(({ displayName }) => displayName)).toEqual(SLOW);
-    expect(kindsOf('--json', '--outputFile=a.json')).toEqual(['stores', 'quick', 'thorough']);
+    const plain = ['stores', 'quick', 'thorough'];
+    expect(kindsOf('--json', '--outputFile=a.json')).toEqual(plain);
+    expect(kindsOf('--maxWorkers', '2')).toEqual(plain);
+    expect(kindsOf('-w', '50%')).toEqual(plain);
     expect(kindsOf('--selectProjects', 'e2e')).toEqual(Object.keys(KINDS));
     expect(kindsOf('test/package/api')).toEqual(Object.keys(KINDS));
   });

@@ -12,15 +12,20 @@ const STORE =
 const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
-const WHOLE =
-  /^test\/(package\/|sample-app\/|cli\/(moves|program)|lock\/fencing|orm\/prisma\/prisma)/;
-const CLIENTS = /^test\/stores\/(redis-clients|redis-client-options|ioredis-6)\./;
-const PROOF =
-  /^test\/(contract\/broken-supports|model|mutants|proof|registry\/fleets|simulation\/)/;
+const WHOLE = new RegExp(
+  '^test/(package/|sample-app/|cli/(moves|program)|docs/snippets|' +
+    'lock/(etcd-lock-cluster|fencing)|orm/prisma/prisma)',
+);
+const CLIENTS =
+  /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
+const PROOF = new RegExp(
+  '^test/(contract/broken-supports|lock/lock-agreement|model|mutants|proof|registry/fleets|' +
+    'simulation/|stores/registry-agreement)',
+);
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
-/** Of these, what takes long: every block of the documents, commands of SQL, a store of rows. */
-const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql|registry\/rows)/;
+/** Of these, what takes long: commands of SQL, a store of rows. */
+const RUNS = /^test\/(docs\/pictures|cli\/sql|registry\/rows)/;
 
 /**
  * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind
@@ -29,13 +34,14 @@ const RUNS = /^test\/(docs\/(pictures|snippets)|cli\/sql|registry\/rows)/;
  * @type {readonly KindRule[]} the first that fits
  */
 const KINDS = [
-  // What is packed, as its users install it, the sample app, the command line and Prisma as
-  // processes, 100,000 sections under locks, and pages in a real browser.
+  // What is packed, as its users install it, every block of the documents, the sample app, the
+  // command line, Prisma and clusters as processes, 100,000 sections under locks, and pages in a
+  // real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
-  // The contracts of the stores again, by each client of Redis.
+  // The contracts of the stores again, by each client of Redis and each SQLite.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
-  // Simulated fleets, and whether broken rules are noticed: by them, the contracts, the model and
-  // the solver.
+  // Simulated fleets, whether the rules in Lua are those in TypeScript, and whether broken ones
+  // are noticed: by the fleets, the contracts, the model and the solver.
   { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },

@@ -22,7 +22,7 @@ import { WindowWords } from '../../lib/core/window/window-memory.js';
 import type { LeaseOptions } from '../../lib/lease/lease-options.js';
 import { SharedLeaseKeeper } from '../../lib/lease/shared.support.js';
 import { processWide } from '../../lib/process-wide.js';
-import { codeOf } from '../until.js';
+import { codeOf, runs } from '../until.js';
 import { process, World } from './world.js';
 
 /** As docs/guides/writing-a-support.md teaches it, with a service that answers `workerId`. */
@@ -91,7 +91,7 @@ describe.each([
         const startedMs = time.now();
         const { app, ids } = await startWhileTimePasses(time, options);
         expect(time.now() - startedMs).toBeLessThanOrEqual(waitMsMax + 10);
-        made.push(...ids.nextIds(count));
+        made.push(...ids.nextIds(runs(count)));
         await app.close();
       }
       expect(new Set(made).size).toBe(made.length);
@@ -171,7 +171,7 @@ describe('a registry in memory, which a restart forgets', () => {
 
   const takeAll = (ids: IdMaker, made: bigint[]): void => {
     try {
-      for (let count = 0; count < 300_000; count++) made.push(ids.nextId());
+      for (let count = 0; count < runs(300_000); count++) made.push(ids.nextId());
     } catch (error) {
       expect(error).toMatchObject({ retryable: true });
     }

@@ -16,12 +16,15 @@ const TREE = readTree();
 const DOCUMENTS = TREE.filter(({ path }) => /^((docs|skills)\/.*|[^/]*)\.md$/.test(path));
 /** The blocks of Chinese pages are those of the English ones: translation.spec.ts. */
 const ENGLISH = DOCUMENTS.filter(({ path }) => !isChinese(path));
+/** Its blocks are compiled with packages of their own, and run: test/package/recipes.spec.ts. */
+const RECIPES = 'docs/guides/recipes.md';
 const SOURCES = TREE.filter((file) => isLib(file) && file.path.endsWith('.ts'));
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
 let program: SnippetProgram;
 beforeAll(() => {
-  program = new SnippetProgram([...ENGLISH, ...SOURCES].flatMap(snippetsIn));
+  const compiled = [...ENGLISH, ...SOURCES].filter(({ path }) => path !== RECIPES);
+  program = new SnippetProgram(compiled.flatMap(snippetsIn));
 });
 
 describe('snippets', () => {

@@ -124,6 +124,7 @@ export const LONGEST = [
   'test/site/site.spec.ts',
   'test/package/nest-add.spec.ts',
   'test/package/newcomers.spec.ts',
+  'test/package/recipes.spec.ts',
   'test/cli/moves.spec.ts',
   'test/registry/fleets.spec.ts',
   'test/lock/lock-rules.spec.ts',

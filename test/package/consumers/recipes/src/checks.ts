@@ -6,7 +6,7 @@
 import 'reflect-metadata';
 import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
-import { ConsoleLogger, Controller, Module, type Type } from '@nestjs/common';
+import { ConsoleLogger, Controller, Get, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { CommandBus, CqrsModule, EventsHandler, type IEventHandler } from '@nestjs/cqrs';
 import {
@@ -24,7 +24,7 @@ import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { Partitioners } from 'kafkajs';
 import { Keyv as Keyv6 } from 'keyv-6';
-import { PaginationType, paginate, type PaginateQuery } from 'nestjs-paginate';
+import { Paginate, PaginationType, paginate, type PaginateQuery } from 'nestjs-paginate';
 import { BitLayout, SnowflakeModule, layouts, startSnowflake } from 'nestjs-snowflake';
 import { hookDataSource } from 'nestjs-snowflake/typeorm';
 import pg from 'pg';
@@ -215,6 +215,10 @@ async function eventStores() {
   await append(database, stream!, 2, third!);
   const readOn = await readAfter(database, read.at(-1)!);
   const secondWriter = () => append(database, stream!, 2, snowflake.ids.nextIdString());
+  const restoredWith = async (written: string) => {
+    await database.query('UPDATE events SET written = $1::xid8', [written]);
+    return (await readAfter(database, start)).length;
+  };
   const found = {
     readMeanwhile: readMeanwhile.length,
     read: read.map(({ id }) => [early, late].indexOf(id)),
@@ -224,6 +228,7 @@ async function eventStores() {
     numbers,
     byNumber,
     secondWriter: await failureOf(secondWriter),
+    restored: [await restoredWith('9000000000'), await restoredWith('0')],
   };
   await snowflake.close();
   return found;
@@ -352,15 +357,29 @@ async function nestjsPaginate() {
   const orders = (await hookDataSource(source).initialize()).getRepository(Order);
   await orders.insert(Array.from({ length: 3 * PAGE }, () => ({})));
   const stored = (await idsIn('orders')).toReversed();
-  const query: PaginateQuery = { path: '/orders', limit: PAGE };
+  @Controller('orders')
+  class Orders {
+    @Get()
+    page(@Paginate() query: PaginateQuery) {
+      return pageOf(query, orders);
+    }
+  }
+  @Module({ controllers: [Orders] })
+  class Application {}
+  const app = await NestFactory.create(Application);
+  await app.listen(0, '127.0.0.1');
+  const url = `${await app.getUrl()}/orders?limit=${PAGE}`;
   const byFilter: string[] = [];
-  for (let last = '9223372036854775807'; ; last = byFilter.at(-1)!) {
-    const { data } = await pageOf({ ...query, filter: { id: `$lt:${last}` } }, orders);
+  for (let after = url; ; after = `${url}&filter.id=$lt:${byFilter.at(-1)}`) {
+    const { data } = (await (await fetch(after)).json()) as { data: { id: string }[] };
     if (data.length === 0) break;
     byFilter.push(...data.map(({ id }) => id));
   }
+  await app.close();
   const byCursor = { sortableColumns: ['id' as const], paginationType: PaginationType.CURSOR };
-  const cursor = await failureOf(() => paginate(query, orders, byCursor));
+  const cursor = await failureOf(() =>
+    paginate({ path: '/orders', limit: PAGE }, orders, byCursor),
+  );
   await source.destroy();
   await snowflake.close();
   return { rows: stored.length, byFilter: byFilter.join() === stored.join(), cursor };

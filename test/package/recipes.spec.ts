@@ -70,6 +70,7 @@ const FOUND: Readonly<Record<string, object>> = {
     numbers: ['2'],
     byNumber: [],
     secondWriter: DUPLICATE,
+    inOrder: [false, false, true],
     restored: [0, 3],
   },
   kafka: {

@@ -215,6 +215,12 @@ async function eventStores() {
   await append(database, stream!, 2, third!);
   const readOn = await readAfter(database, read.at(-1)!);
   const secondWriter = () => append(database, stream!, 2, snowflake.ids.nextIdString());
+
+  const setNumbers = `UPDATE events SET written = (CASE id WHEN $1 THEN $2 ELSE $3 END)::xid8`;
+  const inOrder = async () => {
+    await database.query(setNumbers, [early, '10', '9']);
+    return (await readAfter(database, start)).map(({ id }) => id === early);
+  };
   const restoredWith = async (written: string) => {
     await database.query('UPDATE events SET written = $1::xid8', [written]);
     return (await readAfter(database, start)).length;
@@ -228,6 +234,8 @@ async function eventStores() {
     numbers,
     byNumber,
     secondWriter: await failureOf(secondWriter),
+    // By number: as a text, 10 comes before 9.
+    inOrder: await inOrder(),
     restored: [await restoredWith('9000000000'), await restoredWith('0')],
   };
   await snowflake.close();

@@ -40,9 +40,21 @@ const NOT_COMPILED: readonly Mistake[] = [
     'id!: number;\n\n  @Column(',
     /TS1240/,
   ],
-  ['a number where an id is sought', '2-databases', 'eq(notes.id, id)', 'eq(notes.id, 7)', /number/],
+  [
+    'a number where an id is sought',
+    '2-databases',
+    'eq(notes.id, id)',
+    'eq(notes.id, 7)',
+    /number/,
+  ],
   ['an id and a number added', '1-first-day', 'String(id + 1n)', 'String(id + 1)', /bigint/],
-  ['an option that there is not', '5-operating', '{ support: redisOf', '{ suport: redisOf', /suport/],
+  [
+    'an option that there is not',
+    '5-operating',
+    '{ support: redisOf',
+    '{ suport: redisOf',
+    /suport/,
+  ],
 ];
 
 const NOT_PASSED: readonly Mistake[] = [
@@ -64,7 +76,7 @@ const NOT_PASSED: readonly Mistake[] = [
     'a number that is taken outside of the transaction',
     '4-numbers',
     'invoices.nextIn(manager)',
-    "invoices.nextIn({ query: (sql, values) => pool.query(sql, values), dialect: 'postgres' })",
+    "invoices.nextIn({ query: (sql, list) => pool.query(sql, list), dialect: 'postgres' })",
     /14\. numbers without a gap[^]*\+ \[\]/,
   ],
   [
@@ -140,9 +152,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe('the exam of the documents', () => {
   it('has twenty tasks, in their order', () => {
-    expect(TASKS.map((task) => Number.parseInt(task))).toEqual(
-      Array.from({ length: 20 }, (_, at) => at + 1),
-    );
+    const numbers = new Set(TASKS.map((task) => Number.parseInt(task)));
+    expect([...numbers]).toEqual(Array.from({ length: 20 }, (_, at) => at + 1));
   });
 
   it('has solutions that compile against what is packed', () => {

@@ -125,6 +125,7 @@ export const LONGEST = [
   'test/package/nest-add.spec.ts',
   'test/package/newcomers.spec.ts',
   'test/package/recipes.spec.ts',
+  'test/package/exam.spec.ts',
   'test/cli/moves.spec.ts',
   'test/registry/fleets.spec.ts',
   'test/lock/lock-rules.spec.ts',

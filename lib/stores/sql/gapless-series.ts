@@ -26,7 +26,7 @@ import { SERIES_TABLE } from './tables.js';
 export interface TransactionManager {
   readonly connection: { readonly options: { readonly type: string } };
   readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
-  query(sql: string, params?: SqlParameter[]): Promise<unknown>;
+  query(sql: string, params: SqlParameter[]): Promise<unknown>;
 }
 
 /** Statements of one open transaction, by whatever client. */

@@ -59,7 +59,12 @@ class Order {
   imports: [
     ScheduleModule.forRoot(),
     SnowflakeModule.forRoot({ support }),
-    TypeOrmModule.forRoot({ type: 'postgres', url, entities: [Customer, Order], synchronize: true }),
+    TypeOrmModule.forRoot({
+      type: 'postgres',
+      url,
+      entities: [Customer, Order],
+      synchronize: true,
+    }),
     TypeOrmModule.forFeature([Customer, Order]),
   ],
 })

@@ -10,8 +10,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Injectable, Module, type OnApplicationShutdown, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
-import { IdMaker, SnowflakeModule, isSnowflakeError } from 'nestjs-snowflake';
-import { CronOnce, DistributedLock, LockModule, lockKey, type CronRun } from 'nestjs-snowflake/lock';
+import { Test } from '@nestjs/testing';
+import { IdMaker, MemoryLocks, SnowflakeModule, isSnowflakeError } from 'nestjs-snowflake';
+import {
+  CronOnce,
+  DistributedLock,
+  LockModule,
+  lockKey,
+  type CronRun,
+} from 'nestjs-snowflake/lock';
 import { lockTable, sqlLocks } from 'nestjs-snowflake/sql';
 import { Pool } from 'pg';
 
@@ -69,7 +76,7 @@ test('9. a lock', async () => {
 });
 
 // Task 10. We have two licenses for a renderer: of all replicas at most two render at once, each
-// with a license that nobody else uses meanwhile.
+// with a license that nobody else uses meanwhile. Its unit test asks no store.
 
 const LICENSES = ['key-1', 'key-2'];
 
@@ -99,6 +106,22 @@ test('10. permits', async () => {
   await Promise.all(rendered);
   assert.equal(most, 2);
   await Promise.all(replicas.map((app) => app.close()));
+});
+
+@Module({ imports: [LockModule.forRoot({ locks: 'redis://nowhere.invalid' })] })
+class UnitModule {}
+
+test('10. permits, in a unit test', async () => {
+  const app = await Test.createTestingModule({ imports: [UnitModule] })
+    .overrideProvider(DistributedLock)
+    .useValue(new DistributedLock(new MemoryLocks()))
+    .compile();
+  await app.init();
+  const used: string[] = [];
+  const work = async (license: string): Promise<void> => void used.push(license);
+  await render(app.get(DistributedLock), work);
+  assert.ok(LICENSES.includes(used[0]!));
+  await app.close();
 });
 
 // Task 11. A report is made each second, and there are two replicas: each report once.

@@ -69,7 +69,10 @@ test('13. numbers of a counter, and order numbers', async () => {
   await promisify(execFile)(process.execPath, ['node_modules/.bin/snowflake', ...create]);
   const app = await NestFactory.createApplicationContext(CustomersModule, { logger: false });
   const customers = app.get(Customers);
-  assert.deepEqual([1, 2, 3], [1, 2, 3].map(() => customers.newNumber()));
+  assert.deepEqual(
+    [1, 2, 3],
+    [1, 2, 3].map(() => customers.newNumber()),
+  );
   await app.close();
 
   const texts = [await orders.next(), await orders.next()];

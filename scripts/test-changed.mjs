@@ -2,8 +2,8 @@
 // `-- --since main`. What follows from elsewhere `npm test` finds, and CI.
 //
 // A file's own tests are the specs that import it; where none does, those that import a file that
-// does, and so on. Who imports a front door, such as `nestjs-snowflake/lock`, imports only the files
-// behind the names it takes. Jest's own `--findRelatedTests` knows the tests alone, not lib.
+// does, and so on. Who imports a front door, such as `nestjs-snowflake/lock`, imports only the
+// files behind the names it takes. Jest's own `--findRelatedTests` sees the tests alone, not lib.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -14,7 +14,7 @@ import { ENTRY_FILES } from './entries.mjs';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url)).replace(/\/$/, '');
 const DOORS = new Set(Object.values(ENTRY_FILES));
-/** Of more than these, the ones in the folder of the room are its own, or those without a server. */
+/** Of more than these, those in the folder of the room are its own, or those without a server. */
 const OWN_MAX = 8;
 
 /** `import { a, type b as c } from './d.js'`, and all else that names a module, but in comments. */

@@ -20,7 +20,7 @@ const CHAPTERS = readdirSync(EXAM).map((name) => name.replace('.ts', ''));
 
 const solution = (chapter: string): string => readFileSync(`${EXAM}/${chapter}.ts`, 'utf8');
 const TASKS = CHAPTERS.flatMap((chapter) =>
-  Array.from(solution(chapter).matchAll(/^test\('(.+?)'/gm), ([, task]) => task!),
+  Array.from(solution(chapter).matchAll(/^void test\('(.+?)'/gm), ([, task]) => task!),
 );
 
 /** What is written in a chapter, what is put in its place, and what is then said. */

@@ -235,6 +235,7 @@ const GUIDES: Sources = {
     '1024 per ms': our.perMs(layouts.redisIdGenerator()),
   },
   'docs/guides/locks.md': {
+    '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
     '2 s': LOCKS,
     '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',

@@ -73,7 +73,7 @@ class OrdersController {
 })
 class ShopModule {}
 
-test('1. install', async () => {
+void test('1. install', async () => {
   const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
   process.env['SNOWFLAKE_SUPPORT'] = support;
   const workers = async (): Promise<string> => {
@@ -93,7 +93,7 @@ test('1. install', async () => {
 // Task 2. A unit test of Orders, and one of the application, in which ids are the same in each run
 // and no store is asked. Another test needs an id that was made on 2026-01-01.
 
-test('2. unit tests', async () => {
+void test('2. unit tests', async () => {
   assert.deepEqual(new Orders(fakeIdMaker()).create('tea'), { id: '1', note: 'tea' });
 
   const timestampMs = Date.parse('2026-01-01T00:00:00Z');
@@ -139,7 +139,7 @@ class ParcelsController {
 @Module({ controllers: [ParcelsController] })
 class ParcelsModule {}
 
-test('3. a DTO with validation', async () => {
+void test('3. a DTO with validation', async () => {
   await whileServed(ParcelsModule, async (url) => {
     const post = async (orderId: unknown) => {
       const headers = { 'content-type': 'application/json' };
@@ -175,7 +175,7 @@ class CartsController {
 })
 class CartsModule {}
 
-test('4. ids in JSON', async () => {
+void test('4. ids in JSON', async () => {
   await whileServed(CartsModule, async (url) => {
     assert.deepEqual(await (await fetch(`${url}/carts`)).json(), [
       {

@@ -70,7 +70,7 @@ class Order {
 })
 class ShopModule {}
 
-test('5. entities of TypeORM', async () => {
+void test('5. entities of TypeORM', async () => {
   const app = await NestFactory.createApplicationContext(ShopModule, { logger: false });
   const customers = app.get<Repository<Customer>>(getRepositoryToken(Customer));
   const orders = app.get<Repository<Order>>(getRepositoryToken(Order));
@@ -104,7 +104,7 @@ const notes = pgTable('notes', {
   note: text().notNull(),
 });
 
-test('6. a table of Drizzle', async () => {
+void test('6. a table of Drizzle', async () => {
   await pool.query('CREATE TABLE notes (id bigint PRIMARY KEY, note text NOT NULL)');
   await using _running = await startSnowflake({ support });
   const db = drizzle(pool);
@@ -137,7 +137,7 @@ const aboutOrder = (id: string): string => {
   return `made at ${date.toISOString()} by worker ${workerId}`;
 };
 
-test('7. ids by time, and the time of an id', async () => {
+void test('7. ids by time, and the time of an id', async () => {
   await pool.query('CREATE TABLE sales (id bigint PRIMARY KEY)');
   const madeAt = (time: string): string =>
     String(layout.compose({ timestampMs: Date.parse(time), workerId: 7, sequence: 4095 }));
@@ -177,7 +177,7 @@ before(async () => {
   await pool.query('CREATE TABLE invoices (id serial PRIMARY KEY, note text NOT NULL)');
 });
 
-test('8. from auto-increment', async () => {
+void test('8. from auto-increment', async () => {
   const asBefore = (): Promise<unknown> => pool.query(`INSERT INTO invoices (note) VALUES ('old')`);
   await asBefore();
   await pool.query(WIDEN);

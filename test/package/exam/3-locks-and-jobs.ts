@@ -61,7 +61,7 @@ class Bookings {
 })
 class BankModule {}
 
-test('9. a lock', async () => {
+void test('9. a lock', async () => {
   await pool.query(lockTable('postgres'));
   await pool.query('CREATE TABLE accounts (name text PRIMARY KEY, balance int, fence numeric)');
   await pool.query(`INSERT INTO accounts VALUES ('a b|c', 0, 0)`);
@@ -88,7 +88,7 @@ const render = (locks: DistributedLock, work: (license: string) => Promise<void>
 @Module({ imports: [LockModule.forRoot({ locks: redis, ttlMs: 1000 })] })
 class RenderModule {}
 
-test('10. permits', async () => {
+void test('10. permits', async () => {
   const replicas = [await replica(RenderModule), await replica(RenderModule)];
   const inUse = new Set<string>();
   let most = 0;
@@ -111,7 +111,7 @@ test('10. permits', async () => {
 @Module({ imports: [LockModule.forRoot({ locks: 'redis://nowhere.invalid' })] })
 class UnitModule {}
 
-test('10. permits, in a unit test', async () => {
+void test('10. permits, in a unit test', async () => {
   const app = await Test.createTestingModule({ imports: [UnitModule] })
     .overrideProvider(DistributedLock)
     .useValue(new DistributedLock(new MemoryLocks()))
@@ -142,7 +142,7 @@ class Reports {
 })
 class ReportsModule {}
 
-test('11. a cron job', async () => {
+void test('11. a cron job', async () => {
   const replicas = [await replica(ReportsModule), await replica(ReportsModule)];
   // The wait is the schedule's.
   while (reports.length < 3) await sleep(50);
@@ -186,12 +186,13 @@ class Queue implements OnApplicationShutdown {
 })
 class QueueModule {}
 
-test('12. a shutdown', async () => {
+void test('12. a shutdown', async () => {
   const app = await replica(QueueModule);
   app.enableShutdownHooks();
   const [queue, ids] = [app.get(Queue), app.get(IdMaker)];
   const end = new AbortController();
   queue.start(end.signal);
+  // The lock is granted when the store is no longer new.
   while (app.get(DistributedLock).status.held.length === 0) await sleep(20);
   const closed = app.close();
   end.abort();

@@ -62,7 +62,7 @@ const orders = series({
   form: 'ORD-{date}-{0000}',
 });
 
-test('13. numbers of a counter, and order numbers', async () => {
+void test('13. numbers of a counter, and order numbers', async () => {
   await pool.query(counterTable('postgres'));
   const store = `${url}?namespace=${namespace}&replicated=false`;
   const create = ['counters', 'create', 'customer', '--start', '1', '--yes', '--support', store];
@@ -99,7 +99,7 @@ const book = (database: DataSource, isPaid: boolean): Promise<string> =>
     return text;
   });
 
-test('14. numbers without a gap', async () => {
+void test('14. numbers without a gap', async () => {
   await pool.query(seriesTable('postgres'));
   await pool.query('CREATE TABLE booked (number text PRIMARY KEY)');
   const database = await new DataSource({ type: 'postgres', url }).initialize();
@@ -114,7 +114,7 @@ test('14. numbers without a gap', async () => {
 // Task 15. Ids of events have to rise strictly over all processes, and no process may have a worker
 // id. An import takes a thousand at once.
 
-test('15. ids made in Redis', async () => {
+void test('15. ids made in Redis', async () => {
   const redis = `${process.env['REDIS_URL']}?namespace=${namespace}`;
   const options = { redis, tag: 'event', lossWindowMs: 500 };
   await using one = await startRedisIds(options);
@@ -172,7 +172,7 @@ class RowsInOurStore implements RowStore {
   }
 }
 
-test('16. a store of our own', async () => {
+void test('16. a store of our own', async () => {
   const [ids, numbers, locks] = [new OurStore(), new OurStore(), new OurStore()];
   const start = () => startSnowflake({ support: new RegistrySupport(new RowsInOurStore(ids)) });
   await using one = await start();

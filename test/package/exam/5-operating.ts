@@ -75,7 +75,7 @@ class Metrics {
 })
 class DoorsModule {}
 
-test('17. health and metrics', async () => {
+void test('17. health and metrics', async () => {
   const app = await NestFactory.create(DoorsModule, { logger: false });
   await app.listen(0, '127.0.0.1');
   app.get(IdMaker).nextIds(3);
@@ -88,7 +88,7 @@ test('17. health and metrics', async () => {
   await app.close();
 });
 
-// Task 18. Gateways in the field make ids without any store. Each has a number from 0 to 9999, given
+// Task 18. Gateways in the field make ids without any store. Each has a number from 0 to 9999, told
 // to it as GATEWAY; ids have to last for a hundred years, and 1000 per second are enough.
 
 const layout = new BitLayout({
@@ -108,7 +108,7 @@ function gateway(): number {
   return Number(number);
 }
 
-test('18. another layout, and numbers of our own', async () => {
+void test('18. another layout, and numbers of our own', async () => {
   assert.ok(layout.lastDate > new Date('2124-01-01'));
   assert.ok(layout.workerIdMax >= 9999 && layout.idsPerSecond >= 1000);
   delete process.env['GATEWAY'];
@@ -135,7 +135,7 @@ const regional = new BitLayout({
 const inRegion = (region: number, support: string, regions: string) =>
   startSnowflake({ support, layout: regional, workerFields: { region }, regions });
 
-test('19. two regions', async () => {
+void test('19. two regions', async () => {
   const regions = redisOf(randomUUID());
   await using europe = await inRegion(0, redisOf(randomUUID()), regions);
   await using asia = await inRegion(1, redisOf(randomUUID()), regions);
@@ -151,10 +151,10 @@ test('19. two regions', async () => {
   assert.match(listed, /^2 is the lowest of the 8 numbers that was never used/m);
 });
 
-// Task 20. At night: the database refuses a row, since its id is there already. A variable names the
-// Redis of each process. Which process has made the id, and where does the other one come from?
+// Task 20. At night: the database refuses a row, since its id is there already. A variable names
+// the Redis of each process. Which process made the id, and where does the other one come from?
 
-test('20. two equal ids', async () => {
+void test('20. two equal ids', async () => {
   const [one, other] = [redisOf(randomUUID()), redisOf(randomUUID())] as const;
   await using shop = await startSnowflake({ support: one, application: 'shop' });
   await using strayed = await startSnowflake({ support: other, application: 'strayed' });

@@ -1,9 +1,10 @@
 // The tests of what was changed, in seconds: `npm run test:changed`, since the last commit, or with
 // `-- --since main`. What follows from elsewhere `npm test` finds, and CI.
 //
-// A file's own tests are the specs that import it; where none does, those that import a file that
-// does, and so on. Who imports a front door, such as `nestjs-snowflake/lock`, imports only the
-// files behind the names it takes. Jest's own `--findRelatedTests` sees the tests alone, not lib.
+// A file's own tests are the specs that import it, or the one of them that is called like it; where
+// none does, those that import a file that does, and so on. Who imports a front door, such as
+// `nestjs-snowflake/lock`, imports only the files behind the names it takes. Jest's own
+// `--findRelatedTests` sees the tests alone, not lib.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -96,6 +97,8 @@ function behindDoor(door, names, imports) {
   });
 }
 
+const nameOf = (/** @type {string} */ path) => posix.basename(path).replace(/(\.spec)?\.\w+$/, '');
+
 /**
  * @returns {(changed: readonly string[]) => string[]} takes paths below the root, and finds their
  *   own specs, without the slow ones that were not changed themselves
@@ -109,6 +112,8 @@ export function ownSpecFinder() {
     if (path.endsWith('.spec.ts')) return [path];
     if (path.endsWith('.md')) return ofDocuments;
     const own = nearest(path, importers, usual);
+    const named = own.filter((spec) => nameOf(spec) === nameOf(path));
+    if (named.length > 0) return named;
     if (own.length > 0 && own.length <= OWN_MAX) return own;
     const quick = own.filter((spec) => kinds.quick.includes(spec));
     return ofRoom(path, own) ?? ofRoom(path, kinds.quick) ?? (quick.length > 0 ? quick : own);

@@ -22,13 +22,17 @@ const KINDS = specsByKind(ROOT);
 describe('the own tests of a changed file', () => {
   const ownSpecs = ownSpecFinder();
 
-  it('are the specs that import it, themselves or by a front door', () => {
-    const ofText = ['test/core/text/public-ids.spec.ts', 'test/core/text/text-forms.spec.ts'];
-    expect(ownSpecs(['lib/core/text/text-forms.ts'])).toEqual(ofText);
-    expect(ownSpecs(['lib/nest/lock/cron-once.ts'])).toEqual(['test/nest/lock.module.spec.ts']);
-    expect(ownSpecs(['lib/nest/snowflake.module.ts'])).toContain(
-      'test/nest/snowflake.module.spec.ts',
+  it('are the spec of its name, or those that import it, themselves or by a front door', () => {
+    const [text, forms] = [
+      'test/core/text/public-ids.spec.ts',
+      'test/core/text/text-forms.spec.ts',
+    ];
+    expect(ownSpecs(['lib/core/text/text-forms.ts'])).toEqual([forms]);
+    expect(ownSpecs(['lib/core/text/radix.ts', 'lib/gone.ts'])).toEqual([text, forms]);
+    expect(ownSpecs(['lib/nest/lock/locked.decorator.ts'])).toContain(
+      'test/nest/lock.module.spec.ts',
     );
+    expect(ownSpecs(['lib/nest/lock/cron-once.ts'])).toEqual(['test/nest/lock.module.spec.ts']);
   });
 
   it('are not a slow spec, unless that has changed itself', () => {

@@ -24,8 +24,11 @@ const PROOF = new RegExp(
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
-/** Of these, what takes long: commands of SQL, a store of rows. */
-const RUNS = /^test\/(docs\/pictures|cli\/sql|registry\/rows)/;
+/** Of these, what takes a second or more and finds what a small change seldom breaks. */
+const RUNS = new RegExp(
+  '^test/(cli/(ids|sql)|docs/pictures|metrics/(open|prom)|nest/(lifecycle|lock)|' +
+    'registry/(rows|store-move)|tidy/exported)',
+);
 
 /**
  * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind

@@ -1,5 +1,5 @@
 /**
- * The package on other runtimes than Node: what docs/guides/runtimes.md says was run there is run,
+ * The package on other runtimes than Node: what docs/start.md says was run there is run,
  * the TypeScript of consumers/runtimes as its author wrote it, against a real Redis.
  */
 import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
@@ -90,7 +90,7 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
     const manifest = JSON.parse(await readFile(`${FOLDER}/package.json`, 'utf8')) as {
       dependencies: Record<string, string>;
     };
-    const guide = await readFile(`${ROOT}/docs/guides/runtimes.md`, 'utf8');
+    const guide = await readFile(`${ROOT}/docs/start.md`, 'utf8');
     expect(rowsOf(guide, 'runtime').get(name)?.[0]).toBe(manifest.dependencies[program]);
   });
 });
@@ -98,7 +98,7 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
 // `npm run runtimes` tries these, in CI.
 
 it('are in the guide, in the versions that are tried', async () => {
-  const guide = await readFile(`${ROOT}/docs/guides/runtimes.md`, 'utf8');
+  const guide = await readFile(`${ROOT}/docs/start.md`, 'utf8');
   const workflow = await readFile(`${ROOT}/.github/workflows/ci.yml`, 'utf8');
   expect(rowsOf(guide, 'runtime').get('workerd')?.[0]).toBe(WORKERD);
   expect(workflow).toContain('npm run runtimes');

@@ -73,7 +73,7 @@ const QUERIES: readonly (readonly [typed: string, ...pages: string[]])[] = [
   ['prometheus metrics', 'operating/monitoring'],
   ['change epoch', 'reference/options', 'guides/moving'],
   ['bigint json number precision', 'guides/ids-in-json'],
-  ['graphql scalar', 'guides/ids-at-the-edge'],
+  ['graphql scalar', 'guides/ids-in-json'],
   ['typeorm primary key', 'guides/typeorm'],
   ['redis is down', 'operating/runbooks'],
   ['duplicate id', 'operating/runbooks'],

@@ -222,12 +222,13 @@ const GUIDES: Sources = {
     '1 s': our.etcdDifferenceMs,
     '2 GiB': 'lib/stores/etcd/etcd-members.ts: etcd allows 2 GiB by default',
   },
-  'docs/guides/ids-at-the-edge.md': {
+  'docs/guides/host.md': { '10 ms': our.longestWaitMs, '1 s': layouts.baidu().unitMs },
+  'docs/guides/ids-in-json.md': {
     '15 minutes': FUTURE_MS_MAX,
     '10 minutes': 'lib/lease/lease-options.ts: ttlMs: [10_000, 600_000]',
     '1 s': 'lib/http/snowflake-error.filter.ts: Math.max(1, seconds || 1)',
+    '12,800 per second': our.perSecond(layouts.javascriptSafe()),
   },
-  'docs/guides/ids-in-json.md': { '12,800 per second': our.perSecond(layouts.javascriptSafe()) },
   'docs/guides/ids-in-redis.md': {
     '2 s': our.redisRestartMs,
     '18 s': our.redisFailoverMs,
@@ -292,7 +293,6 @@ const GUIDES: Sources = {
     '17 s': our.firstStartMs + our.lossMs,
     '10 s': lease.refreshAliveIntervalMs,
   },
-  'docs/guides/static.md': { '10 ms': our.longestWaitMs, '1 s': layouts.baidu().unitMs },
   'docs/guides/threads.md': { '4096 per ms': our.perMs(layouts.snowflake()) },
   'docs/guides/which-store.md': {
     '1 s': our.firstStartMs,
@@ -325,7 +325,7 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
     '99.99 %': 'an example',
   },
   'docs/guides/etcd.md': { '2 s': 'the election timeout of etcd' },
-  'docs/guides/ids-at-the-edge.md': { '100 kB': 'the body parser of Express' },
+  'docs/guides/ids-in-json.md': { '100 kB': 'the body parser of Express' },
   'docs/internals/performance.md': { '15 ns': 'a target', '99 %': 'a target', '1 %': 'a target' },
   'docs/internals/proof.md': {
     '18 min': 'a run that its row names',

@@ -4,7 +4,7 @@ import { REPOSITORY, VERSION, anchorOf } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
 import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chinese.mjs';
 import { ADDRESS, headOf, withoutCopies } from './head.mjs';
-import { SEARCH_OPTIONS, addressRows, indexedOf, wordsOf } from './search.mjs';
+import { SEARCH_OPTIONS, indexedOf, wordsOf } from './search.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.js', import.meta.url));
@@ -33,10 +33,7 @@ export default {
   },
   markdown: {
     anchor: { slugify: anchorOf },
-    config: (/** @type {import('vitepress').MarkdownRenderer} */ markdown) => {
-      chineseMarkdown(markdown);
-      addressRows(markdown);
-    },
+    config: chineseMarkdown,
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {

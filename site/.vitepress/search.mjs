@@ -1,6 +1,5 @@
-// What the search finds: headings, words that people say for them, and each row of the reference,
-// which has an address of its own.
-import { anchorOf } from '../pages.mjs';
+// What the search finds: headings, words that people say for them, and each row of the reference
+// that has an address of its own.
 import { SAID } from './said.mjs';
 
 /** Chinese has no spaces between its words. It is sent to the browser, so it stands alone. */
@@ -11,27 +10,8 @@ export function wordsOf(/** @type {string} */ text) {
     .map(({ segment }) => segment);
 }
 
-const REFERENCE = /^(zh\/)?reference\/\w+\.md$/;
-
-/** A row that begins with code can be linked to: `options.html#leasettlms`. */
-export function addressRows(/** @type {import('vitepress').MarkdownRenderer} */ markdown) {
-  markdown.core.ruler.push('row-addresses', ({ tokens, env }) => {
-    if (!REFERENCE.test(env.relativePath ?? '')) return;
-    const taken = new Set(tokens.map((token) => token.attrGet('id')));
-    for (const [at, row] of tokens.entries()) {
-      if (row.type !== 'tr_open' || tokens[at + 1]?.type !== 'td_open') continue;
-      const [first] = tokens[at + 2]?.children ?? [];
-      if (first?.type !== 'code_inline') continue;
-      const name = anchorOf(first.content);
-      let id = name;
-      for (let n = 1; taken.has(id); n++) id = `${name}-${n}`;
-      taken.add(id);
-      row.attrSet('id', id);
-    }
-  });
-}
-
-const ROW = /<tr id="([^"]+)"[^>]*>\s*<td[^>]*>(.*?)<\/td>/g;
+/** A row that can be linked to: `options.html#leasettlms`. */
+const ROW = /<tr>\s*<td[^>]*><a id="([^"]+)"><\/a>(.*?)<\/td>/g;
 
 /**
  * A page as it is indexed: its rows with an address are sections, and so is what people say for it.

@@ -110,7 +110,7 @@ describe('page', () => {
       const joined = await leaseAs(support, { host: 'late', pid: 33, application: 'mail' });
       await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
       expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
-      expect(await visit.texts('#legend li')).toEqual(['3 held', '1021 free']);
+      expect(await visit.texts('#legend li')).toEqual(['3 held', '1,021 free']);
       // They are neighbours, which one cell of 16 worker ids stands for.
       const [held] = await visit.page.locator('#map rect.held').all();
       expect(await held!.getAttribute('height')).toBe(String((48 * 3) / 16));
@@ -121,7 +121,7 @@ describe('page', () => {
       await joined.leave();
       await later(2000, '#changes', 'Worker id 2 left: mail on late, pid 33.');
       expect(await visit.rows()).toHaveLength(2);
-      expect(await visit.texts('#legend li')).toEqual(['2 held', '1022 free']);
+      expect(await visit.texts('#legend li')).toEqual(['2 held', '1,022 free']);
     });
 
     it('shows a lease that ran out because its holder crashed', async () => {
@@ -131,7 +131,7 @@ describe('page', () => {
       await visit.says('#legend', '2 held');
       const news = 'Worker id 0 was lost: shop on gone, pid 5 did not renew it';
       await later(61_000, '#changes', news);
-      expect(await visit.texts('#legend li')).toEqual(['1 held', '1 ended', '1022 free']);
+      expect(await visit.texts('#legend li')).toEqual(['1 held', '1 ended', '1,022 free']);
       expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['0', 'ended']);
     });
 

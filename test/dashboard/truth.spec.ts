@@ -245,7 +245,7 @@ describe('the news', () => {
     await pod.renew();
     await later(1000, '#changes', 'Worker id 1 came back: shop on pod, pid 5.');
     await later(61_000, '#changes', /was lost.*came back.*was lost/s);
-    await later(3_600_000, '#legend', /^1 held\n1023 free$/);
+    await later(3_600_000, '#legend', /^1 held\n1,023 free$/);
     expect((await visit.texts('#changes')).join()).not.toContain('gave it back');
   });
 });

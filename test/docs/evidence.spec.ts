@@ -20,7 +20,7 @@ import { UNTOLD_FAULTS } from '../chaos/untold-topologies.mjs';
 import { MISTAKES } from '../chaos/mistakes/mistakes.mjs';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
 import { isLib, linesOf, readTree } from '../tidy/tree.js';
-import { anchorOf, headingsOf, labelled } from './sections.js';
+import { anchorOf, placesOf, labelled } from './sections.js';
 
 const TREE = readTree();
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';
@@ -120,7 +120,7 @@ describe('docs/operating/runbooks.md', () => {
     const to = homepage.replace('#readme', '/blob/main/docs/operating/runbooks.md#');
     const urls = rules.map((rule) => [/\w+/.exec(rule)![0], /runbook_url: (.*)/.exec(rule)?.[1]]);
     expect(urls).toEqual(urls.map(([name]) => [name, `${to}${anchorOf(name!)}`]));
-    const anchors = headingsOf(page);
+    const anchors = placesOf(page);
     expect(urls.filter(([, url]) => !anchors.includes(url!.split('#')[1]!))).toEqual([]);
     expect(new Set(anchors).size).toBe(anchors.length);
   });

@@ -128,16 +128,21 @@ export function deadLinks(documents: readonly TextFile[], tree: readonly TextFil
       if (/^[a-z]+:/.test(target)) return [];
       const to = target === '' ? path : posix.join(posix.dirname(path), target);
       const isThere = byPath.has(to) || tree.some((file) => file.path.startsWith(`${to}/`));
-      const headings = anchor === undefined ? [] : headingsOf(byPath.get(to)?.text ?? '');
-      if (isThere && (anchor === undefined || headings.includes(anchor))) return [];
+      const places = anchor === undefined ? [] : placesOf(byPath.get(to)?.text ?? '');
+      if (isThere && (anchor === undefined || places.includes(anchor))) return [];
       return [{ path, line: lineAt(text, match.index), message: `links to ${match[1]}` }];
     }),
   );
 }
 
-export function headingsOf(text: string): string[] {
-  return [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+/** Places that a link may name: headings, and rows with an address of their own. */
+export function placesOf(text: string): string[] {
+  const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
+  return [...headings, ...[...text.matchAll(ADDRESS)].map(([, id]) => id!)];
 }
+
+/** Before the name in a row of the reference, where GitHub and the site find it. */
+export const ADDRESS = /<a id="([^"]+)"><\/a>/g;
 
 /** As GitHub names a heading in links. */
 export function anchorOf(heading: string): string {
@@ -158,6 +163,7 @@ export function rowsOf(text: string, title: string): Map<string, string[]> {
       continue;
     }
     const [first = '', ...cells] = line
+      .replaceAll(ADDRESS, '')
       .split('|')
       .slice(1, -1)
       .map((cell) => cell.trim());

@@ -7,7 +7,7 @@ import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nes
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { say, readTree, type TextFile, isLib } from '../tidy/tree.js';
-import { labelled, paddedRows, rowsOf } from './sections.js';
+import { labelled, paddedRows, placesOf, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
@@ -66,6 +66,17 @@ it('name every error code, and whether it is retryable', () => {
     const error = new SnowflakeError(code as SnowflakeErrorCode, '');
     expect([code, retryable!.startsWith('yes')]).toEqual([code, error.retryable]);
   }
+});
+
+it.each(['options', 'errors'])('give each row of %s an address, on GitHub too', (page) => {
+  const ROW = /^\| (?:<a id="([^"]+)"><\/a>)?`(\w+)` *\|/gm;
+  const [english, chinese] = ['docs', 'docs/zh'].map((folder) =>
+    [...textOf(`${folder}/reference/${page}.md`).matchAll(ROW)].map(([, id, name]) => [name, id]),
+  );
+  expect(chinese).toEqual(english);
+  expect(english!.filter(([name, id]) => !id?.endsWith(name!.toLowerCase()))).toEqual([]);
+  const places = placesOf(textOf(`docs/reference/${page}.md`));
+  expect(places.filter((place, at) => places.indexOf(place) !== at)).toEqual([]);
 });
 
 it('name every state of a lease', () => {

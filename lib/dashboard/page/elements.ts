@@ -179,7 +179,7 @@ const CHINESE = {
   'Skip to the worker ids': '跳到 worker id',
   generator: '生成器',
   'Loading …': '正在加载……',
-  'Open the runbook': '查看处理手册',
+  'Open the runbook': '查看应急手册',
   'This page needs JavaScript, which is turned off.': '本页需要 JavaScript，而它已被禁用。',
   'This process': '本进程',
   'Since this page was opened': '自本页打开以来',

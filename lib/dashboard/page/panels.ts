@@ -116,7 +116,7 @@ export function showLegend(list: HTMLElement, { generator, workers, isKnown }: C
   const format = counts.filter(([sign, count]) => count > 0 || sign === 'free');
   const texts = format.map(([sign, count]) => [
     sign,
-    sign === 'free' ? freeText(count, isKnown) : `${count} ${sign}`,
+    sign === 'free' ? freeText(count, isKnown) : `${numberText(count)} ${sign}`,
   ]);
   while (list.children.length > texts.length) list.lastElementChild!.remove();
   while (list.children.length < texts.length) list.append(element('li'));
@@ -128,7 +128,7 @@ export function showLegend(list: HTMLElement, { generator, workers, isKnown }: C
 }
 
 const freeText = (count: number, isKnown: boolean): string =>
-  isKnown ? said('{} free', count) : said('others: unknown');
+  isKnown ? said('{} free', numberText(count)) : said('others: unknown');
 
 function countOf(
   sign: (typeof SIGNS)[number],

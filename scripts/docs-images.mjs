@@ -1,4 +1,5 @@
-// Takes the pictures of the dashboard for README and documents: `npm run docs:images`.
+// Takes the pictures of the dashboard for README and documents, and the card by which others show a
+// link to the site: `npm run docs:images`.
 //
 // A real application with the built library, and a registry that a fleet of made-up processes
 // leases from by the protocol. Only this machine's name is written over.
@@ -14,6 +15,7 @@ import { chromium } from 'playwright-core';
 import { requireServers } from './servers/binaries.mjs';
 
 const FOLDER = new URL('../docs/images/', import.meta.url);
+const SITE = new URL('../site/', import.meta.url);
 const OWN_HOST = 'shop-6d9f7c-2xkqz';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -111,6 +113,14 @@ async function takePicture(browser, app, [name, view]) {
   await page.close();
 }
 
+/** Those who show cards take no SVG. */
+async function takeCard(browser) {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 630 } });
+  await page.goto(new URL('pictures/card.svg', SITE).href);
+  await page.screenshot({ path: fileURLToPath(new URL('public/card.png', SITE)) });
+  await page.close();
+}
+
 await makeFleet();
 const app = await NestFactory.create(App, {
   logger: ['error', 'warn'],
@@ -122,6 +132,7 @@ const traffic = setInterval(() => ids.nextIds(20 + Math.floor(60 * Math.random()
 const renewing = setInterval(() => void renewAll(), 10_000);
 const browser = await chromium.launch({ executablePath: requireServers(['chromium']).chromium });
 try {
+  await takeCard(browser);
   for (const view of VIEWS) await takePicture(browser, app, view);
 } finally {
   clearInterval(traffic);

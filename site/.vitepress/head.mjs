@@ -35,7 +35,11 @@ export function headOf({ pageData, title, description }) {
     'og:title': title,
     'og:description': description,
     'og:url': own,
-    'og:image': new URL('card.svg', ADDRESS).href,
+    'og:image': new URL('card.png', ADDRESS).href,
+    'og:image:type': 'image/png',
+    'og:image:width': '1200',
+    'og:image:height': '630',
+    'og:image:alt': 'nestjs-snowflake: 64-bit ids that are never issued twice',
   };
   return [
     ['link', { rel: 'canonical', href: own }],
@@ -43,7 +47,7 @@ export function headOf({ pageData, title, description }) {
       link({ rel: 'alternate', hreflang, href: addressOf(to) }),
     ),
     ...Object.entries(card).map(([property, content]) => meta({ property, content })),
-    meta({ name: 'twitter:card', content: 'summary' }),
+    meta({ name: 'twitter:card', content: 'summary_large_image' }),
   ];
 }
 

@@ -173,10 +173,15 @@ describe('the head of a page', () => {
     expect(textOf('robots.txt')).toMatch(/^Allow: \/\n\nSitemap: \S+\/sitemap\.xml$/m);
   });
 
-  it('has pictures that are there', () => {
-    for (const [, path] of headOf('index.html').matchAll(/"[^"]*\/(logo\.svg|card\.svg)"/g)) {
-      expect(existsSync(join(site.folder, path!))).toBe(true);
-    }
+  it('has a sign, and a card of the size that it says', () => {
+    const pathOf = (pattern: RegExp) => join(site.folder, valueOf('index.html', pattern)!);
+    expect(existsSync(pathOf(/rel="icon"[^>]* href="[^"]*\/(\w+\.svg)"/))).toBe(true);
+    const card = readFileSync(pathOf(/"og:image" content="https:[^"]*\/(\w+\.png)"/));
+    expect(card.toString('latin1', 1, 4)).toBe('PNG');
+    const size = ['width', 'height'].map((side) =>
+      Number(valueOf('index.html', new RegExp(`"og:image:${side}" content="(\\d+)"`))),
+    );
+    expect([card.readUInt32BE(16), card.readUInt32BE(20)]).toEqual(size);
   });
 });
 

@@ -88,8 +88,8 @@ export const hasFaults = (
 export function faultsText(/** @type {Faults} */ faults, /** @type {boolean} */ claimsOrder) {
   const { count, twice, back, throws } = faults;
   const texts = [];
-  if (twice > 0) texts.push(`${share(twice, count)} twice`);
-  if (claimsOrder && back > 0) texts.push(`goes back ${back.toLocaleString('en')} times`);
+  if (twice > 0) texts.push(`${share(twice, count)} duplicates`);
+  if (claimsOrder && back > 0) texts.push(`out of order ${back.toLocaleString('en')} times`);
   if (throws > 0) texts.push(`throws ${throws.toLocaleString('en')} times`);
   if (texts.length > 0) return texts.join(', ');
   return claimsOrder ? 'none' : 'none; claims no order';

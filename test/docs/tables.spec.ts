@@ -43,6 +43,7 @@ it('have no blanks where they are wider than a page', () => {
 const rows = (path: string, title: string) => rowsOf(textOf(path), title);
 const named = (path: string, title: string) => [...rows(path, title).keys()].toSorted();
 const options = 'docs/reference/options.md';
+const statuses = 'docs/reference/states.md';
 
 it.each(OPTIONS)('name every %s there is, and no other', (title, entry, type) => {
   expect(named(options, title)).toEqual(program.namesOf(entry, type));
@@ -68,25 +69,28 @@ it('name every error code, and whether it is retryable', () => {
   }
 });
 
-it.each(['options', 'errors'])('give each row of %s an address, on GitHub too', (page) => {
-  const ROW = /^\| (?:<a id="([^"]+)"><\/a>)?`(\w+)` *\|/gm;
-  const [english, chinese] = ['docs', 'docs/zh'].map((folder) =>
-    [...textOf(`${folder}/reference/${page}.md`).matchAll(ROW)].map(([, id, name]) => [name, id]),
-  );
-  expect(chinese).toEqual(english);
-  expect(english!.filter(([name, id]) => !id?.endsWith(name!.toLowerCase()))).toEqual([]);
-  const places = placesOf(textOf(`docs/reference/${page}.md`));
-  expect(places.filter((place, at) => places.indexOf(place) !== at)).toEqual([]);
-});
+it.each(['options', 'errors', 'states'])(
+  'give each row of %s an address, on GitHub too',
+  (page) => {
+    const ROW = /^\| (?:<a id="([^"]+)"><\/a>)?`(\w+)` *\|/gm;
+    const [english, chinese] = ['docs', 'docs/zh'].map((folder) =>
+      [...textOf(`${folder}/reference/${page}.md`).matchAll(ROW)].map(([, id, name]) => [name, id]),
+    );
+    expect(chinese).toEqual(english);
+    expect(english!.filter(([name, id]) => !id?.endsWith(name!.toLowerCase()))).toEqual([]);
+    const places = placesOf(textOf(`docs/reference/${page}.md`));
+    expect(places.filter((place, at) => places.indexOf(place) !== at)).toEqual([]);
+  },
+);
 
 it('name every state of a lease', () => {
   const states = Object.keys(LEASE_STATES).toSorted();
-  expect(named('docs/concepts/lease.md', 'state')).toEqual(states);
+  expect(named(statuses, 'state')).toEqual(states);
 });
 
 it('name everything that a status shows', () => {
   const names = program.namesOf('lib/index.ts', 'IdMakerStatus');
-  expect(named('docs/concepts/lease.md', 'status')).toEqual(names);
+  expect(named(statuses, 'status')).toEqual(names);
 });
 
 it('name every layout, with its epoch and its end', () => {

@@ -45,7 +45,7 @@ const OPERATING: Sources = {
     '11 ns': our.measuredBatchMs('nextIdStrings(1000)'),
     '38.9 ns': our.measuredDateMs,
     '56 bytes': `${RESULTS}| **nestjs-snowflake** | 56.0`,
-    '61 %': `${RESULTS}61 % twice`,
+    '61 %': `${RESULTS}61 % duplicates`,
     '99.7 %': `${RESULTS}| 4,082,187      | 99.7 %`,
     '2.4 %': `${RESULTS}| 2.37 (`,
     '0.5 %': `${RESULTS}| 0.47 (`,
@@ -162,7 +162,7 @@ const GUIDES: Sources = {
     '1 s': our.differenceMs,
     '5 s': lease.maxDriftMs,
     '4096 per ms': our.perMs(layouts.snowflake()),
-    '56 %': `${RESULTS}56 % twice`,
+    '56 %': `${RESULTS}56 % duplicates`,
     '2.1 MB': 'test/package/package.spec.ts: BYTES_MAX = 2_120_000',
   },
   'site/home.md': {

@@ -73,7 +73,7 @@ const ENGLISH = {
   publicIds: {
     title: 'Public ids',
     intro:
-      'What strangers see shows neither how many there are nor which came first. ' +
+      'What outsiders see shows neither how many there are nor which came first. ' +
       'Make your own key with ',
     introAfterCommand: '; this one is known to everybody.',
     id: 'Id',
@@ -119,7 +119,7 @@ const CHINESE: PlaygroundTexts = {
     otherForms: '其他文本形式',
   },
   compose: {
-    title: '组成布局',
+    title: '设计布局',
     intro: '拖动两个字段之间的边界，或者让它得到焦点后按方向键。',
     bitsOf: (field) => `${field} 的位数`,
     epoch: '起始时间（epoch）',

@@ -11,5 +11,9 @@ export function sidebarOf(/** @type {string} */ folder = '') {
 }
 
 function partOf(/** @type {Group} */ { heading, pages }) {
-  return { text: heading, items: pages.map(({ title, link }) => ({ text: title, link })) };
+  return { text: heading, items: pages.map(({ title, link }) => ({ text: capital(title), link })) };
 }
+
+/** As a menu is written; etcd writes itself so. */
+const capital = (/** @type {string} */ title) =>
+  title.startsWith('etcd') ? title : title.charAt(0).toUpperCase() + title.slice(1);

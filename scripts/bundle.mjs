@@ -106,7 +106,13 @@ const MODULES = {
 const paths = Object.values(ENTRIES);
 
 /** The modules whose code is in dist/data: off the path of an id, and nobody uses half of one. */
-const ONCE = ['testing/index.js', 'metrics/index.js', 'dashboard/index.js', 'shared/etcd.js'];
+const ONCE = [
+  'testing/index.js',
+  'metrics/index.js',
+  'dashboard/index.js',
+  'shared/etcd.js',
+  'shared/host.js',
+];
 
 /** @type {import('esbuild').BuildOptions & { write: false, metafile: true }} */
 const SETTINGS = {

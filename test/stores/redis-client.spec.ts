@@ -337,6 +337,11 @@ describe('a master of a Cluster that hangs', () => {
     await until(async () => (await replica.admin.info('replication')).includes('link_status:up'));
     for (const { admin } of nodes) {
       await until(async () => String(await admin.call('CLUSTER', 'INFO')).includes('state:ok'));
+      // Those that the first one has met hear of each other by it, which may be about to hang.
+      await until(async () => {
+        const known = String(await admin.call('CLUSTER', 'NODES')).trim();
+        return known.split('\n').length === 3 && !/handshake|disconnected/.test(known);
+      });
     }
     return { first, second, replica };
   }

@@ -127,6 +127,8 @@ describe('checkHolds', () => {
   const released = (holder: string, during: readonly [number, number?]) =>
     call('release', during, { holder });
 
+  const held = granted('x', 1, [0, 10]);
+
   it('finds an order of answers that overlap', () => {
     const calls = [
       ...granted('x', 1, [0, 30]),
@@ -144,21 +146,15 @@ describe('checkHolds', () => {
   });
 
   it.each<[string, object[][]]>([
-    ['a grant while another one has it', [granted('x', 1, [0, 10]), granted('y', 2, [20, 90])]],
+    ['a grant while another one has it', [held, granted('y', 2, [20, 90])]],
     ['a token that is not higher', [granted('x', 2, [0, 10]), granted('y', 2, [120, 130])]],
-    [
-      'a refusal by who has released',
-      [granted('x', 1, [0, 10]), released('x', [20, 30]), refused(1, [31, 40])],
-    ],
-    [
-      'a grant before a release began',
-      [granted('x', 1, [0, 10]), released('x', [40, 50]), granted('y', 2, [20, 30])],
-    ],
+    ['a refusal by who has released', [held, released('x', [20, 30]), refused(1, [31, 40])]],
+    ['a grant before a release began', [held, released('x', [40, 50]), granted('y', 2, [20, 30])]],
     ['a refusal by whom nobody knows', [refused(7, [0, 10])]],
-    ['a lock lost before its time', [granted('x', 1, [0, 10]), extended('x', 1, [20, 30], 'lost')]],
+    ['a lock lost before its time', [held, extended('x', 1, [20, 30], 'lost')]],
     [
       'a lock that was extended for who had lost it',
-      [granted('x', 1, [0, 10]), granted('y', 2, [120, 130]), extended('x', 1, [131, 140])],
+      [held, granted('y', 2, [120, 130]), extended('x', 1, [131, 140])],
     ],
   ])('finds %s in the answers of a store', (_what, calls) => {
     expect(judged(calls.flat())).toEqual([1, 0, 0]);
@@ -168,17 +164,20 @@ describe('checkHolds', () => {
     const first = granted('x', 1, [0]);
     expect(judged([...first, ...refused(1, [20, 30])])).toEqual([0, 0, 0]);
     expect(judged([...first, ...granted('y', 1, [20, 30])])).toEqual([0, 0, 0]);
-    const both = [...granted('x', 1, [0, 10]), ...granted('y', 2, [30, 40])];
+    const both = [...held, ...granted('y', 2, [30, 40])];
     expect(judged([...both, ...released('x', [20])])).toEqual([0, 0, 0]);
     expect(judged([...both, ...released('x', [50])])).toEqual([1, 0, 0]);
   });
 
-  it('allows a store that lost its data to say so, and never to grant too early', () => {
-    const before = [...granted('x', 1, [0, 10]), ...extended('x', 1, [20, 30], 'lost')];
+  it('allows a store that lost or hid its data to say so, and never to grant too early', () => {
+    const before = [...held, ...extended('x', 1, [20, 30], 'lost')];
     const quiet = call('acquire', [35, 40], { holder: 'y', status: 'wait' });
     expect(judged([...before, ...quiet, ...granted('y', 2, [120, 130])])).toEqual([0, 0, 0]);
     expect(judged([...before, ...quiet, ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
     expect(judged([...before, ...granted('y', 2, [120, 130])])).toEqual([1, 0, 0]);
+    const barred = call('acquire', [35, 40], { holder: 'y', status: 'barred' });
+    const unseen = [...held, ...released('x', [20, 30]), ...refused(1, [50, 60])];
+    expect(judged([...unseen, ...barred])).toEqual([0, 0, 0]);
     // It went on well after that, and was lost again without a word.
     const later = [...granted('y', 2, [120, 130]), ...extended('y', 2, [140, 150], 'lost')];
     expect(judged([...before, ...quiet, ...later])).toEqual([1, 0, 0]);

@@ -32,6 +32,8 @@
 const FREE = { holder: '', token: 0n, fromMs: 0, heldMs: 0 };
 /** Whose request was never answered: others were refused by a token that they saw nowhere else. */
 const UNSEEN = '?';
+/** The store refuses us whatever we ask, since we may not read or write its rows. */
+const BARRED = 'barred';
 
 /**
  * What was asked and answered, by lock.
@@ -52,7 +54,7 @@ export function historiesOf(events) {
   for (const call of calls) {
     const own = histories.get(call.lock) ?? { calls: [], open: [], losses };
     histories.set(call.lock, own);
-    if (call.status === undefined) own.open.push(call);
+    if (call.status === undefined || call.status === BARRED) own.open.push(call);
     // A store that grants nothing yet says nothing of the lock.
     else if (call.status !== 'wait') own.calls.push(call);
   }
@@ -60,8 +62,8 @@ export function historiesOf(events) {
 }
 
 /**
- * A store that has lost its data grants nothing for a while. It came after the request of the last
- * grant, and before such an answer.
+ * A store that has lost its data grants nothing for a while, and one whose rights are taken away
+ * may show no rows. It came after the request of the last grant, and before such an answer.
  * @param {readonly Call[]} calls of all locks
  * @returns {Loss[]}
  */
@@ -70,7 +72,7 @@ function lossesIn(calls) {
   let grantMs = 0;
   for (const { op, status, fromMs, toMs } of calls.toSorted((a, b) => a.toMs - b.toMs)) {
     if (op === 'acquire' && status === 'ok') grantMs = Math.max(grantMs, fromMs);
-    if (status === 'wait') losses.push({ fromMs: grantMs, toMs });
+    if (status === 'wait' || status === BARRED) losses.push({ fromMs: grantMs, toMs });
   }
   return losses;
 }
@@ -126,9 +128,9 @@ function nextOf(
 ) {
   const possible = [];
   let firstAnswerMs = Infinity;
-  for (let at = next; (ordered[at]?.fromMs ?? Infinity) <= firstAnswerMs; at++) {
-    if (at >= ordered.length) break;
+  for (let at = next; at < ordered.length; at++) {
     if (ahead.includes(at)) continue;
+    if (ordered[at].fromMs > firstAnswerMs) break;
     possible.push(at);
     firstAnswerMs = Math.min(firstAnswerMs, toMsOf(ordered[at]));
   }

@@ -367,7 +367,7 @@ export const packageOf = (/** @type {string} */ client) => client.replace(/-\d$/
 /** What runs in the processes under attack. */
 const PROCESSES = [
   'processes/living.mjs',
-  'processes/given-redis.mjs',
+  'processes/given-store.mjs',
   'processes/worker.mjs',
   'processes/number-worker.mjs',
   'processes/lock-worker.mjs',

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { CronOnce, LockModule } from 'nestjs-snowflake/lock';
-import { givenLocks } from './given-redis.mjs';
+import { givenLocks } from './given-store.mjs';
 import { begin, nowMs, report, tell } from './living.mjs';
 
 const { CHAOS_CALL_TIMEOUT_MS = '1000', CHAOS_JOBS = '5', CHAOS_EFFECTS } = process.env;

@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
 import { DistributedLock, LockModule } from 'nestjs-snowflake/lock';
-import { givenLocks } from './given-redis.mjs';
+import { givenLocks } from './given-store.mjs';
 import { begin, nowMs, report, tell } from './living.mjs';
 
 const { CHAOS_BORN_MS = '0', CHAOS_PLACE } = process.env;
@@ -32,7 +32,11 @@ function recorded(store) {
       const { lock, holder, ttlMs = 0 } = request;
       const call = ++callCount;
       tell({ kind: 'asked', call, op, lock, holder, ttlMs, fromMs: nowMs() });
-      const answer = await own(request);
+      const answer = await own(request).catch((error) => {
+        // Whoever may see no rows finds no lock, and has nothing to release.
+        if (!error.retryable) tell({ kind: 'answered', call, status: 'barred', toMs: nowMs() });
+        throw error;
+      });
       const { status = 'done', token = request.token } = answer ?? {};
       const said = { status, ...(token !== undefined && { token: String(token) }) };
       tell({ kind: 'answered', call, ...said, toMs: nowMs() });

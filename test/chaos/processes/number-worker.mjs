@@ -10,7 +10,7 @@ import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { sqlCounters } from 'nestjs-snowflake/sql';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
-import { givenClient } from './given-redis.mjs';
+import { givenClient } from './given-store.mjs';
 import { highestNumber } from './highest-number.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 

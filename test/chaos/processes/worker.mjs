@@ -6,7 +6,7 @@ import { ScheduleModule } from '@nestjs/schedule';
 import { SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { givenClient, optionsOf } from './given-redis.mjs';
+import { givenClient, optionsOf } from './given-store.mjs';
 import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3', CHAOS_PLACE = '0' } = process.env;

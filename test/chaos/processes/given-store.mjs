@@ -1,7 +1,7 @@
 /**
- * What a process gives as its Redis: the URL, for which the library finds the one client that is
- * installed here, or a client of its own. Every second process has its own, so that both ways meet
- * in one registry.
+ * What a process gives as its store: the URL, for which the library finds the one client of Redis
+ * that is installed here, or a client of its own. Every second process has its own, so that both
+ * ways meet in one registry.
  */
 import { etcdLocks } from 'nestjs-snowflake/etcd';
 import { redisLocks } from 'nestjs-snowflake/redis';

@@ -9,6 +9,6 @@ process.env.TEST_QUICK = 'yes';
 export default {
   ...base,
   // Here nothing waits for a server: more workers would only load the same modules once more each.
-  maxWorkers: availableParallelism() + 1,
+  maxWorkers: availableParallelism(),
   projects: projects.filter(({ displayName }) => displayName === 'quick'),
 };

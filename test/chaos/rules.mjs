@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync, readdirSync, writeFileSync, cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { packedAt, packedLibrary } from '../support/packed-library.mjs';
+import { packedAt, packedLibrary } from '../support/builds.mjs';
 
 // What a rule is that can be taken out.
 

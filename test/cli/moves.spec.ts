@@ -20,7 +20,7 @@ import { quickFolder } from '../support/made-once.mjs';
 import { SqlLab } from '../stores/sql-lab.js';
 import { until } from '../until.js';
 import { command, RunningProgram, type Answer } from './run-command.js';
-import { bundledScript, compiledLibrary } from '../threads/compiled-library.js';
+import { bundledScript, compiledLibrary } from '../support/builds.mjs';
 
 const FROM = layouts.snowflake();
 const TO = new BitLayout({

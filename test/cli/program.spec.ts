@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { layouts } from 'nestjs-snowflake/core';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
-import { compiledLibrary } from '../threads/compiled-library.js';
+import { compiledLibrary } from '../support/builds.mjs';
 import { withoutPackages, RunningProgram } from './run-command.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';

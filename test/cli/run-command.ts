@@ -66,6 +66,13 @@ export async function command(args: readonly string[], world: World = {}): Promi
   return { code, ...said, lines: said.out.split('\n').slice(0, -1) };
 }
 
+/** What `snowflake sql` prints for these arguments. */
+export async function printed(args: readonly string[]): Promise<string> {
+  const { code, out, err } = await command(['sql', ...args]);
+  if (code !== 0) throw new Error(err);
+  return out;
+}
+
 /** Somebody at a terminal; `before` happens while the question stands. */
 export function typing(answer: string, before: () => Promise<unknown> = async () => {}): Input {
   async function* keys() {

@@ -112,13 +112,13 @@ const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] =
   [/^npm install nestjs-snowflake /, 'test/package/newcomers.spec.ts', 'installLine'],
   [/^(export SNOWFLAKE_SUPPORT=.*|npm start)$/, 'test/package/newcomers.spec.ts', 'whileStarted'],
   [/^curl .*\/orders\/id$/, 'test/package/newcomers.spec.ts', 'curl'],
-  [/^nest add nestjs-snowflake$/, 'test/package/nest-add.spec.ts', "'add', 'nestjs-snowflake'"],
+  [/^nest add nestjs-snowflake$/, 'test/package/newcomers.spec.ts', "'add', 'nestjs-snowflake'"],
   [/^npm run start:replicas$/, 'test/sample-app/shop-process.ts', 'scripts/start-replicas.mjs'],
   [/^typeorm migration:run /, 'test/nest/with-redis.spec.ts', 'migration:run'],
   [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/servers.mjs', 'NODE_EXTRA_CA_CERTS'],
   // By a driver, where the document has the client program of the server.
-  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql/sql-command.spec.ts', 'sql'],
-  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql/sql-command.spec.ts', "'mariadb'"],
+  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql-command.spec.ts', 'sql'],
+  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql-command.spec.ts', "'mariadb'"],
   [/^etcdctl role /, 'test/stores/etcd-access.spec.ts', 'auth/role/grant'],
   [/^etcdctl user /, 'test/stores/etcd-access.spec.ts', 'auth/user/add'],
 ];

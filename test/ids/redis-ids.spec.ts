@@ -21,7 +21,7 @@ import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { redisCounterStore } from '../counters/settable-counters.js';
 import { RedisLab } from '../stores/redis-lab.js';
-import { bundledScript } from '../threads/compiled-library.js';
+import { bundledScript } from '../support/builds.mjs';
 
 // The way redis-id-generator counts, from its description: a key for each millisecond, tag and
 // shard, which is increased and expires. Written anew, as the negative control of ours.

@@ -5,6 +5,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
+import { runs } from '../until.js';
 import { process as holder, World } from './world.js';
 
 const SECOND = 1000;
@@ -101,7 +102,7 @@ describe('while renewals fail', () => {
         await keeper.stop();
       },
     );
-    await fc.assert(property, { numRuns: 60 });
+    await fc.assert(property, { numRuns: runs(60) });
   });
 });
 

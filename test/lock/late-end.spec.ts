@@ -14,7 +14,7 @@ import { lockTable } from '../../lib/stores/sql/index.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { ownDatabase } from '../own-database.js';
 import { MuteProxy } from '../stores/network.js';
-import { bundledScript } from '../threads/compiled-library.js';
+import { bundledScript } from '../support/builds.mjs';
 import { until } from '../until.js';
 
 /** A hang takes for ever, and all else much less. */

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { bundledScript } from '../threads/compiled-library.js';
+import { bundledScript } from '../support/builds.mjs';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 /** Compiling on a busy machine takes a minute; a hang takes for ever. */

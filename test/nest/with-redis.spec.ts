@@ -30,7 +30,7 @@ import ts from 'typescript';
 import { inspectorOf, lockPreparationOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { RedisLab } from '../stores/redis-lab.js';
-import { bundledScript, compileLibrary } from '../threads/compiled-library.js';
+import { bundledScript, compileLibrary } from '../support/builds.mjs';
 import { until } from '../until.js';
 import { currentIdMaker } from '../../lib/nest/id-maker.js';
 import { snippetsIn } from '../docs/snippets.js';

@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { apiReport, changesBetween, untold } from '../../scripts/api-report.mjs';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { unpack } from './tarball.js';
 

@@ -70,7 +70,10 @@ export class ConsumerApp {
     return lastLine(await run(this.folder, process.execPath, `${name}.mjs`, ...args));
   }
 
-  /** Takes the packages out of node_modules that the library can do without, while `work` runs. */
+  /**
+   * Takes the packages out of node_modules that the library can do without, while `work` runs. What
+   * of the application needs none of them is the project tsconfig.without-optional.json.
+   */
   async withoutOptional<T>(work: () => Promise<T>): Promise<T> {
     const [installed, aside] = [`${this.folder}/node_modules`, `${this.folder}/aside`];
     // What would have to be compiled, and what is known by shape alone, was never there.
@@ -83,6 +86,9 @@ export class ConsumerApp {
       }
     };
     await move(installed, aside);
+    const include = ['src/main.ts', 'src/edge/orders.controller.ts'];
+    const project = JSON.stringify({ extends: './tsconfig.json', include });
+    await writeFile(`${this.folder}/tsconfig.without-optional.json`, project);
     try {
       return await work();
     } finally {

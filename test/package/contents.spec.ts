@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { build } from 'esbuild';
 import { visibleTypes } from '../../scripts/declarations.mjs';
 import { RULES, takeOut } from '../chaos/rules.mjs';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { linksToNowhere, textsThatNameNoFile, unpack } from './tarball.js';
 

@@ -10,7 +10,7 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } fro
 import { symlinkSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { ownDatabase } from '../own-database.js';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { run, runWith } from './command.js';
 import { unpack } from './tarball.js';

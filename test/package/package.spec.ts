@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { ROOT } from '../tidy/tree.js';
 import { ConsumerApp } from './applications.js';
 import { linksToNowhere, textsThatNameNoFile, inspect, unpack } from './tarball.js';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 
 /** Installing from a cold cache over a slow line takes minutes; a hang takes for ever. */
 const SLOW = 600_000;

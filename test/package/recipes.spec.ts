@@ -10,7 +10,7 @@ import { installPackages } from '../../scripts/install-packages.mjs';
 import { anchorOf, rowsOf, sectionsOf } from '../docs/sections.js';
 import { snippetsIn } from '../docs/snippets.js';
 import { ownDatabase } from '../own-database.js';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { lastLine, run, runWith } from './command.js';
 

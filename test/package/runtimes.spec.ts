@@ -15,7 +15,7 @@ import type * as ioredis from 'ioredis';
 import type * as redis from 'redis';
 import { installPackages } from '../../scripts/install-packages.mjs';
 import { NODES, SAID, WORKERD } from '../../scripts/runtimes.mjs';
-import { packedLibrary } from '../support/packed-library.mjs';
+import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { rowsOf } from '../docs/sections.js';
 import { until } from '../until.js';

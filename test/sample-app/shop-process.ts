@@ -9,7 +9,7 @@ import { join, relative } from 'node:path';
 import pg from 'pg';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { run, runWith } from '../package/command.js';
-import { bundleInto } from '../support/bundle.mjs';
+import { BUNDLER, bundleInto } from '../support/builds.mjs';
 import { madeOnce, ROOT } from '../support/made-once.mjs';
 import { until } from '../until.js';
 
@@ -102,7 +102,7 @@ export class ShopProcess {
  */
 
 const SOURCES = ['lib', 'sample-app', 'nest-cli.json', 'package.json', 'package-lock.json'];
-const SETTINGS = ['tsconfig.json', 'tsconfig.app.json', 'test/support/bundle.mjs'];
+const SETTINGS = ['tsconfig.json', 'tsconfig.app.json', BUNDLER];
 const MAIN = 'sample-app/src/main.js';
 /** By which `npm run start:replicas` prepares a registry. */
 const SCHEMES = 'lib/stores/schemes.js';

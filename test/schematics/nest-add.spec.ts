@@ -1,6 +1,6 @@
 /**
  * `nest add` edits what it understands, as its author would have, and names what it leaves alone.
- * The Nest CLI itself runs it in test/package/nest-add.spec.ts.
+ * The Nest CLI itself runs it in test/package/newcomers.spec.ts.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

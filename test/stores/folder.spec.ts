@@ -27,7 +27,7 @@ import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.s
 import { folderSupport } from '../../lib/stores/host/index.js';
 import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
 import { quickFolder } from '../support/made-once.mjs';
-import { bundledScript } from '../threads/compiled-library.js';
+import { bundledScript } from '../support/builds.mjs';
 
 describe('folder files', () => {
   let root: string;

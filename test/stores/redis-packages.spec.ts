@@ -1,16 +1,22 @@
 /**
- * A Redis URL uses whichever client is installed, in the order that the guide gives.
+ * A Redis URL uses whichever client is installed, in the order that the guide gives. It passes over
+ * a package `redis` before 5, whose client is not ended by what ends ours, so that a process with
+ * it would not end either, and over GLIDE 1, which has other words for what a server answered.
  */
-import { afterAll, beforeAll, expect, it, jest } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import type * as glide from '@valkey/valkey-glide';
+import type * as redis from 'redis';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 
 const PACKAGES = ['ioredis', 'redis', 'iovalkey', '@valkey/valkey-glide'] as const;
 const absent = new Set<string>(PACKAGES);
+/** What stands for a package that is not absent. */
+const installed = new Map<string, object>();
 
 for (const name of PACKAGES) {
-  const real = await import(name);
+  installed.set(name, (await import(name)) as object);
   jest.unstable_mockModule(name, () => {
-    if (!absent.has(name)) return real;
+    if (!absent.has(name)) return installed.get(name)!;
     const error = new Error(`Cannot find package '${name}' imported from here`);
     throw Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND' });
   });
@@ -46,4 +52,40 @@ it.each([...PACKAGES].reverse())('uses %s before those that come later', async (
   absent.delete(name);
   const url = server.url.replace('redis:', 'valkey:');
   expect(await asked(url)).toMatch(new RegExp(`^Redis [0-9.]+, asked by the package ${name}\\.$`));
+});
+
+describe('an older package', () => {
+  beforeAll(() => {
+    // What was found of a package is forgotten.
+    jest.resetModules();
+    for (const name of PACKAGES) absent.add(name);
+    // As version 4 has it: the same, but for Sentinels.
+    const { createSentinel: _, ...four } = installed.get('redis') as typeof redis;
+    // As version 1 has it.
+    const { Batch: __, ...one } = installed.get('@valkey/valkey-glide') as typeof glide;
+    for (const [name, old] of Object.entries({ redis: four, '@valkey/valkey-glide': one })) {
+      installed.set(name, old);
+      absent.delete(name);
+    }
+  });
+
+  it.each([
+    ['redis://127.0.0.1:1', 'redis and @valkey/valkey-glide'],
+    // GLIDE is not looked for there, whichever it is.
+    ['redis+sentinel://127.0.0.1:1/mymaster', 'redis'],
+  ])('is said of %s to be older', async (url, older) => {
+    const { supportFromUrl } = await import('../../lib/stores/redis/redis.support.js');
+    const support = supportFromUrl(url);
+    await expect(support.workers()).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+      retryable: false,
+      message: expect.stringMatching(
+        new RegExp(
+          'redis 5 or later.* @valkey/valkey-glide 2. None of them is installed, ' +
+            `but an older version of ${older}. Run: npm install`,
+        ),
+      ) as unknown,
+    });
+    await support.close();
+  });
 });

@@ -19,15 +19,15 @@ const WHOLE = new RegExp(
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
 const PROOF = new RegExp(
-  '^test/(contract/broken-supports|lock/lock-agreement|model|mutants|proof|registry/fleets|' +
-    'simulation/|stores/registry-agreement)',
+  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|model|mutants|proof|' +
+    'registry/fleets|simulation/|stores/registry-agreement)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
 /** Of these, what takes a second or more and finds what a small change seldom breaks. */
 const RUNS = new RegExp(
   '^test/(cli/(ids|sql)|docs/pictures|metrics/(open|prom)|nest/(lifecycle|lock)|' +
-    'registry/(rows|store-move)|tidy/exported)',
+    'registry/(rows|store-move)|tidy/(exported|oxlint))',
 );
 
 /**
@@ -125,7 +125,6 @@ export function variablesOf(/** @type {string} */ root, /** @type {readonly stri
 export const LONGEST = [
   'test/package/package.spec.ts',
   'test/site/site.spec.ts',
-  'test/package/nest-add.spec.ts',
   'test/package/newcomers.spec.ts',
   'test/package/recipes.spec.ts',
   'test/package/exam.spec.ts',
@@ -141,7 +140,7 @@ export const LONGEST = [
   'test/sample-app/sample-app.spec.ts',
   'test/contract/embedded-sql.spec.ts',
   'test/contract/etcd.spec.ts',
-  'test/segments/real-stores.spec.ts',
+  'test/segments/several-stores.spec.ts',
   'test/simulation/limits.spec.ts',
   'test/dashboard/access.spec.ts',
   'test/lock/etcd-lock-cluster.spec.ts',

@@ -22,7 +22,7 @@ import { command } from '../cli/run-command.js';
 import { blockWith } from '../docs/snippets.js';
 import { settleRegistry } from '../stores/timed-redis.js';
 import { until } from '../until.js';
-import { bundledScript, compileLibrary } from './compiled-library.js';
+import { bundledScript, compileLibrary } from '../support/builds.mjs';
 
 const REDIS_URL = process.env['REDIS_URL']!;
 const layout = layouts.snowflake();

@@ -329,6 +329,8 @@ function findings(
 ): string[] {
   return files.filter(of).flatMap((file) => {
     if (word && !word.test(file.text)) return [];
+    // What is not in the whole text, is not in its code: most files need not be parsed.
+    if (view === 'code' && file.text.search(found) < 0) return [];
     const seen = viewOf(file, view);
     const matches = [...seen.matchAll(found)].filter((match) => !except?.(match, file));
     return matches.map(({ 0: text, index }) => {

@@ -399,7 +399,7 @@ describe('batches', () => {
  */
 describe('even spread', () => {
   const START_MS = 1_800_000_000_000;
-  const ID_COUNT = 20_000;
+  const ID_COUNT = runs(20_000);
   const DIVISORS = Array.from({ length: 63 }, (_, at) => at + 2);
 
   /** An id as two words: the remainder of a small number is then found without a bigint. */

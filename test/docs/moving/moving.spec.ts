@@ -13,8 +13,7 @@ import {
 } from 'nestjs-snowflake';
 import type { PoolClient } from 'pg';
 import ts from 'typescript';
-import { command } from '../../cli/run-command.js';
-import { printed } from '../../cli/sql/sql-lab.js';
+import { command, printed } from '../../cli/run-command.js';
 import { blocksOf, codeOf, MovingShop, shopWork, type Work, Writers } from './guide.js';
 
 describe('auto increment', () => {

@@ -18,6 +18,8 @@ export interface StateAnswer {
   readonly instance: string;
   readonly host: string;
   readonly pid: number;
+  /** Of this library. */
+  readonly version?: string | undefined;
   readonly generators: readonly GeneratorView[];
   readonly hasLocks: boolean;
 }
@@ -141,6 +143,8 @@ export interface HolderView {
   readonly host: string;
   readonly pid: number;
   readonly application: string;
+  /** Of this library in that process; absent where the registry does not know it. */
+  readonly version?: string | undefined;
   /** The time since it leased the worker id; absent without a lease. */
   readonly heldForMs?: number | undefined;
 }

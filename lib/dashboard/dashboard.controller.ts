@@ -65,11 +65,12 @@ export abstract class DashboardController {
 
   @Get('state')
   state(@Res() response: unknown): void {
-    const { host, pid } = systemIdentity('').label();
+    const { host, pid, version } = systemIdentity('').label();
     const generators = this.generators.all().map(generatorView);
     const { instance } = this;
     const hasLocks = this.locksOnPage.list !== undefined;
-    this.send(response, { instance, host, pid, generators, hasLocks } satisfies StateAnswer);
+    const answer = { instance, host, pid, version, generators, hasLocks };
+    this.send(response, answer satisfies StateAnswer);
   }
 
   @Get('workers')

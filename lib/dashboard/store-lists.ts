@@ -114,10 +114,15 @@ function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined
 
 /** Other processes wrote the names, so they are made printable. */
 function holderView(
-  { host, pid, application, sinceMs }: NonNullable<WorkerRecord['holder']>,
+  { host, pid, application, version, sinceMs }: NonNullable<WorkerRecord['holder']>,
   nowMs: number,
 ): HolderView {
-  const names = { host: formatName(host), pid, application: formatName(application) };
+  const names = {
+    host: formatName(host),
+    pid,
+    application: formatName(application),
+    ...(version !== undefined && { version: formatName(version) }),
+  };
   return sinceMs === 0 ? names : { ...names, heldForMs: nowMs - sinceMs };
 }
 

@@ -6,11 +6,16 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import v8 from 'node:v8';
 
+/** Of this package, as it stands in its package.json. */
+export const LIBRARY_VERSION = '1.0.0-rc.1';
+
 /** The operator sees this of a holder. */
 export interface HolderLabel {
   readonly host: string;
   readonly pid: number;
   readonly application: string;
+  /** Of this library in that process; absent where something else leased the worker id. */
+  readonly version?: string | undefined;
 }
 
 /** Randomness and identity as a port, so that simulations can clone and fork processes. */
@@ -24,7 +29,12 @@ export interface ProcessIdentity {
 
 export function systemIdentity(application: string): ProcessIdentity {
   return {
-    label: () => ({ host: hostname(), pid: process.pid, application }),
+    label: () => ({
+      host: hostname(),
+      pid: process.pid,
+      application,
+      version: LIBRARY_VERSION,
+    }),
     // The time of a cloned machine goes on differently even if its random state is the same.
     randomText: () => `${randomUUID()}${process.hrtime.bigint().toString(36)}`,
     isSnapshot: () => v8.startupSnapshot?.isBuildingSnapshot() ?? false,

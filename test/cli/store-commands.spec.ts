@@ -139,24 +139,27 @@ describe('workers', () => {
   it('shows who holds what and how many are free', async () => {
     const at = location();
     const tenant = tenants.of(namespaceOf(at));
-    await tenant.acquire();
+    await tenant.acquire({ holder: { host: 'h', pid: 7, application: 'shop', version: '1.2.3' } });
     const gone = await tenant.acquire();
     await tenant.release(gone);
     const [held, counts] = json(await command(['workers', '--json', ...at]));
     expect(held).toMatchObject({ workerId: 0, host: 'h', pid: 7, application: 'shop' });
+    expect(held).toMatchObject({ version: '1.2.3' });
     expect(counts).toMatchObject({ held: 1, workers: 1024 });
     const { out } = await command(['workers', ...at]);
     expect(out).toMatch(/^ +worker|^worker/);
-    expect(out).toMatch(/\n +0 +h +7 +shop +\d{4}-.*Z +\d{4}-.*Z +\d+ s\n/);
+    expect(out).toMatch(/\n +0 +h +7 +shop +1\.2\.3 +\d{4}-.*Z +\d{4}-.*Z +\d+ s\n/);
     expect(out).toMatch(/1 held, .*of 1024 free\./);
   });
 
   it('lets no name of a holder steer the terminal', async () => {
     const at = location();
     const application = 'a\u001b[2Jb\u202e\nc';
-    await tenants.of(namespaceOf(at)).acquire({ holder: { host: 'h', pid: 1, application } });
+    const version = '1\u001b[2J';
+    const holder = { host: 'h', pid: 1, application, version };
+    await tenants.of(namespaceOf(at)).acquire({ holder });
     const { out } = await command(['workers', ...at]);
-    expect(out).toContain('a?[2Jb??c');
+    expect(out).toMatch(/a\?\[2Jb\?\?c +1\?\[2J/);
   });
 
   it('of a registry that is not there says so and creates none', async () => {

@@ -193,6 +193,7 @@ describe('access', () => {
         'button application',
         'button host',
         'button pid',
+        'button version',
         'button age',
         'button time to ceiling',
         'id-text',

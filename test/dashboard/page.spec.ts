@@ -15,6 +15,7 @@ import {
 import { SettableTime } from 'nestjs-snowflake/testing';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import type { LocksAnswer, StateAnswer } from '../../lib/dashboard/answers.js';
+import { LIBRARY_VERSION } from '../../lib/time/process-identity.js';
 import { StoreThatFails } from '../metrics/measured-app.js';
 import { startBrowser, Visit } from './browser.js';
 import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
@@ -104,8 +105,8 @@ describe('page', () => {
       await visit.says('#legend', '2 held');
       const own = [`${hostname()}`, String(process.pid)];
       expect(await visit.rows()).toEqual([
-        ['0', 'held', 'shop', 'a', '11', '30 s', '30 s'],
-        ['1', 'held, this process', 'shop', ...own, '0 ms', '1 min'],
+        ['0', 'held', 'shop', 'a', '11', '', '30 s', '30 s'],
+        ['1', 'held, this process', 'shop', ...own, LIBRARY_VERSION, '0 ms', '1 min'],
       ]);
       const joined = await leaseAs(support, { host: 'late', pid: 33, application: 'mail' });
       await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
@@ -116,6 +117,7 @@ describe('page', () => {
       expect(await held!.getAttribute('height')).toBe(String((48 * 3) / 16));
       const figures = (await visit.texts('#fleet')).join();
       expect(figures).toMatch(/processes\s+3\s+applications\s+2\s/);
+      expect(figures).toMatch(/versions of the library\s+1\.\d\S+, unknown/);
       expect(figures).toMatch(/in use\s+3 of 1,024\s+longest held\s+32 s\s+newest\s+2 s/);
       expect(figures).toMatch(/first to end\s+28 s/);
       await joined.leave();
@@ -201,7 +203,16 @@ describe('page', () => {
       await look({ snowflake: { workerId: 7 } });
       await visit.says('#workers-problem', 'There is no store');
       expect(await visit.rows()).toEqual([
-        ['7', 'fixed, this process', 'shop', hostname(), String(process.pid), '', 'no end'],
+        [
+          '7',
+          'fixed, this process',
+          'shop',
+          hostname(),
+          String(process.pid),
+          LIBRARY_VERSION,
+          '',
+          'no end',
+        ],
       ]);
       expect(await visit.texts('#legend li')).toEqual(['1 fixed', 'others: unknown']);
       await visit.says('.card', /lease left\s+no end\s+worker id from\s+the configuration/);

@@ -68,13 +68,14 @@ export interface OtherHolder {
   readonly host: string;
   readonly pid: number;
   readonly application?: string;
+  readonly version?: string;
   readonly ttlMs?: number;
   readonly fingerprint?: string;
 }
 
 /** Another process, as the registry knows it: it leases, renews and leaves by the protocol. */
 export async function leaseAs(support: IDistributedSupport, other: OtherHolder) {
-  const { host, pid, application = 'shop' } = other;
+  const { host, pid, application = 'shop', version } = other;
   const { ttlMs = 60_000, fingerprint = layouts.snowflake().fingerprint } = other;
   const terms = {
     fingerprint,
@@ -84,7 +85,10 @@ export async function leaseAs(support: IDistributedSupport, other: OtherHolder) 
   };
   const token = `${host} ${pid}`;
   const request = { ...terms, token, nonce: 'a', workerIdMin: 0, workerIdMax: 1023, haveMs: 0 };
-  const answer = await support.getNextWorkId({ ...request, holder: { host, pid, application } });
+  const answer = await support.getNextWorkId({
+    ...request,
+    holder: { host, pid, application, version },
+  });
   const { workerId, ceilingMs, mark } = answer as Required<LeaseGrant>;
   const lease = { ...terms, workerId, token, nonce: 'a', nonceNext: 'a', haveMs: ceilingMs, mark };
   return {

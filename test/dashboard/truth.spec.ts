@@ -15,6 +15,7 @@ import {
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
+import { systemIdentity } from '../../lib/time/process-identity.js';
 import { StoreThatFails } from '../metrics/measured-app.js';
 import { until } from '../until.js';
 import { Visit, startBrowser, RoundRobin } from './browser.js';
@@ -82,8 +83,9 @@ describe('a list that cannot be had', () => {
     visit = await Visit.open(browser, `${url}#382366441078288384`);
     await visit.says('.id', '382366441078288384');
     await visit.says('#workers-problem', /connection refused$/);
+    const { version } = systemIdentity('').label();
     expect(await visit.rows()).toEqual([
-      ['0', 'held, this process', 'shop', hostname(), String(process.pid), '', '1 min'],
+      ['0', 'held, this process', 'shop', hostname(), String(process.pid), version!, '', '1 min'],
     ]);
     expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: unknown']);
   });

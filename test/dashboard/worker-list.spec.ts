@@ -28,7 +28,7 @@ describe('the list of workers', () => {
     const { time, support, read } = startList();
     const first = await leaseAs(support, { host: 'a', pid: 1 });
     await time.advance(20_000);
-    await leaseAs(support, { host: 'b', pid: 2, application: 'mail' });
+    await leaseAs(support, { host: 'b', pid: 2, application: 'mail', version: '1\u202e' });
     await time.advance(10_000);
     expect(await read()).toEqual({
       workers: [
@@ -41,7 +41,7 @@ describe('the list of workers', () => {
         {
           workerId: 1,
           state: 'held',
-          holder: { host: 'b', pid: 2, application: 'mail', heldForMs: 10_000 },
+          holder: { host: 'b', pid: 2, application: 'mail', version: '1?', heldForMs: 10_000 },
           remainingMs: 50_000,
         },
       ],

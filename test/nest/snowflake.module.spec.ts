@@ -1,7 +1,8 @@
 /**
  * The module in real Nest applications: injection, lifecycle, several generators, both platforms.
  */
-import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, jest } from '@jest/globals';
@@ -34,6 +35,8 @@ import {
   StaticSupport,
 } from 'nestjs-snowflake';
 import { applicationName, resolveOptions } from '../../lib/nest/resolve-options.js';
+import { systemIdentity } from '../../lib/time/process-identity.js';
+import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 
 const SILENT = { logger: false } as const;
@@ -441,6 +444,13 @@ describe('the name of the application', () => {
     'is that of the package around %s',
     (entryPoint) => expect(applicationName({}, join(root, entryPoint))).toBe('@acme/shop'),
   );
+
+  it('stands beside the version of the library, which is that of its package.json', () => {
+    const { version } = JSON.parse(readFileSync(`${ROOT}/package.json`, 'utf8')) as {
+      version: string;
+    };
+    expect(systemIdentity('shop').label()).toMatchObject({ application: 'shop', version });
+  });
 
   it('is what npm says, where npm started it', () => {
     expect(applicationName({ npm_package_name: 'shop' }, join(root, 'x'))).toBe('shop');

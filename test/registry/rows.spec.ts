@@ -35,7 +35,7 @@ function setUp(workerIdMax = 0) {
     workerIdMin: 0,
     workerIdMax,
     haveMs: 0,
-    holder: { host: 'h', pid: 1, application: 'a' },
+    holder: { host: 'h', pid: 1, application: 'a', version: '1.2.3' },
   });
   const acquire = async (token: string) => support.getNextWorkId(request(token));
   /** After the quarantine of a registry that was just created. */
@@ -177,7 +177,9 @@ describe('a registry over rows', () => {
     const { store, hold } = setUp(9);
     const { workerId } = await hold('first');
     const view = await new RowInspector(store, 'a Map', 'rows').read();
-    expect(view.workers).toMatchObject([{ workerId, holder: { host: 'h', application: 'a' } }]);
+    expect(view.workers).toMatchObject([
+      { workerId, holder: { host: 'h', application: 'a', version: '1.2.3' } },
+    ]);
     expect(view.facts).toMatchObject({ fingerprint: 'f', era: 1 });
     expect(view.proofOf(workerId)).toMatchObject({ token: 'first', nonce: 'n' });
   });

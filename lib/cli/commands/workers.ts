@@ -50,7 +50,7 @@ export const workers: Command = {
         await terminal.print(noRegistryText(store.key));
         return 0;
       }
-      const head = ['worker', 'host', 'pid', 'application', 'since', 'until', 'free in'];
+      const head = ['worker', 'host', 'pid', 'application', 'version', 'since', 'until', 'free in'];
       const table = tableLines([head, ...records.map(rowOf)], '', [0, 2]);
       const [title = '', ...rows] = table;
       if (records.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
@@ -77,12 +77,13 @@ function cutText(limit: number): string {
 const NAME_LENGTH_MAX = 63;
 
 function rowOf({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string[] {
-  const { host = '-', pid = '-', application = '-', sinceMs } = holder ?? {};
+  const { host = '-', pid = '-', application = '-', version = '-', sinceMs } = holder ?? {};
   return [
     String(workerId),
     cutName(host, NAME_LENGTH_MAX),
     String(pid || '-'),
     cutName(application, NAME_LENGTH_MAX),
+    cutName(version, NAME_LENGTH_MAX),
     !sinceMs ? '-' : utcText(sinceMs),
     utcText(ceilingMs),
     freeInMs > 0 ? spanText(freeInMs) : 'now',

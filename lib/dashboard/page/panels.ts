@@ -162,6 +162,7 @@ export function showFleet(
   setTerms(list, [
     [said('processes'), countBy(({ host, pid }) => `${host} ${pid}`), 'large'],
     [said('applications'), countBy(({ application }) => application), 'large'],
+    [said('versions of the library'), versionsText(holders)],
     [
       said('worker ids in use'),
       said('{} of {}', numberText(held.length), numberText(max - min + 1)),
@@ -173,6 +174,10 @@ export function showFleet(
       : [[said('first to end'), spanText(Math.min(...left)), 'large'] as const]),
   ]);
 }
+
+/** While a fleet is rolled there are two; an older library does not say which it is. */
+const versionsText = (holders: readonly HolderView[]): string =>
+  [...new Set(holders.map(({ version = said('unknown') }) => version))].toSorted().join(', ');
 
 /*
  * A panel with a table of what the store lists, one row for each.

@@ -195,6 +195,7 @@ const COLUMNS: readonly Column[] = [
     order: ({ holder }) => holder?.pid ?? -1,
     isSearched: true,
   },
+  wordColumn(said('version'), ({ holder }) => holder?.version ?? ''),
   {
     title: said('age'),
     text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
@@ -338,12 +339,12 @@ export const hasWorkerId = (generator: GeneratorView): generator is LeasedGenera
 /** Without a list the page shows what this process knows of itself. */
 export function ownWorkers(
   { application, lease }: LeasedGeneratorView,
-  { host, pid }: StateAnswer,
+  { host, pid, version }: StateAnswer,
 ): WorkerView[] {
   const { workerId, remainingMs } = lease;
   if (workerId === undefined) return [];
   const state = remainingMs === undefined ? 'fixed' : 'held';
-  return [{ workerId, state, holder: { host, pid, application }, remainingMs }];
+  return [{ workerId, state, holder: { host, pid, version, application }, remainingMs }];
 }
 
 /*

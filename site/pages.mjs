@@ -44,7 +44,8 @@ export function writePages(reference) {
     if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page), head);
   }
   for (const folder of ['', 'zh/']) writeHome(folder);
-  cpSync(join(DOCS, 'images'), join(PAGES, 'images'), { recursive: true });
+  for (const folder of ['images', 'zh/images'])
+    cpSync(join(DOCS, folder), join(PAGES, folder), { recursive: true });
   cpSync(new URL('public', import.meta.url), join(PAGES, 'public'), { recursive: true });
   write(
     'public/llms.txt',

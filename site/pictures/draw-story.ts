@@ -3,7 +3,8 @@
  *
  * The width is that of a phone, so that letters are never small; a desk shows it larger.
  */
-import { timeOf, type DrawnRange, type Lane, type Mark, type Moment, type Story } from './story.js';
+import { timeOf, WORDS } from './story.js';
+import type { DrawnRange, Lane, Language, Mark, Moment, Story } from './story.js';
 
 const WIDTH = 400;
 const LEFT = 30;
@@ -14,9 +15,10 @@ const BAR = 18;
 /** A bar and the times below it. */
 const LANE = BAR + 22;
 const GAP = 22;
-/** No letter of these is wider on average, in any common font. */
+/** No letter of these is wider on average, in any common font; a Chinese sign is as wide as high. */
 const LETTER = 7.1;
 const SMALL_LETTER = 6.5;
+const SIGN = 13 / LETTER;
 const GRID_MS = 30_000;
 /** More lines than that would write over each other. */
 const GRID_COUNT = 4;
@@ -50,13 +52,13 @@ export function drawStory(story: Story): string {
   const legendBottom = MARGIN + 2 * LINE;
   let y = legendBottom;
   for (const moment of story.moments) {
-    const drawn = drawMoment(moment, x, y);
+    const drawn = drawMoment(moment, { x, top: y, language: story.language });
     parts.push(drawn.svg);
     y += drawn.height;
   }
   const height = y + 2 * LINE + 6;
   const grid = gridOf(story, x, { top: legendBottom, bottom: y });
-  return `${[head(story, height), ...legend(), ...grid, ...parts].join('\n')}\n</svg>\n`;
+  return `${[head(story, height), ...legend(story.language), ...grid, ...parts].join('\n')}\n</svg>\n`;
 }
 
 function placesOf({ fromMs, toMs }: Story): Place {
@@ -75,30 +77,41 @@ function head({ title, describes }: Story, height: number): string {
   ].join('\n');
 }
 
-function legend(): string[] {
+function legend(language: Language): string[] {
   const top = MARGIN;
+  const { made, leased, clock } = WORDS[language];
   return [
     `<rect class="A" x="${MARGIN}" y="${top}" width="14" height="12"/>`,
-    textAt(MARGIN + 20, top + 10, 'ids were made', 'small'),
+    textAt(MARGIN + 20, top + 10, made, 'small'),
     `<rect class="A open" x="134" y="${top}" width="14" height="12"/>`,
-    textAt(154, top + 10, 'leased, not used yet', 'small'),
+    textAt(154, top + 10, leased, 'small'),
     triangle(298, top + 2),
-    textAt(308, top + 10, 'the clock', 'small'),
+    textAt(308, top + 10, clock, 'small'),
   ];
 }
 
-function gridOf({ fromMs, toMs }: Story, x: Place, { top, bottom }: Record<string, number>) {
+function gridOf(
+  { fromMs, toMs, language }: Story,
+  x: Place,
+  { top, bottom }: Record<string, number>,
+) {
   const lines: string[] = [];
   const step = toMs - fromMs > GRID_COUNT * GRID_MS ? 2 * GRID_MS : GRID_MS;
   for (let ms = Math.ceil(fromMs / step) * step; ms <= toMs; ms += step) {
     lines.push(line(x(ms), top!, bottom!, 'grid'));
     lines.push(label(x(ms), bottom! + 14, timeOf(ms), 'middle'));
   }
-  return [...lines, textAt(WIDTH / 2, bottom! + 32, 'the time in the ids', 'small', 'middle')];
+  return [...lines, textAt(WIDTH / 2, bottom! + 32, WORDS[language].axis, 'small', 'middle')];
+}
+
+interface Canvas {
+  readonly x: Place;
+  readonly top: number;
+  readonly language: Language;
 }
 
 /** What is said, then a row for each lane, with the marks and the clock across all of them. */
-function drawMoment(moment: Moment, x: Place, top: number) {
+function drawMoment(moment: Moment, { x, top, language }: Canvas) {
   const { atMs, says, lanes, marks = [], clockMs = atMs } = moment;
   const lines = wrapped(`${timeOf(atMs)} ${says}`);
   const lanesTop = top + lines.length * LINE + 10;
@@ -106,26 +119,25 @@ function drawMoment(moment: Moment, x: Place, top: number) {
   const parts = [
     ...lines.map((words, n) => said(words, top + (n + 1) * LINE - 4, n === 0)),
     ...marks.map((mark, n) => drawMark(mark, x, { top: lanesTop, bottom: bottom - n * LINE })),
-    ...lanes.map((lane, n) => drawLane(lane, x, lanesTop + n * LANE)),
+    ...lanes.map((lane, n) => drawLane(lane, { x, top: lanesTop + n * LANE, language })),
     line(x(clockMs), lanesTop - 4, lanesTop + (lanes.length - 1) * LANE + BAR + 4, 'clock'),
     triangle(x(clockMs), lanesTop - 9),
   ];
   return { svg: parts.join('\n'), height: bottom - top + GAP };
 }
 
-function drawLane({ name, ranges, isAsleep }: Lane, x: Place, top: number): string {
-  const bars = ranges.map((range) => drawRange(range, { x, top, name, isAsleep }));
-  return [textAt(MARGIN, top + BAR - 4, name, 'time'), ...bars].join('\n');
+function drawLane({ name, ranges, isAsleep }: Lane, canvas: Canvas): string {
+  const bars = ranges.map((range) => drawRange(range, { ...canvas, name, isAsleep }));
+  return [textAt(MARGIN, canvas.top + BAR - 4, name, 'time'), ...bars].join('\n');
 }
 
-interface Drawing {
-  readonly x: Place;
-  readonly top: number;
+interface Drawing extends Canvas {
   readonly name: string;
   readonly isAsleep: boolean;
 }
 
-function drawRange(range: DrawnRange, { x, top, name, isAsleep }: Drawing): string {
+function drawRange(range: DrawnRange, { name, isAsleep, ...canvas }: Drawing): string {
+  const { x, top } = canvas;
   const { floorMs, ceilingMs, usedToMs } = range;
   // One id is to be seen too.
   const widthTo = (toMs: number) => Math.max(2, x(toMs) - x(floorMs)).toFixed(1);
@@ -133,15 +145,18 @@ function drawRange(range: DrawnRange, { x, top, name, isAsleep }: Drawing): stri
     `<rect class="${kind}" x="${x(floorMs)}" y="${top}" width="${widthTo(toMs)}" height="${BAR}"/>`;
   const bars = [box(ceilingMs, `${name} open${isAsleep ? ' asleep' : ''}`)];
   if (usedToMs !== undefined) bars.push(box(usedToMs, name));
-  return [...bars, ...endsOf(range, x, top + BAR + 14)].join('\n');
+  return [...bars, ...endsOf(range, { ...canvas, top: top + BAR + 14 })].join('\n');
 }
 
 /** The times at both ends, or in one where the bar is short. */
-function endsOf({ floorMs, ceilingMs }: DrawnRange, x: Place, y: number): string[] {
-  const [floor, ceiling] = [`floor ${timeOf(floorMs)}`, `ceiling ${timeOf(ceilingMs)}`];
-  const isWide = x(ceilingMs) - x(floorMs) > (floor.length + ceiling.length + 2) * SMALL_LETTER;
+function endsOf({ floorMs, ceilingMs }: DrawnRange, { x, top: y, language }: Canvas): string[] {
+  const words = WORDS[language];
+  const [from, to] = [timeOf(floorMs), timeOf(ceilingMs)];
+  const [floor, ceiling] = [`${words.floor} ${from}`, `${words.ceiling} ${to}`];
+  const needed = (columnsOf(floor) + columnsOf(ceiling) + 2) * SMALL_LETTER;
+  const isWide = x(ceilingMs) - x(floorMs) > needed;
   if (isWide) return [label(x(floorMs), y, floor, 'start'), label(x(ceilingMs), y, ceiling, 'end')];
-  return [label(x(floorMs), y, `${timeOf(floorMs)} to ${timeOf(ceilingMs)}`, 'start')];
+  return [label(x(floorMs), y, `${from}${words.to}${to}`, 'start')];
 }
 
 function drawMark(mark: Mark, x: Place, { top, bottom }: { top: number; bottom: number }): string {
@@ -153,7 +168,7 @@ function drawMark(mark: Mark, x: Place, { top, bottom }: { top: number; bottom: 
 
 /** Small text that stays in the picture. */
 function label(x: number, y: number, text: string, anchor: 'start' | 'middle' | 'end'): string {
-  const width = text.length * SMALL_LETTER;
+  const width = columnsOf(text) * SMALL_LETTER;
   const before = { start: 0, middle: width / 2, end: width }[anchor];
   const left = x - before;
   if (left < MARGIN) return textAt(MARGIN, y, text, 'small');
@@ -168,16 +183,22 @@ function said(words: string, y: number, isFirst: boolean): string {
   return `<text x="${MARGIN}" y="${y}">${text}</text>`;
 }
 
+/** A blank, and a word or a Chinese sign, with the signs that may not begin a line. */
+const UNBROKEN = / ?(?:[\u3000-\uffef]|[^ \u3000-\uffef]+)[，。：；（）、]*/g;
+
 function wrapped(text: string): string[] {
   const columns = Math.floor((WIDTH - 2 * MARGIN) / LETTER);
   const lines = [''];
-  for (const word of text.split(' ')) {
-    const longer = `${lines.at(-1)} ${word}`.trim();
-    if (longer.length > columns) lines.push(word);
+  for (const [part] of text.matchAll(UNBROKEN)) {
+    const longer = lines.at(-1)! + part;
+    if (columnsOf(longer) > columns) lines.push(part.trimStart());
     else lines[lines.length - 1] = longer;
   }
   return lines;
 }
+
+const columnsOf = (text: string): number =>
+  text.length + (text.match(/[\u3000-\uffef]/g)?.length ?? 0) * (SIGN - 1);
 
 const line = (x: number, top: number, bottom: number, kind: string) =>
   `<path class="${kind}" d="M${x} ${top}V${bottom}"/>`;

@@ -3,6 +3,31 @@
  * granted until then, how far they are used, and where the clock stands.
  */
 
+/** The languages of the documents. */
+export type Language = 'en' | 'zh';
+
+/** What every picture says. */
+export const WORDS = {
+  en: {
+    made: 'ids were made',
+    leased: 'leased, not used yet',
+    clock: 'the clock',
+    axis: 'the time in the ids',
+    floor: 'floor',
+    ceiling: 'ceiling',
+    to: ' to ',
+  },
+  zh: {
+    made: '已生成 id',
+    leased: '已租用，尚未使用',
+    clock: '时钟',
+    axis: 'id 中的时间',
+    floor: '下限',
+    ceiling: '上限',
+    to: ' 至 ',
+  },
+} as const;
+
 /** Times are Unix ms, as they stand in ids. */
 export interface DrawnRange {
   readonly floorMs: number;
@@ -34,6 +59,7 @@ export interface Moment {
 }
 
 export interface Story {
+  readonly language: Language;
   readonly title: string;
   /** All of it in words, for those who do not see it. */
   readonly describes: string;

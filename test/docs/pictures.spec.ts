@@ -11,7 +11,7 @@ import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { drawStory } from '../../site/pictures/draw-story.js';
 import { timeOf } from '../../site/pictures/story.js';
-import type { DrawnRange, Lane, Mark, Moment, Story } from '../../site/pictures/story.js';
+import type { DrawnRange, Lane, Language, Mark, Moment, Story } from '../../site/pictures/story.js';
 import { process, World } from '../lease/world.js';
 
 // The stories that docs/concepts/why-never-twice.md shows. Each runs the real parts on settable
@@ -25,14 +25,14 @@ class Telling {
   readonly fromMs: number;
   readonly moments: Moment[] = [];
 
-  private constructor() {
+  private constructor(private readonly language: Language) {
     this.world.time.wallMs += NOON_MS;
     this.fromMs = this.world.time.now();
   }
 
   /** Somebody had the worker id until a moment ago, and gave it back. */
-  static async begun(): Promise<Telling> {
-    const telling = new Telling();
+  static async begun(language: Language): Promise<Telling> {
+    const telling = new Telling(language);
     const { world, fromMs } = telling;
     world.time.wallMs = fromMs - 1;
     const before = new Holder('before', world);
@@ -44,21 +44,25 @@ class Telling {
   }
 
   /** Shows how the holders stand now. */
-  show(holders: readonly Holder[], says: string, given: Partial<Moment> = {}): void {
+  show(holders: readonly Holder[], says: Said, given: Partial<Moment> = {}): void {
     const lanes = holders.map(({ lane }) => lane);
-    this.moments.push({ atMs: this.world.time.now(), says, lanes, ...given });
+    this.moments.push({ atMs: this.world.time.now(), says: says[this.language], lanes, ...given });
   }
 
   /** In the words of each moment, for those who do not see it. */
-  told(title: string, seconds: number): Story {
-    const { fromMs, moments } = this;
+  told(titles: Said, seconds: number): Story {
+    const { fromMs, moments, language } = this;
+    const inWords = language === 'zh' ? inChinese : inEnglish;
     const describes = moments.map((moment) => `${timeOf(moment.atMs)}: ${inWords(moment)}`);
     const toMs = fromMs + 1000 * seconds;
-    return { title, describes: describes.join(' '), fromMs, toMs, moments };
+    const title = titles[language];
+    return { language, title, describes: describes.join(' '), fromMs, toMs, moments };
   }
 }
 
-function inWords({ says, lanes, marks = [], clockMs }: Moment): string {
+type Said = Readonly<Record<Language, string>>;
+
+function inEnglish({ says, lanes, marks = [], clockMs }: Moment): string {
   const ranges = lanes.flatMap(({ name, ranges: own }) =>
     own.map(({ floorMs, ceilingMs, usedToMs }) => {
       const used = usedToMs === undefined ? 'no id yet' : `ids up to ${timeOf(usedToMs)}`;
@@ -69,134 +73,173 @@ function inWords({ says, lanes, marks = [], clockMs }: Moment): string {
   return [says, ...ranges, ...clock, ...marks.map(({ text }) => `${text}.`)].join(' ');
 }
 
+function inChinese({ says, lanes, marks = [], clockMs }: Moment): string {
+  const ranges = lanes.flatMap(({ name, ranges: own }) =>
+    own.map(({ floorMs, ceilingMs, usedToMs }) => {
+      const used = usedToMs === undefined ? '还没有 id' : `id 用到 ${timeOf(usedToMs)}`;
+      return `${name} 持有 ${timeOf(floorMs)} 至 ${timeOf(ceilingMs)}，${used}。`;
+    }),
+  );
+  const clock = clockMs === undefined ? [] : [`它的时钟显示 ${timeOf(clockMs)}。`];
+  return [says, ...ranges, ...clock, ...marks.map(({ text }) => `${text}。`)].join('');
+}
+
 /** Floor and ceiling; the clock walks, renewals push the ceiling, an outage does not. */
-async function leaseStory(): Promise<Story> {
-  const telling = await Telling.begun();
+async function leaseStory(language: Language): Promise<Story> {
+  const telling = await Telling.begun(language);
   const { world } = telling;
   const a = new Holder('A', world);
   await a.keeper.start();
   a.makeId();
-  telling.show([a], `Process A leases worker id ${WORKER_ID}: for ids of this one minute.`);
+  telling.show([a], {
+    en: `Process A leases worker id ${WORKER_ID}: for ids of this one minute.`,
+    zh: `进程 A 租用 worker id ${WORKER_ID}：只用于这一分钟的 id。`,
+  });
   await pass(world, 10, a);
-  telling.show(
-    [a],
-    'It asks again every 10 s. Each answer pushes the ceiling; the clock walks after.',
-  );
+  telling.show([a], {
+    en: 'It asks again every 10 s. Each answer pushes the ceiling; the clock walks after.',
+    zh: '它每 10 s 再问一次。每次应答都把上限推高，时钟在后面走。',
+  });
   await pass(world, 10, a);
   world.isDown = true;
   await pass(world, 25, a);
-  telling.show(
-    [a],
-    'The store is away since 12:00:20. Nothing pushes the ceiling, and ids are still made.',
-  );
+  telling.show([a], {
+    en: 'The store is away since 12:00:20. Nothing pushes the ceiling, and ids are still made.',
+    zh: '存储从 12:00:20 起不可用。上限不再升高，id 仍照常生成。',
+  });
   await pass(world, 45, a);
-  const { usedToMs } = a.range;
-  telling.show(
-    [a],
-    `The clock is past the ceiling. Ids do not follow: they stay at ${timeOf(usedToMs!)}, with ` +
+  const last = timeOf(a.range.usedToMs!);
+  telling.show([a], {
+    en:
+      `The clock is past the ceiling. Ids do not follow: they stay at ${last}, with ` +
       'millions left.',
-  );
-  return telling.told('A lease: floor, ceiling, and the clock between them', 100);
+    zh: `时钟已越过上限。id 不跟过去：它们停在 ${last}，还剩几百万个。`,
+  });
+  const en = 'A lease: floor, ceiling, and the clock between them';
+  return telling.told({ en, zh: '租约：下限、上限，时钟在两者之间' }, 100);
 }
 
 /** The registry forgets everything, and what it grants then is above all that it ever granted. */
-async function lossStory(): Promise<Story> {
-  const telling = await Telling.begun();
+async function lossStory(language: Language): Promise<Story> {
+  const telling = await Telling.begun(language);
   const { world } = telling;
   const a = new Holder('A', world);
   const b = new Holder('B', world);
   await a.keeper.start();
   await pass(world, 20, a);
-  telling.show(
-    [a],
-    `A has worker id ${WORKER_ID} up to ${timeOf(a.range.ceilingMs)}. The registry knows.`,
-  );
+  const ceiling = timeOf(a.range.ceilingMs);
+  telling.show([a], {
+    en: `A has worker id ${WORKER_ID} up to ${ceiling}. The registry knows.`,
+    zh: `A 持有 worker id ${WORKER_ID}，直到 ${ceiling}。注册表有记录。`,
+  });
   await pass(world, 5, a);
   world.registry.state = undefined;
   const starting = b.keeper.start();
   await world.time.advance(0);
   const { safeFloorMs } = world.registry.state!;
-  const mark: Mark = { atMs: safeFloorMs, text: `safe floor ${timeOf(safeFloorMs)}` };
+  const safe = timeOf(safeFloorMs);
+  const text = language === 'zh' ? `安全下限 ${safe}` : `safe floor ${safe}`;
+  const mark: Mark = { atMs: safeFloorMs, text };
   const ttlS = LEASE_DEFAULTS.ttlMs / 1000;
-  telling.show(
-    [a],
-    `The registry is lost, and A with it. But nobody was ever granted more than ${ttlS} s ahead: ` +
-      `${timeOf(safeFloorMs)} is above all that anybody may hold.`,
-    { marks: [mark] },
-  );
+  const lost = {
+    en:
+      `The registry is lost, and A with it. But nobody was ever granted more than ${ttlS} s ` +
+      `ahead: ${safe} is above all that anybody may hold.`,
+    zh: `注册表丢失，A 的记录也没了。但谁都不曾得到超前 ${ttlS} s 以上的区间：${safe} 高于任何人可能持有的一切。`,
+  };
+  telling.show([a], lost, { marks: [mark] });
   await pass(world, 2, a);
   await starting;
   await pass(world, 13, a, b);
-  telling.show(
-    [a, b],
-    `B was given the same worker id, from ${timeOf(b.range.floorMs)} on. Its ids run ahead of ` +
-      'the clock for a minute; they never meet those of A.',
-    { marks: [mark] },
-  );
-  return telling.told('A registry that lost its data: the safe floor', 110);
+  const floor = timeOf(b.range.floorMs);
+  const apart = {
+    en:
+      `B was given the same worker id, from ${floor} on. Its ids run ahead of the clock for a ` +
+      'minute; they never meet those of A.',
+    zh: `B 得到同一个 worker id，从 ${floor} 起。它的 id 有一分钟走在时钟前面，绝不会与 A 的相遇。`,
+  };
+  telling.show([a, b], apart, { marks: [mark] });
+  const en = 'A registry that lost its data: the safe floor';
+  return telling.told({ en, zh: '丢失数据的注册表：安全下限' }, 110);
 }
 
 /** A process stands still for longer than its lease; somebody else has its worker id meanwhile. */
-async function pauseStory(): Promise<Story> {
-  const telling = await Telling.begun();
+async function pauseStory(language: Language): Promise<Story> {
+  const telling = await Telling.begun(language);
   const { world } = telling;
   const a = new Holder('A', world);
   const b = new Holder('B', world);
   await a.keeper.start();
   await pass(world, 10, a);
   a.isAsleep = true;
-  telling.show([a], `A has worker id ${WORKER_ID}. Then its machine is paused, amid a call.`);
+  telling.show([a], {
+    en: `A has worker id ${WORKER_ID}. Then its machine is paused, amid a call.`,
+    zh: `A 持有 worker id ${WORKER_ID}。随后它的机器在一次调用中被暂停。`,
+  });
   await pass(world, 60, a);
   await b.keeper.start();
   await pass(world, 15, b);
-  telling.show(
-    [a, b],
-    `The ceiling of A has passed. B leases the worker id: its floor is that ceiling, ` +
-      `${timeOf(b.range.floorMs)}.`,
-  );
+  const floor = timeOf(b.range.floorMs);
+  telling.show([a, b], {
+    en: `The ceiling of A has passed. B leases the worker id: its floor is that ceiling, ${floor}.`,
+    zh: `A 的上限已过。B 租用这个 worker id：它的下限就是那个上限，${floor}。`,
+  });
   await pass(world, 15, b);
   a.isAsleep = false;
   a.makeId();
-  telling.show(
-    [a, b],
-    `A wakes up and goes on with the very next line. The time in its id is ` +
-      `${timeOf(a.range.usedToMs!)}: it checks that, not a timer.`,
-  );
+  const used = timeOf(a.range.usedToMs!);
+  telling.show([a, b], {
+    en:
+      `A wakes up and goes on with the very next line. The time in its id is ${used}: it checks ` +
+      'that, not a timer.',
+    zh: `A 醒来，接着执行下一行代码。它的 id 中的时间是 ${used}：它检查的是这个时间，而不是定时器。`,
+  });
   const { count, error } = a.exhaust();
-  telling.show(
-    [a, b],
-    `Even if it makes ${count.toLocaleString('en')} ids at once, the next one is refused ` +
-      `(${error.code}). It stops where B began.`,
-  );
-  return telling.told('A paused process wakes up: it can only refuse', 165);
+  const many = count.toLocaleString('en');
+  telling.show([a, b], {
+    en:
+      `Even if it makes ${many} ids at once, the next one is refused (${error.code}). ` +
+      'It stops where B began.',
+    zh: `即使它一次生成 ${many} 个 id，再下一个也会被拒绝（${error.code}）。它止于 B 开始之处。`,
+  });
+  const en = 'A paused process wakes up: it can only refuse';
+  return telling.told({ en, zh: '被暂停的进程醒来：它只能拒绝' }, 165);
 }
 
 /** A clock that is set back only chooses another time in the range. */
-async function clockStory(): Promise<Story> {
-  const telling = await Telling.begun();
+async function clockStory(language: Language): Promise<Story> {
+  const telling = await Telling.begun(language);
   const { world } = telling;
   const a = new Holder('A', world);
-  const show = (says: string) => telling.show([a], says, { clockMs: a.clockMs });
+  const show = (says: Said) => telling.show([a], says, { clockMs: a.clockMs });
   await a.keeper.start();
   await pass(world, 32, a);
-  show('All is well: the ids of A have the time of its clock.');
+  show({
+    en: 'All is well: the ids of A have the time of its clock.',
+    zh: '一切正常：A 的 id 带有它自己时钟的时间。',
+  });
   a.backMs = 20_000;
   await pass(world, 3, a);
-  show(
-    `Somebody has set the clock back by ${a.backMs / 1000} s. Ids go on from the last one, ` +
-      `at ${timeOf(a.range.usedToMs!)}, and never below.`,
-  );
+  const [backS, last] = [a.backMs / 1000, timeOf(a.range.usedToMs!)];
+  show({
+    en:
+      `Somebody has set the clock back by ${backS} s. Ids go on from the last one, at ${last}, ` +
+      'and never below.',
+    zh: `有人把时钟回拨了 ${backS} s。id 从最后一个接着生成，即 ${last}，绝不低于它。`,
+  });
   await pass(world, 10, a);
   const skewS = a.keeper.clockSkewMs / 1000;
-  show(
-    `A has renewed, and heard that its clock is ${skewS} s behind the store's. Its ids have the ` +
-      'time of the store now.',
-  );
-  return telling.told('A clock that is set back', 110);
+  show({
+    en:
+      `A has renewed, and heard that its clock is ${skewS} s behind the store's. Its ids have ` +
+      'the time of the store now.',
+    zh: `A 已续租，并得知自己的时钟比存储慢 ${skewS} s。它的 id 现在带有存储的时间。`,
+  });
+  return telling.told({ en: 'A clock that is set back', zh: '被回拨的时钟' }, 110);
 }
 
-/** By the names of their files in docs/images. */
-const STORIES: Readonly<Record<string, () => Promise<Story>>> = {
+/** By the names of their files in docs/images, and in docs/zh/images. */
+const STORIES: Readonly<Record<string, (language: Language) => Promise<Story>>> = {
   'why-lease': leaseStory,
   'why-loss': lossStory,
   'why-pause': pauseStory,
@@ -317,25 +360,29 @@ async function pass(world: World, seconds: number, ...holders: Holder[]): Promis
   }
 }
 
-const PAGE = readFileSync('docs/concepts/why-never-twice.md', 'utf8');
-const pathOf = (name: string) => `docs/images/${name}.svg`;
-const names = Object.keys(STORIES);
+const FOLDERS = { en: 'docs', zh: 'docs/zh' } as const;
+const PICTURES = Object.keys(STORIES).flatMap((name) => [
+  [name, 'en'] as const,
+  [name, 'zh'] as const,
+]);
 
-describe.each(names)('the picture %s', (name) => {
+describe.each(PICTURES)('the picture %s, %s', (name, language) => {
+  const page = readFileSync(`${FOLDERS[language]}/concepts/why-never-twice.md`, 'utf8');
+  const path = `${FOLDERS[language]}/images/${name}.svg`;
   let story: Story;
   beforeAll(async () => {
-    story = await STORIES[name]!();
+    story = await STORIES[name]!(language);
   });
 
   // After a change that is meant: UPDATE_PICTURES=1 npm test -- test/docs/pictures.spec.ts
   it('is what a run gives (UPDATE_PICTURES=1 draws it again)', () => {
     const drawn = drawStory(story);
-    if (env['UPDATE_PICTURES']) writeFileSync(pathOf(name), drawn);
-    expect(drawn).toBe(existsSync(pathOf(name)) ? readFileSync(pathOf(name), 'utf8') : 'none');
+    if (env['UPDATE_PICTURES']) writeFileSync(path, drawn);
+    expect(drawn).toBe(existsSync(path) ? readFileSync(path, 'utf8') : 'none');
   });
 
   it('comes out the same from another run', async () => {
-    expect(await STORIES[name]!()).toEqual(story);
+    expect(await STORIES[name]!(language)).toEqual(story);
   });
 
   it('shows no two ranges that overlap, and no id outside of one', () => {
@@ -350,7 +397,7 @@ describe.each(names)('the picture %s', (name) => {
   });
 
   it('has each time that the page gives for it', () => {
-    const [, alt = ''] = new RegExp(`!\\[([^\\]]+)\\]\\(../images/${name}\\.svg\\)`).exec(PAGE)!;
+    const [, alt = ''] = new RegExp(`!\\[([^\\]]+)\\]\\(../images/${name}\\.svg\\)`).exec(page)!;
     const given = alt.match(/\d\d:\d\d:\d\d/g) ?? [];
     expect(given.length).toBeGreaterThan(0);
     const format = drawStory(story);
@@ -362,7 +409,9 @@ it('a picture that is drawn says in words what it shows', () => {
   const range = { floorMs: 0, ceilingMs: 60_000, usedToMs: undefined };
   const lanes = [{ name: 'A', isAsleep: false, ranges: [range] }];
   const moments = [{ atMs: 1000, says: 'It is < & >.', lanes }];
-  const drawn = drawStory({ title: 'T & U', describes: 'D', fromMs: 0, toMs: 60_000, moments });
+  const times = { fromMs: 0, toMs: 60_000 };
+  const story = { language: 'en', title: 'T & U', describes: 'D', ...times, moments } as const;
+  const drawn = drawStory(story);
   expect(drawn).toContain('<title id="title">T &amp; U</title>');
   expect(drawn).toContain('It is &lt; &amp; &gt;.');
   expect(timeOf(1500)).toBe('00:00:01.500');

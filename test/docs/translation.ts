@@ -30,7 +30,8 @@ export function untranslated(tree: readonly TextFile[]): Finding[] {
   const wanted = new Set(tree.filter(isWanted).map(({ path }) => path));
   const place = (link: string): string => {
     const [path = ''] = link.split('#');
-    return wanted.has(path) ? path : link;
+    // A picture with words in it has a Chinese one beside it.
+    return wanted.has(path) ? path : link.replace(/^docs\/zh\/images\//, 'docs/images/');
   };
   const target = (link: string): string => chineseTarget(link, tree);
   return translated.flatMap(({ english, chinese, path }): Finding[] => {

@@ -169,7 +169,7 @@ const movedFolder = mkdtempSync(join(tmpdir(), 'snowflake-move-'));
 
 /** Others make the same meanwhile, or have made it. */
 const library = compiledLibrary();
-const script = bundledScript('cli/moving-worker.mjs');
+const script = bundledScript('support/worker.mjs');
 
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
@@ -190,7 +190,8 @@ class ProcessFleet {
   }
 
   async start(url: string): Promise<void> {
-    const env = { ...process.env, NODE_ENV: 'test', SUPPORT: url };
+    const WORKER = JSON.stringify({ does: 'ids of a store', support: url });
+    const env = { ...process.env, NODE_ENV: 'test', WORKER };
     const child = spawn(process.execPath, [await script], {
       env,
       stdio: ['ignore', 'pipe', 'pipe', 'pipe'],

@@ -392,13 +392,14 @@ const lab = new RedisLab();
 let script: string;
 beforeAll(async () => {
   Logger.overrideLogger(false);
-  script = await bundledScript('segments/segments-worker.mjs');
+  script = await bundledScript('support/worker.mjs');
 }, 300_000);
 afterAll(() => lab.end());
 
 /** Ids of one process, in the order in which it told them, until it is ended by the signal. */
 async function idsOf(redisIds: object, signal: NodeJS.Signals): Promise<bigint[]> {
-  const env = { ...process.env, WORKER: JSON.stringify({ redisIds }), NODE_ENV: 'test' };
+  const WORKER = JSON.stringify({ does: 'numbers', redisIds });
+  const env = { ...process.env, WORKER, NODE_ENV: 'test' };
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   let said = '';
   child.stderr.on('data', (text: Buffer) => (said += text.toString()));

@@ -124,13 +124,13 @@ describe('a process that is shut down while a section runs', () => {
 
   let script: string;
   beforeAll(async () => {
-    script = await bundledScript('lock/late-end.mjs');
+    script = await bundledScript('support/worker.mjs');
   }, SLOW);
 
   /** The end of such a process that was not killed for taking too long. */
   async function ended(run: object): Promise<unknown> {
     const child = spawn(process.execPath, [script], {
-      env: { ...process.env, LATE_END: JSON.stringify(run) },
+      env: { ...process.env, WORKER: JSON.stringify({ does: 'late end', ...run }) },
       stdio: ['ignore', 'pipe', 'inherit'],
       timeout: SLOW / 2,
     });

@@ -168,7 +168,7 @@ const table = `counters_${randomUUID().replaceAll('-', '')}`;
 const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {
-  script = await bundledScript('segments/segments-worker.mjs');
+  script = await bundledScript('support/worker.mjs');
   await lab.pool().query(counterTable('postgres', table));
   await lab.mysql().query(counterTable('mysql', table));
 }, 300_000);
@@ -181,7 +181,8 @@ afterAll(async () => {
 
 /** Numbers of one process, in the order in which it told them. A line cut off is none. */
 async function idsOf(segments: object | undefined, signal: NodeJS.Signals): Promise<number[]> {
-  const env = { ...process.env, WORKER: JSON.stringify({ segments }), NODE_ENV: 'test' };
+  const WORKER = JSON.stringify({ does: 'numbers', segments });
+  const env = { ...process.env, WORKER, NODE_ENV: 'test' };
   const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
   running.add(child);
   let said = '';

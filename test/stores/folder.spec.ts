@@ -355,7 +355,7 @@ describe('folder processes', () => {
   const running = new Set<ChildProcess>();
   let script: string;
   beforeAll(async () => {
-    script = await bundledScript('stores/folder-worker.mjs');
+    script = await bundledScript('support/worker.mjs');
   }, 300_000);
   afterAll(() => {
     for (const child of running) child.kill('SIGKILL');
@@ -364,7 +364,8 @@ describe('folder processes', () => {
 
   /** Runs until it has told so many lines, then ends it. A line cut off by its end is no id. */
   async function idsOf(terms: Terms, signal: NodeJS.Signals): Promise<string[]> {
-    const env = { ...process.env, WORKER: JSON.stringify(terms), NODE_ENV: 'test' };
+    const WORKER = JSON.stringify({ does: 'ids of a folder', ...terms });
+    const env = { ...process.env, WORKER, NODE_ENV: 'test' };
     const child = spawn(process.execPath, [script], { env, stdio: ['ignore', 'pipe', 'pipe'] });
     running.add(child);
     let said = '';

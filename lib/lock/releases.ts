@@ -28,11 +28,8 @@ type IsNews = () => boolean;
 /** Lets a store that runs no script of ours announce releases. */
 export interface ReleaseNotifier {
   readonly notify: (lock: string) => Promise<void>;
-  /**
-   * The channel on which the write that releases is to tell of it; undefined if nobody is known to
-   * wait, or if it cannot.
-   */
-  readonly channelOf?: ((lock: string) => string | undefined) | undefined;
+  /** The channel on which the write that releases is to tell of it; absent if it cannot. */
+  readonly channelOf?: ((lock: string) => string) | undefined;
   /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
@@ -89,11 +86,6 @@ export class Releases {
       if (!isSubscribed) look().catch(() => undefined);
       if (signal.aborted || isReleased) wake();
     });
-  }
-
-  /** True if callers wait, or have waited lately. */
-  isAwaited(name: string): boolean {
-    return this.#channels.has(name);
   }
 
   async close(): Promise<void> {

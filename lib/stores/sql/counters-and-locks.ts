@@ -126,15 +126,13 @@ function postgresReleases(
   const notify = async (lock: string) => {
     await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
   };
-  if (listen === undefined) return { notify };
+  // A server that tells of a write keeps all others that tell waiting until it is answered, which
+  // a release is before it is on disk.
+  if (listen === undefined) return { notify, channelOf };
   const releases = new Releases(new PostgresMessages(listen, told));
   return {
     notify,
-    // A server that tells of a write keeps all others that tell waiting until it is on disk.
-    channelOf: (lock) => {
-      const channel = channelOf(lock);
-      return releases.isAwaited(channel) ? channel : undefined;
-    },
+    channelOf,
     until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
     close: () => releases.close(),
   };

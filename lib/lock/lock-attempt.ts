@@ -119,6 +119,7 @@ export class LockAttempt {
       const passed = started(terms);
       const askedAtMs = seen.nowMs;
       const answer = await this.#answer(name);
+      line.noteAnswered(passed());
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs, note, timeMs } = answer;
       seen.note(name, answer, askedAtMs);
@@ -221,9 +222,13 @@ export class LockAttempt {
   }
 
   #giveUp(): void {
-    const { store, lock, holder, inBackground, search } = this.#parts;
+    const { store, line, lock, holder, inBackground, search } = this.#parts;
     const name = permitName(lock, search.permit!);
-    inBackground((async () => store.release({ lock: name, holder }))());
+    const released = async () => {
+      const leave = await line.enter('release', lock);
+      await store.release({ lock: name, holder }).finally(leave);
+    };
+    inBackground(released());
   }
 }
 
@@ -237,12 +242,15 @@ function never(): Promise<never> {
  *
  * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
  * are released, and these before others are acquired. If the store does not answer a call, those
- * that have waited for half as long are told with it.
+ * that have waited for half as long are told with it. A store that answers late is asked for fewer
+ * locks at once, so that it does not spend its time on answers for which nobody waits any more.
  */
 
 const CALL_COUNT_MAX = 64;
 /** The rest is kept for locks that are held. */
 const ACQUIRE_COUNT_MAX = 48;
+/** An answer within this part of the time of a call is soon enough for one more at once. */
+const SOON = 1 / 2;
 
 /** From the first in line to the last. */
 const CALLS = ['extend', 'release', 'acquire'] as const;
@@ -266,6 +274,8 @@ export class CallLine {
     acquire: new Set<InLine>(),
   };
   #count = 0;
+  /** Locks are asked for up to so many calls under way. */
+  #acquireMax = ACQUIRE_COUNT_MAX;
 
   constructor(terms: LockTerms) {
     this.#terms = terms;
@@ -284,8 +294,15 @@ export class CallLine {
     };
   }
 
+  /** A lock that was asked for was granted or refused after so long. */
+  noteAnswered(afterMs: number): void {
+    if (afterMs > this.#terms.callTimeoutMs * SOON) return;
+    this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
+  }
+
   /** A call was not answered in time: the next ones are not sent after those who gave up. */
   noteLate(): void {
+    this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
     const { callTimeoutMs: ms } = this.#terms;
     for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
       if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
@@ -293,7 +310,7 @@ export class CallLine {
   }
 
   #hasRoomFor(call: Call): boolean {
-    return this.#count < (call === 'acquire' ? ACQUIRE_COUNT_MAX : CALL_COUNT_MAX);
+    return this.#count < (call === 'acquire' ? this.#acquireMax : CALL_COUNT_MAX);
   }
 
   async #turn(call: Call, lock: string, signal?: AbortSignal): Promise<void> {

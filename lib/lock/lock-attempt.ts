@@ -64,16 +64,22 @@ interface Refusal {
   readonly isFinal?: boolean;
 }
 
-/** Polling finds a release that was announced before this attempt listened. */
-const POLL_MS = 50;
+/**
+ * Polling finds a release that was announced before this attempt listened. Without announcements it
+ * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is held
+ * for a short time is found soon.
+ */
+const POLLS = {
+  notified: { firstMs: 50, growth: 2 },
+  polling: { firstMs: 5, growth: 1.25 },
+} as const;
 const POLL_MS_MAX = 1000;
-/** Without announcements, the pauses are a fifth of the time for which nothing has changed. */
-const POLL_GROWTH = { notified: 2, polling: 1.25 };
 
 export class LockAttempt {
   readonly #parts: AttemptParts;
   readonly #retry: RetryDelay;
-  #pollMs = POLL_MS;
+  readonly #polls: (typeof POLLS)[keyof typeof POLLS];
+  #pollMs: number;
   /** The end of the waiting, later if the store grants nothing for a while. */
   #endMs: number;
   #lastToken: bigint | undefined;
@@ -84,6 +90,8 @@ export class LockAttempt {
     this.#parts = parts;
     this.#endMs = parts.hold.waitMs;
     this.#retry = new RetryDelay(parts.terms.random);
+    this.#polls = POLLS[parts.store.untilReleased ? 'notified' : 'polling'];
+    this.#pollMs = this.#polls.firstMs;
   }
 
   /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or an error of the store or the signal */
@@ -188,9 +196,9 @@ export class LockAttempt {
 
   /** Asks less and less often, as long as the same holder keeps the lock. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
-    const { terms, store } = this.#parts;
-    const growth = POLL_GROWTH[store.untilReleased ? 'notified' : 'polling'];
-    if (token !== this.#lastToken) this.#pollMs = POLL_MS;
+    const { terms } = this.#parts;
+    const { firstMs, growth } = this.#polls;
+    if (token !== this.#lastToken) this.#pollMs = firstMs;
     this.#lastToken = token;
     const jitteredMs = this.#pollMs * (0.5 + terms.random());
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);

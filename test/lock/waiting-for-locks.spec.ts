@@ -39,6 +39,27 @@ describe('who is told nothing', () => {
   });
 });
 
+describe('who waits for a store that tells nobody', () => {
+  it.each([20, 200, 2000])(
+    'asks again within 5 ms and a quarter of the time for which it was held, %d ms',
+    async (holdMs) => {
+      const world = new LockWorld();
+      const [one, other] = [world.process({}, false), world.process({}, false)];
+      const end = open();
+      const first = one.locks.using('a', () => end.promise);
+      await world.time.advance(1);
+      const waiting = other.locks.using('a', { waitMs: 60_000 }, () => world.time.passedMs);
+      await world.time.advance(holdMs);
+      const endedMs = world.time.passedMs;
+      end.resolve();
+      await first;
+      expect((await world.settled(waiting, 1)) - endedMs).toBeLessThanOrEqual(5 + holdMs / 4);
+      const asked = other.link.asked.filter(({ call }) => call === 'acquire').length;
+      expect(asked).toBeLessThan(10 * Math.log10(holdMs));
+    },
+  );
+});
+
 describe('several processes that ask again at once', () => {
   /** How often each had the lock in a minute. */
   const turnsOf = async (isTold: boolean, holdMs: number) => {

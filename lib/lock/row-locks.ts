@@ -114,7 +114,10 @@ export class RowLocks extends RowOperations implements LockStore {
     const { lock } = request;
     const rule: Rule<AcquireAnswer> = (snapshot, reading) =>
       acquireLock(snapshot, request, reading);
-    return this.#changed(lock, rule, this.#told.delete(lock) ? { lateMs: TOLD_LATE_MS } : {});
+    const isTold = this.#told.delete(lock);
+    const answer = await this.#changed(lock, rule, isTold ? { lateMs: TOLD_LATE_MS } : {});
+    if (isTold && answer.status === 'held') this.#releases?.lost?.(lock);
+    return answer;
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {

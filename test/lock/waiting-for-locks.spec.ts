@@ -3,7 +3,7 @@
  * lock changes hands, and hears of what it may have missed.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Releases } from '../../lib/lock/releases.js';
+import { LATER_MS, Releases, type ReleaseMessages } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
@@ -163,6 +163,57 @@ describe('releases of which messages tell', () => {
     await both;
     void wait();
     expect(subscribed).toEqual(['a', 'a']);
+  });
+
+  it('are told first to who came too late for the last one, and soon to the others', async () => {
+    const time = new SettableTime();
+    const all: Parameters<ReleaseMessages['onMessage']>[] = [];
+    const processes = [0, 1, 2].map(() => {
+      const messages: ReleaseMessages = {
+        onMessage: (...heard) => void all.push(heard),
+        subscribe: async () => undefined,
+        unsubscribe: async () => undefined,
+        close: async () => undefined,
+      };
+      return new Releases(messages, time);
+    });
+    let woken: number[] = [];
+    const { signal } = new AbortController();
+    const wait = (at: number) =>
+      processes[at]!.until('a', signal, async () => false).then(() => woken.push(at));
+    const settled = () => new Promise(setImmediate);
+    /** Who is woken at once by a release of which all are told, and who is later. */
+    const told = async (later = LATER_MS) => {
+      woken = [];
+      for (const [message] of all) message('a');
+      await settled();
+      const first = woken;
+      woken = [];
+      await time.advance(later);
+      await settled();
+      const others = woken;
+      for (const at of [...first, ...others]) void wait(at);
+      await settled();
+      return [first, others];
+    };
+    const lose = async (at: number) => {
+      const tell = async (who: string) => {
+        for (const [, , lost] of all) lost('a', who);
+      };
+      processes[at]!.lost('a', tell);
+      // It has said so.
+      processes[at]!.lost('a', () => Promise.reject(new Error('told twice')));
+      await settled();
+    };
+    for (const at of [0, 1, 2]) void wait(at);
+    expect(await told()).toEqual([[0, 1, 2], []]);
+    await lose(2);
+    await lose(1);
+    expect(await told()).toEqual([[2], [0, 1]]);
+    // The next release comes before the others are told of this one.
+    expect(await told(LATER_MS - 1)).toEqual([[1], []]);
+    expect(await told()).toEqual([[0, 1, 2], []]);
+    for (const one of processes) await one.close();
   });
 });
 

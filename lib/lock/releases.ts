@@ -35,8 +35,8 @@ type IsNews = () => boolean;
 /** Lets a store that runs no script of ours announce releases. */
 export interface ReleaseNotifier {
   readonly notify: (lock: string) => Promise<void>;
-  /** The channel on which the write that releases is to tell of it; absent if it cannot. */
-  readonly channelOf?: ((lock: string) => string) | undefined;
+  /** The channel on which the write that releases is to tell of it; undefined if it cannot. */
+  readonly channelOf?: ((lock: string) => string | undefined) | undefined;
   /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)

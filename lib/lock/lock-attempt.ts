@@ -67,7 +67,7 @@ interface Refusal {
 /**
  * Polling finds a release that was announced before this attempt listened. Without announcements it
  * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is held
- * for a short time is found soon.
+ * for a short time is found soon; but no shorter than the store takes for two answers.
  */
 const POLLS = {
   notified: { firstMs: 50, growth: 2 },
@@ -83,6 +83,8 @@ export class LockAttempt {
   /** The end of the waiting, later if the store grants nothing for a while. */
   #endMs: number;
   #lastToken: bigint | undefined;
+  /** How long the last answer took. */
+  #answerMs = 0;
   /** True while the store may have granted a lock without our knowing. */
   #isUnsure = false;
 
@@ -127,7 +129,8 @@ export class LockAttempt {
       const passed = started(terms);
       const askedAtMs = seen.nowMs;
       const answer = await this.#answer(name);
-      line.noteAnswered(passed());
+      this.#answerMs = passed();
+      line.noteAnswered(this.#answerMs);
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs, note, timeMs } = answer;
       seen.note(name, answer, askedAtMs);
@@ -200,7 +203,7 @@ export class LockAttempt {
     const { firstMs, growth } = this.#polls;
     if (token !== this.#lastToken) this.#pollMs = firstMs;
     this.#lastToken = token;
-    const jitteredMs = this.#pollMs * (0.5 + terms.random());
+    const jitteredMs = Math.max(this.#pollMs, 2 * this.#answerMs) * (0.5 + terms.random());
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));
   }

@@ -60,6 +60,19 @@ describe('who waits for a store that tells nobody', () => {
   );
 });
 
+describe('who waits for a store that tells nobody, and is slow', () => {
+  it('leaves it alone for twice as long as it takes to answer', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process({}, false), world.process({}, false)];
+    await one.locks.acquire('a');
+    other.link.delayMs = 40;
+    const waiting = codeOf(other.locks.acquire('a', { waitMs: 600 }));
+    expect(await world.settled(waiting, 1)).toBe('LOCK_HELD');
+    const asked = other.link.asked.filter(({ call }) => call === 'acquire').length;
+    expect([asked > 3, asked <= 6]).toEqual([true, true]);
+  });
+});
+
 describe('several processes that ask again at once', () => {
   /** How often each had the lock in a minute. */
   const turnsOf = async (isTold: boolean, holdMs: number) => {

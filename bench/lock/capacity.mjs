@@ -54,13 +54,13 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
 export const capacity = {
   title: 'What the locks of a store bear',
   explanation:
-    'One server without replicas whose disk is not waited for; each process has one connection, ' +
-    'as by a URL, and the defaults. Locks taken and released in a second by 16 callers, each of ' +
-    'a lock of its own, in one process, and in each of four; one lock that four processes hand ' +
-    'to each other without holding it, in a second. 2,000 locks asked for at once by one process: ' +
-    'how soon all are held, and how many were refused. 10,000 callers of one lock in one process: ' +
-    'the longest time for which nothing else has its turn, in the 5 s from their coming. Server ' +
-    'and processes share two cores.',
+    'One server without replicas whose disk is not waited for; each process has one ' +
+    'connection, as by a URL, and the defaults. Locks taken and released in a second by 16 ' +
+    'callers, each of a lock of its own, in one process, and in each of four; one lock that ' +
+    'four processes hand to each other without holding it, in a second. 2,000 locks asked for ' +
+    'at once by one process: how soon all are held, and how many were refused. 10,000 callers ' +
+    'of one lock in one process: the longest time for which nothing else has its turn, in the ' +
+    '5 s from their coming. Server and processes share two cores.',
   columns: [
     'store',
     'locks a second, one process',

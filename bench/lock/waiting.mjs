@@ -74,14 +74,15 @@ export const waiting = {
   title: 'Waiting for a lock, by store',
   explanation:
     'Four processes want one lock, on one server without replicas, whose disk is not waited for ' +
-    'but where that is said. How long it takes from the end of one to the begin of the next one ' +
-    'who waits, also as a multiple of `pg_advisory_lock`, and how long each waits: held for ' +
+    'but where that is said. How long it takes from the end of one to the begin of the next ' +
+    'one who waits, also as a multiple of `pg_advisory_lock`, and how long each waits: held for ' +
     '20 ms, asked for again 100 ms later on the average, for 20 s. How often each process gets ' +
-    'it, the least and the most: held for 700 ms, asked for again at once, for 60 s. Each process ' +
-    'has had a lock of its own 500 times before. By hand: one row with a token and the holder, ' +
-    'written when it is taken and when it is given back, and a NOTIFY or GET_LOCK that wakes who ' +
-    'waits; no deadline, no check of the server, no order. It is the least that a lock does whose ' +
-    'token survives a crash: the next one cannot begin before its grant is written.',
+    'it, the least and the most: held for 700 ms, asked for again at once, for 60 s. Each ' +
+    'process has had a lock of its own 500 times before. By hand: one row with a token and the ' +
+    'holder, written when it is taken and when it is given back, and a NOTIFY or GET_LOCK that ' +
+    'wakes who waits; no deadline, no check of the server, no order. It is the least that a ' +
+    'lock does whose token survives a crash: the next one cannot begin before its grant is ' +
+    'written.',
   columns: [
     'store',
     'ms to the next, p50',

@@ -66,8 +66,8 @@ interface Refusal {
 
 /**
  * Polling finds a release that was announced before this attempt listened. Without announcements it
- * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is held
- * for a short time is found soon; but no shorter than the store takes for two answers.
+ * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is
+ * held for a short time is found soon; but no shorter than the store takes for two answers.
  */
 const POLLS = {
   notified: { firstMs: 50, growth: 2 },

@@ -64,19 +64,27 @@ interface Refusal {
   readonly isFinal?: boolean;
 }
 
-/** Polling finds a release that was announced before this attempt listened. */
-const POLL_MS = 50;
+/**
+ * Polling finds a release that was announced before this attempt listened. Without announcements it
+ * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is
+ * held for a short time is found soon; but no shorter than the store takes for two answers.
+ */
+const POLLS = {
+  notified: { firstMs: 50, growth: 2 },
+  polling: { firstMs: 5, growth: 1.25 },
+} as const;
 const POLL_MS_MAX = 1000;
-/** Without announcements, the pauses are a fifth of the time for which nothing has changed. */
-const POLL_GROWTH = { notified: 2, polling: 1.25 };
 
 export class LockAttempt {
   readonly #parts: AttemptParts;
   readonly #retry: RetryDelay;
-  #pollMs = POLL_MS;
+  readonly #polls: (typeof POLLS)[keyof typeof POLLS];
+  #pollMs: number;
   /** The end of the waiting, later if the store grants nothing for a while. */
   #endMs: number;
   #lastToken: bigint | undefined;
+  /** How long the last answer took. */
+  #answerMs = 0;
   /** True while the store may have granted a lock without our knowing. */
   #isUnsure = false;
 
@@ -84,6 +92,8 @@ export class LockAttempt {
     this.#parts = parts;
     this.#endMs = parts.hold.waitMs;
     this.#retry = new RetryDelay(parts.terms.random);
+    this.#polls = POLLS[parts.store.untilReleased ? 'notified' : 'polling'];
+    this.#pollMs = this.#polls.firstMs;
   }
 
   /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or an error of the store or the signal */
@@ -119,6 +129,8 @@ export class LockAttempt {
       const passed = started(terms);
       const askedAtMs = seen.nowMs;
       const answer = await this.#answer(name);
+      this.#answerMs = passed();
+      line.noteAnswered(this.#answerMs);
       if (answer.status !== 'ok') return this.#refusal(answer);
       const { token, era, ttlMs, note, timeMs } = answer;
       seen.note(name, answer, askedAtMs);
@@ -187,11 +199,11 @@ export class LockAttempt {
 
   /** Asks less and less often, as long as the same holder keeps the lock. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
-    const { terms, store } = this.#parts;
-    const growth = POLL_GROWTH[store.untilReleased ? 'notified' : 'polling'];
-    if (token !== this.#lastToken) this.#pollMs = POLL_MS;
+    const { terms } = this.#parts;
+    const { firstMs, growth } = this.#polls;
+    if (token !== this.#lastToken) this.#pollMs = firstMs;
     this.#lastToken = token;
-    const jitteredMs = this.#pollMs * (0.5 + terms.random());
+    const jitteredMs = Math.max(this.#pollMs, 2 * this.#answerMs) * (0.5 + terms.random());
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));
   }
@@ -221,9 +233,13 @@ export class LockAttempt {
   }
 
   #giveUp(): void {
-    const { store, lock, holder, inBackground, search } = this.#parts;
+    const { store, line, lock, holder, inBackground, search } = this.#parts;
     const name = permitName(lock, search.permit!);
-    inBackground((async () => store.release({ lock: name, holder }))());
+    const released = async () => {
+      const leave = await line.enter('release', lock);
+      await store.release({ lock: name, holder }).finally(leave);
+    };
+    inBackground(released());
   }
 }
 
@@ -237,12 +253,15 @@ function never(): Promise<never> {
  *
  * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
  * are released, and these before others are acquired. If the store does not answer a call, those
- * that have waited for half as long are told with it.
+ * that have waited for half as long are told with it. A store that answers late is asked for fewer
+ * locks at once, so that it does not spend its time on answers for which nobody waits any more.
  */
 
 const CALL_COUNT_MAX = 64;
 /** The rest is kept for locks that are held. */
 const ACQUIRE_COUNT_MAX = 48;
+/** An answer within this part of the time of a call is soon enough for one more at once. */
+const SOON = 1 / 2;
 
 /** From the first in line to the last. */
 const CALLS = ['extend', 'release', 'acquire'] as const;
@@ -266,6 +285,8 @@ export class CallLine {
     acquire: new Set<InLine>(),
   };
   #count = 0;
+  /** Locks are asked for up to so many calls under way. */
+  #acquireMax = ACQUIRE_COUNT_MAX;
 
   constructor(terms: LockTerms) {
     this.#terms = terms;
@@ -284,8 +305,15 @@ export class CallLine {
     };
   }
 
+  /** A lock that was asked for was granted or refused after so long. */
+  noteAnswered(afterMs: number): void {
+    if (afterMs > this.#terms.callTimeoutMs * SOON) return;
+    this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
+  }
+
   /** A call was not answered in time: the next ones are not sent after those who gave up. */
   noteLate(): void {
+    this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
     const { callTimeoutMs: ms } = this.#terms;
     for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
       if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
@@ -293,7 +321,7 @@ export class CallLine {
   }
 
   #hasRoomFor(call: Call): boolean {
-    return this.#count < (call === 'acquire' ? ACQUIRE_COUNT_MAX : CALL_COUNT_MAX);
+    return this.#count < (call === 'acquire' ? this.#acquireMax : CALL_COUNT_MAX);
   }
 
   async #turn(call: Call, lock: string, signal?: AbortSignal): Promise<void> {

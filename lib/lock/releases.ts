@@ -1,10 +1,12 @@
 /**
  * Wakes callers by the message of a release. A subscription outlives its callers by a while, since
- * they wait, ask in vain and wait again.
+ * they wait, ask in vain and wait again. Where a process says that it came too late for a release,
+ * the next one wakes it first, and the others a moment later, so that they do not race for it.
  *
  * Guarantee: nothing depends on a message. If one is lost, because a connection broke or may not
  * subscribe, callers ask again at their own time.
  */
+import { randomUUID } from 'node:crypto';
 import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
 
 /** The messages by which a store announces releases, on one channel for each lock. */
@@ -15,8 +17,13 @@ export interface ReleaseMessages {
    * @param message gets the channel of each message, and what tells whether it is still news: it
    * is none to whoever has asked since; without that it is
    * @param ended is called when messages may have been missed, and all subscriptions are over
+   * @param lost gets who came too late for a release, if the store tells of it
    */
-  onMessage(message: (channel: string, isNews?: IsNews) => void, ended: () => void): void;
+  onMessage(
+    message: (channel: string, isNews?: IsNews) => void,
+    ended: () => void,
+    lost: (channel: string, who: string) => void,
+  ): void;
   /** Resolves when the store sends the messages of a channel; rejects if it cannot. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
@@ -28,15 +35,14 @@ type IsNews = () => boolean;
 /** Lets a store that runs no script of ours announce releases. */
 export interface ReleaseNotifier {
   readonly notify: (lock: string) => Promise<void>;
-  /**
-   * The channel on which the write that releases is to tell of it; undefined if nobody is known to
-   * wait, or if it cannot.
-   */
+  /** The channel on which the write that releases is to tell of it; undefined if it cannot. */
   readonly channelOf?: ((lock: string) => string | undefined) | undefined;
   /** Works like `Releases.until`; absent if no message can be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
     | undefined;
+  /** Is called if this process was told of a release, and another one was faster. */
+  readonly lost?: ((lock: string) => void) | undefined;
   readonly close?: (() => Promise<void>) | undefined;
 }
 
@@ -50,21 +56,33 @@ interface Channel {
   isReleased?: IsNews | undefined;
   /** Ends the subscription unless a caller comes back. */
   ending?: TimerHandle;
+  /** Who came too late for a release, in the order of their messages, which all hear alike. */
+  readonly losers: Set<string>;
+  /** Wakes the callers if another process was to come first. */
+  later?: TimerHandle;
 }
 
 /** Callers ask again sooner than this. */
 export const LINGER_MS = 2000;
+/** Whoever was to come first may be gone; one that is not has asked within this time. */
+export const LATER_MS = 25;
 
 export class Releases {
   readonly #messages: ReleaseMessages;
   readonly #timers: Timers;
   readonly #channels = new Map<string, Channel>();
+  /** This process, in what it says of itself. */
+  readonly #own = randomUUID();
 
   constructor(messages: ReleaseMessages, timers: Timers = systemTimers) {
     this.#messages = messages;
     this.#timers = timers;
     const ended = () => this.#resubscribe();
-    messages.onMessage((name, isNews) => this.#wake(name, isNews), ended);
+    messages.onMessage(
+      (name, isNews) => this.#released(name, isNews),
+      ended,
+      (name, who) => this.#channels.get(name)?.losers.add(who),
+    );
   }
 
   /**
@@ -91,20 +109,31 @@ export class Releases {
     });
   }
 
-  /** True if callers wait, or have waited lately. */
-  isAwaited(name: string): boolean {
-    return this.#channels.has(name);
+  /** @param tell says to all on the channel that this process came too late for a release */
+  lost(name: string, tell: (who: string) => Promise<unknown>): void {
+    const isToBeTold = this.#channels.get(name)?.losers.has(this.#own) === false;
+    // Without the message it is one of many again.
+    if (isToBeTold) tell(this.#own).catch(() => undefined);
   }
 
   async close(): Promise<void> {
-    for (const { ending } of this.#channels.values()) this.#timers.cancel(ending);
-    this.#channels.clear();
+    for (const [name, channel] of this.#channels) this.#forget(name, channel);
     await this.#messages.close();
   }
 
-  #wake(name: string, isNews: IsNews = () => true): void {
+  #released(name: string, isNews: IsNews = () => true): void {
     const channel = this.#channels.get(name);
-    if (channel === undefined || !isNews()) return;
+    if (channel === undefined) return;
+    const [first = this.#own] = channel.losers;
+    channel.losers.delete(first);
+    this.#timers.cancel(channel.later);
+    const wake = () => this.#wake(channel, isNews);
+    if (first === this.#own) wake();
+    else channel.later = this.#timers.after(LATER_MS, wake);
+  }
+
+  #wake(channel: Channel, isNews: IsNews): void {
+    if (!isNews()) return;
     channel.isReleased = channel.wakes.size === 0 ? isNews : undefined;
     for (const wake of channel.wakes) wake();
   }
@@ -125,6 +154,7 @@ export class Releases {
       wakes: new Set(),
       subscribed,
       isSubscribed: false,
+      losers: new Set(),
     };
     subscribed.then(
       () => (channel.isSubscribed = true),
@@ -160,6 +190,7 @@ export class Releases {
 
   #forget(name: string, channel: Channel): void {
     this.#timers.cancel(channel.ending);
+    this.#timers.cancel(channel.later);
     if (this.#channels.get(name) === channel) this.#channels.delete(name);
   }
 }

@@ -65,6 +65,8 @@ interface Manner {
   readonly lateMs?: number | undefined;
   /** The channel on which the write is told. */
   readonly channel?: string | undefined;
+  /** True if the write may be answered before it is on disk. */
+  readonly mayBeLost?: boolean | undefined;
 }
 
 type Rule<T> = (snapshot: LockSnapshot, reading: LockReading) => LockStep<T>;
@@ -112,7 +114,10 @@ export class RowLocks extends RowOperations implements LockStore {
     const { lock } = request;
     const rule: Rule<AcquireAnswer> = (snapshot, reading) =>
       acquireLock(snapshot, request, reading);
-    return this.#changed(lock, rule, this.#told.delete(lock) ? { lateMs: TOLD_LATE_MS } : {});
+    const isTold = this.#told.delete(lock);
+    const answer = await this.#changed(lock, rule, isTold ? { lateMs: TOLD_LATE_MS } : {});
+    if (isTold && answer.status === 'held') this.#releases?.lost?.(lock);
+    return answer;
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
@@ -132,12 +137,14 @@ export class RowLocks extends RowOperations implements LockStore {
       releaseLock(snapshot, request, atHeader(snapshot, reading));
     const isNow = keepMs === 0;
     const channel = isNow ? this.#releases?.channelOf?.(lock) : undefined;
-    // An end that is counted from now needs the time of now.
-    const lateMs = isNow ? Infinity : undefined;
-    const byWrite = channel !== undefined && this.#changed(lock, rule, { lateMs, channel });
+    // An end that is counted from now needs the time of now. A release from now on changes nothing
+    // but the end: where it is lost, the lock is held until its ttl is over, with the same token.
+    // One that keeps others out for longer than the ttl would be missed.
+    const manner: Manner = isNow ? { lateMs: Infinity, mayBeLost: true } : {};
+    const byWrite = channel !== undefined && this.#changed(lock, rule, { ...manner, channel });
     // A server that may not tell of it, or cannot, releases it all the same.
     const told = byWrite === false ? undefined : await byWrite.catch(() => undefined);
-    const isReleased = told ?? (await this.#changed(lock, rule, { lateMs }));
+    const isReleased = told ?? (await this.#changed(lock, rule, manner));
     const isToBeTold = isReleased && isNow && told === undefined;
     // Only a shutdown waits for the announcement; a caller that misses it asks again.
     const notified = isToBeTold && this.#releases?.notify(lock).catch(() => undefined);
@@ -176,7 +183,7 @@ export class RowLocks extends RowOperations implements LockStore {
   }
 
   /** Writes the header first: if it had to be written, the row follows with the next attempt. */
-  #changed<T>(lock: string, rule: Rule<T>, { lateMs, channel }: Manner = {}): Promise<T> {
+  #changed<T>(lock: string, rule: Rule<T>, { lateMs, ...manner }: Manner = {}): Promise<T> {
     const attempt: RowAttempt<T> = async ({ rows, reading, refused }) => {
       const { server } = reading;
       const isRead = reading.lateMs === undefined;
@@ -200,7 +207,7 @@ export class RowLocks extends RowOperations implements LockStore {
       const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
       const version = lockRow?.version;
       const notAfterMs = isRead || lateMs === Infinity ? undefined : reading.timeMs + lateMs!;
-      const write = { ...rests, rows: [{ row: next, version }], notAfterMs, channel };
+      const write = { ...rests, rows: [{ row: next, version }], notAfterMs, ...manner };
       const isWritten = await this.rows.write(write);
       if (isWritten === false && isRead) refused.note(headerVersion, version, server);
       if (isWritten !== true) return undefined;

@@ -101,6 +101,11 @@ export interface RowWrite {
   readonly notAfterMs?: number | undefined;
   /** A store that has messages tells of the rows on this channel, in the same step. */
   readonly channel?: string | undefined;
+  /**
+   * True if nobody is granted anything by this write itself: a store may answer before it is on
+   * disk, if it keeps no later write without it.
+   */
+  readonly mayBeLost?: boolean | undefined;
 }
 
 /**

@@ -113,9 +113,8 @@ describe('checkHolds', () => {
     [fromMs, toMs]: readonly [number, number?],
     { holder, ...answer }: Readonly<Record<string, unknown>>,
   ) => {
-    const at = { call: ++callCount, op, lock: 'a' };
-    const asked = { kind: 'asked', ...at, holder, ttlMs: 100, fromMs };
-    const answered = { kind: 'answered', ...at, toMs, status: 'done', ...answer };
+    const asked = { kind: 'asked', call: ++callCount, op, lock: 'a', holder, ttlMs: 100, fromMs };
+    const answered = { ...asked, kind: 'answered', toMs, status: 'done', ...answer };
     return toMs === undefined ? [asked] : [asked, answered];
   };
   const granted = (holder: string, token: number, during: readonly [number, number?]) =>
@@ -143,6 +142,9 @@ describe('checkHolds', () => {
     ];
     expect(judged(calls)).toEqual([0, 0, 0]);
     expect(checkHolds(written(calls)).orderedCount).toBe(9);
+    const lost = [...held, ...released('x', [20, 30]), ...refused(1, [31, 40])];
+    const twice = [lost, [...lost, ...granted('y', 2, [50, 60])]].map((each) => written(each));
+    expect(twice.map((each) => checkHolds(each, true).duplicateCount)).toEqual([0, 1]);
   });
 
   it.each<[string, object[][]]>([

@@ -19,13 +19,15 @@
  *
  * @typedef {Omit<Call, 'toMs' | 'status'>} OpenCall which may have been carried out at any time
  * @typedef {{ fromMs: number, toMs: number }} Loss of data, which came at some time between these
- * @typedef {{ calls: Call[], open: OpenCall[], losses: Loss[] }} History of one lock
+ * @typedef {{ calls: Call[], open: OpenCall[], losses: Loss[], losesReleases?: boolean }} History
+ *   of one lock; a store that loses releases may lose the last one that it answered
  *
  * @typedef {object} State of a lock
  * @property {string} holder empty where nobody has it
  * @property {bigint} token of the last grant
  * @property {number} fromMs since when it is so, at the earliest
  * @property {number} heldMs until when nobody else may have it
+ * @property {State} [released] as it was before it was released
  */
 
 /** @type {State} */
@@ -97,7 +99,8 @@ export function faultIn(/** @type {History} */ { calls, ...history }) {
     const { next, ahead, state } = way;
     if (next === ordered.length) return undefined;
     farthest = Math.max(farthest, next);
-    const key = [next, ahead, state.holder, state.token, state.heldMs].join(' ');
+    const { holder, token, heldMs, released } = state;
+    const key = [next, ahead, holder, token, heldMs, released !== undefined].join(' ');
     if (seen.has(key)) continue;
     if (seen.add(key).size > STATE_COUNT_MAX) {
       return `${textOf(ordered[farthest])} was not decided: too many calls at once`;
@@ -162,6 +165,7 @@ function after(state, call, known) {
     case 'acquire held':
       if (state.holder !== '' && state.token === token) return state;
       if (isForgotten(state, call, known)) return state;
+      if (known.losesReleases === true && state.released?.token === token) return state.released;
       if (isHeld || token <= state.token || !wasOpen(call, known)) return undefined;
       return { holder: UNSEEN, token, fromMs, heldMs: 0 };
     case 'extend ok':
@@ -171,7 +175,8 @@ function after(state, call, known) {
       if (isHeld && !isForgotten(state, call, known)) return undefined;
       return { ...state, holder: '', fromMs, heldMs: isHeld ? state.heldMs : 0 };
     default:
-      return state.holder === holder ? { ...state, holder: '', fromMs, heldMs: 0 } : state;
+      if (state.holder !== holder) return state;
+      return { ...state, holder: '', fromMs, heldMs: 0, released: state };
   }
 }
 

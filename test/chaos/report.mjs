@@ -96,8 +96,12 @@ function disorderOf(
 const placeOf = (/** @type {{ lock: string, permit?: number }} */ { lock, permit }) =>
   permit === undefined ? lock : `permit ${permit} of ${lock}`;
 
-/** @param {string} folder @returns as `checkFolder` does: sections are what is made here */
-export function checkHolds(folder) {
+/**
+ * @param {string} folder
+ * @param {boolean} [losesReleases] whether the store may lose a release that nothing came after
+ * @returns as `checkFolder` does: sections are what is made here
+ */
+export function checkHolds(folder, losesReleases = false) {
   const events = eventsIn(folder);
   const holds = holdsOf(events);
   const places = new Set(holds.map(({ place }) => place));
@@ -105,7 +109,7 @@ export function checkHolds(folder) {
   const ofPermits = holds.filter(({ permits }) => permits !== undefined);
   const { crowds, most } = crowdsIn(ofPermits);
   const histories = [...historiesOf(events).values()];
-  const unexplained = histories.flatMap((history) => faultIn(history) ?? []);
+  const unexplained = histories.flatMap((each) => faultIn({ ...each, losesReleases }) ?? []);
   const twice = [...found.flatMap((each) => each.twice), ...crowds, ...unexplained];
   return {
     idCount: events.filter(({ kind }) => kind === 'write').length,

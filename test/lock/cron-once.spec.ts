@@ -8,7 +8,7 @@ import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/lock/cron-
 import { newRecord, recordIn, recordText, type Schedule } from '../../lib/lock/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
-import { turn } from '../../lib/time/timers.js';
+import { pause, turn } from '../../lib/time/timers.js';
 import { DistributedLock, type CronRun } from '../../lib/nest/lock/index.js';
 
 const every = (ms: number): Schedule => ({
@@ -417,5 +417,43 @@ describe('a job of a fleet', () => {
     other.close();
     await fleet.looked([other]);
     expect(fleet.ticks).toEqual([]);
+  });
+
+  it('does what it can of twenty jobs where the store is slower than they ask', async () => {
+    const fleet = new Fleet();
+    const { time, store } = fleet;
+    const calls = { count: 0, last: Promise.resolve() };
+    // One connection: each call takes 40 ms, one after another, also of those who gave up.
+    const inTurn = <Q, A>(ask: (request: Q) => Promise<A>) => {
+      return (request: Q): Promise<A> => {
+        calls.count++;
+        const own = calls.last.then(() => pause(time, 40)).then(() => ask(request));
+        calls.last = own.then(() => void calls.count--);
+        return own;
+      };
+    };
+    const face: LockStore = {
+      location: store.location,
+      lossWindowMs: store.lossWindowMs,
+      acquire: inTurn((request) => store.acquire(request)),
+      extend: inTurn((request) => store.extend(request)),
+      release: inTurn((request) => store.release(request)),
+    };
+    const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
+    const terms = { ...ports, random: () => 0.5, ttlMs: 3000, callTimeoutMs: 1000 };
+    const locks = new DistributedLock(face, terms);
+    const jobs = Array.from({ length: 20 }, (_, at) =>
+      fleet.process('a', { locks, job: `${at}`, lock: `cron:${at}`, schedule: every(1000) }),
+    );
+    for (let second = 0; second < 20; second++) {
+      for (const job of jobs) void job.look();
+      for (let count = 0; count < 25; count++) {
+        await time.advance(40);
+        for (let turns = 0; turns < 4; turns++) await turn();
+      }
+    }
+    // A run takes four calls, so that it could do 125.
+    expect(fleet.ran.length).toBeGreaterThan(40);
+    expect(calls.count).toBeLessThan(64);
   });
 });

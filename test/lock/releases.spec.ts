@@ -270,8 +270,7 @@ describe('postgres releases', () => {
       ear.on('notification', ({ payload }) => heard.push(payload!));
       await ear.query(`LISTEN ${channel}`);
       for (const { sent } of [one, two]) sent.length = 0;
-      void one.store.untilReleased!('a', 0, NEVER);
-      const told = two.store.untilReleased!('a', 0, NEVER);
+      const told = Promise.all([one, two].map(({ store }) => store.untilReleased!('a', 0, NEVER)));
       // Each has asked once more since it listens.
       await until(() => one.sent.length > 0 && two.sent.length > 0);
       const say = (text: object) =>
@@ -298,8 +297,9 @@ describe('postgres releases', () => {
       await one.store.release(held);
       await told;
       await heldIn(two.store, namedLock('a'));
-      await until(() => heard.length === 1);
       expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
+      // It says that it came too late.
+      await until(() => heard.length === 2 && /^lost:[\w-]{36}$/.test(heard[1]!));
       const truth = JSON.parse(heard[0]!) as { version: number };
       // Later than any that is stored.
       const version = truth.version + 2 ** 21;

@@ -3,7 +3,7 @@
  * lock changes hands, and hears of what it may have missed.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { Releases } from '../../lib/lock/releases.js';
+import { LATER_MS, Releases, type ReleaseMessages } from '../../lib/lock/releases.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
@@ -36,6 +36,40 @@ describe('who is told nothing', () => {
     // It doubles to a second, twice.
     expect(pauses.filter((ms) => ms <= 50)).toHaveLength(2);
     expect(pauses.filter((ms) => ms <= 100)).toHaveLength(4);
+  });
+});
+
+describe('who waits for a store that tells nobody', () => {
+  it.each([20, 200, 2000])(
+    'asks again within 5 ms and a quarter of the time for which it was held, %d ms',
+    async (holdMs) => {
+      const world = new LockWorld();
+      const [one, other] = [world.process({}, false), world.process({}, false)];
+      const end = open();
+      const first = one.locks.using('a', () => end.promise);
+      await world.time.advance(1);
+      const waiting = other.locks.using('a', { waitMs: 60_000 }, () => world.time.passedMs);
+      await world.time.advance(holdMs);
+      const endedMs = world.time.passedMs;
+      end.resolve();
+      await first;
+      expect((await world.settled(waiting, 1)) - endedMs).toBeLessThanOrEqual(5 + holdMs / 4);
+      const asked = other.link.asked.filter(({ call }) => call === 'acquire').length;
+      expect(asked).toBeLessThan(10 * Math.log10(holdMs));
+    },
+  );
+});
+
+describe('who waits for a store that tells nobody, and is slow', () => {
+  it('leaves it alone for twice as long as it takes to answer', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process({}, false), world.process({}, false)];
+    await one.locks.acquire('a');
+    other.link.delayMs = 40;
+    const waiting = codeOf(other.locks.acquire('a', { waitMs: 600 }));
+    expect(await world.settled(waiting, 1)).toBe('LOCK_HELD');
+    const asked = other.link.asked.filter(({ call }) => call === 'acquire').length;
+    expect([asked > 3, asked <= 6]).toEqual([true, true]);
   });
 });
 
@@ -142,6 +176,57 @@ describe('releases of which messages tell', () => {
     await both;
     void wait();
     expect(subscribed).toEqual(['a', 'a']);
+  });
+
+  it('are told first to who came too late for the last one, and soon to the others', async () => {
+    const time = new SettableTime();
+    const all: Parameters<ReleaseMessages['onMessage']>[] = [];
+    const processes = [0, 1, 2].map(() => {
+      const messages: ReleaseMessages = {
+        onMessage: (...heard) => void all.push(heard),
+        subscribe: async () => undefined,
+        unsubscribe: async () => undefined,
+        close: async () => undefined,
+      };
+      return new Releases(messages, time);
+    });
+    let woken: number[] = [];
+    const { signal } = new AbortController();
+    const wait = (at: number) =>
+      processes[at]!.until('a', signal, async () => false).then(() => woken.push(at));
+    const settled = () => new Promise(setImmediate);
+    /** Who is woken at once by a release of which all are told, and who is later. */
+    const told = async (later = LATER_MS) => {
+      woken = [];
+      for (const [message] of all) message('a');
+      await settled();
+      const first = woken;
+      woken = [];
+      await time.advance(later);
+      await settled();
+      const others = woken;
+      for (const at of [...first, ...others]) void wait(at);
+      await settled();
+      return [first, others];
+    };
+    const lose = async (at: number) => {
+      const tell = async (who: string) => {
+        for (const [, , lost] of all) lost('a', who);
+      };
+      processes[at]!.lost('a', tell);
+      // It has said so.
+      processes[at]!.lost('a', () => Promise.reject(new Error('told twice')));
+      await settled();
+    };
+    for (const at of [0, 1, 2]) void wait(at);
+    expect(await told()).toEqual([[0, 1, 2], []]);
+    await lose(2);
+    await lose(1);
+    expect(await told()).toEqual([[2], [0, 1]]);
+    // The next release comes before the others are told of this one.
+    expect(await told(LATER_MS - 1)).toEqual([[1], []]);
+    expect(await told()).toEqual([[0, 1, 2], []]);
+    for (const one of processes) await one.close();
   });
 });
 

@@ -257,7 +257,7 @@ export const LOCK_MUTANTS = [
 export const HOLDER_MUTANTS = [
   {
     name: 'the deadline counts from the answer',
-    seed: 4,
+    seed: 41,
     edits: edit(
       ATTEMPT,
       'return { permit, holder, token, era, ttlMs, passed, note, timeMs };',
@@ -266,7 +266,7 @@ export const HOLDER_MUTANTS = [
   },
   {
     name: 'an extension counts from its answer',
-    seed: 20,
+    seed: 45,
     edits: edit(
       SECTION,
       'if (ttlMs - passed() <= this.leftMs) return;\n    this.#deadline = { ttlMs, passed };',

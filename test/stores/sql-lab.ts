@@ -8,6 +8,7 @@ import { Pool, type PoolConfig } from 'pg';
 import type { IDistributedSupport, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import { registryTable } from '../../lib/stores/sql/index.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { request } from './redis-lab.js';
 export class SqlLab {
   readonly table = `lab_${randomUUID().replaceAll('-', '')}`;
@@ -50,6 +51,52 @@ export class SqlLab {
   async end(): Promise<void> {
     for (const end of this.ends) await end();
   }
+
+  /**
+   * A PostgreSQL with a table, where no commit that nobody waits for gets to the disk; `crashed()`
+   * kills a backend, and gives the way to the server as it goes on then.
+   */
+  async unwritten(table: string) {
+    const server = await startPostgres([
+      'synchronous_commit=off',
+      'wal_writer_delay=10s',
+      'autovacuum=off',
+      'restart_after_crash=on',
+    ]);
+    const own = this.unkept({ connectionString: server.url });
+    const again = this.unkept({ connectionString: server.url });
+    await onceUp(own, table);
+    await own.query('CHECKPOINT');
+    // Each of the server's own processes may write a commit that nobody waits for: the WAL writer
+    // when it wakes, the background writer and the checkpointer before the page they write.
+    const helpers = await own.query<{ pid: number }>(
+      `SELECT pid FROM pg_stat_activity WHERE backend_type <> 'client backend'`,
+    );
+    if (helpers.rows.length < 3) throw new Error('There are too few of its own processes.');
+    for (const { pid } of helpers.rows) process.kill(pid, 'SIGSTOP');
+    const crashed = async (): Promise<Pool> => {
+      const { rows } = await own.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+      const witness = this.unkept({ connectionString: server.url });
+      const seen = await witness.connect();
+      process.kill(rows[0]!.pid, 'SIGKILL');
+      // Until the server has noticed, it would answer from the memory that it is about to lose.
+      await new Promise((resolve) => seen.once('error', resolve));
+      seen.release(true);
+      await Promise.all([own.end(), witness.end()]).catch(() => undefined);
+      await onceUp(again, 'SELECT 1');
+      return again;
+    };
+    const stop = async () => {
+      await again.end();
+      await server.stop();
+    };
+    return { own, crashed, stop };
+  }
+}
+
+/** While it starts or recovers, a server refuses connections. */
+async function onceUp(database: Pool, sql: string): Promise<void> {
+  while ((await database.query(sql).catch(() => undefined)) === undefined);
 }
 
 /** The same function with a part of each statement replaced; its values stay where they are. */

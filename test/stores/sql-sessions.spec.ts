@@ -13,17 +13,19 @@ import type { Pool as MysqlPool } from 'mysql2/promise';
 import { DataSource } from 'typeorm';
 import {
   CreateSnowflakeRegistry1767225600000,
+  lockTable,
   mysqlSupport,
   postgresSupport,
   registryTable,
+  sqlLocks,
   sqlSupport,
   sqliteSupport,
 } from '../../lib/stores/sql/index.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
-import { POSTGRES_DURABLY } from '../../lib/stores/sql/dialects/postgres.js';
+import { POSTGRES_DURABLY, POSTGRES_SOON } from '../../lib/stores/sql/dialects/postgres.js';
 import { sqliteHandle, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
+import { heldIn, namedLock } from '../lock/held-locks.js';
 import { ownDatabase } from '../own-database.js';
 import { failureOf, request } from './redis-lab.js';
 import { SqlLab, broken, forgetful, leased } from './sql-lab.js';
@@ -289,6 +291,9 @@ function upper(answer: unknown): unknown {
   );
 }
 
+/*
+ * The server goes on under its name, without the commits that were not on disk yet.
+ */
 describe('a backend that is killed, where synchronous_commit is off', () => {
   it.each([
     ['keeps every lease', (query: SqlQuery) => query, 1],
@@ -298,47 +303,38 @@ describe('a backend that is killed, where synchronous_commit is off', () => {
       0,
     ],
   ] as const)('%s', async (_what, by, count) => {
-    const server = await startPostgres([
-      'synchronous_commit=off',
-      'wal_writer_delay=10s',
-      'autovacuum=off',
-      'restart_after_crash=on',
-    ]);
-    const own = lab.unkept({ connectionString: server.url });
-    const ready = () => own.query(registryTable('postgres', lab.table)).catch(() => undefined);
-    while ((await ready()) === undefined);
-    await own.query('CHECKPOINT');
-    // Each of the server's own processes may write a commit that nobody waits for: the WAL writer
-    // when it wakes, the background writer and the checkpointer before the page they write.
-    const helpers = await own.query<{ pid: number }>(
-      `SELECT pid FROM pg_stat_activity WHERE backend_type <> 'client backend'`,
-    );
-    expect(helpers.rows.length).toBeGreaterThanOrEqual(3);
-    for (const { pid } of helpers.rows) process.kill(pid, 'SIGSTOP');
+    const { own, crashed, stop } = await lab.unwritten(registryTable('postgres', lab.table));
     const query = by((sql, params) => own.query(sql, params));
     await leased(postgresSupport({ pool: { query }, ...named() }));
-    const { rows } = await own.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    const witness = lab.unkept({ connectionString: server.url });
-    const seen = await witness.connect();
-    process.kill(rows[0]!.pid, 'SIGKILL');
-    // Until the server has noticed, it would answer from the memory that it is about to lose.
-    await new Promise((resolve) => seen.once('error', resolve));
-    seen.release(true);
-    await Promise.all([own.end(), witness.end()]).catch(() => undefined);
-    const again = lab.unkept({ connectionString: server.url });
-    expect(await slotsOnceUp(again)).toBe(count);
-    await again.end();
-    await server.stop();
+    const sql = `SELECT 1 FROM ${lab.table} WHERE worker_id >= 0 AND ceiling > 0`;
+    expect((await (await crashed()).query(sql)).rows.length).toBe(count);
+    await stop();
   });
 
-  /** While it recovers, the server refuses connections. */
-  async function slotsOnceUp(database: Pool): Promise<number> {
-    for (;;) {
-      const sql = `SELECT 1 FROM ${lab.table} WHERE worker_id >= 0 AND ceiling > 0`;
-      const found = await database.query(sql).catch(() => undefined);
-      if (found !== undefined) return found.rows.length;
-    }
-  }
+  it.each([
+    ['loses a release that nothing came after', (query: SqlQuery) => query, 'held'],
+    [
+      'would keep it if it were waited for',
+      (query: SqlQuery) => broken(query, POSTGRES_SOON, POSTGRES_DURABLY),
+      'ok',
+    ],
+  ] as const)('keeps every grant of a lock, and %s', async (_what, by, last) => {
+    const { own, crashed, stop } = await lab.unwritten(lockTable('postgres', lab.table));
+    const storeOf = (database: Pool) => {
+      const query = by((sql, params) => database.query(sql, params));
+      return sqlLocks({ pool: { query }, dialect: 'postgres', ...named(), namespace: 'shop' });
+    };
+    const [store, long] = [storeOf(own), { ttlMs: 600_000, longestMs: 600_000 }];
+    await heldIn(store, namedLock('first', { ttlMs: 100, longestMs: 100 }));
+    await store.release(await heldIn(store, namedLock('passed', long)));
+    const { token } = await heldIn(store, namedLock('passed', long));
+    await store.release(await heldIn(store, namedLock('released', long)));
+    const again = await crashed();
+    const asked = (lock: string) => storeOf(again).acquire(namedLock(lock, long));
+    expect(await asked('passed')).toMatchObject({ status: 'held', token });
+    expect(await asked('released')).toMatchObject({ status: last });
+    await stop();
+  });
 });
 
 describe('MariaDB', () => {

@@ -112,6 +112,10 @@ export function lockPreparationFromUrl(url: string): StorePreparation {
 
 /** The name of a channel has at most 63 characters. */
 const DIGEST_LENGTH = 40;
+/** The text of a release is JSON. */
+const LOST = 'lost:';
+/** Nothing is lost with it that anybody has to know. */
+const TELL_LOST = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`;
 
 function postgresReleases(
   connection: SqlConnection,
@@ -126,16 +130,18 @@ function postgresReleases(
   const notify = async (lock: string) => {
     await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
   };
-  if (listen === undefined) return { notify };
+  // A server that tells of a write keeps all others that tell waiting until it is answered, which
+  // a release is before it is on disk.
+  if (listen === undefined) return { notify, channelOf };
   const releases = new Releases(new PostgresMessages(listen, told));
   return {
     notify,
-    // A server that tells of a write keeps all others that tell waiting until it is on disk.
-    channelOf: (lock) => {
-      const channel = channelOf(lock);
-      return releases.isAwaited(channel) ? channel : undefined;
-    },
+    channelOf,
     until: (lock, signal, isFree) => releases.until(channelOf(lock), signal, isFree),
+    lost: (lock) => {
+      const channel = channelOf(lock);
+      releases.lost(channel, (who) => query(TELL_LOST, [channel, LOST + who]));
+    },
     close: () => releases.close(),
   };
 }
@@ -166,6 +172,7 @@ class PostgresMessages implements ReleaseMessages {
   readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
   #message: (channel: string, isNews?: () => boolean) => void = () => undefined;
   #ended: () => void = () => undefined;
+  #lost: (channel: string, who: string) => void = () => undefined;
   #listening: Listening | undefined;
 
   /** @param told gets what was told of a row with its write */
@@ -173,8 +180,8 @@ class PostgresMessages implements ReleaseMessages {
     [this.#open, this.#told] = [open, told];
   }
 
-  onMessage(message: (channel: string, isNews?: () => boolean) => void, ended: () => void): void {
-    [this.#message, this.#ended] = [message, ended];
+  onMessage(...[message, ended, lost]: Parameters<ReleaseMessages['onMessage']>): void {
+    [this.#message, this.#ended, this.#lost] = [message, ended, lost];
   }
 
   async subscribe(channel: string): Promise<void> {
@@ -199,8 +206,9 @@ class PostgresMessages implements ReleaseMessages {
     const listening: Listening = { client, channels: new Set(), last: client };
     const opened = (one: ListeningClient) => {
       this.#retry.reset();
-      const message = (channel: string, text?: string) => {
-        this.#message(channel, text ? this.#told(text) : undefined);
+      const message = (channel: string, text = '') => {
+        if (text.startsWith(LOST)) this.#lost(channel, text.slice(LOST.length));
+        else this.#message(channel, text === '' ? undefined : this.#told(text));
       };
       one.onMessage(message, () => this.#missed(listening));
     };

@@ -136,15 +136,16 @@ export class SqlRows implements RowStore {
   }
 
   async write(write: RowWrite): Promise<boolean | undefined> {
-    const { server, headerVersion, rows, isTimeOnly = false, notAfterMs, channel } = write;
+    const { server, headerVersion, rows, isTimeOnly = false, channel } = write;
+    const { notAfterMs, mayBeLost } = write;
     const own = this.#headerChange(write);
     const transactions: string[] = [];
     let isWritten = own === undefined || (await this.#writeRow(own, transactions, isTimeOnly));
     const rests = { server, headerVersion: own?.nextVersion ?? headerVersion };
-    const changes = this.#changesOf(rows);
+    const changes = this.#changesOf(rows, mayBeLost);
     for (const change of changes) {
       if (isWritten !== true) break;
-      const asked = { ...change, ...rests, notAfterMs };
+      const asked = { ...change, ...rests, notAfterMs, mayBeLost };
       const told = channel === undefined ? undefined : { channel, text: textToTell(asked) };
       isWritten = await this.#writeRow({ ...asked, told }, transactions);
       if (isWritten === true) this.#remembered?.noteWritten(asked);
@@ -241,19 +242,20 @@ export class SqlRows implements RowStore {
   }
 
   /** Rows that are made for later come in one step, all the others one by one. */
-  #changesOf(rows: readonly RowChange[]): OwnChange[] {
+  #changesOf(rows: readonly RowChange[], mayBeLost?: boolean): OwnChange[] {
     const isBlank = ({ row, version }: RowChange) =>
       this.#holds === 'registry' && version === undefined && row.number === 0n;
     const [blank, ...more] = rows.filter(isBlank);
-    const others = rows.filter((change) => !isBlank(change)).map((change) => this.#own(change));
+    const own = (change: RowChange) => this.#own(change, mayBeLost);
+    const others = rows.filter((change) => !isBlank(change)).map(own);
     if (blank === undefined) return others;
-    return [{ ...this.#own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
+    return [{ ...own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
   }
 
   /** A worker id rests on the header, whose versions never come again; its own count its writes. */
-  #own({ row, version }: RowChange): OwnChange {
+  #own({ row, version }: RowChange, mayBeLost?: boolean): OwnChange {
     const isCounted = this.#holds === 'registry' && row.key !== HEADER_KEY;
-    const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version);
+    const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);
     return { row, version, nextVersion };
   }
 }
@@ -267,11 +269,11 @@ const STEP_MAX = 2 ** 20;
 /** Some centuries of steps; then it begins again. */
 const VERSION_MAX = 2 ** 52;
 
-function versionAfter(version: number | undefined): number {
-  if (version === undefined || version > VERSION_MAX) {
-    return randomInt(1, 2 ** START_VERSION_BITS);
-  }
-  return version + randomInt(1, STEP_MAX);
+/** Of a write that may be lost it is odd: no grant has it that comes in its place. */
+function versionAfter(version: number | undefined, mayBeLost = false): number {
+  const isNew = version === undefined || version > VERSION_MAX;
+  const next = isNew ? randomInt(1, 2 ** START_VERSION_BITS) : version + randomInt(1, STEP_MAX);
+  return (next % 2 === 1) === mayBeLost ? next : next + 1;
 }
 
 /*

@@ -16,6 +16,7 @@ import type { Sources, Figure } from './figure.js';
 
 const { lease } = our;
 const RESULTS = 'bench/RESULTS.md: ';
+const POLL = 'lib/lock/lock-attempt.ts: polling: { firstMs: 5';
 const ALERTS = 'docs/operating/monitoring/alert-rules.yaml: ';
 const STANDBY = 'test/chaos/stores/postgres.mjs: GOES_ON_MS = 2000';
 const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
@@ -239,7 +240,8 @@ const GUIDES: Sources = {
     '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
     '2 s': LOCKS,
-    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '50 ms': 'lib/lock/lock-attempt.ts: notified: { firstMs: 50',
+    '5 ms': POLL,
     '1 s': 'lib/lock/holdings.ts: polling: 1000',
     '25 ms': 'lib/lock/holdings.ts: notified: 25',
     '500 ms': 'lib/lock/holdings.ts: STREAK_MS = 500',
@@ -287,7 +289,7 @@ const GUIDES: Sources = {
     '18 s': 'lib/stores/redis/redis-locks.ts: 18,000 for Sentinel and Cluster',
   },
   'docs/guides/sql.md': {
-    '50 ms': 'lib/lock/lock-attempt.ts: POLL_MS = 50',
+    '5 ms': POLL,
     '1 s': 'lib/lock/lock-attempt.ts: POLL_MS_MAX = 1000',
     '2 s': 'lib/lock/releases.ts: LINGER_MS = 2000',
     '17 s': our.firstStartMs + our.lossMs,
@@ -332,6 +334,12 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
     '20 s': 'a run that its row names',
     '0.3 s': 'a run that its row names',
     '0.9 s': 'a run that its row names',
+    '5 ms': 'a run that its row names',
+    '40 ms': 'a run that its row names',
+    '60 ms': 'a run that its row names',
+    '1 s': 'a run that its row names',
+    '55 s': 'a run that its row names',
+    '60 s': 'a run that its row names',
     '15 s': 'runs of the control',
     '30 s': 'runs of the control',
     '50 s': 'runs of the control',

@@ -35,6 +35,8 @@ export interface SqlChange {
   readonly server: string;
   /** The last time of the server at which it is written. */
   readonly notAfterMs?: number | undefined;
+  /** True if it may be answered before it is on disk. */
+  readonly mayBeLost?: boolean | undefined;
   /** What is told of it in the same statement, and on which channel; the time follows the text. */
   readonly told?: { readonly channel: string; readonly text: string } | undefined;
 }

@@ -20,6 +20,7 @@ import {
   withoutEscapes,
   type Stamps,
   type Dialect,
+  type SqlChange,
   type SqlTable,
   type Statements,
   type Written,
@@ -126,7 +127,7 @@ class MysqlStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn(server: string, { of }: Binder): string {
+  protected standsOn({ server }: SqlChange, { of }: Binder): string {
     const { server: own, isDurable, isMariadb } = this.offered;
     const parts = [`${own} = ${of(server)}`, '@@session.autocommit = 1'];
     if (isMariadb) parts.push('@@session.in_transaction = 0');

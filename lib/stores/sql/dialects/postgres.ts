@@ -58,6 +58,13 @@ const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
 export const POSTGRES_DURABLY =
   `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
   `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
+/**
+ * A write that may be lost is acknowledged before it is on disk, and on no standby. Nothing that
+ * rests on it outlasts it: a log is written and sent in its order, so that the next grant, which
+ * waits for the disk and for the standbys, takes all before it along. A backend that dies takes
+ * unwritten commits with it, and the server goes on under its name.
+ */
+export const POSTGRES_SOON = `set_config('synchronous_commit', 'off', true) <> ''`;
 
 /**
  * The begin of the transaction in microseconds. A transaction that began before the read that it
@@ -189,9 +196,11 @@ class PostgresStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn(server: string, { of }: Binder): string {
+  protected standsOn({ server, mayBeLost = false }: SqlChange, { of }: Binder): string {
     const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
-    return `${isNext}${this.offered.server} = ${of(server)} AND ${POSTGRES_DURABLY}`;
+    // A server that is known in another way may keep writes in another order.
+    const waits = mayBeLost && this.stamps !== undefined ? POSTGRES_SOON : POSTGRES_DURABLY;
+    return `${isNext}${this.offered.server} = ${of(server)} AND ${waits}`;
   }
 
   /** One row comes back whatever happened: a driver that swallows an error has none. */

@@ -15,6 +15,7 @@ import {
   GRANTED,
   notSynchronous,
   type Dialect,
+  type SqlChange,
   type SqlTable,
   type Statements,
   type Written,
@@ -148,7 +149,7 @@ class SqliteStatements extends TableStatements {
     ].join(', ');
   }
 
-  protected standsOn(server: string, { of }: Binder): string {
+  protected standsOn({ server }: SqlChange, { of }: Binder): string {
     const isSame = `${this.identity()} = ${of(server)}`;
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }

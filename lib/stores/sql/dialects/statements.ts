@@ -126,8 +126,8 @@ export abstract class TableStatements implements Statements {
   protected abstract binder(): Binder;
   /** Time, server and whatever else is checked, as columns of one row. */
   protected abstract moment(binder: Binder): string;
-  /** True on the server that was read, where the write will last. */
-  protected abstract standsOn(server: string, binder: Binder): string;
+  /** True on the server that was read, where the write will last, unless it may be lost. */
+  protected abstract standsOn(change: SqlChange, binder: Binder): string;
   /** A statement that writes, so that its answer tells of how many rows. */
   protected abstract withRowCount(write: string, writing: Writing, telling?: string): string;
   /** The clock of the server, in Unix milliseconds. */
@@ -183,7 +183,7 @@ export abstract class TableStatements implements Statements {
     const { of } = binder;
     const { table, namespace } = this.location;
     const { key, number, token } = this.columns;
-    const { row, moreKeys = [], nextVersion, headerVersion, server } = change;
+    const { row, moreKeys = [], nextVersion, headerVersion } = change;
     const names = ['namespace', key, 'version', number, ...(token ? [token] : []), 'data'];
     const values = [
       of(namespace),
@@ -198,7 +198,7 @@ export abstract class TableStatements implements Statements {
     const header = headerVersion === undefined ? '' : `, ${table} h`;
     const where = [
       ...(headerVersion === undefined ? [] : [this.isHeader(headerVersion, binder)]),
-      this.standsOn(server, binder),
+      this.standsOn(change, binder),
     ];
     const from = `(${keys.join(' UNION ALL ')}) i${header} WHERE ${where.join(' AND ')}`;
     const select = `SELECT ${values.join(', ')} FROM ${from}`;
@@ -209,7 +209,7 @@ export abstract class TableStatements implements Statements {
     const { of } = binder;
     const { table, namespace } = this.location;
     const { key, number, token } = this.columns;
-    const { row, nextVersion, version, numberIs, headerVersion, server, notAfterMs } = change;
+    const { row, nextVersion, version, numberIs, headerVersion, notAfterMs } = change;
     const own = this.updated;
     const beside = this.beside(headerVersion, binder);
     const set = [
@@ -228,7 +228,7 @@ export abstract class TableStatements implements Statements {
       ...(headerVersion === undefined || beside !== ''
         ? []
         : [this.hasHeader(headerVersion, binder)]),
-      this.standsOn(server, binder),
+      this.standsOn(change, binder),
       ...(notAfterMs === undefined ? [] : [`${this.time} <= ${of(notAfterMs)}`]),
     ];
     const target = own === '' ? table : `${table} w${beside}`;

@@ -50,11 +50,6 @@ const tolerant = new Set(
   SCENARIOS.filter(({ tolerates }) => tolerates !== undefined).map(({ name }) => name),
 );
 
-/** Operations on rows are no single steps. */
-const overRowsOnly = new Set(
-  SCENARIOS.filter(({ isOverRows }) => isOverRows).map(({ name }) => name),
-);
-
 /** @returns {number[]} */
 function seedsOf(/** @type {string} */ text) {
   const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
@@ -169,7 +164,7 @@ if (values.help) {
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
   if (values.regions) await attackRegions(seedsOf(values.seeds));
   else if (values.follow && isAttack) await followMutants();
-  else if (values.follow) await follow(runs.filter(({ scenario }) => !overRowsOnly.has(scenario)));
+  else if (values.follow) await follow(runs);
   else if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));
   else if (isAttack) await attackMutants(runs);
   else await attack(runs);

@@ -13,11 +13,12 @@
  * `b` beyond that is the claim, about clocks and servers that the registry cannot see. What stands
  * for what is told in one file, so that it can be read beside the rules.
  */
-import { EMPTY, explained, TAKES_OVER } from './reckon.mjs';
+import { after, EMPTY, explained, TAKES_OVER } from './reckon.mjs';
 
 /** @import { LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
 /** @import { RegistryHeader, StoreReading, WorkerSlot } from '../../lib/registry/snapshot.js' */
 /** @import { RegistryState } from '../../lib/stores/memory/index.js' */
+/** @import { StoredRow } from '../../lib/rows/row-store.js' */
 /** @import { StoreCall, StoreEvent } from '../simulation/world/index.js' */
 /** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
 
@@ -32,10 +33,16 @@ import { EMPTY, explained, TAKES_OVER } from './reckon.mjs';
  * @property {StoreCall} call
  * @property {StoreReading} reading
  * @property {LeaseAnswer | undefined} answer
+ * @property {readonly number[]} [workerIds] which are written, also as they were
+ * @property {Header} [read] over rows the header that a write rests on
  */
 
 /** A clock that is further ahead is taken for a fault: see SANE_MS in lib/registry. */
 const SANE_MS = 86_400_000;
+/** The time in a header over rows may be so old: see HEADER_AGE_MS in lib/registry. */
+const AGE_MS = 1000;
+/** For so long a registry over rows remembers more than was asked for. */
+const ageOf = (/** @type {Asked} */ asked) => ('read' in asked ? AGE_MS : 0);
 
 /** @type {(header: RegistryHeader) => Values} */
 const headerValues = (header) => ({
@@ -54,11 +61,12 @@ const nowOf = (state) => state['a.time'] + state['a.slew'];
 /** @typedef {RegistryHeader | undefined} Header undefined where there is no registry */
 
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
-function headerWays(header, { call, reading }, later) {
+function headerWays(header, asked, later) {
+  const { call, reading } = asked;
   const terms = call.op === 'acquire' ? call.request : call.lease;
   const { reckoned: clock, quarantineMs: told } = terms;
   // An operator asks for no time at all, which no rule knows of.
-  const ttl = Math.max(1, terms.ttlMs);
+  const ttl = Math.max(1, terms.ttlMs + ageOf(asked));
   const isSame = header?.server === reading.server && !reading.isPutBack && !reading.isLeft;
   const isHere =
     isSame && clock?.incarnation === header.incarnation && clock.server === header.server;
@@ -73,14 +81,7 @@ function headerWays(header, { call, reading }, later) {
     behindIn(state) > 0
       ? { rule: 'a clock is heard of', reckoned: nowOf(state) + behindIn(state), above }
       : undefined;
-  /** @type {(time: number) => Way} */
-  const moves = (time) => ({
-    rule:
-      reading.clock?.name === 'highest'
-        ? 'the clock keeps to the highest time'
-        : 'the clock moves on',
-    time,
-  });
+  const moves = movesBy(reading);
   const asks = { rule: 'a ttl is asked for', ttl, told };
   /** @type {(state: Values) => Way} */
   const takesOver = (state) => ({
@@ -115,6 +116,51 @@ function headerWays(header, { call, reading }, later) {
   return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
 }
 
+/** @type {(reading: StoreReading) => (time: number) => Way} */
+const movesBy = (reading) => {
+  const isHighest = reading.clock?.name === 'highest';
+  const rule = isHighest ? 'the clock keeps to the highest time' : 'the clock moves on';
+  return (time) => ({ rule, time });
+};
+
+/**
+ * How far the clock that was reckoned with may be ahead of the one that is stored: over rows that
+ * is the time of another write, by a second at most. So a range is as if a ttl were asked for that
+ * is longer by as much, or shorter, and the ttl that is remembered has to be as long.
+ *
+ * @type {(asked: Asked, later: RegistryHeader) => number[]}
+ */
+function aheadOf(asked, later) {
+  const { call, reading, read } = asked;
+  if (read === undefined) return [0];
+  const terms = call.op === 'acquire' ? call.request : call.lease;
+  const state = { ...EMPTY, ...headerValues(read) };
+  const nows = timesOf(read, terms, [reading.timeMs]).map((time) => {
+    return nowOf(after({ state, rules: [], faults: [] }, movesBy(reading)(time)).state);
+  });
+  return [...new Set([0, ...nows.map((now) => now - nowOf(headerValues(later)))])];
+}
+
+/**
+ * What else may be written to a header over rows: that a row is missing, before anything else; or
+ * its time alone, which is rounded down, where nothing else has changed by the time that was read.
+ *
+ * @type {(header: Header, asked: Asked, later: RegistryHeader) => [Next[][][], RegistryHeader][]}
+ */
+function rowsWays(header, asked, later) {
+  if (!('read' in asked) || header === undefined) return [];
+  const { call, reading } = asked;
+  const { timeMs } = reading;
+  const loss = [movesBy(reading)(timeMs), { rule: PROVES, have: 0, seen: 0 }];
+  const read = timesOf(header, termsOf(call), [timeMs])
+    .filter((time) => time >= later.lastTimeMs && time < later.lastTimeMs + STEP_MS)
+    .map((lastTimeMs) => ({ ...later, lastTimeMs }));
+  return [[[[loss]], later], ...read.map((at) => pairOf(headerWays(header, asked, at), at))];
+}
+
+/** To so much the time of a header is rounded that is written alone. */
+const STEP_MS = 500;
+
 const PROVES = 'a holder proves a loss';
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 
@@ -127,14 +173,20 @@ function timesOf({ lastTimeMs }, { wallMs, reckoned: clock }, read) {
 
 /* What a request may do to a worker id. */
 
-/** @type {(asked: Asked, later: RegistryHeader, slot: WorkerSlot | undefined) => Next[][]} */
-function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, slot) {
+/**
+ * @param {Asked} asked
+ * @param {RegistryHeader} later
+ * @param {{ slot: WorkerSlot | undefined, ahead: number }} seen the worker id, and the clock
+ * @returns {Next[][]}
+ */
+function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, ahead }) {
   if (call.op === 'release') {
     const token = numberOf(call.lease.token);
     return [[{ rule: 'a worker id is released', token, used: usedOf(call.lastIssuedMs) }]];
   }
-  const { token: text, ttlMs: ttl } = call.op === 'acquire' ? call.request : call.lease;
+  const { token: text, ttlMs } = call.op === 'acquire' ? call.request : call.lease;
   const token = numberOf(text);
+  const ttl = ttlMs + ahead;
   const range = { token, ttl, above, isWatched: true, by: { s: 'a', r: 'r3' } };
   const forgotten = { rule: 'a holder is forgotten' };
   if (call.op === 'acquire') {
@@ -162,12 +214,16 @@ const usedOf = (lastIssuedMs) => (lastIssuedMs === undefined ? 0 : lastIssuedMs 
 /** @type {WorkerSlot} */
 const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
 
-/** @type {(slot: WorkerSlot | undefined) => Values} */
-function slotValues(slot) {
+/** @type {(slot: WorkerSlot | undefined, header?: RegistryHeader) => Values} */
+function slotValues(slot, header) {
   const { ceilingMs, holder } = slot ?? NEVER_LEASED;
   // Nobody reads the floor and the era of nobody.
   if (holder === undefined) return { 'a.c': ceilingMs, 'a.holder': 0 };
-  const { token, floorMs, era } = holder;
+  const { token, floorMs } = holder;
+  const { incarnation } = /** @type {{ incarnation?: string }} */ (holder);
+  // Over rows a header may be lost alone: who was granted something before is of no era then.
+  const isOfThis = incarnation === undefined || incarnation === header?.incarnation;
+  const era = isOfThis ? holder.era : 0;
   const held = { 'a.holder': numberOf(token), 'a.floor': floorMs, 'a.holderEra': era };
   return { 'a.c': ceilingMs, ...held };
 }
@@ -205,11 +261,9 @@ function rangeOf(slot, { incarnation, server }, call) {
 
 /** Whether a range was granted, and what was answered is that range. */
 /** @type {(path: Path, granted: LeaseGrant, reading: StoreReading) => string[]} */
-function answerFaults({ state, rules }, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
-  const last = rules.at(-1) ?? '';
-  if (!GRANTING.includes(last)) return ['a range is answered that no rule grants'];
-  const range = last === RENEWED ? 'r1' : 'r3';
-  const [floor, end] = [state[`${range}.floor`], state[`${range}.end`]];
+function answerFaults(path, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
+  const { floorMs: floor, ceilingMs: end } = grantedBy(path);
+  if (floor === undefined || end === undefined) return ['a range is answered that no rule grants'];
   const faults = [];
   if (floorMs !== floor) faults.push(`the answer begins at ${floorMs}, not ${floor}`);
   // Where the last writes may be forgotten, a younger end is stored, and answered later.
@@ -236,84 +290,120 @@ export class Follower {
   #registries = new Map();
   /** The longest ttl that anybody has asked for. */
   #longest = 0;
+  /** What each token was granted, where that is answered later. @type {Map<string, Granted[]>} */
+  #granted = new Map();
   /** @type {Followed} */
   followed = { stepCount: 0, counts: {}, differences: [] };
 
   /** What happened to one of the registries, and what it knows after a call. */
   /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
   note(event, read) {
-    if (event.kind === 'call') {
-      const before = this.#registries.get(event.registry) ?? NONE;
-      const later = read(before);
-      this.#registries.set(event.registry, later);
-      this.takes(before, later, event);
-      return;
+    if (event.kind === 'answered') return this.answers(event.call, event.answer);
+    const { kind } = event;
+    const before = this.#registries.get(kind === 'copied' ? event.from : event.registry) ?? NONE;
+    switch (kind) {
+      case 'call': {
+        const later = read(before);
+        this.#registries.set(event.registry, later);
+        return this.takes(before, later, event);
+      }
+      case 'written': {
+        const [first, later] = registriesOverRows(before, event.rows);
+        this.#registries.set(event.registry, later);
+        const readFrom = event.read && headerOverRows(event.read);
+        return this.takes(first, later, { ...event, answer: undefined, read: readFrom });
+      }
+      case 'lost':
+        this.#registries.set(event.registry, withoutRow(before, event.key));
+        return;
+      case 'wiped':
+        this.#registries.set(event.registry, NONE);
+        return;
+      case 'copied':
+        this.#registries.set(event.to, before);
     }
-    const [to, known] =
-      event.kind === 'copied'
-        ? [event.to, this.#registries.get(event.from) ?? NONE]
-        : [event.registry, NONE];
-    this.#registries.set(to, known);
   }
 
   /** One request, and what the registry knew before and after. */
   /** @type {(before: Registry, later: Registry, asked: Asked) => void} */
   takes(before, later, asked) {
     const stepCount = ++this.followed.stepCount;
-    const { op, ...given } = asked.call;
-    const { ttlMs } = 'request' in given ? given.request : given.lease;
-    this.#longest = Math.max(this.#longest, ttlMs);
+    this.#longest = Math.max(this.#longest, termsOf(asked.call).ttlMs + ageOf(asked));
     const fault = this.#faultOf(before, later, asked);
-    if (fault !== undefined) this.followed.differences.push(`step ${stepCount}, ${op}: ${fault}`);
+    if (fault === undefined) return;
+    this.followed.differences.push(`step ${stepCount}, ${asked.call.op}: ${fault}`);
+  }
+
+  /** What a process was told, once or again, of steps that were taken before. */
+  /** @type {(call: StoreCall, answer: LeaseAnswer | undefined) => void} */
+  answers(call, answer) {
+    if (answer?.status !== 'ok') return;
+    const { token } = termsOf(call);
+    const faults = (this.#granted.get(token) ?? []).map((one) => oneOf(one, answer));
+    if (faults.includes(undefined)) return this.#count(['an answer is what was stored']);
+    const nearest = faults.at(-1) ?? 'nothing was granted to its token';
+    this.followed.differences.push(`an answer to ${call.op} differs: ${nearest}`);
   }
 
   /** @type {(before: Registry, later: Registry, asked: Asked) => string | undefined} */
   #faultOf(before, { header, slots }, asked) {
     const { call, answer, reading } = asked;
     const granted = answer?.status === 'ok' ? answer : undefined;
-    const touched = new Set(granted === undefined ? [] : [granted.workerId]);
+    const touched = new Set(granted === undefined ? asked.workerIds : [granted.workerId]);
     for (const workerId of new Set([...before.slots.keys(), ...slots.keys()])) {
       const [from, to] = [before.slots.get(workerId), slots.get(workerId)];
-      if (from !== to && !isSame(slotValues(from), slotValues(to))) touched.add(workerId);
+      if (from === to || isSame(slotValues(from, header), slotValues(to, header))) continue;
+      touched.add(workerId);
     }
     if (header === undefined) return before.header && 'the registry is gone';
     const [first, found] = [before.header ? headerValues(before.header) : {}, headerValues(header)];
-    if (touched.size === 0 && isSame(first, found)) return this.#count(['nothing']);
-    const { minRangeMs } = call.op === 'acquire' ? call.request : call.lease;
+    const isUnchanged = isSame(first, found);
+    if (touched.size === 0 && isUnchanged) return this.#count(['nothing']);
     const world = {
       ...EMPTY,
       longest: this.#longest,
       failoverWindow: reading.lossWindowMs,
-      minRange: minRangeMs,
+      minRange: termsOf(call).minRangeMs,
     };
-    const opened = explained(
-      { state: { ...world, ...first }, rules: [], faults: [] },
-      headerWays(before.header, asked, header),
-      found,
-    );
-    if (opened.faults.length > 0) return told('the header', opened);
-    this.#count(opened.rules);
+    // Over rows one is written after the other.
+    if (!isUnchanged || !('read' in asked)) {
+      const path = { state: { ...world, ...first }, rules: [], faults: [] };
+      const ways = [
+        pairOf(headerWays(before.header, asked, header), header),
+        ...rowsWays(before.header, asked, header),
+      ];
+      const all = ways.map(([stages, at]) => explained(path, stages, headerValues(at)));
+      const opened = all.find(({ faults }) => faults.length === 0) ?? all[0];
+      if (opened.faults.length > 0) return told('the header', opened);
+      this.#count(opened.rules);
+    }
+    const aheads = touched.size > 0 ? aheadOf(asked, header) : [];
     for (const workerId of touched) {
       const slot = before.slots.get(workerId);
       const range = rangeOf(slot, header, call);
       const isGranted = granted?.workerId === workerId ? granted : undefined;
       const done = explained(
-        { state: { ...world, ...found, ...slotValues(slot), ...range }, rules: [], faults: [] },
-        [slotWays(asked, header, slot)],
-        slotValues(slots.get(workerId)),
+        {
+          state: { ...world, ...found, ...slotValues(slot, header), ...range },
+          rules: [],
+          faults: [],
+        },
+        [aheads.flatMap((ahead) => slotWays(asked, header, { slot, ahead }))],
+        slotValues(slots.get(workerId), header),
         (path) => (isGranted === undefined ? [] : answerFaults(path, isGranted, reading)),
       );
       if (done.faults.length > 0) return told(`worker id ${workerId}`, done);
       this.#count(done.rules);
+      if (answer === undefined) this.#notes(call, { workerId, ...grantedBy(done), header, aheads });
     }
-    if (granted?.quarantineMs !== undefined && granted.quarantineMs !== header.quarantineMs) {
-      return `the answer has the quarantine ${granted.quarantineMs}, not ${header.quarantineMs}`;
-    }
-    const nowMs = header.lastTimeMs + header.slewMs;
-    if (granted?.nowMs !== undefined && granted.nowMs !== nowMs) {
-      return `the answer has the time ${granted.nowMs}, not ${nowMs}`;
-    }
-    return undefined;
+    return granted && momentFault(granted, { header, aheads });
+  }
+
+  /** @type {(call: StoreCall, granted: Granted) => void} */
+  #notes(call, granted) {
+    if (granted.floorMs === undefined) return;
+    const { token } = termsOf(call);
+    this.#granted.set(token, [...(this.#granted.get(token) ?? []), granted]);
   }
 
   /** @type {(rules: readonly string[]) => undefined} */
@@ -321,6 +411,45 @@ export class Follower {
     const { counts } = this.followed;
     for (const rule of rules) counts[rule] = (counts[rule] ?? 0) + 1;
   }
+}
+
+/** @type {(call: StoreCall) => LeaseTerms & { token: string }} */
+const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
+
+/**
+ * @typedef {object} Granted
+ * @property {number} workerId
+ * @property {number} [floorMs]
+ * @property {number} [ceilingMs]
+ * @property {RegistryHeader} header
+ * @property {readonly number[]} aheads
+ */
+
+/** The range, where one is granted. */
+/** @type {(path: Path) => Pick<Granted, 'floorMs' | 'ceilingMs'>} */
+function grantedBy({ state, rules }) {
+  const last = rules.at(-1) ?? '';
+  if (!GRANTING.includes(last)) return {};
+  const range = last === RENEWED ? 'r1' : 'r3';
+  return { floorMs: state[`${range}.floor`], ceilingMs: state[`${range}.end`] };
+}
+
+/** @type {(granted: Granted, answer: LeaseGrant) => string | undefined} */
+function oneOf(granted, answer) {
+  const range = ({ workerId, floorMs, ceilingMs }) => `${workerId}: ${floorMs} to ${ceilingMs}`;
+  const [own, said] = [range(granted), range(answer)];
+  if (own !== said) return `it says worker id ${said}; stored was ${own}`;
+  return momentFault(answer, granted);
+}
+
+/** @type {(answer: LeaseGrant, at: Pick<Granted, 'header' | 'aheads'>) => string | undefined} */
+function momentFault({ quarantineMs, nowMs }, { header, aheads }) {
+  if (quarantineMs !== undefined && quarantineMs !== header.quarantineMs) {
+    return `the answer has the quarantine ${quarantineMs}, not ${header.quarantineMs}`;
+  }
+  const nows = aheads.map((ahead) => header.lastTimeMs + header.slewMs + ahead);
+  if (nowMs === undefined || nows.includes(nowMs)) return undefined;
+  return `the answer has the time ${nowMs}, not ${nows.join(' or ')}`;
 }
 
 /** @type {(what: string, explained: Explained) => string} */
@@ -352,6 +481,51 @@ export function registryInMemory(state, before) {
     slots.set(workerId, isKept ? was : { workerId, ceilingMs, holder });
   }
   return { header, slots };
+}
+
+/**
+ * The header of one over rows; the empty one stands for none.
+ *
+ * @type {(row: StoredRow) => Header}
+ */
+function headerOverRows({ number, text }) {
+  if (text === '{}') return undefined;
+  const header = JSON.parse(text);
+  return { ...header, lastTimeMs: Math.max(header.lastTimeMs, Number(number)) };
+}
+
+const HEADER_KEY = '|';
+
+/**
+ * One over rows, before and after some are written. A row that was lost counts as it was until the
+ * registry has noticed.
+ *
+ * @type {(before: Registry, rows: readonly StoredRow[]) => [Registry, Registry]}
+ */
+function registriesOverRows(before, rows) {
+  const headerRow = rows.find(({ key }) => key === HEADER_KEY);
+  const header = headerRow ? headerOverRows(headerRow) : before.header;
+  const isNoticed = ({ lostIn }) =>
+    lostIn && (lostIn.incarnation !== header?.incarnation || lostIn.era < header.era);
+  const first = new Map([...before.slots].filter(([, slot]) => !isNoticed(slot)));
+  const slots = new Map(first);
+  for (const { key, number, token, text } of rows) {
+    if (key === HEADER_KEY || (number === 0n && !slots.has(Number(key)))) continue;
+    const holder = token === undefined ? undefined : { ...JSON.parse(text), token };
+    slots.set(...pairOf(Number(key), { workerId: Number(key), ceilingMs: Number(number), holder }));
+  }
+  return [
+    { ...before, slots: first },
+    { header, slots },
+  ];
+}
+
+/** @type {(registry: Registry, key: string) => Registry} */
+function withoutRow({ header, slots }, key) {
+  if (key === HEADER_KEY) return { header: undefined, slots };
+  const lost = slots.get(Number(key));
+  if (lost === undefined) return { header, slots };
+  return { header, slots: new Map(slots).set(Number(key), { ...lost, lostIn: header }) };
 }
 
 /** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
@@ -388,5 +562,5 @@ export function registryInRedis(fields) {
 
 const NOBODYS = { host: '', pid: 0, application: '' };
 
-/** @type {(workerId: number, slot: WorkerSlot) => [number, WorkerSlot]} */
-const pairOf = (workerId, slot) => [workerId, slot];
+/** @template A, B @param {A} one @param {B} other @returns {[A, B]} */
+const pairOf = (one, other) => [one, other];

@@ -158,8 +158,9 @@ const OPERATIONS = {
  * @typedef {Way | ((state: Values) => Way | undefined)} Next which may depend on the one before
  */
 
+/** What a rule leads to. */
 /** @type {(path: Path, next: Next) => Path} */
-function after(path, next) {
+export function after(path, next) {
   const way = typeof next === 'function' ? next(path.state) : next;
   if (way === undefined) return path;
   const { rule, by = { s: 'a' }, ...given } = way;
@@ -187,7 +188,7 @@ function* pathsFrom(path, [stage, ...others]) {
 /**
  * Which path leads to the state that was found, or what the nearest one lacks.
  *
- * @typedef {{ rules: string[], faults: string[] }} Explained without faults it was found
+ * @typedef {Path} Explained without faults it was found
  */
 /** @typedef {(path: Path) => string[]} Also what else a path lacks */
 /** @type {(path: Path, stages: Next[][][], found: Values, also?: Also) => Explained} */
@@ -200,8 +201,8 @@ export function explained(first, stages, found, also = () => []) {
     for (const name in found) {
       if (state[name] !== found[name]) faults.push(`${name} is ${found[name]}, not ${state[name]}`);
     }
-    if (faults.length === 0) return { rules, faults };
-    if (faults.length < (nearest?.faults.length ?? Infinity)) nearest = { rules, faults };
+    if (faults.length === 0) return { state, rules, faults };
+    if (faults.length < (nearest?.faults.length ?? Infinity)) nearest = { state, rules, faults };
   }
   return nearest ?? fail('no stage', 'has a choice');
 }

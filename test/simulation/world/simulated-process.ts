@@ -20,7 +20,6 @@ import type {
 } from '../../../lib/lease/distributed-support.js';
 import type { KeeperParts } from '../../../lib/lease/keeper.js';
 import { LeaseKeeper } from '../../../lib/lease/lease-keeper.js';
-import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import type { ProcessIdentity } from '../../../lib/time/process-identity.js';
 import type { Timers } from '../../../lib/time/timers.js';
 import type { Claim, Witness } from './oracle.js';
@@ -376,7 +375,7 @@ export class SimulatedProcess {
     const { random } = this.around;
     if (!(store instanceof SimulatedRows)) return wire;
     const parts = { timers: this.timers(), random: () => random.next() };
-    return new RegistrySupport(store.storeBy(wire.carry), parts);
+    return store.supportBy(wire.carry, parts);
   }
 
   /** Whoever gives a worker id back says that no more ids of it will be made. */

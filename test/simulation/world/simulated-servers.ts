@@ -11,6 +11,7 @@ import type {
   WorkerLease,
 } from '../../../lib/lease/distributed-support.js';
 import { workerRecords } from '../../../lib/registry/snapshot.js';
+import type { StoredRow } from '../../../lib/rows/row-store.js';
 import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { nowAt, nowOf } from '../../../lib/rows/store-clock.js';
 import type { RegistryState } from '../../../lib/stores/memory/index.js';
@@ -40,6 +41,21 @@ export type StoreEvent =
       readonly reading: StoreReading;
       readonly answer: LeaseAnswer | undefined;
     }
+  /** One write over rows, which is a step of an operation. */
+  | {
+      readonly kind: 'written';
+      readonly registry: number;
+      readonly call: StoreCall;
+      readonly reading: StoreReading;
+      /** The header that it rests on. */
+      readonly read: StoredRow | undefined;
+      /** As they are stored now. */
+      readonly rows: readonly StoredRow[];
+      readonly workerIds: readonly number[];
+    }
+  /** What a process was told of its steps over rows. */
+  | { readonly kind: 'answered'; readonly call: StoreCall; readonly answer: LeaseAnswer }
+  | { readonly kind: 'lost'; readonly registry: number; readonly key: string }
   | { readonly kind: 'wiped'; readonly registry: number }
   /** `to` becomes what `from` is now. */
   | { readonly kind: 'copied'; readonly from: number; readonly to: number };

@@ -2,8 +2,14 @@
  * The store of a simulation with the reference registry, in which each operation is one step.
  * Every operation is recorded for whoever wants to replay it.
  */
-import type { LeaseAnswer, WorkerLease } from '../../../lib/lease/distributed-support.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  WorkerLease,
+} from '../../../lib/lease/distributed-support.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
+import type { RegistrySupportParts } from '../../../lib/registry/registry-support.js';
 import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { StoredSnapshot } from '../../../lib/registry/stored-snapshot.js';
 import { HEADER_KEY } from '../../../lib/rows/row-store.js';
@@ -103,6 +109,15 @@ interface KeptRows {
   state: Map<string, StoredRow> | undefined;
 }
 
+/** An operation, and what has been read for it: its writes are steps of their own. */
+interface Operation {
+  readonly call: StoreCall;
+  readonly reads: RowSnapshot[];
+}
+
+/** Of each read and write. */
+const operations = new AsyncLocalStorage<Operation>();
+
 /** Sends a question to the store, and its answer back. */
 export type Carry = <T>(ask: () => T, what: () => string) => Promise<T>;
 
@@ -110,17 +125,39 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   /** Of all servers, so that no version ever comes again. */
   private versionCount = 0;
 
-  /** As a process sees it over its wire. */
-  storeBy(carry: Carry): RowStore {
-    const { failoverWindowMs, clockDifferenceMs } = this.window;
+  /** As a process has it over its wire. */
+  supportBy(carry: Carry, parts?: RegistrySupportParts): Required<IDistributedSupport> {
+    const support = new RegistrySupport(this.storeBy(carry), parts);
+    const told = async (call: StoreCall, ask: () => Promise<LeaseAnswer>) => {
+      const answer = await operations.run({ call, reads: [] }, ask);
+      this.record({ kind: 'answered', call, answer });
+      return answer;
+    };
+    return Object.assign(Object.create(support) as RegistrySupport, {
+      getNextWorkId: (request) =>
+        told({ op: 'acquire', request }, () => support.getNextWorkId(request)),
+      refreshAlive: (lease) => told({ op: 'renew', lease }, () => support.refreshAlive(lease)),
+      release: (lease, lastIssuedMs) => {
+        const call = { op: 'release', lease, lastIssuedMs } as const;
+        return operations.run({ call, reads: [] }, () => support.release(lease, lastIssuedMs));
+      },
+    } satisfies Partial<IDistributedSupport>);
+  }
+
+  /** As a process sees it. */
+  private storeBy(carry: Carry): RowStore {
+    const { lossWindowMs } = this;
     return {
       location: 'a simulation',
-      lossWindowMs: failoverWindowMs + clockDifferenceMs,
-      read: (question) =>
-        carry(
+      lossWindowMs,
+      read: async (question) => {
+        const snapshot = await carry(
           () => this.read(question),
           () => 'read',
-        ),
+        );
+        operations.getStore()?.reads.push(snapshot);
+        return snapshot;
+      },
       readAll: () =>
         carry(
           () => this.snapshotOf(() => true),
@@ -137,7 +174,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const mark = { incarnation: '', server: '', operations: 0 };
     const terms = { fingerprint: '', ttlMs, quarantineMs: 0, minRangeMs: 0 };
     const lease = { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
-    const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
+    const support = this.supportBy((ask) => Promise.resolve(ask()));
     // Whoever uses the registry creates it as well.
     void support.release(lease, undefined).catch(() => undefined);
   }
@@ -156,7 +193,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   }
 
   protected order(lease: WorkerLease): void {
-    const support = new RegistrySupport(this.storeBy((ask) => Promise.resolve(ask())));
+    const support = this.supportBy((ask) => Promise.resolve(ask()));
     void support.release(lease, undefined).catch(() => undefined);
   }
 
@@ -165,6 +202,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const lost = this.random.pick([...(server.registry.state?.keys() ?? [])]);
     if (lost === undefined) return;
     server.registry.state!.delete(lost);
+    this.record({ kind: 'lost', registry: server.id, key: lost });
     if (lost === HEADER_KEY) this.setClock(server);
   }
 
@@ -188,28 +226,32 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const server = this.random.pick(this.servers);
     server.hasAnswered = true;
     this.callCount++;
-    const { failoverWindowMs, clockDifferenceMs } = this.window;
+    const { lossWindowMs } = this;
     const rows = [...(server.registry.state?.values() ?? [])].filter(isAsked);
     const snapshot = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };
-    this.told(
-      new StoredSnapshot(snapshot, { lossWindowMs: failoverWindowMs + clockDifferenceMs }).nowMs,
-    );
+    this.told(new StoredSnapshot(snapshot, { lossWindowMs }).nowMs);
     return snapshot;
+  }
+
+  private get lossWindowMs(): number {
+    return this.window.failoverWindowMs + this.window.clockDifferenceMs;
   }
 
   /** Each row by a message of its own, but those that are made for later. */
   private async writeBy(carry: Carry, write: RowWrite): Promise<boolean> {
-    const { server: name, header, rows } = write;
+    const { header, rows } = write;
+    const operation = operations.getStore();
+    const written = (keys: readonly string[]) => this.noteWritten({ write, operation, keys });
     let { headerVersion } = write;
     if (header !== undefined) {
       const version = await carry(
-        () => this.writeHeader(write, header),
+        () => this.writeHeader(write, header, written),
         () => 'write the header',
       );
       if (version === undefined) return false;
       headerVersion = version;
     }
-    const rests = { name, headerVersion };
+    const rests = { name: write.server, headerVersion, written };
     const isBlank = rows.length > 0 && rows.every(({ row }) => row.number === 0n);
     const steps = isBlank ? [rows] : rows.map((row) => [row]);
     for (const step of steps) {
@@ -220,28 +262,56 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   }
 
   /** The version it has then. */
-  private writeHeader(write: RowWrite, header: Row): number | undefined {
+  private writeHeader(write: RowWrite, header: Row, written: Rests['written']): number | undefined {
     const state = this.stateOf(write.server, write.headerVersion);
     if (state === undefined) return undefined;
     const kept = state.get(HEADER_KEY);
+    let version: number;
     if (write.isTimeOnly === true && kept !== undefined) {
       const number = header.number > kept.number ? header.number : kept.number;
       state.set(HEADER_KEY, { ...kept, number });
-      return kept.version;
+      ({ version } = kept);
+    } else {
+      if ((kept?.number ?? 0n) !== write.headerNumber) return undefined;
+      version = this.put(state, header);
     }
-    if ((kept?.number ?? 0n) !== write.headerNumber) return undefined;
-    return this.put(state, header);
+    written([HEADER_KEY]);
+    return version;
   }
 
-  private writeRows(
-    { name, headerVersion }: { name: string; headerVersion: number | undefined },
-    rows: RowWrite['rows'],
-  ): boolean {
+  private writeRows({ name, headerVersion, written }: Rests, rows: RowWrite['rows']): boolean {
     const state = this.stateOf(name, headerVersion);
     if (state === undefined) return false;
     if (rows.some(({ row, version }) => state.get(row.key)?.version !== version)) return false;
     for (const { row } of rows) this.put(state, row);
+    written(rows.map(({ row }) => row.key));
     return true;
+  }
+
+  private noteWritten({ write, operation, keys }: Written): void {
+    const { server: name, headerVersion, headerNumber, header } = write;
+    const server = this.servers.find((one) => one.name === name)!;
+    const headerIn = ({ rows }: RowSnapshot) => rows.find(({ key }) => key === HEADER_KEY);
+    const isRead = (snapshot: RowSnapshot) => {
+      const { version, number = 0n } = headerIn(snapshot) ?? {};
+      return snapshot.server === name && version === headerVersion && number === headerNumber;
+    };
+    const { call, reads } = operation!;
+    const read = reads.findLast(isRead)!;
+    // Rows rest on the header that was written before them.
+    const isNew = header !== undefined && write.isTimeOnly !== true && keys[0] !== HEADER_KEY;
+    const rows = keys.map((key) => server.registry.state!.get(key)!);
+    const used = rows.filter(({ number, key }) => key !== HEADER_KEY && number > 0n);
+    const timeMs = isNew ? Number(header.number) : read.timeMs;
+    this.record({
+      kind: 'written',
+      registry: server.id,
+      call,
+      reading: { timeMs, server: name, random: '', lossWindowMs: this.lossWindowMs },
+      read: isNew ? { ...header, version: 0 } : headerIn(read),
+      rows,
+      workerIds: used.map(({ key }) => Number(key)),
+    });
   }
 
   /** Of the server that was read, as long as its header is the same. */
@@ -257,4 +327,17 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     state.set(row.key, { ...row, version });
     return version;
   }
+}
+
+/** What rows rest on, and who is told that they were written. */
+interface Rests {
+  readonly name: string;
+  readonly headerVersion: number | undefined;
+  readonly written: (keys: readonly string[]) => void;
+}
+
+interface Written {
+  readonly write: RowWrite;
+  readonly operation: Operation | undefined;
+  readonly keys: readonly string[];
 }

@@ -83,6 +83,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
+  --follow             each operation of a Redis, as it tells them itself, has to do what the rules say
+                       that are proved, and each answer to be what was stored; with --break one
+                       has to be refused
   --previous HEAD      every second process runs another build at first, and places are rolled
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone
@@ -103,6 +106,7 @@ const { values } = parseArgs({
     fault: { type: 'string', default: '' },
     break: { type: 'string' },
     previous: { type: 'string' },
+    follow: { type: 'boolean', default: false },
     json: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
@@ -172,6 +176,7 @@ async function attack(/** @type {number} */ round) {
       await runTopology({
         topology: Object.assign(new Topology(own), {
           faultWords: values.fault,
+          follows: values.follow,
           client,
           previousApp,
         }),

@@ -382,6 +382,7 @@ function resultText(/** @type {Result} */ result) {
           `  answers of the store, put in an order for each lock: ${orderedCount}`,
         ]),
     ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
+    ...(result.followed === undefined ? [] : followedLines(result.followed)),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
 }
@@ -393,6 +394,17 @@ function previousText(/** @type {Result} */ { previous, grants, words }) {
     idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
   const counted = `${processCount} processes, ${leaseCount} ${grants}`;
   return `of these by the previous build: ${counted}${made}`;
+}
+
+/** @param {NonNullable<Result['followed']>} followed */
+function followedLines({ stepCount, answerCount, lossCount, unseenCount, differences }) {
+  const [steps, answers] = [stepCount, answerCount].map((count) => count.toLocaleString('en-US'));
+  return [
+    `  ${steps} operations and ${answers} answers by the rules that are proved, ` +
+      `${differences.length} of them by none; ${lossCount} losses told by Redis, ` +
+      `${unseenCount} answers while nobody listened`,
+    ...differences.slice(0, 5).map((text) => `    ${text}`),
+  ];
 }
 
 /** @param {NonNullable<Result['effects']>} effects */
@@ -407,12 +419,13 @@ function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount
 
 /**
  * What a rule keeps from happening, where it is taken out.
- * @typedef {{ duplicateCount: number, disorderCount?: number, breaches?: readonly string[] }} Found
+ * @typedef {Pick<Result, 'duplicateCount'> & Partial<Result>} Found
  * @param {readonly Found[]} results
  * @param {import('./rules.mjs').Rule} rule
  */
 export function foundOf(results, { shows = 'ids made twice' }) {
-  return results.reduce((sum, { duplicateCount, disorderCount = 0, breaches = [] }) => {
+  return results.reduce((sum, { duplicateCount, disorderCount = 0, breaches = [], followed }) => {
+    if (followed !== undefined) return sum + followed.differences.length;
     if (shows === 'processes that wait in vain') return sum + breaches.length;
     return sum + (shows === 'tokens that fell' ? disorderCount : duplicateCount);
   }, 0);
@@ -423,7 +436,9 @@ export function foundOf(results, { shows = 'ids made twice' }) {
  * @param {Parameters<typeof foundOf>[0]} results @param {import('./rules.mjs').Rule} rule
  */
 export function controlVerdictOf(results, rule) {
-  const { name, shows = 'ids made twice' } = rule;
+  const isFollowed = results.some(({ followed }) => followed !== undefined);
+  const { name, shows: seen = 'ids made twice' } = rule;
+  const shows = isFollowed ? 'operations that follow no rule' : seen;
   const count = foundOf(results, rule);
   const text =
     count > 0
@@ -442,7 +457,10 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
   if (duplicates + disorder > 0) {
     return { isGood: false, text: `\n${duplicates} DUPLICATES, ${disorder} OUT OF ORDER` };
   }
-  const breaches = results.flatMap((result) => result.breaches);
+  const breaches = results.flatMap((result) => [
+    ...result.breaches,
+    ...(result.followed?.differences ?? []),
+  ]);
   if (breaches.length > 0) return { isGood: false, text: `\n${breaches.join('\n')}` };
   const missing = results.flatMap(({ topology, faults }) =>
     faults.filter(({ count }) => count === 0).map(({ name }) => `${topology}: ${name}`),

@@ -11,6 +11,7 @@ import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet, PREVIOUS } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
+import { followedIn } from './followed.mjs';
 import { packageOf } from './rules.mjs';
 
 /** @import { Entry } from './attack.mjs' */
@@ -45,6 +46,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
+  const recorded = join(folder, 'recorded');
+  const recorder = topology.follows ? topology.recorder(recorded) : undefined;
   const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
@@ -67,9 +70,11 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     fleet.kill();
     // With the times that processes write down, by which one finds what led to what.
     writeFileSync(join(folder, 'faults.json'), JSON.stringify(log, null, 1));
+    await recorder?.stop();
     await topology.stop();
   }
   const { gaps, ...checked } = check(files);
+  const followed = recorder && (await followedIn(files, recorded, topology.key));
   return {
     topology: topology.name,
     note: topology.note,
@@ -92,6 +97,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     fileCount: readdirSync(files).length,
     exits: fleet.exits,
     ...checked,
+    followed,
     faults: faultRows(topology, log, gaps),
   };
 }
@@ -120,6 +126,7 @@ function fleetOf(
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
     CHAOS_CLIENT: packageOf(topology.client),
     ...topology.settings,
+    ...(topology.follows && { CHAOS_FOLLOW: '1', CHAOS_RENEW_MS: '100' }),
   };
   const size = pace.processCount;
   const own = { worker, previousApp, libfaketime: libfaketime(), size, settings, hasOneClock };

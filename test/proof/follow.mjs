@@ -14,21 +14,17 @@
  * for what is told in one file, so that it can be read beside the rules.
  */
 import { after, EMPTY, explained, TAKES_OVER } from './reckon.mjs';
+import { headerOverRows, NONE, registriesOverRows, withoutRow } from './registries.mjs';
 
 /** @import { LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
 /** @import { RegistryHeader, StoreReading, WorkerSlot } from '../../lib/registry/snapshot.js' */
-/** @import { RegistryState } from '../../lib/stores/memory/index.js' */
-/** @import { StoredRow } from '../../lib/rows/row-store.js' */
 /** @import { StoreCall, StoreEvent } from '../simulation/world/index.js' */
 /** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
+/** @import { Header, Registry } from './registries.mjs' */
 
 /* What a request may do to the header. */
 
 /**
- * @typedef {object} Registry as it was read
- * @property {RegistryHeader | undefined} header
- * @property {ReadonlyMap<number, WorkerSlot>} slots
- *
  * @typedef {object} Asked
  * @property {StoreCall} call
  * @property {StoreReading} reading
@@ -57,8 +53,6 @@ const headerValues = (header) => ({
 
 /** @type {(state: Values) => number} */
 const nowOf = (state) => state['a.time'] + state['a.slew'];
-
-/** @typedef {RegistryHeader | undefined} Header undefined where there is no registry */
 
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
 function headerWays(header, asked, later) {
@@ -141,11 +135,15 @@ function aheadOf(asked, later) {
   return [...new Set([0, ...nows.map((now) => now - nowOf(headerValues(later)))])];
 }
 
+/** @typedef {[Next[][][], RegistryHeader]} Ways and where they lead */
+/** @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways} */
+const waysTo = (header, asked, later) => [headerWays(header, asked, later), later];
+
 /**
  * What else may be written to a header over rows: that a row is missing, before anything else; or
  * its time alone, which is rounded down, where nothing else has changed by the time that was read.
  *
- * @type {(header: Header, asked: Asked, later: RegistryHeader) => [Next[][][], RegistryHeader][]}
+ * @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways[]}
  */
 function rowsWays(header, asked, later) {
   if (!('read' in asked) || header === undefined) return [];
@@ -155,7 +153,7 @@ function rowsWays(header, asked, later) {
   const read = timesOf(header, termsOf(call), [timeMs])
     .filter((time) => time >= later.lastTimeMs && time < later.lastTimeMs + STEP_MS)
     .map((lastTimeMs) => ({ ...later, lastTimeMs }));
-  return [[[[loss]], later], ...read.map((at) => pairOf(headerWays(header, asked, at), at))];
+  return [[[[loss]], later], ...read.map((at) => waysTo(header, asked, at))];
 }
 
 /** To so much the time of a header is rounded that is written alone. */
@@ -263,7 +261,7 @@ function rangeOf(slot, { incarnation, server }, call) {
 /** @type {(path: Path, granted: LeaseGrant, reading: StoreReading) => string[]} */
 function answerFaults(path, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
   const { floorMs: floor, ceilingMs: end } = grantedBy(path);
-  if (floor === undefined || end === undefined) return ['a range is answered that no rule grants'];
+  if (floor === undefined) return ['a range is answered that no rule grants'];
   const faults = [];
   if (floorMs !== floor) faults.push(`the answer begins at ${floorMs}, not ${floor}`);
   // Where the last writes may be forgotten, a younger end is stored, and answered later.
@@ -273,9 +271,6 @@ function answerFaults(path, { floorMs, ceilingMs }, { keepsAfterMs = 0 }) {
 }
 
 /* The steps of registries. */
-
-/** @type {Registry} */
-const NONE = { header: undefined, slots: new Map() };
 
 /**
  * @typedef {object} Followed
@@ -290,15 +285,20 @@ export class Follower {
   #registries = new Map();
   /** The longest ttl that anybody has asked for. */
   #longest = 0;
-  /** What each token was granted, where that is answered later. @type {Map<string, Granted[]>} */
+  /** By token and range, where that is answered later. @type {Map<string, Moment[]>} */
   #granted = new Map();
+  /** The last range of each token. @type {Map<string, string>} */
+  #latest = new Map();
   /** @type {Followed} */
   followed = { stepCount: 0, counts: {}, differences: [] };
 
   /** What happened to one of the registries, and what it knows after a call. */
   /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
   note(event, read) {
-    if (event.kind === 'answered') return this.answers(event.call, event.answer);
+    if (event.kind === 'answered') {
+      const { op } = event.call;
+      return this.answers({ op, token: termsOf(event.call).token }, event.answer);
+    }
     const { kind } = event;
     const before = this.#registries.get(kind === 'copied' ? event.from : event.registry) ?? NONE;
     switch (kind) {
@@ -335,14 +335,15 @@ export class Follower {
   }
 
   /** What a process was told, once or again, of steps that were taken before. */
-  /** @type {(call: StoreCall, answer: LeaseAnswer | undefined) => void} */
-  answers(call, answer) {
+  /** @type {(call: Told, answer: LeaseAnswer | undefined) => void} */
+  answers({ op, token }, answer) {
     if (answer?.status !== 'ok') return;
-    const { token } = termsOf(call);
-    const faults = (this.#granted.get(token) ?? []).map((one) => oneOf(one, answer));
+    const moments = this.#granted.get(rangeText(token, answer)) ?? [];
+    const faults = moments.map((at) => momentFault(answer, at));
     if (faults.includes(undefined)) return this.#count(['an answer is what was stored']);
-    const nearest = faults.at(-1) ?? 'nothing was granted to its token';
-    this.followed.differences.push(`an answer to ${call.op} differs: ${nearest}`);
+    const stored = this.#latest.get(token) ?? 'nothing';
+    const nearest = faults.at(-1) ?? `${rangeText(token, answer)} is answered, stored is ${stored}`;
+    this.followed.differences.push(`an answer to ${op}: ${nearest}`);
   }
 
   /** @type {(before: Registry, later: Registry, asked: Asked) => string | undefined} */
@@ -369,11 +370,12 @@ export class Follower {
     if (!isUnchanged || !('read' in asked)) {
       const path = { state: { ...world, ...first }, rules: [], faults: [] };
       const ways = [
-        pairOf(headerWays(before.header, asked, header), header),
+        waysTo(before.header, asked, header),
         ...rowsWays(before.header, asked, header),
       ];
-      const all = ways.map(([stages, at]) => explained(path, stages, headerValues(at)));
-      const opened = all.find(({ faults }) => faults.length === 0) ?? all[0];
+      const opened = nearestOf(
+        ways.map(([stages, at]) => explained(path, stages, headerValues(at))),
+      );
       if (opened.faults.length > 0) return told('the header', opened);
       this.#count(opened.rules);
     }
@@ -394,16 +396,14 @@ export class Follower {
       );
       if (done.faults.length > 0) return told(`worker id ${workerId}`, done);
       this.#count(done.rules);
-      if (answer === undefined) this.#notes(call, { workerId, ...grantedBy(done), header, aheads });
+      const { floorMs, ceilingMs } = grantedBy(done);
+      if (answer !== undefined || floorMs === undefined) continue;
+      const { token } = termsOf(call);
+      const text = rangeText(token, { workerId, floorMs, ceilingMs });
+      this.#latest.set(token, text);
+      this.#granted.set(text, [...(this.#granted.get(text) ?? []), { header, aheads }]);
     }
     return granted && momentFault(granted, { header, aheads });
-  }
-
-  /** @type {(call: StoreCall, granted: Granted) => void} */
-  #notes(call, granted) {
-    if (granted.floorMs === undefined) return;
-    const { token } = termsOf(call);
-    this.#granted.set(token, [...(this.#granted.get(token) ?? []), granted]);
   }
 
   /** @type {(rules: readonly string[]) => undefined} */
@@ -417,32 +417,25 @@ export class Follower {
 const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
 
 /**
- * @typedef {object} Granted
- * @property {number} workerId
- * @property {number} [floorMs]
- * @property {number} [ceilingMs]
- * @property {RegistryHeader} header
- * @property {readonly number[]} aheads
+ * @typedef {{ op: StoreCall['op'], token: string }} Told whoever was answered
+ * @typedef {{ header: RegistryHeader, aheads: readonly number[] }} Moment at which it was granted
+ * @typedef {{ workerId: number, floorMs: number, ceilingMs: number }} Range
  */
 
+/** @type {(token: string, range: Range) => string} */
+const rangeText = (token, { workerId, floorMs, ceilingMs }) =>
+  `worker id ${workerId} from ${floorMs} to ${ceilingMs} for ${token}`;
+
 /** The range, where one is granted. */
-/** @type {(path: Path) => Pick<Granted, 'floorMs' | 'ceilingMs'>} */
+/** @type {(path: Path) => { floorMs?: number, ceilingMs: number }} */
 function grantedBy({ state, rules }) {
   const last = rules.at(-1) ?? '';
-  if (!GRANTING.includes(last)) return {};
+  if (!GRANTING.includes(last)) return { ceilingMs: 0 };
   const range = last === RENEWED ? 'r1' : 'r3';
   return { floorMs: state[`${range}.floor`], ceilingMs: state[`${range}.end`] };
 }
 
-/** @type {(granted: Granted, answer: LeaseGrant) => string | undefined} */
-function oneOf(granted, answer) {
-  const range = ({ workerId, floorMs, ceilingMs }) => `${workerId}: ${floorMs} to ${ceilingMs}`;
-  const [own, said] = [range(granted), range(answer)];
-  if (own !== said) return `it says worker id ${said}; stored was ${own}`;
-  return momentFault(answer, granted);
-}
-
-/** @type {(answer: LeaseGrant, at: Pick<Granted, 'header' | 'aheads'>) => string | undefined} */
+/** @type {(answer: LeaseGrant, at: Moment) => string | undefined} */
 function momentFault({ quarantineMs, nowMs }, { header, aheads }) {
   if (quarantineMs !== undefined && quarantineMs !== header.quarantineMs) {
     return `the answer has the quarantine ${quarantineMs}, not ${header.quarantineMs}`;
@@ -451,6 +444,9 @@ function momentFault({ quarantineMs, nowMs }, { header, aheads }) {
   if (nowMs === undefined || nows.includes(nowMs)) return undefined;
   return `the answer has the time ${nowMs}, not ${nows.join(' or ')}`;
 }
+
+/** @type {(all: readonly Explained[]) => Explained} */
+const nearestOf = (all) => all.reduce((a, b) => (b.faults.length < a.faults.length ? b : a));
 
 /** @type {(what: string, explained: Explained) => string} */
 const told = (what, { rules, faults }) => {
@@ -464,103 +460,3 @@ function isSame(one, other) {
   if (names.length !== Object.keys(other).length) return false;
   return names.every((name) => one[name] === other[name]);
 }
-
-/* Registries as they are read. */
-
-/** One in memory, of which what did not change is what it was. */
-/** @type {(state: RegistryState | undefined, before: Registry) => Registry} */
-export function registryInMemory(state, before) {
-  if (state === undefined) return NONE;
-  const { ceilings, holders, workers: _, ...header } = state;
-  /** @type {Map<number, WorkerSlot>} */
-  const slots = new Map();
-  for (const [workerId, ceilingMs] of ceilings) {
-    const was = before.slots.get(workerId);
-    const holder = holders.get(workerId);
-    const isKept = was?.ceilingMs === ceilingMs && was.holder === holder;
-    slots.set(workerId, isKept ? was : { workerId, ceilingMs, holder });
-  }
-  return { header, slots };
-}
-
-/**
- * The header of one over rows; the empty one stands for none.
- *
- * @type {(row: StoredRow) => Header}
- */
-function headerOverRows({ number, text }) {
-  if (text === '{}') return undefined;
-  const header = JSON.parse(text);
-  return { ...header, lastTimeMs: Math.max(header.lastTimeMs, Number(number)) };
-}
-
-const HEADER_KEY = '|';
-
-/**
- * One over rows, before and after some are written. A row that was lost counts as it was until the
- * registry has noticed.
- *
- * @type {(before: Registry, rows: readonly StoredRow[]) => [Registry, Registry]}
- */
-function registriesOverRows(before, rows) {
-  const headerRow = rows.find(({ key }) => key === HEADER_KEY);
-  const header = headerRow ? headerOverRows(headerRow) : before.header;
-  const isNoticed = ({ lostIn }) =>
-    lostIn && (lostIn.incarnation !== header?.incarnation || lostIn.era < header.era);
-  const first = new Map([...before.slots].filter(([, slot]) => !isNoticed(slot)));
-  const slots = new Map(first);
-  for (const { key, number, token, text } of rows) {
-    if (key === HEADER_KEY || (number === 0n && !slots.has(Number(key)))) continue;
-    const holder = token === undefined ? undefined : { ...JSON.parse(text), token };
-    slots.set(...pairOf(Number(key), { workerId: Number(key), ceilingMs: Number(number), holder }));
-  }
-  return [
-    { ...before, slots: first },
-    { header, slots },
-  ];
-}
-
-/** @type {(registry: Registry, key: string) => Registry} */
-function withoutRow({ header, slots }, key) {
-  if (key === HEADER_KEY) return { header: undefined, slots };
-  const lost = slots.get(Number(key));
-  if (lost === undefined) return { header, slots };
-  return { header, slots: new Map(slots).set(Number(key), { ...lost, lostIn: header }) };
-}
-
-/** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
-/** @type {(fields: Record<string, string>) => Registry} */
-export function registryInRedis(fields) {
-  const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
-  if (lastTime === undefined) return NONE;
-  const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
-  const header = {
-    version,
-    fingerprint,
-    incarnation,
-    server,
-    lastTimeMs: number('lastTime'),
-    slewMs: number('slew'),
-    quarantineMs: number('quarantine'),
-    safeFloorMs: number('safeFloor'),
-    era: number('era'),
-    operations: number('operations'),
-    layoutFloorMs: number('layoutFloor'),
-    toldMs: number('toldAhead'),
-  };
-  const ceilings = Object.entries(fields).filter(([name]) => /^c\d+$/.test(name));
-  const slots = ceilings.map(([name, ceiling]) => {
-    const workerId = Number(name.slice(1));
-    const [token, nonce = '', floor, moment = ''] = fields[`o${workerId}`]?.split('|') ?? [];
-    const [era, moveCount] = moment.split('.').map(Number);
-    const known = { nonce, floorMs: Number(floor), era: era ?? 0, moveCount, sinceMs: 0 };
-    const holder = token === undefined ? undefined : { ...known, token, label: NOBODYS };
-    return pairOf(workerId, { workerId, ceilingMs: Number(ceiling), holder });
-  });
-  return { header, slots: new Map(slots) };
-}
-
-const NOBODYS = { host: '', pid: 0, application: '' };
-
-/** @template A, B @param {A} one @param {B} other @returns {[A, B]} */
-const pairOf = (one, other) => [one, other];

@@ -6,7 +6,8 @@
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { loadSimulation } from '../mutants/load-library.mjs';
-import { Follower, registryInMemory } from '../proof/follow.mjs';
+import { Follower } from '../proof/follow.mjs';
+import { registryInMemory } from '../proof/registries.mjs';
 import {
   BROKEN_VARIANTS,
   REGISTRY_MUTANTS,

@@ -9,7 +9,8 @@ import { Redis } from 'ioredis';
 import type { ChainableCommander } from 'ioredis';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
 import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
-import { Follower, registryInRedis } from '../proof/follow.mjs';
+import { Follower } from '../proof/follow.mjs';
+import { registryInRedis } from '../proof/registries.mjs';
 import { timedArguments, timedLua } from '../stores/timed-redis.js';
 import { runsOf, runSimulations, type Answer } from './run-simulations.mjs';
 import { SCENARIOS, simulate } from './world/index.js';
@@ -98,6 +99,7 @@ const COPY = "redis.call('DEL', KEYS[2]) return redis.call('COPY', KEYS[1], KEYS
 const keyOf = (prefix: string, registry: number) => `${prefix}:${registry}`;
 
 function keysOf(prefix: string, event: StoreEvent): string[] {
+  if (event.kind === 'answered') return [];
   if (event.kind === 'copied') return [keyOf(prefix, event.from), keyOf(prefix, event.to)];
   return [keyOf(prefix, event.registry)];
 }

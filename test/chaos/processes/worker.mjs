@@ -11,12 +11,31 @@ import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3', CHAOS_PLACE = '0' } = process.env;
 const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
-const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002' } = process.env;
+const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002', CHAOS_FOLLOW } = process.env;
 
+const [ADDRESS, QUERY] = CHAOS_SUPPORT.split('?');
 const support =
-  givenClient === undefined
+  givenClient === undefined && CHAOS_FOLLOW === undefined
     ? CHAOS_SUPPORT
-    : redisSupport({ redis: givenClient, ...optionsOf(CHAOS_SUPPORT.split('?')[1]) });
+    : followed(redisSupport({ redis: givenClient ?? ADDRESS, ...optionsOf(QUERY) }));
+
+/** What it was answered is written down, so that it can be looked for in what the store did. */
+function followed(store) {
+  if (CHAOS_FOLLOW === undefined) return store;
+  tell({ kind: 'support', lossWindowMs: store.lossWindowMs });
+  for (const [op, name] of [
+    ['acquire', 'getNextWorkId'],
+    ['renew', 'refreshAlive'],
+  ]) {
+    const ask = store[name].bind(store);
+    store[name] = async (asked) => {
+      const answer = await ask(asked);
+      if (answer.status === 'ok') tell({ kind: 'answered', op, token: asked.token, answer });
+      return answer;
+    };
+  }
+  return store;
+}
 /** Processes are dealt to the regions by turns; the first worker bit is then that of the region. */
 const places = JSON.parse(CHAOS_REGIONS);
 const place = places[Number(CHAOS_PLACE) % places.length];

@@ -3,11 +3,7 @@
  * Every operation is recorded for whoever wants to replay it.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type {
-  IDistributedSupport,
-  LeaseAnswer,
-  WorkerLease,
-} from '../../../lib/lease/distributed-support.js';
+import type { LeaseAnswer, WorkerLease } from '../../../lib/lease/distributed-support.js';
 import { RegistrySupport } from '../../../lib/registry/registry-support.js';
 import type { RegistrySupportParts } from '../../../lib/registry/registry-support.js';
 import type { RegistryHeader, StoreReading, WorkerSlot } from '../../../lib/registry/snapshot.js';
@@ -115,6 +111,8 @@ interface Operation {
   readonly reads: RowSnapshot[];
 }
 
+type Asking = Pick<RegistrySupport, 'getNextWorkId' | 'refreshAlive' | 'release'>;
+
 /** Of each read and write. */
 const operations = new AsyncLocalStorage<Operation>();
 
@@ -126,14 +124,14 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
   private versionCount = 0;
 
   /** As a process has it over its wire. */
-  supportBy(carry: Carry, parts?: RegistrySupportParts): Required<IDistributedSupport> {
+  supportBy(carry: Carry, parts?: RegistrySupportParts): Asking {
     const support = new RegistrySupport(this.storeBy(carry), parts);
     const told = async (call: StoreCall, ask: () => Promise<LeaseAnswer>) => {
       const answer = await operations.run({ call, reads: [] }, ask);
       this.record({ kind: 'answered', call, answer });
       return answer;
     };
-    return Object.assign(Object.create(support) as RegistrySupport, {
+    return {
       getNextWorkId: (request) =>
         told({ op: 'acquire', request }, () => support.getNextWorkId(request)),
       refreshAlive: (lease) => told({ op: 'renew', lease }, () => support.refreshAlive(lease)),
@@ -141,7 +139,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
         const call = { op: 'release', lease, lastIssuedMs } as const;
         return operations.run({ call, reads: [] }, () => support.release(lease, lastIssuedMs));
       },
-    } satisfies Partial<IDistributedSupport>);
+    };
   }
 
   /** As a process sees it. */

@@ -1,0 +1,119 @@
+// @ts-check
+/**
+ * Registries as they are read, for whoever follows them: one in memory, one in Redis, one over rows.
+ */
+
+/** @import { RegistryHeader, SlotHolder, WorkerSlot } from '../../lib/registry/snapshot.js' */
+/** @import { Row } from '../../lib/rows/row-store.js' */
+/** @import { RegistryState } from '../../lib/stores/memory/index.js' */
+
+/**
+ * @typedef {RegistryHeader | undefined} Header undefined where there is no registry
+ * @typedef {WorkerSlot & { lostIn?: Header }} Slot a row that was lost, and the header then
+ *
+ * @typedef {object} Registry as it was read
+ * @property {Header} header
+ * @property {ReadonlyMap<number, Slot>} slots
+ */
+
+/** @type {Registry} */
+export const NONE = { header: undefined, slots: new Map() };
+
+/** One in memory, of which what did not change is what it was. */
+/** @type {(state: RegistryState | undefined, before: Registry) => Registry} */
+export function registryInMemory(state, before) {
+  if (state === undefined) return NONE;
+  const { ceilings, holders, workers: _, ...header } = state;
+  /** @type {Map<number, Slot>} */
+  const slots = new Map();
+  for (const [workerId, ceilingMs] of ceilings) {
+    const was = before.slots.get(workerId);
+    const holder = holders.get(workerId);
+    const isKept = was?.ceilingMs === ceilingMs && was.holder === holder;
+    slots.set(workerId, isKept ? was : { workerId, ceilingMs, holder });
+  }
+  return { header, slots };
+}
+
+/** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
+/** @type {(fields: Readonly<Record<string, string>>) => Registry} */
+export function registryInRedis(fields) {
+  const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
+  if (lastTime === undefined) return NONE;
+  const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
+  const header = {
+    version,
+    fingerprint,
+    incarnation,
+    server,
+    lastTimeMs: number('lastTime'),
+    slewMs: number('slew'),
+    quarantineMs: number('quarantine'),
+    safeFloorMs: number('safeFloor'),
+    era: number('era'),
+    operations: number('operations'),
+    layoutFloorMs: number('layoutFloor'),
+    toldMs: number('toldAhead'),
+  };
+  /** @type {Map<number, Slot>} */
+  const slots = new Map();
+  for (const [name, ceiling] of Object.entries(fields)) {
+    if (!/^c\d+$/.test(name)) continue;
+    const workerId = Number(name.slice(1));
+    const [token, nonce = '', floor, moment = ''] = fields[`o${workerId}`]?.split('|') ?? [];
+    const [era, moveCount] = moment.split('.').map(Number);
+    const known = { nonce, floorMs: Number(floor), era: era ?? 0, moveCount, sinceMs: 0 };
+    const holder = token === undefined ? undefined : { ...known, token, label: NOBODYS };
+    slots.set(workerId, { workerId, ceilingMs: Number(ceiling), holder });
+  }
+  return { header, slots };
+}
+
+const NOBODYS = { host: '', pid: 0, application: '' };
+
+/* Over rows. */
+
+export const HEADER_KEY = '|';
+
+/** The empty one stands for none. */
+/** @type {(row: Row) => Header} */
+export function headerOverRows({ number, text }) {
+  if (text === '{}') return undefined;
+  const header = /** @type {RegistryHeader} */ (JSON.parse(text));
+  return { ...header, lastTimeMs: Math.max(header.lastTimeMs, Number(number)) };
+}
+
+/** Before and after some rows are written. */
+/** @type {(before: Registry, rows: readonly Row[]) => [Registry, Registry]} */
+export function registriesOverRows(before, rows) {
+  const headerRow = rows.find(({ key }) => key === HEADER_KEY);
+  const header = headerRow ? headerOverRows(headerRow) : before.header;
+  const known = new Map([...before.slots].filter(([, slot]) => !isMissed(slot, header)));
+  const slots = new Map(known);
+  for (const { key, number, token, text } of rows) {
+    const [workerId, ceilingMs] = [Number(key), Number(number)];
+    // Rows are made before they are used.
+    if (key === HEADER_KEY || (ceilingMs === 0 && !slots.has(workerId))) continue;
+    const fields = /** @type {Omit<SlotHolder, 'token'>} */ (JSON.parse(text));
+    slots.set(workerId, { workerId, ceilingMs, ...(token && { holder: { ...fields, token } }) });
+  }
+  return [
+    { ...before, slots: known },
+    { header, slots },
+  ];
+}
+
+/** A row that was lost counts as it was, until the registry has noticed that it is missing. */
+/** @type {(slot: Slot, header: Header) => boolean} */
+function isMissed({ lostIn }, header) {
+  if (lostIn === undefined || header === undefined) return false;
+  return lostIn.incarnation !== header.incarnation || lostIn.era < header.era;
+}
+
+/** @type {(registry: Registry, key: string) => Registry} */
+export function withoutRow({ header, slots }, key) {
+  if (key === HEADER_KEY) return { header: undefined, slots };
+  const lost = slots.get(Number(key));
+  if (lost === undefined) return { header, slots };
+  return { header, slots: new Map(slots).set(Number(key), { ...lost, lostIn: header }) };
+}

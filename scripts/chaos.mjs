@@ -83,9 +83,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
-  --follow             each operation of a Redis, as it tells them itself, has to do what the rules say
-                       that are proved, and each answer to be what was stored; with --break one
-                       has to be refused
+  --follow             each operation of one Redis (standalone, clock, put-back) has to do what the
+                       rules say that \`npm run prove\` proves, and each answer to be what was
+                       stored; with --break one has to be refused
   --previous HEAD      every second process runs another build at first, and places are rolled
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone
@@ -127,6 +127,8 @@ const asked = given
 const names = asked.filter((name) => name in TOPOLOGIES);
 const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));
 const rule = RULES.find(({ name }) => name === values.break);
+const isFollowed = (/** @type {string} */ name) =>
+  'recorder' in (TOPOLOGIES[name]?.[0].prototype ?? {});
 const isUnderstood =
   asked.length > 0 &&
   names.length + mistakes.length === asked.length &&
@@ -136,6 +138,7 @@ const isUnderstood =
   (mistakes.length === 0 || client === 'ioredis') &&
   // Those are played by one build.
   (mistakes.length === 0 || previous === undefined) &&
+  (!values.follow || names.every(isFollowed)) &&
   seconds > 0 &&
   (rule !== undefined || values.break === undefined);
 if (values.help || !isUnderstood) {

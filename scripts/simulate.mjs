@@ -123,9 +123,9 @@ async function follow(/** @type {{ seed: number, scenario: string }[]} */ runs) 
 
 async function followMutants() {
   const threads = new SimulationThreads();
-  for (const mutant of followedMutants()) {
+  for (const mutant of followedMutants(values.rows)) {
     if (values.mutant !== undefined && !mutant.name.includes(values.mutant)) continue;
-    const refusal = await refusalOf(mutant, threads);
+    const refusal = await refusalOf(mutant, threads, values.rows);
     console.log(`${mutant.name}\n    ${refusal ?? 'NOT EXPECTED: it follows every rule'}`);
     if (refusal === undefined) process.exitCode = 1;
   }

@@ -218,10 +218,7 @@ class Followed {
   /** The next of what was recorded. */
   takes(/** @type {string} */ line) {
     const [, source, text = ''] = LINE.exec(line) ?? [];
-    if (line === CUT) {
-      this.#ends();
-      this.#fields = undefined;
-    }
+    if (line === CUT) this.#misses();
     if (source === undefined) return;
     const [name = '', ...words] = wordsIn(text);
     const command = name.toUpperCase();
@@ -233,6 +230,12 @@ class Followed {
     else if (words[2] === key) {
       this.#running = { call: callOf(words.slice(3)), before: this.#fields };
     }
+  }
+
+  /** Nobody knows what happens until the next mark. */
+  #misses() {
+    this.#ends();
+    this.#fields = undefined;
   }
 
   /** What a process was answered. */
@@ -270,6 +273,8 @@ class Followed {
   #writes(command, [key, ...words]) {
     const isLost = /^FLUSH|^DEL$|^UNLINK$/.test(command);
     if (this.#fields === undefined || (key !== this.of.key && !command.startsWith('FLUSH'))) return;
+    // What was put back Redis says at the next mark.
+    if (command === 'RESTORE') return this.#misses();
     const fields = isLost ? {} : { ...this.#fields };
     if (isLost) this.found.lossCount++;
     if (command === 'HSET') {

@@ -52,6 +52,9 @@ const TOPOLOGIES = {
   ...Object.fromEntries([...OF_STORES, ...OF_COUNTERS, ...OF_LOCKS]),
 };
 
+/** Those that tell what they do, to the field. */
+const FOLLOWED = ['standalone', 'sentinel', 'cluster', 'put-back', 'clock', 'clock-seldom'];
+
 /** A rule is taken out so often before the run is called blind. */
 const CONTROL_ROUNDS = 4;
 
@@ -83,9 +86,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
-  --follow             each operation of one Redis (standalone, clock, put-back) has to do what the
-                       rules say that \`npm run prove\` proves, and each answer to be what was
-                       stored; with --break one has to be refused
+  --follow             each operation of Redis (${FOLLOWED.join(', ')})
+                       has to do what the rules say that \`npm run prove\` proves, and each
+                       answer to be what was stored; with --break one has to be refused
   --previous HEAD      every second process runs another build at first, and places are rolled
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone
@@ -127,8 +130,6 @@ const asked = given
 const names = asked.filter((name) => name in TOPOLOGIES);
 const mistakes = MISTAKES.filter(({ name }) => asked.includes(name));
 const rule = RULES.find(({ name }) => name === values.break);
-const isFollowed = (/** @type {string} */ name) =>
-  'recorder' in (TOPOLOGIES[name]?.[0].prototype ?? {});
 const isUnderstood =
   asked.length > 0 &&
   names.length + mistakes.length === asked.length &&
@@ -138,7 +139,7 @@ const isUnderstood =
   (mistakes.length === 0 || client === 'ioredis') &&
   // Those are played by one build.
   (mistakes.length === 0 || previous === undefined) &&
-  (!values.follow || names.every(isFollowed)) &&
+  (!values.follow || names.every((name) => FOLLOWED.includes(name))) &&
   seconds > 0 &&
   (rule !== undefined || values.break === undefined);
 if (values.help || !isUnderstood) {

@@ -1,6 +1,6 @@
 /**
  * Whether a registry in Redis follows the rules that are proved while it is attacked by many
- * processes: Redis itself tells, by MONITOR, each script that it ran with its arguments and each
+ * processes: each server tells, by MONITOR, each script that it ran with its arguments and each
  * write of it, in the order in which they happened. So what the registry knew before and after each
  * operation is known to the field, and the processes write down what they were answered.
  *
@@ -24,7 +24,7 @@ import { eventsOf } from './report.mjs';
 
 /**
  * @typedef {Record<string, string>} Fields of the hash
- * @typedef {{ mark: string, server: string, fields: Fields }} Known at a mark
+ * @typedef {{ mark: string, server: string, isReplica: boolean, fields: Fields }} Known at a mark
  */
 
 /** So often Redis is asked what it knows, and who it is: a name may change while it runs. */
@@ -42,6 +42,7 @@ export class Recorder {
   constructor(portOf, key, path) {
     this.portOf = portOf;
     this.key = key;
+    this.path = path;
     this.#file = openSync(path, 'a');
     this.#isDone = this.#listen();
   }
@@ -96,7 +97,8 @@ export class Recorder {
     const [run, id] = [/^run_id:(\w+)/m, /^master_replid:(\w+)/m].map(
       (name) => name.exec(facts)?.[1],
     );
-    writeSync(this.#file, `${JSON.stringify({ mark, server: `${run}:${id}`, fields })}\n`);
+    const known = { mark, server: `${run}:${id}`, isReplica: facts.includes('role:slave'), fields };
+    writeSync(this.#file, `${JSON.stringify(known)}\n`);
   }
 
   /** What scripts read is left out. */
@@ -159,18 +161,20 @@ const SHORTEST = { renew: 9, acquire: 10 };
 
 /**
  * @param {string} folder of the processes
- * @param {string} path of what was recorded
- * @param {string} key of the registry
+ * @param {readonly { path: string, key: string }[]} recorded of each server
  * @returns what was followed, and what could not be
  */
-export async function followedIn(folder, path, key) {
+export async function followedIn(folder, recorded) {
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
   const events = names.flatMap((name) => eventsOf(join(folder, name)));
   const { lossWindowMs = 0 } = events.find(({ kind }) => kind === 'support') ?? {};
-  const followed = new Followed({ key, lossWindowMs, known: await knownIn(path) });
-  for await (const line of linesOf(path)) followed.takes(line);
-  for (const event of events) if (event.kind === 'answered') followed.hears(event);
-  return followed.found;
+  const sum = new Sum();
+  for (const { path, key } of recorded) {
+    const server = new Followed({ key, lossWindowMs, known: await knownIn(path), sum });
+    for await (const line of linesOf(path)) server.takes(line);
+  }
+  for (const event of events) if (event.kind === 'answered') sum.hears(event);
+  return sum.found;
 }
 
 const linesOf = (/** @type {string} */ path) => createInterface({ input: createReadStream(path) });
@@ -192,33 +196,75 @@ async function knownIn(/** @type {string} */ path) {
   return known;
 }
 
+/** What all servers did, and what their processes were answered. */
+class Sum {
+  follower = new Follower();
+  /** Each operation, by what its answer says. @type {Set<string>} */
+  seen = new Set();
+  /** From the last that was known to the first that was again. */
+  /** @type {{ from: RegistryHeader | undefined, to: RegistryHeader | undefined }[]} */
+  gaps = [];
+  /** Each registry of each server that somebody listened to. @type {Set<string>} */
+  known = new Set();
+  counted = { answerCount: 0, unseenCount: 0, lossCount: 0 };
+
+  get found() {
+    return { ...this.follower.followed, ...this.counted };
+  }
+
+  differs(/** @type {string} */ text) {
+    this.follower.followed.differences.push(text);
+  }
+
+  /** What a process was answered. */
+  hears(/** @type {any} */ { op, token, answer }) {
+    const { server, operations } = answer.mark;
+    if (this.seen.has(textOf(answer.mark))) {
+      this.counted.answerCount++;
+      this.follower.answers({ op, token }, answer);
+      return;
+    }
+    const own = nameOf(answer.mark);
+    const isUnseen =
+      !this.known.has(own) ||
+      this.gaps.some(({ from, to }) => {
+        const isFrom = from !== undefined && nameOf(from) === own;
+        const isTo = to !== undefined && nameOf(to) === own;
+        const isIn =
+          (!isFrom || from.operations < operations) && (!isTo || operations <= to.operations);
+        return isIn && (isFrom || isTo);
+      });
+    if (isUnseen) this.counted.unseenCount++;
+    else this.differs(`an answer to ${op} by operation ${operations} of ${server}, not recorded`);
+  }
+}
+
 class Followed {
-  #follower = new Follower();
   /** What the registry knows; undefined while nobody listens. @type {Fields | undefined} */
   #fields;
   /** The script that is running, and what the registry knew before it. */
   /** @type {{ call: StoreCall, before: Fields | undefined } | undefined} */
   #running;
-  /** The server, and its name at the next mark. @type {readonly (string | undefined)[]} */
-  #names = [];
-  /** Each operation, by what its answer says. @type {Set<string>} */
-  #seen = new Set();
-  /** From the last that was known to the first that was again. */
-  /** @type {{ from: RegistryHeader | undefined, to: RegistryHeader | undefined }[]} */
-  #gaps = [{ from: undefined, to: undefined }];
+  /** The last mark. @type {(Known & { next?: string }) | undefined} */
+  #known;
   /** @type {RegistryHeader | undefined} */
   #last;
-  found = { ...this.#follower.followed, answerCount: 0, unseenCount: 0, lossCount: 0 };
 
-  /** @param {{ key: string, lossWindowMs: number, known: Awaited<ReturnType<typeof knownIn>> }} of */
+  /**
+   * @param {object} of
+   * @param {string} of.key
+   * @param {number} of.lossWindowMs
+   * @param {Awaited<ReturnType<typeof knownIn>>} of.known
+   * @param {Sum} of.sum
+   */
   constructor(of) {
     this.of = of;
   }
 
   /** The next of what was recorded. */
   takes(/** @type {string} */ line) {
-    const [, source, text = ''] = LINE.exec(line) ?? [];
     if (line === CUT) this.#misses();
+    const [, source, text = ''] = LINE.exec(line) ?? [];
     if (source === undefined) return;
     const [name = '', ...words] = wordsIn(text);
     const command = name.toUpperCase();
@@ -238,45 +284,32 @@ class Followed {
     this.#fields = undefined;
   }
 
-  /** What a process was answered. */
-  hears(/** @type {any} */ { op, token, answer }) {
-    const { incarnation, server, operations } = answer.mark;
-    const { found } = this;
-    if (this.#seen.has(textOf(answer.mark))) {
-      found.answerCount++;
-      this.#follower.answers({ op, token }, answer);
-      return;
-    }
-    const isUnseen = this.#gaps.some(({ from, to }) => {
-      const isAfter = from?.incarnation !== incarnation || from.operations < operations;
-      return isAfter && (to?.incarnation !== incarnation || operations <= to.operations);
-    });
-    if (isUnseen) found.unseenCount++;
-    else found.differences.push(`an answer to ${op} of ${server}: ${operations} was not recorded`);
-  }
-
   /** As Redis says at a mark. */
   #knows(/** @type {(Known & { next?: string }) | undefined} */ known) {
     if (known === undefined) return;
-    const { server, next, fields } = known;
+    const { mark, fields, isReplica } = known;
     const { header } = registryInRedis(fields);
-    if (this.#fields === undefined) this.#gaps.push({ from: this.#last, to: header });
-    else if (!isSame(this.#fields, fields)) {
-      this.found.differences.push(`${known.mark}: the registry has changed beside all scripts`);
+    const { sum } = this.of;
+    // A replica may begin anew with all that its master has.
+    const isAlone = !isReplica && this.#known?.isReplica === false;
+    if (this.#fields === undefined) sum.gaps.push({ from: this.#last, to: header });
+    else if (isAlone && !isSame(this.#fields, fields)) {
+      sum.differs(`${mark}: the registry has changed beside all scripts`);
     }
-    this.#names = [server, next];
+    if (header !== undefined) sum.known.add(nameOf(header));
+    this.#known = known;
     this.#fields = fields;
     this.#last = header ?? this.#last;
   }
 
   /** @param {string} command @param {readonly string[]} words */
   #writes(command, [key, ...words]) {
+    // What was put there Redis says at the next mark.
+    if (/^(RESTORE|MIGRATE)/.test(command)) return this.#misses();
     const isLost = /^FLUSH|^DEL$|^UNLINK$/.test(command);
     if (this.#fields === undefined || (key !== this.of.key && !command.startsWith('FLUSH'))) return;
-    // What was put back Redis says at the next mark.
-    if (command === 'RESTORE') return this.#misses();
     const fields = isLost ? {} : { ...this.#fields };
-    if (isLost) this.found.lossCount++;
+    if (isLost) this.of.sum.counted.lossCount++;
     if (command === 'HSET') {
       for (let at = 0; at < words.length; at += 2) fields[words[at] ?? ''] = words[at + 1] ?? '';
     }
@@ -290,27 +323,27 @@ class Followed {
     const fields = this.#fields;
     this.#running = undefined;
     if (call === undefined || before === fields || !before || !fields) return;
+    const { sum, lossWindowMs } = this.of;
     const [first, later] = [registryInRedis(before), registryInRedis(fields)];
     const { header } = later;
-    const [server = '', next = header?.server] = this.#names;
+    const { server: known = '', next = header?.server } = this.#known ?? {};
     // Where it is another one at the next mark, the registry says from when on.
-    const name = header?.server === next ? next : server;
-    const { lossWindowMs } = this.of;
-    const reading = {
-      timeMs: header?.lastTimeMs ?? 0,
-      server: name ?? '',
-      random: '',
-      lossWindowMs,
-    };
-    this.#follower.takes(first, later, { call, reading, answer: undefined });
-    if (header !== undefined) this.#seen.add(textOf(header));
+    const server = header?.server === next ? (next ?? '') : known;
+    const [epoch, laterEpoch] = [before, fields].map((one) => Number(one['epoch'] ?? 0));
+    const isLeft = first.header?.server === server && epoch > 0 && laterEpoch > epoch;
+    const timeMs = header?.lastTimeMs ?? 0;
+    const reading = { timeMs, server, isLeft, random: '', lossWindowMs };
+    sum.follower.takes(first, later, { call, reading, answer: undefined });
+    if (header === undefined) return;
+    sum.seen.add(textOf(header));
+    sum.known.add(nameOf(header));
     this.#last = header;
-    this.found.stepCount = this.#follower.followed.stepCount;
   }
 }
 
-const textOf = (/** @type {Pick<RegistryHeader, 'incarnation' | 'server' | 'operations'>} */ of) =>
-  `${of.incarnation} ${of.server} ${of.operations}`;
+/** @typedef {Pick<RegistryHeader, 'incarnation' | 'server' | 'operations'>} Mark */
+const nameOf = (/** @type {Mark} */ { incarnation, server }) => `${incarnation} ${server}`;
+const textOf = (/** @type {Mark} */ mark) => `${nameOf(mark)} ${mark.operations}`;
 
 const isSame = (/** @type {Fields} */ one, /** @type {Fields} */ other) =>
   Object.keys(one).length === Object.keys(other).length &&

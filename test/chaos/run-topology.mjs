@@ -11,8 +11,9 @@ import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet, PREVIOUS } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
-import { followedIn } from './followed.mjs';
+import { followedIn, Recorder } from './followed.mjs';
 import { packageOf } from './rules.mjs';
+import { REGISTRY } from './topologies.mjs';
 
 /** @import { Entry } from './attack.mjs' */
 /** @import { Gap } from './report.mjs' */
@@ -46,8 +47,10 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
-  const recorded = join(folder, 'recorded');
-  const recorder = topology.follows ? topology.recorder(recorded) : undefined;
+  const { nodes = [topology.node], key = REGISTRY } = topology;
+  const recorders = (topology.follows ? [...nodes] : []).map(
+    (node, at) => new Recorder(() => node.port, key, join(folder, `recorded-${at}`)),
+  );
   const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
@@ -70,11 +73,11 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     fleet.kill();
     // With the times that processes write down, by which one finds what led to what.
     writeFileSync(join(folder, 'faults.json'), JSON.stringify(log, null, 1));
-    await recorder?.stop();
+    await Promise.all(recorders.map((recorder) => recorder.stop()));
     await topology.stop();
   }
   const { gaps, ...checked } = check(files);
-  const followed = recorder && (await followedIn(files, recorded, topology.key));
+  const followed = recorders.length > 0 ? await followedIn(files, recorders) : undefined;
   return {
     topology: topology.name,
     note: topology.note,

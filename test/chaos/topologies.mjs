@@ -12,7 +12,6 @@ import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
 import { NETWORK_FAULTS, forgetLease, until, STORE_PACE, storeFault } from './fault.mjs';
-import { Recorder } from './followed.mjs';
 import { Proxy } from './proxy.mjs';
 
 // A Redis server that can be killed and started again on its port, with its data, without, or
@@ -130,11 +129,6 @@ export class Standalone {
     await this.node.start();
     await this.proxy.listen(() => this.node.port);
     return this.urlOf(this.proxy.port);
-  }
-
-  /** Writes down what it does, so that it can be followed. */
-  recorder(/** @type {string} */ path) {
-    return new Recorder(() => this.node.port, this.key, path);
   }
 
   urlOf(/** @type {number} */ port) {

@@ -194,7 +194,7 @@ describe('a Redis that tells what it does', () => {
   });
 
   it('follows the rules, whoever asks, and through losses', async () => {
-    const { stepCount, counts, answerCount, ...found } = await followedIn(folder, path, key);
+    const { stepCount, counts, answerCount, ...found } = await followedIn(folder, [{ path, key }]);
     expect(found).toMatchObject({ differences: [], lossCount: 2, unseenCount: 0 });
     expect(stepCount).toBeGreaterThan(1000);
     expect(answerCount).toBeGreaterThan(100);
@@ -228,7 +228,7 @@ describe('a Redis that tells what it does', () => {
     const at = leased[Math.floor(leased.length / 2)]!;
     const other = join(folder, 'changed');
     writeFileSync(other, lines.with(at, changed(lines[at]!)).join('\n'));
-    const { differences } = await followedIn(folder, other, key);
+    const { differences } = await followedIn(folder, [{ path: other, key }]);
     expect(differences.join('\n')).toContain(told);
     expect(differences).not.toEqual([]);
   });
@@ -239,7 +239,7 @@ describe('a Redis that tells what it does', () => {
     const text = readFileSync(join(folder, events), 'utf8');
     const later = text.replace(/"ceilingMs":(\d+)/, (_, ms) => `"ceilingMs":${Number(ms) + 1}`);
     writeFileSync(join(other, events), later);
-    const { differences } = await followedIn(other, path, key);
+    const { differences } = await followedIn(other, [{ path, key }]);
     rmSync(other, { recursive: true });
     expect(differences).toEqual([expect.stringContaining('is answered, stored is worker id')]);
   });

@@ -51,7 +51,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const recorders = (topology.follows ? [...nodes] : []).map(
     (node, at) => new Recorder(() => node.port, key, join(folder, `recorded-${at}`)),
   );
-  const pace = /** @type {Pace} */ (topology.pace ?? REDIS_PACE);
+  const pace = paceOf(topology);
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
   /** @type {Entry[]} */
@@ -117,6 +117,10 @@ const filesOfPrevious = (/** @type {string} */ folder, /** @type {string} */ end
 const sizeOf = (/** @type {readonly string[]} */ paths) =>
   paths.reduce((sum, path) => sum + statSync(path).size, 0);
 
+/** Whoever is followed is to do much between two faults. @returns {Pace} */
+const paceOf = (/** @type {any} */ { follows, pace = REDIS_PACE }) =>
+  follows ? { ...pace, pauseMs: { process: 2000, store: 8000 } } : pace;
+
 /** @param {any} topology @param {Pace} pace */
 function fleetOf(
   topology,
@@ -129,7 +133,7 @@ function fleetOf(
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
     CHAOS_CLIENT: packageOf(topology.client),
     ...topology.settings,
-    ...(topology.follows && { CHAOS_FOLLOW: '1', CHAOS_RENEW_MS: '100' }),
+    ...(topology.follows && { CHAOS_FOLLOW: '1' }),
   };
   const size = pace.processCount;
   const own = { worker, previousApp, libfaketime: libfaketime(), size, settings, hasOneClock };

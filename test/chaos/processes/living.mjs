@@ -51,8 +51,8 @@ export async function begin(AppModule) {
 
 /**
  * @param {new () => object} AppModule
- * @param {(idMaker: IdMaker) => void} make makes some ids and writes them down; throws what kept it
- *   from one
+ * @param {(idMaker: IdMaker, app: import('@nestjs/common').INestApplicationContext) => void} make
+ *   makes some ids and writes them down; throws what kept it from one
  */
 export async function live(AppModule, make) {
   let lastMs = Number(CHAOS_BORN_MS);
@@ -61,7 +61,7 @@ export async function live(AppModule, make) {
   const idMaker = app.get(IdMaker);
   setInterval(() => {
     try {
-      make(idMaker);
+      make(idMaker, app);
     } catch (error) {
       lastError = error.code ?? error.message;
       return;

@@ -3,7 +3,7 @@
  */
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { SnowflakeModule } from 'nestjs-snowflake';
+import { RefreshAlive, SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import { givenClient, optionsOf } from './given-store.mjs';
@@ -73,7 +73,9 @@ Module({
 let workerId;
 let regionState;
 
-function mint(idMaker) {
+function mint(idMaker, app) {
+  // As often as it is answered: each is an operation to follow.
+  if (CHAOS_FOLLOW !== undefined) void app.get(RefreshAlive).run();
   // Mostly a few; at times so many that ids run ahead of the clock.
   const count = Math.random() < Number(CHAOS_BURST) ? 10_000 : 1 + Math.floor(Math.random() * 4);
   const made = new BigUint64Array(count);

@@ -119,7 +119,7 @@ const sizeOf = (/** @type {readonly string[]} */ paths) =>
 
 /** Whoever is followed is to do much between two faults. @returns {Pace} */
 const paceOf = (/** @type {any} */ { follows, pace = REDIS_PACE }) =>
-  follows ? { ...pace, pauseMs: { process: 2000, store: 8000 } } : pace;
+  follows ? { ...pace, pauseMs: { process: 10_000, store: 8000 } } : pace;
 
 /** @param {any} topology @param {Pace} pace */
 function fleetOf(

@@ -251,7 +251,7 @@ export function followedMutants(rows = false) {
 export async function refusalOf(mutant, threads, rows = false) {
   const { edits, scenario, seed = 0, tryFirst } = mutant;
   const shortest = scenario === undefined ? tryFirst : { scenario, seed };
-  const others = runsOf(['everything', 'losses'], [2, 3, 4]);
+  const others = runsOf(['everything', rows ? 'rows' : 'losses'], [2, 3]);
   const runs = shortest === undefined ? others : [shortest, ...others];
   const isEnough = (/** @type {Followed} */ sum) => sum.differences.length > 0;
   const asked = runs.map((run) => ({ ...run, rows }));

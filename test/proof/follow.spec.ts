@@ -43,6 +43,8 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { RedisSupport } from '../../lib/stores/redis/redis.support.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { followedIn, Recorder } from '../chaos/followed.mjs';
+import { loadLibrary } from '../mutants/load-library.mjs';
+import { ROWS_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { ownDatabase } from '../own-database.js';
 import type { StoreCall } from '../simulation/world/index.js';
 import { broken } from '../stores/sql-lab.js';
@@ -331,8 +333,13 @@ class Caller {
     readonly store: FollowedStore,
     private readonly follower: Follower,
     private readonly name: string,
+    Support: typeof RegistrySupport,
   ) {
-    this.support = new RegistrySupport(store);
+    this.support = new Support(store);
+  }
+
+  get waits(): boolean {
+    return this.lease === undefined;
   }
 
   async asks(chance: number): Promise<void> {
@@ -368,13 +375,17 @@ class Caller {
   }
 }
 
-/** Three callers, whose calls come between those of others, and rows that are lost. */
-async function attacked({ store, remove, end }: Opened): Promise<Follower['followed']> {
+/** Callers whose calls come between those of others, and rows that are lost. */
+async function attacked(
+  { store, remove, end }: Opened,
+  Support = RegistrySupport,
+): Promise<Follower['followed']> {
   const follower = new Follower();
   const random = new SeededRandom(7);
   const known = new Map<string, StoredRow>();
-  const callers = ['a', 'b', 'c'].map(
-    (name) => new Caller(new FollowedStore(store(), known, follower), follower, name),
+  // More than there are worker ids.
+  const callers = [...'abcde'].map(
+    (name) => new Caller(new FollowedStore(store(), known, follower), follower, name, Support),
   );
   const lost = async (key: string) => {
     if (remove === undefined) return;
@@ -385,7 +396,7 @@ async function attacked({ store, remove, end }: Opened): Promise<Follower['follo
   const { followed } = follower;
   const grants = () => followed.counts['an answer is what was stored'] ?? 0;
   const onward = async () => {
-    for (const goal = grants() + 40; grants() < goal && followed.differences.length === 0;) {
+    for (const goal = grants() + 20; grants() < goal && followed.differences.length === 0;) {
       const [one, other] = [random.pick(callers), random.pick(callers)];
       const isMixed = one !== other && random.chance(0.3);
       one.store.between = isMixed ? () => other.asks(random.next()) : alone;
@@ -394,8 +405,12 @@ async function attacked({ store, remove, end }: Opened): Promise<Follower['follo
     }
   };
   await onward();
-  await lost('1');
-  await onward();
+  for (const key of ['0', '1', '2']) {
+    await lost(key);
+    // Whoever waits for a worker id comes before its holder, who could tell.
+    for (const caller of callers) if (caller.waits) await caller.asks(1);
+    await onward();
+  }
   await lost(HEADER_KEY);
   await onward();
   for (const { store } of callers) await store.close();
@@ -423,6 +438,17 @@ describe('rows in a real store', () => {
     async () => {
       const { differences } = await attacked(await inSqlite(/ AND version = /, ' AND 0 <> '));
       expect(differences.join()).toContain('follows no rule; the nearest: ');
+    },
+    60_000,
+  );
+
+  it.each(ROWS_MUTANTS)(
+    'are told of a broken variant: $name',
+    async ({ edits }) => {
+      const library = await loadLibrary(edits, 'registry/registry-support.ts');
+      const { RegistrySupport: Broken } = library as { RegistrySupport: typeof RegistrySupport };
+      const { differences } = await attacked(await inSqlite('', ''), Broken);
+      expect(differences).not.toEqual([]);
     },
     60_000,
   );

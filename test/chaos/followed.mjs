@@ -93,7 +93,7 @@ export class Recorder {
     const mark = `mark-${process.pid}-${++this.#markCount}`;
     const asked = admin.multi().echo(mark).info('server').info('replication').hgetall(this.key);
     const [, server, replication, fields] = (await asked.exec())?.map(([, reply]) => reply) ?? [];
-    const facts = `${server}${replication}`;
+    const facts = [server, replication].join('\n');
     const [run, id] = [/^run_id:(\w+)/m, /^master_replid:(\w+)/m].map(
       (name) => name.exec(facts)?.[1],
     );
@@ -162,9 +162,10 @@ const SHORTEST = { renew: 9, acquire: 10 };
 /**
  * @param {string} folder of the processes
  * @param {readonly { path: string, key: string }[]} recorded of each server
- * @returns what was followed, and what could not be
+ * @returns what was followed, and what could not be; undefined where nothing was recorded
  */
 export async function followedIn(folder, recorded) {
+  if (recorded.length === 0) return undefined;
   const names = readdirSync(folder).filter((name) => name.endsWith('.events'));
   const events = names.flatMap((name) => eventsOf(join(folder, name)));
   const { lossWindowMs = 0 } = events.find(({ kind }) => kind === 'support') ?? {};

@@ -47,10 +47,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
-  const { nodes = [topology.node], key = REGISTRY } = topology;
-  const recorders = (topology.follows ? [...nodes] : []).map(
-    (node, at) => new Recorder(() => node.port, key, join(folder, `recorded-${at}`)),
-  );
+  const recorders = recordersOf(topology, folder);
   const pace = paceOf(topology);
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
@@ -77,7 +74,6 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     await topology.stop();
   }
   const { gaps, ...checked } = check(files);
-  const followed = recorders.length > 0 ? await followedIn(files, recorders) : undefined;
   return {
     topology: topology.name,
     note: topology.note,
@@ -100,7 +96,7 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     fileCount: readdirSync(files).length,
     exits: fleet.exits,
     ...checked,
-    followed,
+    followed: await followedIn(files, recorders),
     faults: faultRows(topology, log, gaps),
   };
 }
@@ -116,6 +112,14 @@ const filesOfPrevious = (/** @type {string} */ folder, /** @type {string} */ end
     .map((name) => join(folder, name));
 const sizeOf = (/** @type {readonly string[]} */ paths) =>
   paths.reduce((sum, path) => sum + statSync(path).size, 0);
+
+/** One for each server, where they are followed. */
+function recordersOf(/** @type {any} */ topology, /** @type {string} */ folder) {
+  const { nodes = [topology.node], key = REGISTRY, follows = false } = topology;
+  return (follows ? [...nodes] : []).map(
+    (node, at) => new Recorder(() => node.port, key, join(folder, `recorded-${at}`)),
+  );
+}
 
 /** Whoever is followed is to do much between two faults. @returns {Pace} */
 const paceOf = (/** @type {any} */ { follows, pace = REDIS_PACE }) =>

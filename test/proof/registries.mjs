@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Registries as they are read, for whoever follows them: one in memory, one in Redis, one over rows.
+ * Registries as they are read, for whoever follows them: in memory, in Redis, and over rows.
  */
 
 /** @import { RegistryHeader, SlotHolder, WorkerSlot } from '../../lib/registry/snapshot.js' */

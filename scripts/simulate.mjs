@@ -123,9 +123,9 @@ async function follow(/** @type {{ seed: number, scenario: string }[]} */ runs) 
 
 async function followMutants() {
   const threads = new SimulationThreads();
-  for (const mutant of followedMutants(values.rows)) {
+  for (const mutant of followedMutants()) {
     if (values.mutant !== undefined && !mutant.name.includes(values.mutant)) continue;
-    const refusal = await refusalOf(mutant, threads, values.rows);
+    const refusal = await refusalOf(mutant, threads);
     console.log(`${mutant.name}\n    ${refusal ?? 'NOT EXPECTED: it follows every rule'}`);
     if (refusal === undefined) process.exitCode = 1;
   }

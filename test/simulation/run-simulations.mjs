@@ -14,7 +14,7 @@ import {
   SAFE_VARIANTS,
   TIME_MUTANTS,
 } from '../mutants/mutants.mjs';
-import { ROWS_MUTANTS, RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 
 /** @import { RecordEvent, SimulationReport, StoreEvent } from './world/index.js' */
 /** @import { Followed } from '../proof/follow.mjs' */
@@ -227,34 +227,26 @@ export async function followRules(runs, { edits, threads, isEnough = () => false
   return sum;
 }
 
-/**
- * The broken variants of the registry, each of which leaves a rule.
- *
- * @param {boolean} rows whether that keeps rows
- * @returns {readonly Mutant[]}
- */
-export function followedMutants(rows = false) {
+/** The broken variants of the registry, each of which leaves a rule. */
+export function followedMutants() {
   const all = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS];
-  const seen = all.filter(({ name }) => !UNSEEN.has(name));
-  if (!rows) return seen;
-  return [...seen.filter(({ name }) => !UNSEEN_OVER_ROWS.has(name)), ...ROWS_MUTANTS];
+  return all.filter(({ name }) => !UNSEEN.has(name));
 }
 
 /**
  * Where a mutant leaves the rules.
  *
- * @param {Mutant & { scenario?: string, seed?: number }} mutant
+ * @param {ReturnType<typeof followedMutants>[number]} mutant
  * @param {SimulationThreads} threads
- * @param {boolean} rows
  * @returns {Promise<string | undefined>}
  */
-export async function refusalOf(mutant, threads, rows = false) {
-  const { edits, scenario, seed = 0, tryFirst } = mutant;
-  const shortest = scenario === undefined ? tryFirst : { scenario, seed };
-  const others = runsOf(['everything', rows ? 'rows' : 'losses'], [2, 3]);
+export async function refusalOf(mutant, threads) {
+  const { edits } = mutant;
+  const shortest = 'scenario' in mutant ? mutant : mutant.tryFirst;
+  const others = runsOf(['everything', 'losses'], [2]);
   const runs = shortest === undefined ? others : [shortest, ...others];
   const isEnough = (/** @type {Followed} */ sum) => sum.differences.length > 0;
-  const asked = runs.map((run) => ({ ...run, rows }));
+  const asked = runs.map(({ scenario, seed }) => ({ scenario, seed }));
   return (await followRules(asked, { edits, threads, isEnough })).differences[0];
 }
 
@@ -269,9 +261,6 @@ export const UNSEEN = new Map([
   ['a process forgets the longest quarantine', 'of the holder'],
   ['a holder keeps what a server granted that had been left', 'outside the claim'],
 ]);
-
-/** The same over rows. */
-export const UNSEEN_OVER_ROWS = new Map();
 
 // Adds up the reports of many simulations, and tells the sums.
 

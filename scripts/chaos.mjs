@@ -53,7 +53,7 @@ const TOPOLOGIES = {
 };
 
 /** Those that tell what they do, to the field. */
-const FOLLOWED = ['standalone', 'sentinel', 'cluster', 'put-back', 'clock', 'clock-seldom'];
+const FOLLOWED = ['standalone'];
 
 /** A rule is taken out so often before the run is called blind. */
 const CONTROL_ROUNDS = 4;

@@ -366,6 +366,7 @@ function resultText(/** @type {Result} */ result) {
     ...(result.previous === undefined ? [] : [`  ${previousText(result)}`]),
     `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ${words.stretch}, of one process`,
     ...rows,
+    ...(result.pairCount > 0 ? [`  of these two of the store at once: ${result.pairCount}`] : []),
     `  ${words.twice} ${result.duplicateCount}, ${words.back} ${result.disorderCount}`,
     ...(lateWriteCount === undefined
       ? []
@@ -469,4 +470,21 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
     results.map(({ words, toleratesTwice }) => (toleratesTwice ? tolerated : words.good)),
   );
   return { isGood: true, text: `\n${[...good].join('\n')}` };
+}
+
+/**
+ * Adds to the numbers behind the faults of a document how often a run applied each.
+ * @param {string} document
+ * @param {readonly { faults: readonly { name: string, count: number }[] }[]} results
+ */
+export function withCounts(document, results) {
+  const all = results.flatMap(({ faults }) => faults);
+  const FAULT = /chaos: ([^;|(]+?)(?: \(([\d,]+)\))?(?=; | \|)/g;
+  return document.replace(FAULT, (cell, name, before = '0') => {
+    const own = all.filter((fault) => fault.name === name);
+    const times = own.reduce((sum, { count }) => sum + count, 0);
+    if (times === 0) return cell;
+    const count = Number(before.replaceAll(',', '')) + times;
+    return `chaos: ${name} (${count.toLocaleString('en-US')})`;
+  });
 }

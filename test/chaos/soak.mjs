@@ -97,17 +97,18 @@ async function startStores(/** @type {string} */ folder, tables) {
   const connection = await createConnection(mariadb.url);
   for (const text of ofSql(tables, 'mysql')) await connection.query(text);
   connection.destroy();
-  const file = join(folder, 'soak.db');
-  const database = new Database(file);
-  for (const text of ofSql(tables, 'sqlite')) database.exec(text);
-  database.close();
+  for (const kind of ['ids', 'segments', 'locks', 'cron']) {
+    const database = new Database(join(folder, `soak-${kind}.db`));
+    for (const text of ofSql(tables, 'sqlite')) database.exec(text);
+    database.close();
+  }
   /** @type {Record<string, string>} */
   const urls = {
     redis: `redis://127.0.0.1:${node.port}?namespace=soak`,
     postgres: `${postgres.url}?namespace=soak&replicated=false`,
     mariadb: `${mariadb.url}?namespace=soak&replicated=false`,
     etcd: `${etcd.url}?namespace=soak`,
-    sqlite: `sqlite:${file}?namespace=soak`,
+    sqlite: `sqlite:${join(folder, 'soak-KIND.db')}?namespace=soak`,
     file: `file:${join(folder, 'registry')}?namespace=soak`,
   };
   const proxies = [];
@@ -162,6 +163,8 @@ export async function runSoak({ folder, app, minutes, seed }) {
   };
   let cutCount = 0;
   let guestCount = 0;
+  /** Of those, who gave up at its start. */
+  let refusedCount = 0;
   try {
     const lasting = [];
     for (let at = 1; at <= LASTING_COUNT; at++) lasting.push(await start(`lasting-${at}`));
@@ -169,7 +172,11 @@ export async function runSoak({ folder, app, minutes, seed }) {
     const isOver = () => performance.now() > endMs;
     const guests = async () => {
       while (!isOver()) {
-        const guest = await start(`guest-${++guestCount}`);
+        const guest = await start(`guest-${++guestCount}`).catch(() => undefined);
+        if (guest === undefined) {
+          refusedCount++;
+          continue;
+        }
         await sleep(Math.max(0, Math.min(GUEST_MS, endMs - performance.now())));
         await end(guest);
       }
@@ -191,7 +198,7 @@ export async function runSoak({ folder, app, minutes, seed }) {
     for (const child of running) child.kill('SIGKILL');
     await stop();
   }
-  return { minutes, cutCount, guestCount, ...foundIn(files) };
+  return { minutes, cutCount, guestCount, refusedCount, ...foundIn(files) };
 }
 
 // What they wrote down.
@@ -227,7 +234,8 @@ const figure = (/** @type {string} */ name, /** @type {number} */ value) =>
     : String(Math.round(value));
 
 /** @param {Awaited<ReturnType<typeof runSoak>>} result */
-export function soakText({ minutes, parts, processes, cutCount, guestCount }) {
+export function soakText({ minutes, parts, processes, ...counts }) {
+  const { cutCount, guestCount, refusedCount } = counts;
   const made = parts.map(
     ({ name, idCount, duplicateCount, disorderCount, kinds }) =>
       `  ${name.padEnd(20)} ${idCount.toLocaleString('en-US').padStart(12)}  twice ` +
@@ -241,7 +249,8 @@ export function soakText({ minutes, parts, processes, cutCount, guestCount }) {
       return `  ${name} ${what.padEnd(8)} ${a} to ${b}, slope ${c} of at most ${d}, ${count} samples: ${said}`;
     }),
   );
-  const did = `${cutCount} connections cut or half open, ${guestCount} guests`;
+  const guests = `${guestCount} guests, of whom ${refusedCount} could not start`;
+  const did = `${cutCount} times cut or half open, ${guests}`;
   return [`\nsoak, ${minutes} min: ${did}`, ...made, ...grown].join('\n');
 }
 

@@ -5,7 +5,7 @@
  */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, openSync, readdirSync } from 'node:fs';
+import { closeSync, mkdirSync, openSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Database from 'libsql';
@@ -126,21 +126,20 @@ async function startStores(/** @type {string} */ folder, tables) {
   return { urls, proxies, stop };
 }
 
-/**
- * @param {{ folder: string, app: string, minutes: number, seed: string }} parts
- * @returns what was made in each part, and what grew in each process
- */
-export async function runSoak({ folder, app, minutes, seed }) {
-  const random = randomOf(seed);
-  const files = join(folder, 'processes');
-  mkdirSync(files, { recursive: true });
-  const tables = await import(
-    join(app, 'node_modules/nestjs-snowflake/dist/esm/stores/sql/index.js')
-  );
-  const { urls, proxies, stop } = await startStores(folder, tables);
-  /** @type {Set<import('node:child_process').ChildProcess>} */
-  const running = new Set();
-  const start = async (/** @type {string} */ name) => {
+/** @typedef {import('node:child_process').ChildProcess} Running */
+
+class SoakProcesses {
+  /** @type {Set<Running>} */
+  running = new Set();
+
+  /** @param {{ app: string, files: string, urls: object }} parts */
+  constructor(parts) {
+    this.parts = parts;
+  }
+
+  /** Until it makes everything; it may be refused by a store that is cut off for too long. */
+  async start(/** @type {string} */ name) {
+    const { app, files, urls } = this.parts;
     const log = openSync(join(files, `${name}.log`), 'a');
     const own = { SOAK_STORES: JSON.stringify(urls), SOAK_FOLDER: files, SOAK_NAME: name };
     const child = fork(join(app, 'soak-worker.mjs'), {
@@ -148,57 +147,81 @@ export async function runSoak({ folder, app, minutes, seed }) {
       stdio: ['ignore', log, log, 'ipc'],
       env: { ...process.env, ...own },
     });
-    running.add(child);
-    child.once('exit', () => running.delete(child));
+    closeSync(log);
+    this.running.add(child);
+    child.once('exit', () => this.running.delete(child));
     await Promise.race([once(child, 'message'), once(child, 'exit')]);
     if (child.exitCode !== null) throw new Error(`${name} ended: see ${files}/${name}.log`);
     return child;
-  };
-  const end = async (/** @type {import('node:child_process').ChildProcess} */ child) => {
-    if (!running.has(child)) return;
+  }
+
+  async end(/** @type {Running} */ child) {
+    if (!this.running.has(child)) return;
     child.kill('SIGTERM');
     const timer = setTimeout(() => child.kill('SIGKILL'), 10_000);
     await once(child, 'exit');
     clearTimeout(timer);
-  };
-  let cutCount = 0;
-  let guestCount = 0;
-  /** Of those, who gave up at its start. */
-  let refusedCount = 0;
+  }
+
+  kill() {
+    for (const child of this.running) child.kill('SIGKILL');
+  }
+}
+
+/** Cuts one connection after the other. @returns how often */
+async function cut(/** @type {readonly Proxy[]} */ proxies, { random, isOver }) {
+  let count = 0;
+  for (; !isOver(); count++) {
+    await sleep(CUT_EVERY_MS);
+    const proxy = /** @type {Proxy} */ (proxies[Math.floor(random() * proxies.length)]);
+    proxy.set(random() < 0.5 ? 'cut' : 'half-open');
+    await sleep(CUT_MS);
+    proxy.set('open');
+  }
+  return count;
+}
+
+/** One after the other comes and goes. @param {SoakProcesses} processes */
+async function guests(processes, { leftMs, isOver }) {
+  const count = { guestCount: 0, refusedCount: 0 };
+  while (!isOver()) {
+    const guest = await processes.start(`guest-${++count.guestCount}`).catch(() => undefined);
+    if (guest === undefined) {
+      count.refusedCount++;
+      continue;
+    }
+    await sleep(Math.max(0, Math.min(GUEST_MS, leftMs())));
+    await processes.end(guest);
+  }
+  return count;
+}
+
+/**
+ * @param {{ folder: string, app: string, minutes: number, seed: string }} parts
+ * @returns what was made in each part, and what grew in each process
+ */
+export async function runSoak({ folder, app, minutes, seed }) {
+  const files = join(folder, 'processes');
+  mkdirSync(files, { recursive: true });
+  const sql = 'node_modules/nestjs-snowflake/dist/esm/stores/sql/index.js';
+  const { urls, proxies, stop } = await startStores(folder, await import(join(app, sql)));
+  const processes = new SoakProcesses({ app, files, urls });
   try {
     const lasting = [];
-    for (let at = 1; at <= LASTING_COUNT; at++) lasting.push(await start(`lasting-${at}`));
+    for (let at = 1; at <= LASTING_COUNT; at++)
+      lasting.push(await processes.start(`lasting-${at}`));
     const endMs = performance.now() + minutes * 60_000;
-    const isOver = () => performance.now() > endMs;
-    const guests = async () => {
-      while (!isOver()) {
-        const guest = await start(`guest-${++guestCount}`).catch(() => undefined);
-        if (guest === undefined) {
-          refusedCount++;
-          continue;
-        }
-        await sleep(Math.max(0, Math.min(GUEST_MS, endMs - performance.now())));
-        await end(guest);
-      }
-    };
-    const cuts = async () => {
-      for (; !isOver(); cutCount++) {
-        await sleep(CUT_EVERY_MS);
-        const proxy = /** @type {Proxy} */ (proxies[Math.floor(random() * proxies.length)]);
-        proxy.set(random() < 0.5 ? 'cut' : 'half-open');
-        await sleep(CUT_MS);
-        proxy.set('open');
-      }
-    };
-    await Promise.all([guests(), cuts()]);
-    const lost = lasting.filter((child) => !running.has(child));
-    if (lost.length > 0) throw new Error(`${lost.length} processes ended: see ${files}`);
-    await Promise.all([...running].map(end));
+    const leftMs = () => endMs - performance.now();
+    const time = { random: randomOf(seed), leftMs, isOver: () => leftMs() < 0 };
+    const [counts, cutCount] = await Promise.all([guests(processes, time), cut(proxies, time)]);
+    const { running } = processes;
+    if (!lasting.every((child) => running.has(child))) throw new Error(`One ended: see ${files}`);
+    await Promise.all([...running].map((child) => processes.end(child)));
+    return { minutes, cutCount, ...counts, ...foundIn(files) };
   } finally {
-    for (const child of running) child.kill('SIGKILL');
+    processes.kill();
     await stop();
   }
-  return { minutes, cutCount, guestCount, refusedCount, ...foundIn(files) };
 }
 
 // What they wrote down.
@@ -216,7 +239,7 @@ const LEAST_A_MINUTE = { ids: 2000, segments: 2000, 'redis-ids': 2000, locks: 20
 function foundIn(/** @type {string} */ files) {
   const names = readdirSync(files).filter((name) => name.includes(' '));
   const parts = names.toSorted().map((name) => {
-    const [, kind = ''] = /** @type {[string, keyof typeof CHECKS]} */ (name.split(' '));
+    const [, kind] = /** @type {[string, keyof typeof CHECKS]} */ (name.split(' '));
     return { name, kind, ...CHECKS[kind](join(files, name)) };
   });
   const processes = readdirSync(join(files, 'samples'))

@@ -222,9 +222,8 @@ const BEGIN = {
   cron: doing,
 };
 
-process.once('SIGTERM', async () => {
-  await Promise.all(applications.map((app) => app.close()));
-  process.exit(0);
+process.once('SIGTERM', () => {
+  void Promise.all(applications.map((app) => app.close())).finally(() => process.exit(0));
 });
 process.once('disconnect', () => process.kill(process.pid, 'SIGKILL'));
 for (const [store, url] of Object.entries(STORES)) {

@@ -22,14 +22,14 @@ import { highestNumber } from './highest-number.mjs';
 const { SOAK_STORES = '{}', SOAK_FOLDER = '', SOAK_NAME = '' } = process.env;
 /** URLs by the name of the store. */
 const STORES = JSON.parse(SOAK_STORES);
-const LIMITS = { callTimeoutMs: 1500, startTimeoutMs: 60_000 };
+const LIMITS = { callTimeoutMs: 3000, startTimeoutMs: 60_000 };
 const WORKER_BITS = 3;
 const MAKE_MS = 20;
 const SAMPLE_MS = 5000;
 const TTL_MS = 5000;
 const LOCKS = ['order:1', 'order:2', 'order:3'];
-const [POOL, PERMITS, CALLER_COUNT] = ['pool', 2, 3];
-const JOBS = ['bill', 'mail'];
+const [POOL, PERMITS, CALLER_COUNT] = ['pool', 2, 2];
+const JOBS = ['bill'];
 
 const nowMs = () => Number(process.hrtime.bigint()) / 1e6;
 
@@ -167,7 +167,7 @@ async function locking(part, url) {
         (error) => error.code,
       );
       if (code === 'NOT_READY') return;
-      await sleep(100 + 200 * Math.random());
+      await sleep(300 + 400 * Math.random());
     }
   };
   const callerCount = url.startsWith('sqlite') ? 1 : CALLER_COUNT;

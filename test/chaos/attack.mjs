@@ -60,7 +60,11 @@ export async function attackAll(attack) {
   const [leastMs, mostMs] = isUntil
     ? [0, seconds * 1000]
     : [seconds * 1000, seconds * 1000 + OVERTIME_MS];
-  const isDone = () => faults.every((fault) => log.some((entry) => entry.fault === fault));
+  // Processes are attacked until somebody was granted something after the last fault, too.
+  const isSeen = (/** @type {Entry} */ { fault, grantCount }) =>
+    fault.level === 'process' || attack.pace.grantMs === 0 || grantCount > 0;
+  const isDone = () =>
+    faults.every((fault) => log.some((entry) => entry.fault === fault && isSeen(entry)));
   const isOver = () => {
     const passedMs = monotonicMs() - startMs;
     return passedMs > mostMs || (passedMs > leastMs && isDone() && isEnough());

@@ -45,7 +45,7 @@ const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
  * @property {World} world
  * @property {readonly Fault[]} faults
  * @property {Pace} pace
- * @property {string} seed which decides the order of the faults of each level, however long they take
+ * @property {string} seed decides the order of the faults of each level, however long they take
  * @property {number} seconds
  * @property {boolean} [isUntil] whether these are the longest, and it is over when enough was made
  * @property {boolean} [isPaired] whether two faults befall the store at once

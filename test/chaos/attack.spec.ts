@@ -57,7 +57,7 @@ describe('a run', () => {
     expect([tried[1], happened]).toEqual([5, 2]);
   });
 
-  it('of a goal is over as soon as that is reached, and at its limit where it never is', async () => {
+  it('of a goal is over once that is reached, and at its limit where it never is', async () => {
     const goal = { isUntil: true, seconds: 3600 };
     const { tried } = await triedUntil(([processes]) => processes! >= 3, goal);
     expect(tried[0]).toBeLessThan(100);

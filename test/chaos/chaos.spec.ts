@@ -178,6 +178,14 @@ describe('checkHolds', () => {
     expect(judged([...before, ...quiet, ...later])).toEqual([1, 0, 0]);
   });
 
+  it('allows a released lock to be refused while the clock of its store is behind', () => {
+    const back = (fromMs: number, toMs: number) => ({ kind: 'back', fromMs, toMs });
+    const after = [...held, ...released('x', [20, 30]), ...refused(1, [50, 60])];
+    expect(judged([...after, back(40, 45)])).toEqual([1, 0, 0]);
+    expect(judged([...after, back(40, 55)])).toEqual([0, 0, 0]);
+    expect(judged([...held, back(5, 95), ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
+  });
+
   it('reads what a process that was killed wrote last', () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
     folders.push(folder);

@@ -3,7 +3,7 @@
  * clock steps, packets get lost and overtake each other, and the server stands still. What it
  * acknowledges is on its disk, so that nothing is lost whenever it is killed.
  */
-import { mkdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { BadDisk } from '../../scripts/servers/bad-disk.mjs';
@@ -67,11 +67,17 @@ const STEPS = beside(
   }),
 );
 
+/** A released lock is free again once the clock, of which a part is not stored, is where it was. */
+const BEHIND_MS = 12_000;
+
 /** And is never set right: a lock would end early by a step forward, which nobody promises. */
 const STEPS_BACK = beside(
   'clock',
   storeFault('clock of the store set back', async ({ machine }, { random }) => {
     machine.backMs += oneOf(BACK_MS, random);
+    const fromMs = Number(process.hrtime.bigint()) / 1e6;
+    const back = { kind: 'back', fromMs, toMs: fromMs + BEHIND_MS };
+    appendFileSync(join(machine.files, 'clock.events'), `${JSON.stringify(back)}\n`);
     machine.clock.set(-machine.backMs);
     await sleep(SPAN_MS);
   }),
@@ -203,7 +209,8 @@ export function onBadMachine(topology, folder) {
     machine: { ...machine, wire },
     pace: topology.pace ?? STORE_PACE,
     faults: own,
-    async start(/** @type {unknown} */ place) {
+    async start(/** @type {{ files: string }} */ place) {
+      topology.machine.files = place.files;
       const isWired = await wire.start();
       proxy.host = wire.near;
       if (isWired) topology.faults = [...own, ...WIRE];

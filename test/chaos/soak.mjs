@@ -268,8 +268,8 @@ export function soakText({ minutes, parts, processes, ...counts }) {
   const grown = processes.flatMap(({ name, growths }) =>
     growths.map(({ name: what, from, to, growth, limit, isFlat, count }) => {
       const [a, b, c, d] = [from, to, growth, limit].map((value) => figure(what, value));
-      const said = isFlat ? 'flat' : 'GROWS';
-      return `  ${name} ${what.padEnd(8)} ${a} to ${b}, slope ${c} of at most ${d}, ${count} samples: ${said}`;
+      const said = `${count} samples: ${isFlat ? 'flat' : 'GROWS'}`;
+      return `  ${name} ${what.padEnd(8)} ${a} to ${b}, slope ${c} of at most ${d}, ${said}`;
     }),
   );
   const guests = `${guestCount} guests, of whom ${refusedCount} could not start`;

@@ -194,13 +194,17 @@ async function doing(part, url) {
         await sleep(5 + 50 * Math.random());
       }
     }
-    // Without a compiler a decorator is called by hand.
-    const descriptor = Object.getOwnPropertyDescriptor(Job.prototype, 'each');
-    CronOnce('* * * * * *', { name })(Job.prototype, 'each', descriptor);
-    Object.defineProperty(Job.prototype, 'each', descriptor);
+    decorated(Job.prototype, 'each', CronOnce('* * * * * *', { name }));
     return Job;
   });
   await opened([ScheduleModule.forRoot(), lockModule(store)], jobs);
+}
+
+/** Without a compiler a decorator is called by hand. */
+function decorated(target, name, decorate) {
+  const descriptor = Object.getOwnPropertyDescriptor(target, name);
+  decorate(target, name, descriptor);
+  Reflect.defineProperty(target, name, descriptor);
 }
 
 // What of it is done on which store: docs/guides/which-store.md.

@@ -1,9 +1,10 @@
 // Real processes, the packed library and a real Redis under attack:
 // `npm run chaos -- --seconds 120`. Exits with 1 when an id was made twice, or went back, when a
 // lock had two holders, or when too little happened to prove anything.
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import {
   ClockedRedis,
@@ -18,9 +19,12 @@ import { LOCKS } from '../test/chaos/lock-topologies.mjs';
 import { OneNumber, Regions } from '../test/chaos/region-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
 import { CLIENTS, unpackLibrary, RULES } from '../test/chaos/rules.mjs';
+import { withCounts } from '../test/chaos/faults.mjs';
 import { controlVerdictOf, foundOf, reportText, verdictOf } from '../test/chaos/report.mjs';
+import { onBadMachine } from '../test/chaos/machine.mjs';
 import { KEY_PUT_BACK, ofPutBack, STORES } from '../test/chaos/stores/stores.mjs';
 import { runTopology } from '../test/chaos/run-topology.mjs';
+import { runSoak, soakText, soakVerdict } from '../test/chaos/soak.mjs';
 
 /** The weight of each when they share the time. @type {Record<string, [Topology: any, number]>} */
 const OF_REDIS = {
@@ -81,7 +85,12 @@ const HELP = `Usage: npm run chaos -- [options]
                        ${CLIENTS.join(', ')}
   --server redis       what runs as Redis: redis, valkey
   --seconds 120        how long, all topologies together; each mistake ends by itself
-  --seed 1             decides the order of the faults
+  --until 200          until so much was granted to each topology (worker ids, segments, locks,
+                       runs of jobs); the seconds are then the longest, and too few is an error
+  --seed 1             decides the order of the faults, of processes and of the store
+  --pairs              two faults of the store at once, as the seed says
+  --machine            the machine of the store is bad, of one server or of etcd: each fsync takes
+                       longer, the disk is full, the clock steps, packets get lost or overtaken
   --fault 'put back'   only faults of the store that are named so, beside those of processes;
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
@@ -93,6 +102,11 @@ const HELP = `Usage: npm run chaos -- [options]
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone
   --json <file>        write the result as JSON, too
+  --record             adds how often each fault was applied to the numbers of
+                       docs/internals/failure-evidence.md, if nothing was found
+  --soak               in place of all these: everything on every store at once; memory and
+                       handles have to be flat, or with --break lock-forgotten not
+  --minutes 30         how long the soak lasts
 Mistakes: ${namesOf(MISTAKES).join(', ')}
 `;
 
@@ -111,11 +125,18 @@ const { values } = parseArgs({
     previous: { type: 'string' },
     follow: { type: 'boolean', default: false },
     json: { type: 'string' },
+    until: { type: 'string' },
+    pairs: { type: 'boolean', default: false },
+    machine: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    soak: { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '30' },
     help: { type: 'boolean', default: false },
   },
 });
 
 const seconds = Number(values.seconds);
+const goal = values.until === undefined ? undefined : Number(values.until);
 const { store, counters, locks, client, server, previous } = values;
 const { topology = (store ?? counters ?? locks) === undefined ? 'all' : undefined } = values;
 const counted = counters?.split(',').map(counterName).join(',');
@@ -141,21 +162,11 @@ const isUnderstood =
   (mistakes.length === 0 || previous === undefined) &&
   (!values.follow || names.every((name) => FOLLOWED.includes(name))) &&
   seconds > 0 &&
+  (goal === undefined || goal > 0) &&
   (rule !== undefined || values.break === undefined);
 if (values.help || !isUnderstood) {
   console.log(HELP);
   process.exit(values.help ? 0 : 2);
-}
-
-/** Mulberry32, so that a seed gives the same faults in the same order. */
-function randomOf(/** @type {number} */ seed) {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 // Every Redis that is started from here on.
@@ -165,9 +176,15 @@ const isControl = rule !== undefined;
 console.log(`[chaos] packing the library${rule ? `, without ${rule.name}` : ''}`);
 const app = await unpackLibrary(folder, rule, client);
 const previousApp = previous && (await unpackLibrary(folder, undefined, client, previous));
-const random = randomOf(Number(values.seed));
 const weightOf = (/** @type {string} */ name) => TOPOLOGIES[name]?.[1] ?? 0;
 const whole = names.reduce((sum, name) => sum + weightOf(name), 0);
+
+if (values.soak) {
+  const result = await runSoak({ folder, app, minutes: Number(values.minutes), seed: values.seed });
+  console.log(soakText(result));
+  if (values.json) writeFileSync(values.json, JSON.stringify(result, null, 2));
+  end(soakVerdict(result, isControl));
+}
 
 async function attack(/** @type {number} */ round) {
   const results = [];
@@ -175,20 +192,20 @@ async function attack(/** @type {number} */ round) {
     const Topology = TOPOLOGIES[name]?.[0];
     const own = join(folder, `${name}-${round}`);
     const part = (seconds * weightOf(name)) / whole;
-    console.log(`[chaos] ${name} by ${client} on ${server} for ${part} s`);
+    const until = goal === undefined ? 'for' : `until ${goal} grants, or the end of`;
+    console.log(`[chaos] ${name} by ${client} on ${server} ${until} ${part} s`);
+    const made = Object.assign(new Topology(own), {
+      faultWords: values.fault,
+      follows: values.follow,
+      client,
+      previousApp,
+    });
+    const topology = values.machine ? onBadMachine(made, own) : made;
+    if (topology === undefined) throw new Error(`${name} is on no machine that can be made bad.`);
+    const seed = `${values.seed} ${name} ${round}`;
+    const isPaired = values.pairs;
     results.push(
-      await runTopology({
-        topology: Object.assign(new Topology(own), {
-          faultWords: values.fault,
-          follows: values.follow,
-          client,
-          previousApp,
-        }),
-        folder: own,
-        app,
-        seconds: part,
-        random,
-      }),
+      await runTopology({ topology, folder: own, app, seconds: part, seed, isPaired, goal }),
     );
   }
   return results;
@@ -207,14 +224,24 @@ const found = [...results, ...played];
 const verdicts = isControl
   ? [controlVerdictOf(found, rule)]
   : [...(names.length > 0 ? [verdictOf(results)] : []), ...verdictsOfMistakes(played)];
-const isGood = verdicts.every((verdict) => verdict.isGood);
 for (const { text } of verdicts) console.log(text);
 if (values.json)
   writeFileSync(values.json, JSON.stringify({ seed: values.seed, results: found }, null, 2));
-if (isGood) {
-  rmSync(folder, { recursive: true, force: true });
-} else {
-  console.log(`What they wrote down and their logs are kept in ${folder}`);
-  console.log(`Again: npm run chaos -- ${process.argv.slice(2).join(' ')} --seed ${values.seed}`);
+const isFound = verdicts.some((verdict) => !verdict.isGood);
+if (values.record && !isControl && !isFound) {
+  const path = fileURLToPath(new URL('../docs/internals/failure-evidence.md', import.meta.url));
+  writeFileSync(path, withCounts(readFileSync(path, 'utf8'), results));
 }
-process.exit(isGood ? 0 : 1);
+end({ isGood: !isFound, text: '' });
+
+/** @returns {never} */
+function end(/** @type {{ isGood: boolean, text: string }} */ { isGood, text }) {
+  if (text !== '') console.log(text);
+  if (isGood) {
+    rmSync(folder, { recursive: true, force: true });
+  } else {
+    console.log(`What they wrote down and their logs are kept in ${folder}`);
+    console.log(`Again: npm run chaos -- ${process.argv.slice(2).join(' ')} --seed ${values.seed}`);
+  }
+  process.exit(isGood ? 0 : 1);
+}

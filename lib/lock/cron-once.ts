@@ -158,12 +158,15 @@ export class OnceJob {
 
   /**
    * Does what is due, or sees that another process has done it. Resolves when nothing is left to be
-   * done; never throws.
+   * done, or at once where an earlier call is at it: a job that is never in time would keep every
+   * tick in memory. Never throws.
    */
-  look(): Promise<void> {
+  async look(): Promise<void> {
     this.#isAskedAgain = true;
     this.#wake?.abort();
-    return (this.#loop ??= this.#untilNothingIsDue().finally(() => (this.#loop = undefined)));
+    if (this.#loop !== undefined) return;
+    this.#loop = this.#untilNothingIsDue().finally(() => (this.#loop = undefined));
+    await this.#loop;
   }
 
   /** Begins no further run. One that runs goes on: the locks wait for it. */

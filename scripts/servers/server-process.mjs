@@ -39,12 +39,14 @@ export function serverFolder(name, user = {}) {
 /**
  * Starts a server and waits until `isReady` says yes.
  * @typedef {{ command: string, args: string[], folder: string }} Started
- * @typedef {Started & { user?: object, env?: NodeJS.ProcessEnv }} ServerParts
+ * @typedef {{ under: (server: { command: string, args: string[] }) => typeof server }} Disk
+ * @typedef {Started & { user?: object, env?: NodeJS.ProcessEnv, disk?: Disk }} ServerParts
  * @param {ServerParts & { isReady: () => Promise<boolean> }} parts
  * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
  */
-export async function startProcess({ command, args, folder, user = {}, env, isReady }) {
+export async function startProcess({ folder, user = {}, env, disk, isReady, ...server }) {
   const stdio = /** @type {const} */ (['ignore', 'pipe', 'pipe']);
+  const { command, args } = disk === undefined ? server : disk.under(server);
   const child = spawn(command, args, { cwd: folder, stdio, ...(env && { env }), ...user });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
@@ -67,7 +69,7 @@ export async function startProcess({ command, args, folder, user = {}, env, isRe
   for (const deadline = Date.now() + START_MS_MAX; !(await isReady()); await sleep(25)) {
     if (child.exitCode === null && Date.now() < deadline) continue;
     await stop();
-    throw new Error(`${command} did not start:\n${output}`);
+    throw new Error(`${server.command} did not start:\n${output}`);
   }
   return { pid: child.pid, stop };
 }

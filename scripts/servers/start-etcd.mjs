@@ -46,10 +46,11 @@ function argumentsOf(member, members, { scheme, data, token }) {
  * @param {EtcdMember} member
  * @param {readonly EtcdMember[]} members it among them
  * @param {{ data?: string, token?: string, args?: readonly string[], isTls?: boolean,
- *   isDurable?: boolean }} options `data` is a folder that outlives the server
+ *   isDurable?: boolean, disk?: import('./server-process.mjs').Disk }} options
+ *   `data` is a folder that outlives the server
  */
 export async function startEtcdMember(member, members, options = {}) {
-  const { data, token = 'snowflake', args = [], isTls = false, isDurable = false } = options;
+  const { data, token = 'snowflake', args = [], isTls = false, isDurable = false, disk } = options;
   const { etcd } = requireServers(['etcd']);
   const user = unprivileged();
   const folder = serverFolder('etcd', user);
@@ -60,6 +61,7 @@ export async function startEtcdMember(member, members, options = {}) {
     args: [...base, ...(isDurable ? [] : ['--unsafe-no-fsync']), ...args],
     folder,
     user,
+    ...(disk && { disk }),
     // Who speaks TLS to its clients alone answers its peers in the clear.
     isReady: async () => (await firstReply(isTls ? member.peerPort : member.port, HEALTH)) !== '',
   });

@@ -6,12 +6,13 @@ import { serverFolder, startProcess } from './server-process.mjs';
 
 /**
  * @typedef {'redis' | 'valkey'} Kind
- * @typedef {{ port?: number, args?: string[], config?: string, env?: NodeJS.ProcessEnv }} Options
+ * @typedef {{ env?: NodeJS.ProcessEnv, disk?: import('./server-process.mjs').Disk }} Machine
+ * @typedef {Machine & { port?: number, args?: string[], config?: string }} Options
  * @param {Options & { server?: Kind }} options
  *   `args` as on the command line of redis-server; with a `config`, a path, it runs as a Sentinel
  * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
  */
-export async function startRedis({ port, args = [], config, env, server = ofRun() } = {}) {
+export async function startRedis({ port, args = [], config, env, disk, server = ofRun() } = {}) {
   const { [server]: command } = requireServers([server]);
   const chosen = port ?? (await freePort());
   const folder = serverFolder('redis');
@@ -22,6 +23,7 @@ export async function startRedis({ port, args = [], config, env, server = ofRun(
     args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
     folder,
     ...(env && { env }),
+    ...(disk && { disk }),
     // A server that asks for a password is up as well.
     isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),
   });

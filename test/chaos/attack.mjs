@@ -1,7 +1,8 @@
 /**
- * The attack of a run: faults of processes and of the store, dealt from shuffled decks, until its
- * time is over and it proves something.
+ * The attack of a run: faults of processes and of the store, one or two of these at once, dealt
+ * from decks that a seed shuffles, until its time is over and it proves something.
  */
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** @import { Fault, Pace, World } from './fault.mjs' */
@@ -13,12 +14,27 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @property {number} fromMs
  * @property {number} toMs
  * @property {number} grantCount worker ids leased from its end to the beginning of the next one
+ * @property {string} [besideName] the fault that befell the store at the same time
  */
 
 /** So often it is looked whether processes may be attacked again. */
 const CALM_MS = 100;
 /** On a slow machine each fault has its turn, and enough is made, in so much more time. */
 const OVERTIME_MS = 240_000;
+
+/**
+ * Mulberry32, so that a seed gives the same numbers.
+ * @param {string} seed @returns numbers from 0 up to 1
+ */
+export function randomOf(seed) {
+  let state = Number.parseInt(createHash('sha256').update(seed).digest('hex').slice(0, 8), 16);
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
 
 const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 
@@ -29,7 +45,10 @@ const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
  * @property {World} world
  * @property {readonly Fault[]} faults
  * @property {Pace} pace
+ * @property {string} seed decides the order of the faults of each level, however long they take
  * @property {number} seconds
+ * @property {boolean} [isUntil] whether these are the longest, and it is over when enough was made
+ * @property {boolean} [isPaired] whether two faults befall the store at once
  * @property {Entry[]} log
  * @property {() => boolean} isEnough
  *
@@ -37,25 +56,33 @@ const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
  */
 export async function attackAll(attack) {
   const startMs = monotonicMs();
-  const { faults, seconds, log, isEnough } = attack;
-  const isDone = () => faults.every((fault) => log.some((entry) => entry.fault === fault));
+  const { faults, seconds, isUntil = false, log, isEnough } = attack;
+  const [leastMs, mostMs] = isUntil
+    ? [0, seconds * 1000]
+    : [seconds * 1000, seconds * 1000 + OVERTIME_MS];
+  // Processes are attacked until somebody was granted something after the last fault, too.
+  const isSeen = (/** @type {Entry} */ { fault, grantCount }) =>
+    fault.level === 'process' || attack.pace.grantMs === 0 || grantCount > 0;
+  const isDone = () =>
+    faults.every((fault) => log.some((entry) => entry.fault === fault && isSeen(entry)));
   const isOver = () => {
-    const overtimeMs = monotonicMs() - startMs - seconds * 1000;
-    return overtimeMs > OVERTIME_MS || (overtimeMs > 0 && isDone() && isEnough());
+    const passedMs = monotonicMs() - startMs;
+    return passedMs > mostMs || (passedMs > leastMs && isDone() && isEnough());
   };
   await Promise.all([onProcesses(attack, isOver), onStore(attack, isOver)]);
 }
 
 /** @param {Attack} attack @param {() => boolean} isOver */
-async function onProcesses({ world, faults, pace, log }, isOver) {
-  const deal = dealer('process', faults, world);
+async function onProcesses(attack, isOver) {
+  const { world, pace, log } = attack;
+  const deal = dealer('process', attack);
   while (!isOver()) {
     // Whoever comes, ends or stands still is decided by a fault of the store then.
     if (world.topology.isCalm) {
       await sleep(CALM_MS);
       continue;
     }
-    const fault = deal();
+    const [fault] = deal();
     const { leaseCount } = world.fleet;
     await happened(fault, world, log);
     // Where all of them are just starting, nobody is there to be attacked.
@@ -65,17 +92,22 @@ async function onProcesses({ world, faults, pace, log }, isOver) {
 }
 
 /** @param {Attack} attack @param {() => boolean} isOver */
-async function onStore({ world, faults, pace, log }, isOver) {
-  const deal = dealer('store', faults, world);
+async function onStore(attack, isOver) {
+  const { world, pace, log } = attack;
+  const deal = dealer('store', attack);
   while (!isOver()) {
-    const fault = deal();
-    const entry = await happened(fault, world, log);
+    const faults = deal();
+    const all = await Promise.all(faults.map((fault) => happened(fault, world, log)));
+    const entries = all.filter((entry) => entry !== undefined);
+    for (const entry of entries.length > 1 ? entries : [])
+      entry.besideName = entries.find((other) => other !== entry)?.fault.name;
     const { leaseCount } = world.fleet;
     const { quarantineMs } = world.topology;
     const pauseMs = pace.pauseMs.store * (0.5 + world.random());
-    await sleep(pauseMs + (fault.changesServer ? quarantineMs : 0));
+    const isChanged = faults.some(({ changesServer = false }) => changesServer);
+    await sleep(pauseMs + (isChanged ? quarantineMs : 0));
     await untilLeased(world, leaseCount, pace);
-    if (entry !== undefined) entry.grantCount = world.fleet.leaseCount - leaseCount;
+    for (const entry of entries) entry.grantCount = world.fleet.leaseCount - leaseCount;
   }
 }
 
@@ -86,19 +118,24 @@ async function untilLeased({ fleet }, leaseCount, { grantMs }) {
 }
 
 /**
- * One after the other from a shuffled deck.
+ * One after the other from a shuffled deck, and beside it one that may be beside another.
  * @param {Fault['level']} level
- * @param {readonly Fault[]} faults
- * @param {World} world
+ * @param {Pick<Attack, 'faults' | 'world' | 'seed' | 'isPaired'>} attack
+ * @returns {() => [Fault, ...Fault[]]}
  */
-function dealer(level, faults, world) {
+export function dealer(level, { faults, world, seed, isPaired = false }) {
   const known = faults.filter((fault) => fault.level === level);
   if (known.length === 0) throw new Error(`${world.topology.name} has no fault of that name.`);
+  const random = randomOf(`${seed} ${level}`);
   /** @type {Fault[]} */
   let deck = [];
   return () => {
-    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), world.random);
-    return /** @type {Fault} */ (deck.pop());
+    if (deck.length === 0) deck = shuffled(known.flatMap(cardsOf), random);
+    const fault = /** @type {Fault} */ (deck.pop());
+    if (!isPaired) return [fault];
+    const others = known.filter(({ beside }) => beside !== undefined && beside !== fault.beside);
+    const other = others[Math.floor(random() * others.length)];
+    return other === undefined ? [fault] : [fault, other];
   };
 }
 

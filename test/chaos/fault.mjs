@@ -57,6 +57,8 @@ export const STORE_PACE = {
  * @property {boolean} [changesServer] new ranges then begin behind the quarantine
  * @property {boolean} [setsOneClock] of one process, and not of the others
  * @property {boolean} [ofTwoBuilds] of a fleet in which two builds run
+ * @property {'network' | 'packets' | 'disk' | 'clock'} [beside] of what it is, where it may befall
+ *   a store beside another fault that is not of that: it lasts for a moment, and ends by itself
  * @property {readonly string[]} [only] topologies that can have it; default all
  * @property {(world: World) => unknown} apply answers the process it befell, if it is one, and
  *   false where it could not happen
@@ -156,10 +158,20 @@ const network =
 
 /** @type {readonly Fault[]} */
 export const NETWORK_FAULTS = [
-  { name: 'network cut', level: 'store', apply: network('cut') },
-  { name: 'network half-open', level: 'store', apply: network('half-open') },
-  { name: 'replies lost', level: 'store', apply: network('replies lost') },
-  { name: 'network slow', level: 'store', apply: network('slow') },
+  { name: 'network cut', level: 'store', beside: 'network', apply: network('cut') },
+  { name: 'network half-open', level: 'store', beside: 'network', apply: network('half-open') },
+  { name: 'replies lost', level: 'store', beside: 'network', apply: network('replies lost') },
+  { name: 'network slow', level: 'store', beside: 'network', apply: network('slow') },
+  {
+    name: 'connections go dead',
+    level: 'store',
+    beside: 'network',
+    async apply({ topology: { proxy } }) {
+      if (proxy.deaden() === 0) return false;
+      await sleep(SPAN_MS);
+      return true;
+    },
+  },
 ];
 
 // Clients are led to another server and back to the first one, which was never restarted: it shows
@@ -358,6 +370,12 @@ function someGranted(fleet, grantCount, spanMs) {
 export class DiskNode {
   port = 0;
   user = unprivileged();
+  /** Settings of its own, the last ones. @type {readonly string[]} */
+  more = [];
+  /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
+  env;
+  /** @type {import('../../scripts/servers/bad-disk.mjs').BadDisk | undefined} */
+  disk;
   /** @type {{ pid: number, stop: () => Promise<void> } | undefined} */
   server;
 

@@ -245,3 +245,25 @@ export const FAULTS = [
   ...THERE_AND_BACK.map((fault) => ({ ...fault, only: ['sentinel', 'cluster'] })),
   ...OPERATOR_FAULTS,
 ];
+
+/**
+ * Adds to the numbers behind the faults of a document how often a run applied each.
+ * @param {string} document
+ * @param {readonly { faults: readonly { name: string, count: number }[] }[]} results
+ */
+export function withCounts(document, results) {
+  const all = results.flatMap(({ faults }) => faults);
+  const FAULT = /chaos: ([^;|(]+?)(?: \(([\d,]+)\))?(?=; | \|)/g;
+  const counted = document.replace(FAULT, (cell, name, before = '0') => {
+    const own = all.filter((fault) => fault.name === name);
+    const times = own.reduce((sum, { count }) => sum + count, 0);
+    if (times === 0) return cell;
+    const count = Number(before.replaceAll(',', '')) + times;
+    return `chaos: ${name} (${count.toLocaleString('en-US')})`;
+  });
+  const isWhole = (/** @type {string} */ row) => !/chaos: [^;|(]+(; | \|)/.test(row);
+  const rows = counted.split('\n');
+  return rows
+    .map((row) => (isWhole(row) ? row.replace('; no number: before', '') : row))
+    .join('\n');
+}

@@ -19,8 +19,12 @@
  *
  * @typedef {Omit<Call, 'toMs' | 'status'>} OpenCall which may have been carried out at any time
  * @typedef {{ fromMs: number, toMs: number }} Loss of data, which came at some time between these
- * @typedef {{ calls: Call[], open: OpenCall[], losses: Loss[], losesReleases?: boolean }} History
- *   of one lock; a store that loses releases may lose the last one that it answered
+ * @typedef {object} History of one lock
+ * @property {Call[]} calls
+ * @property {OpenCall[]} open
+ * @property {Loss[]} losses
+ * @property {Loss[]} [backs] when the clock of the store was behind, which was set back
+ * @property {boolean} [losesReleases] a store that loses releases may lose the last one it answered
  *
  * @typedef {object} State of a lock
  * @property {string} holder empty where nobody has it
@@ -52,9 +56,10 @@ export function historiesOf(events) {
     .map((asked) => ({ ...asked, ...answers.get(keyOf(asked)) }))
     .map(({ token, ...call }) => ({ ...call, ...(token && { token: BigInt(token) }) }));
   const losses = lossesIn(calls.filter(({ status }) => status !== undefined));
+  const backs = events.filter(({ kind }) => kind === 'back');
   const histories = new Map();
   for (const call of calls) {
-    const own = histories.get(call.lock) ?? { calls: [], open: [], losses };
+    const own = histories.get(call.lock) ?? { calls: [], open: [], losses, backs };
     histories.set(call.lock, own);
     if (call.status === undefined || call.status === BARRED) own.open.push(call);
     // A store that grants nothing yet says nothing of the lock.
@@ -166,6 +171,8 @@ function after(state, call, known) {
       if (state.holder !== '' && state.token === token) return state;
       if (isForgotten(state, call, known)) return state;
       if (known.losesReleases === true && state.released?.token === token) return state.released;
+      // One that was released then is free once the clock is where it was.
+      if (state.token === token && isBehind(call, known)) return state;
       if (isHeld || token <= state.token || !wasOpen(call, known)) return undefined;
       return { holder: UNSEEN, token, fromMs, heldMs: 0 };
     case 'extend ok':
@@ -195,6 +202,10 @@ function isHeldAt({ holder, heldMs }, { toMs }, { open }) {
 function isForgotten(state, call, { losses }) {
   return losses.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= state.fromMs);
 }
+
+/** @param {Call} call @param {Omit<History, 'calls'>} known */
+const isBehind = (call, { backs = [] }) =>
+  backs.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs);
 
 /**
  * Somebody asked for it and was not answered, to whom the token may belong.

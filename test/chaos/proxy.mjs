@@ -3,7 +3,8 @@
  *
  * Modes: open; cut (nobody gets through); half-open (connections stand, nothing moves); replies
  * lost (the store hears, nobody hears it); slow (each piece waits). No mode changes the order of
- * what is sent one way, which TCP never does: answers would reach the wrong questions.
+ * what is sent one way, which TCP never does: answers would reach the wrong questions. In any mode
+ * the connections that there are can go dead for good, without a word to either end.
  */
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -17,11 +18,15 @@ export class Proxy {
   /** @type {Mode} */
   mode = 'open';
   port = 0;
+  /** At which it listens. */
+  host = '127.0.0.1';
   /** What becomes of what the store says. */
   heard = (/** @type {Buffer} */ said) => said;
   #server = createServer((client) => this.#join(client));
   /** @type {Set<import('node:net').Socket>} */
   #sockets = new Set();
+  /** @type {WeakSet<import('node:net').Socket>} */
+  #dead = new WeakSet();
   #slowMsMax;
 
   constructor(slowMsMax = SLOW_MS_MAX) {
@@ -30,7 +35,7 @@ export class Proxy {
 
   async listen(/** @type {() => number} */ targetPort) {
     this.targetPort = targetPort;
-    this.#server.listen(0, '127.0.0.1');
+    this.#server.listen(0, this.host);
     await once(this.#server, 'listening');
     this.port = /** @type {import('node:net').AddressInfo} */ (this.#server.address()).port;
   }
@@ -44,6 +49,12 @@ export class Proxy {
   /** Every second connection, as if half of the network had heard of another server. */
   dropHalf() {
     [...this.#sockets].forEach((socket, at) => at % 4 < 2 && socket.destroy());
+  }
+
+  /** Nothing moves on them any more; who connects anew gets through. @returns how many ends */
+  deaden() {
+    for (const socket of this.#sockets) this.#dead.add(socket);
+    return this.#sockets.size;
   }
 
   close() {
@@ -63,14 +74,15 @@ export class Proxy {
       [server, client],
     ]) {
       this.#sockets.add(from);
-      from.on('error', () => to.destroy());
+      from.on('error', () => undefined);
       from.on('close', () => {
         this.#sockets.delete(from);
-        to.destroy();
+        // The store says good-bye, and nobody hears it.
+        if (from === client || !this.#dead.has(from)) to.destroy();
       });
       let last = Promise.resolve();
       from.on('data', (said) => {
-        if (!this.#isPassed(from === server)) return;
+        if (this.#dead.has(from) || !this.#isPassed(from === server)) return;
         const data = from === server ? this.heard(said) : said;
         if (this.mode !== 'slow') return void to.write(data);
         const waited = sleep(Math.random() * this.#slowMsMax);

@@ -370,6 +370,7 @@ function resultText(/** @type {Result} */ result) {
     ...(result.previous === undefined ? [] : [`  ${previousText(result)}`]),
     `  ${'fault'.padEnd(NAME_WIDTH)} times  longest without ${words.stretch}, of one process`,
     ...rows,
+    ...(result.pairCount > 0 ? [`  of these two of the store at once: ${result.pairCount}`] : []),
     `  ${words.twice} ${result.duplicateCount}, ${words.back} ${result.disorderCount}`,
     ...(lateWriteCount === undefined
       ? []

@@ -15,7 +15,7 @@ import { packedAt, packedLibrary } from '../support/builds.mjs';
 /**
  * @typedef {{ in: 'lua' | 'code', says: string, insteadSays: string }} Edit as the build writes it
  * @typedef {'ids made twice' | 'two holders' | 'tokens that fell' |
- *   'processes that wait in vain'} Shown
+ *   'processes that wait in vain' | 'memory that grows'} Shown
  * @typedef {{ name: string, edits: readonly Edit[], shows?: Shown }} Rule
  */
 
@@ -153,8 +153,8 @@ const LOCK_RULES = [
       { in: 'code', says: 'wait !== void 0 && (isMine || !isOfNow)', insteadSays: 'false' },
       {
         in: 'code',
-        says: '[isAbsent(this.#keys.wait), isAbsent(key)]',
-        insteadSays: '[isAbsent(key)]',
+        says: '[isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead]',
+        insteadSays: '[isAbsent(key), noteIsAsRead]',
       },
     ],
   },
@@ -195,6 +195,12 @@ const LOCK_RULES = [
     edits: [
       { in: 'code', says: 'names.toSorted((a, b) => a < b ? -1 : 1)', insteadSays: '[...names]' },
     ],
+  },
+  {
+    // A release that has ended is remembered for ever: of the soak.
+    name: 'lock-forgotten',
+    shows: 'memory that grows',
+    edits: [{ in: 'code', says: 'this.#background.delete(end);', insteadSays: '' }],
   },
 ];
 
@@ -374,6 +380,7 @@ const PROCESSES = [
   'processes/cron-worker.mjs',
   'processes/gapless-worker.mjs',
   'processes/highest-number.mjs',
+  'processes/soak-worker.mjs',
   'mistakes/process.mjs',
 ];
 

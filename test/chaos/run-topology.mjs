@@ -6,7 +6,7 @@ import { mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { libfaketime } from '../../scripts/servers/binaries.mjs';
-import { attackAll } from './attack.mjs';
+import { attackAll, randomOf } from './attack.mjs';
 import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet, PREVIOUS } from './fleet.mjs';
@@ -41,9 +41,11 @@ const WORDS = {
  * @param {string} parts.folder
  * @param {string} parts.app
  * @param {number} parts.seconds
- * @param {() => number} parts.random
+ * @param {string} parts.seed
+ * @param {boolean} parts.isPaired whether two faults befall the store at once
+ * @param {number} [parts.goal] so many grants are enough, and the seconds are the longest
  */
-export async function runTopology({ topology, folder, app, seconds, random }) {
+export async function runTopology({ topology, folder, app, seconds, seed, isPaired, goal }) {
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
@@ -54,16 +56,20 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
   /** @type {Entry[]} */
   const log = [];
   const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
-  const { least = LEAST } = topology;
+  const { least: own = LEAST } = topology;
+  const least = goal === undefined ? own : { ids: own.ids, leases: goal };
   const isThin = (/** @type {{ idCount: number, leaseCount: number }} */ made) =>
     made.idCount < least.ids ||
     made.leaseCount < least.leases ||
     (topology.previousApp && least.leases > 2 * Math.min(...leasesByBuild(fleet)));
-  const isEnough = () => !isThin(check(files));
+  // What they wrote down is looked at once that may be so.
+  const isEnough = () => fleet.leaseCount >= least.leases && !isThin(check(files));
   const faults = faultsOf(topology);
   try {
     await sleep(WARM_UP_MS);
-    await attackAll({ world: { fleet, topology, random }, faults, pace, seconds, log, isEnough });
+    const world = { fleet, topology, random: randomOf(`${seed} faults`) };
+    const order = { seed, isPaired, seconds, isUntil: goal !== undefined };
+    await attackAll({ world, faults, pace, ...order, log, isEnough });
     await topology.lastly?.(fleet);
     await fleet.stop();
   } finally {
@@ -97,6 +103,8 @@ export async function runTopology({ topology, folder, app, seconds, random }) {
     exits: fleet.exits,
     ...checked,
     followed: await followedIn(files, recorders),
+    /** Two faults of the store at once. */
+    pairCount: log.filter(({ besideName }) => besideName !== undefined).length / 2,
     faults: faultRows(topology, log, gaps),
   };
 }

@@ -28,6 +28,8 @@ export class RedisNode {
   admin;
   /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
   env;
+  /** @type {import('../../scripts/servers/bad-disk.mjs').BadDisk | undefined} */
+  disk;
 
   /**
    * @param {string} folder
@@ -49,7 +51,8 @@ export class RedisNode {
     this.port ||= await freePort();
     const own = ['--dir', this.folder, '--enable-debug-command', 'yes'];
     const args = [...own, ...REPLICATION, ...this.args, ...extra];
-    this.server = await startRedis({ port: this.port, args, env: this.env });
+    const { port, env, disk } = this;
+    this.server = await startRedis({ port, args, env, disk });
     const patience = { maxRetriesPerRequest: 1, retryStrategy: () => 50 };
     this.admin = new Redis({ port: this.port, ...this.login, ...patience });
     this.admin.on('error', () => undefined);

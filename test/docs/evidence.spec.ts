@@ -11,8 +11,9 @@ import { LOCK_CASES } from '../../lib/testing/describe-stores.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counter-topologies.mjs';
 import { CLOCK_FAULTS } from '../chaos/topologies.mjs';
-import { FAULTS } from '../chaos/faults.mjs';
+import { FAULTS, withCounts } from '../chaos/faults.mjs';
 import { LOCK_FAULTS } from '../chaos/lock-topologies.mjs';
+import { MACHINE_FAULTS } from '../chaos/machine.mjs';
 import { NETWORK_FAULTS } from '../chaos/fault.mjs';
 import { REGION_FAULTS } from '../chaos/region-topologies.mjs';
 import { STORE_FAULTS } from '../chaos/stores/stores.mjs';
@@ -31,11 +32,13 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
   chaos: [FAULTS, NETWORK_FAULTS, CLOCK_FAULTS, STORE_FAULTS, COUNTER_FAULTS, LOCK_FAULTS]
-    .concat(UNTOLD_FAULTS, REGION_FAULTS)
+    .concat(UNTOLD_FAULTS, REGION_FAULTS, MACHINE_FAULTS)
     .flat()
     .map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),
   contract: [...CONTRACT_CASES, ...LOCK_CASES].map(({ name }) => name),
+  // Why the chaos has none: words that the document explains.
+  'no number': [...EVIDENCE.matchAll(/^ {2}- `(\w+)`: /gm)].map(([, reason]) => reason!),
 };
 
 /** The cells of each row of each table, heads left out. */
@@ -55,8 +58,20 @@ function faultOf(evidence: string): string | undefined {
     const [, path = '', name = ''] = test;
     return textOf(path).includes(name) ? undefined : `no test of ${path} is named "${name}"`;
   }
-  const [, kind = '', name = ''] = /^(\w+): (.+)$/.exec(evidence) ?? [];
+  const [, kind = '', name = ''] = /^([\w ]+): (.+?)( \([\d,]+\))?$/.exec(evidence) ?? [];
   return KNOWN[kind]?.includes(name) ? undefined : `nothing is known as "${evidence}"`;
+}
+
+/** Whether a row has the number of each of its faults, or else a reason. */
+function isCounted(checkedBy: string): boolean {
+  const pieces = checkedBy.split('; ');
+  const faults = pieces.filter((piece) => piece.startsWith('chaos: '));
+  const reasons = pieces.filter((piece) => piece.startsWith('no number: '));
+  const counted = faults.filter((piece) => / \([1-9]\d{0,2}(,\d{3})*\)$/.test(piece));
+  const isWhole = faults.length > 0 && counted.length === faults.length;
+  // Of a fault that the chaos has there is one reason alone.
+  const reason = faults.length > 0 ? 'no number: before' : /^no number: (?!before)/;
+  return isWhole ? reasons.length === 0 : reasons.length === 1 && !!reasons[0]!.match(reason);
 }
 
 /** Texts of the code as one piece each, where the source breaks them over lines. */
@@ -185,6 +200,27 @@ describe('docs/internals/failure-evidence.md', () => {
   it('names every fault of the chaos', () => {
     const named = rows.map((row) => row.at(-1)!).join(' ');
     expect(KNOWN['chaos']!.filter((name) => !named.includes(`chaos: ${name}`))).toEqual([]);
+  });
+
+  it('has in each row how often its faults were applied, or why the chaos has none', () => {
+    const last = rows.map((row) => row.at(-1)!);
+    expect(last.filter((checkedBy) => !isCounted(checkedBy))).toEqual([]);
+    expect(KNOWN['no number']).toHaveLength(5);
+    const bare = ['chaos: kill -9', 'chaos: kill -9 (0)', '`test/a.spec.ts`: is so'];
+    expect(bare.filter(isCounted)).toEqual([]);
+    expect(isCounted('chaos: kill -9 (1,204); no number: before')).toBe(false);
+    expect(isCounted('chaos: kill -9; no number: exact')).toBe(false);
+    expect(isCounted('chaos: kill -9 (1,204); simulation: losses')).toBe(true);
+    expect(isCounted('chaos: kill -9 (1,204); chaos: DEL; no number: before')).toBe(true);
+  });
+
+  it('gets its numbers from runs of the chaos', () => {
+    const fault = { name: 'kill -9', count: 5 };
+    const cells = 'chaos: kill -9 (1,198); chaos: SIGTERM | chaos: kill -9 |\n';
+    const counted = withCounts(cells, [{ faults: [fault] }, { faults: [fault] }]);
+    expect(counted).toBe('chaos: kill -9 (1,208); chaos: SIGTERM | chaos: kill -9 (10) |\n');
+    const first = withCounts('chaos: kill -9; no number: before |', [{ faults: [fault] }]);
+    expect(first).toBe('chaos: kill -9 (5) |');
   });
 
   it('names only error codes that there are', () => {

@@ -209,7 +209,7 @@ const isFaultIn = (text: string, name: string): boolean =>
 /** The names behind a word, e.g. those of "chaos: kill -9". */
 const namesOf = (kind: string): string[] =>
   EVIDENCE.filter((piece) => piece.startsWith(`${kind}: `)).map((piece) =>
-    piece.slice(kind.length + 2),
+    piece.slice(kind.length + 2).replace(/ \([\d,]+\)$/, ''),
   );
 
 /** The texts of the code: literals in one piece, each value as a gap. */

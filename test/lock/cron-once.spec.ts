@@ -125,6 +125,23 @@ describe('a job of a fleet', () => {
     expect(fleet.ticks).toEqual([1, 2]);
   });
 
+  it('keeps no tick that comes while it is at an earlier one, however late it is', async () => {
+    const fleet = new Fleet();
+    let end = (): void => undefined;
+    const job = fleet.process('a', { run: () => new Promise<void>((resolve) => (end = resolve)) });
+    await fleet.looked([job]);
+    await fleet.pass(60_000);
+    let isOver = false;
+    const first = job.look().then(() => (isOver = true));
+    await fleet.pass(0);
+    expect(job.status.isRunning).toBe(true);
+    await job.look();
+    expect(isOver).toBe(false);
+    end();
+    await fleet.pass(0);
+    await first;
+  });
+
   it('takes over from a process that is gone, within the ttl, with a higher token', async () => {
     const fleet = new Fleet();
     const alive = fleet.process('alive');

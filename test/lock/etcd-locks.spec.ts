@@ -76,6 +76,17 @@ const STALLS: Readonly<Record<string, (stall: Stall) => Promise<string>>> = {
     const { status } = await stalled.acquire(namedLock('a', LONG));
     return status === 'held' ? 'good' : status;
   },
+  'is granted with the note of whoever held it while an attempt stalled': async (stall) => {
+    const { stalled, other, before } = stall;
+    before(grants, async () => {
+      const held = await heldIn(other, namedLock('a', LONG));
+      await other.extend({ ...held, ttlMs: 1000, note: 'done' });
+      await other.release(held);
+    });
+    const answer = await stalled.acquire(namedLock('a', LONG));
+    const isGood = answer.status === 'ok' && answer.note === 'done';
+    return isGood ? 'good' : answer.status;
+  },
   'is not granted by an answer of another cluster': async ({ stalled, instead }) => {
     instead(grants, (body) => body.replace(/"cluster_id":"\d+"/, '"cluster_id":"7"'));
     const { status } = await stalled.acquire(namedLock('a', LONG)).catch((error: unknown) => {

@@ -16,7 +16,7 @@ const etcdEdit = (/** @type {string} */ file, /** @type {string} */ find, put = 
 });
 
 const isOf = 'held.holder === holder && held.token === (token ?? held.token)';
-const comparesOfGrant = 'compare: [isAbsent(this.#keys.wait), isAbsent(key)],';
+const comparesOfGrant = 'compare: [isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead],';
 const comparesOfHold = 'const compare = [isUnchanged(key, modRevision)];';
 
 /** @type {readonly (Mutant & { by: string })[]} */
@@ -26,7 +26,14 @@ export const ETCD_LOCK_MUTANTS = [
     by: 'grants a lock to one, and tells others by whom it is held',
     edits: [
       etcdEdit(STORE, 'if (held !== undefined) return this.#refused(held);'),
-      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait)],'),
+      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait), noteIsAsRead],'),
+    ],
+  },
+  {
+    name: 'a lock is granted with a note that is not the last one',
+    by: 'is granted with the note of whoever held it while an attempt stalled',
+    edits: [
+      etcdEdit(CALLS, comparesOfGrant, 'compare: [isAbsent(this.#keys.wait), isAbsent(key)],'),
     ],
   },
   {

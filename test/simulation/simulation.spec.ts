@@ -1,20 +1,48 @@
 /**
  * The short run of the simulation: fleets in a bad world make no id twice, and what they did to
- * the registry in memory gets the same answers from the Lua on a real Redis.
- * The long run is `npm run simulate`.
+ * the registry in memory gets the same answers from the Lua on a real Redis. Then the attack
+ * attacked: every broken variant of the protocol must be seen to break its promise by some seed,
+ * and the variants that are safe must not. Last the mistakes of operators that no rule can make
+ * good for altogether: a ceiling on what they may cost, and for each rule a fleet whose ids it keeps
+ * apart and which makes some twice without it.
+ * The long runs are `npm run simulate` and `npm run simulate -- --mutants`.
  */
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { ChainableCommander } from 'ioredis';
+import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
+import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
+import { REGION_MUTANTS } from '../mutants/lease-mutants.mjs';
+import { loadRegions } from '../mutants/load-library.mjs';
+import { MOVE_MUTANTS } from '../mutants/move-mutants.mjs';
+import {
+  BROKEN_VARIANTS,
+  REGISTRY_MUTANTS,
+  SAFE_VARIANTS,
+  TIME_MUTANTS,
+} from '../mutants/mutants.mjs';
+import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { Follower } from '../proof/follow.mjs';
 import { registryInRedis } from '../proof/registries.mjs';
 import { timedArguments, timedLua } from '../stores/timed-redis.js';
-import { runsOf, runSimulations, type Answer } from './run-simulations.mjs';
-import { SCENARIOS, simulate } from './world/index.js';
+import {
+  followedMutants,
+  judgeMutant,
+  refusalOf,
+  runsOf,
+  runSimulations,
+  SimulationThreads,
+  Tally,
+  UNSEEN,
+  type Answer,
+} from './run-simulations.mjs';
+import { drawnText, SCENARIOS, simulate } from './world/index.js';
 import type { StoreCall, StoreEvent, SimulationReport } from './world/index.js';
+import { regionFaults, simulateRegions } from './world/regions.js';
+import { LeftServers } from './world/simulated-servers.js';
 
 // Replays what a simulation did to its registries against the Lua on a real Redis: the same calls,
 // the same clock and server, the same losses; and compares answer by answer.
@@ -207,5 +235,252 @@ describe('simulated fleets', () => {
         'there and back, layout move, layout move, losses, forgets the last writes, ' +
         'store move, store move, losses, got peace.',
     );
+  });
+});
+
+// The attack attacked.
+
+const threads = new SimulationThreads();
+afterAll(() => threads.close());
+
+const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);
+const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
+
+describe('the simulation', () => {
+  it.each(BROKEN_VARIANTS)(
+    'kills: $name',
+    async (mutant) => {
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(60)), {
+        shouldDie: true,
+        threads,
+      });
+      expect(verdict).toMatchObject({ isKilled: true });
+    },
+    120_000,
+  );
+
+  // All of them: `npm run simulate -- --follow --mutants`.
+  it.each([
+    ['no floor at re-grant', '"a worker id is leased"; the answer begins at'],
+    ['renew answers but does not store', '"a lease is renewed"; a.c is'],
+    ['release without token check', '"a worker id is released" needs token = s.holder'],
+    ['no quarantine of a new registry', '"a server takes over"; a.safe is'],
+    ['range extended across an era', '"a lease is renewed" needs s.holderEra = s.era'],
+    ['the floor of the last loss does not move', '"a ttl is asked for"; a.safe is'],
+  ])('is told at which operation it leaves the rules that are proved: %s', async (name, where) => {
+    const mutant = followedMutants().find((one) => one.name === name)!;
+    expect(await refusalOf(mutant, threads)).toContain(where);
+  });
+
+  it('knows why the rules cannot tell some variants from the code', () => {
+    const names = [...REGISTRY_MUTANTS, ...TIME_MUTANTS, ...RULE_MUTANTS].map(({ name }) => name);
+    expect([...UNSEEN.keys()].filter((name) => !names.includes(name))).toEqual([]);
+  });
+
+  it.each(SAFE_VARIANTS)(
+    'lets live: $name',
+    async (mutant) => {
+      const verdict = await judgeMutant(mutant, runsOf(scenarios, seeds(1)), {
+        shouldDie: false,
+        threads,
+      });
+      expect(verdict).toMatchObject({ isKilled: false });
+    },
+    120_000,
+  );
+});
+
+const TWELVE = seeds(12);
+
+/** Ids made twice, and of them those of which the registry could have known, in all the seeds. */
+async function twiceIn(
+  scenario: string,
+  seeds: number[],
+  edits?: (typeof RULE_MUTANTS)[number]['edits'],
+) {
+  const sum = { ids: 0, twice: 0, live: 0, violations: 0 };
+  await runSimulations(runsOf([scenario], seeds), {
+    edits: edits ?? [],
+    threads,
+    onReport({ idCount, twiceCount, liveTwiceCount, violationCount }) {
+      sum.ids += idCount;
+      sum.twice += twiceCount;
+      sum.live += liveTwiceCount;
+      sum.violations += violationCount;
+    },
+  });
+  return sum;
+}
+
+describe('mistakes of operators', () => {
+  it.each([
+    ['relayout', 20],
+    ['misconfigured', 40],
+    ['ttls', 400],
+    ['step back, then loss, newcomers', 0],
+  ])(
+    'of the kind %s make at most %i ids twice in 12 fleets',
+    async (scenario, most) => {
+      const { ids, twice, violations } = await twiceIn(scenario, TWELVE);
+      expect(ids).toBeGreaterThan(400_000);
+      expect(violations).toBe(0);
+      expect(twice).toBeLessThanOrEqual(most);
+    },
+    300_000,
+  );
+
+  it.each([...RULE_MUTANTS, ...MOVE_MUTANTS])(
+    'would make more without a rule: $name',
+    async (mutant) => {
+      const { scenario, seed, edits } = mutant;
+      const bad = ({ live, violations }: { live: number; violations: number }) => live + violations;
+      expect(bad(await twiceIn(scenario, [seed]))).toBe(0);
+      expect(bad(await twiceIn(scenario, [seed], edits))).toBeGreaterThan(0);
+    },
+    120_000,
+  );
+});
+
+// A simulation that went wrong is told with all that it takes to see it go wrong again.
+
+const WRONG = {
+  scenario: 'losses',
+  seed: 7,
+  drawn: { hosts: 3, lost: '5 %' },
+  faults: {},
+  violationCount: 1,
+  violations: [{ kind: 'twice', text: 'id 1' }],
+} as unknown as SimulationReport;
+
+it.each([
+  [{}, 'npm run simulate -- --seeds 7 --scenario losses --trace'],
+  [{ rows: true }, 'npm run simulate -- --seeds 7 --scenario losses --rows --trace'],
+])('seed, what it drew, and the command: %j', (how, command) => {
+  const tally = new Tally(drawnText, how);
+  tally.add(WRONG);
+  const lines = tally.text().split('\n');
+  expect(lines).toEqual(expect.arrayContaining(['  drawn: hosts 3; lost 5 %', `  ${command}`]));
+});
+
+/* What the simulation excuses: what a server granted that could not know, and nothing else. */
+const TTL_MS = 100;
+const [NOW_MS, FLOOR_MS] = [1000, 1050];
+
+/** What a server has been told: the time of one that it knew, or what the other one granted. */
+type Told = 'nothing' | 'a time' | 'proof';
+
+/** Each news begins an era; only what was proved lies a lease ahead. */
+function headerOf(told: Told): RegistryHeader {
+  const era = ['nothing', 'a time', 'proof'].indexOf(told);
+  const safeFloorMs = told === 'proof' ? NOW_MS + TTL_MS : FLOOR_MS + era;
+  const times = { lastTimeMs: NOW_MS, slewMs: 0, quarantineMs: TTL_MS, safeFloorMs };
+  return { ...times, era } as RegistryHeader;
+}
+
+/** A server is left for another one and asked again; p1 is granted worker id 0 before it hears. */
+function ledBack() {
+  const servers = new LeftServers();
+  servers.left('first', { name: 'second', operations: 1 });
+  servers.left('second', { name: 'first', operations: 1 });
+  const ask = (call: unknown, told: Told, answer: unknown = { status: 'wait' }) =>
+    servers.answered('first', {
+      call: call as StoreCall,
+      answer: answer as LeaseAnswer,
+      header: headerOf(told),
+    });
+  const range = { workerId: 0, floorMs: FLOOR_MS, ceilingMs: NOW_MS + TTL_MS };
+  ask(acquireOf('p1#1'), 'nothing', { status: 'ok', ...range });
+  const isExcused = (name = 'p1', ms = FLOOR_MS) => {
+    servers.learned(name);
+    return servers.isExcused(name, 0, ms);
+  };
+  return { ask, isExcused };
+}
+
+const acquireOf = (token: string) => ({ op: 'acquire', request: { token } });
+const renewalOf = (token: string) => {
+  const mark = { server: 'first', operations: 2 };
+  return { op: 'renew', lease: { token, haveMs: NOW_MS + TTL_MS, mark } };
+};
+
+it('is what was granted to the one process, and what came before it is not', () => {
+  const { isExcused } = ledBack();
+  expect(isExcused()).toBe(true);
+  expect(isExcused('p1', FLOOR_MS - 1)).toBe(false);
+  expect(isExcused('p2')).toBe(false);
+});
+
+it('lasts while eras begin for another reason than a proof', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'a time');
+  ask(renewalOf('p1#1'), 'a time');
+  expect(isExcused()).toBe(true);
+});
+
+it('ends where the server has proof and is asked for that lease', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'proof');
+  expect(isExcused()).toBe(true);
+  ask(renewalOf('p1#1'), 'proof');
+  expect(isExcused()).toBe(false);
+});
+
+it('lasts while the same process asks for another lease', () => {
+  const { ask, isExcused } = ledBack();
+  ask(acquireOf('p2#1'), 'proof');
+  ask(acquireOf('p1#2'), 'proof');
+  expect(isExcused()).toBe(true);
+});
+
+// Two regions, cut off from each other and from the registry of regions again and again, or all the
+// time, in simulated hours: with numbers of their own no id is made twice and no conflict is
+// reported; with one number ids are made twice, which is reported within a minute.
+// `npm run simulate -- --regions` is the long run, of an hour and ten million ids.
+
+const MINUTE_MS = 60_000;
+const run = (seed: number, minutes = 60) => ({ seed, durationMs: minutes * MINUTE_MS });
+const apart = (seed: number, minutes?: number) =>
+  ({ ...run(seed, minutes), numbers: [3, 4] }) as const;
+const equal = (seed: number, minutes?: number) =>
+  ({ ...run(seed, minutes), numbers: [3, 3] }) as const;
+
+describe('two regions for a simulated hour', () => {
+  it.each([2, 3, 17])('make no id twice with numbers of their own, seed %i', async (seed) => {
+    const report = await simulateRegions(apart(seed));
+    expect(report).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
+    expect(report.idCount).toBeGreaterThan(100_000);
+    expect(report.faults['region cut off']).toBeGreaterThan(0);
+  });
+
+  it.each([2, 3, 17])('make ids twice with one number, which is told, seed %i', async (seed) => {
+    const report = await simulateRegions(equal(seed));
+    expect(regionFaults(report)).toEqual([]);
+    expect(report.twiceCount).toBeGreaterThan(1000);
+  });
+
+  it('make no id twice where nobody reaches the registry of regions all the time', async () => {
+    const lonely = { isApart: true, burst: 240 };
+    const own = await simulateRegions({ ...apart(4, 10), ...lonely });
+    expect(own).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
+    expect(own.idCount).toBeGreaterThan(1_000_000);
+    const same = await simulateRegions({ ...equal(4, 10), ...lonely });
+    expect(same.twiceCount).toBeGreaterThan(100_000);
+    expect(regionFaults(same)).toEqual([]);
+  });
+
+  it('are decided by their seed', async () => {
+    expect(await simulateRegions(apart(7, 6))).toEqual(await simulateRegions(apart(7, 6)));
+  });
+});
+
+describe('a claim', () => {
+  it.each(REGION_MUTANTS)('is noticed where $name', async ({ edits, tryFirst }) => {
+    const { simulateRegions: mutated } = await loadRegions(edits);
+    const found: string[] = [];
+    const { seed } = tryFirst ?? { seed: 2 };
+    for (const run of [apart(seed), equal(seed)]) {
+      if (found.length === 0) found.push(...regionFaults(await mutated(run)));
+    }
+    expect(found).not.toEqual([]);
   });
 });

@@ -123,6 +123,7 @@ export function variablesOf(/** @type {string} */ root, /** @type {readonly stri
 
 /** Which take longest, the longest first. Jest remembers times, but not in a fresh clone. */
 export const LONGEST = [
+  'test/simulation/simulation.spec.ts',
   'test/package/package.spec.ts',
   'test/site/site.spec.ts',
   'test/package/newcomers.spec.ts',
@@ -139,16 +140,13 @@ export const LONGEST = [
   'test/sample-app/cron-job.spec.ts',
   'test/sample-app/sample-app.spec.ts',
   'test/contract/embedded-sql.spec.ts',
-  'test/contract/etcd.spec.ts',
+  'test/contract/servers.spec.ts',
   'test/segments/several-stores.spec.ts',
-  'test/simulation/limits.spec.ts',
   'test/dashboard/access.spec.ts',
   'test/lock/etcd-lock-cluster.spec.ts',
   'test/lock/etcd-locks.spec.ts',
-  'test/simulation/simulation.spec.ts',
   'test/stores/sql-functions.spec.ts',
   'test/cli/program.spec.ts',
-  'test/contract/sql-servers.spec.ts',
   'test/stores/ioredis-6.spec.ts',
   'test/site/chinese.spec.ts',
   'test/cli/commands.spec.ts',

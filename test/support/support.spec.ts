@@ -74,7 +74,7 @@ describe('the kinds of tests', () => {
     );
     expect(KINDS.e2e).toContain('test/dashboard/page.spec.ts');
     expect(KINDS.e2e).toContain('test/package/package.spec.ts');
-    expect(KINDS.proof).toContain('test/simulation/limits.spec.ts');
+    expect(KINDS.proof).toContain('test/simulation/simulation.spec.ts');
   });
 
   it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
@@ -89,8 +89,8 @@ describe('the kinds of tests', () => {
   });
 
   it('start the servers of the specs that are asked for', () => {
-    const some = specsOf(ROOT, 'stores', ['test/contract/etcd', 'redis.support']);
-    expect(some).toEqual(['test/contract/etcd.spec.ts', 'test/stores/redis.support.spec.ts']);
+    const some = specsOf(ROOT, 'stores', ['test/contract/servers', 'redis.support']);
+    expect(some).toEqual(['test/contract/servers.spec.ts', 'test/stores/redis.support.spec.ts']);
     expect(variablesOf(ROOT, some)).toEqual(['REDIS_URL', 'ETCD_URL']);
   });
 

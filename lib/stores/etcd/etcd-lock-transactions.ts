@@ -66,6 +66,8 @@ export interface Found {
   readonly locks: readonly FoundLock[];
   /** The note of the lock, if one was asked for and has one. */
   readonly note: string | undefined;
+  /** When it was written, by the revision of etcd. */
+  readonly noteRevision: number | undefined;
 }
 
 /** The snapshot was read in a run that goes on. */
@@ -130,6 +132,7 @@ export class EtcdLockReader {
       raise: raised,
       locks: found.map((row) => this.#lockIn(row)),
       note: note?.value,
+      noteRevision: note?.modRevision,
     };
   }
 
@@ -282,9 +285,11 @@ export class EtcdLockWriter {
     const lease = await this.#leases.grant(ttlMs);
     const own = { holder, label, sinceMs: answer.timeMs, leaseMs: lease.ms };
     const key = this.#keys.lock(lock);
+    // Free again is not free as it was read: who held it meanwhile may have left another note.
+    const noteIsAsRead = isUnchanged(this.#keys.note(lock), found.noteRevision);
     const revision = await this.#written(found, {
       lease,
-      compare: [isAbsent(this.#keys.wait), isAbsent(key)],
+      compare: [isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead],
       put: { key, value: { era, tokenBase, ...own } },
     });
     return revision === undefined ? undefined : tokenBase + BigInt(revision);

@@ -37,6 +37,8 @@ export class EtcdCluster {
   folder = serverFolder('chaos-etcd', this.user);
   /** @type {import('../../../scripts/servers/start-etcd.mjs').EtcdMember[]} */
   members = [];
+  /** Of all members; with one of its own an etcd waits for it. @type {any} */
+  disk;
   /** Those that run, by name. @type {Map<string, { pid: number, stop: () => Promise<void> }>} */
   running = new Map();
 
@@ -51,7 +53,9 @@ export class EtcdCluster {
   }
 
   async start(/** @type {EtcdCluster['members'][0]} */ member) {
-    const options = { data: this.#data(member), token: TOKEN };
+    const { disk } = this;
+    const isDurable = disk !== undefined;
+    const options = { data: this.#data(member), token: TOKEN, isDurable, disk };
     this.running.set(member.name, await startEtcdMember(member, this.members, options));
   }
 
@@ -277,9 +281,11 @@ export class Etcd {
   proxies = [];
   /** All of them as one. */
   proxy = {
+    host: '127.0.0.1',
     set: (/** @type {import('../proxy.mjs').Mode} */ mode) => {
       for (const proxy of this.proxies) proxy.set(mode);
     },
+    deaden: () => this.proxies.reduce((sum, proxy) => sum + proxy.deaden(), 0),
   };
 
   async start() {
@@ -287,6 +293,7 @@ export class Etcd {
     for (const [at, { port }] of this.cluster.members.entries()) {
       const proxy = new Proxy();
       proxy.heard = moved(APART_MS[at] ?? 0);
+      proxy.host = this.proxy.host;
       await proxy.listen(() => port);
       this.proxies.push(proxy);
     }

@@ -20,15 +20,53 @@ import Database from 'libsql';
 import { until, forgetLease, storeFault, isRemoved, STORE_PACE } from '../fault.mjs';
 import { CREATE, TABLE } from './postgres.mjs';
 
-// A registry in a folder of this host under attack.
-//
-// The clock of the host is that of the store: all processes have one. As root the folder lies on a
-// small file system of its own, which is filled; elsewhere it is made read-only in place of that.
+// A small file system of its own, as root, which is filled; elsewhere a folder is made read-only in
+// place of that.
 
-const POINTER = /^at-(.*)$/;
 const DISK_BYTES = 2 ** 20;
 /** So long nothing can be written; a lease is 10 s. */
 const FULL_MS = 4000;
+
+class SmallDisk {
+  constructor(/** @type {string} */ path) {
+    this.path = path;
+    mkdirSync(path, { recursive: true });
+  }
+
+  /** @returns what a full disk is here */
+  mount() {
+    const size = `size=${DISK_BYTES}`;
+    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', this.path]);
+    this.isMounted = mounted.status === 0;
+    return this.isMounted
+      ? 'disk full: a file system of 1 MiB, filled'
+      : 'disk full: the folder read-only, since nothing may be mounted';
+  }
+
+  /** Waits out a disk on which nothing can be written. */
+  async fill(/** @type {string} */ folder) {
+    if (!this.isMounted) {
+      chmodSync(folder, 0o555);
+      await sleep(FULL_MS);
+      chmodSync(folder, 0o755);
+      return;
+    }
+    const filler = join(this.path, 'filler');
+    for (const endMs = performance.now() + FULL_MS; performance.now() < endMs; await sleep(50)) {
+      fillUp(filler);
+    }
+    rmSync(filler);
+  }
+
+  unmount() {
+    if (this.isMounted) spawnSync('umount', ['-l', this.path]);
+  }
+}
+
+// A registry in a folder of this host under attack. The clock of the host is that of the store: all
+// processes have one.
+
+const POINTER = /^at-(.*)$/;
 
 const removed = (/** @type {string} */ path) =>
   rmSync(path, { recursive: true, force: true, maxRetries: 20, retryDelay: 5 });
@@ -64,7 +102,7 @@ export const FOLDER_FAULTS = [
     without(({ workerId }) => workerId < 0),
   ),
   storeFault('folder deleted', ({ registry }) => removed(registry)),
-  storeFault('folder disk full', (topology) => topology.fill()),
+  storeFault('folder disk full', ({ disk, registry }) => disk.fill(registry)),
 ];
 
 export class Folder {
@@ -75,35 +113,14 @@ export class Folder {
   faults = FOLDER_FAULTS;
 
   constructor(/** @type {string} */ folder) {
-    this.disk = join(folder, 'disk');
-    this.registry = join(this.disk, 'var', 'chaos');
+    this.disk = new SmallDisk(join(folder, 'disk'));
+    this.registry = join(this.disk.path, 'var', 'chaos');
     this.copy = join(folder, 'copy');
   }
 
   async start() {
-    mkdirSync(this.disk, { recursive: true });
-    const size = `size=${DISK_BYTES}`;
-    const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', size, 'tmpfs', this.disk]);
-    this.isMounted = mounted.status === 0;
-    this.note = this.isMounted
-      ? 'disk full: a file system of 1 MiB, filled'
-      : 'disk full: the folder read-only, since nothing may be mounted';
-    return `file:${join(this.disk, 'var')}?namespace=chaos`;
-  }
-
-  /** Waits out a disk on which nothing can be written. */
-  async fill() {
-    if (!this.isMounted) {
-      chmodSync(this.registry, 0o555);
-      await sleep(FULL_MS);
-      chmodSync(this.registry, 0o755);
-      return;
-    }
-    const filler = join(this.disk, 'filler');
-    for (const endMs = performance.now() + FULL_MS; performance.now() < endMs; await sleep(50)) {
-      fillUp(filler);
-    }
-    rmSync(filler);
+    this.note = this.disk.mount();
+    return `file:${join(this.disk.path, 'var')}?namespace=chaos`;
   }
 
   /** Of a moment at which the registry was whole. */
@@ -128,7 +145,7 @@ export class Folder {
     const found = rowsIn(this.registry);
     if (found === undefined || found.rows.length === 0) return false;
     const { state, kept, rows } = found;
-    const fresh = join(this.disk, 'edited');
+    const fresh = join(this.disk.path, 'edited');
     writeFileSync(fresh, JSON.stringify({ ...kept, rows: change(rows) }));
     if (!readdirSync(this.registry).includes(found.pointer)) return false;
     renameSync(fresh, join(this.registry, state));
@@ -136,7 +153,7 @@ export class Folder {
   }
 
   async stop() {
-    if (this.isMounted) spawnSync('umount', ['-l', this.disk]);
+    this.disk.unmount();
   }
 }
 
@@ -183,6 +200,7 @@ export const SQLITE_FAULTS = [
   storeFault('sqlite rows deleted', (topology) =>
     isRemoved(async () => (await topology.sql(`DELETE FROM ${topology.table}`)).changes),
   ),
+  storeFault('sqlite disk full', ({ disk }) => disk.fill(disk.path)),
 ];
 
 export class Sqlite {
@@ -197,12 +215,13 @@ export class Sqlite {
   forgetful = forgetLease;
 
   constructor(/** @type {string} */ folder) {
-    mkdirSync(folder, { recursive: true });
-    this.file = join(folder, 'registry.db');
+    this.disk = new SmallDisk(join(folder, 'disk'));
+    this.file = join(this.disk.path, 'registry.db');
     this.copy = `${this.file}.old`;
   }
 
   async start() {
+    this.note = this.disk.mount();
     await this.sql(this.create);
     return `sqlite:${this.file}?namespace=chaos${this.terms}`;
   }
@@ -249,6 +268,7 @@ export class Sqlite {
   }
 
   async stop() {
+    this.disk.unmount();
     rmSync(this.file, { force: true });
   }
 }

@@ -38,7 +38,7 @@ export class MariadbNode extends DiskNode {
   }
 
   /** @param {readonly string[]} more arguments, as in `--sync-binlog=1` */
-  async create(more = []) {
+  async create(more = this.more) {
     this.port = await freePort();
     const { folder, user, port } = this;
     this.made = createMariadb({ folder, user, port, more: [...SMALL, ...more] });
@@ -48,11 +48,14 @@ export class MariadbNode extends DiskNode {
   async start() {
     const { command, args } = /** @type {any} */ (this.made);
     const run = serverFolder('chaos-run', this.user);
+    const { env, disk } = this;
     this.server = await startProcess({
       command,
       args,
       folder: run,
       user: this.user,
+      ...(env && { env }),
+      ...(disk && { disk }),
       isReady: () => this.sql('SELECT 1').then(Boolean, () => false),
     });
   }

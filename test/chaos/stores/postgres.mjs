@@ -67,12 +67,15 @@ export class PostgresNode extends DiskNode {
     this.port ||= await freePort();
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
     const run = serverFolder('chaos-run', this.user);
-    const settings = SETTINGS.flatMap((set) => ['-c', set]);
+    const settings = [...SETTINGS, ...this.more].flatMap((set) => ['-c', set]);
+    const { env, disk } = this;
     this.server = await startProcess({
       command: join(this.bin, 'postgres'),
       args: ['-D', this.data, '-p', String(this.port), '-k', run, ...settings],
       folder: run,
       user: this.user,
+      ...(env && { env }),
+      ...(disk && { disk }),
       isReady: () => this.sql('SELECT 1').then(Boolean, () => false),
     });
   }

@@ -67,6 +67,12 @@ const OPERATING: Sources = {
     '7 s': 'test/chaos/fault.mjs: STILL_MS = 7000',
     '3 s': "test/chaos/processes/lock-worker.mjs: CHAOS_TTL_MS = '3000'",
     '12 s': 'test/chaos/mistakes/servers.mjs: EVICTION_MS = 12_000',
+    '300 ms': 'test/chaos/machine.mjs: FSYNC_MS = [50, 300, 900]',
+    '900 ms': 'test/chaos/machine.mjs: FSYNC_MS = [50, 300, 900]',
+    '12 MiB': 'test/chaos/soak.mjs: least: 12 * 2 ** 20',
+    '2 %': 'test/chaos/soak.mjs: heap: { least: 2 ** 20, share: 0.02 }',
+    '6 %': 'test/chaos/soak.mjs: share: 0.06 }',
+    '5 %': 'test/chaos/soak.mjs: share: 0.05 }',
   },
   'docs/operating/command-line.md': {
     '10 s': lease.refreshAliveIntervalMs,

@@ -4,9 +4,9 @@
  * write of it, in the order in which they happened. So what the registry knew before and after each
  * operation is known to the field, and the processes write down what they were answered.
  *
- * Guarantee: what happens to Redis excuses no operation. An answer by a script that ran while nobody
- * listened is counted; what changed beside all scripts is a difference. What is told and how it is
- * read are in one file.
+ * Guarantee: what happens to Redis excuses no operation. An answer by a script that ran while
+ * nobody listened is counted; what changed beside all scripts is a difference. What is told and how
+ * it is read are in one file.
  */
 import { closeSync, createReadStream, openSync, readdirSync, writeSync } from 'node:fs';
 import { connect } from 'node:net';

@@ -349,6 +349,12 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
     '15 s': 'runs of the control',
     '30 s': 'runs of the control',
     '50 s': 'runs of the control',
+    ...Object.fromEntries(
+      ['34.4', '34.3', '0.5', '0.3', '149.7', '2.7', '140', '4.2', '1.1', '4.6'].map((size) => [
+        `${size} MiB`,
+        'the soak that its section tells of',
+      ]),
+    ),
   },
   'docs/internals/track-record.md': { '100 ms': 'hutool', '2 s': 'hutool' },
   'docs/operating/other-platforms.md': { '1.6 s': 'PM2' },

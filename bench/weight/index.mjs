@@ -132,8 +132,8 @@ const ofStarts = {
     'and one controller is imported and started until it listens. The root entry is imported ' +
     'after Nest, so that its own time is the difference to the first row. ' +
     'Times are those of the processor, Node included, and then those ' +
-    'by the clock. Each start is compared with the first one of its round, and of these ratios the ' +
-    'median is shown. The heap is what is left after a collection. The ' +
+    'by the clock. Each start is compared with the first one of its round, and of these ' +
+    'ratios the median is shown. The heap is what is left after a collection. The ' +
     'folder and Redis have a registry already: a new one is waited for once, about two seconds. ' +
     'With Redis a start connects, asks, and loads ioredis.',
   columns: [

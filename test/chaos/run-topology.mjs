@@ -56,20 +56,18 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
   /** @type {Entry[]} */
   const log = [];
   const { check = (/** @type {string} */ path) => checkFolder(path, pace.workerBits) } = topology;
-  const { least: own = LEAST } = topology;
-  const least = goal === undefined ? own : { ids: own.ids, leases: goal };
+  const least = leastOf(topology, goal);
   const isThin = (/** @type {{ idCount: number, leaseCount: number }} */ made) =>
     made.idCount < least.ids ||
     made.leaseCount < least.leases ||
     (topology.previousApp && least.leases > 2 * Math.min(...leasesByBuild(fleet)));
-  // What they wrote down is looked at once that may be so.
   const isEnough = () => fleet.leaseCount >= least.leases && !isThin(check(files));
   const faults = faultsOf(topology);
   try {
     await sleep(WARM_UP_MS);
     const world = { fleet, topology, random: randomOf(`${seed} faults`) };
-    const order = { seed, isPaired, seconds, isUntil: goal !== undefined };
-    await attackAll({ world, faults, pace, ...order, log, isEnough });
+    const order = { seed, isPaired, seconds, isUntil: goal !== undefined, log, isEnough };
+    await attackAll({ world, faults, pace, ...order });
     await topology.lastly?.(fleet);
     await fleet.stop();
   } finally {
@@ -103,12 +101,15 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
     exits: fleet.exits,
     ...checked,
     followed: await followedIn(files, recorders),
-    /** Two faults of the store at once. */
     pairCount: log.filter(({ besideName }) => besideName !== undefined).length / 2,
     faults: faultRows(topology, log, gaps),
   };
 }
 
+const leastOf = (
+  /** @type {{ least?: typeof LEAST }} */ { least = LEAST },
+  /** @type {number | undefined} */ goal,
+) => (goal === undefined ? least : { ...least, leases: goal });
 const leasesByBuild = (/** @type {Fleet} */ { leaseCount, previousLeaseCount }) => [
   previousLeaseCount,
   leaseCount - previousLeaseCount,

@@ -3,8 +3,8 @@
  * the registry in memory gets the same answers from the Lua on a real Redis. Then the attack
  * attacked: every broken variant of the protocol must be seen to break its promise by some seed,
  * and the variants that are safe must not. Last the mistakes of operators that no rule can make
- * good for altogether: a ceiling on what they may cost, and for each rule a fleet whose ids it keeps
- * apart and which makes some twice without it.
+ * good for altogether: a ceiling on what they may cost, and for each rule a fleet whose ids it
+ * keeps apart and which makes some twice without it.
  * The long runs are `npm run simulate` and `npm run simulate -- --mutants`.
  */
 import { createHash } from 'node:crypto';

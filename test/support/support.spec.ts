@@ -91,14 +91,15 @@ describe('the kinds of tests', () => {
   it('start the servers of the specs that are asked for', () => {
     const some = specsOf(ROOT, 'stores', ['test/contract/servers', 'redis.support']);
     expect(some).toEqual(['test/contract/servers.spec.ts', 'test/stores/redis.support.spec.ts']);
-    expect(variablesOf(ROOT, some)).toEqual(['REDIS_URL', 'ETCD_URL']);
+    const all = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL'];
+    expect(variablesOf(ROOT, some)).toEqual(all);
   });
 
   test.each([
     ['quick', []],
     ['thorough', []],
     ['stores', ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
-    ['proof', ['REDIS_URL']],
+    ['proof', ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL']],
   ] as const)('%s starts %j', (kind, variables) => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);
   });

@@ -122,7 +122,7 @@ function untilEnded(snowflake, make, pauseMs) {
   const next = async () => {
     if (isEnding) return;
     await make(() => isEnding);
-    setTimeout(next, pauseMs);
+    setTimeout(() => void next(), pauseMs);
   };
   void next();
 }

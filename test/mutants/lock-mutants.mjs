@@ -266,7 +266,7 @@ export const HOLDER_MUTANTS = [
   },
   {
     name: 'an extension counts from its answer',
-    seed: 45,
+    seed: 38,
     edits: edit(
       SECTION,
       'if (ttlMs - passed() <= this.leftMs) return;\n    this.#deadline = { ttlMs, passed };',

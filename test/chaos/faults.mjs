@@ -136,8 +136,12 @@ export const FAULTS = [
     name: 'event loop blocked',
     level: 'process',
     gap: 'none',
+    // Who is ending just then hears nothing any more.
     apply: (world) =>
-      one(world, (it) => it.connected && it.send({ blockMs: 500 + world.random() * 4000 })),
+      one(world, (it) => {
+        const blockMs = 500 + world.random() * 4000;
+        if (it.connected) it.send({ blockMs }, () => undefined);
+      }),
   },
   {
     name: 'redis restarted with data',

@@ -94,16 +94,14 @@ const saidBy = (command: Promise<string>): Promise<string> =>
   command.catch((error: Error) => error.message);
 
 /** By the name of each task that was tried, `passed`, or what was said of it. */
-async function tried(tests: string, ...options: readonly string[]): Promise<Map<string, string>> {
+async function tried(tests: string): Promise<Map<string, string>> {
   const database = await ownDatabase(process.env['DATABASE_URL']!);
   const stores = { DATABASE_URL: database.url, REDIS_URL: process.env['REDIS_URL']! };
   const files = readdirSync(`${folder}/${tests}`).filter((name) => name.endsWith('.js'));
   // As many at once as there are: mostly they wait.
   const flags = ['--test', '--test-reporter=tap', `--test-concurrency=${files.length}`];
   const paths = files.map((name) => `${tests}/${name}`);
-  const said = await saidBy(
-    runWith(stores, folder, process.execPath, ...flags, ...options, ...paths),
-  );
+  const said = await saidBy(runWith(stores, folder, process.execPath, ...flags, ...paths));
   await database.drop();
   const results = said.matchAll(/^(not )?ok \d+ - (.+)\n([^]*?)(?=^# Subtest|^1\.\.)/gm);
   return new Map(
@@ -125,9 +123,13 @@ beforeAll(async () => {
   for (const [at, list] of Object.entries({ 'not-compiled': NOT_COMPILED, wrong: NOT_PASSED })) {
     mkdirSync(`${folder}/src/${at}`);
     for (const mistake of list) {
-      const [, chapter, written, instead] = mistake;
+      const [, chapter, written, instead, said] = mistake;
       const text = solution(chapter).replace(written, () => instead);
-      writeFileSync(`${folder}/src/${at}/${nameOf(mistake)}.ts`, text);
+      // Only its own task is tried, since others would find the tables of each other.
+      const own = text.replaceAll(/^void test\('(\d+)/gm, (test, number: string) =>
+        said.source.startsWith(String.raw`${number}\.`) ? test : test.replace('(', '.skip('),
+      );
+      writeFileSync(`${folder}/src/${at}/${nameOf(mistake)}.ts`, own);
     }
   }
   writeFileSync(`${folder}/package.json`, '{ "type": "module" }');
@@ -140,7 +142,7 @@ beforeAll(async () => {
   const tsc = `${ROOT}/node_modules/typescript/bin/tsc`;
   compiled = await saidBy(run(folder, process.execPath, tsc, '--pretty', 'false'));
   outcomes.right = await tried('dist/right');
-  outcomes.wrong = await tried('dist/wrong', '--test-name-pattern=^(4|9|14|18)\\.');
+  outcomes.wrong = await tried('dist/wrong');
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 

@@ -23,11 +23,11 @@ const PROOF = new RegExp(
     'registry/fleets|simulation/|stores/registry-agreement)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
-const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|support|tidy|transcripts)\//;
+const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcripts)\//;
 /** Of these, what takes a second or more and finds what a small change seldom breaks. */
 const RUNS = new RegExp(
-  '^test/(cli/(ids|sql)|docs/pictures|metrics/(open|prom)|nest/(lifecycle|lock)|' +
-    'registry/(rows|store-move)|tidy/(exported|oxlint))',
+  '^test/(cli/(ids|sql)|docs/pictures|lease/(regions|supports)|metrics/(open|prom)|' +
+    'nest/(lifecycle|lock)|registry/(rows|store-move)|tidy/(exported|oxlint))',
 );
 
 /**

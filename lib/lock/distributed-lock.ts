@@ -99,10 +99,12 @@ export class DistributedLock {
    */
   using<T>(lock: string, run: Run<T>): Promise<T>;
   using<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T>;
-  async using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
+  using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
     const [options, run] = typeof given === 'function' ? [{}, given] : [given, last!];
-    const section = await this.#acquire(lock, options);
-    return this.#runIn([section], () => run(section));
+    return this.#holdings.come(async () => {
+      const section = await this.#acquire(lock, options);
+      return this.#runIn([section], () => run(section));
+    });
   }
 
   /**
@@ -113,9 +115,11 @@ export class DistributedLock {
    * @returns the result of the section, or undefined if it was not run
    * @throws SnowflakeError like `using`, but never LOCK_HELD
    */
-  async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
-    const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
-    return section && this.#runIn([section], () => run(section));
+  usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
+    return this.#holdings.come(async () => {
+      const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
+      return section && this.#runIn([section], () => run(section));
+    });
   }
 
   /**
@@ -125,7 +129,7 @@ export class DistributedLock {
    *   it is unknown whether the lock is held
    */
   async acquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock> {
-    const section = await this.#acquire(lock, options);
+    const section = await this.#holdings.come(() => this.#acquire(lock, options));
     return {
       lock,
       permit: section.permit,
@@ -178,7 +182,7 @@ export class DistributedLock {
     options: SeveralOptions,
     run: (sections: LockSections) => T | Promise<T>,
   ): Promise<T> {
-    const held = await this.#acquireAll(locks, options);
+    const held = await this.#holdings.come(() => this.#acquireAll(locks, options));
     return this.#runIn(held.sections, () => run(held));
   }
 
@@ -188,7 +192,7 @@ export class DistributedLock {
    * @throws SnowflakeError like `acquire`
    */
   async acquireAll(locks: readonly string[], options: SeveralOptions = {}): Promise<AcquiredLocks> {
-    const held = await this.#acquireAll(locks, options);
+    const held = await this.#holdings.come(() => this.#acquireAll(locks, options));
     const { tokens, signal } = held;
     return {
       locks: held.locks,
@@ -252,16 +256,12 @@ export class DistributedLock {
   }
 
   async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
-    const others = this.#holdings.come();
-    if (others !== undefined) await others;
     const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
     this.#refuseReentry(lock);
     return this.#holdings.acquire(lock, hold);
   }
 
   async #acquireAll(locks: readonly string[], options: SeveralOptions): Promise<HeldSections> {
-    const others = this.#holdings.come();
-    if (others !== undefined) await others;
     const { names, hold } = severalTerms(locks, options, this.#terms);
     for (const lock of names) this.#refuseReentry(lock);
     return new HeldSections(await this.#holdings.acquireAll(names, hold));

@@ -80,15 +80,20 @@ export class Holdings {
     return this.#waiting.size + this.#comingCount;
   }
 
-  /** Each caller comes by it; of many that come at once, some in later turns of the event loop. */
-  come(): Promise<void> | undefined {
+  /**
+   * Each caller comes by it; of many that come at once, most in later turns of the event loop, and
+   * they cost no more than this until then.
+   */
+  come<T>(enter: () => Promise<T>): Promise<T> {
     const others = this.#comers.next();
-    if (others === undefined) return undefined;
+    if (others === undefined) return enter();
     this.#comingCount++;
     return others.then(() => {
       this.#comingCount--;
+      const entered = enter();
       // Those that a shutdown refuses do nothing more.
       this.#noteIdle();
+      return entered;
     });
   }
 

@@ -9,6 +9,7 @@ import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { IdMaker, MemorySupport, SnowflakeModule, layouts } from 'nestjs-snowflake';
 import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
@@ -20,6 +21,7 @@ const OWN_HOST = 'shop-6d9f7c-2xkqz';
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const CURVE_MS = 30_000;
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 
 /** How long ago, which application, and the last letters of the hosts. */
 const FLEET = [
@@ -49,7 +51,7 @@ async function lease(application, host, ttlMs = MINUTE_MS) {
     minRangeMs: 1000,
     quarantineMs: 0,
   };
-  const holder = { host: `${application}-${host}`, pid: 1, application };
+  const holder = { host: `${application}-${host}`, pid: 1, application, version };
   const range = { workerIdMin: 0, workerIdMax: 1023, haveMs: 0 };
   const request = { ...terms, ...range, token: host, nonce: host, holder };
   const { workerId, ceilingMs, mark } = await support.getNextWorkId(request);

@@ -44,8 +44,9 @@ async function run(/** @type {import('../harness/turns.mjs').RunOptions} */ opti
     return [
       name,
       ...['ofOne', 'ofAll', 'passed'].map((what) => whole(of(what))),
-      `${figure(of('allMs') / 1000)} s, ${of('refusedCount')} refused`,
-      `${figure(of('longestMs'))} ms`,
+      figure(of('allMs') / 1000),
+      whole(of('refusedCount')),
+      figure(of('longestMs')),
     ];
   });
 }
@@ -66,8 +67,9 @@ export const capacity = {
     'locks a second, one process',
     'locks a second, four processes',
     'handed on a second',
-    '2,000 at once',
-    '10,000 wait: longest turn',
+    '2,000 at once: all held, s',
+    'of them refused',
+    '10,000 wait: longest turn, ms',
   ],
   run,
 };

@@ -57,7 +57,7 @@ const TOPOLOGIES = {
 };
 
 /** Those that tell what they do, to the field. */
-const FOLLOWED = ['standalone'];
+const FOLLOWED = ['standalone', 'sentinel', 'cluster', 'put-back', 'clock', 'clock-seldom'];
 
 /** A rule is taken out so often before the run is called blind. */
 const CONTROL_ROUNDS = 4;
@@ -95,9 +95,9 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
-  --follow             each operation of one Redis (${FOLLOWED.join()}) has to do what the rules
-                       say that \`npm run prove\` proves, and each answer be what was stored; with
-                       --break one has to be refused
+  --follow             each operation of a Redis has to do what the rules say that
+                       \`npm run prove\` proves, and each answer be what was stored; with --break
+                       one has to be refused; topologies: ${FOLLOWED.join(', ')}
   --previous HEAD      every second process runs another build at first, and places are rolled
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone

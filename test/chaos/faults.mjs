@@ -251,23 +251,25 @@ export const FAULTS = [
 ];
 
 /**
- * Adds to the numbers behind the faults of a document how often a run applied each.
+ * Adds to the numbers behind the faults of a document how often a run applied each. Where something
+ * was made twice, which is beyond the promise, that counts in the rows alone which say so.
  * @param {string} document
- * @param {readonly { faults: readonly { name: string, count: number }[] }[]} results
+ * @param {readonly Applied[]} results
+ *
+ * @typedef {{ faults: readonly { name: string, count: number }[], duplicateCount: number }} Applied
  */
 export function withCounts(document, results) {
-  const all = results.flatMap(({ faults }) => faults);
   const FAULT = /chaos: ([^;|(]+?)(?: \(([\d,]+)\))?(?=; | \|)/g;
-  const counted = document.replace(FAULT, (cell, name, before = '0') => {
-    const own = all.filter((fault) => fault.name === name);
-    const times = own.reduce((sum, { count }) => sum + count, 0);
-    if (times === 0) return cell;
-    const count = Number(before.replaceAll(',', '')) + times;
-    return `chaos: ${name} (${count.toLocaleString('en-US')})`;
-  });
-  const isWhole = (/** @type {string} */ row) => !/chaos: [^;|(]+(; | \|)/.test(row);
-  const rows = counted.split('\n');
-  return rows
-    .map((row) => (isWhole(row) ? row.replace('; no number: before', '') : row))
-    .join('\n');
+  const counted = (/** @type {string} */ row) => {
+    const isBeyond = row.includes('beyond the promise');
+    const own = results.filter(({ duplicateCount }) => isBeyond || duplicateCount === 0);
+    const all = own.flatMap(({ faults }) => faults);
+    return row.replace(FAULT, (cell, name, before = '0') => {
+      const times = all.reduce((sum, it) => sum + (it.name === name ? it.count : 0), 0);
+      if (times === 0) return cell;
+      const count = Number(before.replaceAll(',', '')) + times;
+      return `chaos: ${name} (${count.toLocaleString('en-US')})`;
+    });
+  };
+  return document.split('\n').map(counted).join('\n');
 }

@@ -398,11 +398,13 @@ function previousText(/** @type {Result} */ { previous, grants, words }) {
 }
 
 /** @param {NonNullable<Result['followed']>} followed */
-function followedLines({ stepCount, answerCount, lossCount, unseenCount, differences }) {
+function followedLines({ stepCount, answerCount, lossCount, unseenCount, differences, counts }) {
   const [steps, answers] = [stepCount, answerCount].map((count) => count.toLocaleString('en-US'));
   return [
     `  ${steps} operations and ${answers} answers by the rules that are proved, ` +
-      `${differences.length} of them by none; ${lossCount} losses told by Redis, ` +
+      `${differences.length} of them by none; ` +
+      `${counts['a server takes over'] ?? 0} servers took over, ` +
+      `${lossCount} losses told by Redis, ` +
       `${unseenCount} answers while nobody listened`,
     ...differences.slice(0, 5).map((text) => `    ${text}`),
   ];

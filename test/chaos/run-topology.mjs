@@ -50,7 +50,7 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
   const recorders = recordersOf(topology, folder);
-  const pace = paceOf(topology);
+  const pace = paceOf(topology, seconds);
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
   /** @type {Entry[]} */
@@ -130,9 +130,19 @@ function recordersOf(/** @type {any} */ topology, /** @type {string} */ folder) 
   );
 }
 
-/** Whoever is followed is to do much between two faults. @returns {Pace} */
-const paceOf = (/** @type {any} */ { follows, pace = REDIS_PACE }) =>
-  follows ? { ...pace, pauseMs: { process: 10_000, store: 8000 } } : pace;
+/** So long, of each second of a run, one waits for the next fault, at the most for some seconds. */
+const FOLLOWED_PAUSE = { process: [0.03, 10_000], store: [0.015, 8000] };
+
+/** Whoever is followed is to do much between two faults, where there is time for all of them. */
+/** @type {(topology: any, seconds: number) => Pace} */
+function paceOf({ follows, pace = REDIS_PACE }, seconds) {
+  if (!follows) return pace;
+  const pauseMs = { ...pace.pauseMs };
+  for (const [level, [share, mostMs]] of Object.entries(FOLLOWED_PAUSE)) {
+    pauseMs[level] = Math.max(pauseMs[level], Math.min(mostMs, share * seconds * 1000));
+  }
+  return { ...pace, pauseMs };
+}
 
 /** @param {any} topology @param {Pace} pace */
 function fleetOf(

@@ -22,7 +22,6 @@ import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { MapStore } from '../registry/walk-store.js';
-import { runs } from '../until.js';
 import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type SettableLockStore, memoryLockStore, rowLockStore } from './settable-locks.js';
@@ -156,7 +155,7 @@ describe('locks in rows that lose nothing', () => {
  * No lock has two holders in simulated stores that lose data, and no write of an older holder
  * passes a resource that compares tokens; the simulation is seen to notice what is broken.
  */
-const SEED_COUNT = runs(12);
+const SEED_COUNT = 12;
 /** Where the seed that is known to show it no longer does. */
 const SEED_MAX = 20;
 

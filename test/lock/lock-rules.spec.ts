@@ -358,6 +358,20 @@ describe('the record', () => {
     expect(read.runs[0]).toMatchObject({ tickMs: 199, token: 2n ** 62n, outcome: 'running' });
   });
 
+  it.each(['tickMs', 'startedAtMs', 'tookMs', 'skippedCount', 'outcome', 'by', 'token'])(
+    'leaves out a run whose %s is not to be read, and keeps the others',
+    (name) => {
+      const run = { tickMs: 5, startedAtMs: 6, token: 7n, by: 'host-1 7 shop', skippedCount: 0 };
+      const text = recordText(withBegun(newRecord('* * * * * *', 1), run));
+      const { runs, ...rest } = JSON.parse(text) as { runs: object[] };
+      const withBroken = (value: unknown) => [{ ...runs[0], [name]: value }, ...runs];
+      for (const value of [undefined, null, '?', {}]) {
+        const read = recordIn(JSON.stringify({ ...rest, runs: withBroken(value) }))!;
+        expect(read.runs).toHaveLength(value === '?' && name === 'by' ? 2 : 1);
+      }
+    },
+  );
+
   it.each([undefined, '', 'mine', '{}', '{"version":"2"}', '{"version":"1","schedule":"x"}'])(
     'is none in %j',
     (text) => expect(recordIn(text)).toBeUndefined(),

@@ -1,6 +1,6 @@
 // Jest for `npm run mutate`: the specs of a room that need no server, and simulated fleets, in
 // Stryker's copy of the sources.
-import base, { projects } from '../../jest.config.js';
+import { projects } from '../../jest.config.js';
 import { ROOT } from '../support/made-once.mjs';
 
 /** By room, the folders of test/ whose specs are asked. */
@@ -8,20 +8,19 @@ export const ROOMS = {
   core: ['core', 'lease'],
   lease: ['lease', 'registry', 'transcripts'],
   registry: ['registry', 'lease', 'transcripts'],
-  counters: ['counters', 'segments', 'ids'],
-  lock: ['lock'],
+  counters: ['counters', 'segments', 'ids', 'contract'],
+  lock: ['lock', 'contract'],
 };
+
+/** Those that need no server. */
+const KINDS = ['quick', 'thorough'];
 
 const room = /** @type {keyof typeof ROOMS} */ (process.env.MUTATED_ROOM ?? 'core');
 const folders = ROOMS[room].map((folder) => `<rootDir>/test/${folder}/`);
-const specsOf = (/** @type {string} */ kind) =>
-  projects
-    .filter(({ displayName }) => displayName === kind)
-    .flatMap(({ testMatch }) => testMatch)
-    .filter((path) => folders.some((folder) => path.startsWith(folder)));
-// Locks and counters have none that are quick: theirs are among the other ones without a server.
-const quick = specsOf('quick');
-const specs = quick.length > 0 ? quick : specsOf('thorough');
+const specs = projects
+  .filter(({ displayName }) => KINDS.includes(displayName))
+  .flatMap(({ testMatch }) => testMatch)
+  .filter((path) => folders.some((folder) => path.startsWith(folder)));
 
 const { testEnvironment, moduleNameMapper, ...shared } = projects[0];
 delete shared.displayName;
@@ -34,7 +33,8 @@ export default {
   rootDir: ROOT,
   roots: [...folders, '<rootDir>/test/mutation/'],
   testSequencer: '<rootDir>/test/mutation/order.mjs',
-  testTimeout: base.testTimeout,
+  // A test that waits for what a change keeps from coming; each takes a second or two.
+  testTimeout: 30_000,
   testEnvironment: testEnvironment.replace('<rootDir>', ROOT),
   // Whoever makes edits of the sources by their text finds it in the sources as they are.
   moduleNameMapper: {

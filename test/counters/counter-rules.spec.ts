@@ -92,6 +92,25 @@ describe('a counter in a store that loses nothing', () => {
   });
 });
 
+it.each(['', 'a b', 'a|b', 'a\u0000', 'a'.repeat(257), 7])(
+  'a counter is not about %j',
+  async (about) => {
+    const store = new MemoryCounters();
+    const asked = {
+      kind: 'clock',
+      counter: 'tick',
+      count: 1n,
+      have: 0n,
+      perMs: 1,
+      aheadMs: 5,
+    } as const;
+    await expect(store.take({ ...asked, about: about as string })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
+    await expect(store.take({ ...asked, about: 'a'.repeat(256) })).resolves.toBeDefined();
+  },
+);
+
 describe('a counter in a row', () => {
   it.each([
     ['version', '2', 'has a protocol version that this package does not know'],

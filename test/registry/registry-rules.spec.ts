@@ -218,6 +218,8 @@ describe('the search in a wide span', () => {
     for (const seed of seeds.slice(0, 50)) {
       expect((ceilings.search(seed) % 60_000) / 60_000).toBeLessThan(0.01);
     }
+    // At each of 2,116 twice at most, and once more after each of nine rounds.
+    expect(ceilings.lookedAt).toBeLessThanOrEqual(50 * (2 * 2116 + 9));
   });
 
   it('takes those that were used before again, so that restarts do not fill the registry', () => {

@@ -471,3 +471,16 @@ it('a block lies in its range, or is refused', () => {
     expect(begin(tick)).toThrow('a block lies outside its range');
   }
 });
+
+it('ids rise again from a rewind on, into the next range too', () => {
+  const window = new LeaseWindow(layout);
+  const generator = new SnowflakeGenerator(window, { clock: { now: () => START_MS } });
+  window.grant({ workerId: 7, floorMs: START_MS + 50, ceilingMs: START_MS + HOUR_MS });
+  const before = generator.nextId();
+  window.rewindTo({ workerId: 8, floorMs: START_MS, ceilingMs: START_MS + 5 });
+  window.grant({ workerId: 9, floorMs: START_MS, ceilingMs: START_MS + HOUR_MS });
+  const ids = generator.nextIds(6 * 4096);
+  expect(ids[0]).toBeLessThan(before);
+  expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)));
+  expect(layout.parse(ids.at(-1)!).workerId).toBe(9);
+});

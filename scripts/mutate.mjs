@@ -36,6 +36,9 @@ const FOLDER = join(ROOT, '.data', 'mutation');
 
 /** @typedef {{ file: string, name: string, first: string, last: string }} Part of a file */
 
+const WORDS = 'export|private|protected|static|readonly|async|function|const|get|set|override';
+const NAME = new RegExp(String.raw`^(?:(?:${WORDS})\s+)*([#\w]+)`);
+
 /** @returns {Part[]} the functions, methods and constants of a file, which do not overlap */
 export function partsOf(/** @type {string} */ file) {
   const path = join(ROOT, file);
@@ -50,20 +53,15 @@ export function partsOf(/** @type {string} */ file) {
   const hasCode = (/** @type {ts.Node} */ node) =>
     ts.isVariableStatement(node) || ts.isFunctionLike(node) || ts.isPropertyDeclaration(node);
   return nodes.filter(hasCode).map((node) => {
-    const text = node.getText(source);
-    const [, name = ''] =
-      /^(?:(?:export|private|protected|static|readonly|async|function|const|get|set|override)\s+)*([#\w]+)/.exec(
-        text,
-      ) ?? [];
+    const [, name = ''] = NAME.exec(node.getText(source)) ?? [];
     return { file, name, first: placeOf(node.getStart(source)), last: placeOf(node.getEnd()) };
   });
 }
 
+/** @typedef {{ seed: string, count: number, all?: boolean, wanted?: string | undefined }} Wish */
+
 /** @returns {Part[]} those of a room that the seed draws, or all that were asked for by name */
-export function drawnParts(
-  /** @type {string} */ room,
-  /** @type {{ seed: string, count: number, all?: boolean, wanted?: string | undefined }} */ options,
-) {
+export function drawnParts(/** @type {string} */ room, /** @type {Wish} */ options) {
   const { seed, count, wanted } = options;
   const isAsked = (/** @type {string} */ path) =>
     options.all || wanted !== undefined || RULES[/** @type {'core'} */ (room)].test(path);
@@ -122,7 +120,7 @@ export async function mutate(/** @type {string} */ room, /** @type {readonly Par
     timeoutMS: 30_000,
     timeoutFactor: 0.5,
     concurrency: Number(process.env.MUTATED_AT_ONCE ?? 1),
-    ignorePatterns: ['dist', 'bench', 'sample-app'],
+    ignorePatterns: ['.data', 'dist', 'bench', 'sample-app'],
     tempDirName: join('.data', 'mutation', room),
     plugins: ['@stryker-mutator/jest-runner', import.meta.filename],
     reporters: ['told'],

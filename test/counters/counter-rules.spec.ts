@@ -83,7 +83,7 @@ describe('counters in memory that lose nothing', () => {
 
 describe('a counter in a store that loses nothing', () => {
   it('grants at once as much as is asked for, whatever its loss gap', async () => {
-    const store = memoryCounterStore(CounterMap, 0).createStore('whole');
+    const store = await memoryCounterStore(CounterMap, 0).createStore('whole');
     const asked = { kind: 'dense', counter: 'order', have: 0n, lossGap: 2n, startAt: 1n } as const;
     for (const first of [1n, 1001n]) {
       const granted = await store.take({ ...asked, count: 1000n });

@@ -19,7 +19,7 @@ const WHOLE = new RegExp(
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
 const PROOF = new RegExp(
-  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|model|mutation|proof|' +
+  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|model|mutants|proof|' +
     'registry/fleets|simulation/|stores/registry-agreement)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */

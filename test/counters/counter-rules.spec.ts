@@ -3,6 +3,7 @@
  * contract suite are seen to notice each rule of counters that is broken.
  */
 import { describe, expect, it } from '@jest/globals';
+import { RowCounters } from '../../lib/counters/row-counters.js';
 import { MemoryCounters } from '../../lib/index.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
 import { countersOf } from '../../lib/stores/schemes.js';
@@ -10,6 +11,7 @@ import { COUNTER_CASES } from '../../lib/testing/describe-stores.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
 import { COUNTER_MUTANTS } from '../mutants/counter-mutants.mjs';
 import { loadCounterSimulation, loadLibrary } from '../mutants/load-library.mjs';
+import { MapStore } from '../registry/walk-store.js';
 import { runs } from '../until.js';
 import { simulate } from './counter-simulation.js';
 import { memoryCounterStore } from './settable-counters.js';
@@ -77,6 +79,60 @@ describe('counters in memory that lose what is younger than five seconds', () =>
 
 describe('counters in memory that lose nothing', () => {
   describeCounterStore({ test: it, expect, ...memoryCounterStore(CounterMap, 0) });
+});
+
+describe('a counter in a store that loses nothing', () => {
+  it('grants at once as much as is asked for, whatever its loss gap', async () => {
+    const store = await memoryCounterStore(CounterMap, 0).createStore('whole');
+    const asked = { kind: 'dense', counter: 'order', have: 0n, lossGap: 2n, startAt: 1n } as const;
+    for (const first of [1n, 1001n]) {
+      const granted = await store.take({ ...asked, count: 1000n });
+      expect(granted).toMatchObject({ status: 'ok', first, end: first + 1000n });
+    }
+  });
+});
+
+it.each(['', 'a b', 'a|b', 'a\u0000', 'a'.repeat(257), 7])(
+  'a counter is not about %j',
+  async (about) => {
+    const store = new MemoryCounters();
+    const asked = {
+      kind: 'clock',
+      counter: 'tick',
+      count: 1n,
+      have: 0n,
+      perMs: 1,
+      aheadMs: 5,
+    } as const;
+    await expect(store.take({ ...asked, about: about as string })).rejects.toMatchObject({
+      code: 'CONFIG_INVALID',
+    });
+    await expect(store.take({ ...asked, about: 'a'.repeat(256) })).resolves.toBeDefined();
+  },
+);
+
+describe('a counter in a row', () => {
+  it.each([
+    ['version', '2', 'has a protocol version that this package does not know'],
+    ['version', 1, 'cannot be read'],
+    ['era', '1', 'cannot be read'],
+    ['form', 1, 'cannot be read'],
+    ['margin', -1, 'cannot be read'],
+    ['windowCount', undefined, 'cannot be read'],
+  ])('is left alone where its %s is %j', async (name, value, words) => {
+    const rows = new MapStore({ timeMs: 1e12, server: 'one' });
+    const counters = new RowCounters(rows);
+    await counters.create({ counter: 'order', start: 5n });
+    const row = rows.rows.get('order')!;
+    const text = JSON.stringify({ ...(JSON.parse(row.text) as object), [name]: value });
+    rows.rows.set('order', { ...row, text });
+    const asked = { kind: 'dense', counter: 'order', count: 1n, have: 0n, lossGap: 2n } as const;
+    const refusal = { code: 'STORE_UNAVAILABLE', retryable: false };
+    await expect(counters.take({ ...asked, startAt: 1n })).rejects.toMatchObject(refusal);
+    await expect(counters.take(asked)).rejects.toThrow(words);
+    await expect(counters.create({ counter: 'order', start: 9n })).rejects.toThrow(words);
+    expect(rows.rows.get('order')).toEqual({ ...row, text });
+  });
 });
 
 describe('MemoryCounters', () => {

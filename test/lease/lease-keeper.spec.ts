@@ -307,6 +307,16 @@ describe('the keeper', () => {
     expect(news).toHaveLength(1);
   });
 
+  it('asks once where it may take no time', async () => {
+    const world = new World();
+    world.isDown = true;
+    const { keeper } = process(world, { startTimeoutMs: 0 });
+    const starting = keeper.start().catch((error: SnowflakeError) => error);
+    await world.time.advance(15_000);
+    expect(await starting).toMatchObject({ code: 'STORE_UNAVAILABLE' });
+    expect(world.calls).toHaveLength(1);
+  });
+
   it('says until when all worker ids are taken, and takes one that is given back', async () => {
     const world = new World();
     const holders = [0, 1, 2, 3].map(() => process(world));

@@ -118,6 +118,19 @@ describe('a process that stands still', () => {
     expect(section.signal.aborted).toBe(true);
   });
 
+  it('is not given its lock back by an answer that comes before any timer has fired', async () => {
+    const { world, link, end, ran, section } = await running();
+    link.delayMs = 100;
+    await world.time.advance(TTL_MS / 3);
+    expect(link.countOf('extend')).toBe(1);
+    world.time.wallMs += (TTL_MS / 3) * 2;
+    expect(section.leftMs).toBe(0);
+    await world.time.advance(100);
+    expect([section.leftMs, section.signal.aborted]).toEqual([0, true]);
+    end.resolve();
+    expect(await codeOf(ran)).toBe('LOCK_LOST');
+  });
+
   it('has an older token than whoever got the lock meanwhile', async () => {
     const world = new LockWorld();
     const { end, ran, section } = await running(world);

@@ -22,7 +22,6 @@ import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { MapStore } from '../registry/walk-store.js';
-import { runs } from '../until.js';
 import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type SettableLockStore, memoryLockStore, rowLockStore } from './settable-locks.js';
@@ -156,7 +155,7 @@ describe('locks in rows that lose nothing', () => {
  * No lock has two holders in simulated stores that lose data, and no write of an older holder
  * passes a resource that compares tokens; the simulation is seen to notice what is broken.
  */
-const SEED_COUNT = runs(12);
+const SEED_COUNT = 12;
 /** Where the seed that is known to show it no longer does. */
 const SEED_MAX = 20;
 
@@ -358,6 +357,20 @@ describe('the record', () => {
     expect(read.runs.length).toBeGreaterThan(10);
     expect(read.runs[0]).toMatchObject({ tickMs: 199, token: 2n ** 62n, outcome: 'running' });
   });
+
+  it.each(['tickMs', 'startedAtMs', 'tookMs', 'skippedCount', 'outcome', 'by', 'token'])(
+    'leaves out a run whose %s is not to be read, and keeps the others',
+    (name) => {
+      const run = { tickMs: 5, startedAtMs: 6, token: 7n, by: 'host-1 7 shop', skippedCount: 0 };
+      const text = recordText(withBegun(newRecord('* * * * * *', 1), run));
+      const { runs, ...rest } = JSON.parse(text) as { runs: object[] };
+      const withBroken = (value: unknown) => [{ ...runs[0], [name]: value }, ...runs];
+      for (const value of [undefined, null, '?', {}]) {
+        const read = recordIn(JSON.stringify({ ...rest, runs: withBroken(value) }))!;
+        expect(read.runs).toHaveLength(value === '?' && name === 'by' ? 2 : 1);
+      }
+    },
+  );
 
   it.each([undefined, '', 'mine', '{}', '{"version":"2"}', '{"version":"1","schedule":"x"}'])(
     'is none in %j',

@@ -15,7 +15,12 @@ import { newHeader } from '../../lib/registry/prologue.js';
 import * as real from '../../lib/registry/registry-support.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { release, renew } from '../../lib/registry/renew.js';
-import type { HeldSlot, RegistryHeader, StoreReading } from '../../lib/registry/snapshot.js';
+import {
+  checkChanges,
+  type HeldSlot,
+  type RegistryHeader,
+  type StoreReading,
+} from '../../lib/registry/snapshot.js';
 import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { pause, turn } from '../../lib/time/timers.js';
@@ -164,6 +169,31 @@ const seeds = Array.from({ length: 1000 }, (_, n) => `seed ${n}`);
 const isIn = (workerId: number, share: number) =>
   (Math.imul(workerId, 0x9e3779b1) >>> 0) / 2 ** 32 < share;
 
+describe('what no rule may write', () => {
+  const slotTo = (ceilingMs: number) => ({ ...heldBy('mine', { workerId: 7, era: 2 }), ceilingMs });
+
+  it.each(['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const)(
+    'is a registry whose %s fell, unless it is another one',
+    (name) => {
+      const stored = { ...header, safeFloorMs: T0 };
+      const fallen = { ...stored, [name]: stored[name] - 1 };
+      const check = (now: RegistryHeader | undefined) => () =>
+        checkChanges(stored, { header: now, slots: [] });
+      expect(check(fallen)).toThrow(`${name} of a registry fell`);
+      for (const now of [stored, undefined, { ...fallen, incarnation: 'another' }])
+        expect(check(now)).not.toThrow();
+    },
+  );
+
+  it('is a range that ends before it begins', () => {
+    const { floorMs } = slotTo(0).holder!;
+    const check = (ceilingMs: number) => () =>
+      checkChanges(header, { header, slots: [slotTo(floorMs), slotTo(ceilingMs)] });
+    expect(check(floorMs)).not.toThrow();
+    expect(check(floorMs - 1)).toThrow('a range ends before it begins');
+  });
+});
+
 describe('the search in a wide span', () => {
   it('finds a free worker id by few looks where one in a hundred is free', () => {
     const ceilings = new Ceilings((id) => (isIn(id, 0.99) ? HELD_MS : FREE_MS));
@@ -188,6 +218,8 @@ describe('the search in a wide span', () => {
     for (const seed of seeds.slice(0, 50)) {
       expect((ceilings.search(seed) % 60_000) / 60_000).toBeLessThan(0.01);
     }
+    // At each of 2,116 twice at most, and once more after each of nine rounds.
+    expect(ceilings.lookedAt).toBeLessThanOrEqual(50 * (2 * 2116 + 9));
   });
 
   it('takes those that were used before again, so that restarts do not fill the registry', () => {

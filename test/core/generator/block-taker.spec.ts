@@ -14,6 +14,7 @@ import {
   type SnowflakeError,
   SnowflakeGenerator,
 } from '../../../lib/core/index.js';
+import { Block } from '../../../lib/core/generator/block-taker.js';
 import { shareWindow } from '../../../lib/core/window/shared-lease.js';
 import { WindowWords } from '../../../lib/core/window/window-memory.js';
 import { codeOf, runs } from '../../until.js';
@@ -424,4 +425,62 @@ describe('generator properties', () => {
       );
     });
   });
+});
+
+describe('where another thread is faster', () => {
+  it('a tick that was paid for, and is taken by then, costs nothing', () => {
+    const fields: FieldSpec[] = [
+      ['timestamp', 41],
+      ['worker', 10],
+      ['sequence', 2],
+    ];
+    const small = new BitLayout({ epoch: 0, fields });
+    const clock = { now: () => START_MS };
+    const window = new LeaseWindow(small, 0, WindowWords.shared());
+    const maker = () => new SnowflakeGenerator(window, { clock, aheadMsMax: 20 });
+    const [slow, fast] = [maker(), maker()];
+    window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + HOUR_MS });
+    const take = window.take.bind(window);
+    let [isBetween, lostCount, last] = [false, 0, 0n];
+    window.take = (...block) => {
+      if (isBetween) {
+        isBetween = false;
+        last = fast.nextIdAtOnce();
+      }
+      const isTaken = take(...block);
+      if (!isTaken) lostCount++;
+      return isTaken;
+    };
+    const next = () => {
+      isBetween = true;
+      last = slow.nextIdAtOnce();
+    };
+    while (codeOf(next) === 'none');
+    expect(lostCount).toBeGreaterThan(5);
+    expect(small.timestampMsOf(last)).toBe(START_MS + 20);
+  });
+});
+
+it('a block lies in its range, or is refused', () => {
+  const window = new LeaseWindow(layout);
+  window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 10 });
+  const range = window.current!;
+  const begin = (tick: number) => () => new Block().begin(range, tick, 0, 1);
+  for (const tick of [range.floorTick, range.ceilingTick - 1]) expect(begin(tick)).not.toThrow();
+  for (const tick of [range.floorTick - 1, range.ceilingTick, Number.NaN]) {
+    expect(begin(tick)).toThrow('a block lies outside its range');
+  }
+});
+
+it('ids rise again from a rewind on, into the next range too', () => {
+  const window = new LeaseWindow(layout);
+  const generator = new SnowflakeGenerator(window, { clock: { now: () => START_MS } });
+  window.grant({ workerId: 7, floorMs: START_MS + 50, ceilingMs: START_MS + HOUR_MS });
+  const before = generator.nextId();
+  window.rewindTo({ workerId: 8, floorMs: START_MS, ceilingMs: START_MS + 5 });
+  window.grant({ workerId: 9, floorMs: START_MS, ceilingMs: START_MS + HOUR_MS });
+  const ids = generator.nextIds(6 * 4096);
+  expect(ids[0]).toBeLessThan(before);
+  expect(ids).toEqual(ids.toSorted((a, b) => (a < b ? -1 : 1)));
+  expect(layout.parse(ids.at(-1)!).workerId).toBe(9);
 });

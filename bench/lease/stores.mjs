@@ -81,7 +81,7 @@ export const stores = {
     `each to PostgreSQL and MariaDB, one to Redis, up to 8 to etcd: first all of them ask at ` +
     `once for a worker id of a registry that is new, then each renews every ` +
     `${INTERVAL_MS / 1000} s. A registry that is new answers 'wait' for as long as a loss of ` +
-    `data is in doubt, which is in the time until all are served: 50 ms in Redis, 2 s in the ` +
+    `data is in doubt, which is in the time until all are served: 1 s in Redis, 2 s in the ` +
     `others and 3 s in etcd. The CPU time is that of the server with all its processes (/proc). ` +
     `Servers do not wait for the disk.`,
   columns: [

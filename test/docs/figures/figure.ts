@@ -109,6 +109,7 @@ export const MANY = 'Many at once';
 export const ALONE = 'The arithmetic alone';
 export const APART = 'Taking an id apart';
 export const WAITING = 'Waiting for a lock, by store';
+export const BEARING = 'What the locks of a store bear';
 
 export const sectionOf = (document: string, heading: string): string =>
   document.split(`\n## ${heading}\n`)[1]!.split('\n## ')[0]!;

@@ -16,6 +16,7 @@ import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
 import { etcdSupport } from '../../lib/stores/etcd/index.js';
 import { redisSupport } from '../../lib/stores/redis/index.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
+import { sqlSupport } from '../../lib/stores/sql/index.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { ROOT } from '../tidy/tree.js';
 import { AS_DIGITS, DOORS, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
@@ -182,6 +183,13 @@ describe('misspelt options', () => {
     expect(message).toMatch(/no option of a name that is not shown\. The options are redis, /);
     const options = { endpoints: ['http://a'], [secret]: 1 };
     expect((await refusalOf(() => etcdSupport(options))).message).not.toContain('hunter2');
+  });
+
+  it('a URL among the options of sqlSupport() is sent to its place, and not printed', async () => {
+    const url = 'postgres://me:hunter2@host/shop';
+    const { message } = await refusalOf(() => sqlSupport({ url } as never));
+    expect(message).toContain('A URL is given as it is: `support: "postgres://db/shop"`.');
+    expect(message).not.toContain(TRACE);
   });
 
   it.each(['redis://a', 'etcd://a', 'postgres://a/b'])(

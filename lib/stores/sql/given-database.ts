@@ -80,6 +80,7 @@ export function accessBy(given: ByDataSource | ByQuery): DatabaseAccess {
     return dataSourceConnection(options.dataSource);
   }
   const { query, dialect } = options;
+  if ('url' in options) refuse(['A URL is given as it is: `support: "postgres://db/shop"`.']);
   refuse([
     ...(typeof query === 'function' ? [] : [`Expected \`query\` or \`dataSource\`, got neither.`]),
     ...(TITLES.has(dialect) ? [] : [`Expected \`dialect\` to be postgres or mysql.`]),

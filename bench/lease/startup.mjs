@@ -91,7 +91,8 @@ export const startup = {
     `taken at the end. A client asks again as the library does: a registry that is new answers ` +
     `'wait' for its first second, and a call without an answer within 2 s is repeated (the ` +
     `failed calls, on a machine that is too busy). Clients and Redis share the cores of one ` +
-    `machine; the CPU time of Redis says how much of the whole is the server's, connections included.`,
+    `machine; the CPU time of Redis says how much of the whole is the server's, connections ` +
+    `included.`,
   columns: [
     'clients',
     'all ready, ms',

@@ -350,7 +350,7 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
     '30 s': 'runs of the control',
     '50 s': 'runs of the control',
     ...Object.fromEntries(
-      ['34.2', '0.4', '0.1', '151.8', '154.5', '2.4', '2.6', '140', '1.1', '4.6'].map((size) => [
+      ['34.2', '0.4', '0.1', '151.8', '154.5', '2.4', '2.6', '1.1', '4.6'].map((size) => [
         `${size} MiB`,
         'the soak that its section tells of',
       ]),

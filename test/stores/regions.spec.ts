@@ -94,8 +94,10 @@ describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
     const first = await start(eu, regions, 3, { application: 'shop in eu' });
     await until(() => first.region().state === 'claimed');
     const more = await start(eu, regions, 3);
+    await until(() => more.region().state === 'claimed');
     expect(more.region()).toEqual({ number: 3, state: 'claimed' });
     const second = await start(us, regions, 4, { application: 'shop in us' });
+    await until(() => second.region().state === 'claimed');
     expect(second.region()).toEqual({ number: 4, state: 'claimed' });
     await expect(start(us, regions, 3, { startTimeoutMs: 4000 })).rejects.toMatchObject({
       code: 'REGION_TAKEN',

@@ -40,6 +40,9 @@ const SETTINGS = [
  */
 const UNSYNCED = 'fsync = off\n';
 
+/** Processes of a killed server end a moment after it, and hold its memory until then. */
+const LINGER_MS_MAX = 10_000;
+
 export class PostgresNode extends DiskNode {
   // The rest of its commands lie where a link leads.
   bin = dirname(realpathSync(requireServers(['postgres']).postgres));
@@ -65,6 +68,17 @@ export class PostgresNode extends DiskNode {
 
   async start() {
     this.port ||= await freePort();
+    for (const deadline = Date.now() + LINGER_MS_MAX; ; await sleep(50)) {
+      try {
+        return await this.#begin();
+      } catch (error) {
+        const isHeld = /pre-existing shared memory block/.test(error.message);
+        if (!isHeld || Date.now() > deadline) throw error;
+      }
+    }
+  }
+
+  async #begin() {
     rmSync(join(this.data, 'postmaster.pid'), { force: true });
     const run = serverFolder('chaos-run', this.user);
     const settings = [...SETTINGS, ...this.more].flatMap((set) => ['-c', set]);

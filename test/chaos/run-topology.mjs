@@ -133,8 +133,10 @@ function recordersOf(/** @type {any} */ topology, /** @type {string} */ folder) 
 /** So long, of each second of a run, one waits for the next fault, at the most for some seconds. */
 const FOLLOWED_PAUSE = { process: [0.03, 10_000], store: [0.015, 8000] };
 
-/** Whoever is followed is to do much between two faults, where there is time for all of them. */
-/** @type {(topology: any, seconds: number) => Pace} */
+/**
+ * Whoever is followed is to do much between two faults, where there is time for all of them.
+ * @type {(topology: any, seconds: number) => Pace}
+ */
 function paceOf({ follows, pace = REDIS_PACE }, seconds) {
   if (!follows) return pace;
   const pauseMs = { ...pace.pauseMs };

@@ -133,9 +133,19 @@ describe('thousands of callers of one process', () => {
     const locks = new DistributedLock(new MemoryLocks(), { ttlMs: 60_000, drainMs: 0 });
     const order: number[] = [];
     const turnCounts: number[] = [];
+    let readCount = 0;
+    const options = {
+      get waitMs() {
+        readCount++;
+        return 60_000;
+      },
+    };
     const all = Array.from({ length: COUNT }, (_, at) =>
-      locks.using('a', { waitMs: 60_000 }, () => void order.push(at)),
+      locks.using('a', options, () => void order.push(at)),
     );
+    // Of those that have not begun not even the options are read.
+    expect(readCount).toBeGreaterThan(0);
+    expect(readCount).toBeLessThan(100);
     expect(locks.status.waitingCount).toBeGreaterThan(COUNT - 100);
     while (order.length < COUNT) {
       const before = order.length;

@@ -390,7 +390,12 @@ describe('redis strangers', () => {
     ['rediss://', 'database', '', NO_TLS_AT_ALL],
   ])('%s of a port that is %s%s', async (scheme, port, path, says) => {
     const support = lab.support({ redis: `${scheme}127.0.0.1:${ports[port]}${path}` });
-    const { message } = await failureOf(support.getNextWorkId(request()));
+    const asked = async () => (await failureOf(support.getNextWorkId(request()))).message;
+    let message = await asked();
+    // A busy server is late, and is asked again, as by a process that starts.
+    for (let count = 0; count < 10 && says !== NO_TLS && NO_TLS.test(message); count++) {
+      message = await asked();
+    }
     expect(message).toMatch(says);
     expect(message).not.toMatch(/max retries|unexpected answer/);
   });

@@ -299,7 +299,11 @@ describe('rows in a real store', () => {
   it.concurrent(
     'are told where SQLite does not look at the version of a row',
     async () => {
-      const { differences } = await attacked(await inSqlite(/ AND version = /, ' AND 0 <> '));
+      // Two have to meet at one row, which one attack may do without.
+      let differences: readonly string[] = [];
+      for (let round = 0; round < 4 && differences.length === 0; round++) {
+        ({ differences } = await attacked(await inSqlite(/ AND version = /, ' AND 0 <> ')));
+      }
       expect(differences.join()).toContain('follows no rule; the nearest: ');
     },
     120_000,

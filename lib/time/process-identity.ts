@@ -4,7 +4,6 @@
  */
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import v8 from 'node:v8';
 
 /** Of this package, as it stands in its package.json. */
 export const LIBRARY_VERSION = '1.0.0-rc.1';
@@ -37,6 +36,10 @@ export function systemIdentity(application: string): ProcessIdentity {
     }),
     // The time of a cloned machine goes on differently even if its random state is the same.
     randomText: () => `${randomUUID()}${process.hrtime.bigint().toString(36)}`,
-    isSnapshot: () => v8.startupSnapshot?.isBuildingSnapshot() ?? false,
+    isSnapshot: () => {
+      // It is loaded for this alone, which is asked for once.
+      const { startupSnapshot } = process.getBuiltinModule('node:v8');
+      return startupSnapshot?.isBuildingSnapshot() ?? false;
+    },
   };
 }

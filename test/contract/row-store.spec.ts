@@ -2,7 +2,7 @@
  * One store of rows, the shortest there is, keeps all three contracts: of worker ids, of counters
  * and of locks.
  */
-import { cpSync, existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, afterAll } from '@jest/globals';
 import { RowCounters } from '../../lib/counters/row-counters.js';
@@ -16,6 +16,7 @@ import {
   SettableTime,
 } from '../../lib/testing/index.js';
 import { mapStore, memoryStore } from './settable-stores.js';
+import { FolderFiles } from '../../lib/stores/host/folder-files.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { folderSupport } from '../../lib/stores/host/index.js';
 import { quickFolder } from '../support/made-once.mjs';
@@ -92,14 +93,13 @@ const copyOf = (name: string) => join(root, 'copies', name);
 const remove = (folder: string) => rmSync(folder, { recursive: true, force: true });
 
 /** As a later version of the package would have left it. */
-function setVersion(name: string, version: string): void {
-  const folder = folderOf(name);
-  const pointer = readdirSync(folder).find((file) => file.startsWith('at-'))!;
-  const path = join(folder, `${pointer.replace('at-', 'state-')}.json`);
-  const state = JSON.parse(readFileSync(path, 'utf8'));
+async function setVersion(name: string, version: string): Promise<void> {
+  const files = new FolderFiles(folderOf(name));
+  const value = (await files.load())!;
+  const state = JSON.parse(value.text);
   const header = state.rows.find((row: { workerId: number }) => row.workerId === -1);
   header.text = JSON.stringify({ ...JSON.parse(header.text), version });
-  writeFileSync(path, JSON.stringify(state));
+  await files.replace(value, JSON.stringify(state));
 }
 
 describe('a folder, told the time by the test', () => {

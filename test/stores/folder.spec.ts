@@ -65,10 +65,10 @@ describe('folder files', () => {
         const all = Array.from({ length: 8 }, (_, n) => files.replace(value, `${round} ${n}`));
         const done = await Promise.all(all);
         expect(done.filter(Boolean)).toHaveLength(1);
-        expect((await files.load())!.text).toBe(`${round} ${done.indexOf(true)}`);
+        expect((await files.load())!.text).toBe(`${round} ${done.findIndex(Boolean)}`);
       }
       const last = (await files.load())!;
-      expect(await files.replace(last, 'the end')).toBe(true);
+      expect(await files.replace(last, 'the end')).toBeDefined();
       expect(readdirSync(folder)).toHaveLength(2);
     });
 
@@ -85,7 +85,7 @@ describe('folder files', () => {
       const seen = (await files.load())!;
       rmSync(folder, { recursive: true });
       await files.create('second');
-      expect(await files.replace(seen, 'late')).toBe(false);
+      expect(await files.replace(seen, 'late')).toBeUndefined();
       expect((await files.load())!.text).toBe('second');
     });
 
@@ -98,7 +98,7 @@ describe('folder files', () => {
       rmSync(folder, { recursive: true });
       cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
       expect((await files.load())!.identity).not.toBe(seen.identity);
-      expect(await files.replace(seen, 'late')).toBe(false);
+      expect(await files.replace(seen, 'late')).toBeUndefined();
     });
 
     /** Stops between the two steps of a replacement: its state is written, nothing names it. */
@@ -117,7 +117,7 @@ describe('folder files', () => {
       const { files, replaced, state } = await halfReplaced();
       // The older copy has the name that is looked for, and not what was written a moment ago.
       rmSync(join(folder, state));
-      expect(await replaced).toBe(true);
+      expect(await replaced).toBeDefined();
       expect((await files.load())!.text).toBe('second');
     });
 
@@ -126,7 +126,7 @@ describe('folder files', () => {
       // The rename that is about to come finds this name no more.
       const pointer = state.replace('state-', 'at-').replace('.json', '');
       renameSync(join(folder, `at-${value.name}`), join(folder, pointer));
-      expect(await replaced).toBe(false);
+      expect(await replaced).toBeUndefined();
       expect((await files.load())!.text).toBe('second');
     });
 
@@ -138,8 +138,11 @@ describe('folder files', () => {
         const files = new FolderFiles(join(disk, 'shop'));
         await files.create('first');
         const replaced = files.replace((await files.load())!, 'x'.repeat(100_000));
-        const outcome = await replaced.then(String, ({ message }: Error) => message);
-        expect(outcome).toContain(isSmall ? 'The disk is full' : 'true');
+        const outcome = await replaced.then(
+          (value) => value?.text ?? '',
+          ({ message }: Error) => message,
+        );
+        expect(outcome).toContain(isSmall ? 'The disk is full' : 'xxx');
         expect(statesIn(files.folder)).toHaveLength(1);
       } finally {
         if (isSmall) ran('umount', disk);
@@ -152,8 +155,8 @@ describe('folder files', () => {
       const { id } = (await files.load())!;
       writeFileSync(join(folder, `state-${id}-${'b'.repeat(24)}.json`), 'half writ');
       expect((await files.load())!.text).toBe('first');
-      expect(await files.replace((await files.load())!, 'second')).toBe(true);
-      expect(await files.replace((await files.load())!, 'third')).toBe(true);
+      expect(await files.replace((await files.load())!, 'second')).toBeDefined();
+      expect(await files.replace((await files.load())!, 'third')).toBeDefined();
       expect(statesIn(folder)).toHaveLength(1);
     });
 
@@ -196,6 +199,30 @@ describe('folder files', () => {
       expect(await store.write(write)).toBe(false);
       const rebooted = new FolderStore(folder, { bootOf: async () => 'another run' });
       expect(await rebooted.write(await headerWrite(store))).toBe(false);
+    });
+
+    it('is what another process has written, also for whoever knows what was before', async () => {
+      const [mine, other] = [new FolderStore(folder), new FolderStore(folder)];
+      const asRead = await headerWrite(mine);
+      expect(await other.write(await headerWrite(other))).toBe(true);
+      expect(await mine.write(asRead)).toBe(false);
+      expect(await mine.read({ keys: [HEADER_KEY] })).toMatchObject({
+        rows: (await other.read({ keys: [HEADER_KEY] })).rows,
+      });
+      expect(await other.write(await headerWrite(mine))).toBe(true);
+      expect(await mine.write(await headerWrite(mine))).toBe(true);
+    });
+
+    it('is another one where a copy was put in its place, also for whoever knows it', async () => {
+      const store = new FolderStore(folder);
+      expect(await store.write(await headerWrite(store))).toBe(true);
+      const asRead = await headerWrite(store);
+      const copy = join(root, 'copy');
+      cpSync(folder, copy, { recursive: true, preserveTimestamps: true });
+      rmSync(folder, { recursive: true });
+      cpSync(copy, folder, { recursive: true, preserveTimestamps: true });
+      expect(await store.write(asRead)).toBe(false);
+      expect((await store.read({ keys: [] })).server).not.toBe(asRead.server);
     });
 
     it('keeps the version of a header whose time alone is new', () =>

@@ -20,6 +20,7 @@ import {
   rm,
   stat,
   statfs,
+  unlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
@@ -42,6 +43,8 @@ export interface FolderValue {
   readonly isTimeless: boolean;
 }
 
+type KnownValue = Pick<FolderValue, 'name' | 'text'>;
+
 const POINTER = /^at-((?:[0-9a-f]{24})-([0-9a-f]{24}))$/;
 const STATE = /^state-([0-9a-f]{24})-([0-9a-f]{24})\.json$/;
 const NOTHING_BEFORE = '0'.repeat(24);
@@ -54,12 +57,16 @@ const newId = () => randomBytes(12).toString('hex');
 export class FolderFiles {
   constructor(readonly folder: string) {}
 
-  /** Undefined where there is none. @throws SnowflakeError STORE_UNAVAILABLE */
-  async load(): Promise<FolderValue | undefined> {
+  /**
+   * Undefined where there is none.
+   * @param known is not read again where it is still the value, since a name has one text for ever
+   * @throws SnowflakeError STORE_UNAVAILABLE
+   */
+  async load(known?: KnownValue): Promise<FolderValue | undefined> {
     for (let count = 0; count < TRY_COUNT; count++) {
       const names = await this.names();
       if (!names.some(isOurs)) return undefined;
-      const value = await this.valueIn(names);
+      const value = await this.valueIn(names, known);
       if (value !== undefined) return value;
     }
     throw spoilt(this.folder);
@@ -82,9 +89,13 @@ export class FolderFiles {
     }
   }
 
-  /** @returns false where another value, or a copy, is there by now: then nothing is written */
-  async replace(value: FolderValue, text: string): Promise<boolean> {
-    const name = `${value.id}-${newId()}`;
+  /**
+   * Returns the new value; undefined where another one, or a copy, is there by now: then nothing is
+   * written.
+   */
+  async replace(value: FolderValue, text: string): Promise<FolderValue | undefined> {
+    const id = newId();
+    const name = `${value.id}-${id}`;
     const state = join(this.folder, `state-${name}.json`);
     try {
       await written(state, text);
@@ -92,17 +103,17 @@ export class FolderFiles {
     } catch (error) {
       // The state stays, and is swept by the next one: a file system that repeats a call may tell
       // of a failure although the pointer was renamed.
-      if (codeOf(error) === 'ENOENT') return false;
+      if (codeOf(error) === 'ENOENT') return undefined;
       throw folderError(error, this.folder);
     }
     await this.flush();
     const names = await this.names();
     // The folder was put back to an older copy after the state was written, which it then lacks.
     if (!names.includes(basename(state))) await this.rewritten(state, text);
-    const now = await this.load();
+    const now = await this.load({ name, text });
     if (now !== undefined) await this.sweep(names, now);
     // A copy put in its place since it was read has the same names, and is not what was read.
-    return now?.identity === value.identity;
+    return now?.identity === value.identity ? { ...value, id, name, text } : undefined;
   }
 
   /** All there are, of whomever; none where there is no folder. */
@@ -148,12 +159,15 @@ export class FolderFiles {
   }
 
   /** Undefined where what was listed has changed since, or is not whole. */
-  private async valueIn(names: readonly string[]): Promise<FolderValue | undefined> {
+  private async valueIn(
+    names: readonly string[],
+    known: KnownValue | undefined,
+  ): Promise<FolderValue | undefined> {
     const pointers = names.map((name) => POINTER.exec(name)).filter((match) => match !== null);
     const [, name, id] = pointers[0] ?? [];
     if (pointers.length !== 1 || name === undefined || id === undefined) return undefined;
     try {
-      const text = await readFile(join(this.folder, `state-${name}.json`), 'utf8');
+      const text = name === known?.name ? known.text : await this.textOf(name);
       const { ino, birthtimeNs } = await stat(join(this.folder, `at-${name}`), { bigint: true });
       const isTimeless = birthtimeNs === 0n;
       return { text, id, name, identity: `${ino}.${birthtimeNs}`, isTimeless };
@@ -161,6 +175,10 @@ export class FolderFiles {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw folderError(error, this.folder);
     }
+  }
+
+  private textOf(name: string): Promise<string> {
+    return readFile(join(this.folder, `state-${name}.json`), 'utf8');
   }
 
   /**
@@ -173,7 +191,7 @@ export class FolderFiles {
       const [, before, id] = STATE.exec(name) ?? [];
       if (before === undefined || before === now.id || id === now.id) continue;
       // The next sweep deletes the rest.
-      await rm(join(this.folder, name), { force: true }).catch(() => undefined);
+      await unlink(join(this.folder, name)).catch(() => undefined);
     }
   }
 

@@ -42,6 +42,8 @@ interface FolderStoreParts {
 
 interface Found {
   readonly value: FolderValue;
+  /** The run of the host, empty where it has none. */
+  readonly boot: string;
   readonly server: string;
   readonly kept: FolderRows;
 }
@@ -55,6 +57,8 @@ export class FolderStore implements RowStore {
   private readonly bootOf: () => Promise<string>;
   private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
   private checked: Promise<void> | undefined;
+  /** As it was last read or written by this process. */
+  private last: Found | undefined;
 
   constructor(
     readonly folder: string,
@@ -71,23 +75,31 @@ export class FolderStore implements RowStore {
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     const { server, kept } = await this.open();
     const asked = new Set(keys);
-    const isAsked = (row: StoredRow) =>
-      asked.has(row.key) || (token !== undefined && row.token === token);
-    return { timeMs: this.now(), server, rows: [...kept.rows.values()].filter(isAsked) };
+    const isAsked = ([key, row]: [string, FileRow]) =>
+      asked.has(key) || (token !== undefined && row.token === token);
+    const rows = [...kept.rows].filter(isAsked).map(storedRow);
+    return { timeMs: this.now(), server, rows };
   }
 
   /** Creates nothing, since the caller may only be looking. */
   async readAll(): Promise<RowSnapshot> {
     const found = await this.found();
     const { server = '', kept } = found ?? {};
-    return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])] };
+    return { timeMs: this.now(), server, rows: [...(kept?.rows ?? [])].map(storedRow) };
   }
 
   async write(write: RowWrite): Promise<boolean> {
+    // What is written was read a moment ago; if it has changed since, its name is not found.
+    let found = this.last ?? (await this.found());
     for (let count = 0; count < TRY_COUNT; count++) {
-      const found = await this.found();
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
-      if (await this.files.replace(found.value, textOf(written(found.kept, write)))) return true;
+      const kept = written(found.kept, write);
+      const value = await this.files.replace(found.value, textOf(kept));
+      if (value !== undefined) {
+        this.last = { ...found, value, kept };
+        return true;
+      }
+      found = await this.found();
     }
     return false;
   }
@@ -107,13 +119,14 @@ export class FolderStore implements RowStore {
           `back with it is not noticed. Use a folder on a disk.`,
       );
     }
-    if ((await this.files.load())?.isTimeless === true) {
+    const found = await this.found();
+    if (found?.value.isTimeless === true) {
       advice.push(
         `The file system of ${this.folder} keeps no times of creation, so an older copy put in ` +
           `its place may not be noticed. Use another one, such as ext4 with inodes of 256 bytes.`,
       );
     }
-    if ((await this.bootOf()) === '') {
+    if ((found?.boot ?? (await this.bootOf())) === '') {
       advice.push(
         `This host has no boot id, so a disk set back to a snapshot is not noticed. Delete ` +
           `${this.folder} after one.`,
@@ -153,10 +166,15 @@ export class FolderStore implements RowStore {
   }
 
   private async found(): Promise<Found | undefined> {
-    const value = await this.files.load();
+    const { last } = this;
+    const value = await this.files.load(last?.value);
     if (value === undefined) return undefined;
-    const server = `${await this.bootOf()} ${value.identity}`;
-    return { value, server, kept: rowsOf(value.text, this.folder) };
+    const boot = await this.bootOf();
+    const server = `${boot} ${value.identity}`;
+    const isLast = value.name === last?.value.name;
+    const kept = isLast ? last.kept : rowsOf(value.text, this.folder);
+    this.last = { value, boot, server, kept };
+    return this.last;
   }
 
   private async fileSystem() {
@@ -173,7 +191,7 @@ function isAsRead({ rows }: FolderRows, write: RowWrite): boolean {
   const isSame = (key: string, version: number | undefined) => rows.get(key)?.version === version;
   const kept = rows.get(HEADER_KEY);
   const isWhole = header !== undefined && isTimeOnly !== true;
-  if (isWhole && (kept?.number ?? 0n) !== headerNumber) return false;
+  if (isWhole && BigInt(kept?.ceilingMs ?? 0) !== headerNumber) return false;
   if (!isSame(HEADER_KEY, headerVersion)) return false;
   return write.rows.every(({ row, version }) => isSame(row.key, version));
 }
@@ -183,7 +201,7 @@ function written(kept: FolderRows, { header, isTimeOnly, rows: changes }: RowWri
   if (header === undefined) return withRows(kept, rows);
   if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
   const last = kept.rows.get(HEADER_KEY)!;
-  const merged = header.number > last.number ? { ...last, number: header.number } : last;
+  const merged = { ...last, ceilingMs: Math.max(last.ceilingMs, Number(header.number)) };
   return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_KEY, merged) }, rows);
 }
 
@@ -192,7 +210,7 @@ function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {
   for (const row of added) {
     const first = row.key === HEADER_KEY ? kept.headerVersionMin : 0;
     const version = (rows.get(row.key)?.version ?? first) + 1;
-    rows.set(row.key, { ...row, version });
+    rows.set(row.key, fileRow({ ...row, version }));
   }
   return { ...kept, rows };
 }
@@ -204,7 +222,8 @@ function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {
  */
 
 interface FolderRows {
-  readonly rows: ReadonlyMap<string, StoredRow>;
+  /** By their keys, as they stand in the file: of a thousand a process asks for a few. */
+  readonly rows: ReadonlyMap<string, FileRow>;
   /** The versions of its header begin after it. */
   readonly headerVersionMin: number;
 }
@@ -219,25 +238,33 @@ const HEADER_ID = -1;
 /** The version of the text; another one is left alone. */
 const FORM = 1;
 
+function fileRow({ key, number, ...rest }: StoredRow): FileRow {
+  return {
+    workerId: key === HEADER_KEY ? HEADER_ID : Number(key),
+    ceilingMs: Number(number),
+    ...rest,
+  };
+}
+
+function storedRow([key, row]: readonly [string, FileRow]): StoredRow {
+  const { workerId: _, ceilingMs, ...rest } = row;
+  return { key, number: BigInt(ceilingMs), ...rest };
+}
+
 function textOf({ rows, headerVersionMin }: FolderRows): string {
-  const list = [...rows.values()].map(({ key, number, ...rest }): FileRow => {
-    const workerId = key === HEADER_KEY ? HEADER_ID : Number(key);
-    return { workerId, ceilingMs: Number(number), ...rest };
-  });
-  return JSON.stringify({ form: FORM, headerVersionMin, rows: list });
+  return JSON.stringify({ form: FORM, headerVersionMin, rows: [...rows.values()] });
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is none of ours */
 function rowsOf(text: string, folder: string): FolderRows {
-  const { form, headerVersionMin, rows } = fieldsIn(text);
-  const isOurs =
-    form === FORM && isWhole(headerVersionMin) && Array.isArray(rows) && rows.every(isFileRow);
-  if (!isOurs) throw unreadable(folder);
-  const stored = rows.map(({ workerId, ceilingMs, ...rest }): [string, StoredRow] => {
-    const key = workerId === HEADER_ID ? HEADER_KEY : String(workerId);
-    return [key, { key, number: BigInt(ceilingMs), ...rest }];
-  });
-  return { rows: new Map(stored), headerVersionMin };
+  const { form, headerVersionMin, rows: list } = fieldsIn(text);
+  if (form !== FORM || !isWhole(headerVersionMin) || !Array.isArray(list)) throw unreadable(folder);
+  const rows = new Map<string, FileRow>();
+  for (const row of list) {
+    if (!isFileRow(row)) throw unreadable(folder);
+    rows.set(row.workerId === HEADER_ID ? HEADER_KEY : String(row.workerId), row);
+  }
+  return { rows, headerVersionMin };
 }
 
 function isWhole(value: unknown): value is number {
@@ -246,6 +273,11 @@ function isWhole(value: unknown): value is number {
 
 function isFileRow(value: unknown): value is FileRow {
   const { workerId, version, ceilingMs, token, text } = Object(value) as Record<string, unknown>;
-  const isNamed = token === undefined || typeof token === 'string';
-  return [workerId, version, ceilingMs].every(isWhole) && isNamed && typeof text === 'string';
+  return (
+    isWhole(workerId) &&
+    isWhole(version) &&
+    isWhole(ceilingMs) &&
+    (token === undefined || typeof token === 'string') &&
+    typeof text === 'string'
+  );
 }

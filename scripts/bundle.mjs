@@ -2,15 +2,18 @@
 // what they share, and their types, as ES modules and once more, in the same form, as CommonJS.
 //
 // A room that most entries stand on is one module; the core needs no other, so that it loads in a
-// moment. For the rest esbuild finds what entries share, and no entry loads a package that it does
-// not need. Generated data (the page, the Lua) is in dist/data, once, and so are modules of which
-// two copies would weigh more than they are worth: each as a function of what it imports.
+// moment. What else every application loads is in a few, since each module costs its start half a
+// millisecond, and each kilobyte some more. For the rest esbuild finds what entries share, and no
+// entry loads a package that it does not need. Generated data (the page, the Lua) is in dist/data,
+// once, and so are modules of which two copies would weigh more than they are worth: each as a
+// function of what it imports.
 //
 // Node loads the ES modules, also for require(); CommonJS is for tools that know no other, a Jest
 // above all. Both are minified. The ES modules keep the names of classes, methods and outermost
 // functions, so that stack traces can be read; CommonJS those of classes and of its exports. What
 // was minified is in dist/readable, unpublished: the chaos takes rules out of it. All of this is
 // in one file, since each step is made of what the one before it left.
+import { readFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';
 import { build, transform } from 'esbuild';
@@ -56,7 +59,9 @@ function withEachImportOnce(/** @type {string} */ broken) {
     imported.set(from, new Set([...(imported.get(from) ?? []), ...names.split(', ')]));
   }
   const [program = ''] = /^#!.*\n/.exec(text) ?? [];
-  let body = text.slice(program.length).replaceAll(IMPORT, '');
+  // No module of ours does anything but export.
+  const nothing = /^import \{\} from .+\n/gm;
+  let body = text.slice(program.length).replaceAll(IMPORT, '').replaceAll(nothing, '');
   let head = program;
   for (const [from, names] of imported) {
     for (const name of names) {
@@ -90,28 +95,35 @@ const LIB = 'dist/lib';
 /** @type {Readonly<Record<string, readonly string[]>>} the modules of whole rooms, by name */
 const MODULES = {
   core: ['core', 'errors', 'messages', 'url-schemes', 'options'],
-  lease: ['lease', 'time', 'process-wide', 'generator'],
-  registry: ['registry', 'rows'],
+  lease: ['lease', 'time', 'process-wide', 'generator', 'memory'],
+  // A folder is small, and loads with the rows that it keeps.
+  registry: ['registry', 'rows', 'host'],
   lock: ['lock'],
   counters: ['counters'],
   // A store at a time is what a process uses, and of that most.
   redis: ['redis'],
   sql: ['sql'],
   etcd: ['etcd'],
-  host: ['host'],
-  memory: ['memory'],
   schemes: ['schemes'],
   nest: ['nest'],
 };
 const paths = Object.values(ENTRIES);
+
+/** The files of dist/lib that every application loads, whatever it does. */
+const always = new Set(
+  // What is asked for by import() is not.
+  reachable(['index.js'], (path) =>
+    readFileSync(`${LIB}/${path}`, 'utf8').replaceAll('import(', ''),
+  ),
+);
 
 /** The modules whose code is in dist/data: off the path of an id, and nobody uses half of one. */
 const ONCE = [
   'testing/index.js',
   'metrics/index.js',
   'dashboard/index.js',
+  'shared/counters.js',
   'shared/etcd.js',
-  'shared/host.js',
 ];
 
 /** @type {import('esbuild').BuildOptions & { write: false, metafile: true }} */
@@ -128,12 +140,15 @@ const SETTINGS = {
   write: false,
 };
 
-/** An entry that is a module of Nest stands for itself: the root does not load it. */
-const isOfNest = (/** @type {string} */ path) => /^nest\/.+\/index\.js$/.test(path);
+/** The modules of which nothing is loaded with the lease, whatever an application does. */
+const APART_FROM_LEASE = ['core', 'schemes', 'nest'];
 
 /** The module that a file of dist/lib is in, if it is in one of these. */
-const moduleOf = (/** @type {string} */ path) =>
-  Object.keys(MODULES).find((name) => MODULES[name]?.includes(roomOf(path)) && !isOfNest(path));
+function moduleOf(/** @type {string} */ path) {
+  const name = Object.keys(MODULES).find((one) => MODULES[one]?.includes(roomOf(path)));
+  if (name === undefined || (name === 'nest' && !always.has(path))) return undefined;
+  return always.has(path) && !APART_FROM_LEASE.includes(name) ? 'lease' : name;
+}
 
 /** @returns {Promise<string>} one module that exports every name of these files */
 async function wholeModule(
@@ -258,8 +273,13 @@ async function minified(/** @type {string} */ text, /** @type {MinifyOptions} */
   const { code = '' } = await minify(text, {
     compress: { passes: 2 },
     ecma: 2020,
-    // Bundlers of ES modules need to know which calls they may leave out.
-    format: { max_line_len: 200, preserve_annotations: settings.module === true },
+    format: {
+      // A single other letter doubles what a module is in memory, and the time to read it.
+      ascii_only: true,
+      max_line_len: 200,
+      // Bundlers of ES modules need to know which calls they may leave out.
+      preserve_annotations: settings.module === true,
+    },
     keep_classnames: true,
     toplevel: true,
     ...settings,
@@ -268,7 +288,7 @@ async function minified(/** @type {string} */ text, /** @type {MinifyOptions} */
 }
 
 /** Stands for the # of a method while it is minified: terser would give the method another name. */
-const PRIVATE = 'ǂ';
+const PRIVATE = '$private$';
 
 /** The functions and methods of a module keep their names too. */
 async function asEsm(/** @type {string} */ text, names = functionsOf(text)) {

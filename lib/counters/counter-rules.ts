@@ -38,13 +38,13 @@ export function take(
   request: TakeRequest,
   reading: CounterReading,
 ): Step {
-  const moved = observeServer(snapshot.header, reading);
-  const stored = snapshot.row ?? begin(request, moved);
+  const observed = observeServer(snapshot.header, reading);
+  const stored = snapshot.row ?? begin(request, observed);
   if (stored === undefined) return { answer: { status: 'absent' } };
   const { form } = stored;
   if (form !== formOf(request)) return { answer: { status: 'mismatch', stored: form } };
   const { have, era } = request;
-  const header = observeAnswer(moved, stored, { have, era: snapshot.header && era });
+  const header = observeAnswer(observed, stored, { have, era: snapshot.header && era });
   return request.kind === 'dense'
     ? takeDense({ header, row: stored, reading }, request)
     : takeClock({ header, row: stored, reading }, request);
@@ -132,15 +132,15 @@ function observeServer(stored: CounterHeader | undefined, reading: CounterReadin
   if (stored === undefined) {
     return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
   }
-  const moved = { ...stored, ...clock(stored, timeMs) };
+  const observed = { ...stored, ...clock(stored, timeMs) };
   // The other server has jumped from the same place, so this one counts two losses.
-  if (isLeft) return afterLoss(afterLoss(moved));
-  const isSame = moved.server === server && isPutBack !== true;
-  return isSame ? moved : afterLoss({ ...moved, server });
+  if (isLeft) return inNextEra(inNextEra(observed));
+  const isSame = observed.server === server && isPutBack !== true;
+  return isSame ? observed : inNextEra({ ...observed, server });
 }
 
 /** Acknowledged writes may be gone: each counter jumps before it grants again. */
-function afterLoss(header: CounterHeader): CounterHeader {
+function inNextEra(header: CounterHeader): CounterHeader {
   return { ...header, era: header.era + 1 };
 }
 
@@ -151,8 +151,8 @@ function observeAnswer(
   { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
 ): CounterHeader {
   // A caller that knows of more losses was answered by a server that replaced this one.
-  if (era > header.era) return afterLoss({ ...header, era });
-  return have > row.next ? afterLoss(header) : header;
+  if (era > header.era) return inNextEra({ ...header, era });
+  return have > row.next ? inNextEra(header) : header;
 }
 
 interface SettleTerms {

@@ -41,12 +41,12 @@ const COUNTER_RULES = [
       },
       {
         in: 'code',
-        says: 'isSame ? moved : afterLoss({ ...moved, server })',
-        insteadSays: '({ ...moved, server })',
+        says: 'isSame ? observed : inNextEra({ ...observed, server })',
+        insteadSays: '({ ...observed, server })',
       },
       {
         in: 'code',
-        says: 'have > row.next ? afterLoss(header) : header',
+        says: 'have > row.next ? inNextEra(header) : header',
         insteadSays: 'header',
       },
     ],

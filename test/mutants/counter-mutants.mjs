@@ -24,12 +24,12 @@ export const COUNTER_MUTANTS = [
     name: 'a change of servers is ignored',
     seed: 1,
     by: 'jumps over what may be lost when another server answers, and waits before it grants',
-    edits: edit(OPENING, 'afterLoss({ ...moved, server })', '({ ...moved, server })'),
+    edits: edit(OPENING, 'inNextEra({ ...observed, server })', '({ ...observed, server })'),
   },
   {
     name: 'what a client has proves nothing',
     by: 'takes an end that it does not remember for a proof that writes were lost',
-    edits: edit(OPENING, 'have > row.next ? afterLoss(header) : header', 'header'),
+    edits: edit(OPENING, 'have > row.next ? inNextEra(header) : header', 'header'),
   },
   {
     name: 'what a client has is ignored by the jump',
@@ -136,8 +136,8 @@ export const COUNTER_MUTANTS = [
     seed: 90,
     edits: edit(
       OPENING,
-      'const moved = { ...stored, ...clock(stored, timeMs) };',
-      'const moved = { ...stored, ...clock({ ...stored, lastTimeMs: 0 }, timeMs), slewMs: 0 };',
+      'const observed = { ...stored, ...clock(stored, timeMs) };',
+      'const observed = { ...stored, ...clock({ ...stored, lastTimeMs: 0 }, timeMs), slewMs: 0 };',
     ),
   },
   {

@@ -4,10 +4,10 @@ import { readFileSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, test } from '@jest/globals';
 import { build } from 'esbuild';
-import { visibleTypes } from '../../scripts/declarations.mjs';
+import { reachable, visibleTypes } from '../../scripts/declarations.mjs';
 import { RULES, takeOut } from '../chaos/rules.mjs';
 import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
@@ -53,6 +53,9 @@ describe('texts', () => {
 
 /** All of `nestjs-snowflake/core`, minified; bench/weight measures the same. */
 const CORE_BYTES_MAX = 52_000;
+
+/** Of what an application imports by `nestjs-snowflake`, minified. */
+const LOADED_BYTES_MAX = 185_000;
 
 /* Whoever bundles a part of the core gets that part: `textForms` brings no layouts along. */
 describe('core parts', () => {
@@ -101,6 +104,26 @@ describe('core parts', () => {
     const methods = texts.flatMap(([, text]) => text.match(/#\w+(?=\([\w,]*\)\{)/g) ?? []);
     expect(methods.length).toBeGreaterThan(50);
     expect(methods.filter((name) => name.length < 4)).toEqual([]);
+  });
+});
+
+/* Each module costs every start half a millisecond, and each kilobyte some more. */
+describe('what an application loads, whatever it does', () => {
+  it('is few modules of few bytes, without any store', async () => {
+    const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-loaded-`);
+    const files = await unpack(await packedLibrary(), `${folder}/library`);
+    await rm(folder, { recursive: true });
+    const textAt = (path: string): string => files.get(path) ?? '';
+    const loaded = reachable(['dist/esm/index.js'], (path) =>
+      textAt(path).replaceAll('import(', ''),
+    );
+    expect(loaded.map((path) => basename(path)).toSorted()).toEqual(
+      ['core.js', 'index.js', 'lease.js', 'nest.js', 'schemes.js'].toSorted(),
+    );
+    const texts = loaded.map(textAt);
+    expect(texts.join('').length).toBeLessThan(LOADED_BYTES_MAX);
+    // One other letter doubles what a module is in memory, and the time to read it.
+    expect(texts.filter((text) => /[^\p{ASCII}]/u.test(text))).toEqual([]);
   });
 });
 

@@ -100,22 +100,26 @@ const MODULES = {
   registry: ['registry', 'rows', 'host'],
   lock: ['lock'],
   counters: ['counters'],
-  // A store at a time is what a process uses, and of that most.
+  // A store at a time is what a process uses, and often for worker ids alone.
   redis: ['redis'],
+  'redis-locks': [],
   sql: ['sql'],
+  'sql-locks': [],
   etcd: ['etcd'],
   schemes: ['schemes'],
   nest: ['nest'],
 };
 const paths = Object.values(ENTRIES);
 
-/** The files of dist/lib that every application loads, whatever it does. */
-const always = new Set(
-  // What is asked for by import() is not.
-  reachable(['index.js'], (path) =>
-    readFileSync(`${LIB}/${path}`, 'utf8').replaceAll('import(', ''),
-  ),
-);
+/** The files of dist/lib that these load; what they ask for by import() is not loaded. */
+const loadedBy = (/** @type {string[]} */ ...files) =>
+  new Set(
+    reachable(files, (path) => readFileSync(`${LIB}/${path}`, 'utf8').replaceAll('import(', '')),
+  );
+/** By every application, whatever it does. */
+const always = loadedBy('index.js');
+/** By one that leases worker ids; the rest of such a store is for counters, locks, operators. */
+const leasing = loadedBy('stores/redis/redis.support.js', 'stores/sql/sql.support.js');
 
 /** The modules whose code is in dist/data: off the path of an id, and nobody uses half of one. */
 const ONCE = [
@@ -147,6 +151,7 @@ const APART_FROM_LEASE = ['core', 'schemes', 'nest'];
 function moduleOf(/** @type {string} */ path) {
   const name = Object.keys(MODULES).find((one) => MODULES[one]?.includes(roomOf(path)));
   if (name === undefined || (name === 'nest' && !always.has(path))) return undefined;
+  if (name === 'redis' || name === 'sql') return leasing.has(path) ? name : `${name}-locks`;
   return always.has(path) && !APART_FROM_LEASE.includes(name) ? 'lease' : name;
 }
 

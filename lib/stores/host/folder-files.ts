@@ -9,6 +9,7 @@
  * it, and a killed process leaves nothing but a file that no pointer names.
  */
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import {
   lstat,
   mkdir,
@@ -313,7 +314,8 @@ export async function fileSystemOf(folder: string): Promise<FileSystem> {
  */
 export async function bootOf(): Promise<string> {
   try {
-    return (await readFile('/proc/sys/kernel/random/boot_id', 'utf8')).trim();
+    // The kernel answers without a disk, sooner than a thread is woken for it.
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {
     return '';
   }

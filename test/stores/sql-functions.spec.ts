@@ -181,3 +181,15 @@ describe('a second copy of a driver', () => {
     await Promise.all(pools.map((one) => one.end()));
   });
 });
+
+describe('writes over what the application gave', () => {
+  it('names no statement of what only has the query of a pool', async () => {
+    const texts: unknown[] = [];
+    const query: SqlQuery = (sql, params) => {
+      texts.push(sql);
+      return pool.query(sql, params);
+    };
+    await leased(postgresSupport({ pool: { query }, ...named() }));
+    expect(texts.every((text) => typeof text === 'string')).toBe(true);
+  });
+});

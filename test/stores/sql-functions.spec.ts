@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { createPool, type Pool as MysqlPool, type PoolOptions } from 'mysql2/promise';
 import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
@@ -210,13 +210,16 @@ describe('writes over what the application gave', () => {
     expect(texts.filter(isCheck).length).toBeLessThan(6);
   });
 
-  it('names no statement of what only has the query of a pool', async () => {
+  it.each([
+    ['only has the query of a pool', () => ({})],
+    ['was given another query', () => ({ Client, options: pool.options })],
+  ])('names no statement of what %s', async (_, more) => {
     const texts: unknown[] = [];
     const query: SqlQuery = (sql, params) => {
       texts.push(sql);
       return pool.query(sql, params);
     };
-    await leased(postgresSupport({ pool: { query }, ...named() }));
+    await leased(postgresSupport({ pool: { ...more(), query }, ...named() }));
     expect(texts.every((text) => typeof text === 'string')).toBe(true);
   });
 });

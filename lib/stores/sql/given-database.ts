@@ -118,8 +118,8 @@ export interface MysqlPool {
 }
 
 export function postgresPool(pool: PostgresPool): SqlConnection {
-  // What only has the same `query(text, values)` may take no names of statements.
-  const isOfPg = clientMakerOf(pool) !== undefined;
+  // What only has the same `query(text, values)`, or was given one, may take no names of statements.
+  const isOfPg = clientMakerOf(pool) !== undefined && !Object.hasOwn(pool, 'query');
   return {
     where: locationOf('PostgreSQL', pool),
     query: isOfPg ? preparedQuery(pool) : (sql, params) => pool.query(sql, params),

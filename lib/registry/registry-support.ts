@@ -19,6 +19,7 @@ import {
   retried,
   SupersedingCalls,
   type Attempted,
+  type ClockedParts,
   type RefusedWrites,
   type RetryParts,
 } from '../rows/cas-retry.js';
@@ -88,7 +89,7 @@ interface Tries {
 /** The fate of a write that a step wanted. */
 type Outcome = 'yes' | 'no' | 'begun' | 'created' | 'outrun' | 'prepared' | 'left';
 
-/** Parts that tests replace: timers, chance and a clock. */
+/** Parts that tests replace: timers and chance. */
 export type RegistrySupportParts = RetryParts;
 
 /**
@@ -120,7 +121,7 @@ export class RegistrySupport implements IDistributedSupport {
     [this.#timers, this.#random] = [timers, random];
     this.#latest = new SupersedingCalls(timers);
     this.#starts = new FewAtOnce(timers);
-    this.#again = new AgainAfter(parts.monotonic);
+    this.#again = new AgainAfter((parts as ClockedParts).monotonic);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.location = store.location;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;

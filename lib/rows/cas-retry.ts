@@ -19,11 +19,15 @@ const PAUSE_MS_MAX = 500;
 /** The connection of one that takes longer may be dead, while others of its pool live. */
 const TURN_MS_MAX = 5000;
 
-/** The parts that tests replace: timers, chance and a clock. */
+/** The parts that tests replace: timers and chance. */
 export interface RetryParts {
   readonly timers?: Timers | undefined;
   /** Returns a number from 0 up to 1. */
   readonly random?: (() => number) | undefined;
+}
+
+/** Tests of this package replace the clock as well. */
+export interface ClockedParts extends RetryParts {
   /** Tells how long ago a time was read. */
   readonly monotonic?: Clock | undefined;
 }

@@ -118,7 +118,7 @@ export interface MysqlPool {
 }
 
 export function postgresPool(pool: PostgresPool): SqlConnection {
-  // What only has the same `query(text, values)`, or was given one, may take no names of statements.
+  // What only has the same `query(text, values)`, or was given one, may take no names.
   const isOfPg = clientMakerOf(pool) !== undefined && !Object.hasOwn(pool, 'query');
   return {
     where: locationOf('PostgreSQL', pool),

@@ -5,7 +5,6 @@
  * worker id. Each reason for waiting is logged once; an error that waiting cannot fix is thrown at
  * once.
  */
-import type { Clock } from '../core/clock.js';
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, type Timers } from '../time/timers.js';
@@ -171,7 +170,7 @@ const RESTART_MS_MIN = 10;
 const EARLY_MS = 10;
 
 interface Waiting {
-  readonly clock: Clock;
+  readonly clock: KeeperParts['hostClock'];
   readonly timers: Timers;
   readonly signal: AbortSignal;
   /** How long a start may take; Infinity after the start. */

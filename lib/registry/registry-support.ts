@@ -13,12 +13,13 @@ import type {
   WorkerRecord,
 } from '../lease/distributed-support.js';
 import {
-  againAfter,
+  AgainAfter,
   FewAtOnce,
   overtaken,
   retried,
   SupersedingCalls,
   type Attempted,
+  type ClockedParts,
   type RefusedWrites,
   type RetryParts,
 } from '../rows/cas-retry.js';
@@ -107,6 +108,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #latest: SupersedingCalls;
   readonly #blocks: BlockMaker;
   readonly #starts: FewAtOnce;
+  readonly #again: AgainAfter;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -119,6 +121,7 @@ export class RegistrySupport implements IDistributedSupport {
     [this.#timers, this.#random] = [timers, random];
     this.#latest = new SupersedingCalls(timers);
     this.#starts = new FewAtOnce(timers);
+    this.#again = new AgainAfter((parts as ClockedParts).monotonic);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.location = store.location;
     this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
@@ -178,19 +181,19 @@ export class RegistrySupport implements IDistributedSupport {
     const answer = snapshot.withWrites(step.answer);
     if (answer.status !== 'hold' && answer.status !== 'wait') return answer;
     const { resolutionMs, isUnclaimed } = snapshot;
+    const { timeMs } = snapshot.reading;
     // The first grant changes the header, on which each write rests: one caller goes first.
     const isSpread = !isMaker && (isUnclaimed || resolutionMs > 1);
     const random = isSpread ? this.#random() : 0;
-    return { ...answer, waitMs: againAfter(answer.waitMs, resolutionMs, random) };
+    return { ...answer, waitMs: this.#again.ms(answer.waitMs, { timeMs, resolutionMs }, random) };
   }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {
     // Without an index by token the token is looked up only where that costs little.
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
-    return this.#snapshotOf(
-      await this.#store.read({ keys: [HEADER_KEY, ...workerIds.map(String)], ...token }),
-    );
+    const query = { keys: [HEADER_KEY, ...workerIds.map(String)], ...token };
+    return this.#snapshotOf(await this.#again.noted(() => this.#store.read(query)));
   }
 
   #snapshotOf(snapshot: RowSnapshot): StoredSnapshot {

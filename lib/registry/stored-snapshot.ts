@@ -81,10 +81,11 @@ export class StoredSnapshot {
     return nowAt(header, reading);
   }
 
-  /** The slots that were ever leased. */
-  slots(): WorkerSlot[] {
+  /** The slots that were ever leased; by one token, if it is given. */
+  slots(token?: string): WorkerSlot[] {
+    const isAsked = (row: Row) => token === undefined || row.token === token;
     const leased = [...this.rows.values()].filter(
-      ({ key, number }) => key !== HEADER_KEY && number > 0n,
+      (row) => row.key !== HEADER_KEY && row.number > 0n && isAsked(row),
     );
     return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
@@ -121,8 +122,7 @@ export class StoredSnapshot {
   }
 
   forAcquire({ token }: LeaseRequest, lowest: WorkerSlot): AcquireSnapshot {
-    const held = this.slots().find(({ holder }) => holder?.token === token);
-    return { header: this.header, held: held && isHeld(held) ? held : undefined, lowest };
+    return { header: this.header, held: this.slots(token).find(isHeld), lowest };
   }
 
   /** The lease as the rules compare it with the header alone. */

@@ -1,12 +1,13 @@
 /**
  * Operations on rows that several processes change: each is repeated until no other process was
- * faster.
+ * faster. All that decides when a caller goes on or asks again is in one file.
  *
  * Guarantee: no lock is taken, so a process that stalls between reading and writing stops no other;
  * the callers of one process come one after another, so that they do not race each other. One that
  * is not answered is passed after a while: nothing rests on the order.
  */
 import { randomUUID } from 'node:crypto';
+import { monotonicClock, type Clock } from '../core/clock.js';
 import { SnowflakeError } from '../errors.js';
 import { pause, RetryDelay, systemTimers, withinLimit, type Timers } from '../time/timers.js';
 import type { RowSnapshot, RowStore, StoredRow, StoreReading } from './row-store.js';
@@ -23,6 +24,12 @@ export interface RetryParts {
   readonly timers?: Timers | undefined;
   /** Returns a number from 0 up to 1. */
   readonly random?: (() => number) | undefined;
+}
+
+/** Tests of this package replace the clock as well. */
+export interface ClockedParts extends RetryParts {
+  /** Tells how long ago a time was read. */
+  readonly monotonic?: Clock | undefined;
 }
 
 /** The answer, once it is written; else the pause before the next attempt, if it is known. */
@@ -324,19 +331,49 @@ function refusing(location: string): SnowflakeError {
 /*
  * Decides when a caller that has to wait asks again.
  *
- * Guarantee: none asks before the next tick of a store whose clock has whole seconds, until which
- * the answer stays the same, and those that wait for one moment do not all come at once.
+ * A clock that has whole seconds does not tell how much of one has gone by. Its answers do, taken
+ * together: the first one of a second came after that second had begun.
+ *
+ * Guarantee: those that wait for one moment do not all come at once, and whoever came before the
+ * tick of such a clock waits for a whole tick then. Nothing else rests on what is learned.
  */
 
 /** Callers that wait for one moment come within so long. */
-const SPREAD_MS = 500;
+const SPREAD_MS = 250;
 
-/**
- * @param waitMs at least
- * @param resolutionMs of the store's time
- * @param random from 0 up to 1; 0 for the one that shall come first
- */
-export function againAfter(waitMs: number, resolutionMs: number, random: number): number {
-  const ms = Math.ceil(waitMs / resolutionMs) * resolutionMs;
-  return ms + Math.floor(random * Math.min(SPREAD_MS, ms));
+/** The time of a store as it was read. */
+interface TimeRead {
+  readonly timeMs: number;
+  /** How coarse it is; default 1. */
+  readonly resolutionMs?: number | undefined;
+}
+
+export class AgainAfter {
+  /** The time of the store is at least so far ahead of the monotonic clock. */
+  #aheadMs = -Infinity;
+
+  constructor(private readonly monotonic: Clock = monotonicClock) {}
+
+  /** Learns from each time that is read. */
+  async noted<T extends TimeRead>(reading: () => Promise<T>): Promise<T> {
+    const sentMs = this.monotonic.now();
+    const found = await reading();
+    const { timeMs, resolutionMs = 1 } = found;
+    const aheadMs = timeMs - this.monotonic.now();
+    // The clock was set back, or that of another member answers.
+    const isRefuted = sentMs + this.#aheadMs >= timeMs + resolutionMs;
+    this.#aheadMs = isRefuted ? aheadMs : Math.max(this.#aheadMs, aheadMs);
+    return found;
+  }
+
+  /**
+   * @param waitMs at least, from the time that was read
+   * @param random from 0 up to 1; 0 for the one that shall come first
+   */
+  ms(waitMs: number, { timeMs, resolutionMs = 1 }: TimeRead, random: number): number {
+    const ticksMs = Math.ceil(waitMs / resolutionMs) * resolutionMs;
+    const goneMs = resolutionMs > 1 ? this.monotonic.now() + this.#aheadMs - timeMs : 0;
+    const leftMs = Math.max(0, Math.ceil(ticksMs - goneMs));
+    return leftMs + Math.floor(random * Math.min(SPREAD_MS, ticksMs));
+  }
 }

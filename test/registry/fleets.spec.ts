@@ -31,19 +31,21 @@ describe('herd', () => {
   /** All would have long been served, and worse ways are seen to end as well. */
   const START_MS = 60_000;
 
+  const START_OF_SECOND_MS = 1_800_000_000_000;
+
   /** As a keeper waits. */
   const WAIT_MS_MAX = 5000;
 
   async function startAtOnce(
     Registry: typeof real.RegistrySupport,
-    { stepMs = 1, processCount = HERD } = {},
+    { stepMs = 1, processCount = HERD, resolutionMs = 1, phaseMs = 0 } = {},
   ) {
-    const time = new SettableTime();
-    const store = new SlowStore(time, stepMs);
+    const time = new SettableTime(START_OF_SECOND_MS + phaseMs);
+    const store = new SlowStore(time, stepMs, resolutionMs);
     const chance = new SeededRandom(1);
     const random = () => chance.next();
     const workerIds = new Set<number>();
-    const parts = { timers: time, random };
+    const parts = { timers: time, random, monotonic: { now: () => time.passedMs } };
     const supports = Array.from({ length: processCount }, () => new Registry(store, parts));
     const start = async (support: real.RegistrySupport, token: string): Promise<void> => {
       for (;;) {
@@ -110,6 +112,20 @@ describe('herd', () => {
     expect(stepCount).toBeLessThan(4 * HERD);
     expect(servedMs).toBeLessThan(5000);
   });
+
+  it.each([100, 400, 700])(
+    'comes with the tick of a store that tells whole seconds, begun %d ms after one',
+    async (phaseMs) => {
+      const coarse = { stepMs: 0.1, processCount: 8, resolutionMs: 1000, phaseMs };
+      const { servedCount, servedMs } = await startAtOnce(real.RegistrySupport, coarse);
+      expect(servedCount).toBe(HERD);
+      expect(servedMs).toBeLessThan(3500);
+      const edit = { find: 'resolutionMs > 1 ?', put: 'resolutionMs < 1 ?' };
+      const Ignorant = await loadWith({ file: 'rows/cas-retry.ts', ...edit });
+      const later = await startAtOnce(Ignorant, coarse);
+      expect(later.servedMs).toBeGreaterThan(servedMs + 100);
+    },
+  );
 
   /** What is kept of the time when somebody was told that nothing is free, and before. */
   async function timesKept(Registry: typeof real.RegistrySupport) {

@@ -10,6 +10,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import { AgainAfter } from '../../lib/rows/cas-retry.js';
 import {
   HEADER_KEY,
   SharedReads,
@@ -261,5 +262,76 @@ describe('reads that come while one is under way', () => {
     void reads.read({ keys: manyKeys(30, 60), token: 't' });
     void reads.read({ keys: manyKeys(30, 90) });
     expect(await askedSoFar()).toEqual([1000, 91, 30]);
+  });
+});
+
+// When a caller that has to wait comes back to a store whose clock tells whole seconds.
+
+describe('a caller that has to wait for a store of whole seconds', () => {
+  const resolutionMs = 1000;
+
+  /** A store whose clock is ahead of that of the process by a part of a second. */
+  function setUpTicks(aheadMs: number) {
+    const time = new SettableTime();
+    const again = new AgainAfter({ now: () => time.passedMs });
+    const store = { aheadMs: T0 + aheadMs };
+    /** The time as it is read now, with an answer that takes as long. */
+    const read = (tripMs = 0) =>
+      again.noted(async () => {
+        const nowMs = store.aheadMs + time.passedMs;
+        if (tripMs > 0) await time.advance(tripMs);
+        return { timeMs: nowMs - (nowMs % resolutionMs), resolutionMs };
+      });
+    return { time, again, store, read };
+  }
+
+  it('waits for whole seconds where it has read the time once', async () => {
+    const { again, read } = setUpTicks(300);
+    expect(again.ms(2002, await read(), 0)).toBe(3000);
+    expect(again.ms(0, await read(), 0.5)).toBe(0);
+  });
+
+  it('comes with the tick where it has read the time at the begin of a second', async () => {
+    const { time, again, read } = setUpTicks(300);
+    await read();
+    await time.advance(500);
+    expect(again.ms(2002, await read(), 0)).toBe(2500);
+    await time.advance(201);
+    expect(again.ms(1002, await read(), 0)).toBe(2000);
+    await time.advance(600);
+    const found = await read();
+    expect(again.ms(1002, found, 0)).toBe(1400);
+    expect(again.ms(1002, found, 0.5)).toBe(1400 + 125);
+  });
+
+  it('counts a second from its first answer, however long that was on its way', async () => {
+    const { time, again, read } = setUpTicks(900);
+    await read();
+    await time.advance(101);
+    const found = await read(700);
+    expect(again.ms(1000, found, 0)).toBe(1000);
+    await time.advance(200);
+    expect(again.ms(1000, await read(), 0)).toBe(800);
+  });
+
+  it('waits for whole seconds again after the clock of the store was set back', async () => {
+    const { time, again, store, read } = setUpTicks(0);
+    await read();
+    await time.advance(900);
+    expect(again.ms(1000, await read(), 0)).toBe(100);
+    store.aheadMs -= 400;
+    await time.advance(100);
+    expect(again.ms(1000, await read(), 0)).toBe(1000);
+    await time.advance(400);
+    expect(again.ms(1000, await read(), 0)).toBe(1000);
+  });
+
+  it('waits as long as it is told where the clock tells milliseconds', async () => {
+    const { time, again } = setUpTicks(0);
+    const read = () => again.noted(() => Promise.resolve({ timeMs: T0 + time.passedMs }));
+    await read();
+    await time.advance(700);
+    expect(again.ms(2002, await read(), 0)).toBe(2002);
+    expect(again.ms(100, await read(), 0.5)).toBe(150);
   });
 });

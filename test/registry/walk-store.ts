@@ -162,14 +162,10 @@ export class SlowStore implements RowStore {
     private readonly time: SettableTime,
     /** Infinity where no step ends. */
     public stepMs: number,
+    resolutionMs = 1,
   ) {
-    const moment = {
-      get timeMs() {
-        return time.now();
-      },
-      server: 'one',
-    };
-    this.rows = new MapStore(moment);
+    const timeMs = () => Math.floor(time.now() / resolutionMs) * resolutionMs;
+    this.rows = new MapStore(() => ({ timeMs: timeMs(), resolutionMs, server: 'one' }));
   }
 
   read(query: RowQuery): Promise<RowSnapshot> {
@@ -238,6 +234,7 @@ export async function asked(
 export interface StoreMoment {
   timeMs: number;
   server: string;
+  readonly resolutionMs?: number;
   readonly isPutBack?: boolean;
 }
 

@@ -6,11 +6,12 @@
 import { randomUUID } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Pool } from 'pg';
+import { Client, type Pool } from 'pg';
 import { createPool, type Pool as MysqlPool, type PoolOptions } from 'mysql2/promise';
 import { mysqlSupport, postgresSupport, sqlSupport } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
+import { pause, systemTimers } from '../../lib/time/timers.js';
 import { failureOf, request } from './redis-lab.js';
 import { SqlLab, leased } from './sql-lab.js';
 
@@ -179,5 +180,46 @@ describe('a second copy of a driver', () => {
     const ids = await workerIdsOf(pools.map((one) => postgresSupport({ pool: one, ...location })));
     expect(new Set(ids).size).toBe(2);
     await Promise.all(pools.map((one) => one.end()));
+  });
+});
+
+describe('writes over what the application gave', () => {
+  it('asks for several writes at once which are committed, and believes those alone', async () => {
+    const forgotten = lab.pool({ max: 1 });
+    const own = named();
+    await leased(postgresSupport({ pool, ...own }));
+    const texts: string[] = [];
+    // Not the time of the header, which all others would write as well.
+    const isGrant = (sql: string) => isWrite(sql) && !sql.includes('ceiling <');
+    const isCheck = (sql: string) => sql.includes('txid_status');
+    const query: SqlQuery = async (sql, params) => {
+      texts.push(sql);
+      const isForgotten = isGrant(sql) && texts.filter(isGrant).length === 2;
+      if (isForgotten) await forgotten.query('BEGIN');
+      // The others have written by then.
+      if (isCheck(sql)) await pause(systemTimers, 30);
+      return (isForgotten ? forgotten : pool).query(sql, params);
+    };
+    const support = sqlSupport({ query, dialect: 'postgres', ...own });
+    const grants = await Promise.all(Array.from({ length: 6 }, () => leased(support)));
+    await forgotten.query('ROLLBACK');
+    const held = (await support.workers!()).map(({ workerId }) => workerId);
+    expect(held.length).toBe(7);
+    expect(held).toEqual(expect.arrayContaining(grants.map(({ workerId }) => workerId)));
+    expect(texts.filter(isGrant).length).toBeGreaterThanOrEqual(7);
+    expect(texts.filter(isCheck).length).toBeLessThan(6);
+  });
+
+  it.each([
+    ['only has the query of a pool', () => ({})],
+    ['was given another query', () => ({ Client, options: pool.options })],
+  ])('names no statement of what %s', async (_, more) => {
+    const texts: unknown[] = [];
+    const query: SqlQuery = (sql, params) => {
+      texts.push(sql);
+      return pool.query(sql, params);
+    };
+    await leased(postgresSupport({ pool: { ...more(), query }, ...named() }));
+    expect(texts.every((text) => typeof text === 'string')).toBe(true);
   });
 });

@@ -111,11 +111,20 @@ describe('PostgreSQL', () => {
     await drop();
   });
 
-  it('prepares each text once, by a URL, and goes on where the table was altered', async () => {
+  it.each([
+    [
+      'a URL',
+      (table: string) =>
+        supportFromUrl(`${process.env['DATABASE_URL']}?table=${table}&replicated=false`),
+    ],
+    [
+      'a pool of pg',
+      (table: string) => postgresSupport({ pool: lab.pool({ max: 1 }), table, replicated: false }),
+    ],
+  ])('prepares each text once, by %s, also where the table was altered', async (_, supportOf) => {
     const table = `t${randomUUID().replaceAll('-', '')}`;
     await pool.query(registryTable('postgres', table));
-    const url = `${process.env['DATABASE_URL']}?table=${table}&replicated=false`;
-    const support = supportFromUrl(url);
+    const support = supportOf(table);
     const sent = jest.spyOn(Client.prototype, 'query');
     /** What was sent since then by name, and what without one. */
     const since = () => {

@@ -5,7 +5,7 @@
  */
 import { decodedPart } from '../../url-schemes.js';
 import type { DialectName } from './dialects/dialect.js';
-import { connectedPostgres, type PostgresClient } from './open-client.js';
+import { connectedPostgres, preparedQuery, type PostgresClient } from './open-client.js';
 import {
   sqliteHandle,
   type ListeningClient,
@@ -118,9 +118,11 @@ export interface MysqlPool {
 }
 
 export function postgresPool(pool: PostgresPool): SqlConnection {
+  // What only has the same `query(text, values)`, or was given one, may take no names.
+  const isOfPg = clientMakerOf(pool) !== undefined && !Object.hasOwn(pool, 'query');
   return {
     where: locationOf('PostgreSQL', pool),
-    query: (sql, params) => pool.query(sql, params),
+    query: isOfPg ? preparedQuery(pool) : (sql, params) => pool.query(sql, params),
     listen: () => listenBeside(pool),
   };
 }
@@ -131,12 +133,16 @@ interface ClientMaker {
   readonly options: unknown;
 }
 
+function clientMakerOf(pool: unknown): ClientMaker | undefined {
+  const { Client, options } = Object(pool) as Partial<ClientMaker>;
+  if (typeof Client !== 'function' || Object(options) !== options) return undefined;
+  return { Client, options };
+}
+
 /** A connection as those of the pool, which is none of them. */
 async function listenBeside(pool: unknown): Promise<ListeningClient> {
-  const { Client, options } = Object(pool) as Partial<ClientMaker>;
-  if (typeof Client !== 'function' || Object(options) !== options) {
-    throw new Error('No connection can be made beside what was given.');
-  }
+  const { Client, options } = clientMakerOf(pool) ?? {};
+  if (Client === undefined) throw new Error('No connection can be made beside what was given.');
   return connectedPostgres(new Client(options));
 }
 

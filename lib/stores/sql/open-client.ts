@@ -106,7 +106,7 @@ const NAMED_COUNT_MAX = 64;
 const UNKNOWN_NAME: ReadonlySet<unknown> = new Set(['26000', '42P05', '0A000']);
 
 /** Each name is the digest of its text, so that it means the same in every session. */
-function preparedQuery(client: PostgresClient): SqlQuery {
+export function preparedQuery(client: Pick<PostgresClient, 'query'>): SqlQuery {
   const names = new Map<string, string>();
   let isNaming = true;
   const nameOf = (text: string): string | undefined => {

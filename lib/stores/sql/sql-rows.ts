@@ -56,6 +56,8 @@ export class SqlRows implements RowStore {
   /** True if a write may have been made inside a transaction that another one rolls back. */
   readonly #isDoubted: boolean;
   readonly #reads = new SharedReads((query) => this.#read(query));
+  /** Writes of which it is asked at once whether they are committed. */
+  readonly #commits = new SharedReads(({ keys }) => this.#session.committed(keys));
   readonly #remembered: RememberedRows | undefined;
   #sweepFault: string | undefined;
 
@@ -165,8 +167,11 @@ export class SqlRows implements RowStore {
     granted: readonly OwnChange[],
     transactions: readonly string[],
   ): Promise<true | undefined> {
-    const areCommitted = await this.#session.areCommitted(transactions);
-    if (areCommitted !== undefined) return areCommitted || undefined;
+    const committed = await this.#commits.read({ keys: transactions });
+    if (committed !== undefined) {
+      const areCommitted = transactions.every((id) => committed.has(id));
+      return (areCommitted && transactions.length > 0) || undefined;
+    }
     return this.#holds !== 'registry' || this.#isFound(granted);
   }
 

@@ -8,7 +8,7 @@
 import { randomInt } from 'node:crypto';
 import { pause, systemTimers } from '../../time/timers.js';
 import {
-  flagOf,
+  textIn,
   type Dialect,
   type SqlTable,
   type Statements,
@@ -100,13 +100,13 @@ export class SqlSession {
     }
   }
 
-  /** Undefined where the server does not tell. */
-  areCommitted(transactions: readonly string[]): Promise<boolean | undefined> {
+  /** Those that are committed; undefined where the server does not tell. */
+  committed(transactions: readonly string[]): Promise<ReadonlySet<string> | undefined> {
     return this.asked(async (statements) => {
       const statement = statements.committed(transactions);
       if (statement === undefined) return undefined;
-      const [row] = rowsOf(await this.run(statement));
-      return flagOf(row, 'is_committed');
+      const rows = rowsOf(await this.run(statement));
+      return new Set(rows.map((row) => textIn(row, 'transaction_id')));
     });
   }
 

@@ -74,7 +74,7 @@ export interface Statements {
   sweep(below: bigint): Statement;
   /** What a write has written. @throws SnowflakeError where that does not count */
   written(answer: unknown): Written;
-  /** Asks whether all of these transactions are committed; undefined where no server tells. */
+  /** Asks which of these transactions are committed; undefined where no server tells. */
   committed(transactions: readonly string[]): Statement | undefined;
   /** @throws SnowflakeError where what was read shows that nothing may be written */
   check(row: SqlRow): void;

@@ -157,10 +157,9 @@ class PostgresStatements extends TableStatements {
   override committed(transactions: readonly string[]): Statement | undefined {
     if (this.stamps === undefined) return undefined;
     const { list, params } = this.binder();
-    const status = 'txid_status(id::bigint)';
     const sql =
-      `SELECT coalesce(bool_and(${status} = 'committed'), false) AS is_committed ` +
-      `FROM unnest(ARRAY[${list(transactions)}]) AS id`;
+      `SELECT id AS transaction_id FROM unnest(ARRAY[${list(transactions)}]) AS id ` +
+      `WHERE txid_status(id::bigint) = 'committed'`;
     return { sql, params };
   }
 

@@ -24,7 +24,7 @@ const LAST_DELAY_MS = 2000;
 const TERMS = {
   fingerprint: layouts.snowflake().fingerprint,
   ttlMs: TTL_MS,
-  minRangeMs: 1002,
+  minRangeMs: 1000,
   quarantineMs: 0,
 };
 

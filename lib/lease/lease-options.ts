@@ -46,9 +46,12 @@ export const LEASE_DEFAULTS: LeaseOptions = {
   startTimeoutMs: 30_000,
 };
 
-/** A leased range must hold one second of ids, in whole ticks, so that an application can boot. */
+/**
+ * A leased range must hold one second of ids, in whole units, so that an application can boot: at
+ * either end up to a unit less a millisecond is cut off.
+ */
 export function minRangeMsOf(unitMs: number): number {
-  return 1000 + 2 * unitMs;
+  return 1000 + 2 * (unitMs - 1);
 }
 
 const CHOICES = {
@@ -118,8 +121,8 @@ function renewalFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   return [
     `Expected \`leaseTtlMs\` to exceed ${least}, which is 2 x refreshAliveIntervalMs ` +
       `(${refreshAliveIntervalMs}) + callTimeoutMs (${callTimeoutMs}) + the time a failover ` +
-      `takes (${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and two ` +
-      `units of the layout, or 0 without a registry), got ${format(ttlMs)}.`,
+      `takes (${lossWindowMs}) + the shortest range worth leasing (${minRangeMs}: 1000 and what ` +
+      `units of the layout cut off, or 0 without a registry), got ${format(ttlMs)}.`,
   ];
 }
 

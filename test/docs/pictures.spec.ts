@@ -253,7 +253,7 @@ const STORIES: Readonly<Record<string, (language: Language) => Promise<Story>>> 
 
 const WORKER_ID = 7;
 /** As `minRangeMs` of the module, with units of a millisecond. */
-const MIN_RANGE_MS = 1002;
+const MIN_RANGE_MS = 1000;
 const STEP_MS = 1000;
 const REFRESH_MS = 10_000;
 

@@ -21,7 +21,7 @@ describe('herd', () => {
   const REQUEST: Omit<LeaseRequest, 'token' | 'nonce'> = {
     fingerprint: 'f',
     ttlMs: 60_000,
-    minRangeMs: 1002,
+    minRangeMs: 1000,
     quarantineMs: 0,
     workerIdMin: 0,
     workerIdMax: HERD - 1,

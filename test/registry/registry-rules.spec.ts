@@ -277,7 +277,7 @@ describe('what is drawn', () => {
  * at it, and to nobody else.
  */
 describe('creators', () => {
-  const TERMS = { fingerprint: 'f', ttlMs: 30_000, minRangeMs: 1002, quarantineMs: 0, haveMs: 0 };
+  const TERMS = { fingerprint: 'f', ttlMs: 30_000, minRangeMs: 1000, quarantineMs: 0, haveMs: 0 };
   const REQUEST: LeaseRequest = {
     ...TERMS,
     token: 'one',

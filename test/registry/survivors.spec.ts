@@ -122,7 +122,7 @@ describe('late survivor', () => {
   const anyOf = (token: string, more: Partial<LeaseRequest> = {}): LeaseRequest => ({
     ...request(0),
     ttlMs: LONG_TTL_MS,
-    minRangeMs: 1002,
+    minRangeMs: 1000,
     workerIdMax: 9,
     token,
     nonce: token,
@@ -163,7 +163,7 @@ describe('late survivor', () => {
       const { registry, told, lateMs } = lost();
       const asks = anyOf('survivor', learned(told, lateMs - T0));
       registry.acquire(asks, reading(lateMs, 'two'));
-      const next = registry.acquire(anyOf('next'), reading(lateMs + 1002, 'two'));
+      const next = registry.acquire(anyOf('next'), reading(lateMs + 1000, 'two'));
       expect(next).toMatchObject({ status: 'ok' });
     });
   });

@@ -21,7 +21,7 @@ describe('memory support', () => {
     return support.getNextWorkId({
       fingerprint,
       ttlMs: 60_000,
-      minRangeMs: 1002,
+      minRangeMs: 1000,
       quarantineMs: 0,
       token: randomUUID(),
       nonce: 'n',

@@ -240,7 +240,7 @@ describe('registry size', () => {
   const LEASE = {
     fingerprint: 't41-w10-s12/1ms@1704067200000',
     ttlMs: 60_000,
-    minRangeMs: 1002,
+    minRangeMs: 1000,
     quarantineMs: 0,
     workerIdMin: 0,
     workerIdMax: HOLDER_COUNT - 1,

@@ -10,6 +10,7 @@ import {
   SnowflakeGenerator,
 } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
+import { minRangeMsOf } from '../../../lib/lease/lease-options.js';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
 import { codeOf, runs } from '../../until.js';
 
@@ -255,7 +256,7 @@ describe('batches', () => {
   const COUNT_MAX = runs(5_000_000);
 
   /** What a start on a new registry waits for, so that a second of ids fits in behind the floor. */
-  const minRangeMs = ({ unitMs }: BitLayout) => 1000 + 2 * unitMs;
+  const minRangeMs = ({ unitMs }: BitLayout): number => minRangeMsOf(unitMs);
 
   /** The first range of a new registry, as soon as one is worth granting. */
   function firstRange(layout: BitLayout, clock: { ms: number }) {

@@ -153,8 +153,8 @@ export const lossMs = failoverMs + differenceMs;
 const ETCD = 'lib/stores/etcd/etcd-options.ts';
 export const etcdDifferenceMs = constant(ETCD, 'clockDifferenceMs');
 
-/** How long the first start on a new registry takes: a second, and two units of the layout. */
-export const secondOfIdsMs = minRangeMsOf(0);
+/** How long the first start on a new registry takes: a second, and what units of the layout cut off. */
+export const secondOfIdsMs = minRangeMsOf(1);
 export const firstStartMs = minRangeMsOf(layouts.snowflake().unitMs);
 export const slowestFirstStartMs = minRangeMsOf(layouts.baidu().unitMs);
 export const etcdFirstStartMs = firstStartMs + etcdDifferenceMs + RESOLUTION_MS;

@@ -347,7 +347,7 @@ class RegionProcess {
       support: this.ofIds,
       window: this.window,
       options: LEASE_DEFAULTS,
-      terms: { fingerprint, ttlMs, minRangeMs: 1002, quarantineMs: 0 },
+      terms: { fingerprint, ttlMs, minRangeMs: 1000, quarantineMs: 0 },
       workerIds: workerIdRangeOf(LAYOUT, { region: region.number }) as WorkerIdRange,
       identity,
       hostClock: time,

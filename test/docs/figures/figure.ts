@@ -153,7 +153,7 @@ export const lossMs = failoverMs + differenceMs;
 const ETCD = 'lib/stores/etcd/etcd-options.ts';
 export const etcdDifferenceMs = constant(ETCD, 'clockDifferenceMs');
 
-/** How long the first start on a new registry takes: a second, and what units of the layout cut off. */
+/** How long the first start on a new registry takes: a second, and what its units cut off. */
 export const secondOfIdsMs = minRangeMsOf(1);
 export const firstStartMs = minRangeMsOf(layouts.snowflake().unitMs);
 export const slowestFirstStartMs = minRangeMsOf(layouts.baidu().unitMs);

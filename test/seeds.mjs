@@ -1,0 +1,39 @@
+// @ts-check
+/**
+ * Fresh seeds: each commit and each day has its own, so that a random test keeps looking where
+ * nobody has looked. A seed that was ever bad is kept beside its test.
+ */
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+
+/** Seeds below the first one are those that people choose. */
+const FRESH_MIN = 1_000_000;
+const FRESH_COUNT = 100_000_000;
+
+/** The commit and the date that seeds are drawn from; `SEEDS_FROM` repeats those of another run. */
+export const seedsFrom = process.env['SEEDS_FROM'] ?? `${commit()} ${today()}`;
+
+/**
+ * Draws consecutive seeds, the same ones for the same commit, date and name.
+ *
+ * @param {string} name of what they are for
+ * @param {number} count
+ */
+export function freshSeeds(name, count) {
+  const drawn = createHash('sha256').update(`${seedsFrom} ${name}`).digest().readUInt32BE();
+  const first = FRESH_MIN + (drawn % FRESH_COUNT);
+  return Array.from({ length: count }, (_, at) => first + at);
+}
+
+function commit() {
+  try {
+    const asked = ['rev-parse', '--short=12', 'HEAD'];
+    return execFileSync('git', asked, { cwd: import.meta.dirname, stdio: 'pipe' }).toString().trim();
+  } catch {
+    return 'no commit';
+  }
+}
+
+function today() {
+  return new Date().toISOString().slice(0, 10);
+}

@@ -137,6 +137,19 @@ export const TIME_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'does not follow its store to a wrong time after it has answered that none is free',
+    needs: ['clock', 'reckoned'],
+    async run(harness) {
+      const { holder } = await harness.holder();
+      await harness.advance(TERMS.ttlMs * 0.9);
+      const other = await harness.newcomer();
+      harness.expect((await other.acquire()).status).toEqual('none-free');
+      // All that was granted has ended, and another lease has nearly gone by.
+      await harness.advance(holder.quarantineMs - TERMS.ttlMs / 10);
+      await refusesWrongYear(harness, other);
+    },
+  },
+  {
     name: 'goes no further than its holders reckon while its store shows a wrong time',
     needs: ['clock', 'reckoned'],
     async run(harness) {

@@ -147,7 +147,8 @@ function reopened(
   const isSame = stored.server === server && !reading.isPutBack && !reading.isLeft;
   const { reckoned } = terms;
   const isReckonedHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
-  const witness = { ...terms, reckoned: isReckonedHere ? reckoned : undefined };
+  const { quarantineMs } = stored;
+  const witness = { ...terms, quarantineMs, reckoned: isReckonedHere ? reckoned : undefined };
   const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));

@@ -139,6 +139,9 @@ const HELD = new Map([
   ['everything', [31]],
 ]);
 
+/** The same over rows. */
+const HELD_OVER_ROWS = new Map([['step forward for seconds', [940005, 940025, 940033, 940075]]]);
+
 /** Those whose registries must follow the rules that are proved, operation by operation. */
 const FOLLOWED = new Set([18, 31]);
 
@@ -206,6 +209,15 @@ describe('simulated fleets', () => {
     expect((await Promise.all(replays)).flat()).toEqual([]);
     // A fault that never happened proves nothing.
     expect([...faults]).toEqual(expect.arrayContaining([...wanted]));
+  });
+
+  it.each([...HELD_OVER_ROWS])('are as right over rows: %s', async (name, seeds) => {
+    const bad: unknown[] = [];
+    const onReport = ({ seed, drawn, violations }: SimulationReport) =>
+      void (violations.length > 0 && bad.push({ seed, drawn, violations }));
+    const runs = runsOf([name], seeds).map((run) => ({ ...run, rows: true }));
+    await runSimulations(runs, { onReport });
+    expect(bad).toEqual([]);
   });
 
   it('have put the same questions to both registries at least 100,000 times', () => {

@@ -156,8 +156,8 @@ function closedText(side: StoreMove['side']): string {
         `move has not begun in full, or was undone. No worker id is leased here. Deploy the URL ` +
         `that the rest of the fleet has`;
   const advice =
-    'If no store is open, give the command of the move again (snowflake registry move): it says ' +
-    'which option opens one. Do not delete this registry: it keeps the two apart.';
+    'If no store is open, give the command of the move again (snowflake registry move): it ' +
+    'names the option that opens one. Do not delete this registry: it keeps the two apart.';
   return `${reason}. ${advice}`;
 }
 

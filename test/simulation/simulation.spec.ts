@@ -137,6 +137,8 @@ const SEEDS = Array.from({ length: 14 }, (_, n) => n + 14);
 const HELD = new Map([
   ['there and back', [366, 1412]],
   ['everything', [31]],
+  ['store move', [920089, 921701, 921816, 921962]],
+  ['store move, losses', [920452, 921111, 921375, 921494]],
 ]);
 
 /** The same over rows. */

@@ -4,6 +4,8 @@
  */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
+import { PrefetchedIds, type Asker } from '../../lib/counters/ids/id-queue.js';
+import { PositionSpace } from '../../lib/counters/ids/store-ids-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { codeOf, runs } from '../until.js';
 import { ID_MUTANTS } from '../mutants/counter-mutants.mjs';
@@ -367,6 +369,25 @@ describe('counted ids', () => {
       expect(codeOf(() => generator.source.nextId())).toBe('SEGMENT_SPENT');
       expect(changes).toContain('degraded -> exhausted');
       await generator.stop();
+    });
+
+    it('that a hanging call brings late are not given, although others stand before', () => {
+      const layout = layouts.redisIdGenerator();
+      const space = new PositionSpace(layout, 1, 1);
+      const askers: Asker[] = [];
+      const join = (asker: Asker) => void askers.push(asker);
+      const spent = () => new SnowflakeError('SEGMENT_SPENT', '');
+      const parts = { layout, prefetch, clock: time, join, spent };
+      const stock = new PrefetchedIds(parts);
+      void stock.refill();
+      const nowMs = time.now();
+      for (const atMs of [nowMs - 300, nowMs - 1001, nowMs - 200]) {
+        const first = BigInt(atMs) * BigInt(space.perMs);
+        askers[0]!.takeFrom(space.run(first, first + 10n), atMs);
+      }
+      expect([stock.buffered, stock.freshForMs]).toEqual([20, 800]);
+      const times = stock.nextIds(20).map((id) => layout.parse(id).timestampMs);
+      expect(new Set(times)).toEqual(new Set([nowMs - 300, nowMs - 200]));
     });
 
     it('are renewed by a timer, which the stop ends with all else', async () => {

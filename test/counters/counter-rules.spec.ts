@@ -3,6 +3,7 @@
  * contract suite are seen to notice each rule of counters that is broken.
  */
 import { describe, expect, it } from '@jest/globals';
+import type { TakeAnswer, TakeGrant } from '../../lib/counters/counter-store.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { MemoryCounters } from '../../lib/index.js';
 import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
@@ -52,6 +53,51 @@ describe('counters in stores that lose data', () => {
       isSeen = broken.simulate(next === 0 ? seed! : next).twice.length > 0;
     }
     expect(isSeen).toBe(true);
+  });
+});
+
+/*
+ * The shortest way to a position that is granted again: the store is idle, a grant is lost, its
+ * clock is set back by less than the idle time, and another server answers. Its data show nothing
+ * of the step.
+ */
+describe.each([0, 3000])('after a loss beside which the clock was set back by %i ms', (backMs) => {
+  const CLOCK = { kind: 'clock', counter: 'c', perMs: 16, aheadMs: 1500, count: 10n ** 9n } as const;
+  const at = (ms: number, server: string) => {
+    const timeMs = 1_800_000_000_000 + ms - (server === 'two' ? backMs : 0);
+    return { timeMs, server, random: `r${ms}`, lossWindowMs: 2000 };
+  };
+  const grantIn = (answers: readonly TakeAnswer[]): TakeGrant => {
+    const grant = answers.find((answer) => answer.status === 'ok');
+    if (grant === undefined) throw new Error('nothing was granted');
+    return grant;
+  };
+
+  /** What was lost, and the first grant after it. */
+  function grants(isHeard: boolean): [TakeGrant, TakeGrant] {
+    const [one, two] = [new CounterMap(), new CounterMap()];
+    const take = { ...CLOCK, have: 0n };
+    one.take(take, at(0, 'one'));
+    const survivor = grantIn([one.take(take, at(4000, 'one'))]);
+    two.state = one.state;
+    const lost = grantIn([one.take(take, at(9000, 'one'))]);
+    const known = ({ end, nowMs }: TakeGrant, ms: number) =>
+      isHeard ? { ...CLOCK, have: end, reckonedMs: nowMs! + ms - 4000 } : take;
+    two.take(take, at(9010, 'two'));
+    const after = [10_000, 11_500, 13_500, 15_500, 17_500].map((ms) =>
+      two.take(known(survivor, ms), at(ms, 'two')),
+    );
+    return [lost, grantIn(after)];
+  }
+
+  it('no position is granted again if somebody who was answered before asks in time', () => {
+    const [lost, after] = grants(true);
+    expect(after.first >= lost.end).toBe(true);
+  });
+
+  it('newcomers alone cannot show it', () => {
+    const [lost, after] = grants(false);
+    expect(after.first >= lost.end).toBe(backMs === 0);
   });
 });
 

@@ -4,6 +4,7 @@
  */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
+import type { ClockTake } from '../../lib/counters/counter-store.js';
 import { PrefetchedIds, type Asker } from '../../lib/counters/ids/id-queue.js';
 import { PositionSpace } from '../../lib/counters/ids/store-ids-options.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
@@ -34,6 +35,26 @@ describe('counted ids', () => {
     );
 
   describe('ids made in a store', () => {
+    it('are asked for with the clock of the store, which only a grant sets back', async () => {
+      const { next } = await counted(time, [store]);
+      const startMs = time.now();
+      await time.advance(700);
+      store.faults.push({ status: 'wait', waitMs: 50, nowMs: startMs - 60_000 });
+      const waiting = next();
+      await time.advance(50);
+      await waiting;
+      const first = BigInt(startMs + 10_000) * 1024n;
+      const grant = { first, end: first + 1n, grant: '1.r.order', era: 1 };
+      store.faults.push({ status: 'ok', ...grant, nowMs: startMs - 60_000 });
+      await next();
+      await time.advance(30);
+      store.faults.push('fail');
+      void next();
+      await answered();
+      const elapsed = store.requests.map((request) => (request as ClockTake).reckonedMs! - startMs);
+      expect(elapsed).toEqual([700, 750, 750, 30 - 60_000]);
+    });
+
     it('hold the time of the store, the fields of the call, and a sequence', async () => {
       const { generator, next } = await counted(time, [store]);
       const layout = generator.layout!;

@@ -4,7 +4,8 @@
  * twice, processes crash and give back.
  *
  * What it looks for: a position that is granted twice. What the rules promise nothing about does
- * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss.
+ * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss,
+ * and a flush under a clock that is behind what was granted. What nobody was answered is nobody's.
  */
 import { CounterMap, type CounterState } from '../../lib/stores/memory/memory-counters.js';
 import {

@@ -65,6 +65,7 @@ export class Fleet {
     const { plan, random } = this.around;
     process.note('crashes');
     this.remove(process);
+    if (plan.scenario.isClosed) return;
     if (plan.scenario.hasStranger) this.startSoon(process.host);
     else this.after(random.between(0, plan.lease.ttlMs), () => this.start(process.host));
   }

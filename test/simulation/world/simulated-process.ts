@@ -45,7 +45,7 @@ class Wire implements IDistributedSupport {
     private readonly around: Environment,
     /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
     private readonly deliver: (run: () => void) => void,
-    private readonly note: (text: Note) => void,
+    private readonly owner: SimulatedProcess,
     /** An address may lead to another one. */
     public store: SimulatedStore | SimulatedRows,
   ) {}
@@ -64,8 +64,9 @@ class Wire implements IDistributedSupport {
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
     const store = this.store as SimulatedStore;
+    const sentAfter = store.lostRegistries.sentBy(this.owner.name);
     return this.carry(
-      () => store.execute(call),
+      () => store.execute(call, sentAfter),
       () => `${call.op} ${textOf(call)}`,
     );
   }
@@ -89,7 +90,7 @@ class Wire implements IDistributedSupport {
         if (store.isAway) return;
         const answer = this.asked(ask);
         if (answer === BROKEN) return;
-        this.note(() => `${what()} -> ${textOfAnswer(answer ?? 'done')}`);
+        this.owner.note(() => `${what()} -> ${textOfAnswer(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
           this.delayMs(),
@@ -223,7 +224,7 @@ export class SimulatedProcess {
     this.window.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
-    this.wire = new Wire(around, deliver, (text) => this.note(text), store);
+    this.wire = new Wire(around, deliver, this, store);
     this.support = this.supportOver(this.wire);
     this.parts = {
       support: this.supportTold(),
@@ -391,12 +392,10 @@ export class SimulatedProcess {
     const { layout } = window;
     return {
       takesOver: this.host.workerId !== undefined,
-      getNextWorkId: (request) => support.getNextWorkId(request),
+      getNextWorkId: (request) => this.read(support.getNextWorkId(request)),
       refreshAlive: (lease) => {
-        const answered = support.refreshAlive(lease);
         const learned = () => this.store.leftServers.learned(this.name);
-        void answered.then(learned, () => undefined);
-        return answered;
+        return this.read(support.refreshAlive(lease), learned);
       },
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
@@ -404,6 +403,15 @@ export class SimulatedProcess {
         return support.release!(lease, lastMs);
       },
     };
+  }
+
+  private read(answered: Promise<LeaseAnswer>, learned = () => {}): Promise<LeaseAnswer> {
+    const read = (answer: LeaseAnswer) => {
+      this.store.lostRegistries.learned(this.name, answer);
+      learned();
+    };
+    void answered.then(read, () => undefined);
+    return answered;
   }
 
   /** Goes on while a loop reads it, so that waiting for the next tick in place comes to an end. */

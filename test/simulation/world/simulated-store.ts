@@ -25,7 +25,8 @@ import type { Server, StoreCall } from './simulated-servers.js';
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;
 
-  execute(call: StoreCall): LeaseAnswer | undefined {
+  /** @param sentAfter see LostRegistries */
+  execute(call: StoreCall, sentAfter?: number): LeaseAnswer | undefined {
     const server = this.random.pick(this.servers);
     const { id, registry, name, aheadMs } = server;
     server.hasAnswered = true;
@@ -43,7 +44,9 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
       registry.state,
     );
     this.callCount++;
-    this.leftServers.answered(name, { call, answer, header: registry.state! });
+    const answered = { call, answer, header: registry.state! };
+    this.leftServers.answered(name, answered);
+    this.lostRegistries.answered(answered, sentAfter);
     this.keepMoment(server);
     this.told(nowOf(registry.state!));
     return answer;

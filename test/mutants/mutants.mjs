@@ -260,6 +260,38 @@ const TIME_MUTANTS = [
     ],
   },
   {
+    name: 'only a grant has the facts of the registry',
+    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 1000021 },
+    edits: [
+      {
+        file: OPENING,
+        find: 'return header === undefined ?',
+        put: "return header === undefined || answer.status !== 'ok' ?",
+      },
+    ],
+  },
+  {
+    name: 'a refusal without a write replaces the clock that a process brought',
+    tryFirst: { scenario: 'step back, then loss', seed: 1 },
+    edits: [{ file: OPENING, find: 'isOwn ? {', put: 'true ? {' }],
+  },
+  {
+    name: 'a settled clock hides how far ranges were granted',
+    tryFirst: { scenario: 'settled, then lost', seed: 1 },
+    edits: [{ file: OPENING, find: 'observeLatest(opened, terms.latestMs)', put: 'opened' }],
+  },
+  {
+    name: 'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
+    tryFirst: { scenario: 'settled, then lost', seed: 1 },
+    edits: [
+      {
+        file: OPENING,
+        find: 'slewMs, safeFloorMs: latestMs, era, toldMs: undefined }',
+        put: 'slewMs, era, toldMs: undefined }',
+      },
+    ],
+  },
+  {
     name: 'a registry follows its store wherever that goes',
     tryFirst: { scenario: 'step forward for seconds', seed: 2 },
     edits: [

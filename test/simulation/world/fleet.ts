@@ -24,6 +24,9 @@ import { StoreMover } from './store-mover.js';
 /** Renewals are spread by 20 %. */
 const SPREAD_MAX = 1.2;
 
+/** A process that is replaced at once serves for so long yet. */
+const RESTART_MS = 100;
+
 export class Fleet {
   readonly hosts: Host[];
   /** Also copies, and what is on its way out. */
@@ -83,10 +86,10 @@ export class Fleet {
   }
 
   /** A clean shutdown, during which requests are served still, and a successor. */
-  restart(process: SimulatedProcess | undefined): void {
+  restart(process: SimulatedProcess | undefined, lingerMsMax?: number): void {
     if (process === undefined || process.isPaused) return;
     const { plan, random } = this.around;
-    const lingerMs = random.between(0, random.pick([100, plan.lease.ttlMs]));
+    const lingerMs = random.between(0, lingerMsMax ?? random.pick([RESTART_MS, plan.lease.ttlMs]));
     process.note('is told to stop');
     // A renewal is often under way when the end comes.
     if (random.chance(0.5)) void process.keeper.refresh();
@@ -312,6 +315,18 @@ export const FAULTS: Readonly<Record<FaultName, Fault>> = {
   'split brain': (_, { store }) => store.split(),
   'led elsewhere': (_, { store }) => store.leadElsewhere(),
   'failed over unseen': (_, { store }) => store.failOverUnseen(),
+  'registry settled': (fleet, { store }) => {
+    store.settle();
+    for (const process of fleet.running) fleet.restart(process, RESTART_MS);
+  },
+  'registry lost to a fast clock': (_, around) => {
+    const { plan, random, store, time } = around;
+    const { ttlMs } = plan.lease;
+    const byMs = random.between(2 * ttlMs, 5 * ttlMs);
+    if (!store.jumpBy(byMs)) return;
+    wipe(around);
+    time.after(random.between(1, ttlMs / 2), () => store.jumpBy(-byMs));
+  },
   'registry created': (_, { plan, store }) => store.create(plan.lease.ttlMs),
   'registry wiped and created': (_, around) => {
     wipe(around);

@@ -31,6 +31,8 @@ export type FaultName =
   | 'clone'
   | 'row deleted'
   | 'registry created'
+  | 'registry settled'
+  | 'registry lost to a fast clock'
   | 'registry wiped and created'
   | 'registry wiped, layout changed'
   | 'move begun'
@@ -83,7 +85,7 @@ export interface Scenario {
   readonly hidesServers?: boolean;
   /** The registry moves to another store, whose clock differs by minutes, and back. */
   readonly movesStore?: boolean;
-  /** No process starts after the first ones, nor in place of one that ended. */
+  /** After the first ones no process starts, but for those that an operator restarts. */
   readonly isClosed?: boolean;
   /** One host more than there are worker ids, whose process never stops waiting for one. */
   readonly hasWaiter?: boolean;
@@ -384,6 +386,21 @@ export const SCENARIOS: readonly Scenario[] = [
     losesClock: true,
     isClosed: true,
     hasLongFailover: true,
+  },
+  {
+    name: 'settled, then lost',
+    about: 'a registry that began under a fast clock is set back by an operator, then loses data',
+    faults: [
+      'registry lost to a fast clock',
+      'registry lost to a fast clock',
+      'registry settled',
+      'registry settled',
+      ...LOSSES,
+      'burst',
+    ],
+    losesClock: true,
+    isCalm: true,
+    isClosed: true,
   },
 ];
 

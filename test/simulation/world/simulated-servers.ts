@@ -189,16 +189,25 @@ export abstract class SimulatedServers<R extends Kept> {
   }
 
   /** An order of the operator, who has read the registry, on its way. */
-  changeTo({ text, floorMs, quarantineMs: theirMs = 0 }: Ordered): () => void {
-    const { facts } = this;
-    const { fingerprint = '', quarantineMs = 0, operations = 0 } = facts ?? {};
-    const { incarnation = '', server = '' } = facts ?? {};
+  changeTo({ text, floorMs, quarantineMs }: Ordered): () => void {
+    const lease = this.operatorsLease(quarantineMs);
+    const move = { text, byMs: this.nowMs + CHANGE_MS, floorMs };
+    return () => this.order({ ...lease, move });
+  }
+
+  /** As the command `snowflake registry settle` does it. */
+  settle(): void {
+    if (this.facts !== undefined) this.order({ ...this.operatorsLease(), settles: true });
+  }
+
+  private operatorsLease(theirMs = 0): WorkerLease {
+    const { fingerprint = '', quarantineMs = 0, operations = 0 } = this.facts ?? {};
+    const { incarnation = '', server = '' } = this.facts ?? {};
     const proof = { token: 'operator', nonce: 'operator', nonceNext: 'operator' };
     const longestMs = Math.max(quarantineMs, theirMs);
     const terms = { fingerprint, ttlMs: 0, quarantineMs: longestMs, minRangeMs: 0 };
     const mark = { incarnation, server, operations };
-    const move = { text, byMs: this.nowMs + CHANGE_MS, floorMs };
-    return () => this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
+    return { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
   }
 
   /** What the registry's clock is told to be. */

@@ -168,7 +168,10 @@ export class StoredSnapshot {
     const { header, slots } = changes;
     checkChanges(this.header, changes);
     const news = header === undefined ? 'none' : newsIn(this.header, header);
-    if (news === 'none') return slots.length === 0 ? undefined : this.write(slots);
+    // Of a registry that nobody uses yet the time would only refuse the first grant.
+    const isIdle = news === 'none' || (news === 'time' && this.isUnclaimed);
+    if (isIdle && slots.length === 0) return undefined;
+    if (news === 'none') return this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
     const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);

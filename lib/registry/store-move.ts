@@ -149,7 +149,8 @@ function goalOf({ from, to }: Ends): StoreMoveGoal | undefined {
 
 function wayText({ goal, isBack }: WayOn): string {
   const option = goal === 'begin' ? 'without --end and --undo' : `with --${goal}`;
-  return `Give the command ${option}${isBack ? ', and with --from and --to exchanged' : ''}.`;
+  const ends = isBack ? ', and with --from and --to exchanged' : '';
+  return `If these are the two stores of the move, give the command ${option}${ends}.`;
 }
 
 const isShut = ({ kind }: Standing): boolean => kind === 'closed' || kind === 'none';
@@ -289,8 +290,8 @@ function isOneMove({ from, to }: Pair): boolean {
 }
 
 /**
- * The one that gets all was put back to what it was before the other one was closed, for a move of
- * which it was the other end. None that is in use counts as that.
+ * The one that gets all was put back to what it was before the other one was closed: it has no
+ * worker ids, or half of them for an earlier move.
  */
 function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): boolean {
   if (losing.kind !== 'closed' || losing.move!.side !== side) return false;

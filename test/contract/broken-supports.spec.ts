@@ -241,7 +241,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
     edits: [
       edit(
         MOVE,
-        'if (moveCountOf(reported) <= moveCountOf(stored)) return stored;',
+        'if (!isLater || isClosed(reported)) return stored;',
         'if (reported !== null) return stored;',
       ),
     ],

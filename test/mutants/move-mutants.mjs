@@ -80,8 +80,8 @@ export const MOVE_MUTANTS = [
     edits: [
       {
         file: MOVE,
-        find: 'if (moveCountOf(reported) <= moveCountOf(stored)) return stored;',
-        put: 'if (moveCountOf(reported) === 0) return stored;',
+        find: 'const isLater = moveCountOf(reported) > moveCountOf(stored) ||',
+        put: 'const isLater = moveCountOf(reported) > 0 ||',
       },
     ],
   },
@@ -189,7 +189,7 @@ export const MOVE_MUTANTS = [
     edits: [
       {
         file: STORE_MOVE,
-        find: "if (to.count > from.count) return halved(pair, 'from', to.count);",
+        find: "if (isAhead(pair)) return halved(pair, 'from', to.count);",
         put: '',
       },
       {

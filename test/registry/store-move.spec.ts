@@ -209,12 +209,12 @@ describe('a move between two stores', () => {
     [
       'the second one has forgotten all',
       { goal: 'end', from: BEGUN.from },
-      'Give the command without --end and --undo.',
+      'give the command without --end and --undo.',
     ],
     [
       'the second one has forgotten all, and is in use',
       { goal: 'undo', from: BEGUN.from, to: IN_USE },
-      'Give the command with --end.',
+      'give the command with --end.',
     ],
     [
       'both are closed',
@@ -222,12 +222,12 @@ describe('a move between two stores', () => {
         from: { ...NONE, text: `#2 #out:k1 ${FINGERPRINT}[]` },
         to: { ...NONE, text: `#2 #in:k1 ${FINGERPRINT}[]` },
       },
-      'it is closed. Give the command with --end.',
+      'it is closed. If these are the two stores of the move, give the command with --end.',
     ],
     [
       'the first one has lost its data, and the second one is closed',
       { from: NONE, to: { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` } },
-      'no registry to move. Give the command with --undo.',
+      'no registry to move. If these are the two stores of the move, give the command with --undo.',
     ],
     [
       'it went the other way',
@@ -257,7 +257,7 @@ describe('a move between two stores', () => {
 
   it('takes all worker ids back from a registry that was closed for another move since', () => {
     const to = { ...IN_USE, text: `#2 #in:k2 ${FINGERPRINT}[]` };
-    expect(stepOf({ ...BEGUN, to })).toEqual(refusalWith('Give the command with --undo.'));
+    expect(stepOf({ ...BEGUN, to })).toEqual(refusalWith('give the command with --undo.'));
     const undone = stepsTo('undo', { ...BEGUN, to });
     expect(undone).toMatchObject([{ at: 'from', text: `#2 ${FINGERPRINT}[0-1023]` }]);
     // Which of two that were closed at once is the later one nobody can tell.

@@ -73,9 +73,9 @@ export interface ClockTake extends Take {
    */
   readonly about?: string | undefined;
   /**
-   * The latest `nowMs` that this process was answered, and the time that elapsed since it asked, by
-   * a monotonic clock; absent at first. After a loss the counter also jumps above this time: its
-   * own clock may have been set back.
+   * The latest `nowMs` that this process was answered for this counter of this store, plus the time
+   * since it asked, by a monotonic clock; absent at first. After a loss of data the counter jumps
+   * above this time too, since the clock of the store may have been set back beside the loss.
    */
   readonly reckonedMs?: number | undefined;
 }

@@ -99,7 +99,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
     },
   },
   {
-    name: 'is clear of all that was granted before its clock was set back, whoever asks after a loss',
+    name: 'is clear of all grants before its clock was set back, whoever asks after a loss',
     needs: ['clock', 'losses'],
     async run(harness) {
       await harness.grantOf(() => harness.clock());

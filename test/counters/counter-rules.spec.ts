@@ -62,7 +62,13 @@ describe('counters in stores that lose data', () => {
  * of the step.
  */
 describe.each([0, 3000])('after a loss beside which the clock was set back by %i ms', (backMs) => {
-  const CLOCK = { kind: 'clock', counter: 'c', perMs: 16, aheadMs: 1500, count: 10n ** 9n } as const;
+  const CLOCK = {
+    kind: 'clock',
+    counter: 'c',
+    perMs: 16,
+    aheadMs: 1500,
+    count: 10n ** 9n,
+  } as const;
   const at = (ms: number, server: string) => {
     const timeMs = 1_800_000_000_000 + ms - (server === 'two' ? backMs : 0);
     return { timeMs, server, random: `r${ms}`, lossWindowMs: 2000 };

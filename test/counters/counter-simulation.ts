@@ -139,7 +139,7 @@ class Simulation {
     return answer;
   }
 
-  /** Positions that nobody hears of are nobody's. */
+  /** The answer arrives: from now on the positions are in use. */
   private hear(process: Process, answer: TakeAnswer, askedAtMs: number): void {
     if ('nowMs' in answer) {
       const aheadMs = answer.nowMs! - askedAtMs;

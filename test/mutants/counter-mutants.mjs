@@ -149,7 +149,7 @@ export const COUNTER_MUTANTS = [
   },
   {
     name: 'the clock goes back with that of the server',
-    by: 'is clear of all that was granted before its clock was set back, whoever asks after a loss',
+    by: 'is clear of all grants before its clock was set back, whoever asks after a loss',
     edits: edit(
       OPENING,
       'const observed = { ...stored, ...clock(stored, timeMs) };',

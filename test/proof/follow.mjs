@@ -9,9 +9,9 @@
  * says: no rule or some, each with what the request gives it. Whatever else is written, or a rule
  * that may not happen then, is a difference, which is told with the nearest rule and the field.
  *
- * The registry is `a`, also after another server took over with a copy of it: what the rules say of
- * `b` beyond that is the claim, about clocks and servers that the registry cannot see. What stands
- * for what is told in one file, so that it can be read beside the rules.
+ * The registry is `b`. One that is taken over is `a` until then, and nobody afterwards: what the
+ * rules say of an old server that goes on is the claim, about clocks that no registry can see. What
+ * stands for what is told in one file, so that it can be read beside the rules.
  */
 import { after, EMPTY, explained, TAKES_OVER } from './reckon.mjs';
 import { headerOverRows, NONE, registriesOverRows, withoutRow } from './registries.mjs';
@@ -40,19 +40,19 @@ const AGE_MS = 1000;
 /** For so long a registry over rows remembers more than was asked for. */
 const ageOf = (/** @type {Asked} */ asked) => ('read' in asked ? AGE_MS : 0);
 
-/** @type {(header: RegistryHeader) => Values} */
-const headerValues = (header) => ({
-  'a.isBorn': true,
-  'a.time': header.lastTimeMs,
-  'a.slew': header.slewMs,
-  'a.quarantine': header.quarantineMs,
-  'a.safe': header.safeFloorMs,
-  'a.era': header.era,
-  'a.told': header.toldMs ?? 0,
+/** @type {(header: RegistryHeader, server?: 'a' | 'b') => Values} */
+const headerValues = (header, server = 'b') => ({
+  [`${server}.isBorn`]: true,
+  [`${server}.time`]: header.lastTimeMs,
+  [`${server}.slew`]: header.slewMs,
+  [`${server}.quarantine`]: header.quarantineMs,
+  [`${server}.safe`]: header.safeFloorMs,
+  [`${server}.era`]: header.era,
+  [`${server}.told`]: header.toldMs ?? 0,
 });
 
 /** @type {(state: Values) => number} */
-const nowOf = (state) => state['a.time'] + state['a.slew'];
+const nowOf = (state) => state['b.time'] + state['b.slew'];
 
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
 function headerWays(header, asked, later) {
@@ -61,9 +61,8 @@ function headerWays(header, asked, later) {
   const { reckoned: clock, quarantineMs: told } = terms;
   // An operator asks for no time at all, which no rule knows of.
   const ttl = Math.max(1, terms.ttlMs + ageOf(asked));
-  const isSame = header?.server === reading.server && !reading.isPutBack && !reading.isLeft;
-  const isHere =
-    isSame && clock?.incarnation === header.incarnation && clock.server === header.server;
+  const known = isTakenOver(header, reading) ? undefined : header;
+  const isHere = isOf(known, clock);
 
   /** How far the clock that whoever asks reckons with is ahead of this one. */
   const behindIn = (/** @type {Values} */ state) => {
@@ -73,14 +72,16 @@ function headerWays(header, asked, later) {
   /** @type {(above: number) => Next} */
   const hears = (above) => (state) =>
     behindIn(state) > 0
-      ? { rule: 'a clock is heard of', reckoned: nowOf(state) + behindIn(state), above }
+      ? { rule: HEARS, by: HEARER, reckoned: nowOf(state) + behindIn(state), above }
       : undefined;
   const moves = movesBy(reading);
   const asks = { rule: 'a ttl is asked for', ttl, told };
+  /** Before another server takes over. */
+  const before = { by: { s: 'a' } };
   /** @type {(state: Values) => Way} */
   const takesOver = (state) => ({
     rule: TAKES_OVER,
-    by: {},
+    until: state['t'],
     isAbsent: header === undefined,
     time: reading.timeMs,
     ttl,
@@ -91,7 +92,7 @@ function headerWays(header, asked, later) {
   });
   /** What was read once more moves the clock once more. @type {Next} */
   const again = (state) =>
-    state['a.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
+    state['b.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
   /** @type {(have: number, seen: number) => Next[]} */
   const proves = (have, seen) => [
     again,
@@ -99,16 +100,30 @@ function headerWays(header, asked, later) {
     hears(have),
   ];
 
-  const opened = isSame
-    ? timesOf(header, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
-    : [header === undefined ? [takesOver] : [moves(reading.timeMs), asks, takesOver]];
+  const opened = known
+    ? timesOf(known, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
+    : header === undefined
+      ? [[takesOver]]
+      : [[{ ...moves(reading.timeMs), ...before }, { ...asks, ...before }, takesOver]];
   const seen = call.op === 'acquire' ? call.request.seen : { ...call.lease.mark, ...call.lease };
   const proofs = [[], proves(0, 0), proves(seen?.haveMs ?? 0, seen?.era ?? 0)];
   /** @type {Next} */
-  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['a.slew'] });
+  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['b.slew'] });
   const isOrder = call.op === 'release' && call.lease.move !== undefined;
   return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
 }
+
+/** Whether it is the clock of this registry. */
+/** @type {(header: Header, clock: LeaseTerms['reckoned']) => boolean} */
+const isOf = (header, clock) =>
+  header !== undefined &&
+  clock?.incarnation === header.incarnation &&
+  clock.server === header.server;
+
+/** Whether another server is the first to answer. */
+/** @type {(header: Header, reading: StoreReading) => boolean} */
+const isTakenOver = (header, { server, isPutBack, isLeft }) =>
+  header?.server !== server || isPutBack === true || isLeft === true;
 
 /** @type {(reading: StoreReading) => (time: number) => Way} */
 const movesBy = (reading) => {
@@ -159,7 +174,8 @@ function rowsWays(header, asked, later) {
 /** To so much the time of a header is rounded that is written alone. */
 const STEP_MS = 500;
 
-const PROVES = 'a holder proves a loss';
+const [PROVES, HEARS] = ['a holder proves a loss', 'a clock is heard of'];
+const HEARER = { s: 'b', p: 'p1' };
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 
 /** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
@@ -185,14 +201,14 @@ function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, a
   const { token: text, ttlMs } = call.op === 'acquire' ? call.request : call.lease;
   const token = numberOf(text);
   const ttl = ttlMs + ahead;
-  const range = { token, ttl, above, isWatched: true, by: { s: 'a', r: 'r3' } };
+  const range = { token, ttl, above, isWatched: true, by: { s: 'b', r: 'r3' } };
   const forgotten = { rule: 'a holder is forgotten' };
   if (call.op === 'acquire') {
     const leased = { rule: LEASED, ...range };
     return [[leased], [{ rule: RENEWED, token, ttl, have: 0 }], [forgotten]];
   }
   const have = call.lease.haveMs;
-  const believed = { rule: 'a ceiling is believed', have, by: { s: 'a', r: 'r1' } };
+  const believed = { rule: 'a ceiling is believed', have, by: { s: 'b', r: 'r1' } };
   const renewed = { rule: RENEWED, token, ttl, have };
   // A registry counts the moves of layouts, and a holder those that it has heard of.
   const moveCount = Number(/^#(\d+)/.exec(fingerprint)?.[1] ?? 0);
@@ -216,14 +232,14 @@ const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
 function slotValues(slot, header) {
   const { ceilingMs, holder } = slot ?? NEVER_LEASED;
   // Nobody reads the floor and the era of nobody.
-  if (holder === undefined) return { 'a.c': ceilingMs, 'a.holder': 0 };
+  if (holder === undefined) return { 'b.c': ceilingMs, 'b.holder': 0 };
   const { token, floorMs } = holder;
   const { incarnation } = /** @type {{ incarnation?: string }} */ (holder);
   // Over rows a header may be lost alone: who was granted something before is of no era then.
   const isOfThis = incarnation === undefined || incarnation === header?.incarnation;
   const era = isOfThis ? holder.era : 0;
-  const held = { 'a.holder': numberOf(token), 'a.floor': floorMs, 'a.holderEra': era };
-  return { 'a.c': ceilingMs, ...held };
+  const held = { 'b.holder': numberOf(token), 'b.floor': floorMs, 'b.holderEra': era };
+  return { 'b.c': ceilingMs, ...held };
 }
 
 /** @type {Map<string, number>} */
@@ -243,7 +259,7 @@ function rangeOf(slot, { incarnation, server }, call) {
   const isHolder = slot?.holder?.token === token;
   const range = {
     'r1.isBorn': isHolder || call.op === 'renew',
-    'r1.server': 1,
+    'r1.server': 2,
     'r1.token': numberOf(token),
     'r1.floor': isHolder ? slot.holder?.floorMs : 0,
     'r1.end': slot?.ceilingMs ?? 0,
@@ -251,7 +267,7 @@ function rangeOf(slot, { incarnation, server }, call) {
   if (call.op === 'acquire') return range;
   const { mark, haveMs } = call.lease;
   const isHere = mark.incarnation === incarnation && mark.server === server;
-  const own = { ...range, 'r1.server': isHere ? 1 : 0, 'r1.end': haveMs };
+  const own = { ...range, 'r1.server': isHere ? 2 : 0, 'r1.end': haveMs };
   if (call.op === 'renew') return own;
   // It has stopped, and used all below this.
   return { ...own, 'r1.isStopped': true, 'r1.used': usedOf(call.lastIssuedMs) };
@@ -357,7 +373,10 @@ export class Follower {
       touched.add(workerId);
     }
     if (header === undefined) return before.header && 'the registry is gone';
-    const [first, found] = [before.header ? headerValues(before.header) : {}, headerValues(header)];
+    const isTaken = isTakenOver(before.header, asked.reading);
+    const server = isTaken ? 'a' : 'b';
+    const first = before.header ? headerValues(before.header, server) : {};
+    const found = headerValues(header);
     const isUnchanged = isSame(first, found);
     if (touched.size === 0 && isUnchanged) return this.#count(['nothing']);
     const world = {

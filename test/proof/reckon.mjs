@@ -20,13 +20,20 @@ import {
 const LEASE = readSystems('lease')[0] ?? fail('lease', 'is no system');
 const VARIABLES = new Set(variablesOf(LEASE));
 
-export const HEADER = ['isBorn', 'time', 'slew', 'quarantine', 'safe', 'era', 'told'];
 export const TAKES_OVER = 'a server takes over';
 
-/** Before the first step: `a` is there, and nothing was granted. */
-export const EMPTY = Object.fromEntries(
-  [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
-);
+/** So far back lies what nobody remembers. */
+const LONG_AGO = -1e15;
+
+/** `a` is there, which has granted nothing for long, and no other one yet. */
+export const EMPTY = {
+  ...Object.fromEntries(
+    [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
+  ),
+  'a.time': LONG_AGO,
+  'a.lead': LONG_AGO,
+  otherLead: LONG_AGO,
+};
 
 /* The rules, reckoned with numbers. */
 
@@ -163,18 +170,13 @@ const OPERATIONS = {
 export function after(path, next) {
   const way = typeof next === 'function' ? next(path.state) : next;
   if (way === undefined) return path;
-  const { rule, by = { s: 'a' }, ...given } = way;
+  const { rule, by = { s: 'b' }, ...given } = way;
   const { lets, whens, thens } = reckonedOf(rule, by);
   const state = { ...path.state };
   for (const [name, formula] of lets) given[name] = formula(path.state, given);
   for (const [name, formula] of thens) state[name] = formula(path.state, given);
   const refused = whens.filter(([, formula]) => !formula(path.state, given));
   const faults = refused.map(([text]) => `"${rule}" needs ${text}`);
-  // It is the registry from here on.
-  if (rule === TAKES_OVER) {
-    for (const field of HEADER) state[`a.${field}`] = state[`b.${field}`];
-    state['b.isBorn'] = false;
-  }
   return { state, rules: [...path.rules, rule], faults: [...path.faults, ...faults] };
 }
 

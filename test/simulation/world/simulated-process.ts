@@ -384,9 +384,14 @@ export class SimulatedProcess {
     const { layout } = window;
     return {
       takesOver: this.host.workerId !== undefined,
-      getNextWorkId: (request) => support.getNextWorkId(request),
+      getNextWorkId: (request) =>
+        this.store.carried(this.name, { op: 'acquire', request }, () =>
+          support.getNextWorkId(request),
+        ),
       refreshAlive: (lease) => {
-        const answered = support.refreshAlive(lease);
+        const answered = this.store.carried(this.name, { op: 'renew', lease }, () =>
+          support.refreshAlive(lease),
+        );
         const learned = () => this.store.leftServers.learned(this.name);
         void answered.then(learned, () => undefined);
         return answered;
@@ -394,7 +399,8 @@ export class SimulatedProcess {
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
         around.oracle.givenBack(this, lease.workerId, lastTick);
-        return support.release!(lease, lastMs);
+        const call = { op: 'release', lease, lastIssuedMs: lastMs } as const;
+        return this.store.carried(this.name, call, () => support.release!(lease, lastMs));
       },
     };
   }

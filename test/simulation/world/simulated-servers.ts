@@ -40,6 +40,22 @@ export type StoreEvent =
       readonly wholeCountMax: number | undefined;
       readonly reading: StoreReading;
       readonly answer: LeaseAnswer | undefined;
+      /** The true time. */
+      readonly atMs: number;
+    }
+  /** A process makes a call. */
+  | {
+      readonly kind: 'sent';
+      readonly process: string;
+      readonly call: StoreCall;
+      readonly atMs: number;
+    }
+  /** The answer reaches it. */
+  | {
+      readonly kind: 'heard';
+      readonly process: string;
+      readonly call: StoreCall;
+      readonly answer: LeaseAnswer;
     }
   /** One write over rows, which is a step of an operation. */
   | {
@@ -184,6 +200,22 @@ export abstract class SimulatedServers<R extends Kept> {
     const mark = { incarnation, server, operations };
     const move = { text, byMs: this.nowMs + CHANGE_MS, floorMs };
     return () => this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
+  }
+
+  /** What a process asks, and is answered. */
+  carried<T extends LeaseAnswer | void>(
+    process: string,
+    call: StoreCall,
+    ask: () => Promise<T>,
+  ): Promise<T> {
+    this.record({ kind: 'sent', process, call, atMs: this.time.passedMs });
+    const answered = ask();
+    const heard = (answer: T) => {
+      if (answer) this.record({ kind: 'heard', process, call, answer });
+    };
+    // Beside whoever waits for it, who goes on at the same moment as without this.
+    void answered.then(heard, () => undefined);
+    return answered;
   }
 
   /** What the registry's clock is told to be. */

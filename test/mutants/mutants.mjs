@@ -250,12 +250,34 @@ const TIME_MUTANTS = [
   },
   {
     name: 'a process tells the time it was told, and not what has gone by since',
-    tryFirst: { scenario: 'step back, then loss', seed: 29 },
+    tryFirst: { scenario: 'step back, then loss', seed: 203 },
     edits: [
       {
         file: 'lease/renewal.ts',
         find: 'Math.ceil(this.askedAtMs - askedAtMs)',
         put: '0',
+      },
+    ],
+  },
+  {
+    name: 'only a grant tells the clock',
+    tryFirst: { scenario: 'step back, then loss', seed: 911 },
+    edits: [
+      {
+        file: 'lease/renewal.ts',
+        find: 'if (nowMs === undefined || timeMs === undefined || mark === undefined) return;',
+        put: "if (answer.status !== 'ok' || nowMs === undefined || !timeMs || !mark) return;",
+      },
+    ],
+  },
+  {
+    name: 'a process that waits forgets the clock',
+    tryFirst: { scenario: 'step back, then loss', seed: 349 },
+    edits: [
+      {
+        file: 'lease/renewal.ts',
+        find: 'if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;',
+        put: "if (answer.status !== 'ok') return void (this.reading = undefined);",
       },
     ],
   },

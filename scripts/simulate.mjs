@@ -12,9 +12,11 @@ import {
   SimulationThreads,
   Tally,
 } from '../test/simulation/run-simulations.mjs';
+import { freshSeeds, seedsFrom } from '../test/seeds.mjs';
 
 const HELP = `Usage: npm run simulate -- [options]
-  --seeds 1-3000     which seeds, one or a range (default 1-100)
+  --seeds 1-3000     which seeds, one or a range (default: 100 that are drawn from the commit and the
+                     date; SEEDS_FROM='<commit> <date>' draws those of another run)
   --scenario all     one of the scenarios, or all
   --rows             over a store that keeps rows, in every scenario but wide
   --regions          two regions, cut off from each other for an hour, instead of a fleet: with a
@@ -31,7 +33,7 @@ const HELP = `Usage: npm run simulate -- [options]
 
 const { values } = parseArgs({
   options: {
-    seeds: { type: 'string', default: '1-100' },
+    seeds: { type: 'string' },
     scenario: { type: 'string', default: 'all' },
     rows: { type: 'boolean', default: false },
     regions: { type: 'boolean', default: false },
@@ -44,14 +46,21 @@ const { values } = parseArgs({
   },
 });
 
-const { SCENARIOS, drawnText, simulate } = await loadSimulation();
+const { SCENARIOS, drawnText, isStrict, simulate } = await loadSimulation();
 const known = SCENARIOS.map(({ name }) => name);
 const tolerant = new Set(
-  SCENARIOS.filter(({ tolerates }) => tolerates !== undefined).map(({ name }) => name),
+  SCENARIOS.filter((scenario) => !isStrict(scenario)).map(({ name }) => name),
 );
 
+const DRAWN_COUNT = 100;
+
 /** @returns {number[]} */
-function seedsOf(/** @type {string} */ text) {
+function seedsOf(/** @type {string | undefined} */ text) {
+  if (text === undefined) {
+    const drawn = freshSeeds('simulate', DRAWN_COUNT);
+    console.log(`seeds drawn from ${seedsFrom}: ${drawn[0]}-${drawn.at(-1)}`);
+    return drawn;
+  }
   const [, first, last = first] = /^(\d+)(?:-(\d+))?$/.exec(text) ?? [];
   const count = Number(last) - Number(first) + 1;
   if (!(count > 0)) return stop(`Expected --seeds to be like 7 or 1-3000, got ${text}.`);
@@ -65,7 +74,7 @@ function stop(/** @type {string} */ message) {
 }
 
 async function attack(/** @type {{ seed: number, scenario: string }[]} */ runs) {
-  const tally = new Tally(drawnText, values);
+  const tally = new Tally(drawnText);
   let count = 0;
   await runSimulations(runs, {
     onReport(report) {
@@ -158,11 +167,12 @@ if (values.help) {
   // What a scenario tolerates tells nothing of a mutant.
   const fair = isAttack ? scenarios.filter((name) => !tolerant.has(name)) : scenarios;
   const overRows = fair.filter((name) => name !== 'wide');
+  const seeds = seedsOf(values.seeds);
   const runs = values.rows
-    ? runsOf(overRows, seedsOf(values.seeds)).map((run) => ({ ...run, rows: true }))
-    : runsOf(fair, seedsOf(values.seeds));
+    ? runsOf(overRows, seeds).map((run) => ({ ...run, rows: true }))
+    : runsOf(fair, seeds);
   if (values.trace && runs.length > 1) stop('--trace tells of one seed and one scenario.');
-  if (values.regions) await attackRegions(seedsOf(values.seeds));
+  if (values.regions) await attackRegions(seeds);
   else if (values.follow && isAttack) await followMutants();
   else if (values.follow) await follow(runs);
   else if (values.trace) console.log(await simulate({ ...runs[0], trace: console.log }));

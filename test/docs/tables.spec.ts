@@ -7,7 +7,7 @@ import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nes
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
 import { say, readTree, type TextFile, isLib } from '../tidy/tree.js';
-import { labelled, paddedRows, placesOf, rowsOf } from './sections.js';
+import { cellsOf, labelled, paddedRows, placesOf, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
 import { SCENARIOS } from '../simulation/world/index.js';
 import { BROKEN_VARIANTS } from '../mutants/mutants.mjs';
@@ -111,6 +111,18 @@ it('name every form of text', () => {
   const cells = named('docs/guides/ids-in-json.md', 'form').join();
   const said = [...cells.matchAll(/`?(\w+)`?/g)].map(([, name]) => name!);
   expect(said.toSorted()).toEqual(Object.keys(textForms).toSorted());
+});
+
+it('name what each simulated scenario tolerates, and the row that excludes it', () => {
+  const tolerated = SCENARIOS.flatMap(({ name, tolerates = [] }) =>
+    tolerates.map(({ kinds = [], excuse, because }) => [name, excuse ?? kinds.join(', '), because]),
+  );
+  const proof = textOf('docs/internals/proof.md').split('\n');
+  const head = proof.indexOf('| scenario | tolerated | row |');
+  const table = proof.slice(head + 2, proof.indexOf('', head));
+  expect(table.map(cellsOf)).toEqual(tolerated);
+  const excluded = named('docs/concepts/guarantees.md', 'what');
+  expect(excluded).toEqual(expect.arrayContaining(tolerated.map(([, , because]) => because)));
 });
 
 // The glossary has the words that pages rely on, all of them are used, and no page has another one.

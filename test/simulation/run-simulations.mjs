@@ -25,7 +25,7 @@ import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 /**
  * With what the registry was asked, and how it followed the rules that are proved, where wanted.
  *
- * @typedef {{ report: SimulationReport, events: StoreEvent[], followed: Followed }} Answer
+ * @typedef {{ run: Run, report: SimulationReport, events: StoreEvent[], followed: Followed }} Answer
  */
 
 // Threads that run simulations, kept for the next ones: a thread takes longer to start than most
@@ -89,7 +89,7 @@ if (workerData === SIMULATES) {
     const { simulate } = await simulation;
     const isRecorded = records || run.follows === true;
     const report = await simulate({ ...run, record: isRecorded ? record : undefined });
-    parentPort?.postMessage({ report, events, followed: follower.followed });
+    parentPort?.postMessage({ run, report, events, followed: follower.followed });
   };
   parentPort?.on('message', (/** @type {Question} */ question) => void answer(question));
 }
@@ -265,6 +265,13 @@ export const UNSEEN = new Map([
 
 const SHOWN_MAX = 10;
 
+/** The command that makes a run again and tells all that happens in it. */
+export function replayOf(/** @type {SimulationReport} */ { seed, scenario, isOverRows }) {
+  const name = /\W/.test(scenario) ? `'${scenario}'` : scenario;
+  const rows = isOverRows ? ' --rows' : '';
+  return `npm run simulate -- --seeds ${seed} --scenario ${name}${rows} --trace`;
+}
+
 export class Tally {
   violationCount = 0;
   /** @type {Map<string, SimulationReport[]>} */
@@ -272,26 +279,19 @@ export class Tally {
   /** @type {string[]} */
   #violations = [];
   #drawnText;
-  #how;
 
-  /**
-   * @param {(drawn: SimulationReport['drawn']) => string} drawnText
-   * @param {{ rows?: boolean }} [how] the runs were made, for whoever makes one again
-   */
-  constructor(drawnText, { rows = false } = {}) {
+  constructor(/** @type {(drawn: SimulationReport['drawn']) => string} */ drawnText) {
     this.#drawnText = drawnText;
-    this.#how = rows ? ' --rows' : '';
   }
 
   add(/** @type {SimulationReport} */ report) {
-    const { scenario, seed, drawn, violations, violationCount } = report;
+    const { scenario, drawn, violations, violationCount } = report;
     this.#byScenario.set(scenario, [...(this.#byScenario.get(scenario) ?? []), report]);
     this.violationCount += violationCount;
     const [first] = violations;
     if (first === undefined || this.#violations.length >= SHOWN_MAX) return;
-    const one = `--seeds ${seed} --scenario ${scenario}${this.#how}`;
-    const replay = `npm run simulate -- ${one} --trace`;
-    const lines = [`${first.kind}: ${first.text}`, `drawn: ${this.#drawnText(drawn)}`, replay];
+    const seen = `${first.kind}: ${first.text}`;
+    const lines = [seen, `drawn: ${this.#drawnText(drawn)}`, replayOf(report)];
     this.#violations.push(lines.join('\n  '));
   }
 

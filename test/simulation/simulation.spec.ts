@@ -1,6 +1,7 @@
 /**
- * The short run of the simulation: fleets in a bad world make no id twice, and what they did to
- * the registry in memory gets the same answers from the Lua on a real Redis. Then the attack
+ * The short run of the simulation: fleets in a bad world make no id twice, of seeds that nobody has
+ * tried and of those that were ever bad, and what they did to the registry in memory gets the same
+ * answers from the Lua on a real Redis. Then the attack
  * attacked: every broken variant of the protocol must be seen to break its promise by some seed,
  * and the variants that are safe must not. Last the mistakes of operators that no rule can make
  * good for altogether: a ceiling on what they may cost, and for each rule a fleet whose ids it
@@ -11,9 +12,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import type { ChainableCommander } from 'ioredis';
-import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import { WHOLE_COUNT_MAX } from '../../lib/registry/acquire.js';
-import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { leaseAnswer } from '../../lib/stores/redis/redis.support.js';
 import { REGION_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadRegions } from '../mutants/load-library.mjs';
@@ -27,22 +26,24 @@ import {
 import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 import { Follower } from '../proof/follow.mjs';
 import { registryInRedis } from '../proof/registries.mjs';
+import { freshSeeds, seedsFrom } from '../seeds.mjs';
 import { timedArguments, timedLua } from '../stores/timed-redis.js';
 import {
   followedMutants,
   judgeMutant,
   refusalOf,
+  replayOf,
   runsOf,
   runSimulations,
   SimulationThreads,
   Tally,
   UNSEEN,
   type Answer,
+  type Run,
 } from './run-simulations.mjs';
-import { drawnText, SCENARIOS, simulate } from './world/index.js';
-import type { StoreCall, StoreEvent, SimulationReport } from './world/index.js';
+import { drawnText, isStrict, SCENARIOS, simulate } from './world/index.js';
+import type { Scenario, StoreCall, StoreEvent, SimulationReport } from './world/index.js';
 import { regionFaults, simulateRegions } from './world/regions.js';
-import { LeftServers } from './world/simulated-servers.js';
 
 // Replays what a simulation did to its registries against the Lua on a real Redis: the same calls,
 // the same clock and server, the same losses; and compares answer by answer.
@@ -132,20 +133,51 @@ function keysOf(prefix: string, event: StoreEvent): string[] {
   return [keyOf(prefix, event.registry)];
 }
 
-const SEEDS = Array.from({ length: 14 }, (_, n) => n + 14);
-/** Of fleets that went wrong once, or see a fault that the others miss, in place of as many. */
-const HELD = new Map([
-  ['there and back', [366, 1412]],
-  ['everything', [31]],
-]);
+const threads = new SimulationThreads();
+afterAll(() => threads.close());
 
-/** Those whose registries must follow the rules that are proved, operation by operation. */
-const FOLLOWED = new Set([18, 31]);
+const STRICT = SCENARIOS.filter(isStrict);
+const FRESH_COUNT = 10;
+const FRESH_ROWS_COUNT = 1;
+/** Of the runs of a scenario, so many must follow the rules that are proved, call by call. */
+const FOLLOWED_COUNT = 2;
+/** More fleets where a fault is rare: in one of ten runs it fails to happen in all once in 10^9. */
+const RARE_COUNT = 200;
 
-const STRICT = SCENARIOS.filter(({ tolerates }) => tolerates === undefined);
+/** Of fleets that went wrong once: a bad seed comes here in the change that mends it. */
+const HELD: readonly { scenario: string; seeds: readonly number[]; rows?: true }[] = [
+  { scenario: 'there and back', seeds: [366, 1412] },
+  { scenario: 'everything', seeds: [31] },
+  { scenario: 'step back, then loss', seeds: [911] },
+  {
+    scenario: 'step back, then loss, a host waits',
+    seeds: [1000021, 1000025, 1000027, 1000048, 1000120, 1000172, 1000255],
+  },
+  {
+    scenario: 'step back, then loss, newcomers',
+    seeds: [900118, 900138, 900144, 900187, 930205],
+  },
+  { scenario: 'store move, losses', seeds: [920452, 921111, 921375, 921494] },
+  { scenario: 'store move', seeds: [920089, 921701, 921816, 921962] },
+  { scenario: 'step forward for seconds', seeds: [940005, 940025, 940033, 940075], rows: true },
+];
+
+/** Fresh seeds of a scenario, over rows too, and those that are held. */
+function runsIn({ name, isOverRows, isWide }: Scenario): Run[] {
+  const fresh = freshSeeds(`simulation ${name}`, FRESH_COUNT + FRESH_ROWS_COUNT);
+  const isRow = (at: number) => at >= FRESH_COUNT && isOverRows !== true && isWide !== true;
+  const drawn = fresh.map((seed, at) => ({ seed, ...(isRow(at) && { rows: true }) }));
+  const held = HELD.filter(({ scenario }) => scenario === name).flatMap(({ seeds, ...how }) =>
+    seeds.map((seed) => ({ ...how, seed })),
+  );
+  return [...drawn, ...held].map((run, at) => {
+    return { ...run, scenario: name, follows: at < FOLLOWED_COUNT };
+  });
+}
 
 /** What the fleets of one scenario did. */
 interface Seen {
+  idCount: number;
   readonly bad: unknown[];
   readonly faults: Set<string>;
   readonly replays: Promise<unknown[]>[];
@@ -160,51 +192,64 @@ describe('simulated fleets', () => {
   // All in one, by threads that have run others before: code that is warm takes half as long.
   beforeAll(async () => {
     redis = new Redis(process.env['REDIS_URL']!);
-    const all = STRICT.flatMap(({ name }) => {
-      const held = HELD.get(name) ?? [];
-      const runs = runsOf([name], [...SEEDS.slice(held.length), ...held]);
-      return runs.map((run) => ({ ...run, follows: FOLLOWED.has(run.seed) }));
-    });
-    for (const { name } of STRICT) seen.set(name, { bad: [], faults: new Set(), replays: [] });
-    await runSimulations(all, { records: true, onReport: note });
+    process.stderr.write(`[simulation] seeds drawn from ${seedsFrom}, which SEEDS_FROM repeats\n`);
+    for (const { name } of STRICT) {
+      seen.set(name, { idCount: 0, bad: [], faults: new Set(), replays: [] });
+    }
+    await runSimulations(STRICT.flatMap(runsIn), { records: true, threads, onReport: note });
+    for (const scenario of STRICT) await seeEach(scenario);
   });
   afterAll(() => redis.quit());
 
-  function note(report: SimulationReport, { events, followed }: Answer): void {
-    const { scenario, seed, drawn, idCount, violations, operationCount } = report;
-    const { bad, faults, replays } = seen.get(scenario)!;
-    if (violations.length > 0 || idCount < 300) bad.push({ seed, drawn, idCount, violations });
+  /** A fault that never happened proves nothing: more fleets until each has happened. */
+  async function seeEach({ name, faults: wanted }: Scenario): Promise<void> {
+    const isSeen = () => wanted.every((fault) => seen.get(name)!.faults.has(fault));
+    if (isSeen()) return;
+    const more = freshSeeds(`rare faults of ${name}`, RARE_COUNT);
+    const onReport = (report: SimulationReport, answer: Answer) => {
+      note(report, answer);
+      return isSeen();
+    };
+    await runSimulations(runsOf([name], more), { records: true, threads, onReport });
+  }
+
+  function note(report: SimulationReport, { events, run, followed }: Answer): void {
+    const { scenario, seed, isOverRows, drawn, idCount, violations } = report;
+    const own = seen.get(scenario)!;
+    const { bad, faults, replays } = own;
+    own.idCount += idCount;
+    const told = { scenario, seed, drawn: drawnText(drawn), again: replayOf(report) };
+    if (violations.length > 0) bad.push({ ...told, idCount, violations });
     for (const fault of Object.keys(report.faults)) faults.add(fault);
     follow(report, followed, 'memory');
-    const { isOverRows = false } = STRICT.find(({ name }) => name === scenario)!;
     // Operations on rows are no scripts.
     const calls = isOverRows ? events.filter(({ kind }) => kind === 'call') : [];
-    if (calls.length > 0) bad.push({ seed, drawn, calls });
+    if (calls.length > 0) bad.push({ ...told, calls });
     if (isOverRows) return;
-    const follower = FOLLOWED.has(seed) ? new Follower() : undefined;
+    const follower = run.follows ? new Follower() : undefined;
     const replayed = replay(redis, `replay:${scenario}:${seed}`, events, follower).then((found) => {
       if (follower) follow(report, follower.followed, 'Redis');
-      return found.map((each) => ({ seed, drawn, ...each }));
+      return found.map((each) => ({ ...told, ...each }));
     });
     replays.push(replayed);
-    callCount += operationCount;
+    callCount += report.operationCount;
   }
 
   function follow(
-    { scenario, seed }: SimulationReport,
+    report: SimulationReport,
     followed: Answer['followed'],
     store: keyof typeof followedCounts,
   ): void {
     followedCounts[store] += followed.stepCount;
-    const where = `${store}, ${scenario}, seed ${seed}`;
-    differences.push(...followed.differences.map((text) => `${where}, ${text}`));
+    const where = `${store}, ${replayOf(report)}`;
+    differences.push(...followed.differences.map((text) => `${where}: ${text}`));
   }
 
   it.each(STRICT)('make no id twice: $name, $about', async ({ name, faults: wanted }) => {
-    const { bad, faults, replays } = seen.get(name)!;
+    const { bad, faults, idCount, replays } = seen.get(name)!;
     expect(bad).toEqual([]);
+    expect(idCount).toBeGreaterThan(10_000);
     expect((await Promise.all(replays)).flat()).toEqual([]);
-    // A fault that never happened proves nothing.
     expect([...faults]).toEqual(expect.arrayContaining([...wanted]));
   });
 
@@ -233,17 +278,16 @@ describe('simulated fleets', () => {
         'clones, everything, create, relayout, misconfigured, ttls, claims, wide, rows, ' +
         'step back, then loss, step back, then loss, newcomers, step forward for seconds, ' +
         'there and back, layout move, layout move, losses, forgets the last writes, ' +
-        'store move, store move, losses, got peace.',
+        'store move, store move, losses, step back, then loss, a host waits, ' +
+        'two faults within a lease, two faults within a lease, failover window, ' +
+        'settled, then lost, got peace.',
     );
   });
 });
 
 // The attack attacked.
 
-const threads = new SimulationThreads();
-afterAll(() => threads.close());
-
-const scenarios = SCENARIOS.filter(({ tolerates }) => !tolerates).map(({ name }) => name);
+const scenarios = STRICT.map(({ name }) => name);
 const seeds = (count: number) => Array.from({ length: count }, (_, n) => n + 1);
 
 describe('the simulation', () => {
@@ -316,13 +360,12 @@ describe('mistakes of operators', () => {
   it.each([
     ['relayout', 20],
     ['misconfigured', 40],
-    ['ttls', 400],
-    ['step back, then loss, newcomers', 0],
+    ['two faults within a lease', 100],
   ])(
     'of the kind %s make at most %i ids twice in 12 fleets',
     async (scenario, most) => {
       const { ids, twice, violations } = await twiceIn(scenario, TWELVE);
-      expect(ids).toBeGreaterThan(400_000);
+      expect(ids).toBeGreaterThan(100_000);
       expect(violations).toBe(0);
       expect(twice).toBeLessThanOrEqual(most);
     },
@@ -354,82 +397,13 @@ const WRONG = {
 
 it.each([
   [{}, 'npm run simulate -- --seeds 7 --scenario losses --trace'],
-  [{ rows: true }, 'npm run simulate -- --seeds 7 --scenario losses --rows --trace'],
+  [{ isOverRows: true }, 'npm run simulate -- --seeds 7 --scenario losses --rows --trace'],
+  [{ scenario: 'a loss' }, "npm run simulate -- --seeds 7 --scenario 'a loss' --trace"],
 ])('seed, what it drew, and the command: %j', (how, command) => {
-  const tally = new Tally(drawnText, how);
-  tally.add(WRONG);
+  const tally = new Tally(drawnText);
+  tally.add({ ...WRONG, ...how });
   const lines = tally.text().split('\n');
   expect(lines).toEqual(expect.arrayContaining(['  drawn: hosts 3; lost 5 %', `  ${command}`]));
-});
-
-/* What the simulation excuses: what a server granted that could not know, and nothing else. */
-const TTL_MS = 100;
-const [NOW_MS, FLOOR_MS] = [1000, 1050];
-
-/** What a server has been told: the time of one that it knew, or what the other one granted. */
-type Told = 'nothing' | 'a time' | 'proof';
-
-/** Each news begins an era; only what was proved lies a lease ahead. */
-function headerOf(told: Told): RegistryHeader {
-  const era = ['nothing', 'a time', 'proof'].indexOf(told);
-  const safeFloorMs = told === 'proof' ? NOW_MS + TTL_MS : FLOOR_MS + era;
-  const times = { lastTimeMs: NOW_MS, slewMs: 0, quarantineMs: TTL_MS, safeFloorMs };
-  return { ...times, era } as RegistryHeader;
-}
-
-/** A server is left for another one and asked again; p1 is granted worker id 0 before it hears. */
-function ledBack() {
-  const servers = new LeftServers();
-  servers.left('first', { name: 'second', operations: 1 });
-  servers.left('second', { name: 'first', operations: 1 });
-  const ask = (call: unknown, told: Told, answer: unknown = { status: 'wait' }) =>
-    servers.answered('first', {
-      call: call as StoreCall,
-      answer: answer as LeaseAnswer,
-      header: headerOf(told),
-    });
-  const range = { workerId: 0, floorMs: FLOOR_MS, ceilingMs: NOW_MS + TTL_MS };
-  ask(acquireOf('p1#1'), 'nothing', { status: 'ok', ...range });
-  const isExcused = (name = 'p1', ms = FLOOR_MS) => {
-    servers.learned(name);
-    return servers.isExcused(name, 0, ms);
-  };
-  return { ask, isExcused };
-}
-
-const acquireOf = (token: string) => ({ op: 'acquire', request: { token } });
-const renewalOf = (token: string) => {
-  const mark = { server: 'first', operations: 2 };
-  return { op: 'renew', lease: { token, haveMs: NOW_MS + TTL_MS, mark } };
-};
-
-it('is what was granted to the one process, and what came before it is not', () => {
-  const { isExcused } = ledBack();
-  expect(isExcused()).toBe(true);
-  expect(isExcused('p1', FLOOR_MS - 1)).toBe(false);
-  expect(isExcused('p2')).toBe(false);
-});
-
-it('lasts while eras begin for another reason than a proof', () => {
-  const { ask, isExcused } = ledBack();
-  ask(acquireOf('p2#1'), 'a time');
-  ask(renewalOf('p1#1'), 'a time');
-  expect(isExcused()).toBe(true);
-});
-
-it('ends where the server has proof and is asked for that lease', () => {
-  const { ask, isExcused } = ledBack();
-  ask(acquireOf('p2#1'), 'proof');
-  expect(isExcused()).toBe(true);
-  ask(renewalOf('p1#1'), 'proof');
-  expect(isExcused()).toBe(false);
-});
-
-it('lasts while the same process asks for another lease', () => {
-  const { ask, isExcused } = ledBack();
-  ask(acquireOf('p2#1'), 'proof');
-  ask(acquireOf('p1#2'), 'proof');
-  expect(isExcused()).toBe(true);
 });
 
 // Two regions, cut off from each other and from the registry of regions again and again, or all the
@@ -444,15 +418,17 @@ const apart = (seed: number, minutes?: number) =>
 const equal = (seed: number, minutes?: number) =>
   ({ ...run(seed, minutes), numbers: [3, 3] }) as const;
 
+const HOURS = [2, ...freshSeeds('regions', 2)];
+
 describe('two regions for a simulated hour', () => {
-  it.each([2, 3, 17])('make no id twice with numbers of their own, seed %i', async (seed) => {
+  it.each(HOURS)('make no id twice with numbers of their own, seed %i', async (seed) => {
     const report = await simulateRegions(apart(seed));
     expect(report).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
     expect(report.idCount).toBeGreaterThan(100_000);
     expect(report.faults['region cut off']).toBeGreaterThan(0);
   });
 
-  it.each([2, 3, 17])('make ids twice with one number, which is told, seed %i', async (seed) => {
+  it.each(HOURS)('make ids twice with one number, which is told, seed %i', async (seed) => {
     const report = await simulateRegions(equal(seed));
     expect(regionFaults(report)).toEqual([]);
     expect(report.twiceCount).toBeGreaterThan(1000);

@@ -15,12 +15,12 @@ import {
   type Note,
   type Plan,
 } from './plan.js';
-import { SCENARIOS, type Scenario } from './scenarios.js';
+import { countedOf, excusesOf, SCENARIOS, type Scenario } from './scenarios.js';
 import type { RecordEvent, StoreTraits } from './simulated-servers.js';
 import { SimulatedRows, SimulatedStore } from './simulated-store.js';
 
 export { drawnText } from './plan.js';
-export { SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
+export { isStrict, SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
 export type { RecordEvent, StoreCall, StoreEvent } from './simulated-servers.js';
 export type { Violation, ViolationKind } from './oracle.js';
 
@@ -47,6 +47,8 @@ export interface SimulationOptions {
 export interface SimulationReport {
   readonly seed: number;
   readonly scenario: string;
+  /** Over a store that keeps rows. */
+  readonly isOverRows: boolean;
   /** Every option that the seed decided, by its name. */
   readonly drawn: Readonly<Record<string, string | number>>;
   readonly simulatedMs: number;
@@ -100,6 +102,7 @@ class Simulation {
   private readonly oracle: Oracle;
   private readonly around: Environment;
   private readonly fleet: Fleet;
+  private readonly isOverRows: boolean;
   private readonly faults: Record<string, number> = {};
 
   constructor(
@@ -114,19 +117,19 @@ class Simulation {
     const oracle = (this.oracle = new Oracle(
       [plan.layout, plan.otherLayout],
       startTick,
-      scenario.tolerates,
+      countedOf(scenario),
     ));
     if (scenario.datesAreRight) {
       const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
       oracle.latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
     }
-    const isOverRows = options.rows ?? scenario.isOverRows ?? false;
+    const isOverRows = (this.isOverRows = options.rows ?? scenario.isOverRows ?? false);
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
     const stores = scenario.movesStore
       ? [store, new Store(time, random, secondOf(plan), record)]
       : [store];
-    if (scenario.faults.includes('led elsewhere')) this.excuse(store, isOverRows);
+    this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note: Environment['note'] = (who, text) => this.note(who, text);
     const windows = new Set<LeaseWindow>();
@@ -156,6 +159,7 @@ class Simulation {
     return {
       seed: this.options.seed,
       scenario: plan.scenario.name,
+      isOverRows: this.isOverRows,
       drawn: drawnOptions(plan),
       simulatedMs: time.passedMs,
       idCount: oracle.idCount,
@@ -172,14 +176,18 @@ class Simulation {
     };
   }
 
-  /** What no rule can know of is counted, and nothing else. */
-  private excuse({ leftServers }: Environment['store'], isOverRows: boolean): void {
+  /** What no rule can know of is counted, and nothing else; over rows nobody looks so closely. */
+  private excuse({ leftServers, lostRegistries }: Environment['store'], isOverRows: boolean): void {
     const { plan, oracle } = this;
+    const excused = excusesOf(plan.scenario);
+    if (excused.length === 0) return;
+    lostRegistries.excused = excused;
+    const granted = excused.includes('grants of a left server') ? leftServers : lostRegistries;
     const msOf = (tick: number) => plan.layout.msOf(tick);
     oracle.isExcused = (name, workerId, tick) =>
-      isOverRows || leftServers.isExcused(name, workerId, msOf(tick));
+      isOverRows || granted.isExcused(name, workerId, msOf(tick));
     oracle.wasExcused = (name, workerId, [from, to]) =>
-      isOverRows || leftServers.wasExcused(name, workerId, [msOf(from), msOf(to)]);
+      isOverRows || granted.wasExcused(name, workerId, [msOf(from), msOf(to)]);
   }
 
   private faultAgain(): void {
@@ -208,7 +216,10 @@ class Simulation {
     this.note('fault', 'all faults are over');
     this.around.areFaultsOver = true;
     for (const store of this.around.stores) store.isAway = false;
-    for (const host of this.fleet.hosts) host.aheadMs = host.store.clockAheadMs;
+    for (const host of this.fleet.hosts) {
+      // Where they are right they stay so: the store's clock may still be wrong.
+      if (!this.plan.scenario.datesAreRight) host.aheadMs = host.store.clockAheadMs;
+    }
     for (const process of this.fleet.running) {
       process.wire.isCut = false;
       if (process.isPaused) process.goOn();

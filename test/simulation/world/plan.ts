@@ -64,6 +64,8 @@ const MIN_RANGE_MS = 50;
 /** Where ids made twice are counted, they must be made closely enough to meet. */
 const MINT_OFTEN_MS = 8;
 const NEVER_MS = 86_400_000;
+/** Of a lease: the time between two renewals, as far as it is spread, and the longest call. */
+const RENEWAL_SHARE = 1.2 / 6 + 1 / 8;
 /** The clocks of two stores differ by so many. */
 const MINUTES = [-3, -1, -0.02, 0, 0.02, 1, 3] as const;
 
@@ -73,7 +75,7 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
   const hostCount = hostCountOf(scenario, workerCount, random);
   const countsTwice =
     scenario.hidesServers === true ||
-    scenario.tolerates !== undefined ||
+    scenario.countsTwice === true ||
     scenario.faults.includes('led elsewhere');
   const loses = scenario.losesMessages === true;
   const isReplicated = scenario.faults.includes('split brain') || random.chance(0.3);
@@ -93,13 +95,16 @@ export function drawPlan(scenario: Scenario, random: SeededRandom): Plan {
     sequenceStart: random.chance(0.3) ? 'random' : 'zero',
     failoverWindowMs: isReplicated ? random.between(1, 4) * Math.floor(ttlMs / 16) : 0,
     clockDifferenceMs: isReplicated ? random.between(0, 500) : 0,
+    ...(scenario.hasLongFailover && { failoverWindowMs: Math.ceil(RENEWAL_SHARE * ttlMs) }),
     ...drawForgetting(scenario, ttlMs, random),
     ...(scenario.isWide && { wholeCountMax: 1 }),
     ...(scenario.losesClock && { losesClock: true }),
     ...(scenario.movesStore && { secondAheadMs: random.pick(MINUTES) * 60_000 }),
     mintEveryMs: countsTwice ? MINT_OFTEN_MS : random.between(20, 120),
     // A loss hides what the one before it would have shown, so that some runs have few.
-    faultEveryMs: Math.ceil(ttlMs / random.pick(scenario.tolerates ? [0.5, 1] : [0.5, 1, 2, 4, 6])),
+    faultEveryMs: Math.ceil(
+      ttlMs / random.pick(scenario.countsTwice ? [0.5, 1] : [0.5, 1, 2, 4, 6]),
+    ),
     faultGapMs: scenario.isCalm ? ttlMs : 1,
     faults: scenario.drawsFaults ? someOf(scenario.faults, random) : scenario.faults,
     messages: { lost: rate(), doubled: rate(), late: rate() },
@@ -115,7 +120,9 @@ function hostCountOf(scenario: Scenario, workerCount: number, random: SeededRand
   if (scenario.claims) return workerCount + 1;
   if (isDivided(scenario)) return random.between(2, workerCount);
   if (scenario.isCrowded) return workerCount + random.between(1, 3);
-  return random.between(2, workerCount + 1);
+  const hostCount = random.between(2, workerCount + 1);
+  if (scenario.hasWaiter) return workerCount + 1;
+  return scenario.isClosed ? Math.min(hostCount, workerCount) : hostCount;
 }
 
 /** Every option that was drawn, by its name, for whoever reads of a run. */
@@ -166,7 +173,7 @@ function drawLease(ttlMs: number, scenario: Scenario, random: SeededRandom): Lea
     maxClockSkewMs: Math.floor(ttlMs / 2),
     // What a copied process gives back before it is noticed could harm others: see guarantees.md.
     maxDriftMs: scenario.faults.includes('clone') ? NEVER_MS : random.pick([100, ttlMs]),
-    startTimeoutMs: 3 * ttlMs,
+    startTimeoutMs: scenario.isClosed ? NEVER_MS : 3 * ttlMs,
   };
 }
 

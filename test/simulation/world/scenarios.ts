@@ -5,6 +5,7 @@
  * docs/concepts/guarantees.md bounds): whatever happens here must not make an id twice. The
  * exceptions say what they tolerate: mistakes of operators that no rule can make good for.
  */
+import type { Excuse } from './excuses.js';
 import type { ViolationKind } from './oracle.js';
 
 /** What befalls processes, hosts and the store. `faults.ts` says how. */
@@ -40,6 +41,16 @@ export type FaultName =
   | 'store move undone'
   | 'store address changed';
 
+/** What a scenario does not demand. */
+export interface Tolerated {
+  /** Violations of these kinds: they are counted, and tests have a ceiling on them. */
+  readonly kinds?: readonly ViolationKind[];
+  /** What the oracle excuses by name: every violation beside it counts. */
+  readonly excuse?: Excuse;
+  /** The row of docs/concepts/guarantees.md that excludes it. */
+  readonly because: string;
+}
+
 export interface Scenario {
   readonly name: string;
   readonly about: string;
@@ -72,9 +83,27 @@ export interface Scenario {
   readonly hidesServers?: boolean;
   /** The registry moves to another store, whose clock differs by minutes, and back. */
   readonly movesStore?: boolean;
-  /** What may happen here; it is counted, and tests have ceilings on it. */
-  readonly tolerates?: readonly ViolationKind[];
+  /** No process starts after the first ones, nor in place of one that ended. */
+  readonly isClosed?: boolean;
+  /** One host more than there are worker ids, whose process never stops waiting for one. */
+  readonly hasWaiter?: boolean;
+  /** An old server may go on for so long that each process asks the new one meanwhile. */
+  readonly hasLongFailover?: boolean;
+  /** Ids are made closely enough to meet, and faults are few: what is made twice is counted. */
+  readonly countsTwice?: boolean;
+  readonly tolerates?: readonly Tolerated[];
 }
+
+/** Rows of docs/concepts/guarantees.md. */
+const COPIES = 'a copy of a running process (VM snapshot, live clone, CRIU)';
+const LED_BACK =
+  'a server that was left for another one, was not restarted, and is asked again (an address ' +
+  'leads back)';
+const LONGER_LEASES =
+  'processes of one namespace with different `leaseTtlMs`, and a Redis that loses its data';
+const CLOCK_SET_BACK =
+  'a store whose clock was set back by as much as a lease or more, and that then loses its data';
+const OTHER_LAYOUT = 'another layout or epoch in the namespace, and a Redis that loses its data';
 
 const PROCESS_FAULTS = ['crash', 'pause', 'release', 'rolling restart', 'burst'] as const;
 const LOSSES = ['registry wiped', 'store restarted', 'store restored'] as const;
@@ -120,6 +149,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'clones',
     about: 'copies of running processes: they may harm each other for a while, nobody else',
     faults: ['clone', 'crash', 'pause', 'burst'],
+    tolerates: [{ excuse: 'ids of copies', because: COPIES }],
   },
   {
     name: 'everything',
@@ -155,21 +185,24 @@ export const SCENARIOS: readonly Scenario[] = [
     name: 'relayout',
     about: 'the registry is deleted and the fleet rolled out again with another epoch',
     faults: ['registry wiped, layout changed', 'pause', 'crash', 'burst'],
-    tolerates: ['duplicate', 'overlap', 'liveness'],
+    countsTwice: true,
+    tolerates: [{ kinds: ['duplicate', 'overlap', 'liveness'], because: OTHER_LAYOUT }],
   },
   {
     name: 'misconfigured',
     about: 'one host with another epoch, and a registry that loses its data',
     faults: ['registry wiped', 'pause', 'crash', 'burst'],
     hasStranger: true,
-    tolerates: ['duplicate', 'overlap', 'liveness'],
+    countsTwice: true,
+    tolerates: [{ kinds: ['duplicate', 'overlap', 'liveness'], because: OTHER_LAYOUT }],
   },
   {
     name: 'ttls',
     about: 'leases of different length, and a registry that loses its data',
     faults: ['registry wiped', 'process cut off', 'process cut off', 'crash', 'burst'],
     hasLongLeases: true,
-    tolerates: ['duplicate', 'overlap'],
+    countsTwice: true,
+    tolerates: [{ excuse: 'grants without the longest lease', because: LONGER_LEASES }],
   },
   {
     name: 'claims',
@@ -216,6 +249,7 @@ export const SCENARIOS: readonly Scenario[] = [
     faults: ['store clock set back', ...LOSSES, 'burst'],
     losesClock: true,
     isCalm: true,
+    isClosed: true,
   },
   {
     name: 'step back, then loss, newcomers',
@@ -224,7 +258,11 @@ export const SCENARIOS: readonly Scenario[] = [
     losesMessages: true,
     losesClock: true,
     hasLongLeases: true,
-    tolerates: ['overlap'],
+    countsTwice: true,
+    tolerates: [
+      { excuse: 'grants without the lost clock', because: CLOCK_SET_BACK },
+      { excuse: 'grants without the longest lease', because: LONGER_LEASES },
+    ],
   },
   {
     name: 'step forward for seconds',
@@ -239,6 +277,7 @@ export const SCENARIOS: readonly Scenario[] = [
       'that grants before it hears of the other one may be granted twice',
     faults: ['led elsewhere', 'crash', 'pause', 'release', 'burst', 'process cut off'],
     drawsFaults: true,
+    tolerates: [{ excuse: 'grants of a left server', because: LED_BACK }],
   },
   {
     name: 'layout move',
@@ -321,4 +360,38 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
     movesStore: true,
   },
+  {
+    name: 'step back, then loss, a host waits',
+    about: 'the same as without newcomers, and one process waits for a worker id all the time',
+    faults: ['store clock set back', ...LOSSES, 'burst'],
+    losesClock: true,
+    isCalm: true,
+    isClosed: true,
+    hasWaiter: true,
+  },
+  {
+    name: 'two faults within a lease',
+    about: 'the clock of the store set back and data lost again and again, before all have renewed',
+    faults: ['store clock set back', ...LOSSES, 'burst'],
+    losesClock: true,
+    isClosed: true,
+    tolerates: [{ kinds: ['duplicate', 'overlap'], because: CLOCK_SET_BACK }],
+  },
+  {
+    name: 'two faults within a lease, failover window',
+    about: 'the same with a failover window in which each process renews its lease',
+    faults: ['store clock set back', ...LOSSES, 'burst'],
+    losesClock: true,
+    isClosed: true,
+    hasLongFailover: true,
+  },
 ];
+
+export const countedOf = ({ tolerates = [] }: Scenario): ViolationKind[] =>
+  tolerates.flatMap(({ kinds = [] }) => kinds);
+
+export const excusesOf = ({ tolerates = [] }: Scenario): Excuse[] =>
+  tolerates.flatMap(({ excuse }) => excuse ?? []);
+
+/** Whether every violation in it counts, but for those that are excused by name. */
+export const isStrict = (scenario: Scenario): boolean => countedOf(scenario).length === 0;

@@ -45,7 +45,7 @@ class Wire implements IDistributedSupport {
     private readonly around: Environment,
     /** Runs it in the process, unless that is gone; when it is paused, afterwards. */
     private readonly deliver: (run: () => void) => void,
-    private readonly note: (text: Note) => void,
+    private readonly owner: SimulatedProcess,
     /** An address may lead to another one. */
     public store: SimulatedStore | SimulatedRows,
   ) {}
@@ -64,8 +64,9 @@ class Wire implements IDistributedSupport {
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
     const store = this.store as SimulatedStore;
+    const sentAfter = store.lostRegistries.sentBy(this.owner.name);
     return this.carry(
-      () => store.execute(call),
+      () => store.execute(call, sentAfter),
       () => `${call.op} ${textOf(call)}`,
     );
   }
@@ -89,7 +90,7 @@ class Wire implements IDistributedSupport {
         if (store.isAway) return;
         const answer = this.asked(ask);
         if (answer === BROKEN) return;
-        this.note(() => `${what()} -> ${JSON.stringify(answer ?? 'done')}`);
+        this.owner.note(() => `${what()} -> ${textOfAnswer(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
           this.delayMs(),
@@ -126,6 +127,13 @@ class Wire implements IDistributedSupport {
     if (does) count(fault);
     return does;
   }
+}
+
+/** Rows hold numbers that JSON has no form for. */
+function textOfAnswer(answer: unknown): string {
+  return JSON.stringify(answer, (_, part: unknown) =>
+    typeof part === 'bigint' ? String(part) : part,
+  );
 }
 
 function textOf(call: StoreCall): string {
@@ -216,7 +224,7 @@ export class SimulatedProcess {
     this.window.onRange = (range) => this.around.oracle.rangeHeld(this, range);
     around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
-    this.wire = new Wire(around, deliver, (text) => this.note(text), store);
+    this.wire = new Wire(around, deliver, this, store);
     this.support = this.supportOver(this.wire);
     this.parts = {
       support: this.supportTold(),
@@ -378,6 +386,14 @@ export class SimulatedProcess {
     return store.supportBy(wire.carry, parts);
   }
 
+  /** The store sees what is asked, and what is answered. */
+  private carried<T extends LeaseAnswer | void>(
+    call: StoreCall,
+    ask: () => Promise<T>,
+  ): Promise<T> {
+    return this.store.carried(this.name, call, ask);
+  }
+
   /** Whoever gives a worker id back says that no more ids of it will be made. */
   private supportTold(): KeeperParts['support'] {
     const { support, around, window } = this;
@@ -385,24 +401,28 @@ export class SimulatedProcess {
     return {
       takesOver: this.host.workerId !== undefined,
       getNextWorkId: (request) =>
-        this.store.carried(this.name, { op: 'acquire', request }, () =>
-          support.getNextWorkId(request),
-        ),
+        this.read(this.carried({ op: 'acquire', request }, () => support.getNextWorkId(request))),
       refreshAlive: (lease) => {
-        const answered = this.store.carried(this.name, { op: 'renew', lease }, () =>
-          support.refreshAlive(lease),
-        );
+        const ask = () => support.refreshAlive(lease);
         const learned = () => this.store.leftServers.learned(this.name);
-        void answered.then(learned, () => undefined);
-        return answered;
+        return this.read(this.carried({ op: 'renew', lease }, ask), learned);
       },
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
         around.oracle.givenBack(this, lease.workerId, lastTick);
         const call = { op: 'release', lease, lastIssuedMs: lastMs } as const;
-        return this.store.carried(this.name, call, () => support.release!(lease, lastMs));
+        return this.carried(call, () => support.release!(lease, lastMs));
       },
     };
+  }
+
+  private read(answered: Promise<LeaseAnswer>, learned = () => {}): Promise<LeaseAnswer> {
+    const read = (answer: LeaseAnswer) => {
+      this.store.lostRegistries.learned(this.name, answer);
+      learned();
+    };
+    void answered.then(read, () => undefined);
+    return answered;
   }
 
   /** Goes on while a loop reads it, so that waiting for the next tick in place comes to an end. */

@@ -25,7 +25,8 @@ import type { Server, StoreCall } from './simulated-servers.js';
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;
 
-  execute(call: StoreCall): LeaseAnswer | undefined {
+  /** @param sentAfter see LostRegistries */
+  execute(call: StoreCall, sentAfter?: number): LeaseAnswer | undefined {
     const server = this.random.pick(this.servers);
     const { id, registry, name, aheadMs } = server;
     server.hasAnswered = true;
@@ -44,7 +45,9 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
       registry.state,
     );
     this.callCount++;
-    this.leftServers.answered(name, { call, answer, header: registry.state! });
+    const answered = { call, answer, header: registry.state! };
+    this.leftServers.answered(name, answered);
+    this.lostRegistries.answered(answered, sentAfter);
     this.keepMoment(server);
     this.told(nowOf(registry.state!));
     return answer;
@@ -182,6 +185,10 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const row = this.servers[0]!.registry.state?.get(HEADER_KEY);
     if (row === undefined || row.number === 0n) return undefined;
     return JSON.parse(row.text) as RegistryHeader;
+  }
+
+  override get isMade(): boolean {
+    return this.facts !== undefined && 'blocks' in this.facts;
   }
 
   get slots(): WorkerSlot[] {

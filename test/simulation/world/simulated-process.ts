@@ -225,7 +225,7 @@ export class SimulatedProcess {
     around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, this, store);
-    this.support = this.supportOver(this.wire);
+    this.support = store.watched(name, this.supportOver(this.wire));
     this.parts = {
       support: this.supportTold(),
       window: this.window,
@@ -386,32 +386,21 @@ export class SimulatedProcess {
     return store.supportBy(wire.carry, parts);
   }
 
-  /** The store sees what is asked, and what is answered. */
-  private carried<T extends LeaseAnswer | void>(
-    call: StoreCall,
-    ask: () => Promise<T>,
-  ): Promise<T> {
-    return this.store.carried(this.name, call, ask);
-  }
-
   /** Whoever gives a worker id back says that no more ids of it will be made. */
   private supportTold(): KeeperParts['support'] {
     const { support, around, window } = this;
     const { layout } = window;
     return {
       takesOver: this.host.workerId !== undefined,
-      getNextWorkId: (request) =>
-        this.read(this.carried({ op: 'acquire', request }, () => support.getNextWorkId(request))),
+      getNextWorkId: (request) => this.read(support.getNextWorkId(request)),
       refreshAlive: (lease) => {
-        const ask = () => support.refreshAlive(lease);
         const learned = () => this.store.leftServers.learned(this.name);
-        return this.read(this.carried({ op: 'renew', lease }, ask), learned);
+        return this.read(support.refreshAlive(lease), learned);
       },
       release: (lease, lastMs) => {
         const lastTick = lastMs === undefined ? -Infinity : layout.tickOf(lastMs);
         around.oracle.givenBack(this, lease.workerId, lastTick);
-        const call = { op: 'release', lease, lastIssuedMs: lastMs } as const;
-        return this.carried(call, () => support.release!(lease, lastMs));
+        return support.release!(lease, lastMs);
       },
     };
   }

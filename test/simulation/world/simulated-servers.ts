@@ -6,6 +6,7 @@
  * longer than `failoverWindowMs`.
  */
 import type {
+  IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
@@ -217,20 +218,27 @@ export abstract class SimulatedServers<R extends Kept> {
     return () => this.order({ ...terms, ...proof, workerId: 0, haveMs: 0, mark, move });
   }
 
-  /** What a process asks, and is answered. */
-  carried<T extends LeaseAnswer | void>(
-    process: string,
-    call: StoreCall,
-    ask: () => Promise<T>,
-  ): Promise<T> {
-    this.record({ kind: 'sent', process, call, atMs: this.time.passedMs });
-    const answered = ask();
-    const heard = (answer: T) => {
-      if (answer) this.record({ kind: 'heard', process, call, answer });
+  /** Of which is recorded what a process asks, and is answered. */
+  watched(process: string, support: IDistributedSupport): IDistributedSupport {
+    const asks = <T extends LeaseAnswer | void>(call: StoreCall, ask: () => Promise<T>) => {
+      this.record({ kind: 'sent', process, call, atMs: this.time.passedMs });
+      const answered = ask();
+      const heard = (answer: T) => {
+        if (answer) this.record({ kind: 'heard', process, call, answer });
+      };
+      // Beside whoever waits for it, who goes on at the same moment as without this.
+      void answered.then(heard, () => undefined);
+      return answered;
     };
-    // Beside whoever waits for it, who goes on at the same moment as without this.
-    void answered.then(heard, () => undefined);
-    return answered;
+    return {
+      getNextWorkId: (request) =>
+        asks({ op: 'acquire', request }, () => support.getNextWorkId(request)),
+      refreshAlive: (lease) => asks({ op: 'renew', lease }, () => support.refreshAlive(lease)),
+      release: (lease, lastIssuedMs) => {
+        const call = { op: 'release', lease, lastIssuedMs } as const;
+        return asks(call, () => support.release!(lease, lastIssuedMs));
+      },
+    };
   }
 
   /** What the registry's clock is told to be. */

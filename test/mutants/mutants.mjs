@@ -250,7 +250,7 @@ const TIME_MUTANTS = [
   },
   {
     name: 'a process tells the time it was told, and not what has gone by since',
-    tryFirst: { scenario: 'step back, then loss', seed: 29 },
+    tryFirst: { scenario: 'step back, then loss', seed: 203 },
     edits: [
       {
         file: 'lease/renewal.ts',
@@ -260,29 +260,35 @@ const TIME_MUTANTS = [
     ],
   },
   {
-    name: 'only a grant has the facts of the registry',
-    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 1000021 },
+    name: 'only a grant tells the clock',
+    tryFirst: { scenario: 'step back, then loss', seed: 911 },
     edits: [
       {
-        file: OPENING,
-        find: 'return header === undefined ?',
-        put: "return header === undefined || answer.status !== 'ok' ?",
+        file: 'lease/renewal.ts',
+        find: 'if (nowMs === undefined || timeMs === undefined || mark === undefined) return;',
+        put: "if (answer.status !== 'ok' || nowMs === undefined || !timeMs || !mark) return;",
       },
     ],
   },
   {
-    name: 'a refusal without a write replaces the clock that a process brought',
-    tryFirst: { scenario: 'step back, then loss', seed: 1 },
-    edits: [{ file: OPENING, find: 'isOwn ? {', put: 'true ? {' }],
+    name: 'a process that waits forgets the clock',
+    tryFirst: { scenario: 'step back, then loss', seed: 349 },
+    edits: [
+      {
+        file: 'lease/renewal.ts',
+        find: 'if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;',
+        put: "if (answer.status !== 'ok') return void (this.reading = undefined);",
+      },
+    ],
   },
   {
     name: 'a settled clock hides how far ranges were granted',
-    tryFirst: { scenario: 'settled, then lost', seed: 1 },
+    tryFirst: { scenario: 'settled, then lost', seed: 6 },
     edits: [{ file: OPENING, find: 'observeLatest(opened, terms.latestMs)', put: 'opened' }],
   },
   {
     name: 'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
-    tryFirst: { scenario: 'settled, then lost', seed: 1 },
+    tryFirst: { scenario: 'settled, then lost', seed: 6 },
     edits: [
       {
         file: OPENING,

@@ -141,7 +141,7 @@ export const REGISTRY_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: '{ ...afterLoss(header), server: reading.server }',
+        find: '{ ...afterLoss(header, reading), server }',
         put: '{ ...header, server: reading.server }',
       },
     ],

@@ -9,18 +9,20 @@
  * says: no rule or some, each with what the request gives it. Whatever else is written, or a rule
  * that may not happen then, is a difference, which is told with the nearest rule and the field.
  *
- * The registry is `a`, also after another server took over with a copy of it: what the rules say of
- * `b` beyond that is the claim, about clocks and servers that the registry cannot see. What stands
- * for what is told in one file, so that it can be read beside the rules.
+ * The registry is `b`. One that is taken over is `a` until then, and nobody afterwards: what the
+ * rules say of an old server that goes on is the claim, about clocks that no registry can see. What
+ * stands for what is told in one file, so that it can be read beside the rules.
  */
-import { after, EMPTY, explained, TAKES_OVER } from './reckon.mjs';
+import { Claim } from './claim.mjs';
+import { after, BEGIN, EMPTY, explained, HEARS, TAKES_OVER } from './reckon.mjs';
 import { headerOverRows, NONE, registriesOverRows, withoutRow } from './registries.mjs';
+import { headerValues, nowOf, numberOf, rangeOf, slotValues, usedOf, valuesOf } from './values.mjs';
 
-/** @import { LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
+/** @import { AnswerFacts, LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
 /** @import { RegistryHeader, StoreReading, WorkerSlot } from '../../lib/registry/snapshot.js' */
 /** @import { StoreCall, StoreEvent } from '../simulation/world/index.js' */
 /** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
-/** @import { Header, Registry } from './registries.mjs' */
+/** @import { Header, Registry, Slot } from './registries.mjs' */
 
 /* What a request may do to the header. */
 
@@ -31,6 +33,8 @@ import { headerOverRows, NONE, registriesOverRows, withoutRow } from './registri
  * @property {LeaseAnswer | undefined} answer
  * @property {readonly number[]} [workerIds] which are written, also as they were
  * @property {Header} [read] over rows the header that a write rests on
+ * @property {number} [registry]
+ * @property {number} [atMs] the true time, of a store of one piece
  */
 
 /** A clock that is further ahead is taken for a fault: see SANE_MS in lib/registry. */
@@ -40,20 +44,6 @@ const AGE_MS = 1000;
 /** For so long a registry over rows remembers more than was asked for. */
 const ageOf = (/** @type {Asked} */ asked) => ('read' in asked ? AGE_MS : 0);
 
-/** @type {(header: RegistryHeader) => Values} */
-const headerValues = (header) => ({
-  'a.isBorn': true,
-  'a.time': header.lastTimeMs,
-  'a.slew': header.slewMs,
-  'a.quarantine': header.quarantineMs,
-  'a.safe': header.safeFloorMs,
-  'a.era': header.era,
-  'a.told': header.toldMs ?? 0,
-});
-
-/** @type {(state: Values) => number} */
-const nowOf = (state) => state['a.time'] + state['a.slew'];
-
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Next[][][]} */
 function headerWays(header, asked, later) {
   const { call, reading } = asked;
@@ -61,9 +51,8 @@ function headerWays(header, asked, later) {
   const { reckoned: clock, quarantineMs: told } = terms;
   // An operator asks for no time at all, which no rule knows of.
   const ttl = Math.max(1, terms.ttlMs + ageOf(asked));
-  const isSame = header?.server === reading.server && !reading.isPutBack && !reading.isLeft;
-  const isHere =
-    isSame && clock?.incarnation === header.incarnation && clock.server === header.server;
+  const known = isTakenOver(header, reading) ? undefined : header;
+  const isHere = isOf(known, clock);
 
   /** How far the clock that whoever asks reckons with is ahead of this one. */
   const behindIn = (/** @type {Values} */ state) => {
@@ -73,14 +62,16 @@ function headerWays(header, asked, later) {
   /** @type {(above: number) => Next} */
   const hears = (above) => (state) =>
     behindIn(state) > 0
-      ? { rule: 'a clock is heard of', reckoned: nowOf(state) + behindIn(state), above }
+      ? { rule: HEARS, by: HEARER, reckoned: nowOf(state) + behindIn(state), above }
       : undefined;
   const moves = movesBy(reading);
   const asks = { rule: 'a ttl is asked for', ttl, told };
+  /** Before another server takes over. */
+  const before = { by: { s: 'a' } };
   /** @type {(state: Values) => Way} */
   const takesOver = (state) => ({
     rule: TAKES_OVER,
-    by: {},
+    until: state['t'],
     isAbsent: header === undefined,
     time: reading.timeMs,
     ttl,
@@ -91,7 +82,7 @@ function headerWays(header, asked, later) {
   });
   /** What was read once more moves the clock once more. @type {Next} */
   const again = (state) =>
-    state['a.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
+    state['b.time'] === later.lastTimeMs ? undefined : moves(reading.timeMs);
   /** @type {(have: number, seen: number) => Next[]} */
   const proves = (have, seen) => [
     again,
@@ -99,16 +90,30 @@ function headerWays(header, asked, later) {
     hears(have),
   ];
 
-  const opened = isSame
-    ? timesOf(header, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
-    : [header === undefined ? [takesOver] : [moves(reading.timeMs), asks, takesOver]];
+  const opened = known
+    ? timesOf(known, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
+    : header === undefined
+      ? [[takesOver]]
+      : [[{ ...moves(reading.timeMs), ...before }, { ...asks, ...before }, takesOver]];
   const seen = call.op === 'acquire' ? call.request.seen : { ...call.lease.mark, ...call.lease };
   const proofs = [[], proves(0, 0), proves(seen?.haveMs ?? 0, seen?.era ?? 0)];
   /** @type {Next} */
-  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['a.slew'] });
+  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['b.slew'] });
   const isOrder = call.op === 'release' && call.lease.move !== undefined;
   return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
 }
+
+/** Whether it is the clock of this registry. */
+/** @type {(header: Header, clock: LeaseTerms['reckoned']) => boolean} */
+const isOf = (header, clock) =>
+  header !== undefined &&
+  clock?.incarnation === header.incarnation &&
+  clock.server === header.server;
+
+/** Whether another server is the first to answer. */
+/** @type {(header: Header, reading: StoreReading) => boolean} */
+const isTakenOver = (header, { server, isPutBack, isLeft }) =>
+  header?.server !== server || isPutBack === true || isLeft === true;
 
 /** @type {(reading: StoreReading) => (time: number) => Way} */
 const movesBy = (reading) => {
@@ -130,14 +135,18 @@ function aheadOf(asked, later) {
   const terms = call.op === 'acquire' ? call.request : call.lease;
   const state = { ...EMPTY, ...headerValues(read) };
   const nows = timesOf(read, terms, [reading.timeMs]).map((time) => {
-    return nowOf(after({ state, rules: [], faults: [] }, movesBy(reading)(time)).state);
+    return nowOf(after({ state, ...BEGIN }, movesBy(reading)(time)).state);
   });
   return [...new Set([0, ...nows.map((now) => now - nowOf(headerValues(later)))])];
 }
 
-/** @typedef {[Next[][][], RegistryHeader]} Ways and where they lead */
+/** @typedef {[Next[][][], RegistryHeader, Values]} Ways and where they lead, from where they begin */
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways} */
-const waysTo = (header, asked, later) => [headerWays(header, asked, later), later];
+const waysTo = (header, asked, later) => [
+  headerWays(header, asked, later),
+  later,
+  valuesOf(header, isTakenOver(header, asked.reading) ? 'a' : 'b'),
+];
 
 /**
  * What else may be written to a header over rows: that a row is missing, before anything else; or
@@ -153,13 +162,14 @@ function rowsWays(header, asked, later) {
   const read = timesOf(header, termsOf(call), [timeMs])
     .filter((time) => time >= later.lastTimeMs && time < later.lastTimeMs + STEP_MS)
     .map((lastTimeMs) => ({ ...later, lastTimeMs }));
-  return [[[[loss]], later], ...read.map((at) => waysTo(header, asked, at))];
+  return [[[[loss]], later, valuesOf(header)], ...read.map((at) => waysTo(header, asked, at))];
 }
 
 /** To so much the time of a header is rounded that is written alone. */
 const STEP_MS = 500;
 
 const PROVES = 'a holder proves a loss';
+const HEARER = { s: 'b', p: 'p1' };
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 
 /** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
@@ -185,14 +195,14 @@ function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, a
   const { token: text, ttlMs } = call.op === 'acquire' ? call.request : call.lease;
   const token = numberOf(text);
   const ttl = ttlMs + ahead;
-  const range = { token, ttl, above, isWatched: true, by: { s: 'a', r: 'r3' } };
+  const range = { token, ttl, above, isWatched: true, by: { s: 'b', r: 'r3' } };
   const forgotten = { rule: 'a holder is forgotten' };
   if (call.op === 'acquire') {
     const leased = { rule: LEASED, ...range };
     return [[leased], [{ rule: RENEWED, token, ttl, have: 0 }], [forgotten]];
   }
   const have = call.lease.haveMs;
-  const believed = { rule: 'a ceiling is believed', have, by: { s: 'a', r: 'r1' } };
+  const believed = { rule: 'a ceiling is believed', have, by: { s: 'b', r: 'r1' } };
   const renewed = { rule: RENEWED, token, ttl, have };
   // A registry counts the moves of layouts, and a holder those that it has heard of.
   const moveCount = Number(/^#(\d+)/.exec(fingerprint)?.[1] ?? 0);
@@ -204,58 +214,6 @@ function slotWays({ call }, { layoutFloorMs: above = 0, fingerprint }, { slot, a
 
 const [LEASED, RENEWED, SECOND] = ['a worker id is leased', 'a lease is renewed', 'a second range'];
 const GRANTING = [LEASED, RENEWED, SECOND];
-
-/** The first time that it did not use. */
-/** @type {(lastIssuedMs: number | undefined) => number} */
-const usedOf = (lastIssuedMs) => (lastIssuedMs === undefined ? 0 : lastIssuedMs + 1);
-
-/** @type {WorkerSlot} */
-const NEVER_LEASED = { workerId: 0, ceilingMs: 0 };
-
-/** @type {(slot: WorkerSlot | undefined, header?: RegistryHeader) => Values} */
-function slotValues(slot, header) {
-  const { ceilingMs, holder } = slot ?? NEVER_LEASED;
-  // Nobody reads the floor and the era of nobody.
-  if (holder === undefined) return { 'a.c': ceilingMs, 'a.holder': 0 };
-  const { token, floorMs } = holder;
-  const { incarnation } = /** @type {{ incarnation?: string }} */ (holder);
-  // Over rows a header may be lost alone: who was granted something before is of no era then.
-  const isOfThis = incarnation === undefined || incarnation === header?.incarnation;
-  const era = isOfThis ? holder.era : 0;
-  const held = { 'a.holder': numberOf(token), 'a.floor': floorMs, 'a.holderEra': era };
-  return { 'a.c': ceilingMs, ...held };
-}
-
-/** @type {Map<string, number>} */
-const numbers = new Map();
-
-/** Of a token; 0 is nobody's. */
-function numberOf(/** @type {string} */ token) {
-  const number = numbers.get(token) ?? numbers.size + 1;
-  numbers.set(token, number);
-  return number;
-}
-
-/** What whoever asks has of a worker id. */
-/** @type {(slot: WorkerSlot | undefined, header: RegistryHeader, call: StoreCall) => Values} */
-function rangeOf(slot, { incarnation, server }, call) {
-  const { token } = call.op === 'acquire' ? call.request : call.lease;
-  const isHolder = slot?.holder?.token === token;
-  const range = {
-    'r1.isBorn': isHolder || call.op === 'renew',
-    'r1.server': 1,
-    'r1.token': numberOf(token),
-    'r1.floor': isHolder ? slot.holder?.floorMs : 0,
-    'r1.end': slot?.ceilingMs ?? 0,
-  };
-  if (call.op === 'acquire') return range;
-  const { mark, haveMs } = call.lease;
-  const isHere = mark.incarnation === incarnation && mark.server === server;
-  const own = { ...range, 'r1.server': isHere ? 1 : 0, 'r1.end': haveMs };
-  if (call.op === 'renew') return own;
-  // It has stopped, and used all below this.
-  return { ...own, 'r1.isStopped': true, 'r1.used': usedOf(call.lastIssuedMs) };
-}
 
 /** Whether a range was granted, and what was answered is that range. */
 /** @type {(path: Path, granted: LeaseGrant, reading: StoreReading) => string[]} */
@@ -291,6 +249,7 @@ export class Follower {
   #latest = new Map();
   /** @type {Followed} */
   followed = { stepCount: 0, counts: {}, differences: [] };
+  #claim = new Claim((what) => this.#count([what]));
 
   /** What happened to one of the registries, and what it knows after a call. */
   /** @type {(event: StoreEvent, read: (before: Registry) => Registry) => void} */
@@ -299,6 +258,8 @@ export class Follower {
       const { op } = event.call;
       return this.answers({ op, token: termsOf(event.call).token }, event.answer);
     }
+    if (event.kind === 'sent') return this.#differs(this.#claim.sent(event));
+    if (event.kind === 'heard') return this.#claim.heard(event);
     const { kind } = event;
     const before = this.#registries.get(kind === 'copied' ? event.from : event.registry) ?? NONE;
     switch (kind) {
@@ -321,6 +282,7 @@ export class Follower {
         return;
       case 'copied':
         this.#registries.set(event.to, before);
+        this.#claim.copied(event.from, event.to);
     }
   }
 
@@ -330,8 +292,11 @@ export class Follower {
     const stepCount = ++this.followed.stepCount;
     this.#longest = Math.max(this.#longest, termsOf(asked.call).ttlMs + ageOf(asked));
     const fault = this.#faultOf(before, later, asked);
-    if (fault === undefined) return;
-    this.followed.differences.push(`step ${stepCount}, ${asked.call.op}: ${fault}`);
+    if (fault !== undefined) this.#differs(`step ${stepCount}, ${asked.call.op}: ${fault}`);
+  }
+
+  #differs(/** @type {string | undefined} */ text) {
+    if (text !== undefined) this.followed.differences.push(text);
   }
 
   /** What a process was told, once or again, of steps that were taken before. */
@@ -347,63 +312,76 @@ export class Follower {
   }
 
   /** @type {(before: Registry, later: Registry, asked: Asked) => string | undefined} */
-  #faultOf(before, { header, slots }, asked) {
-    const { call, answer, reading } = asked;
-    const granted = answer?.status === 'ok' ? answer : undefined;
-    const touched = new Set(granted === undefined ? asked.workerIds : [granted.workerId]);
-    for (const workerId of new Set([...before.slots.keys(), ...slots.keys()])) {
-      const [from, to] = [before.slots.get(workerId), slots.get(workerId)];
-      if (from === to || isSame(slotValues(from, header), slotValues(to, header))) continue;
-      touched.add(workerId);
-    }
+  #faultOf(before, later, asked) {
+    const { call, answer, reading, atMs } = asked;
+    const { header } = later;
     if (header === undefined) return before.header && 'the registry is gone';
-    const [first, found] = [before.header ? headerValues(before.header) : {}, headerValues(header)];
+    const touched = touchedBy(before, later, asked);
+    const [first, found] = [valuesOf(before.header), headerValues(header)];
     const isUnchanged = isSame(first, found);
-    if (touched.size === 0 && isUnchanged) return this.#count(['nothing']);
     const world = {
       ...EMPTY,
       longest: this.#longest,
       failoverWindow: reading.lossWindowMs,
       minRange: termsOf(call).minRangeMs,
     };
+    const at = { registry: asked.registry ?? 0, atMs: atMs ?? 0, ...reading };
+    /** @type {Path['ways']} */
+    let ways = [];
     // Over rows one is written after the other.
-    if (!isUnchanged || !('read' in asked)) {
-      const path = { state: { ...world, ...first }, rules: [], faults: [] };
-      const ways = [
-        waysTo(before.header, asked, header),
-        ...rowsWays(before.header, asked, header),
-      ];
+    if (!isUnchanged || (touched.size > 0 && !('read' in asked))) {
+      const known = before.header;
+      const all = [waysTo(known, asked, header), ...rowsWays(known, asked, header)];
       const opened = nearestOf(
-        ways.map(([stages, at]) => explained(path, stages, headerValues(at))),
+        all.map(([stages, to, from]) => {
+          return explained({ state: { ...world, ...from }, ...BEGIN }, stages, headerValues(to));
+        }),
       );
       if (opened.faults.length > 0) return told('the header', opened);
       this.#count(opened.rules);
-    }
-    const aheads = touched.size > 0 ? aheadOf(asked, header) : [];
-    for (const workerId of touched) {
-      const slot = before.slots.get(workerId);
-      const range = rangeOf(slot, header, call);
-      const isGranted = granted?.workerId === workerId ? granted : undefined;
-      const done = explained(
-        {
-          state: { ...world, ...found, ...slotValues(slot, header), ...range },
-          rules: [],
-          faults: [],
-        },
-        [aheads.flatMap((ahead) => slotWays(asked, header, { slot, ahead }))],
-        slotValues(slots.get(workerId), header),
-        (path) => (isGranted === undefined ? [] : answerFaults(path, isGranted, reading)),
-      );
-      if (done.faults.length > 0) return told(`worker id ${workerId}`, done);
-      this.#count(done.rules);
-      const { floorMs, ceilingMs } = grantedBy(done);
-      if (answer !== undefined || floorMs === undefined) continue;
+      ({ ways } = opened);
+    } else if (touched.size === 0) this.#count(['nothing']);
+    if (atMs !== undefined) this.#claim.called({ ...at, call, answer, header, first, ways });
+    const aheads = aheadOf(asked, header);
+    const grants = this.#grants.bind(this, { ...asked, aheads, at }, { ...world, ...found });
+    const faults = [...touched].map((workerId) => {
+      return grants(header, {
+        workerId,
+        slot: before.slots.get(workerId),
+        to: later.slots.get(workerId),
+      });
+    });
+    // Who is refused for its layout is shown a clock that is not written.
+    const isShown = answer !== undefined && answer.status !== 'layout-mismatch';
+    const shown = isShown ? momentFault(answer, { header, aheads }) : undefined;
+    return faults.find((fault) => fault !== undefined) ?? shown;
+  }
+
+  /** What happens to one worker id. */
+  /** @type {(asked: Opened, world: Values, header: RegistryHeader, at: Touched) => string | undefined} */
+  #grants(asked, world, header, { workerId, slot, to }) {
+    const { call, answer, reading, aheads, at } = asked;
+    const granted = answer?.status === 'ok' && answer.workerId === workerId ? answer : undefined;
+    const state = { ...world, ...slotValues(slot, header), ...rangeOf(slot, header, call) };
+    const done = explained(
+      { state, ...BEGIN },
+      [aheads.flatMap((ahead) => slotWays(asked, header, { slot, ahead }))],
+      slotValues(to, header),
+      (path) => (granted === undefined ? [] : answerFaults(path, granted, reading)),
+    );
+    if (done.faults.length > 0) return told(`worker id ${workerId}`, done);
+    this.#count(done.rules);
+    const { floorMs, ceilingMs } = grantedBy(done);
+    if (floorMs === undefined) return undefined;
+    if (answer === undefined) {
       const { token } = termsOf(call);
       const text = rangeText(token, { workerId, floorMs, ceilingMs });
       this.#latest.set(token, text);
       this.#granted.set(text, [...(this.#granted.get(text) ?? []), { header, aheads }]);
     }
-    return granted && momentFault(granted, { header, aheads });
+    if (asked.atMs === undefined) return undefined;
+    const isNew = !done.rules.includes(RENEWED);
+    return this.#claim.granted(at, { floorMs, ceilingMs, isNew });
   }
 
   /** @type {(rules: readonly string[]) => undefined} */
@@ -435,7 +413,26 @@ function grantedBy({ state, rules }) {
   return { floorMs: state[`${range}.floor`], ceilingMs: state[`${range}.end`] };
 }
 
-/** @type {(answer: LeaseGrant, at: Moment) => string | undefined} */
+/**
+ * @typedef {Asked & { aheads: readonly number[], at: GrantedAt }} Opened
+ * @typedef {{ registry: number, atMs: number, lossWindowMs: number }} GrantedAt
+ * @typedef {{ workerId: number, slot: Slot | undefined, to: Slot | undefined }} Touched
+ */
+
+/** The worker ids that are not as they were, and those that are answered. */
+/** @type {(before: Registry, later: Registry, asked: Asked) => Set<number>} */
+function touchedBy(before, { header, slots }, { answer, workerIds }) {
+  const touched = new Set(answer?.status === 'ok' ? [answer.workerId] : workerIds);
+  for (const workerId of new Set([...before.slots.keys(), ...slots.keys()])) {
+    const [from, to] = [before.slots.get(workerId), slots.get(workerId)];
+    if (from === to || isSame(slotValues(from, header), slotValues(to, header))) continue;
+    touched.add(workerId);
+  }
+  return touched;
+}
+
+/** An answer shows the clock that is stored. */
+/** @type {(answer: AnswerFacts, at: Moment) => string | undefined} */
 function momentFault({ quarantineMs, nowMs }, { header, aheads }) {
   if (quarantineMs !== undefined && quarantineMs !== header.quarantineMs) {
     return `the answer has the quarantine ${quarantineMs}, not ${header.quarantineMs}`;

@@ -20,13 +20,20 @@ import {
 const LEASE = readSystems('lease')[0] ?? fail('lease', 'is no system');
 const VARIABLES = new Set(variablesOf(LEASE));
 
-export const HEADER = ['isBorn', 'time', 'slew', 'quarantine', 'safe', 'era', 'told'];
-export const TAKES_OVER = 'a server takes over';
+export const [TAKES_OVER, HEARS] = ['a server takes over', 'a clock is heard of'];
 
-/** Before the first step: `a` is there, and nothing was granted. */
-export const EMPTY = Object.fromEntries(
-  [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
-);
+/** So far back lies what nobody remembers. */
+const LONG_AGO = -1e15;
+
+/** `a` is there, which has granted nothing for long, and no other one yet. */
+export const EMPTY = {
+  ...Object.fromEntries(
+    [...VARIABLES].map((name) => [name, sortOf(name) === 'Bool' ? name === 'a.isBorn' : 0]),
+  ),
+  'a.time': LONG_AGO,
+  'a.lead': LONG_AGO,
+  otherLead: LONG_AGO,
+};
 
 /* The rules, reckoned with numbers. */
 
@@ -49,9 +56,20 @@ function reckonedOf(rule, by) {
   const known = reckoned.get(key);
   if (known !== undefined) return known;
   const step = stepOf(LEASE, LEASE.rules[rule] ?? fail(rule, 'is no rule'), by);
-  const own = new Set([...step.given, ...Object.keys(step.let)]);
-  /** @type {(text: string, binding: Binding) => Formula} */
-  const read = (text, binding) => {
+  const read = readerOf(new Set([...step.given, ...Object.keys(step.let)]));
+  const made = {
+    lets: Object.entries(step.let).map(([name, text]) => pair(name, read(text, by))),
+    whens: step.needs.map(([text, binding]) => pair(text, read(text, binding))),
+    thens: step.changes.map(({ target, value, binding }) => pair(target, read(value, binding))),
+  };
+  reckoned.set(key, made);
+  return made;
+}
+
+/** Of formulas, with the names of a rule. */
+/** @type {(own: ReadonlySet<string>) => (text: string, binding: Binding) => Formula} */
+function readerOf(own) {
+  return function read(text, binding) {
     /** @type {(tree: Tree) => Formula} */
     const of = (tree) => {
       if (typeof tree === 'object') {
@@ -68,13 +86,17 @@ function reckonedOf(rule, by) {
     };
     return of(treeOf(text));
   };
-  const made = {
-    lets: Object.entries(step.let).map(([name, text]) => pair(name, read(text, by))),
-    whens: step.needs.map(([text, binding]) => pair(text, read(text, binding))),
-    thens: step.changes.map(({ target, value, binding }) => pair(target, read(value, binding))),
-  };
-  reckoned.set(key, made);
-  return made;
+}
+
+/** @type {Map<string, Formula>} */
+const terms = new Map();
+
+/** What a term of the registry is: `isTold`. */
+/** @type {(term: string, state: Values) => any} */
+export function valueOf(term, state) {
+  const known = terms.get(term) ?? readerOf(new Set())(`b.${term}`, {});
+  terms.set(term, known);
+  return known(state, {});
 }
 
 /** @type {(name: string, formula: Formula) => [string, Formula]} */
@@ -152,30 +174,42 @@ const OPERATIONS = {
  * @typedef {object} Path rules that may have happened
  * @property {Values} state what they lead to
  * @property {string[]} rules
+ * @property {readonly Taken[]} ways
  * @property {string[]} faults what one of them wants and does not hold
+ *
+ * @typedef {object} Taken a way that was taken
+ * @property {string} rule
+ * @property {Binding} by
+ * @property {Values} given with what follows from it
+ * @property {Values} state after it
+ * @property {number} nowMs the clock of the registry then
  *
  * @typedef {Values & { rule: string, by?: Binding }} Way that a rule may happen: what is given
  * @typedef {Way | ((state: Values) => Way | undefined)} Next which may depend on the one before
  */
+
+/** @type {Omit<Path, 'state'>} */
+export const BEGIN = { rules: [], ways: [], faults: [] };
 
 /** What a rule leads to. */
 /** @type {(path: Path, next: Next) => Path} */
 export function after(path, next) {
   const way = typeof next === 'function' ? next(path.state) : next;
   if (way === undefined) return path;
-  const { rule, by = { s: 'a' }, ...given } = way;
+  const { rule, by = { s: 'b' }, ...given } = way;
   const { lets, whens, thens } = reckonedOf(rule, by);
   const state = { ...path.state };
   for (const [name, formula] of lets) given[name] = formula(path.state, given);
   for (const [name, formula] of thens) state[name] = formula(path.state, given);
   const refused = whens.filter(([, formula]) => !formula(path.state, given));
   const faults = refused.map(([text]) => `"${rule}" needs ${text}`);
-  // It is the registry from here on.
-  if (rule === TAKES_OVER) {
-    for (const field of HEADER) state[`a.${field}`] = state[`b.${field}`];
-    state['b.isBorn'] = false;
-  }
-  return { state, rules: [...path.rules, rule], faults: [...path.faults, ...faults] };
+  const taken = { rule, by, given, state, nowMs: state['b.time'] + state['b.slew'] };
+  return {
+    state,
+    rules: [...path.rules, rule],
+    ways: [...path.ways, taken],
+    faults: [...path.faults, ...faults],
+  };
 }
 
 /** All that the stages may lead to, one of the choices of each. */
@@ -196,13 +230,14 @@ export function explained(first, stages, found, also = () => []) {
   /** @type {Explained | undefined} */
   let nearest;
   for (const path of pathsFrom(first, stages)) {
-    const { state, rules } = path;
+    const { state, rules, ways } = path;
     const faults = [...path.faults, ...also(path)];
     for (const name in found) {
       if (state[name] !== found[name]) faults.push(`${name} is ${found[name]}, not ${state[name]}`);
     }
-    if (faults.length === 0) return { state, rules, faults };
-    if (faults.length < (nearest?.faults.length ?? Infinity)) nearest = { state, rules, faults };
+    if (faults.length === 0) return { state, rules, ways, faults };
+    if (faults.length < (nearest?.faults.length ?? Infinity))
+      nearest = { state, rules, ways, faults };
   }
   return nearest ?? fail('no stage', 'has a choice');
 }

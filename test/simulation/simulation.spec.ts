@@ -128,7 +128,7 @@ const COPY = "redis.call('DEL', KEYS[2]) return redis.call('COPY', KEYS[1], KEYS
 const keyOf = (prefix: string, registry: number) => `${prefix}:${registry}`;
 
 function keysOf(prefix: string, event: StoreEvent): string[] {
-  if (event.kind === 'answered') return [];
+  if (!('registry' in event) && event.kind !== 'copied') return [];
   if (event.kind === 'copied') return [keyOf(prefix, event.from), keyOf(prefix, event.to)];
   return [keyOf(prefix, event.registry)];
 }

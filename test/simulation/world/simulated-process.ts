@@ -225,7 +225,7 @@ export class SimulatedProcess {
     around.windows.add(this.window);
     const deliver = (run: () => void) => this.wake(run);
     this.wire = new Wire(around, deliver, this, store);
-    this.support = this.supportOver(this.wire);
+    this.support = store.watched(name, this.supportOver(this.wire));
     this.parts = {
       support: this.supportTold(),
       window: this.window,

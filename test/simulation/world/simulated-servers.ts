@@ -6,6 +6,7 @@
  * longer than `failoverWindowMs`.
  */
 import type {
+  IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
   WorkerLease,
@@ -41,6 +42,22 @@ export type StoreEvent =
       readonly wholeCountMax: number | undefined;
       readonly reading: StoreReading;
       readonly answer: LeaseAnswer | undefined;
+      /** The true time. */
+      readonly atMs: number;
+    }
+  /** A process makes a call. */
+  | {
+      readonly kind: 'sent';
+      readonly process: string;
+      readonly call: StoreCall;
+      readonly atMs: number;
+    }
+  /** The answer reaches it. */
+  | {
+      readonly kind: 'heard';
+      readonly process: string;
+      readonly call: StoreCall;
+      readonly answer: LeaseAnswer;
     }
   /** One write over rows, which is a step of an operation. */
   | {
@@ -208,6 +225,29 @@ export abstract class SimulatedServers<R extends Kept> {
     const terms = { fingerprint, ttlMs: 0, quarantineMs: longestMs, minRangeMs: 0 };
     const mark = { incarnation, server, operations };
     return { ...terms, ...proof, workerId: 0, haveMs: 0, mark };
+  }
+
+  /** Of which is recorded what a process asks, and is answered. */
+  watched(process: string, support: IDistributedSupport): IDistributedSupport {
+    const asks = <T extends LeaseAnswer | void>(call: StoreCall, ask: () => Promise<T>) => {
+      this.record({ kind: 'sent', process, call, atMs: this.time.passedMs });
+      const answered = ask();
+      const heard = (answer: T) => {
+        if (answer) this.record({ kind: 'heard', process, call, answer });
+      };
+      // Beside whoever waits for it, who goes on at the same moment as without this.
+      void answered.then(heard, () => undefined);
+      return answered;
+    };
+    return {
+      getNextWorkId: (request) =>
+        asks({ op: 'acquire', request }, () => support.getNextWorkId(request)),
+      refreshAlive: (lease) => asks({ op: 'renew', lease }, () => support.refreshAlive(lease)),
+      release: (lease, lastIssuedMs) => {
+        const call = { op: 'release', lease, lastIssuedMs } as const;
+        return asks(call, () => support.release!(lease, lastIssuedMs));
+      },
+    };
   }
 
   /** What the registry's clock is told to be. */

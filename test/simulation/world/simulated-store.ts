@@ -39,8 +39,9 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     };
     const answer = run(registry, call, reading);
     const { wholeCountMax } = this.window;
+    const atMs = this.time.passedMs;
     this.record(
-      { kind: 'call', registry: id, call, wholeCountMax, reading, answer },
+      { kind: 'call', registry: id, call, wholeCountMax, reading, answer, atMs },
       registry.state,
     );
     this.callCount++;

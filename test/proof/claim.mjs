@@ -1,0 +1,286 @@
+// @ts-check
+/**
+ * The claim of lease.rules, followed: what each process was answered and when, what it brings with
+ * its next call, and whether that bounds what a lost server had granted, before another one grants
+ * anything. The rules are reckoned for each pair of servers, with the true time, which a simulation
+ * has.
+ *
+ * A process has to bring at least the clock that its last answer showed, and what has gone by since.
+ * Before a grant after a loss the rules either hold that the server is told, and then the range has
+ * to begin above all that was forgotten; or the grant is outside the claim, and counted with the
+ * reason.
+ */
+import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf } from './reckon.mjs';
+
+/** @import { LeaseAnswer, LeaseTerms, RegistryMark } from '../../lib/lease/distributed-support.js' */
+/** @import { RegistryHeader } from '../../lib/registry/snapshot.js' */
+/** @import { StoreCall } from '../simulation/world/index.js' */
+/** @import { Path, Taken, Values } from './reckon.mjs' */
+
+/**
+ * @typedef {object} Server one run of it, from its first answer on
+ * @property {number} lead how far its clock is ahead of true time, when it last moved
+ * @property {number} risen how far it has gone ahead of true time, in sum
+ * @property {number} lastAt its last answer
+ * @property {number} bornAt its first answer
+ * @property {number} first its clock then
+ * @property {number} born the same with what it has heard of since
+ * @property {number} nowMs
+ * @property {number} quarantineMs
+ * @property {number} reach where the last range ends that it granted
+ * @property {Map<Server, Pair>} older those that it may have forgotten something of
+ * @property {Set<Server>} younger
+ *
+ * @typedef {object} Pair
+ * @property {boolean} hasHeard
+ * @property {boolean} wasAsked by a process that brings a clock which is not enough
+ * @property {number} lowest where the first range begins that was granted within the claim
+ *
+ * @typedef {object} Reading what an answer showed
+ * @property {Server} server
+ * @property {number} told
+ * @property {number} toldAt
+ * @property {RegistryMark} mark
+ * @property {number} risen how far the clock of that server had gone ahead by then
+ * @property {Set<Server>} far older servers whose clocks it may not bound
+ *
+ * @typedef {Reading & { askedAt: number }} Kept by a process
+ *
+ * @typedef {object} Followed one call
+ * @property {number} registry
+ * @property {number} atMs the true time
+ * @property {number} lossWindowMs
+ * @property {StoreCall} call
+ * @property {LeaseAnswer | undefined} answer
+ * @property {RegistryHeader} header as it is after it
+ * @property {readonly Taken[]} ways what happened to the header
+ * @property {Values} first the header before, if the server is the same
+ */
+
+/** @type {(call: StoreCall) => LeaseTerms} */
+const termsOf = (call) => (call.op === 'acquire' ? call.request : call.lease);
+
+const COUNTED = 'a range after a loss';
+
+export class Claim {
+  /** By registry. @type {Map<number, Server>} */
+  #servers = new Map();
+  /** @type {Server[]} */
+  #all = [];
+  /** @type {Map<string, Kept>} */
+  #readings = new Map();
+  /** By the terms of a call. @type {WeakMap<LeaseTerms, { atMs: number, kept: Kept | undefined }>} */
+  #sent = new WeakMap();
+  /** @type {WeakMap<LeaseAnswer, Reading>} */
+  #shown = new WeakMap();
+  #count;
+
+  /** @param {(what: string) => void} count */
+  constructor(count) {
+    this.#count = count;
+  }
+
+  copied(/** @type {number} */ from, /** @type {number} */ to) {
+    const server = this.#servers.get(from);
+    if (server === undefined) this.#servers.delete(to);
+    else this.#servers.set(to, server);
+  }
+
+  /** A process makes a call: what it brings has to be what it was answered, and the time since. */
+  /** @type {(sent: { process: string, call: StoreCall, atMs: number }) => string | undefined} */
+  sent({ process, call, atMs }) {
+    const kept = this.#readings.get(process);
+    const terms = termsOf(call);
+    this.#sent.set(terms, { atMs, kept });
+    if (kept === undefined) return undefined;
+    const least = kept.told + atMs - kept.toldAt;
+    const { nowMs, server, incarnation } = terms.reckoned ?? {};
+    this.#count('a process brings the clock of its last answer');
+    if (nowMs === undefined || nowMs < least) {
+      return `${process}, ${call.op}: the clock ${nowMs} is brought, not ${least}`;
+    }
+    if (server === kept.mark.server && incarnation === kept.mark.incarnation) return undefined;
+    return `${process}, ${call.op}: the clock of ${server} is brought, not of ${kept.mark.server}`;
+  }
+
+  /** An answer reaches a process; one to an earlier request does not replace a later one. */
+  /** @type {(heard: { process: string, call: StoreCall, answer: LeaseAnswer }) => void} */
+  heard({ process, call, answer }) {
+    const shown = this.#shown.get(answer);
+    const askedAt = this.#sent.get(termsOf(call))?.atMs;
+    if (shown === undefined || askedAt === undefined) return;
+    if (askedAt < (this.#readings.get(process)?.askedAt ?? -Infinity)) return;
+    this.#readings.set(process, { ...shown, askedAt });
+  }
+
+  /** What a call does to the clock of its server, and what that has heard of those before it. */
+  /** @type {(followed: Followed) => void} */
+  called(followed) {
+    const { registry, atMs, header, ways, answer } = followed;
+    const isNew = ways.some(({ rule }) => rule === TAKES_OVER);
+    const known = isNew ? undefined : this.#servers.get(registry);
+    const server = known ?? this.#born(followed);
+    this.#hears(server, followed);
+    const nowMs = header.lastTimeMs + header.slewMs;
+    server.risen += Math.max(0, nowMs - atMs - server.lead);
+    server.lead = nowMs - atMs;
+    server.nowMs = nowMs;
+    server.lastAt = atMs;
+    server.quarantineMs = header.quarantineMs;
+    const { nowMs: told, mark } = answer ?? {};
+    if (answer === undefined || told === undefined || mark === undefined) return;
+    const { risen } = server;
+    const far = this.#farFrom(server, followed);
+    this.#shown.set(answer, { server, told, toldAt: atMs, mark, risen, far });
+  }
+
+  /** A server that answers for the first time may have forgotten what others granted. */
+  /** @type {(followed: Followed) => Server} */
+  #born({ registry, atMs, header, ways, lossWindowMs }) {
+    const takes = ways.find(({ rule }) => rule === TAKES_OVER);
+    const nowMs = takes === undefined ? header.lastTimeMs + header.slewMs : takes.nowMs;
+    /** @type {Server} */
+    const server = {
+      lead: nowMs - atMs,
+      risen: 0,
+      lastAt: atMs,
+      bornAt: atMs,
+      first: nowMs,
+      born: nowMs,
+      nowMs,
+      quarantineMs: header.quarantineMs,
+      reach: -Infinity,
+      older: new Map(),
+      younger: new Set(),
+    };
+    for (const old of this.#all) {
+      const mayGoOn = old.lastAt + lossWindowMs >= atMs;
+      if (old.reach <= nowMs && !mayGoOn) continue;
+      server.older.set(old, { hasHeard: false, wasAsked: false, lowest: Infinity });
+      old.younger.add(server);
+    }
+    this.#all.push(server);
+    this.#servers.set(registry, server);
+    return server;
+  }
+
+  /** @type {(server: Server, followed: Followed) => void} */
+  #hears(server, { call, ways, first, atMs, lossWindowMs }) {
+    const since = ways.findIndex(({ rule }) => rule === TAKES_OVER);
+    const own = ways.slice(since + 1);
+    if (!own.some(({ rule }) => rule === HEARS)) return;
+    const kept = this.#sent.get(termsOf(call))?.kept;
+    const begins = since < 0 ? first : ways[since]?.state;
+    const pairs = [...server.older];
+    let { born } = server;
+    // Without one it moves as well.
+    for (const [old, pair] of pairs.length > 0 ? pairs : [[undefined, undefined]]) {
+      /** @type {Path} */
+      let path = {
+        state: { ...EMPTY, ...begins, ...pairValues(server, old, { atMs, lossWindowMs, pair }) },
+        ...BEGIN,
+      };
+      if (old && kept) Object.assign(path.state, readingValues(kept, old, server));
+      for (const { rule, by, given } of own) path = after(path, { rule, by, ...given });
+      if (pair && path.state['b.hasHeard']) pair.hasHeard = true;
+      else if (pair && kept) pair.wasAsked = true;
+      born = path.state['b.born'];
+    }
+    server.born = born;
+  }
+
+  /** @type {(server: Server, followed: Followed) => Set<Server>} */
+  #farFrom(server, { atMs, lossWindowMs }) {
+    /** @type {Set<Server>} */
+    const far = new Set();
+    for (const [old, pair] of server.older) {
+      if (!valueOf('isNear', stateOf(server, old, { atMs, lossWindowMs, pair }))) far.add(old);
+    }
+    return far;
+  }
+
+  /**
+   * A range is granted, or extended.
+   *
+   * @param {{ registry: number, atMs: number, lossWindowMs: number }} at
+   * @param {{ floorMs: number, ceilingMs: number, isNew: boolean }} range
+   * @returns {string | undefined}
+   */
+  granted({ registry, atMs, lossWindowMs }, { floorMs, ceilingMs, isNew }) {
+    const server = this.#servers.get(registry);
+    if (server === undefined) return undefined;
+    server.reach = Math.max(server.reach, ceilingMs);
+    const faults = [...this.#overtaken(server, atMs, lossWindowMs)];
+    for (const [old, pair] of isNew ? server.older : []) {
+      if (old.reach <= server.nowMs && atMs > server.bornAt + lossWindowMs) {
+        server.older.delete(old);
+        old.younger.delete(server);
+        continue;
+      }
+      const reason = outsideOf(stateOf(server, old, { atMs, lossWindowMs, pair }), pair);
+      this.#count(`${COUNTED}, ${reason ?? 'with the clock of the old server told'}`);
+      if (reason !== undefined) continue;
+      pair.lowest = Math.min(pair.lowest, floorMs);
+      if (floorMs >= old.reach) continue;
+      faults.push(`a range begins at ${floorMs}, and ${old.reach} was granted before the loss`);
+    }
+    return faults[0];
+  }
+
+  /** What an old server grants may not reach what a younger one has granted. */
+  /** @type {(old: Server, atMs: number, lossWindowMs: number) => Generator<string>} */
+  *#overtaken(old, atMs, lossWindowMs) {
+    for (const server of old.younger) {
+      const pair = server.older.get(old);
+      if (pair === undefined || old.reach <= pair.lowest) continue;
+      pair.lowest = Infinity;
+      const reason = outsideOf(stateOf(server, old, { atMs, lossWindowMs, pair }), pair);
+      if (reason !== undefined) this.#count(`${COUNTED}, ${reason}`);
+      else yield `an old server grants up to ${old.reach}, where another one has begun a range`;
+    }
+  }
+}
+
+/** @typedef {{ atMs: number, lossWindowMs: number, pair: Pair | undefined }} At */
+
+/** The old server is `a` of the rules, and the younger one `b`. */
+/** @type {(server: Server, old: Server | undefined, at: At) => Values} */
+function pairValues({ bornAt, first, born }, old, { atMs, lossWindowMs, pair }) {
+  const began = { 'b.bornAt': bornAt, 'b.first': first, 'b.born': born };
+  const own = { ...began, 'b.hasHeard': pair?.hasHeard ?? false };
+  const known = { t: atMs, failoverWindow: lossWindowMs, 'b.isBorn': true, ...own };
+  if (old === undefined) return known;
+  const lead = { 'a.lead': old.lead, endAt: old.lastAt };
+  return { ...known, ...lead, longestThen: old.quarantineMs - lossWindowMs };
+}
+
+/** @type {(server: Server, old: Server, at: At) => Values} */
+const stateOf = (server, old, at) => ({
+  ...EMPTY,
+  ...pairValues(server, old, at),
+  'b.quarantine': server.quarantineMs,
+});
+
+/** @type {(kept: Kept, old: Server, server: Server) => Values} */
+function readingValues({ server: of, told, toldAt, risen, far }, old, server) {
+  const by = of === old ? 1 : of === server ? 2 : 3;
+  return {
+    'm.isBorn': by === 3,
+    'p1.by': by,
+    'p1.told': told,
+    'p1.toldAt': toldAt,
+    'p1.missed': of.risen - risen,
+    'p1.isNear': by === 1 || (by === 3 && of.bornAt > old.bornAt && !far.has(old)),
+  };
+}
+
+/** Why the claim does not hold of a grant, if so. */
+/** @type {(state: Values, pair: Pair) => string | undefined} */
+function outsideOf(state, { wasAsked }) {
+  const { t, endAt, failoverWindow } = state;
+  if (endAt > state['b.bornAt'] + failoverWindow) return 'while the old server went on for longer';
+  if (valueOf('isTold', state)) return undefined;
+  if (valueOf('isNear', state)) return 'which may have forgotten a longer lease';
+  if (wasAsked) return 'where a request was late, or a clock had gone ahead';
+  return t === state['b.bornAt'] ? 'before anybody asked' : 'where nobody asked who was answered';
+}

@@ -10,7 +10,9 @@ const TIME = 'time';
 /** Whatever changes something follows the beginning that all of them have in common. */
 const PROLOGUE = [TIME, 'prologue'];
 const CLOCK = 'clock';
-const REGISTRY = ['witness', 'registry', 'move', 'holders'].map((part) => `worker-ids/${part}`);
+const REGISTRY = ['witness', 'loss', 'registry', 'move', 'holders'].map(
+  (part) => `worker-ids/${part}`,
+);
 const HOLDERS = [...PROLOGUE, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
 const BRANCH = 'worker-ids/branch';
 const COUNTER = [...PROLOGUE, CLOCK, 'counters/numbers', 'counters/counter'];

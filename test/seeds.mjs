@@ -28,7 +28,9 @@ export function freshSeeds(name, count) {
 function commit() {
   try {
     const asked = ['rev-parse', '--short=12', 'HEAD'];
-    return execFileSync('git', asked, { cwd: import.meta.dirname, stdio: 'pipe' }).toString().trim();
+    return execFileSync('git', asked, { cwd: import.meta.dirname, stdio: 'pipe' })
+      .toString()
+      .trim();
   } catch {
     return 'no commit';
   }

@@ -69,17 +69,19 @@ export interface LeaseTerms {
   /** A shorter range is not worth granting; the answer is then 'wait' or 'hold'. */
   readonly minRangeMs: number;
   /**
-   * The longest quarantine this process ever got from a registry, 0 before its first grant. A
+   * The longest quarantine this process ever got from a registry, 0 before its first answer. A
    * registry with a shorter one adopts it, so that a new registry learns the quarantine of a lost
    * one.
    */
   readonly quarantineMs: number;
-  /** The latest `LeaseGrant.layouts` that this process got; a registry that forgot it adopts it. */
+  /** The latest `layouts` that this process got; a registry that forgot them adopts them. */
   readonly layouts?: string | undefined;
   /** The wall clock of this host, Unix ms. Copies of this package before 0.2 leave it out. */
   readonly wallMs?: number | undefined;
-  /** It is absent before the first grant. */
+  /** It is absent before the first answer of a registry. */
   readonly reckoned?: ReckonedTime | undefined;
+  /** The highest `latestMs` that this process got; a registry that forgot it begins above. */
+  readonly latestMs?: number | undefined;
 }
 
 /**
@@ -122,6 +124,8 @@ export interface LeaseRequest extends LeaseTerms {
 export interface RegistryMark {
   /** Random text written when the registry was created; equal in the whole fleet. */
   readonly incarnation: string;
+  /** Random text of the last loss of data that this registry noticed; absent before the first. */
+  readonly lineage?: string | undefined;
   /** The identity of the server that answered. */
   readonly server: string;
   /** Operations run so far. */
@@ -131,7 +135,7 @@ export interface RegistryMark {
 }
 
 /** Tells a server that was replaced what the new one granted meanwhile. */
-export interface SeenRange extends Omit<RegistryMark, 'operations'> {
+export interface SeenRange extends Omit<RegistryMark, 'operations' | 'lineage'> {
   /** The highest ceiling that this process ever got from that server. */
   readonly haveMs: number;
 }
@@ -171,17 +175,12 @@ export interface LayoutChange {
 }
 
 /**
- * A worker id, for ids whose time lies from the floor up to the ceiling. Unix ms by the store's
- * clock.
+ * The facts of a registry at an answer, refusals included; all are absent without a registry. The
+ * process brings them to a registry that has lost them, so an answer holds them only if this one
+ * has taken up what the request brought.
  */
-export interface LeaseGrant {
-  readonly status: 'ok';
-  readonly workerId: number;
-  /** Inclusive; -Infinity if no store knows a floor. */
-  readonly floorMs: number;
-  /** Exclusive; Infinity for a worker id owned without end. */
-  readonly ceilingMs: number;
-  /** The registry's clock, which never goes back; absent without a store. */
+export interface AnswerFacts {
+  /** The registry's clock, which never goes back. */
   readonly nowMs?: number | undefined;
   /** The store's own clock, which the registry does not follow everywhere. */
   readonly timeMs?: number | undefined;
@@ -190,14 +189,36 @@ export interface LeaseGrant {
   readonly quarantineMs?: number | undefined;
   /** The layouts that the registry admits side by side, in its own words; absent for one. */
   readonly layouts?: string | undefined;
+  /**
+   * The end of all that was granted before an operator set the registry's clock back; absent if
+   * nobody did.
+   */
+  readonly latestMs?: number | undefined;
+}
+
+/**
+ * A worker id, for ids whose time lies from the floor up to the ceiling. Unix ms by the store's
+ * clock.
+ */
+export interface LeaseGrant extends AnswerFacts {
+  readonly status: 'ok';
+  readonly workerId: number;
+  /** Inclusive; -Infinity if no store knows a floor. */
+  readonly floorMs: number;
+  /** Exclusive; Infinity for a worker id owned without end. */
+  readonly ceilingMs: number;
 }
 
 /**
  * The answer of a support: a range, or the reason why there is none. A store that cannot be reached
  * throws instead.
  */
-export type LeaseAnswer =
-  | LeaseGrant
+export type LeaseAnswer = LeaseGrant | LeaseRefusal;
+
+/** The reason why there is no range. */
+export type LeaseRefusal = AnswerFacts & Refusal;
+
+type Refusal =
   /** Every worker id is held; the next one is free after `waitMs`. */
   | { readonly status: 'none-free'; readonly waitMs: number }
   /**

@@ -19,6 +19,7 @@ export interface Keeper {
   readonly workerId: number | undefined;
   /** The end of the last range, Unix ms; undefined without one. */
   readonly endMs: number | undefined;
+  /** The name of the registry; undefined without one. */
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */
   readonly clockSkewMs: number;

@@ -65,7 +65,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   get incarnation(): string | undefined {
-    return this.lease?.asked.mark.incarnation || undefined;
+    return (this.lease && texts.registryName(this.lease.asked.mark)) || undefined;
   }
 
   get clockSkewMs(): number {

@@ -3,7 +3,7 @@
  * happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
-import type { IDistributedSupport, LeaseGrant } from './distributed-support.js';
+import type { IDistributedSupport, LeaseGrant, RegistryMark } from './distributed-support.js';
 
 export function grantText(grant: LeaseGrant): string {
   if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId}, with no end.`;
@@ -193,6 +193,17 @@ export function partsOf(fingerprint: string): string[] {
  * The text in place of a fingerprint that lists the layouts of a fleet which moves from one to
  * another: `#1 ...`, numbered so that the later one of two is known. See registry/layout-move.ts.
  */
+
+/**
+ * The name of a registry: a copy that is used has another one than its original, since it notices
+ * that another server answers, or that data is missing.
+ */
+export function registryName({
+  incarnation,
+  lineage,
+}: Omit<RegistryMark, 'server' | 'operations'>) {
+  return lineage === undefined ? incarnation : `${incarnation}/${lineage}`;
+}
 
 export function isMove(text: string): boolean {
   return moveCountOf(text) > 0;

@@ -77,9 +77,9 @@ export class Renewal {
 /*
  * The terms of every call, with everything learned since the start.
  *
- * Guarantee: every request carries the longest quarantine and the latest clock that any registry
- * has told this process, so that a registry which replaces a lost one learns how far that one had
- * come. It also carries what was granted by which server.
+ * Guarantee: every request carries the longest quarantine of any registry and the clock of the one
+ * that answered last, whatever the answer, so that a registry which replaces a lost one learns how
+ * far that one had come. It also carries what was granted by which server.
  */
 
 interface HostClocks {
@@ -99,6 +99,7 @@ export class RequestTerms {
   seen: SeenRange | undefined;
   private quarantineMs: number;
   private layouts: string | undefined;
+  private latestMs: number | undefined;
   private reading: ClockReading | undefined;
 
   constructor(
@@ -109,10 +110,16 @@ export class RequestTerms {
   }
 
   get now(): LeaseTerms {
-    const { terms, quarantineMs, layouts, reckoned } = this;
+    const { terms, quarantineMs, layouts, latestMs, reckoned } = this;
     const wallMs = Math.floor(this.clocks.hostClock.now());
-    const known = { ...(layouts !== undefined && { layouts }), ...(reckoned && { reckoned }) };
-    return { ...terms, quarantineMs, wallMs, ...known };
+    return {
+      ...terms,
+      quarantineMs,
+      wallMs,
+      ...(layouts !== undefined && { layouts }),
+      ...(latestMs !== undefined && { latestMs }),
+      ...(reckoned && { reckoned }),
+    };
   }
 
   /** The time of a request, for observe(). */
@@ -122,14 +129,13 @@ export class RequestTerms {
 
   /** An answer counts however late it comes. */
   observe(answer: LeaseAnswer, askedAtMs: number): void {
-    if (answer.status !== 'ok') return;
-    const { quarantineMs, nowMs, timeMs = nowMs, mark, ceilingMs } = answer;
+    const { quarantineMs, nowMs, timeMs = nowMs, mark, layouts, latestMs } = answer;
     if (Number.isFinite(quarantineMs)) {
       this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
     }
-    const { layouts } = answer;
+    if (Number.isFinite(latestMs)) this.latestMs = Math.max(this.latestMs ?? 0, latestMs!);
     if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
-    if (mark !== undefined) this.noteServer(mark, ceilingMs);
+    if (answer.status === 'ok' && mark !== undefined) this.noteServer(mark, answer.ceilingMs);
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
     const { incarnation, server } = mark;

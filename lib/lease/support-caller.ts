@@ -90,29 +90,42 @@ const isText = (value: unknown): boolean => typeof value === 'string';
  * The faults in words; empty for an answer of the contract. The caller refuses an unknown status by
  * name.
  */
-function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
-  const { status, workerId, floorMs, ceilingMs, nowMs = 0, waitMs, mark, layouts } = answer;
+function faultsOf(answer: Fields, askedFor: AskedFor): string[] {
+  const { status, waitMs, floorMs } = answer;
+  if (!isText(status)) return [`\`status\` is ${format(status)}`];
+  const faults = factFaults(answer);
+  if (status === 'ok') return [...rangeFaults(answer, askedFor), ...faults];
   if (status === 'wait' || status === 'hold' || status === 'none-free') {
-    return isWait(waitMs) ? [] : [`\`waitMs\` is ${format(waitMs)}`];
+    return isWait(waitMs) ? faults : [`\`waitMs\` is ${format(waitMs)}`, ...faults];
   }
-  if (status === 'fenced' && floorMs !== undefined && !isTime(floorMs)) {
-    return [`\`floorMs\` is ${format(floorMs)}`];
-  }
-  if (status !== 'ok') return isText(status) ? [] : [`\`status\` is ${format(status)}`];
+  const isFloorless = status !== 'fenced' || floorMs === undefined || isTime(floorMs);
+  return isFloorless ? faults : [`\`floorMs\` is ${format(floorMs)}`, ...faults];
+}
+
+function rangeFaults(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
+  const { workerId, floorMs, ceilingMs } = answer;
   const faults: string[] = [];
   if (!Number.isInteger(workerId) || Number(workerId) < min || Number(workerId) > max) {
     faults.push(`\`workerId\` is ${format(workerId)}, not an integer from ${min} to ${max}`);
   }
-  for (const [name, value] of Object.entries({ floorMs, ceilingMs, nowMs })) {
+  for (const [name, value] of Object.entries({ floorMs, ceilingMs })) {
     if (!isTime(value)) faults.push(`\`${name}\` is ${format(value)}`);
   }
   // Without a claim, another generator may have the number for good.
   if (ceilingMs === Infinity && haveMs < Infinity) {
     faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
-  if (layouts !== undefined && !isText(layouts)) faults.push(`\`layouts\` is ${format(layouts)}`);
-  if (mark !== undefined && !isMark(mark)) faults.push(`\`mark\` is ${format(mark)}`);
   return faults;
+}
+
+/** Of what the process brings to the next registry. */
+function factFaults({ nowMs = 0, timeMs = 0, mark, layouts }: Fields): string[] {
+  const times = Object.entries({ nowMs, timeMs }).filter(([, value]) => !isTime(value));
+  return [
+    ...times.map(([name, value]) => `\`${name}\` is ${format(value)}`),
+    ...(layouts === undefined || isText(layouts) ? [] : [`\`layouts\` is ${format(layouts)}`]),
+    ...(mark === undefined || isMark(mark) ? [] : [`\`mark\` is ${format(mark)}`]),
+  ];
 }
 
 function isMark(mark: unknown): boolean {

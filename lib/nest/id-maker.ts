@@ -220,7 +220,11 @@ interface WorkerIdStatus {
 /** A generator that leases a worker id itself, or has one of its own without end. */
 export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
-  /** The registry's incarnation, equal in the whole fleet; undefined where there is no registry. */
+  /**
+   * The registry's name, equal in the whole fleet: its incarnation and, after a loss of data or
+   * another server, a bar and the text of the last one, which each process gets with its next
+   * renewal. Undefined without a registry.
+   */
   readonly incarnation: string | undefined;
   /** Whether another region has the number of this one; undefined without the option `regions`. */
   readonly region?: RegionStatus | undefined;

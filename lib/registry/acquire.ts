@@ -4,13 +4,7 @@
  * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no
  * further ahead of the registry's clock than one ttl.
  */
-import type {
-  LeaseAnswer,
-  LeaseGrant,
-  LeaseRequest,
-  LeaseTerms,
-} from '../lease/distributed-support.js';
-import { isMove } from '../lease/lease-texts.js';
+import type { LeaseAnswer, LeaseRequest, LeaseTerms } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
 import { admittedSpan, commonSpan, isWithin, latestOf } from './layout-move.js';
 import {
@@ -23,6 +17,7 @@ import {
   open,
   otherLayout,
   spanFor,
+  withFacts,
 } from './prologue.js';
 import type {
   AcquireSnapshot,
@@ -39,7 +34,7 @@ export function acquire(
   request: LeaseRequest,
   reading: StoreReading,
 ): Step {
-  return timed(acquired(snapshot, request, reading), reading);
+  return withFacts(acquired(snapshot, request, reading), reading);
 }
 
 function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: StoreReading): Step {
@@ -48,7 +43,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   const { fingerprint, haveMs, seen } = request;
   const hasRange = isLive(haveMs, nowOf(prologue.header));
   const mine = hasRange ? claimed(prologue.header, fingerprint) : prologue.header;
-  const header = observeMark(mine, seen, request.reckoned);
+  const header = observeMark(mine, seen, { ...request, reading });
   const { held, lowest } = snapshot;
   const span = commonSpan(request, spanFor(header, request));
   if (span === undefined) return { answer: otherLayout(header), header, slots: [] };
@@ -285,13 +280,9 @@ export function drawsOf(seed: string): () => number {
  */
 
 export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
-  const { incarnation, server, operations, era, quarantineMs } = header;
   const { workerId, ceilingMs, holder } = slot;
-  const mark = { incarnation, server, operations, era };
-  const range = { workerId, floorMs: holder.floorMs, ceilingMs, nowMs: nowOf(header) };
-  const answer: LeaseGrant = { status: 'ok', ...range, mark, quarantineMs };
-  const { fingerprint: layouts } = header;
-  return { answer: isMove(layouts) ? { ...answer, layouts } : answer, header, slots: [slot] };
+  const answer = { status: 'ok', workerId, floorMs: holder.floorMs, ceilingMs } as const;
+  return { answer, header, slots: [slot] };
 }
 
 /** What was asked for, and what the registry has of it. */
@@ -321,15 +312,8 @@ export function grantKept(header: RegistryHeader, slot: HeldSlot, kept: KeptTerm
   return { ...grantLease(header, { ...slot, ceilingMs: storedMs }), slots: [slot] };
 }
 
-/** A grant tells the store's own clock too, which the registry does not follow everywhere. */
-export function timed(step: Step, { timeMs }: StoreReading): Step {
-  const { answer } = step;
-  return answer.status === 'ok' ? { ...step, answer: { ...answer, timeMs } } : step;
-}
-
 /** The store may have given its time before this caller asked, which would misjudge its clock. */
 export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
-  if (answer.status !== 'ok') return answer;
-  const { nowMs: _, timeMs: __, ...grant } = answer;
-  return grant;
+  const { nowMs: _, timeMs: __, ...timeless } = answer;
+  return timeless;
 }

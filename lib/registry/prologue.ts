@@ -13,7 +13,7 @@ import type {
   RegistryMark,
   SeenRange,
 } from '../lease/distributed-support.js';
-import { contestedBy, isContested, moveCountOf } from '../lease/lease-texts.js';
+import { contestedBy, isContested, isMove, moveCountOf } from '../lease/lease-texts.js';
 import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
 import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
@@ -38,15 +38,24 @@ export function open(
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
   }
-  const current =
+  const opened =
     stored === undefined
       ? observeTime(created(terms, reading), terms.reckoned)
       : reopened(stored, terms, reading);
+  const current = observeLatest(opened, terms.latestMs);
   const text = latestOf(current.fingerprint, terms.layouts);
   const nowMs = nowOf(current);
   const isOther = admittedSpan(text, terms.fingerprint, nowMs + terms.ttlMs) === undefined;
   if (isOther && !contests(text, terms, nowMs)) {
-    return { refused: { answer: otherLayout(current), slots: [] } };
+    const refused = { answer: otherLayout(current), slots: [] };
+    const { reckoned } = terms;
+    // Nothing is written, so the facts must not replace a clock that the caller brought.
+    const isOwn = reckoned === undefined || !isOfAnother(current, reckoned);
+    return {
+      refused: isOwn
+        ? { ...refused, answer: answerOf(current, refused.answer, reading.timeMs) }
+        : refused,
+    };
   }
   const header = text === current.fingerprint ? current : moved(current, text);
   if (!isOther) return { header };
@@ -71,17 +80,20 @@ export function newHeader(reading: StoreReading): RegistryHeader {
 }
 
 /** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
-function afterLoss(header: RegistryHeader): RegistryHeader {
+function afterLoss(header: RegistryHeader, { random }: StoreReading): RegistryHeader {
   const safeFloorMs = Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs);
-  return { ...header, era: header.era + 1, safeFloorMs, toldMs: undefined };
+  const lineage = random.slice(-LINEAGE_LENGTH);
+  return { ...header, lineage, era: header.era + 1, safeFloorMs, toldMs: undefined };
 }
+
+const LINEAGE_LENGTH = 8;
 
 /**
  * The caller has found that a part of the registry is missing. The forgotten part was granted by
  * the clock of the store, so a witness against that clock does not count.
  */
 export function withLoss(stored: RegistryHeader, reading: StoreReading): RegistryHeader {
-  return afterLoss({ ...stored, ...clockAt(stored, reading) });
+  return afterLoss({ ...stored, ...clockAt(stored, reading) }, reading);
 }
 
 /**
@@ -101,6 +113,21 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
   // Ranges granted since then began at the old floor, and go on above the new one.
   const slewMs = header.slewMs + behindMs;
   return { ...header, toldMs: undefined, slewMs, safeFloorMs, era: header.era + 1 };
+}
+
+/**
+ * Whatever the registry before this one granted ended below a time that its clock did not show any
+ * more. Ranges granted since then began lower, and go on above it; nobody waits for that longer
+ * than for a quarantine.
+ */
+function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
+  const nowMs = nowOf(header);
+  const knownMs = Math.max(header.safeFloorMs, header.latestMs ?? 0);
+  if (latestMs <= knownMs || latestMs >= nowMs + SANE_MS) return header;
+  if (latestMs <= nowMs) return { ...header, safeFloorMs: latestMs };
+  const slewMs = header.slewMs + Math.max(0, latestMs - header.quarantineMs - nowMs);
+  const era = header.era + 1;
+  return { ...header, slewMs, safeFloorMs: latestMs, era, toldMs: undefined };
 }
 
 /** An absent registry looks like a lost one, so none counts as new. */
@@ -126,7 +153,7 @@ function reopened(
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
   if (isSame) return isReckonedHere ? header : observeTime(header, reckoned);
-  const lost = observeTime({ ...afterLoss(header), server: reading.server }, reckoned);
+  const lost = observeTime({ ...afterLoss(header, reading), server }, reckoned);
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
@@ -142,6 +169,26 @@ function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryH
 function quarantineOf(terms: PrologueTerms, reading: StoreReading): number {
   // The keeper of an older copy of this package asks without it.
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
+}
+
+/** Every answer has the facts of the registry as they are written with it. */
+export function withFacts(step: Step, { timeMs }: StoreReading): Step {
+  const { header, answer } = step;
+  return header === undefined ? step : { ...step, answer: answerOf(header, answer, timeMs) };
+}
+
+function answerOf(header: RegistryHeader, answer: LeaseAnswer, timeMs: number): LeaseAnswer {
+  const { incarnation, lineage, server, operations, era } = header;
+  const { quarantineMs, latestMs, fingerprint } = header;
+  return {
+    ...answer,
+    nowMs: nowOf(header),
+    timeMs,
+    mark: { incarnation, ...(lineage !== undefined && { lineage }), server, operations, era },
+    quarantineMs,
+    ...(isMove(fingerprint) && { layouts: fingerprint }),
+    ...(latestMs !== undefined && { latestMs }),
+  };
 }
 
 export function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
@@ -245,12 +292,12 @@ export function isOfAnother(
 export function observeMark(
   header: RegistryHeader,
   seen: SeenRange | undefined,
-  reckoned?: ReckonedTime,
+  { reckoned, reading }: { reckoned?: ReckonedTime | undefined; reading: StoreReading },
 ): RegistryHeader {
   if (seen === undefined || !isOfAnother(header, seen)) return header;
   const { haveMs, era: seenEra = 0 } = seen;
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
-  const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) });
+  const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) }, reading);
   // If the clock stays behind, a floor ahead of it would stop all until the clock gets there.
   const lost = observeTime(begun, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);

@@ -6,7 +6,7 @@
  */
 import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
-import { grantKept, timed } from './acquire.js';
+import { grantKept } from './acquire.js';
 import { isWithin } from './layout-move.js';
 import {
   claimed,
@@ -21,6 +21,7 @@ import {
   SANE_MS,
   observeTime,
   spanFor,
+  withFacts,
   withLoss,
 } from './prologue.js';
 import type {
@@ -34,6 +35,10 @@ import type {
 } from './snapshot.js';
 
 export function renew(snapshot: WorkerSnapshot, lease: WorkerLease, reading: StoreReading): Step {
+  return withFacts(renewed(snapshot, lease, reading), reading);
+}
+
+function renewed(snapshot: WorkerSnapshot, lease: WorkerLease, reading: StoreReading): Step {
   const prologue = open(snapshot.header, lease, reading);
   if (prologue.refused !== undefined) return prologue.refused;
   const { slot } = snapshot;
@@ -44,11 +49,11 @@ export function renew(snapshot: WorkerSnapshot, lease: WorkerLease, reading: Sto
   const { haveMs, mark } = lease;
   const header = isProof
     ? afterProof(mine, lease, reading)
-    : observeMark(mine, { ...mark, haveMs }, lease.reckoned);
+    : observeMark(mine, { ...mark, haveMs }, { ...lease, reading });
   const believed = { ...slot, ceilingMs: believedMs(lastMs, lease.haveMs, nowOf(header)) };
   const raised = believed.ceilingMs > lastMs ? [believed] : [];
   if (isHolder) {
-    const step = timed(prolonged(header, { ...believed, holder }, { lease, reading }), reading);
+    const step = prolonged(header, { ...believed, holder }, { lease, reading });
     return step.slots.length > 0 ? step : { ...step, slots: raised };
   }
   if (holder === undefined) return { answer: { status: 'unknown' }, header, slots: raised };
@@ -171,7 +176,11 @@ function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReadi
   return isMeant ? moved(header, move.text, move.floorMs) : header;
 }
 
-/** No ceiling and no floor is touched: what was granted at the wrong time stays granted. */
+/**
+ * No ceiling and no floor is touched: what was granted at the wrong time stays granted. Its end is
+ * kept, since a registry that loses it could not tell it by the clock any more.
+ */
 function settleClock(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
-  return { ...header, lastTimeMs, slewMs: 0 };
+  const latestMs = Math.max(header.latestMs ?? 0, nowOf(header) + header.quarantineMs);
+  return { ...header, lastTimeMs, slewMs: 0, latestMs };
 }

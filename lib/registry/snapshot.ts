@@ -25,6 +25,11 @@ export interface RegistryHeader extends ClockState {
    */
   readonly fingerprint: string;
   readonly incarnation: string;
+  /**
+   * A random text, drawn anew with each loss, by which a copy that is used differs from its
+   * original. Absent before the first loss.
+   */
+  readonly lineage?: string | undefined;
   readonly server: string;
   /** The longest ttl ever granted plus its loss window: all that can be forgotten ends by then. */
   readonly quarantineMs: number;
@@ -44,6 +49,11 @@ export interface RegistryHeader extends ClockState {
    * for it and the clock has not; absent if the clock was moved, or nobody told.
    */
   readonly toldMs?: number | undefined;
+  /**
+   * The end of all that was granted before an operator set the clock back, which the clock does not
+   * show any more; absent if nobody did.
+   */
+  readonly latestMs?: number | undefined;
   readonly operations: number;
 }
 
@@ -107,7 +117,14 @@ export interface Step extends Changes {
 }
 
 /** These never fall in a header, as long as it is that of one registry. */
-const RISING = ['operations', 'era', 'quarantineMs', 'safeFloorMs', 'layoutFloorMs'] as const;
+const RISING = [
+  'operations',
+  'era',
+  'quarantineMs',
+  'safeFloorMs',
+  'layoutFloorMs',
+  'latestMs',
+] as const;
 
 /** @throws SnowflakeError where a rule asks for what none may; nothing is written then */
 export function checkChanges(stored: RegistryHeader | undefined, { header, slots }: Changes): void {

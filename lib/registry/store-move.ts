@@ -58,7 +58,7 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
   const { facts, workers, nowMs } = view;
   const { fingerprint: text = '', quarantineMs = 0, safeFloorMs = 0 } = facts ?? {};
   const usualLatestIdMs = nowMs + quarantineMs;
-  const ends = [safeFloorMs, facts?.layoutFloorMs ?? 0];
+  const ends = [safeFloorMs, facts?.layoutFloorMs ?? 0, facts?.latestMs ?? 0];
   return {
     text,
     isUsed: workers.length > 0,

@@ -64,18 +64,29 @@ function leaseOf({ workerId, ceilingMs, holder }: HeldSlot): WorkerLease {
 }
 
 describe('a step of the registry', () => {
-  it('writes nothing where whoever asks is refused, and says why', () => {
+  it('writes nothing if it refuses a request, and gives the reason', () => {
     const lowest = { workerId: 0, ceilingMs: 0 };
     const other = { ...request, fingerprint: 'g' };
-    expect(acquire({ header, held: undefined, lowest }, other, reading)).toEqual({
-      answer: { status: 'layout-mismatch', fingerprint: 'f' },
-      slots: [],
+    const refused = acquire({ header, held: undefined, lowest }, other, reading);
+    expect(refused.answer).toMatchObject({
+      status: 'layout-mismatch',
+      fingerprint: 'f',
+      nowMs: T0,
     });
+    expect(refused).toEqual({ answer: refused.answer, slots: [] });
     const later = { ...header, version: '2' };
     expect(acquire({ header: later, held: undefined, lowest }, request, reading)).toEqual({
       answer: { status: 'other-version', version: '2' },
       slots: [],
     });
+  });
+
+  it('does not replace a clock that it refuses to take up', () => {
+    const lowest = { workerId: 0, ceilingMs: 0 };
+    const reckoned = { incarnation: 'another', server: 'one', nowMs: T0 + 5000, timeMs: T0 };
+    const other = { ...request, fingerprint: 'g', reckoned };
+    const { answer } = acquire({ header, held: undefined, lowest }, other, reading);
+    expect(answer).toEqual({ status: 'layout-mismatch', fingerprint: 'f' });
   });
 
   it('writes the header alone where the registry begins with an operation', () => {
@@ -105,7 +116,7 @@ describe('a step of the registry', () => {
   it('forgets also where nothing can be granted', () => {
     const held = heldBy('mine', { workerId: 7, era: 1 });
     const { answer, slots } = acquire({ header, held, lowest: held }, request, reading);
-    expect(answer).toEqual({ status: 'none-free', waitMs: 30_000 });
+    expect(answer).toMatchObject({ status: 'none-free', waitMs: 30_000 });
     expect(slots).toEqual([{ ...held, holder: undefined }]);
   });
 
@@ -113,10 +124,10 @@ describe('a step of the registry', () => {
     const slot = heldBy('theirs', { workerId: 7, era: 2 });
     const stranger = leaseOf(heldBy('mine', { workerId: 7, era: 2 }));
     const step = renew({ header, slot }, stranger, reading);
-    expect([step.answer, step.slots]).toEqual([
-      { status: 'fenced', floorMs: slot.holder.floorMs },
-      [],
-    ]);
+    expect(step).toMatchObject({
+      answer: { status: 'fenced', floorMs: slot.holder.floorMs },
+      slots: [],
+    });
     const knowsMore = { ...stranger, haveMs: slot.ceilingMs + 1 };
     expect(renew({ header, slot }, knowsMore, reading).slots).toEqual([
       { ...slot, ceilingMs: slot.ceilingMs + 1 },
@@ -127,7 +138,7 @@ describe('a step of the registry', () => {
     const slot = heldBy('mine', { workerId: 7, era: 1 });
     const lost = { ...header, safeFloorMs: T0 + TTL_MS };
     const step = renew({ header: lost, slot }, leaseOf(slot), reading);
-    expect([step.answer, step.slots]).toEqual([{ status: 'hold', waitMs: 50 }, []]);
+    expect(step).toMatchObject({ answer: { status: 'hold', waitMs: 50 }, slots: [] });
   });
 
   it('changes none of the records that it was given', () => {

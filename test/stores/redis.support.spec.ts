@@ -117,7 +117,7 @@ describe('the Redis support', () => {
   it('refuses another layout in the same namespace and names the one stored', async () => {
     const redis = support();
     await leased(redis);
-    expect(await leased(redis, request({ fingerprint: 'other' }))).toEqual({
+    expect(await leased(redis, request({ fingerprint: 'other' }))).toMatchObject({
       status: 'layout-mismatch',
       fingerprint: 'f',
     });
@@ -200,7 +200,7 @@ describe('the Redis support', () => {
       renewed = await redis.refreshAlive(asked).catch(() => undefined);
       return renewed !== undefined;
     });
-    expect(renewed).toEqual({ status: 'unknown' });
+    expect(renewed).toMatchObject({ status: 'unknown' });
     const next = await leased(redis);
     expect(next.status === 'wait' || (next as LeaseGrant).floorMs >= lease.haveMs).toBe(true);
   });

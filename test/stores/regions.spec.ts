@@ -233,7 +233,7 @@ describe('the doctor', () => {
     expect(await against(eu, us)).toMatch(
       /fault +two stores +Worker ids 0 are held in both, by different/,
     );
-    expect(await against(eu, eu)).toMatch(/ok +two stores +Both are one registry/);
+    expect(await against(eu, eu)).toMatch(/two stores +Both URLs lead to one registry/);
     const other = `${us}-other`;
     running.push(await startSnowflake({ support: other, layout: layouts53() }));
     expect(await against(eu, other)).toMatch(/ok +two stores +The layouts differ/);

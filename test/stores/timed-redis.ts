@@ -102,10 +102,10 @@ export function timedLua(wholeCountMax: number) {
 /** What a script is given, in the order of redis.support.ts. */
 export function timedArguments(call: StoreCall, reading: StoreReading): (string | number)[] {
   const terms = call.op === 'acquire' ? call.request : call.lease;
-  const { wallMs = '', reckoned, layouts } = terms;
+  const { wallMs = '', reckoned, layouts = '', latestMs = '' } = terms;
   const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
   return [
-    layouts === undefined ? terms.fingerprint : `${terms.fingerprint}\n${layouts}`,
+    [terms.fingerprint, layouts, latestMs].join('\n'),
     terms.ttlMs,
     lossWindowOf(terms, reading),
     reading.random,

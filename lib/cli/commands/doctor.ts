@@ -67,7 +67,7 @@ async function examine(
       ...findings,
       ...(await store.findings()),
       ...registryFindings(view, fingerprint),
-      ...(await compared(view, call)),
+      ...(await compared(store, view, call)),
     ];
   });
 }
@@ -88,12 +88,21 @@ const COMPARED = {
 } as const;
 
 /** What other registries tell that the command line, or the environment, names. */
-async function compared(view: RegistryView, call: Call): Promise<Finding[]> {
+async function compared(
+  store: RegistryInspector,
+  view: RegistryView,
+  call: Call,
+): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const option of ['regions', 'against'] as const) {
     if (!isStoreNamed(call, option)) continue;
     const [topic, compare] = COMPARED[option];
-    const look = () => withStore(call, async (other) => compare(view, await other.read()), option);
+    const look = () =>
+      withStore(
+        call,
+        async (other) => compare(view, await other.read(), await store.read()),
+        option,
+      );
     found.push(...(await reached(topic, look)));
   }
   return found;

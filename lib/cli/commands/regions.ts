@@ -7,8 +7,14 @@
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { CLAIM_TTL_MS, regionsFingerprint, regionToken } from '../../lease/region-claim.js';
+import { registryName } from '../../lease/lease-texts.js';
 import { formatName } from '../../messages.js';
-import { finding, type Finding, type RegistryView } from '../../registry/snapshot.js';
+import {
+  finding,
+  type Finding,
+  type RegistryFacts,
+  type RegistryView,
+} from '../../registry/snapshot.js';
 import { type Call, type Command, spanText, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { keptOf, noRegistryText } from '../store/registry-findings.js';
@@ -143,7 +149,7 @@ export function regionFindings(view: RegistryView, ofRegions: RegistryView): Fin
     }
     const who = `${formatName(holder.application)}, first on host ${formatName(holder.host)}`;
     const { token } = ofRegions.proofOf(number) ?? {};
-    if (token === regionToken(number, facts!.incarnation)) {
+    if (token === regionToken(number, registryName(facts!))) {
       return found('ok', `The number ${number} is claimed by this registry: ${who}.`);
     }
     return found(
@@ -158,17 +164,45 @@ export function regionFindings(view: RegistryView, ofRegions: RegistryView): Fin
  * Two registries that may be used for one id space by mistake.
  */
 
+/** A copy has another lineage or server once it is used, and falls behind if only one is used. */
+function kinship(
+  ours: RegistryFacts,
+  theirs: RegistryFacts,
+  { operations }: RegistryFacts,
+): [Finding['level'], string] {
+  const isOne = registryName(ours) === registryName(theirs) && ours.server === theirs.server;
+  const isBetween = theirs.operations >= ours.operations && theirs.operations <= operations;
+  if (!isOne || !isBetween) {
+    return [
+      'fault',
+      `One is a copy of the other (${registryName(ours)} and ${registryName(theirs)}), so both ` +
+        `lease the same worker ids. Let all processes use one of them, and delete the other one.`,
+    ];
+  }
+  if (theirs.operations > ours.operations) return ['ok', 'Both URLs lead to one registry.'];
+  return [
+    'note',
+    'Both URLs lead to one registry, or to a copy of it that nobody has used yet. Start a ' +
+      'process and repeat this command to tell which.',
+  ];
+}
+
 /** So many worker ids are named. */
 const NAMED_COUNT = 8;
 
-export function againstFindings(view: RegistryView, other: RegistryView): Finding[] {
+/** @param again the first registry, read once more after the other one */
+export function againstFindings(
+  view: RegistryView,
+  other: RegistryView,
+  again: RegistryView,
+): Finding[] {
   const found = (level: Finding['level'], text: string) => finding(level, 'two stores', text);
   const [ours, theirs] = [view.facts, other.facts];
   if (ours === undefined || theirs === undefined) {
     return [found('note', 'One of the two has no registry, so there is nothing to compare.')];
   }
   if (ours.incarnation === theirs.incarnation) {
-    return [found('ok', 'Both are one registry, or one is a copy of the other.')];
+    return [found(...kinship(ours, theirs, again.facts ?? ours))];
   }
   if (keptOf(ours.fingerprint) !== keptOf(theirs.fingerprint)) {
     return [found('ok', `The layouts differ: ${ours.fingerprint} and ${theirs.fingerprint}.`)];

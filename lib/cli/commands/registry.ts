@@ -7,7 +7,7 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { WorkerLease } from '../../lease/distributed-support.js';
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
-import { isContested } from '../../lease/lease-texts.js';
+import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
@@ -174,7 +174,7 @@ function registryLines(store: RegistryInspector, view: RegistryView): string[] {
     ...location,
     ['layout', layoutText(facts)],
     ['protocol', facts.version],
-    ['incarnation', facts.incarnation],
+    ['incarnation', registryName(facts)],
     [
       'era',
       `${facts.era}${facts.era > 1 ? ` (data lost or server changed ${facts.era - 1} times)` : ''}`,

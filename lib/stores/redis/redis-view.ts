@@ -78,11 +78,13 @@ function registryFacts(fields: Fields, { slewMs }: ClockState): RegistryFacts | 
     // The layouts of a move are longer than a name.
     fingerprint: cutName(fields.get('fingerprint') ?? '', MOVE_LENGTH_MAX),
     incarnation: text('incarnation'),
+    ...(fields.has('lineage') && { lineage: text('lineage') }),
     server: text('server'),
     slewMs,
     quarantineMs: number('quarantine'),
     safeFloorMs: number('safeFloor'),
     ...(fields.has('layoutFloor') && { layoutFloorMs: number('layoutFloor') }),
+    ...(fields.has('latest') && { latestMs: number('latest') }),
     era: number('era'),
     operations: number('operations'),
   };

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import type {
+  AnswerFacts,
   IDistributedSupport,
   LeaseAnswer,
   LeaseRequest,
@@ -185,11 +186,12 @@ export class RedisSupport implements IDistributedSupport {
   ): Promise<unknown[]> {
     // Each call opens it again, so that an application may follow one that has closed it.
     this.#connection.reopen();
-    const { fingerprint, layouts, ttlMs, quarantineMs, wallMs = '', reckoned } = terms;
+    const { fingerprint, layouts = '', latestMs = '', ttlMs, quarantineMs } = terms;
+    const { wallMs = '', reckoned } = terms;
     // A process that knew a longer quarantine than its own brings it to a registry that forgot it.
     const lossWindowMs = Math.max(this.#failoverMs, (quarantineMs ?? 0) - ttlMs);
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
-    const own = layouts === undefined ? fingerprint : `${fingerprint}\n${layouts}`;
+    const own = [fingerprint, layouts, latestMs].join('\n');
     const first = [own, ttlMs, `${lossWindowMs}${this.keepsAfter()}`, randomUUID()];
     const clocks = [wallMs, incarnation, server, nowMs, timeMs];
     const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#statement)];
@@ -257,33 +259,22 @@ export function supportFromUrl(url: string): RedisSupport {
  */
 
 export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
-  const [status, first, ...rest] = reply as [LeaseAnswer['status'], ...unknown[]];
+  const [status, first, second, third, ...facts] = reply as [LeaseAnswer['status'], ...unknown[]];
+  return { ...answerBy(status, [first, second, third]), ...factsIn(facts) };
+}
+
+function answerBy(status: LeaseAnswer['status'], values: readonly unknown[]): LeaseAnswer {
+  const [first, second, third] = values;
   switch (status) {
     case 'ok': {
-      const [floorMs, ceilingMs, nowMs, incarnation, server, operations, ...clock] = rest;
-      const [quarantineMs, timeMs, era, layouts = ''] = clock;
-      return {
-        status,
-        workerId: Number(first),
-        floorMs: Number(floorMs),
-        ceilingMs: Number(ceilingMs),
-        nowMs: Number(nowMs),
-        timeMs: Number(timeMs),
-        mark: {
-          incarnation: String(incarnation),
-          server: String(server),
-          operations: Number(operations),
-          era: Number(era),
-        },
-        quarantineMs: Number(quarantineMs),
-        ...(layouts !== '' && { layouts: String(layouts) }),
-      };
+      const range = { floorMs: Number(second), ceilingMs: Number(third) };
+      return { status, workerId: Number(first), ...range };
     }
     case 'none-free':
       return { status, waitMs: Number(first) };
     case 'wait':
     case 'hold':
-      return { status, waitMs: Number(first), ...(rest[0] === 'stored' && { isStored: true }) };
+      return { status, waitMs: Number(first), ...(second === 'stored' && { isStored: true }) };
     case 'fenced':
       return { status, floorMs: Number(first) };
     case 'cloned':
@@ -295,6 +286,22 @@ export function leaseAnswer(reply: readonly unknown[]): LeaseAnswer {
     default:
       return { status };
   }
+}
+
+function factsIn(facts: readonly unknown[]): AnswerFacts {
+  if (facts.length === 0) return {};
+  const [nowMs, incarnation, server, operations, quarantineMs, timeMs, ...rest] = facts;
+  const [era, layouts = '', lineage = '', latestMs = 0] = rest;
+  const own = { incarnation: String(incarnation), server: String(server) };
+  const counts = { operations: Number(operations), era: Number(era) };
+  return {
+    nowMs: Number(nowMs),
+    timeMs: Number(timeMs),
+    mark: { ...own, ...counts, ...(lineage !== '' && { lineage: String(lineage) }) },
+    quarantineMs: Number(quarantineMs),
+    ...(layouts !== '' && { layouts: String(layouts) }),
+    ...(Number(latestMs) > 0 && { latestMs: Number(latestMs) }),
+  };
 }
 
 /*

@@ -3,7 +3,7 @@
  * names all that it needs.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
-import { grantIn, TERMS, type Harness, type ContractCase } from './harness.js';
+import { grantIn, reasonOf, TERMS, type Harness, type ContractCase } from './harness.js';
 
 const PARALLEL_COUNT = 30;
 
@@ -104,9 +104,9 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const { holder } = await harness.holder();
       const other = await harness.asker({ fingerprint: 'other', workerIdMax: 9 });
       const refusal = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint };
-      harness.expect(await other.acquire()).toEqual(refusal);
+      harness.expect(reasonOf(await other.acquire())).toEqual(refusal);
       const ended = { fingerprint: 'other', haveMs: 0 };
-      harness.expect(await holder.renew(ended)).toEqual(refusal);
+      harness.expect(reasonOf(await holder.renew(ended))).toEqual(refusal);
       grantIn(await holder.renew());
     },
   },
@@ -117,7 +117,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       const { grant } = await harness.holder();
       const next = await harness.asker();
       await harness.advance(grant.ceilingMs - harness.nowMs - 1);
-      harness.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs: 1 });
+      harness.expect(reasonOf(await next.acquire())).toEqual({ status: 'none-free', waitMs: 1 });
       await harness.advance(1);
       grantIn(await next.acquire());
     },
@@ -132,7 +132,7 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
       await harness.holder(terms);
       const next = await harness.asker(terms);
       const waitMs = first.grant.ceilingMs - harness.nowMs;
-      harness.expect(await next.acquire()).toEqual({ status: 'none-free', waitMs });
+      harness.expect(reasonOf(await next.acquire())).toEqual({ status: 'none-free', waitMs });
       await harness.advance(waitMs);
       harness.expect(grantIn(await next.acquire()).workerId).toEqual(first.grant.workerId);
     },
@@ -212,7 +212,7 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       harness.expect(grant.floorMs).toBeGreaterThanOrEqual(former.grant.ceilingMs);
       harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       const fenced = { status: 'fenced', floorMs: grant.floorMs };
-      harness.expect(await former.holder.renew()).toEqual(fenced);
+      harness.expect(reasonOf(await former.holder.renew())).toEqual(fenced);
       const next = grantIn(await holder.renew());
       harness.expect(next.floorMs).toEqual(grant.floorMs);
       harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');
@@ -265,9 +265,9 @@ export const CLAIM_CASES: readonly ContractCase[] = [
       const { holder, grant } = await harness.holder();
       const claimant = await harness.asker({ ...CLAIM, ttlMs: SHORT_TTL_MS });
       const waitMs = grant.ceilingMs + TERMS.minRangeMs - SHORT_TTL_MS - harness.nowMs;
-      harness.expect(await claimant.acquire()).toEqual({ status: 'wait', waitMs });
+      harness.expect(reasonOf(await claimant.acquire())).toEqual({ status: 'wait', waitMs });
       await harness.advance(waitMs - 1);
-      harness.expect(await claimant.acquire()).toEqual({ status: 'wait', waitMs: 1 });
+      harness.expect(reasonOf(await claimant.acquire())).toEqual({ status: 'wait', waitMs: 1 });
       await harness.advance(1);
       const next = grantIn(await claimant.acquire());
       harness.expect(next.floorMs).toEqual(grant.ceilingMs);

@@ -82,6 +82,13 @@ export interface HarnessParts {
 /** What every contract needs of a test. */
 type Controls = Pick<HarnessParts, 'expect' | 'clockControl' | 'lossControl'>;
 
+/** The answer without the facts of the registry. */
+export function reasonOf(answer: LeaseAnswer): object {
+  const { nowMs: _, timeMs: __, mark: ___, quarantineMs: ____, ...reason } = answer;
+  const { layouts: _____, latestMs: ______, ...bare } = reason;
+  return bare;
+}
+
 /** An answer that may say how long to wait before the next question. */
 interface Answer {
   readonly status: string;

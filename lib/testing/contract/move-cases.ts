@@ -3,7 +3,7 @@
  * side, and what ranges keep apart. A support that ignores `move` refuses the other layout, which
  * is safe, and its fleets need a stop to move.
  */
-import { grantIn, TERMS, type ContractCase, type Harness } from './harness.js';
+import { grantIn, reasonOf, TERMS, type ContractCase, type Harness } from './harness.js';
 
 const FEW = TERMS.fingerprint;
 const MANY = 'many';
@@ -43,10 +43,10 @@ export const MOVE_CASES: readonly ContractCase[] = [
       harness.expect(workerIds.map((workerId) => workerId >= 4)).toEqual([true, false, true]);
       const stranger = await harness.asker({ ...POOL, fingerprint: 'third' });
       const refusal = { status: 'layout-mismatch', fingerprint: BEGUN };
-      harness.expect(await stranger.acquire()).toEqual(refusal);
+      harness.expect(reasonOf(await stranger.acquire())).toEqual(refusal);
       // None of the worker ids that it asks for is for its layout.
       const claimant = await harness.asker({ workerIdMin: 2, workerIdMax: 2 });
-      harness.expect(await claimant.acquire()).toEqual(refusal);
+      harness.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
     },
   },
   {
@@ -57,7 +57,7 @@ export const MOVE_CASES: readonly ContractCase[] = [
       const leaves = await harness.holder({ workerIdMin: 3, workerIdMax: 3 });
       await change(harness, FEW, BEGUN);
       harness.expect(grantIn(await stays.holder.renew()).floorMs).toEqual(stays.grant.floorMs);
-      harness.expect(await leaves.holder.renew()).toEqual({ status: 'unknown' });
+      harness.expect((await leaves.holder.renew()).status).toEqual('unknown');
     },
   },
   {
@@ -107,7 +107,7 @@ export const MOVE_CASES: readonly ContractCase[] = [
       grantIn(await holder.renew());
       await change(harness, BEGUN, UNDONE);
       const refusal = { status: 'layout-mismatch', fingerprint: UNDONE };
-      harness.expect(await other.holder.renew()).toEqual(refusal);
+      harness.expect(reasonOf(await other.holder.renew())).toEqual(refusal);
       harness.expect(grantIn(await holder.renew()).layouts).toEqual(UNDONE);
     },
   },
@@ -121,7 +121,7 @@ export const MOVE_CASES: readonly ContractCase[] = [
       grantIn(await holder.renew());
       await harness.advance(2.5 * TERMS.ttlMs);
       const refusal = { status: 'layout-mismatch', fingerprint: text };
-      harness.expect(await holder.renew()).toEqual(refusal);
+      harness.expect(reasonOf(await holder.renew())).toEqual(refusal);
       grantIn(await harness.patiently(async () => (await harness.asker(OTHER)).acquire()));
     },
   },
@@ -132,9 +132,9 @@ export const MOVE_CASES: readonly ContractCase[] = [
       await harness.holder(POOL);
       await change(harness, FEW, BEGUN, { inMs: -1 });
       const refusal = { status: 'layout-mismatch', fingerprint: FEW };
-      harness.expect(await (await harness.asker(OTHER)).acquire()).toEqual(refusal);
+      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(refusal);
       await change(harness, BEGUN, UNDONE);
-      harness.expect(await (await harness.asker(OTHER)).acquire()).toEqual(refusal);
+      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(refusal);
     },
   },
   {
@@ -148,7 +148,7 @@ export const MOVE_CASES: readonly ContractCase[] = [
       const first = await harness.asker(POOL);
       const { ceilingMs } = await harness.patiently(() => first.acquire());
       const told = { layouts: BEGUN };
-      harness.expect(await other.holder.renew(told)).toEqual({ status: 'unknown' });
+      harness.expect((await other.holder.renew(told)).status).toEqual('unknown');
       const next = await harness.asker({ ...OTHER, ...told });
       const grant = await harness.patiently(() => next.acquire());
       harness.expect([grant.workerId >= 4, grant.layouts]).toEqual([true, BEGUN]);

@@ -2,7 +2,7 @@
  * The duties of a support to processes with leases of different length: a process that knew a
  * longer one brings it to a registry that forgot it.
  */
-import { grantIn, TERMS, type ContractCase } from './harness.js';
+import { grantIn, reasonOf, TERMS, type ContractCase } from './harness.js';
 
 const LONG_MS = 600_000;
 const POOL = { workerIdMax: 3 } as const;
@@ -82,7 +82,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker(OTHER);
       harness.expect((await other.acquire()).status).toEqual('wait');
       await harness.patiently(() => other.acquire());
-      harness.expect(await first.acquire()).toEqual(ofOther);
+      harness.expect(reasonOf(await first.acquire())).toEqual(ofOther);
     },
   },
   {
@@ -94,7 +94,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
       harness.expect((await other.acquire()).status).toEqual('wait');
       harness.expect((await holder.renew()).status).toEqual('unknown');
-      harness.expect(await other.acquire()).toEqual(ofUsual);
+      harness.expect(reasonOf(await other.acquire())).toEqual(ofUsual);
     },
   },
   {
@@ -105,7 +105,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       await harness.happen('wipe');
       const next = await harness.asker({ haveMs: grant.ceilingMs });
       harness.expect((await next.acquire()).status).toEqual('wait');
-      harness.expect(await (await harness.asker(OTHER)).acquire()).toEqual(ofUsual);
+      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(ofUsual);
     },
   },
   {
@@ -117,13 +117,14 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker({ ...OTHER, ...POOL });
       await harness.patiently(() => other.acquire());
       const contested = await holder.renew();
+      const reason = reasonOf(contested);
       harness.expect(contested.status).toEqual('layout-mismatch');
       for (const { fingerprint } of [TERMS, OTHER]) {
         const { renewed, asked } = {
           renewed: await (fingerprint === OTHER.fingerprint ? other : holder).renew(),
           asked: await (await harness.asker({ ...POOL, fingerprint })).acquire(),
         };
-        harness.expect([renewed, asked]).toEqual([contested, contested]);
+        harness.expect([renewed, asked].map(reasonOf)).toEqual([reason, reason]);
       }
     },
   },
@@ -137,7 +138,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       await harness.patiently(() => other.acquire());
       const contested = await holder.acquire({ haveMs: grant.ceilingMs });
       harness.expect(contested.status).toEqual('layout-mismatch');
-      harness.expect(await other.renew()).toEqual(contested);
+      harness.expect(reasonOf(await other.renew())).toEqual(reasonOf(contested));
     },
   },
   {
@@ -149,7 +150,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker({ ...OTHER, ...POOL });
       const first = await harness.patiently(() => other.acquire());
       await harness.advance(Math.max(0, grant.ceilingMs - harness.nowMs));
-      harness.expect(await holder.renew()).toEqual(ofOther);
+      harness.expect(reasonOf(await holder.renew())).toEqual(ofOther);
       harness.expect(grantIn(await other.renew()).floorMs).toEqual(first.floorMs);
     },
   },
@@ -162,7 +163,7 @@ export const LAYOUT_CASES: readonly ContractCase[] = [
       const other = await harness.asker({ ...OTHER, ...POOL });
       await harness.patiently(() => other.acquire());
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
-      harness.expect(await holder.renew({ haveMs })).toEqual(ofOther);
+      harness.expect(reasonOf(await holder.renew({ haveMs }))).toEqual(ofOther);
       grantIn(await other.renew());
     },
   },

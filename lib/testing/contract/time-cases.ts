@@ -79,6 +79,36 @@ export const TIME_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'has its clock, its quarantine and its mark in a refusal, as in a grant',
+    needs: ['reckoned'],
+    async run(harness) {
+      const { grant } = await harness.holder();
+      const refused = await (await harness.asker()).acquire();
+      harness.expect(refused.status).toEqual('none-free');
+      harness.expect(refused.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
+      harness.expect(refused.quarantineMs).toEqual(grant.quarantineMs);
+      const names = [grant, refused].map(({ mark }) => [mark!.incarnation, mark!.server]);
+      harness.expect(names[1]).toEqual(names[0]);
+    },
+  },
+  {
+    name: 'starts after what a lost registry granted before an operator set its clock back',
+    needs: [...NEEDS, 'release'],
+    async run(harness) {
+      const { holder, grant } = await harness.holder(POOL);
+      await harness.advance(-BACK_MS);
+      const operator = { token: 'an operator', settles: true };
+      await holder.support.release!({ ...holder.lease!, ...operator }, undefined);
+      const next = await harness.newcomer(POOL);
+      const { latestMs } = await next.acquire({ wallMs: harness.nowMs });
+      harness.expect(latestMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      await harness.happen('wipe');
+      const wallMs = harness.nowMs;
+      const { floorMs } = await harness.patiently(() => next.acquire({ wallMs, latestMs }));
+      harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  },
+  {
     name: 'believes nobody who tells a time of more than a day ahead',
     needs: NEEDS,
     async run(harness) {

@@ -1,12 +1,6 @@
 -- Every operation on worker ids reads and writes holders with this, after the registry.
 -- KEYS[1]  the registry
--- Answer   'ok', worker id, floor, ceiling, now, incarnation, server, operations, quarantine, the
---          store's time, era, layouts of a move or ''; a status and the wait in ms; or as
---          prologue.lua has it
-local function grant(worker, floor, ceiling)
-  return answer('ok', worker, floor, ceiling, now, incarnation, server, operations, quarantine,
-    storeTime, era, moveCount(fingerprint) > 0 and fingerprint or '')
-end
+-- Answer   'ok', worker id, floor, ceiling; a status and the wait in ms; or as registry.lua has it
 
 -- A holder is stored as token|nonce|floor|era|since|label; after a move of layouts the era is
 -- followed by a point and the count of their changes.
@@ -44,7 +38,7 @@ local function grantKept(worker, holder, ceiling, stored, minRange, status)
   end
   store(worker, ceiling, holder)
   if wait > 0 then return answer(status, wait, 'stored') end
-  return grant(worker, holder.floor, granted)
+  return answer('ok', worker, holder.floor, granted)
 end
 
 local function forget(worker, holder)

@@ -11,6 +11,8 @@ import type { Timers } from './time/timers.js';
 /** The module passes these of its options on. */
 export interface GeneratorEnvironment {
   readonly clock: Clock;
+  /** Default: that of the host. */
+  readonly monotonic?: Clock | undefined;
   readonly timers: Timers;
   /** How long one call to the store may take. */
   readonly callTimeoutMs: number;

@@ -5,7 +5,7 @@
  * Guarantee: of an answer nothing is used that lies below what this process was ever answered, so a
  * store that went back gives it no position twice; every failure is a SnowflakeError.
  */
-import type { Clock } from '../core/clock.js';
+import { monotonicClock, type Clock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { format, formatName, plainCause } from '../messages.js';
 import { closedAfterLastCall, type CallRecord } from '../time/call-record.js';
@@ -21,6 +21,8 @@ import {
 export interface CounterClientLimits {
   readonly calls: CallRecord;
   readonly clock: Clock;
+  /** Default: that of the host. */
+  readonly monotonic?: Clock | undefined;
   readonly timers: Timers;
   readonly callTimeoutMs: number;
 }
@@ -35,6 +37,8 @@ export class CounterClient {
   /** The highest end answered, as the contract wants it. */
   private answeredEnd = 0n;
   private answeredEra = 0;
+  /** How far the clock of the counter is ahead of the monotonic one. */
+  private aheadMs: number | undefined;
   private silentCount = 0;
 
   constructor(
@@ -60,6 +64,11 @@ export class CounterClient {
     return this.answeredEra;
   }
 
+  /** The time that the clock of the counter has come to at least, as the contract wants it. */
+  get reckonedMs(): number | undefined {
+    return this.aheadMs === undefined ? undefined : Math.ceil(this.monotonicMs + this.aheadMs);
+  }
+
   /**
    * Returns the answer of the store if it comes within the limit.
    * @param late takes what is granted after it
@@ -68,8 +77,9 @@ export class CounterClient {
   async ask(request: TakeRequest, late: (answer: TakeAnswer) => void): Promise<TakeAnswer> {
     const { calls, clock, timers, callTimeoutMs } = this.parts;
     const sentAtMs = clock.now();
+    const askedAtMs = this.monotonicMs;
     // This promise also carries the error of a store that throws at once.
-    const asked = (async () => this.store.take(request))();
+    const asked = (async () => this.observed(await this.store.take(request), askedAtMs))();
     let isLate = false;
     const over = () => {
       isLate = true;
@@ -117,6 +127,22 @@ export class CounterClient {
     const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
     if (isKnown) return refusal(this.where, answer, this.parts.waitAdvice);
     return wrongAnswer(this.where, `its status is ${format(answer?.status)}`);
+  }
+
+  /**
+   * The time of the request counts, so that everything granted before it is covered. After a loss
+   * the clock may be lower. Only a grant shows that the counter has jumped for good.
+   */
+  private observed(answer: TakeAnswer, askedAtMs: number): TakeAnswer {
+    const { status, nowMs } = (answer ?? {}) as { status?: string; nowMs?: unknown };
+    if (!Number.isSafeInteger(nowMs)) return answer;
+    const aheadMs = Number(nowMs) - askedAtMs;
+    if (status === 'ok' || aheadMs > (this.aheadMs ?? -Infinity)) this.aheadMs = aheadMs;
+    return answer;
+  }
+
+  private get monotonicMs(): number {
+    return (this.parts.monotonic ?? monotonicClock).now();
   }
 
   private get where() {

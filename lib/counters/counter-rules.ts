@@ -82,11 +82,16 @@ function takeDense({ header, row: stored, reading }: Standing, request: DenseTak
 function takeClock({ header, row: stored, reading }: Standing, request: ClockTake): Step {
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
-  const { have, aheadMs } = request;
+  const { have, aheadMs, reckonedMs = 0 } = request;
   const positionAt = (ms: number) => BigInt(ms) * BigInt(request.perMs);
-  const jump = (next: bigint, margin: bigint) =>
-    greatest(next, positionAt(nowMs + Number(margin) + lossWindowMs));
-  const row = settle(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
+  const jump = (next: bigint) => next;
+  const settled = settle(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
+  // The clock may have been set back beside the loss. Until the first grant after it any caller
+  // may show that, and the jump then goes further by as much.
+  const behindMs = Math.max(0, reckonedMs - nowMs);
+  const clear = positionAt(settled.readyAtMs + Number(settled.margin) + behindMs);
+  const isClear = settled.grant !== '' || settled.next >= clear;
+  const row = isClear ? settled : { ...settled, next: clear };
   const ceiling = positionAt(nowMs + aheadMs);
   if (ceiling > POSITION_MAX || row.next >= POSITION_MAX) return { answer: { status: 'full' } };
   if (row.readyAtMs > nowMs) return wait(header, row, row.readyAtMs - nowMs);
@@ -100,14 +105,16 @@ function takeClock({ header, row: stored, reading }: Standing, request: ClockTak
 }
 
 function wait(header: CounterHeader, row: CounterRow, waitMs: number): Step {
-  return { answer: { status: 'wait', waitMs }, header, row };
+  return { answer: { status: 'wait', waitMs, nowMs: nowOf(header) }, header, row };
 }
 
 function grantRange({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
   const { next: first } = row;
   const grant = grantText({ first, random: reading.random });
   const named = `${grant}.${request.counter}`;
-  const answer = { status: 'ok', first, end, grant: named, era: header.era } as const;
+  const { era } = header;
+  const nowMs = nowOf(header);
+  const answer = { status: 'ok', first, end, grant: named, era, nowMs } as const;
   return { answer, header, row: { ...row, next: end, grant } };
 }
 
@@ -233,6 +240,8 @@ export function createCounter(
 /** The number of bits of a sequence that fits beside 41 bits of time. */
 const PER_MS_MAX = 4_194_304;
 const AHEAD_MS_MAX = 86_400_000;
+/** The positions of later times do not fit the numbers of Lua. */
+const RECKONED_MS_MAX = 2 ** 42;
 const ABOUT = /^[^\s\p{C}|]{1,256}$/u;
 
 /** The form tells counters apart: kind, unit, position among the stores, and meaning. */
@@ -275,6 +284,7 @@ function kindFaults(request: TakeRequest): string[] {
       ...wholeFaults('perMs', request.perMs, [1, PER_MS_MAX]),
       ...wholeFaults('aheadMs', request.aheadMs, [1, AHEAD_MS_MAX]),
       ...aboutFaults(request.about),
+      ...wholeFaults('reckonedMs', request.reckonedMs ?? 0, [0, RECKONED_MS_MAX]),
     ];
   }
   if (request.kind !== 'dense') return ['Expected `kind` to be dense or clock.'];

@@ -72,6 +72,12 @@ export interface ClockTake extends Take {
    * |. The counter keeps it, and refuses callers that mean another one.
    */
   readonly about?: string | undefined;
+  /**
+   * The latest `nowMs` that this process was answered, and the time that elapsed since it asked, by
+   * a monotonic clock; absent at first. After a loss the counter also jumps above this time: its
+   * own clock may have been set back.
+   */
+  readonly reckonedMs?: number | undefined;
 }
 
 /** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
@@ -86,6 +92,8 @@ export interface TakeGrant {
   readonly grant: string;
   /** Counts the losses of data that the store has noticed. */
   readonly era: number;
+  /** The clock of the counter, for `reckonedMs`. */
+  readonly nowMs?: number | undefined;
 }
 
 /** The answer of a counter store to a take: a range, or the reason why there is none. */
@@ -95,7 +103,7 @@ export type TakeAnswer =
    * Nothing is granted yet: the counter is new, it has jumped after a loss, `lossGap` was raised,
    * or as much as may be lost is under way. Ask again after so many ms.
    */
-  | { readonly status: 'wait'; readonly waitMs: number }
+  | { readonly status: 'wait'; readonly waitMs: number; readonly nowMs?: number | undefined }
   /** There is no such counter: it was never created, or the store has lost it. */
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */

@@ -138,7 +138,7 @@ function takenText(theirs: string, ours: string): string {
 
 function notAdmittedText(theirs: string, ours: string): string {
   const { side } = storeMoveIn(theirs) ?? {};
-  if (side !== undefined && !theirs.match(/\[\d/)) return closedText(side);
+  if (side !== undefined && isClosed(theirs)) return closedText(side);
   return (
     `The fleet of this namespace moved between layouts (${theirs}), and no worker id that this ` +
     `application asks for is admitted for its layout, ${ours}. Deploy the layout that runs, or ` +
@@ -154,9 +154,11 @@ function closedText(side: StoreMove['side']): string {
         `good: no worker id is leased here. Deploy this application with the URL of the new store`
       : `The registry of this namespace is to be moved to this store, which is not open: the ` +
         `move has not begun in full, or was undone. No worker id is leased here. Deploy the URL ` +
-        `that the rest of the fleet has, or run the move again`;
-  const advice = 'Do not delete this registry: it keeps the two apart.';
-  return `${reason} (snowflake registry move). ${advice}`;
+        `that the rest of the fleet has`;
+  const advice =
+    'If no store is open, give the command of the move again (snowflake registry move): it ' +
+    'names the option that opens one. Do not delete this registry: it keeps the two apart.';
+  return `${reason}. ${advice}`;
 }
 
 function contestedText(theirs: string, ours: string): string {
@@ -226,4 +228,9 @@ export interface StoreMove {
 export function storeMoveIn(text: string): StoreMove | undefined {
   const [, side, key] = /^#\d+ #(out|in):(\w+) /.exec(text) ?? [];
   return key === undefined ? undefined : { side: side as StoreMove['side'], key };
+}
+
+/** True for a registry that is moved, as long as it has no worker ids. */
+export function isClosed(text: string): boolean {
+  return storeMoveIn(text) !== undefined && !/\[\d/.test(text);
 }

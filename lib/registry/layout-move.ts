@@ -11,7 +11,15 @@
  */
 import { BitLayout } from '../core/layout/bit-layout.js';
 import { readFingerprint } from '../core/layout/layout-fields.js';
-import { isContested, isMove, moveCountOf, partsOf, type StoreMove } from '../lease/lease-texts.js';
+import {
+  isClosed,
+  isContested,
+  isMove,
+  moveCountOf,
+  partsOf,
+  storeMoveIn,
+  type StoreMove,
+} from '../lease/lease-texts.js';
 import type { IdSpan } from './snapshot.js';
 
 /** One layout of a registry, and the worker ids that its processes may have. */
@@ -73,12 +81,20 @@ export function isListed(text: string, fingerprint: string): boolean {
 
 /**
  * The later of two texts: what a registry stores, or what a process was told before it forgot. That
- * also settles a contest between layouts which the move had admitted.
+ * also settles a contest between layouts which the move had admitted. A registry is closed by an
+ * operator alone: what says so may be of the other store of a move.
  */
 export function latestOf(stored: string, reported = ''): string {
-  if (moveCountOf(reported) <= moveCountOf(stored)) return stored;
+  const isLater = moveCountOf(reported) > moveCountOf(stored) || isOpening(stored, reported);
+  if (!isLater || isClosed(reported)) return stored;
   const names = partsOf(stored).flatMap((part) => layoutsIn(part).map((each) => each.fingerprint));
   return names.every((name) => isListed(reported, name)) ? reported : stored;
+}
+
+/** A registry that a move leads to is closed at first, and opens under the same number. */
+function isOpening(stored: string, reported: string): boolean {
+  const isAwaited = isClosed(stored) && storeMoveIn(stored)!.side === 'in';
+  return isAwaited && reported.startsWith(stored.slice(0, stored.lastIndexOf('[') + 1));
 }
 
 export function isWithin(workerId: number, { workerIdMin, workerIdMax }: IdSpan): boolean {

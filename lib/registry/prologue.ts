@@ -116,9 +116,8 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
 }
 
 /**
- * Whatever the registry before this one granted ended below a time that its clock did not show any
- * more. Ranges granted since then began lower, and go on above it; nobody waits for that longer
- * than for a quarantine.
+ * The registry before this one granted up to a time that its clock no longer showed. Ranges that
+ * began lower since then end, and go on above it; nobody waits for that longer than a quarantine.
  */
 function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
   const nowMs = nowOf(header);
@@ -148,7 +147,8 @@ function reopened(
   const isSame = stored.server === server && !reading.isPutBack && !reading.isLeft;
   const { reckoned } = terms;
   const isReckonedHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
-  const witness = { ...terms, reckoned: isReckonedHere ? reckoned : undefined };
+  const { quarantineMs } = stored;
+  const witness = { ...terms, quarantineMs, reckoned: isReckonedHere ? reckoned : undefined };
   const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));

@@ -96,14 +96,71 @@ export function standingOf(text: string): Standing {
   return { ...standing, kind: active.length === 0 ? 'closed' : 'half' };
 }
 
-/** Returns the next step to the goal, 'done', or why there is none. */
+/** Returns the next step to the goal, 'done', or why there is none and which command goes on. */
 export function nextStoreStep(
   terms: StoreMoveTerms,
 ): StoreMoveStep | { readonly refusal: string } | 'done' {
   const pair = pairOf(terms);
   if (typeof pair === 'string') return { refusal: pair };
   const step = terms.goal === 'begin' ? beginStep(pair) : finishStep(pair);
-  return typeof step === 'string' && step !== 'done' ? { refusal: step } : (step as StoreMoveStep);
+  if (typeof step !== 'string' || step === 'done') return step as StoreMoveStep;
+  const way = wayOn(pair);
+  return { refusal: way === undefined ? step : `${step} ${wayText(way)}` };
+}
+
+/** The command that goes on from where two registries are. */
+export interface WayOn {
+  readonly goal: StoreMoveGoal;
+  /** True if --from and --to have to be exchanged. */
+  readonly isBack: boolean;
+}
+
+type Ends = Readonly<Record<MoveEnd, Standing>>;
+
+/**
+ * Returns the command that opens a registry where neither of the two is open, or that goes on with
+ * a move which is half done, or forgotten by one of them; undefined if there is none of these.
+ *
+ * Guarantee: it is accepted, at once or as soon as nobody holds a worker id of the registry that it
+ * closes.
+ */
+export function wayOn({ from, to }: Ends): WayOn | undefined {
+  const goal = goalOf({ from, to });
+  if (goal !== undefined) return { goal, isBack: false };
+  const backGoal = goalOf({ from: to, to: from });
+  return backGoal && { goal: backGoal, isBack: true };
+}
+
+function goalOf({ from, to }: Ends): StoreMoveGoal | undefined {
+  const isShared = from.move?.key === to.move?.key;
+  if (isShut(from) && isShut(to)) {
+    if (from.move?.side === 'out' && from.count >= to.count) return 'end';
+    return to.move?.side === 'in' && to.count >= from.count ? 'undo' : undefined;
+  }
+  if (isHalf(from, 'out')) {
+    if (to.kind === 'whole') return 'end';
+    if (to.kind === 'none' || (to.kind === 'closed' && isShared)) return 'begin';
+    return to.kind === 'closed' && isAhead({ from, to }) ? 'undo' : undefined;
+  }
+  if (!isHalf(to, 'in')) return undefined;
+  if (from.kind === 'closed') return isShared ? 'end' : undefined;
+  return from.kind === 'half' ? undefined : 'begin';
+}
+
+function wayText({ goal, isBack }: WayOn): string {
+  const option = goal === 'begin' ? 'without --end and --undo' : `with --${goal}`;
+  return `Give the command ${option}${isBack ? ', and with --from and --to exchanged' : ''}.`;
+}
+
+const isShut = ({ kind }: Standing): boolean => kind === 'closed' || kind === 'none';
+
+function isHalf({ kind, move }: Standing, side: StoreMove['side']): boolean {
+  return kind === 'half' && move!.side === side;
+}
+
+/** The second one was closed, or opened, for a move that the first one has not heard of. */
+function isAhead({ from, to }: Ends): boolean {
+  return to.move?.side === 'in' && to.count > from.count;
 }
 
 /** Both registries, and the fleet's layout. */
@@ -158,18 +215,18 @@ type Planned = StoreMoveStep | string;
 
 /** The second registry is closed first, so that whoever comes too early gets nothing there. */
 function beginStep(pair: Pair): Planned {
-  const { from, to, terms } = pair;
+  const { from, to } = pair;
   if (from.kind === 'closed') return 'The registry was moved, or is not open yet: it is closed.';
   if (from.move?.side === 'in') return 'The registry is being moved there from another store.';
   if (from.kind === 'half') return beginAgain(pair, from.move!.key);
   const laterCount = Math.max(from.count, to.count) + 1;
   // The first one has forgotten that the move began.
-  if (to.move?.side === 'in' && to.kind === 'half') return halved(pair, 'from', laterCount);
+  if (isHalf(to, 'in')) return halved(pair, 'from', laterCount);
   if (from.kind === 'none') return 'There is no registry to move.';
   const refusal = refusalOfNew(pair);
   if (refusal !== undefined) return refusal;
-  const isOurs = to.move?.key === terms.key && to.count > from.count;
-  return isOurs ? halved(pair, 'from', to.count) : closed(pair, 'to', laterCount);
+  // If another command has closed it, both go on with the move of that one.
+  return isAhead(pair) ? halved(pair, 'from', to.count) : closed(pair, 'to', laterCount);
 }
 
 /** The first one has its half. */
@@ -179,7 +236,7 @@ function beginAgain(pair: Pair, key: string): Planned {
   if (to.move?.side !== 'in' || to.move.key !== key) {
     return 'The registry is being moved to another one than that, as far as the two know.';
   }
-  if (to.count > from.count) return halved(pair, 'from', to.count);
+  if (isAhead(pair)) return halved(pair, 'from', to.count);
   return to.kind === 'half' && to.count === from.count ? 'done' : halved(pair, 'to', from.count);
 }
 
@@ -205,19 +262,14 @@ function finishStep(pair: Pair): Planned {
   const isEnd = terms.goal === 'end';
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
   const { [loser!]: losing, [winner!]: winning } = pair;
-  const isLost = losing.kind === 'closed' || losing.kind === 'none';
-  if (isLost && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
+  if (isShut(losing) && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
   const isForgotten = losing.kind === 'half' && winning.kind === 'none';
-  if (losing.kind === 'whole' || isForgotten || !isOneMove(pair)) {
-    return (
-      'No move is under way from the one to the other, as far as both know. If it began, and one ' +
-      'of them has lost its data since, give the command without --end and --undo first.'
-    );
+  const isOne = isOneMove(pair) || isOlder(winning, losing, isEnd ? 'out' : 'in');
+  if (losing.kind === 'whole' || isForgotten || !isOne) {
+    return 'No move is under way from the one to the other, as far as both know.';
   }
   if (losing.kind !== 'closed' && winning.kind === 'closed') {
-    return isEnd
-      ? 'The move has not begun in full: give the command without --end first, or --undo.'
-      : 'The move was ended, and cannot be undone: complete it with --end.';
+    return isEnd ? 'The move has not begun in full.' : 'The move was ended, and cannot be undone.';
   }
   const { holderCount } = terms[loser!];
   if (losing.kind !== 'closed' && holderCount > 0) {
@@ -234,6 +286,17 @@ function isOneMove({ from, to }: Pair): boolean {
   const isSide = ({ move }: Standing, side: StoreMove['side']) => (move?.side ?? side) === side;
   const keys = new Set([from, to].flatMap(({ move }) => move?.key ?? []));
   return keys.size === 1 && isSide(from, 'out') && isSide(to, 'in');
+}
+
+/**
+ * The one that gets all was put back to what it was before the other one was closed, for a move of
+ * which it was the other end. None that is in use counts as that.
+ */
+function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): boolean {
+  if (losing.kind !== 'closed' || losing.move!.side !== side) return false;
+  return isShut(winning)
+    ? winning.count <= losing.count
+    : winning.kind === 'half' && winning.count < losing.count;
 }
 
 function halved(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
@@ -258,10 +321,11 @@ function whole(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
 }
 
 /** The move that is there, or the one that begins. */
-function moveOf({ from, to, terms }: Pair, at: MoveEnd): StoreMove {
+function moveOf(pair: Pair, at: MoveEnd): StoreMove {
+  const { from, to, terms } = pair;
   const isThere = terms.goal !== 'begin' || to.kind === 'half';
-  const { key } = from.move ?? (isThere ? to.move : undefined) ?? terms;
-  return { side: at === 'from' ? 'out' : 'in', key };
+  const theirs = isAhead(pair) ? to.move : (from.move ?? (isThere ? to.move : undefined));
+  return { side: at === 'from' ? 'out' : 'in', key: (theirs ?? terms).key };
 }
 
 function textWith(pair: Pair, count: number, span: IdSpan | undefined, move?: StoreMove): string {

@@ -168,9 +168,7 @@ export class StoredSnapshot {
     const { header, slots } = changes;
     checkChanges(this.header, changes);
     const news = header === undefined ? 'none' : newsIn(this.header, header);
-    // Without a grant the answer holds no time that others depend on.
-    if (news !== 'facts' && slots.length === 0) return undefined;
-    if (news === 'none') return this.write(slots);
+    if (news === 'none') return slots.length === 0 ? undefined : this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
     const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);

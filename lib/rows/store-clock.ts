@@ -45,8 +45,11 @@ export interface LaterTime {
 /** A step of the store's clock beyond this is followed only if another clock shows it too. */
 const STEP_MS = 5000;
 
-/** The clocks of the caller; this very registry gave the time that it reckons with. */
-type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'>;
+/**
+ * The clocks of the caller; this very registry gave the time that it reckons with, and all that it
+ * granted ends within `quarantineMs`.
+ */
+type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'> & { quarantineMs: number };
 
 /**
  * Returns the time of the store; if that has stepped forward and the caller knows better, the time
@@ -54,13 +57,17 @@ type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'>;
  * which counts only if it fits a registry that was in use until now.
  */
 export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): number {
-  const { wallMs, reckoned, ttlMs } = witness;
-  const { lastTimeMs } = last;
+  const { wallMs, reckoned, ttlMs, quarantineMs } = witness;
+  const { lastTimeMs, slewMs } = last;
   if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
   // Within a lease the registry may have been idle, and the clock of the caller be slow.
   const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
-  const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= lastTimeMs + ttlMs;
-  const knownMs = reckoned?.timeMs ?? (fits ? wallMs : timeMs);
+  // The stored time may be old: holders ask seldom, and rows keep it once a second.
+  const usedMs = lastTimeMs + Math.max(ttlMs, quarantineMs);
+  const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= usedMs;
+  // The caller has no time of the store but the registry's clock while that does not follow it.
+  const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);
+  const knownMs = reckonedMs ?? (fits ? wallMs : timeMs);
   return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
 }
 

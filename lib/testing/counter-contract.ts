@@ -17,8 +17,7 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
       const all = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       const [now, ceiling] = [positionAt(harness.nowMs), positionAt(harness.nowMs + CLOCK.aheadMs)];
       harness.expect([all.first, all.end]).toEqual([now, ceiling]);
-      const answer = await harness.clock();
-      harness.expect(answer).toEqual({ status: 'wait', waitMs: 1 });
+      harness.waits(await harness.clock(), 1);
       await harness.advance(1);
       const next = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
       harness.expect([next.first, next.end]).toEqual([ceiling, ceiling + BigInt(CLOCK.perMs)]);
@@ -78,6 +77,48 @@ export const COUNTER_CLOCK_CASES: readonly CounterCase[] = [
       const after = await harness.grantOf(() => harness.clock());
       harness.follows(lost, between);
       harness.follows(between, after);
+    },
+  },
+  {
+    name: 'is clear of all that was granted although its clock was set back beside a loss',
+    needs: ['clock', 'losses'],
+    async run(harness) {
+      const { lossWindowMs } = await harness.store();
+      const stepMs = lossWindowMs + 3000;
+      await harness.grantOf(() => harness.clock());
+      await harness.happen('remember');
+      // The step lies within the time in which nobody asked, so the data do not show it.
+      await harness.advance(2 * stepMs);
+      const lost = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
+      await harness.happen('restore');
+      await harness.advance(-stepMs);
+      // A newcomer may ask first, as long as it has to wait.
+      if (lossWindowMs > 0) await harness.clock();
+      const { nowMs: reckonedMs } = lost;
+      harness.follows(lost, await harness.grantOf(() => harness.clock({ reckonedMs })));
+    },
+  },
+  {
+    name: 'is clear of all that was granted before its clock was set back, whoever asks after a loss',
+    needs: ['clock', 'losses'],
+    async run(harness) {
+      await harness.grantOf(() => harness.clock());
+      await harness.happen('remember');
+      const lost = await harness.grantOf(() => harness.clock({ count: 10n ** 9n }));
+      await harness.advance(-3_600_000);
+      await harness.happen('restore');
+      harness.follows(lost, await harness.grantOf(() => harness.clock()));
+    },
+  },
+  {
+    name: 'follows its own clock, whatever a caller reckons with, unless it has lost something',
+    needs: ['clock'],
+    async run(harness) {
+      await harness.grantOf(() => harness.clock());
+      await harness.advance(10 * CLOCK.aheadMs);
+      const reckonedMs = harness.nowMs + 3_600_000;
+      const { first } = await harness.grantOf(() => harness.clock({ reckonedMs }));
+      harness.expect(first).toEqual(positionAt(harness.nowMs));
     },
   },
   {

@@ -71,6 +71,12 @@ export class CounterHarness extends StoreHarness<CounterStore, CounterHarnessPar
     return this.grantOf(() => this.dense({ startAt: 1n, ...changes }));
   }
 
+  /** The answer may also hold the clock of the counter. */
+  waits(answer: TakeAnswer, ms: number): void {
+    const { status, waitMs } = answer as { status: string; waitMs?: number };
+    this.expect({ status, waitMs }).toEqual({ status: 'wait', waitMs: ms });
+  }
+
   follows(earlier: TakeGrant, later: TakeGrant): void {
     this.expect(later.first >= earlier.end).toEqual(true);
   }

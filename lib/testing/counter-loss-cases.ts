@@ -188,9 +188,9 @@ async function grantedNow(harness: CounterHarness): Promise<bigint> {
 async function expectWait(harness: CounterHarness, lossGap: bigint, have = 0n): Promise<void> {
   const { lossWindowMs: waitMs } = await harness.store();
   if (waitMs === 0) return;
-  harness.expect(await harness.dense({ lossGap, have })).toEqual({ status: 'wait', waitMs });
+  harness.waits(await harness.dense({ lossGap, have }), waitMs);
   await harness.advance(waitMs - 1);
-  harness.expect(await harness.dense({ lossGap })).toEqual({ status: 'wait', waitMs: 1 });
+  harness.waits(await harness.dense({ lossGap }), 1);
 }
 
 function apart(harness: CounterHarness, one: TakeGrant, other: TakeGrant): void {

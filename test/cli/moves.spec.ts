@@ -357,4 +357,25 @@ describe('snowflake registry move', () => {
     },
     600_000,
   );
+
+  it('opens a registry again by the option that is named, where neither is open', async () => {
+    const old = mkdtempSync(join(tmpdir(), 'snowflake-old-'));
+    const [from, to] = [urlOf(`file:${old}/registry`), SERVERS['a folder']!()];
+    const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];
+    await fleet.start(from);
+    await operator.killedAt('Waiting for');
+    await fleet.end();
+    rmSync(old, { recursive: true });
+    await expect(fleet.start(to)).rejects.toThrow('names the option that opens one');
+    const refused = await operator.move();
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toContain('There is no registry to move. Give the command with --undo.');
+    expect((await operator.move('--end')).err).toContain('Give the command with --undo.');
+    expect(await operator.move('--undo')).toMatchObject({ code: 0 });
+    await fleet.start(from);
+    await fleet.end();
+    rmSync(old, { recursive: true });
+    expect(fleet.refused).toEqual([]);
+    expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
+  });
 });

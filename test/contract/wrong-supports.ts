@@ -174,6 +174,27 @@ export const TIME_FAULTS: readonly Fault[] = [
       inOpening('isReckonedHere ? reckoned : undefined', 'reckoned'),
     ],
   },
+  {
+    name: 'whoever is new counts for as long as its own lease',
+    by: 'does not follow its store to a wrong time where somebody new has a shorter lease',
+    edits: [{ file: 'rows/store-clock.ts', find: 'Math.max(ttlMs, quarantineMs)', put: 'ttlMs' }],
+  },
+  {
+    name: 'what the registry is ahead of its store counts twice',
+    by: 'goes no further than its holders reckon while its store shows a wrong time',
+    edits: [{ file: 'rows/store-clock.ts', find: 'reckoned.nowMs - slewMs', put: 'Infinity' }],
+  },
+  {
+    name: 'an answer without a grant leaves the time as it was',
+    by: 'does not follow its store to a wrong time after it has answered that none is free',
+    edits: [
+      {
+        file: 'stores/memory/memory.support.ts',
+        find: 'if (header !== undefined) this.state',
+        put: 'if (header !== undefined && (slots.length > 0 || !this.state)) this.state',
+      },
+    ],
+  },
 ];
 
 /*

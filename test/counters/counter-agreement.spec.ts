@@ -44,9 +44,9 @@ class CounterTwin {
     const { counter, count, have, era = 0 } = request;
     const own =
       request.kind === 'dense'
-        ? [request.lossGap, request.startAt ?? '', 0]
-        : [request.aheadMs, '', request.perMs];
-    const reply = await this.run('take', counter, [formOf(request), count, have, ...own, era]);
+        ? [request.lossGap, request.startAt ?? '', 0, era, 0]
+        : [request.aheadMs, '', request.perMs, era, request.reckonedMs ?? 0];
+    const reply = await this.run('take', counter, [formOf(request), count, have, ...own]);
     const ours = this.map.take(request, this.reading());
     this.keep(ours, takeAnswer(reply, counter));
     return ours;
@@ -156,6 +156,7 @@ const step = fc.record({
   perMs: mostly(fc.constant(1024), 1, 4_194_304),
   aheadMs: mostly(fc.constant(1000), 1, 5000),
   era: mostly(fc.constant(0), 1, 3, 7),
+  reckonedBy: mostly(fc.constantFrom(undefined, 0, 5), 4000, 90_000, 3_600_000),
   failovers: mostly(fc.constant(0), 1, -1),
   unused: mostly(fc.nat(50).map(BigInt), 0n, 299n, 10n ** 12n),
 });
@@ -201,10 +202,11 @@ class Walk {
     const have = known > POSITION_MAX ? POSITION_MAX : known;
     const asked = { counter, have, era: step.era, count: step.count + 1n, stores };
     if (asked.count > POSITION_MAX) asked.count = POSITION_MAX;
-    const { lossGap, perMs, aheadMs } = step;
+    const { lossGap, perMs, aheadMs, reckonedBy } = step;
+    const reckonedMs = reckonedBy === undefined ? undefined : this.twin.timeMs + reckonedBy;
     const answer = await this.twin.take(
       op === 'clock'
-        ? { kind: 'clock', ...asked, perMs, aheadMs }
+        ? { kind: 'clock', ...asked, perMs, aheadMs, reckonedMs }
         : { kind: 'dense', ...asked, lossGap, ...(step.starts && { startAt: this.start }) },
     );
     if (answer.status !== 'ok') return answer;

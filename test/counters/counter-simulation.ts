@@ -4,7 +4,8 @@
  * twice, processes crash and give back.
  *
  * What it looks for: a position that is granted twice. What the rules promise nothing about does
- * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss.
+ * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss,
+ * and a flush under a clock that is behind what was granted. What nobody was answered is nobody's.
  */
 import { CounterMap, type CounterState } from '../../lib/stores/memory/memory-counters.js';
 import {
@@ -17,6 +18,9 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 
 export const LOSS_WINDOW_MS = 2000;
 const STEP_COUNT = 400;
+const STEP_MS = [0, 1, 20, 100, 400] as const;
+/** Now and then nobody asks, as at night. */
+const IDLE_MS = [1500, 6000, 20_000] as const;
 const PROCESS_COUNT = 4;
 const LOSS_GAPS = [100n, 400n] as const;
 const CLOCK_DIFFERENCE_MS = 100;
@@ -34,6 +38,8 @@ interface Interval {
 
 interface Process {
   have: bigint;
+  /** How far the clock of the counter was ahead of the time that elapses. */
+  aheadMs: number | undefined;
   last: { grant: TakeGrant; interval: Interval } | undefined;
 }
 
@@ -49,6 +55,8 @@ export function simulate(seed: number): SimulationResult {
   return new Simulation(seed).run();
 }
 
+const newProcess = (): Process => ({ have: 0n, aheadMs: undefined, last: undefined });
+
 class Simulation {
   private readonly random: SeededRandom;
   private readonly isClock: boolean;
@@ -62,6 +70,9 @@ class Simulation {
   private readonly late: { atMs: number; run: () => void }[] = [];
   private readonly processes: Process[] = [];
   private readonly twice: string[] = [];
+  private highestEnd = 1n;
+  /** The latest time by which anything was granted. */
+  private shownMs = 0;
   private steadyFromMs = 0;
   private noForwardUntilMs = 0;
   private count = 0;
@@ -71,7 +82,7 @@ class Simulation {
     this.random = new SeededRandom(seed);
     this.isClock = seed % 3 === 0;
     this.isFlushed = seed % 4 === 0;
-    for (let at = 0; at < PROCESS_COUNT; at++) this.processes.push({ have: 0n, last: undefined });
+    for (let at = 0; at < PROCESS_COUNT; at++) this.processes.push(newProcess());
     if (this.isClock) return;
     const reading = this.reading(this.server);
     this.server.map.create({ counter: 'c', start: 1n }, reading);
@@ -80,7 +91,7 @@ class Simulation {
 
   run(): SimulationResult {
     for (let step = 0; step < STEP_COUNT; step++) {
-      this.timeMs += this.random.pick([0, 1, 20, 100, 400]);
+      this.timeMs += this.random.pick(this.random.chance(0.04) ? IDLE_MS : STEP_MS);
       this.history.push({ atMs: this.timeMs, state: this.server.map.state });
       this.deliver();
       this.act(this.random.pick(this.processes));
@@ -96,38 +107,61 @@ class Simulation {
     const sent = this.random.next();
     if (sent < 0.05) {
       // A crash: what it had buffered is never used, what it knew is forgotten.
-      process.have = 0n;
-      process.last = undefined;
+      Object.assign(process, newProcess());
     } else if (sent < 0.12 && process.last !== undefined) {
       this.giveBack(process, server);
     } else {
       this.take(process, server);
       // The same message once more, later, wherever it leads by then; nobody hears the answer.
       if (this.random.chance(0.05)) {
-        this.later(() => this.take({ have: process.have, last: undefined }, this.serverFor()));
+        const request = this.request(process);
+        this.later(() => void this.asked(request, this.serverFor()));
       }
     }
   }
 
   private take(process: Process, server: Server): void {
-    const answer = server.map.take(this.request(process.have), this.reading(server));
-    const operator = this.begins(answer);
-    if (operator !== undefined) server.map.create(operator, this.reading(server));
-    if (answer.status !== 'ok') return;
-    const interval = this.granted(answer);
-    const heard = () => {
-      if (answer.end > process.have) process.have = answer.end;
-      process.last = { grant: answer, interval };
-    };
+    const askedAtMs = this.timeMs;
+    const answer = this.asked(this.request(process), server);
+    const heard = () => this.hear(process, answer, askedAtMs);
     const fate = this.random.next();
     if (fate < 0.7) heard();
     else if (fate < 0.9) this.later(heard);
   }
 
-  private request(have: bigint): TakeRequest {
+  private asked(request: TakeRequest, server: Server): TakeAnswer {
+    const answer = server.map.take(request, this.reading(server));
+    const operator = this.begins(answer);
+    if (operator !== undefined) server.map.create(operator, this.reading(server));
+    if (answer.status !== 'ok') return answer;
+    if (answer.end > this.highestEnd) this.highestEnd = answer.end;
+    this.shownMs = Math.max(this.shownMs, answer.nowMs!);
+    return answer;
+  }
+
+  /** Positions that nobody hears of are nobody's. */
+  private hear(process: Process, answer: TakeAnswer, askedAtMs: number): void {
+    if ('nowMs' in answer) {
+      const aheadMs = answer.nowMs! - askedAtMs;
+      const isLater = aheadMs > (process.aheadMs ?? -Infinity);
+      if (isLater || answer.status === 'ok') process.aheadMs = aheadMs;
+    }
+    if (answer.status !== 'ok') return;
+    const { first, end } = answer;
+    const other = this.intervals.find((one) => one.first < end && first < one.end);
+    if (other) this.twice.push(`[${first}, ${end}) and [${other.first}, ${other.end})`);
+    const interval = { first, end };
+    this.intervals.push(interval);
+    if (end > process.have) process.have = end;
+    process.last = { grant: answer, interval };
+  }
+
+  private request({ have, aheadMs }: Process): TakeRequest {
     const count = BigInt(this.random.between(1, 150));
     if (this.isClock) {
-      return { kind: 'clock', counter: 'c', count: count * 2000n, have, perMs: 16, aheadMs: 1500 };
+      const reckonedMs = aheadMs === undefined ? undefined : this.timeMs + aheadMs;
+      const terms = { perMs: 16, aheadMs: 1500, reckonedMs };
+      return { kind: 'clock', counter: 'c', count: count * 2000n, have, ...terms };
     }
     const lossGap = this.random.pick(LOSS_GAPS);
     return { kind: 'dense', counter: 'c', count, have, lossGap };
@@ -136,16 +170,7 @@ class Simulation {
   /** An operator creates what was flushed, behind all that was ever granted. */
   private begins(answer: TakeAnswer): { counter: string; start: bigint } | undefined {
     if (answer.status !== 'absent' || this.random.chance(0.5)) return undefined;
-    const ends = this.intervals.map(({ end }) => end);
-    return { counter: 'c', start: ends.reduce((a, b) => (a > b ? a : b), 1n) };
-  }
-
-  private granted({ first, end }: TakeGrant): Interval {
-    const other = this.intervals.find((one) => one.first < end && first < one.end);
-    if (other) this.twice.push(`[${first}, ${end}) and [${other.first}, ${other.end})`);
-    const interval = { first, end };
-    this.intervals.push(interval);
-    return interval;
+    return { counter: 'c', start: this.highestEnd };
   }
 
   private giveBack(process: Process, server: Server): void {
@@ -193,10 +218,7 @@ class Simulation {
   /** Everything is gone, under a clock that is right. */
   private flush(): void {
     if (this.former !== undefined) return;
-    const { state } = this.server.map;
-    if (state === undefined) return;
-    const { lastTimeMs, slewMs } = state.header;
-    const behindMs = lastTimeMs + slewMs - (this.timeMs + this.server.offsetMs);
+    const behindMs = this.shownMs - (this.timeMs + this.server.offsetMs);
     this.server.offsetMs += Math.max(0, behindMs);
     this.server.map.state = undefined;
     this.history = [{ atMs: this.timeMs, state: undefined }];

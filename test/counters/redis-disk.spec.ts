@@ -107,7 +107,7 @@ describe('numbers from a Redis on a slow disk', () => {
         { ...TAKE, lossGap: 20n },
         { ...ids, counter: 'new' },
       ]) {
-        expect(await store.take(take)).toEqual({ status: 'wait', waitMs: 100 });
+        expect(await store.take(take)).toMatchObject({ status: 'wait', waitMs: 100 });
       }
       expect(await admin.hexists(store.key, 'c:new')).toBe(0);
       expect(await admin.hget(store.key, 'c:young')).toBe(stored);
@@ -115,7 +115,7 @@ describe('numbers from a Redis on a slow disk', () => {
       expect(await store.take(ids)).toMatchObject({ status: 'ok' });
       let answer = await store.take(TAKE);
       while (answer.status === 'ok') answer = await store.take(TAKE);
-      expect(answer).toEqual({ status: 'wait', waitMs: 100 });
+      expect(answer).toMatchObject({ status: 'wait', waitMs: 100 });
       disk.hold(false);
       for (const counter of ['c', 'young', 'new']) {
         await until(async () => (await store.take({ ...TAKE, counter })).status === 'ok');

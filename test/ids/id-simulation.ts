@@ -70,6 +70,7 @@ export async function opened(
 ): Promise<Counted> {
   const generator = new StoreIds(countedTerms({ stores, tag: 'order', ...options }), {
     clock: time,
+    monotonic: { now: () => time.passedMs },
     timers: time,
     callTimeoutMs: 2000,
     startTimeoutMs: 30_000,

@@ -265,8 +265,8 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: CLOCK,
-        find: 'const { lastTimeMs } = last;',
-        put: 'const { lastTimeMs } = last;\n  if (lastTimeMs > 0) return timeMs;',
+        find: 'const { lastTimeMs, slewMs } = last;',
+        put: 'const { lastTimeMs, slewMs } = last;\n  if (lastTimeMs > 0) return timeMs;',
       },
     ],
   },

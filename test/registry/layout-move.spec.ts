@@ -195,4 +195,16 @@ describe('the text of a move', () => {
     const ended = endedText(begun, WIDE, NOW_MS);
     expect([latestOf(ended, begun), latestOf(begun, ended)]).toEqual([ended, ended]);
   });
+
+  it('is opened by whoever was told so, and closed by nobody who was', () => {
+    const [awaited, open] = ['', '512-1023'].map((ids) => `#2 #in:k1 a[<9] b[${ids}]`);
+    expect([latestOf(awaited!, open), latestOf(open!, awaited)]).toEqual([open, open]);
+    for (const other of ['#2 #in:k2 a[<9] b[0-1]', '#2 #out:k1 a[<9] b[0-1]', '#2 a[<9] b[0-1]']) {
+      expect(latestOf(awaited!, other)).toBe(awaited);
+    }
+    // What has ended is opened by nobody, and neither is another store closed by what is told there.
+    const over = '#3 #out:k1 b[]';
+    expect(latestOf(over, '#3 #out:k1 b[0-511]')).toBe(over);
+    expect(latestOf(open!, over)).toBe(open);
+  });
 });

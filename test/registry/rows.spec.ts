@@ -78,7 +78,9 @@ describe('a registry over rows', () => {
     const { store, support, moment, acquire, hold, leaseOf } = setUp();
     const grant = await hold('first');
     store.rows.delete('0');
-    expect(await support.refreshAlive(leaseOf('first', grant))).toMatchObject({ status: 'unknown' });
+    expect(await support.refreshAlive(leaseOf('first', grant))).toMatchObject({
+      status: 'unknown',
+    });
     moment.timeMs += 2 * TTL_MS;
     expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   });

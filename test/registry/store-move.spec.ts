@@ -2,7 +2,7 @@
  * Plans of moves of a registry between two stores: each step leaves no worker id in both, whoever
  * plans, and wherever a command was cut off.
  */
-import { describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { BitLayout } from '../../lib/core/index.js';
 import {
   admittedSpan,
@@ -21,6 +21,8 @@ import {
   type StoreMoveGoal,
   type StoreMoveStep,
   type StoreMoveTerms,
+  type WayOn,
+  wayOn,
 } from '../../lib/registry/store-move.js';
 
 const NOW_MS = Date.UTC(2026, 10, 24);
@@ -207,20 +209,62 @@ describe('a move between two stores', () => {
     [
       'the second one has forgotten all',
       { goal: 'end', from: BEGUN.from },
-      'has lost its data since',
+      'Give the command without --end and --undo.',
+    ],
+    [
+      'the second one has forgotten all, and is in use',
+      { goal: 'undo', from: BEGUN.from, to: IN_USE },
+      'Give the command with --end.',
+    ],
+    [
+      'both are closed',
+      {
+        from: { ...NONE, text: `#2 #out:k1 ${FINGERPRINT}[]` },
+        to: { ...NONE, text: `#2 #in:k1 ${FINGERPRINT}[]` },
+      },
+      'it is closed. Give the command with --end.',
+    ],
+    [
+      'the first one has lost its data, and the second one is closed',
+      { from: NONE, to: { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` } },
+      'no registry to move. Give the command with --undo.',
+    ],
+    [
+      'it went the other way',
+      {
+        from: { ...NONE, text: `#2 #in:k1 ${FINGERPRINT}[]` },
+        to: { ...IN_USE, text: `#1 #out:k1 ${FINGERPRINT}[0-511]` },
+      },
+      'without --end and --undo, and with --from and --to exchanged.',
     ],
   ])('is refused where %s', (_where, terms, text) => {
     expect(stepOf(terms)).toEqual(refusalWith(text));
   });
 
-  it('closes a registry once more that another move has closed, under its own key', () => {
+  it('closes a registry once more that an earlier move has closed, under its own key', () => {
     const from = { ...IN_USE, text: `#3 ${FINGERPRINT}[0-1023]` };
-    for (const text of [`#7 #in:k2 ${FINGERPRINT}[]`, `#7 #out:k2 ${FINGERPRINT}[]`]) {
-      const closed = { at: 'to', text: `#8 #in:k1 ${FINGERPRINT}[]` };
-      expect(stepOf({ from, to: { ...IN_USE, text } })).toEqual(closed);
-    }
-    const late = { ...NONE, text: `#3 #in:k1 ${FINGERPRINT}[]` };
-    expect(stepOf({ from, to: late })).toEqual({ at: 'to', text: `#4 #in:k1 ${FINGERPRINT}[]` });
+    const closed = (count: number) => ({ at: 'to', text: `#${count} #in:k1 ${FINGERPRINT}[]` });
+    const left = { ...IN_USE, text: `#7 #out:k2 ${FINGERPRINT}[]` };
+    expect(stepOf({ from, to: left })).toEqual(closed(8));
+    const undone = { ...NONE, text: `#3 #in:k2 ${FINGERPRINT}[]` };
+    expect(stepOf({ from, to: undone })).toEqual(closed(4));
+  });
+
+  it('goes on with the move that another command has begun, under its key', () => {
+    const to = { ...NONE, text: `#1 #in:k2 ${FINGERPRINT}[]` };
+    expect(stepOf({ to })).toEqual({ at: 'from', text: `#1 #out:k2 ${FINGERPRINT}[0-511]` });
+  });
+
+  it('takes all worker ids back from a registry that was closed for another move since', () => {
+    const to = { ...IN_USE, text: `#2 #in:k2 ${FINGERPRINT}[]` };
+    expect(stepOf({ ...BEGUN, to })).toEqual(refusalWith('Give the command with --undo.'));
+    const undone = stepsTo('undo', { ...BEGUN, to });
+    expect(undone).toMatchObject([{ at: 'from', text: `#2 ${FINGERPRINT}[0-1023]` }]);
+    // Which of two that were closed at once is the later one nobody can tell.
+    const elsewhere = { ...to, text: `#1 #in:k2 ${FINGERPRINT}[]` };
+    expect(stepOf({ goal: 'undo', ...BEGUN, to: elsewhere })).toEqual(
+      refusalWith('No move is under way'),
+    );
   });
 
   it('goes on where one of them has forgotten it', () => {
@@ -338,37 +382,58 @@ const spanOf = (text: string) => admittedSpan(text, FINGERPRINT, 0);
 const faultsOf = remembered((from, to) => {
   // The second one has no processes before it exists.
   const common = to === '' ? undefined : spanOf(from) && commonSpan(spanOf(from)!, spanOf(to));
-  // Whoever was granted by the other one, and is led here, tells nothing that counts here.
-  const isDeaf =
-    (!spanOf(from) || latestOf(to, from) === to) &&
-    (to === '' || !spanOf(to) || latestOf(from, to) === from);
+  // Whoever was told by the other one what that stores, and is led here, tells nothing that counts.
+  const isDeaf = latestOf(to, from) === to || to === '';
+  const isHeard = latestOf(from, to) !== from;
   const texts = `${from} and ${to}`;
   return [
     ...(common === undefined ? [] : [`${texts} have worker ids in common`]),
-    ...(isDeaf ? [] : [`${texts}: the closed one is listened to`]),
+    ...(isDeaf && !isHeard ? [] : [`${texts}: one listens to the other`]),
   ];
 });
 
 const kindsOf = remembered((from, to) => [from, to].map((text) => standingOf(text).kind).join(' '));
 
+/** Follows a command to where it ends, if nobody holds a worker id. */
+function endOf(texts: World['texts'], { goal, isBack }: WayOn): string {
+  const { from, to } = isBack ? { from: texts.to, to: texts.from } : texts;
+  const states = { from: stateFor(from), to: stateFor(to) };
+  for (let count = 0; count < 20; count++) {
+    const next = nextStoreStep({ ...states, goal, key: 'k9' });
+    if (next === 'done' || 'refusal' in next) return next === 'done' ? next : next.refusal;
+    states[next.at] = stateFor(next.text);
+  }
+  return 'It goes on for ever.';
+}
+
+const WAYS = GOALS.flatMap((goal) => [false, true].map((isBack): WayOn => ({ goal, isBack })));
+
+/** All worlds that two operators can make. */
+function explored(): World[] {
+  const first: World = {
+    texts: { from: FINGERPRINT, to: '' },
+    gainCounts: { from: 0, to: 0 },
+    sent: [],
+  };
+  const seen = new Map([[JSON.stringify(first), first]]);
+  // A Map goes on with what is added meanwhile.
+  for (const world of seen.values()) {
+    for (const next of afterOne(world)) seen.set(JSON.stringify(next), next);
+  }
+  return [...seen.values()];
+}
+
 describe('two operators who move a registry between two stores at once', () => {
+  let worlds: World[];
+  beforeAll(() => {
+    worlds = explored();
+  });
+
   it('never have a worker id in both, nor one that begins below what the other one granted', () => {
-    const first: World = {
-      texts: { from: FINGERPRINT, to: '' },
-      gainCounts: { from: 0, to: 0 },
-      sent: [],
-    };
-    const seen = new Map([[JSON.stringify(first), first]]);
-    const faults = new Set<string>();
-    // A Map goes on with what is added meanwhile.
-    for (const world of seen.values()) {
-      for (const fault of faultsOf(world.texts)) faults.add(fault);
-      for (const next of afterOne(world)) seen.set(JSON.stringify(next), next);
-    }
+    const faults = new Set(worlds.flatMap(({ texts }) => faultsOf(texts)));
     expect([...faults]).toEqual([]);
-    expect(seen.size).toBeGreaterThan(500);
-    const kinds = new Set<string>();
-    for (const { texts } of seen.values()) kinds.add(kindsOf(texts));
+    expect(worlds.length).toBeGreaterThan(500);
+    const kinds = new Set(worlds.map(({ texts }) => kindsOf(texts)));
     expect([...kinds].toSorted()).toEqual([
       'closed closed',
       'closed half',
@@ -378,5 +443,27 @@ describe('two operators who move a registry between two stores at once', () => {
       'whole closed',
       'whole none',
     ]);
+  });
+
+  it('leave nothing from where no command leads to an end', () => {
+    const isStuck = ({ texts }: World) => WAYS.every((way) => endOf(texts, way) !== 'done');
+    expect(new Set(worlds.filter(isStuck).map(({ texts }) => texts))).toEqual(new Set());
+  });
+
+  it('are named a command that opens a registry, also where data was lost or put back', () => {
+    const textsOf = (at: MoveEnd) => new Set(['', ...worlds.map(({ texts }) => texts[at])]);
+    const pairs = [...textsOf('from')].flatMap((from) =>
+      [...textsOf('to')].flatMap((to) => (from === '' && to === '' ? [] : [{ from, to }])),
+    );
+    let shutCount = 0;
+    for (const texts of pairs) {
+      const ends = { from: standingOf(texts.from), to: standingOf(texts.to) };
+      const way = wayOn(ends);
+      const isShut = Object.values(ends).every(({ kind }) => ['none', 'closed'].includes(kind));
+      if (isShut) shutCount++;
+      const end = way && endOf(texts, way);
+      expect([texts, end]).toEqual([texts, way || isShut ? 'done' : undefined]);
+    }
+    expect(shutCount).toBeGreaterThan(50);
   });
 });

@@ -36,6 +36,9 @@ const step = fc.record({
   claims: mostly(fc.constant(undefined), 0, 1, 2),
   eraAhead: mostly(fc.constant(0), 1, 3),
   failovers: mostly(fc.constant(0), 1, -1),
+  /** An operator sets the clock back, before or without whom somebody brings a later end. */
+  settles: mostly(fc.constant(false), true),
+  latestInMs: mostly(fc.constant(undefined), -20_000, 30_000, 200_000, 90_000_000),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -72,7 +75,7 @@ class Walk {
     if (step.op === 'acquire' || lease === undefined) return this.acquire(step, lease);
     if (step.op === 'renew') return this.renew(step, lease);
     const lastMs = this.count % 5 === 0 ? undefined : lease.haveMs - 7000;
-    await this.twin.release(this.asked(step, lease), lastMs);
+    await this.twin.release({ ...this.asked(step, lease), settles: step.settles }, lastMs);
     this.leases.delete(step.holder);
     return 'release';
   }
@@ -86,7 +89,7 @@ class Walk {
   private async acquire(step: Step, lease: WorkerLease | undefined): Promise<string> {
     const { workerIdMin, workerIdMax } = this.pools[step.holder % this.pools.length]!;
     const request: LeaseRequest = {
-      ...terms(step),
+      ...this.terms(step),
       token: lease?.token ?? this.tokens.get(step.holder) ?? `t${this.count}`,
       nonce: 'n',
       workerIdMin: step.claims ?? workerIdMin,
@@ -123,17 +126,18 @@ class Walk {
     const haveMs = lease.haveMs + step.claimsMs;
     const nonceBefore = step.breaksNonce && this.count % 2 === 0 ? lease.nonce : lease.nonceBefore;
     const nonces = { nonce, nonceNext, nonceBefore };
-    return { ...lease, ...terms(step), ...nonces, haveMs, mark: this.markOf(step, lease) };
+    return { ...lease, ...this.terms(step), ...nonces, haveMs, mark: this.markOf(step, lease) };
+  }
+
+  private terms({ fingerprint, ttlMs, quarantineMs, latestInMs }: Step) {
+    const terms = { fingerprint, ttlMs, minRangeMs: 50, quarantineMs };
+    return latestInMs === undefined ? terms : { ...terms, latestMs: this.twin.timeMs + latestInMs };
   }
 
   /** Sometimes of a server that knew of more losses. */
   private markOf({ eraAhead }: Step, { mark }: WorkerLease): RegistryMark {
     return eraAhead === 0 ? mark : { ...mark, server: 'three', era: mark.era! + eraAhead };
   }
-}
-
-function terms({ fingerprint, ttlMs, quarantineMs }: Step) {
-  return { fingerprint, ttlMs, minRangeMs: 50, quarantineMs };
 }
 
 function textOf(answer: LeaseAnswer): string {

@@ -302,6 +302,8 @@ export class RegistryTwin {
       operations: String(state.operations),
       ...(state.leftEra !== undefined && { leftEra: String(state.leftEra) }),
       ...(state.toldMs !== undefined && { toldAhead: String(state.toldMs) }),
+      ...(state.lineage !== undefined && { lineage: state.lineage }),
+      ...(state.latestMs !== undefined && { latest: String(state.latestMs) }),
       ...Object.fromEntries(named),
     };
     return [inMemory, inRedis];

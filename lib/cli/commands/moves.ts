@@ -6,7 +6,7 @@
  * minute. No layout that has holders is let out.
  */
 import type { BitLayout } from '../../core/index.js';
-import { isContested, moveCountOf, storeMoveIn } from '../../lease/lease-texts.js';
+import { isContested, moveCountOf } from '../../lease/lease-texts.js';
 import {
   endedText,
   idsText,
@@ -223,7 +223,8 @@ export const registryMove: Command = {
     'First each registry has half of the worker ids, and processes of both run side by side, so ' +
       'that the new URL can be rolled out, or back. --end gives all of them to the new one and ' +
       'closes the old one for good, --undo the other way round. If the command stops half way, ' +
-      'give it again. Exit code 1: the reason is given, and what was not changed yet stays.',
+      'give it again. Exit code 1: the reason is given, and the option that goes on, if there is ' +
+      'one; what was not changed yet stays.',
   ],
   options: {
     from: { value: 'url', says: 'the registry that is left; or SNOWFLAKE_FROM' },
@@ -402,8 +403,10 @@ function noticeOf(
   const ahead = aheadText(Math.max(...quarantines));
   const sentences =
     plan.length === 0 ? ['Nothing is left to do.'] : [...STORE_MOVE_TEXTS[goal], ahead];
-  const isKnown = ({ facts }: RegistryView) => storeMoveIn(facts?.fingerprint ?? '') !== undefined;
-  if (goal === 'begin' && plan[0]?.at === 'from' && !isKnown(views.from)) {
+  const [from, to] = [views.from, views.to].map(({ facts }) =>
+    standingOf(facts?.fingerprint ?? ''),
+  );
+  if (goal === 'begin' && to!.kind === 'half' && from!.move === undefined) {
     sentences.unshift(FORGOTTEN_TEXT);
   }
   return [...steps, ...sentences].flatMap((sentence) => wrapped(sentence, WIDTH));

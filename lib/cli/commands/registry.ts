@@ -286,7 +286,7 @@ function settlementNotice(view: RegistryView): string {
     ...lines,
     `Ranges were granted up to ${utcText(lastMs)}, of worker ids ${ids.join(', ')}.`,
     `Restart the processes that hold one: whoever stops cleanly gives back what was not used,`,
-    `and what is left of the others is nobody's until then. Do it soon: if the registry loses its`,
-    `data before, ids of these ranges may be made again.`,
+    `and what is left of the others is nobody's until then. If the registry loses its data later,`,
+    `whoever asked it since brings that end, and a new registry begins above.`,
   ].join('\n');
 }

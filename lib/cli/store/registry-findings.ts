@@ -160,7 +160,8 @@ function storeMoveFindings(text: string): Finding[] {
       move.side === 'out'
         ? 'It was moved to another store: whoever still has this URL needs the new one'
         : 'A move to this store has not begun in full, or was undone: deploy the other URL';
-    return [finding('warning', 'move', `This registry is closed. ${why}.`)];
+    const way = 'If no store is open, `snowflake registry move` names the option that opens one';
+    return [finding('warning', 'move', `This registry is closed. ${why}. ${way}.`)];
   }
   const advice =
     move.side === 'out'

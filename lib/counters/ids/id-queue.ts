@@ -203,15 +203,14 @@ export class PrefetchedIds extends NoIdsAtOnce {
   }
 
   override get buffered(): number {
-    const fresh = this.stock.filter((taken) => !this.isStale(taken));
-    return fresh.reduce((sum, { run }) => sum + run.left, 0);
+    return this.fresh.reduce((sum, { run }) => sum + run.left, 0);
   }
 
   /** How long until the newest of them is too old; 0 where there are none. */
   get freshForMs(): number {
-    const newest = this.stock.at(-1);
-    if (newest === undefined || this.buffered === 0) return 0;
-    return newest.atMs + this.parts.prefetch.staleMs - this.parts.clock.now();
+    if (this.buffered === 0) return 0;
+    const newestMs = Math.max(...this.fresh.map(({ atMs }) => atMs));
+    return newestMs + this.parts.prefetch.staleMs - this.parts.clock.now();
   }
 
   override nextIdNumber(fields?: CallFields): number {
@@ -263,6 +262,10 @@ export class PrefetchedIds extends NoIdsAtOnce {
     return ids;
   }
 
+  private get fresh(): Taken[] {
+    return this.stock.filter((taken) => !this.isStale(taken));
+  }
+
   /** If the clock was set back, the age is unknown, so the ids count as stale. */
   private isStale({ atMs }: Taken): boolean {
     const ageMs = this.parts.clock.now() - atMs;
@@ -270,7 +273,9 @@ export class PrefetchedIds extends NoIdsAtOnce {
   }
 
   private dropStale(): void {
-    while (this.stock.length > 0 && this.isStale(this.stock[0]!)) this.stock.shift();
+    // A call that hung comes in behind later ones of other stores.
+    const { fresh } = this;
+    if (fresh.length < this.stock.length) this.stock.splice(0, Infinity, ...fresh);
   }
 }
 

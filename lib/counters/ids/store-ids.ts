@@ -395,10 +395,10 @@ export class StoreClient {
   private ask(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
     const { tag: counter, aheadMs, layout } = this.parts.terms;
     const { stores, perMs } = this.space;
-    const { have, era } = this.client;
+    const { have, era, reckonedMs } = this.client;
     const about = layout.fingerprint;
     return this.client.ask(
-      { kind: 'clock', counter, count, have, era, stores, perMs, aheadMs, about },
+      { kind: 'clock', counter, count, have, era, stores, perMs, aheadMs, about, reckonedMs },
       (answer) => late(this.runOf(answer, count)),
     );
   }

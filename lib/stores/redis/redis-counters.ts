@@ -62,9 +62,9 @@ export class RedisCounters implements CounterStore {
     const script = this.#isBelieved ? SCRIPTS.takePositions : SCRIPTS.takeKeptPositions;
     const own =
       request.kind === 'dense'
-        ? [request.lossGap, request.startAt ?? '', 0]
-        : [request.aheadMs, '', request.perMs];
-    const asked = [formOf(request), count, have, ...own, era];
+        ? [request.lossGap, request.startAt ?? '', 0, era, 0]
+        : [request.aheadMs, '', request.perMs, era, request.reckonedMs ?? 0];
+    const asked = [formOf(request), count, have, ...own];
     const take = () => this.#hash.change(script, counter, asked);
     const reply = await (request.kind === 'dense' ? this.#synced(take) : take());
     return takeAnswer(reply, counter);
@@ -192,7 +192,7 @@ function evicted(policy: string): string {
  */
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
-  const [status, first, end, grant, era] = reply.map(String);
+  const [status, first, end, grant, era, now] = reply.map(String);
   switch (status) {
     case 'ok':
       return {
@@ -201,9 +201,10 @@ export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnsw
         end: BigInt(end!),
         grant: `${grant}.${counter}`,
         era: Number(era),
+        nowMs: Number(now),
       };
     case 'wait':
-      return { status, waitMs: Number(first) };
+      return { status, waitMs: Number(first), nowMs: Number(end) };
     case 'mismatch':
       return { status, stored: formatName(first) };
     default:

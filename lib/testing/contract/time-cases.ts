@@ -3,6 +3,7 @@
  * registry had come, and a caller that knows better keeps it from following a store whose clock
  * went wrong.
  */
+import type { LeaseGrant } from '../../lease/distributed-support.js';
 import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
 
 const POOL = { workerIdMax: 3 } as const;
@@ -20,6 +21,13 @@ function clocksOf(holder: ContractHolder, timeMs: number, forMs = 0) {
   return { wallMs: timeMs, reckoned: { incarnation, server, nowMs, timeMs } };
 }
 
+/** The times that a process knows right after an answer. */
+function reckonedBy({ mark, nowMs, timeMs }: LeaseGrant, wallMs: number) {
+  const { incarnation, server } = mark!;
+  const clocks = { nowMs: nowMs!, timeMs: Math.min(timeMs!, nowMs!) };
+  return { wallMs, reckoned: { incarnation, server, ...clocks } };
+}
+
 /** The same times when its wall clock has come to `wallMs`. */
 const goneOn = (clocks: ReturnType<typeof clocksOf>, wallMs: number) => ({ ...clocks, wallMs });
 
@@ -27,6 +35,14 @@ const goneOn = (clocks: ReturnType<typeof clocksOf>, wallMs: number) => ({ ...cl
 async function stepBackAndLose(harness: Harness): Promise<void> {
   await harness.advance(-BACK_MS);
   await harness.happen('wipe');
+}
+
+/** The store goes a year ahead, and whoever asks has a wall clock that shows the right time. */
+async function refusesWrongYear(harness: Harness, asker: ContractHolder): Promise<void> {
+  const wallMs = harness.nowMs;
+  await harness.advance(YEAR_MS);
+  const { nowMs } = grantIn(await asker.acquire({ wallMs }));
+  harness.expect(wallMs + RESOLUTION_MS).toBeGreaterThanOrEqual(nowMs!);
 }
 
 export const TIME_CASES: readonly ContractCase[] = [
@@ -138,6 +154,43 @@ export const TIME_CASES: readonly ContractCase[] = [
         harness.expect(latestMs).toBeGreaterThanOrEqual(endMs);
       }
       harness.expect(wrong.timeMs).toBeGreaterThanOrEqual(rightMs + YEAR_MS - RESOLUTION_MS);
+    },
+  },
+  {
+    name: 'does not follow its store to a wrong time where somebody new has a shorter lease',
+    needs: ['clock', 'reckoned'],
+    async run(harness) {
+      await harness.holder(POOL);
+      await harness.advance(TERMS.ttlMs / 2);
+      const other = await harness.newcomer({ ...POOL, ttlMs: TERMS.ttlMs / 6 });
+      await refusesWrongYear(harness, other);
+    },
+  },
+  {
+    name: 'does not follow its store to a wrong time after it has answered that none is free',
+    needs: ['clock', 'reckoned'],
+    async run(harness) {
+      const { holder } = await harness.holder();
+      await harness.advance(TERMS.ttlMs * 0.9);
+      const other = await harness.newcomer();
+      harness.expect((await other.acquire()).status).toEqual('none-free');
+      // All that was granted has ended, and another lease has nearly gone by.
+      await harness.advance(holder.quarantineMs - TERMS.ttlMs / 10);
+      await refusesWrongYear(harness, other);
+    },
+  },
+  {
+    name: 'goes no further than its holders reckon while its store shows a wrong time',
+    needs: ['clock', 'reckoned'],
+    async run(harness) {
+      const { holder } = await harness.holder(POOL);
+      const wallMs = harness.nowMs;
+      await harness.advance(-BACK_MS);
+      let clocks = reckonedBy(grantIn(await holder.renew()), wallMs);
+      const startMs = clocks.reckoned.nowMs;
+      await harness.advance(YEAR_MS);
+      for (let n = 0; n < 3; n++) clocks = reckonedBy(grantIn(await holder.renew(clocks)), wallMs);
+      harness.expect(startMs + RESOLUTION_MS).toBeGreaterThanOrEqual(clocks.reckoned.nowMs);
     },
   },
   {

@@ -216,7 +216,10 @@ class Simulation {
     this.note('fault', 'all faults are over');
     this.around.areFaultsOver = true;
     for (const store of this.around.stores) store.isAway = false;
-    for (const host of this.fleet.hosts) host.aheadMs = host.store.clockAheadMs;
+    for (const host of this.fleet.hosts) {
+      // Where they are right they stay so: the store's clock may still be wrong.
+      if (!this.plan.scenario.datesAreRight) host.aheadMs = host.store.clockAheadMs;
+    }
     for (const process of this.fleet.running) {
       process.wire.isCut = false;
       if (process.isPaused) process.goOn();

@@ -90,7 +90,7 @@ class Wire implements IDistributedSupport {
         if (store.isAway) return;
         const answer = this.asked(ask);
         if (answer === BROKEN) return;
-        this.owner.note(() => `${what()} -> ${JSON.stringify(answer ?? 'done')}`);
+        this.owner.note(() => `${what()} -> ${textOfAnswer(answer ?? 'done')}`);
         if (this.happens('message lost', messages.lost)) return;
         time.after(
           this.delayMs(),
@@ -127,6 +127,13 @@ class Wire implements IDistributedSupport {
     if (does) count(fault);
     return does;
   }
+}
+
+/** Rows hold numbers that JSON has no form for. */
+function textOfAnswer(answer: unknown): string {
+  return JSON.stringify(answer, (_, part: unknown) =>
+    typeof part === 'bigint' ? String(part) : part,
+  );
 }
 
 function textOf(call: StoreCall): string {

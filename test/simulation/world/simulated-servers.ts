@@ -172,6 +172,11 @@ export abstract class SimulatedServers<R extends Kept> {
     return this.nowMs - this.timeMs;
   }
 
+  /** False where there is no registry yet, or only a part of one. */
+  get isMade(): boolean {
+    return this.facts !== undefined;
+  }
+
   /** What an operator reads. */
   get view() {
     const { facts, nowMs } = this;

@@ -186,6 +186,10 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     return JSON.parse(row.text) as RegistryHeader;
   }
 
+  override get isMade(): boolean {
+    return this.facts !== undefined && 'blocks' in this.facts;
+  }
+
   get slots(): WorkerSlot[] {
     const [{ registry, name, aheadMs }] = this.servers as [Server<KeptRows>];
     const rows = [...(registry.state?.values() ?? [])];

@@ -3,13 +3,16 @@
  * does it: step by step, each order on its way for a while; and who rolls the new URL out, or back.
  *
  * Guarantee: whatever the command would refuse is not done. It may be killed between any two steps,
- * and two may run at once.
+ * and two may run at once. Once all faults are over, the operator gives one command more, where no
+ * registry is open: the one that the refusals name.
  */
 import {
   nextStoreStep,
   standingOf,
   stateOf,
+  wayOn,
   type MoveEnd,
+  type Standing,
   type StoreMoveGoal,
   type StoreMoveStep,
 } from '../../../lib/registry/store-move.js';
@@ -30,6 +33,8 @@ interface Command {
   /** What the holders of the other registry have heard of. */
   toldText?: string;
   lookCount: number;
+  /** Given after all faults, so that nobody kills it. */
+  readonly isLast: boolean;
 }
 
 /** What an operator does with the fleet meanwhile. */
@@ -42,6 +47,7 @@ interface RestartedFleet {
 export class StoreMover {
   private commandCount = 0;
   private ends: Ends;
+  private hasOpened = false;
 
   constructor(
     private readonly around: Environment,
@@ -67,13 +73,15 @@ export class StoreMover {
     this.start(goal);
   }
 
-  /** Those of which a running process was told what they store of a move. */
+  /** Those of which a process with a lease, which asks at once, was told what they store of a move. */
   survivable(): Store[] {
     return this.around.stores.filter((store) => {
       const text = store.facts?.fingerprint ?? '';
       const { kind, count } = standingOf(text);
       if (kind === 'none' || kind === 'closed') return false;
-      return count === 0 || this.askable(store).some(({ toldText }) => toldText === text);
+      const canTell = ({ toldText, keeper }: SimulatedProcess) =>
+        toldText === text && keeper.lease !== undefined;
+      return count === 0 || this.askable(store).some(canTell);
     });
   }
 
@@ -101,6 +109,7 @@ export class StoreMover {
   followStores(): void {
     const { plan, stores, time } = this.around;
     const open = stores.filter((store) => ['whole', 'half'].includes(kindOf(store)));
+    if (open.length === 0) this.openOne();
     for (const host of this.fleet.hosts) {
       if (open.length > 0 && !open.includes(host.store)) host.store = open[0]!;
       host.aheadMs = host.store.clockAheadMs;
@@ -111,15 +120,26 @@ export class StoreMover {
     time.after(plan.lease.ttlMs / 4, () => this.followStores());
   }
 
-  private start(goal: StoreMoveGoal): void {
+  /** By the command that is named to whoever gives another one; once. */
+  private openOne(): void {
+    const { from, to } = this.ends;
+    const way = wayOn({ from: standingIn(from), to: standingIn(to) });
+    if (way === undefined || this.hasOpened) return;
+    this.hasOpened = true;
+    if (way.isBack) this.ends = { from: to, to: from };
+    this.start(way.goal, true);
+  }
+
+  private start(goal: StoreMoveGoal, isLast = false): void {
     const key = `k${++this.commandCount}`;
-    this.look({ goal, ends: this.ends, key, lookCount: 0 });
+    this.look({ goal, ends: this.ends, key, lookCount: 0, isLast });
   }
 
   private look(command: Command): void {
     const { areFaultsOver, random, plan } = this.around;
-    if (areFaultsOver || ++command.lookCount > LOOK_COUNT || random.chance(0.02)) return;
-    const { goal, ends, key } = command;
+    const { goal, ends, key, isLast } = command;
+    const isKilled = () => areFaultsOver || random.chance(0.02);
+    if (++command.lookCount > LOOK_COUNT || (!isLast && isKilled())) return;
     const states = { from: stateOf(ends.from.view), to: stateOf(ends.to.view) };
     const next = nextStoreStep({ goal, key, ...states });
     if (next === 'done') return this.done(command);
@@ -185,6 +205,8 @@ export class StoreMover {
 
 const ends = ({ ends: { from, to } }: Command): Store[] => [from, to];
 
-function kindOf(store: Store) {
-  return standingOf(store.facts?.fingerprint ?? '').kind;
+function standingIn(store: Store): Standing {
+  return standingOf(store.facts?.fingerprint ?? '');
 }
+
+const kindOf = (store: Store) => standingIn(store).kind;

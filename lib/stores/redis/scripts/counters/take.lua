@@ -2,11 +2,11 @@
 -- It says the same as counter-rules.ts in the room of counters.
 -- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 loss gap in positions or
 --          ms ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
---          10 the highest era ever answered, or 0
--- Answer   'ok', first, end, grant, era | 'wait', ms | 'absent' | 'full' | 'mismatch', stored form
---          | another version
+--          10 the highest era ever answered, or 0, 11 the time that the caller reckons with, or 0
+-- Answer   'ok', first, end, grant, era, clock | 'wait', ms, clock | 'absent' | 'full'
+--          | 'mismatch', stored form | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
-local perMs, seenEra = tonumber(ARGV[9]), tonumber(ARGV[10])
+local perMs, seenEra, reckoned = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local isClock, durableTo = perMs > 0, now - atRiskMs
 if doubt and not isClock then return doubt end
 
@@ -28,7 +28,7 @@ end
 -- stored while an fsync is under way: certain is then what there was when the last window began.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
 if isSyncing then
-  if isBehind or isRaised then return { 'wait', text(SYNC_MS) } end
+  if isBehind or isRaised then return { 'wait', text(SYNC_MS), text(now) } end
   durableTo = row.window
 end
 if isBehind or isRaised then
@@ -37,19 +37,22 @@ end
 if isBehind then
   local lossCount = era - row.era
   row.era, row.grant, row.next = era, '', greatest(row.next, have)
-  if isClock then
-    local floor = now + tonumber(row.margin) + lossWindow
-    row.next = greatest(row.next, positionAt(floor, perMs))
-  else
+  if not isClock then
     row.next = sum(row.next, row.margin)
     -- Another server may have jumped over one of several losses, and granted from there.
     if lossCount > 1 then row.next = sum(row.next, row.margin) end
   end
 end
+-- The clock may have been set back beside the loss. Until the first grant after it any caller may
+-- show that, and the jump then goes further by as much.
+if isClock and row.grant == '' then
+  local clear = row.ready + tonumber(row.margin) + math.max(0, reckoned - now)
+  row.next = greatest(row.next, positionAt(clear, perMs))
+end
 
 local function waiting(ms)
   keep(row)
-  return { 'wait', text(ms) }
+  return { 'wait', text(ms), text(now) }
 end
 local function waitingUntil(moment)
   return waiting(math.max(moment - now + atRiskMs, isSyncing and SYNC_MS or 0))
@@ -77,4 +80,4 @@ count = least(count, difference(ceiling, first))
 if not isClock then row.count = sum(row.count, count) end
 row.next, row.grant = sum(first, count), first .. '.' .. random
 keep(row)
-return { 'ok', first, row.next, row.grant, text(era) }
+return { 'ok', first, row.next, row.grant, text(era), text(now) }

@@ -34,7 +34,7 @@ local function observeTime()
   slew, now, ahead = slew + behind, now + behind, 0
   era = era + 1
 end
--- It granted up to a time that its clock did not show any more, since an operator had set that back.
+-- It granted up to a time that its clock no longer showed, since an operator had set that back.
 local function observeLatest(ended)
   if not ended or ended <= math.max(safeFloor, latest) or ended >= now + SANE_MS then return end
   safeFloor = ended

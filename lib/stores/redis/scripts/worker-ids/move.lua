@@ -8,9 +8,19 @@ local function isListed(list, name)
 end
 local function isContested(list) return string.find(list, ' and ', 1, true) ~= nil end
 
+-- A registry that a move leads to is closed at first, and opens under the same number.
+local function isClosed(list)
+  return string.find(list, '^#%d+ #') ~= nil and not string.find(list, '%[%d')
+end
+local function isOpening(stored)
+  local head = isClosed(stored) and string.match(stored, '^#%d+ #in:.*%[')
+  return head and string.sub(told, 1, #head) == head
+end
+
 -- What a process was told counts where the registry has forgotten it.
 local function latestOf(stored)
-  if moveCount(told) <= moveCount(stored) then return stored end
+  local isLater = moveCount(told) > moveCount(stored) or isOpening(stored)
+  if not isLater or isClosed(told) then return stored end
   for entry in string.gmatch(stored, '%S+') do
     local name = string.match(entry, '^(.-)%[') or entry
     local isName = name ~= 'and' and not string.find(name, '^#')

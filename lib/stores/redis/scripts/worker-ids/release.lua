@@ -10,8 +10,8 @@ local move, byTime, moveFloor = ARGV[16], tonumber(ARGV[17]), tonumber(ARGV[18])
 -- A process that leaves makes no more ids, so it claims and contests nothing.
 local refused = refusal(0)
 if refused then return refused end
--- No ceiling and no floor changes: a range granted at the wrong time stays granted. Its end is kept,
--- since a registry that loses it could not tell it by the clock any more.
+-- No ceiling and no floor changes: a range granted at the wrong time stays granted. Its end is
+-- kept, since the clock no longer shows it.
 if settles then
   latest = math.max(latest, now + quarantine)
   time, now, slew = storeTime, storeTime, 0

@@ -13,7 +13,12 @@ local isReckonedHere = reckonedBy == incarnation and reckonedServer == server
 if last and not isOther and wall and time - math.max(last, wall) > STEP_MS then
   -- Within a lease the registry may have been idle, and the clock of the caller be slow.
   local isFar = time - last > longest + STEP_MS
-  local fits = isFar and wall >= last - STEP_MS and wall <= last + longest
-  local known = (isReckonedHere and reckonedTime) or (fits and wall) or time
+  -- The stored time may be old: holders ask seldom.
+  local used = last + math.max(longest, tonumber(redis.call('HGET', key, 'quarantine')))
+  local fits = isFar and wall >= last - STEP_MS and wall <= used
+  -- The caller has no time of the store but the registry's clock while that does not follow it.
+  local reckoned = isReckonedHere and reckonedTime
+    and math.min(reckonedTime, reckonedNow - tonumber(slew))
+  local known = reckoned or (fits and wall) or time
   if time - known > STEP_MS then time = math.max(last, known) end
 end

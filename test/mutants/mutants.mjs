@@ -250,7 +250,7 @@ const TIME_MUTANTS = [
   },
   {
     name: 'a process tells the time it was told, and not what has gone by since',
-    tryFirst: { scenario: 'step back, then loss', seed: 203 },
+    tryFirst: { scenario: 'step back, then loss', seed: 3 },
     edits: [
       {
         file: 'lease/renewal.ts',

@@ -54,21 +54,31 @@ const nameIn = (token: string) => token.slice(0, token.indexOf('#'));
 // Which registry took over from one that was lost and has not been brought what that alone stored:
 // how far it was ahead of its store, and its longest lease.
 //
-// Guarantee: a process counts as informed by answers that it has read of a registry that lacked
-// nothing; its first request sent after a loss ends the excuse.
+// Guarantee: it is excused by what processes have read in answers, and not by what it stores: where
+// a process that has read it asks and fails to bring it, a violation counts.
 
 /** By what such a registry lacks. */
 type Lack = 'grants without the lost clock' | 'grants without the longest lease';
 export type Excuse = Lack | 'grants of a left server' | 'ids of copies';
+
+/** What a process can bring with a request, at the moment when that is sent. */
+export interface Brought {
+  /** After how many losses, if it has read how far a registry was ahead: a late one is of no use. */
+  readonly clockAfter: number | undefined;
+  readonly quarantineMs: number;
+}
 
 export class LostRegistries {
   private lossCount = 0;
   private lacksClock = false;
   /** The longest quarantine of all registries before this one. */
   private longestMs = 0;
-  private latestMs = 0;
-  private readonly complete = new WeakSet<LeaseAnswer>();
-  private readonly informed = new Set<string>();
+  /** The longest one that this one stored or was brought. */
+  private reachedMs = 0;
+  private readonly withClock = new WeakSet<LeaseAnswer>();
+  private readonly quarantines = new WeakMap<LeaseAnswer, number>();
+  private readonly clockReaders = new Set<string>();
+  private readonly longestRead = new Map<string, number>();
   private readonly past: Granted[] = [];
   /** A scenario may excuse some; the rest counts. */
   excused: readonly Excuse[] = [];
@@ -77,35 +87,38 @@ export class LostRegistries {
   lost(aheadMs: number): void {
     this.lossCount++;
     this.lacksClock ||= aheadMs > 0;
-    this.longestMs = Math.max(this.longestMs, this.latestMs);
+    this.longestMs = Math.max(this.longestMs, this.reachedMs);
+    this.reachedMs = 0;
   }
 
-  /** Of a request at the moment when it is sent: a late one brings a time that is over. */
-  sentBy(name: string): number | undefined {
-    return this.informed.has(name) ? this.lossCount : undefined;
+  sentBy(name: string): Brought {
+    const clockAfter = this.clockReaders.has(name) ? this.lossCount : undefined;
+    return { clockAfter, quarantineMs: this.longestRead.get(name) ?? 0 };
   }
 
-  answered(answered: Answered, sentAfter: number | undefined): void {
+  answered(answered: Answered, brought?: Brought): void {
     const { answer, header } = answered;
-    if (sentAfter === this.lossCount) this.lacksClock = false;
-    this.latestMs = header.quarantineMs;
-    if (answer && !this.lacksClock) this.complete.add(answer);
+    const { quarantineMs } = header;
+    if (brought?.clockAfter === this.lossCount) this.lacksClock = false;
+    this.reachedMs = Math.max(this.reachedMs, quarantineMs, brought?.quarantineMs ?? 0);
+    if (answer && !this.lacksClock) this.withClock.add(answer);
+    if (answer) this.quarantines.set(answer, quarantineMs);
     const granted = grantedBy(answered);
-    if (granted && this.lacks(header).some((lack) => this.excused.includes(lack))) {
-      this.past.push(granted);
-    }
+    if (granted && this.lacks.some((lack) => this.excused.includes(lack))) this.past.push(granted);
   }
 
-  private lacks({ quarantineMs }: RegistryHeader): Lack[] {
+  private get lacks(): Lack[] {
     const lacks: Lack[] = [];
     if (this.lacksClock) lacks.push('grants without the lost clock');
-    if (quarantineMs < this.longestMs) lacks.push('grants without the longest lease');
+    if (this.reachedMs < this.longestMs) lacks.push('grants without the longest lease');
     return lacks;
   }
 
   /** The process has read the answer. */
   learned(name: string, answer: LeaseAnswer): void {
-    if (this.complete.has(answer)) this.informed.add(name);
+    if (this.withClock.has(answer)) this.clockReaders.add(name);
+    const readMs = Math.max(this.longestRead.get(name) ?? 0, this.quarantines.get(answer) ?? 0);
+    this.longestRead.set(name, readMs);
   }
 
   isExcused(holder: string, workerId: number, ms: number): boolean {

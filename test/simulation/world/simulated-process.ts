@@ -64,9 +64,9 @@ class Wire implements IDistributedSupport {
 
   private send(call: StoreCall): Promise<LeaseAnswer | undefined> {
     const store = this.store as SimulatedStore;
-    const sentAfter = store.lostRegistries.sentBy(this.owner.name);
+    const brought = store.lostRegistries.sentBy(this.owner.name);
     return this.carry(
-      () => store.execute(call, sentAfter),
+      () => store.execute(call, brought),
       () => `${call.op} ${textOf(call)}`,
     );
   }

@@ -19,14 +19,14 @@ import type {
 } from '../../../lib/rows/row-store.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
+import type { Brought } from './excuses.js';
 import { SimulatedServers } from './simulated-servers.js';
 import type { Server, StoreCall } from './simulated-servers.js';
 
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;
 
-  /** @param sentAfter see LostRegistries */
-  execute(call: StoreCall, sentAfter?: number): LeaseAnswer | undefined {
+  execute(call: StoreCall, brought?: Brought): LeaseAnswer | undefined {
     const server = this.random.pick(this.servers);
     const { id, registry, name, aheadMs } = server;
     server.hasAnswered = true;
@@ -47,7 +47,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     this.callCount++;
     const answered = { call, answer, header: registry.state! };
     this.leftServers.answered(name, answered);
-    this.lostRegistries.answered(answered, sentAfter);
+    this.lostRegistries.answered(answered, brought);
     this.keepMoment(server);
     this.told(nowOf(registry.state!));
     return answer;

@@ -81,14 +81,6 @@ describe('a step of the registry', () => {
     });
   });
 
-  it('does not replace a clock that it refuses to take up', () => {
-    const lowest = { workerId: 0, ceilingMs: 0 };
-    const reckoned = { incarnation: 'another', server: 'one', nowMs: T0 + 5000, timeMs: T0 };
-    const other = { ...request, fingerprint: 'g', reckoned };
-    const { answer } = acquire({ header, held: undefined, lowest }, other, reading);
-    expect(answer).toEqual({ status: 'layout-mismatch', fingerprint: 'f' });
-  });
-
   it('writes the header alone where the registry begins with an operation', () => {
     const slot = { workerId: 3, ceilingMs: 0 };
     const lease = leaseOf(heldBy('nobody', { workerId: 3, era: 1 }));

@@ -354,3 +354,15 @@ it('a number is no text', () => {
     undefined,
   ]);
 });
+
+it('shows no clock with a refusal that takes up none of the clock that a process brings', () => {
+  const registry = new MemoryRegistry();
+  const reading = { timeMs: T0, server: 'one', random: 'r', lossWindowMs: 0 };
+  registry.acquire(request(0), reading);
+  registry.acquire(request(0), { ...reading, timeMs: T0 + 1000 });
+  const other = { ...request(1), fingerprint: 'other' };
+  const refused = { status: 'layout-mismatch', fingerprint: 'f' };
+  expect(registry.acquire(other, reading)).toMatchObject({ ...refused, quarantineMs: TTL_MS });
+  const reckoned = { incarnation: 'another', server: 'one', nowMs: T0 + 5000, timeMs: T0 };
+  expect(registry.acquire({ ...other, reckoned }, reading)).toEqual(refused);
+});

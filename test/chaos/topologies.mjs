@@ -11,7 +11,14 @@ import { Redis } from 'ioredis';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { WallClock } from '../../scripts/servers/wall-clock.mjs';
-import { NETWORK_FAULTS, forgetLease, until, STORE_PACE, storeFault } from './fault.mjs';
+import {
+  NETWORK_FAULTS,
+  forgetLease,
+  until,
+  REDIS_PACE,
+  STORE_PACE,
+  storeFault,
+} from './fault.mjs';
 import { Proxy } from './proxy.mjs';
 
 // A Redis server that can be killed and started again on its port, with its data, without, or
@@ -430,6 +437,9 @@ async function lost({ node }, /** @type {() => number} */ random) {
   await node.start();
 }
 
+/** More processes than worker ids: what a refusal shows of the clock is brought as well. */
+const WAITING_COUNT = 1;
+
 export const CLOCK_FAULTS = [
   storeFault('redis clock set back, then all is lost', async (topology, { random }) => {
     topology.clock.set(FAR_MS);
@@ -456,6 +466,7 @@ export class ClockedRedis extends Standalone {
   faults = CLOCK_FAULTS;
   renewMs = SECOND_MS;
   settings = { CHAOS_RENEW_MS: String(this.renewMs) };
+  pace = { ...REDIS_PACE, processCount: REDIS_PACE.processCount + WAITING_COUNT };
 
   constructor(/** @type {string} */ folder) {
     super(folder);

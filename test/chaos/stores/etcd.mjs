@@ -227,6 +227,11 @@ const moved = (/** @type {number} */ byMs) => (/** @type {Buffer} */ said) =>
     'latin1',
   );
 
+/** All of them change alike. @param {Proxy[]} proxies @param {number} byMs */
+export function setClocks(proxies, byMs) {
+  for (const [at, proxy] of proxies.entries()) proxy.heard = moved(byMs + (APART_MS[at] ?? 0));
+}
+
 export const ETCD_FAULTS = [
   storeFault('etcd leader killed', async ({ cluster }) => {
     const leader = await cluster.leader();

@@ -5,6 +5,7 @@
  * `pace`, `start()`, which answers the support URL of the processes, and `stop()`.
  */
 import { storeFault, until } from '../fault.mjs';
+import { BACK_FAULTS, CLOCKED_STORES } from './clocks.mjs';
 import { Etcd, ETCD_FAULTS, ofOneMember } from './etcd.mjs';
 import { Folder, FOLDER_FAULTS, Sqlite, SQLITE_FAULTS } from './files.mjs';
 import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
@@ -60,6 +61,7 @@ export const STORES = {
   file: Folder,
   sqlite: Sqlite,
   'sqlite-copied-over': ofPutBack(Sqlite, FILE_COPIED_OVER),
+  ...CLOCKED_STORES,
 };
 
 export const STORE_FAULTS = [
@@ -69,6 +71,7 @@ export const STORE_FAULTS = [
   ...ETCD_FAULTS,
   ...FOLDER_FAULTS,
   ...SQLITE_FAULTS,
+  ...BACK_FAULTS,
   FILE_COPIED_OVER,
   KEY_PUT_BACK,
 ];

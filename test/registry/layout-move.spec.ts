@@ -202,7 +202,7 @@ describe('the text of a move', () => {
     for (const other of ['#2 #in:k2 a[<9] b[0-1]', '#2 #out:k1 a[<9] b[0-1]', '#2 a[<9] b[0-1]']) {
       expect(latestOf(awaited!, other)).toBe(awaited);
     }
-    // What has ended is opened by nobody, and neither is another store closed by what is told there.
+    // What has ended nobody opens, and what one store says closes no other one.
     const over = '#3 #out:k1 b[]';
     expect(latestOf(over, '#3 #out:k1 b[0-511]')).toBe(over);
     expect(latestOf(open!, over)).toBe(open);

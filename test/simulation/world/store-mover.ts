@@ -73,7 +73,7 @@ export class StoreMover {
     this.start(goal);
   }
 
-  /** Those of which a process with a lease, which asks at once, was told what they store of a move. */
+  /** Those of which a process that asks at once, since it has a lease, was told of a move. */
   survivable(): Store[] {
     return this.around.stores.filter((store) => {
       const text = store.facts?.fingerprint ?? '';

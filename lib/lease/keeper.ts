@@ -19,6 +19,8 @@ export interface Keeper {
   readonly workerId: number | undefined;
   /** The end of the last range, Unix ms; undefined without one. */
   readonly endMs: number | undefined;
+  /** All ranges of the registry end by then, Unix ms; undefined if that is not known. */
+  readonly furthestMs: number | undefined;
   /** The name of the registry; undefined without one. */
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */

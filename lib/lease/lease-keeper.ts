@@ -64,6 +64,10 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return this.parts.window.endMs;
   }
 
+  get furthestMs(): number | undefined {
+    return this.terms.furthestMs;
+  }
+
   get incarnation(): string | undefined {
     return (this.lease && texts.registryName(this.lease.asked.mark)) || undefined;
   }

@@ -1,10 +1,11 @@
 /**
  * A region's number, which is what its fixed worker fields make, claimed in a registry of regions:
  * an ordinary registry, whose worker ids are the numbers. All processes of a region claim it with
- * one token, made of the incarnation of the registry that their own worker ids come from.
+ * one token, made of the name of the registry that their own worker ids come from.
  *
- * Guarantee: no id waits for a claim. A conflict is declared within a minute, never because of one
- * refusal, and a registry of regions that does not answer stops nobody whom it has not refused.
+ * Guarantee: a claim stands until all ranges of that registry have ended. No id waits for a claim.
+ * A conflict is declared within a minute, never because of one refusal, and a registry of regions
+ * that does not answer stops nobody whom it has not refused.
  */
 import { errorText, formatName } from '../messages.js';
 import { SnowflakeError } from '../errors.js';
@@ -12,12 +13,15 @@ import type { RegionNumber } from '../core/layout/worker-id-range.js';
 import type { ProcessIdentity } from '../time/process-identity.js';
 import { pause, type TimerHandle, type Timers } from '../time/timers.js';
 import type { IDistributedSupport, LeaseAnswer, WorkerRecord } from './distributed-support.js';
+import type { Keeper } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
 import { otherVersion, stopped } from './lease-texts.js';
 import { checkedAnswer, SupportCaller } from './support-caller.js';
 
-/** A claim that nobody extends is over after so long. */
+/** A claim lasts so much longer than the ranges of its region; each process extends it in time. */
 export const CLAIM_TTL_MS = 20_000;
+/** A range that seems to end later than in so long is a fault of a clock. */
+const BEYOND_MS_MAX = 86_400_000;
 /** How often a process looks at its claim, spread by 20 % between processes. */
 const LOOK_MS = 6000;
 const SPREAD = 0.2;
@@ -70,17 +74,16 @@ export interface RegionParts extends RegionPlan {
   readonly identity: ProcessIdentity;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The incarnation of the registry that worker ids come from, as last heard. */
+  /** The name of the registry that worker ids come from, as its last grant gave it. */
   readonly incarnation: () => string | undefined;
-  /** When the leased range ends, and now, both by the clock of the ids. */
-  readonly range: () => { readonly endMs: number | undefined; readonly nowMs: number };
+  /** The ends of this process's ranges and of all of its registry's, and the clock of the ids. */
+  readonly range: () => Pick<Keeper, 'endMs' | 'furthestMs' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
 
 type Outcome =
   | { readonly status: 'claimed' }
-  /** Another token has it. */
-  | { readonly status: 'refused'; readonly holder: WorkerRecord['holder'] }
+  | Refused
   /** Regions of this registry have numbers of another size. */
   | { readonly status: 'other-layout'; readonly theirs: string }
   /** Nobody has it, and nobody gets it yet. */
@@ -89,11 +92,22 @@ type Outcome =
   /** This process has no lease, so that it makes no id and needs no number. */
   | { readonly status: 'idle' };
 
+/** Another token has it. */
+interface Refused {
+  readonly status: 'refused';
+  readonly holder: WorkerRecord['holder'];
+  /** The end of its claim; undefined if the store does not give it. */
+  readonly untilMs: number | undefined;
+}
+
 const NOT_ASKED = 'The registry of regions was not asked yet.';
 const IDS_GO_ON = 'Ids are made meanwhile, and it will be asked again.';
 const NO_RANGE = 'The lease has ended, so no number is needed until there is another one.';
 const NO_INCARNATION =
   'The registry of worker ids has not told its incarnation, by which a region is known.';
+
+const NOBODY_EXTENDS =
+  'Nobody extends that claim, so its region seems to have ended, as its last ranges will have then.';
 
 const LEVELS = { claimed: 'log', unchecked: 'warn', conflict: 'error' } as const;
 
@@ -104,8 +118,16 @@ export class RegionClaim {
   private message: string | undefined = NOT_ASKED;
   /** It is kept while there is no lease. */
   private incarnation: string | undefined;
+  /** All that the registry was called. A copy of it has a name that nobody here has had. */
+  private readonly names = new Set<string>();
+  /** The end of the claim of this region as it was last seen. */
+  private oursMs = 0;
   /** For how long every answer was a refusal, measured by timers; undefined without one. */
   private refusedMs: number | undefined;
+  /** The end of the claim that the last refusal was for. */
+  private untilMs: number | undefined;
+  /** The time since that end was last seen to move on. */
+  private stillMs = Infinity;
   /** The time since the last answer that says something. */
   private silentMs = 0;
   private timer: TimerHandle;
@@ -122,7 +144,7 @@ export class RegionClaim {
     return message === undefined ? { number, state } : { number, state, message };
   }
 
-  /** A refusal counts once it has lasted so long: what a lost registry claimed is over by then. */
+  /** A refusal counts once it has lasted so long: others of the region know its new name by then. */
   private get graceMs(): number {
     const { refreshAliveIntervalMs, callTimeoutMs } = this.parts.lease;
     const renewalMs = (1 + SPREAD) * refreshAliveIntervalMs + callTimeoutMs;
@@ -191,9 +213,10 @@ export class RegionClaim {
     if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
-    // What a lost registry had claimed is no conflict until it had time to lapse.
+    // A claim under an old name is no conflict until those who know the new one had time to come.
     if (incarnation !== this.incarnation) this.refusedMs = undefined;
     this.incarnation = incarnation;
+    this.names.add(incarnation);
     try {
       return await this.caller.call(() => this.claim(incarnation), { consequence: IDS_GO_ON });
     } catch (error) {
@@ -205,20 +228,62 @@ export class RegionClaim {
     const { support, number } = this.parts;
     const records = await support.workers?.();
     const record = records?.find(({ workerId }) => workerId === number);
-    const isOurs = record?.holder?.application.endsWith(markOf(incarnation)) === true;
+    const isOf = (name: string) => record?.holder?.application.endsWith(markOf(name)) === true;
+    const { ceilingMs = 0, freeInMs = 0 } = record ?? {};
+    // The clock of the ids is that of another store, so it is used only if no claim shows the time.
+    const nowMs = freeInMs > 0 ? ceilingMs - freeInMs : this.parts.range().nowMs;
+    const ttlMs = this.ttlAt(nowMs);
     // A look takes no write from the store, which all processes of a region would do at one row.
-    if (isOurs && record.freeInMs > CLAIM_TTL_MS - FRESH_MS) return { status: 'claimed' };
-    const answer = await support.getNextWorkId(this.request(incarnation));
-    return outcomeOf(checkedAnswer(answer, { min: number, max: number }), record?.holder);
+    if (isOf(incarnation) && freeInMs > ttlMs - FRESH_MS) {
+      this.oursMs = ceilingMs;
+      return { status: 'claimed' };
+    }
+    // What the region claimed under a name before, or on another server, is taken over in one step.
+    const takesOver = [...this.names].some(isOf) || this.isLeft(record);
+    const ask = async (ms: number) => {
+      const answer = await support.getNextWorkId(this.request(incarnation, ms, takesOver));
+      return checkedAnswer(answer, { min: number, max: number });
+    };
+    if (takesOver) this.oursMs = ceilingMs;
+    const first = await ask(ttlMs);
+    const longerMs = this.ttlAfter(first);
+    const answer = longerMs - ttlMs > FRESH_MS ? await ask(longerMs) : first;
+    if (answer.status === 'ok') this.oursMs = answer.ceilingMs;
+    return outcomeOf(answer, record);
   }
 
-  private request(incarnation: string): Parameters<IDistributedSupport['getNextWorkId']>[0] {
+  /** A registry on another server ends the claim of whoever asks first, and lets it wait. */
+  private isLeft(record: WorkerRecord | undefined): boolean {
+    return record?.holder === undefined && record?.ceilingMs === this.oursMs;
+  }
+
+  /** A claim that is made then lasts until the last range has ended, and until the next looks. */
+  private ttlAt(nowMs: number): number {
+    const { endMs = 0, furthestMs = 0 } = this.parts.range();
+    const beyondMs = Math.ceil(Math.max(endMs, furthestMs) - nowMs);
+    return Math.min(Math.max(0, beyondMs), BEYOND_MS_MAX) + CLAIM_TTL_MS;
+  }
+
+  /** What had to be asked for, as the answer shows; 0 if it does not show that. */
+  private ttlAfter({ status, nowMs, quarantineMs = 0 }: LeaseAnswer): number {
+    if (status === 'ok' && nowMs !== undefined) return this.ttlAt(nowMs);
+    // After a loss of data nobody waits who asks for as much as anybody did before.
+    const { lossWindowMs = 0 } = this.parts.support;
+    return status === 'wait' ? quarantineMs - lossWindowMs : 0;
+  }
+
+  private request(
+    incarnation: string,
+    ttlMs: number,
+    takesOver: boolean,
+  ): Parameters<IDistributedSupport['getNextWorkId']>[0] {
     const { number, bits, identity } = this.parts;
     const token = regionToken(number, incarnation);
     const { application, ...label } = identity.label();
     return {
       fingerprint: regionsFingerprint(bits),
-      ttlMs: CLAIM_TTL_MS,
+      ttlMs,
+      takesOver,
       minRangeMs: 1,
       quarantineMs: 0,
       token,
@@ -239,9 +304,7 @@ export class RegionClaim {
         this.silentMs = 0;
         return this.become('claimed');
       case 'refused':
-        this.refusedMs = this.refusedMs === undefined ? 0 : this.refusedMs + elapsedMs;
-        if (this.refusedMs < this.graceMs) return;
-        return this.become('conflict', this.takenText(outcome));
+        return this.refused(outcome, elapsedMs);
       case 'other-layout':
         return this.become('conflict', this.otherRegions(outcome.theirs).message);
       case 'wait':
@@ -253,6 +316,22 @@ export class RegionClaim {
       default:
         if (this.refusedMs !== undefined) this.refusedMs += elapsedMs;
         if (this.state !== 'conflict') this.silent(outcome.reason, elapsedMs);
+    }
+  }
+
+  /** A claim that nobody extends is that of a region that has ended, which is no conflict. */
+  private refused(outcome: Refused, elapsedMs: number): void {
+    const isFirst = this.refusedMs === undefined;
+    // An end that the store does not give may have moved on.
+    const isExtended = !(outcome.untilMs! <= this.untilMs!);
+    this.refusedMs = isFirst ? 0 : this.refusedMs! + elapsedMs;
+    this.stillMs = isFirst ? Infinity : isExtended ? 0 : this.stillMs + elapsedMs;
+    this.untilMs = outcome.untilMs;
+    const text = this.takenText(outcome);
+    if (this.stillMs < CLAIM_TTL_MS) {
+      if (this.refusedMs >= this.graceMs) this.become('conflict', text);
+    } else if (this.refusedMs >= CLAIM_TTL_MS) {
+      this.become('unchecked', `${text} ${NOBODY_EXTENDS}`);
     }
   }
 
@@ -275,12 +354,13 @@ export class RegionClaim {
     return `Region number ${number} is claimed in ${location}.`;
   }
 
-  private takenText({ holder }: { readonly holder: WorkerRecord['holder'] }): string {
+  private takenText({ holder, untilMs }: Refused): string {
     const { number } = this.parts;
-    if (holder === undefined) return `Another region has the number ${number}.`;
+    const until = untilMs === undefined ? '' : ` It is claimed until ${utcText(untilMs)}.`;
+    if (holder === undefined) return `Another region has the number ${number}.${until}`;
     const { application, host, pid, sinceMs } = holder;
     const who = `${formatName(application)}, first on host ${formatName(host)} (pid ${pid})`;
-    return `The number ${number} belongs to ${who}, since ${new Date(sinceMs).toISOString()}.`;
+    return `The number ${number} belongs to ${who}, since ${utcText(sinceMs)}.${until}`;
   }
 
   private otherRegions(theirs: string): SnowflakeError {
@@ -294,6 +374,12 @@ export class RegionClaim {
       { details: { theirs, ours } },
     );
   }
+}
+
+/** Another program may have written what no date is. */
+function utcText(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();
 }
 
 function newText(waitMs: number): string {
@@ -310,12 +396,12 @@ function messageOf(state: RegionStatus['state'], number: number, reason: string)
   );
 }
 
-function outcomeOf(answer: LeaseAnswer, holder: WorkerRecord['holder']): Outcome {
+function outcomeOf(answer: LeaseAnswer, record: WorkerRecord | undefined): Outcome {
   switch (answer.status) {
     case 'ok':
       return { status: 'claimed' };
     case 'none-free':
-      return { status: 'refused', holder };
+      return { status: 'refused', holder: record?.holder, untilMs: untilOf(answer, record) };
     case 'wait':
       return answer;
     case 'layout-mismatch':
@@ -335,4 +421,10 @@ function regionTaken(text: string, number: number): SnowflakeError {
       `the same region with a new registry, stop what still runs with the old one and start again.`,
     { details: { number } },
   );
+}
+
+type NoneFree = Extract<LeaseAnswer, { readonly status: 'none-free' }>;
+
+function untilOf({ nowMs, waitMs }: NoneFree, record?: WorkerRecord): number | undefined {
+  return nowMs === undefined ? record?.ceilingMs : nowMs + waitMs;
 }

@@ -101,6 +101,8 @@ export class RequestTerms {
   private layouts: string | undefined;
   private latestMs: number | undefined;
   private reading: ClockReading | undefined;
+  /** The furthest end by the readings before this one, whose registry may be another one. */
+  private earlierMs = 0;
 
   constructor(
     private readonly terms: LeaseTerms,
@@ -127,6 +129,12 @@ export class RequestTerms {
     return this.clocks.monotonicClock.now();
   }
 
+  /** Every range that the registry has granted ends by then, Unix ms by its clock. */
+  get furthestMs(): number | undefined {
+    const { reckoned, quarantineMs, latestMs = 0, earlierMs } = this;
+    return reckoned && Math.max(reckoned.nowMs + quarantineMs, latestMs, earlierMs);
+  }
+
   /** An answer counts however late it comes. */
   observe(answer: LeaseAnswer, askedAtMs: number): void {
     const { quarantineMs, nowMs, timeMs = nowMs, mark, layouts, latestMs } = answer;
@@ -139,6 +147,7 @@ export class RequestTerms {
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
     const { incarnation, server } = mark;
+    this.earlierMs = this.furthestMs ?? 0;
     // The registry did not follow this time, so it must not be used.
     this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
   }

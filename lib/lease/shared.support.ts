@@ -76,6 +76,11 @@ export class SharedLeaseKeeper implements Keeper {
   }
 
   /** Only the thread that holds the lease knows it. */
+  get furthestMs(): undefined {
+    return undefined;
+  }
+
+  /** Only the thread that holds the lease knows it. */
   get incarnation(): undefined {
     return undefined;
   }

@@ -2,7 +2,7 @@
  * The option `regions` on the whole way, in time that a test moves: two regions, each with its own
  * registry, and a registry of regions that is slow, away, new or of something else.
  */
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
@@ -20,6 +20,7 @@ import {
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { healthOf } from '../../lib/health/health-report.js';
 import type { SnowflakeError } from '../../lib/errors.js';
+import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { RegionClaim, regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
@@ -46,6 +47,7 @@ let lines: { readonly level: string; readonly text: string }[];
 beforeEach(() => {
   time = new SettableTime();
   global = new RegionStore('the registry of regions', time);
+  jest.spyOn(performance, 'now').mockImplementation(() => time.passedMs);
   running = [];
   lines = [];
   const note = (level: string) => (text: unknown) => void lines.push({ level, text: String(text) });
@@ -57,12 +59,13 @@ afterEach(async () => {
   const closing = Promise.all(running.map((one) => one.close()));
   await time.advance(10_000);
   await closing;
+  jest.restoreAllMocks();
   Logger.overrideLogger(true);
 });
 
 /** A region with a store of its own, and a link of its own to the registry of regions. */
-function regionOf(number: number, name = `region ${number}`) {
-  const store = new RegionStore(name, time);
+function regionOf(number: number, name = `region ${number}`, aheadMs = 0) {
+  const store = new RegionStore(name, time, aheadMs);
   const own = new Link(store, time);
   const regions = new Link(global, time);
   const start = async (more: Partial<SnowflakeModuleOptions> = {}) => {
@@ -96,11 +99,11 @@ const failed = (start: Promise<unknown>) =>
     (error: SnowflakeError) => error,
   );
 
-/** How long it takes until it is so; fails after two minutes. */
-async function within(isSo: () => boolean): Promise<number> {
+/** How long it takes until it is so; fails after some minutes. */
+async function within(isSo: () => boolean, minutes = 2): Promise<number> {
   const fromMs = time.passedMs;
   while (!isSo()) {
-    if (time.passedMs - fromMs > 2 * MINUTE_MS) throw new Error('not within two minutes');
+    if (time.passedMs - fromMs > minutes * MINUTE_MS) throw new Error(`not within ${minutes} min`);
     await time.advance(250);
   }
   return time.passedMs - fromMs;
@@ -196,16 +199,36 @@ describe('a number that another region has', () => {
     expect(await starting).toMatchObject({ code: 'REGION_TAKEN' });
   });
 
-  it('is no longer its number one ttl after the region is gone', async () => {
+  it('is free once all ranges of the region that is gone have ended, and 20 s later', async () => {
     const gone = regionOf(3, 'gone');
     await gone.start();
+    const [{ ceilingMs }] = global.registry.workers(time.now()) as [WorkerRecord];
     gone.regions.isCut = true;
+    expect(ceilingMs - time.now()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs + 19_000);
+    const error = await failed(regionOf(3, 'early').start());
+    expect(error!.message).toContain(`It is claimed until ${new Date(ceilingMs).toISOString()}.`);
+    await time.advance(ceilingMs - time.now() - 10_000);
     const { tookMs, region } = await regionOf(3, 'next').start();
-    expect(tookMs).toBeGreaterThan(10_000);
+    expect(tookMs).toBeGreaterThan(9000);
     expect(region().state).toBe('claimed');
   });
 
-  it.each([
+  it.each([60_000, -60_000])('is claimed as long where its clock is %i ms off', async (offMs) => {
+    await regionOf(3, 'off', offMs).start();
+    const beyondMs = () => global.registry.workers(time.now())[0]!.ceilingMs - time.now() - offMs;
+    expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
+    await time.advance(MINUTE_MS);
+    expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
+    expect(beyondMs()).toBeLessThan(LEASE_DEFAULTS.ttlMs + 21_000);
+  });
+
+  it('is claimed no longer than a day ahead, whatever its clock', async () => {
+    await regionOf(3, 'off', 3e10).start();
+    await time.advance(MINUTE_MS);
+    expect(global.registry.workers(time.now())[0]!.freeInMs).toBeLessThanOrEqual(86_420_000);
+  });
+
+  it.each<[Partial<SnowflakeModuleOptions>, number]>([
     [{}, 10],
     [{ refreshAliveIntervalMs: 280_000, leaseTtlMs: 600_000 }, 10],
     [{ refreshAliveIntervalMs: 100 }, 1],
@@ -228,7 +251,11 @@ describe('a number that another region has', () => {
     expect(metricsOf(second.ids)).toEqual({ conflict: 1, unchecked: 0 });
     expect(metricsOf(first.ids)).toEqual({ conflict: 0, unchecked: 0 });
     one.regions.isCut = true;
-    expect(await within(() => second.region().state === 'claimed')).toBeLessThan(MINUTE_MS);
+    expect(await within(() => second.region().state === 'unchecked')).toBeLessThan(MINUTE_MS);
+    expect(second.region().message).toMatch(/It is claimed until 2026.*Nobody extends that claim/);
+    const longestMs = (more.leaseTtlMs ?? LEASE_DEFAULTS.ttlMs) + 20_000;
+    const freeMs = await within(() => second.region().state === 'claimed', 12);
+    expect(freeMs).toBeLessThan(longestMs);
     expect(told('Region number 3 is claimed')).toHaveLength(2);
     expect(healthOf(second.ids).status).toBe('up');
   });
@@ -327,8 +354,39 @@ describe('the registry of the region itself', () => {
     all.push(await start());
     expect(all.at(-1)!.region().state).toBe('claimed');
     expect(told('Two regions')).toEqual([]);
+    await time.advance(MINUTE_MS);
     const incarnations = new Set(all.map(({ ids }) => ids.status.incarnation));
     expect(incarnations.size).toBe(1);
+  });
+
+  it('may be restarted, or lost twice: its claim is taken over at once', async () => {
+    const { start, store } = regionOf(3);
+    const all = [await start(), await start(), await start()];
+    for (const befall of [() => store.restart(), () => store.lose(), () => store.restart()]) {
+      befall();
+      const nameOf = () => global.registry.workers(time.now())[0]!.holder!.application;
+      const before = nameOf();
+      expect(await within(() => nameOf() !== before)).toBeLessThan(25_000);
+      await time.advance(25_000);
+      const { incarnation } = all[0]!.ids.status;
+      expect(nameOf()).toBe(`region 3 of registry ${incarnation}`);
+      expect(all.map(({ region }) => region().state)).toEqual(['claimed', 'claimed', 'claimed']);
+    }
+    expect(told(/Two regions|not checked/)).toEqual([]);
+  });
+
+  it('that is copied is another one, also if both are used', async () => {
+    const [one, copy] = [regionOf(3, 'shop'), regionOf(3, 'staging')];
+    const first = await one.start();
+    copy.store.registry.state = structuredClone(one.store.registry.state);
+    expect(await failed(copy.start())).toMatchObject({ code: 'REGION_TAKEN' });
+    copy.regions.isCut = true;
+    const second = await copy.start();
+    const names = [first, second].map(({ ids }) => ids.status.incarnation!);
+    expect(names[1]).toMatch(new RegExp(`^${names[0]}/.`));
+    copy.regions.isCut = false;
+    expect(await within(() => second.region().state === 'conflict')).toBeLessThan(MINUTE_MS);
+    expect(first.region().state).toBe('claimed');
   });
 
   it('is no reason to keep a number for a process whose lease has ended', async () => {
@@ -486,7 +544,7 @@ it('a store that fails to close, or answers nonsense, costs no shutdown and no c
     timers: time,
     random: () => 1,
     incarnation: () => 'a',
-    range: () => ({ endMs: Infinity, nowMs: 0 }),
+    range: () => ({ endMs: Infinity, furthestMs: undefined, nowMs: 0 }),
     report: (_, text) => void reports.push(text),
   });
   await claim.start();

@@ -163,7 +163,18 @@ const REGION = 'lease/region-claim.ts';
 export const REGION_MUTANTS = [
   {
     name: 'one refusal is a conflict',
-    edits: [{ file: REGION, find: 'if (this.refusedMs < this.graceMs) return;', put: '' }],
+    edits: [
+      {
+        file: REGION,
+        find: "if (this.refusedMs >= this.graceMs) this.become('conflict', text);\n    } else",
+        put: '}',
+      },
+      {
+        file: REGION,
+        find: 'if (this.stillMs < CLAIM_TTL_MS) {',
+        put: "this.become('conflict', text); {",
+      },
+    ],
   },
   {
     name: 'all regions have one token',
@@ -180,8 +191,8 @@ export const REGION_MUTANTS = [
     edits: [
       {
         file: REGION,
-        find: 'record?.holder?.application.endsWith(markOf(incarnation)) === true',
-        put: 'record?.holder !== undefined',
+        find: 'record?.holder?.application.endsWith(markOf(name)) === true',
+        put: 'record?.holder !== undefined && name !== undefined',
       },
     ],
   },
@@ -190,8 +201,8 @@ export const REGION_MUTANTS = [
     edits: [
       {
         file: REGION,
-        find: 'this.refusedMs === undefined ? 0 : this.refusedMs + elapsedMs',
-        put: '0',
+        find: 'this.refusedMs = isFirst ? 0 : this.refusedMs! + elapsedMs',
+        put: 'this.refusedMs = 0',
       },
     ],
   },
@@ -206,8 +217,8 @@ export const REGION_MUTANTS = [
     edits: [
       {
         file: REGION,
-        find: 'record.freeInMs > CLAIM_TTL_MS - FRESH_MS',
-        put: 'record.freeInMs >= 0',
+        find: 'freeInMs > ttlMs - FRESH_MS',
+        put: 'freeInMs >= 0',
       },
     ],
   },
@@ -229,5 +240,52 @@ export const REGION_MUTANTS = [
     name: 'a process whose lease has ended stays in conflict',
     tryFirst: { seed: 17, scenario: 'regions' },
     edits: [{ file: REGION, find: 'return this.silent(NO_RANGE, elapsedMs);', put: 'return;' }],
+  },
+  {
+    name: 'a claim ends before the ranges of its region',
+    edits: [
+      {
+        file: REGION,
+        find: 'return Math.min(Math.max(0, beyondMs), BEYOND_MS_MAX) + CLAIM_TTL_MS;',
+        put: 'return CLAIM_TTL_MS;',
+      },
+    ],
+  },
+  {
+    name: 'a claim lasts as if all clocks were one',
+    edits: [
+      { file: REGION, find: 'freeInMs > 0 ? ceilingMs - freeInMs : ', put: '' },
+      { file: REGION, find: 'longerMs - ttlMs > FRESH_MS', put: 'false' },
+    ],
+  },
+  {
+    name: 'a copy of a registry has the name of its original',
+    edits: [
+      {
+        file: 'lease/lease-texts.ts',
+        find: 'return lineage === undefined ? incarnation : `${incarnation}/${lineage}`;',
+        put: 'return lineage === undefined ? incarnation : incarnation;',
+      },
+    ],
+  },
+  {
+    name: 'what was claimed under an old name is not taken over',
+    edits: [{ file: REGION, find: '[...this.names].some(isOf)', put: 'false' }],
+  },
+  {
+    name: 'a claim that nobody extends is a conflict',
+    edits: [
+      { file: REGION, find: 'if (this.stillMs < CLAIM_TTL_MS) {', put: 'if (this.stillMs >= 0) {' },
+    ],
+  },
+  {
+    name: 'a claim that is extended is none',
+    edits: [
+      { file: REGION, find: 'isFirst ? Infinity : isExtended ? 0 :', put: 'isFirst ? Infinity :' },
+    ],
+  },
+  {
+    name: 'a claim that another server of the registry of regions ended is left to nobody',
+    edits: [{ file: REGION, find: ' || this.isLeft(record)', put: '' }],
   },
 ];

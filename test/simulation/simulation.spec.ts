@@ -444,12 +444,31 @@ describe('two regions for a simulated hour', () => {
   });
 });
 
+/** The registry of the second region is a copy of the first one's, and both are used. */
+const copied = (seed: number) => ({ ...equal(seed), second: 'copied' }) as const;
+/** The number of a region that has ended, whose clocks were up to a minute ahead, is used again. */
+const after = (seed: number) => ({ ...equal(seed, 10), second: 'after' }) as const;
+
+describe('a number', () => {
+  it.each([2, 12])('of two registries, one a copy, is told to be used twice, %i', async (seed) => {
+    const report = await simulateRegions(copied(seed));
+    expect(regionFaults(report)).toEqual([]);
+    expect(report.twiceCount).toBeGreaterThan(1000);
+  });
+
+  it.each([2, 3, 4, 5])('that is used again makes no id twice, seed %i', async (seed) => {
+    const report = await simulateRegions(after(seed));
+    expect(report).toMatchObject({ twiceCount: 0, conflictCount: 0, wrong: [] });
+    expect(report.refusedStartCount).toBeGreaterThan(0);
+  });
+});
+
 describe('a claim', () => {
   it.each(REGION_MUTANTS)('is noticed where $name', async ({ edits, tryFirst }) => {
     const { simulateRegions: mutated } = await loadRegions(edits);
     const found: string[] = [];
     const { seed } = tryFirst ?? { seed: 2 };
-    for (const run of [apart(seed), equal(seed)]) {
+    for (const run of [after(seed), copied(seed), apart(seed), equal(seed)]) {
       if (found.length === 0) found.push(...regionFaults(await mutated(run)));
     }
     expect(found).not.toEqual([]);

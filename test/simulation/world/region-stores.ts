@@ -18,6 +18,8 @@ export class RegionStore {
   constructor(
     readonly name: string,
     private readonly time: SettableTime,
+    /** How far its clock is ahead. */
+    private readonly aheadMs = 0,
   ) {
     this.registry.state = stateOf(newHeader(this.reading()));
   }
@@ -32,9 +34,9 @@ export class RegionStore {
   }
 
   reading() {
-    const { name, server } = this;
+    const { name, server, aheadMs } = this;
     const random = `${name}-${++this.textCount}`;
-    return { timeMs: this.time.now(), server: `${name} ${server}`, random, lossWindowMs: 0 };
+    return { timeMs: this.time.now() + aheadMs, server: `${name} ${server}`, random, lossWindowMs: 0 };
   }
 }
 

@@ -5,6 +5,7 @@
  * Guarantee: ids of all processes are made at the same moments, so that two regions with one number
  * make equal ones.
  */
+import type { Clock } from '../../../lib/core/clock.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
 import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import { workerIdRangeOf, type WorkerIdRange } from '../../../lib/core/layout/worker-id-range.js';
@@ -36,10 +37,15 @@ export interface RegionRun {
   readonly isApart?: boolean;
   /** How many ids each process makes twice a second. */
   readonly burst?: number;
+  /**
+   * What becomes of the second region: its registry is a copy of the first one's, or it begins
+   * after the first one has ended, whose clocks are ahead.
+   */
+  readonly second?: 'copied' | 'after';
 }
 
 export interface RegionReport {
-  readonly numbers: readonly [number, number];
+  readonly isShared: boolean;
   readonly idCount: number;
   readonly twiceCount: number;
   /** Looks at a process that reported a conflict. */
@@ -60,10 +66,10 @@ export async function simulateRegions(run: RegionRun): Promise<RegionReport> {
 
 /** What is wrong with two regions that have numbers of their own, or one between them. */
 export function regionFaults(report: RegionReport): string[] {
-  const { numbers, twiceCount, conflictCount, unnoticedMs, wrong } = report;
-  if (numbers[0] !== numbers[1]) {
+  const { isShared, twiceCount, conflictCount, unnoticedMs, wrong } = report;
+  if (!isShared) {
     const twice = twiceCount === 0 ? [] : [`${twiceCount} ids twice`];
-    const conflict = conflictCount === 0 ? [] : ['a conflict of two numbers'];
+    const conflict = conflictCount === 0 ? [] : ['a conflict where nothing is shared'];
     return [...wrong, ...twice, ...conflict];
   }
   const untold = conflictCount > 0 ? [] : ['no conflict was told'];
@@ -83,6 +89,9 @@ interface Region {
   readonly number: number;
   readonly store: RegionStore;
   readonly ofRegions: Link;
+  /** Of its hosts and of its registry. */
+  readonly clock: Clock;
+  isOver: boolean;
   /** Since when it is in touch with the registry of regions, or cut off from it. */
   linkMs: number;
   /** When its registry, or that of the regions, was last lost. */
@@ -101,6 +110,7 @@ class RegionWorld {
   private readonly ofRegions = new RegionStore('regions', this.time);
   private readonly regions: Region[];
   private readonly processes: RegionProcess[] = [];
+  /** Both have one number at once. */
   private readonly areEqual: boolean;
   private areApart = false;
   private conflictCount = 0;
@@ -110,35 +120,66 @@ class RegionWorld {
 
   constructor(private readonly options: RegionRun) {
     this.random = new SeededRandom(options.seed);
-    this.areEqual = options.numbers[0] === options.numbers[1];
-    this.regions = options.numbers.map((number, at) => {
-      const name = `region ${'ab'[at]}`;
-      const store = new RegionStore(name, this.time);
-      const ofRegions = new Link(this.ofRegions, this.time, this.delayMs);
-      return { name, number, store, ofRegions, linkMs: 0, lossMs: -Infinity, leftMs: 0 };
-    });
+    const { numbers, second } = options;
+    this.areEqual = numbers[0] === numbers[1] && second !== 'after';
+    // Ids of both are made in the same ticks.
+    const aheadMs = second === 'after' ? MINT_MS * this.random.between(60, 120) : 0;
+    this.regions = numbers.map((number, at) => this.regionOf(number, at, at === 0 ? aheadMs : 0));
+  }
+
+  private regionOf(number: number, at: number, aheadMs: number): Region {
+    const { time } = this;
+    const name = `region ${'ab'[at]}`;
+    const store = new RegionStore(name, time, aheadMs);
+    const ofRegions = new Link(this.ofRegions, time, this.delayMs);
+    const clock = { now: () => time.now() + aheadMs };
+    const sofar = { isOver: false, linkMs: 0, lossMs: -Infinity, leftMs: 0 };
+    return { name, number, store, ofRegions, clock, ...sofar };
   }
 
   readonly delayMs = () => this.random.between(1, 40);
 
   async run(): Promise<RegionReport> {
     const { time, options } = this;
-    for (const region of this.regions) {
-      for (let n = 0; n < PROCESS_COUNT; n++) this.start(region);
-    }
+    const [first, second] = this.regions as [Region, Region];
+    this.begin(first);
+    if (options.second === undefined) this.begin(second);
+    if (options.second === 'copied') time.after(MINUTE_MS, () => this.copy(first, second));
+    if (options.second === 'after') time.after(5 * MINUTE_MS, () => this.replaceRegion());
     time.every(MINT_MS, () => this.mint());
     time.every(LOOK_MS, () => this.look());
-    this.faultAgain();
+    // A copy is to be told of by its name, before faults give it another one.
+    time.after(options.second === 'copied' ? 4 * MINUTE_MS : 0, () => this.faultAgain());
     if (options.isApart) this.cutApart();
     await time.advance(options.durationMs);
     for (const process of this.processes) process.end();
     const { conflictCount, refusedStartCount, faults, wrong, told } = this;
     const unnoticedMs = this.worstUnnoticedMs;
     const seen = { conflictCount, unnoticedMs, refusedStartCount, faults, wrong, told };
-    return { numbers: options.numbers, ...this.ids.counts(), ...seen };
+    return { isShared: this.areEqual, ...this.ids.counts(), ...seen };
+  }
+
+  private begin(region: Region): void {
+    for (let n = 0; n < PROCESS_COUNT; n++) this.start(region);
+  }
+
+  private copy(from: Region, to: Region): void {
+    to.store.registry.state = structuredClone(from.store.registry.state);
+    this.begin(to);
+  }
+
+  /** The number is used again while the last ranges of the first region may still last. */
+  private replaceRegion(): void {
+    const [first, second] = this.regions as [Region, Region];
+    first.isOver = true;
+    for (const process of this.processes.splice(0)) process.end();
+    const startsMs = this.random.between(0, 30_000);
+    second.leftMs = this.time.passedMs + 3 * MINUTE_MS;
+    this.time.after(startsMs, () => this.begin(second));
   }
 
   private start(region: Region): void {
+    if (region.isOver) return;
     const process = new RegionProcess(region, this);
     this.processes.push(process);
     process.start().catch((error: unknown) => {
@@ -175,7 +216,8 @@ class RegionWorld {
       ({ ofRegions, name, lossMs }) =>
         !ofRegions.isCut &&
         lossMs < passedMs - LOOK_MS &&
-        running.some(({ region }) => region.name === name),
+        // A process without a lease makes no ids, and is in conflict with nobody.
+        running.some(({ region, ofIds }) => region.name === name && !ofIds.isCut),
     );
     const isOpen = this.areEqual && areInTouch && inConflict.length === 0;
     this.unnoticedMs = isOpen ? this.unnoticedMs + LOOK_MS : 0;
@@ -212,14 +254,18 @@ class RegionWorld {
 
   private faultAgain(): void {
     this.time.after(this.random.between(20_000, 90_000), () => {
-      const name = this.random.pick(Object.keys(this.FAULTS)) as keyof typeof this.FAULTS;
+      // A region that is cut off, or whose claim is forgotten, may lose its number.
+      const isCalm = this.options.second === 'after';
+      const names = isCalm ? CALM_FAULTS : (Object.keys(this.FAULTS) as typeof CALM_FAULTS);
+      const name = this.random.pick(names);
+      if (this.processes.length === 0) return this.faultAgain();
       this.faults[name] = (this.faults[name] ?? 0) + 1;
       this.FAULTS[name]();
       this.faultAgain();
     });
   }
 
-  private readonly FAULTS = {
+  readonly FAULTS = {
     'region cut off': () => {
       const region = this.random.pick(this.regions);
       if (region.ofRegions.isCut) return;
@@ -233,7 +279,7 @@ class RegionWorld {
       this.time.after(this.random.between(1000, 2 * MINUTE_MS), () => process.goOn());
     },
     'registry lost': () => {
-      this.lose(this.random.pick(this.regions), this.random.between(1, 4));
+      this.lose(this.random.pick(this.processes).region, this.random.between(1, 4));
     },
     'process left behind by a lost registry': () => {
       const process = this.random.pick(this.processes);
@@ -282,6 +328,12 @@ class RegionWorld {
     region.linkMs = passedMs;
   }
 }
+
+const CALM_FAULTS: readonly (keyof RegionWorld['FAULTS'])[] = [
+  'process crashes',
+  'process stands still',
+  'registry lost',
+];
 
 /** As eight bytes each: a set of ten million would take ten times as much memory. */
 class MadeIds {
@@ -335,7 +387,7 @@ class RegionProcess {
     this.sinceMs = time.passedMs;
     const timers = this.timers();
     this.ofIds = new Link(region.store, time, world.delayMs);
-    const idClock = this.window.anchored(time);
+    const idClock = this.window.anchored(region.clock);
     const identity = {
       label: () => ({ host: region.name, pid: number, application: 'shop' }),
       randomText: () => `${this.name}#${++this.textCount}`,
@@ -350,7 +402,7 @@ class RegionProcess {
       terms: { fingerprint, ttlMs, minRangeMs: 1000, quarantineMs: 0 },
       workerIds: workerIdRangeOf(LAYOUT, { region: region.number }) as WorkerIdRange,
       identity,
-      hostClock: time,
+      hostClock: region.clock,
       monotonicClock: { now: () => time.passedMs },
       idClock,
       timers,

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { LeftServers, LostRegistries } from './world/excuses.js';
-import type { StoreCall } from './world/simulated-servers.js';
+import type { StoreCall } from './world/store-events.js';
 
 const TTL_MS = 100;
 const [NOW_MS, FLOOR_MS] = [1000, 1050];

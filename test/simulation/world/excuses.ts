@@ -7,7 +7,7 @@
 import type { LeaseAnswer } from '../../../lib/lease/distributed-support.js';
 import type { RegistryHeader } from '../../../lib/registry/snapshot.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
-import type { StoreCall } from './simulated-servers.js';
+import type { StoreCall } from './store-events.js';
 
 /** Times of one worker id that a process was granted. */
 interface Granted {

@@ -16,12 +16,13 @@ import {
   type Plan,
 } from './plan.js';
 import { countedOf, excusesOf, SCENARIOS, type Scenario } from './scenarios.js';
-import type { RecordEvent, StoreTraits } from './simulated-servers.js';
+import type { StoreTraits } from './simulated-servers.js';
 import { SimulatedRows, SimulatedStore } from './simulated-store.js';
+import type { RecordEvent } from './store-events.js';
 
 export { drawnText } from './plan.js';
 export { isStrict, SCENARIOS, type FaultName, type Scenario } from './scenarios.js';
-export type { RecordEvent, StoreCall, StoreEvent } from './simulated-servers.js';
+export type { RecordEvent, StoreCall, StoreEvent } from './store-events.js';
 export type { Violation, ViolationKind } from './oracle.js';
 
 /*

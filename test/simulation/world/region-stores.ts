@@ -36,7 +36,12 @@ export class RegionStore {
   reading() {
     const { name, server, aheadMs } = this;
     const random = `${name}-${++this.textCount}`;
-    return { timeMs: this.time.now() + aheadMs, server: `${name} ${server}`, random, lossWindowMs: 0 };
+    return {
+      timeMs: this.time.now() + aheadMs,
+      server: `${name} ${server}`,
+      random,
+      lossWindowMs: 0,
+    };
   }
 }
 

@@ -25,9 +25,9 @@ import type { Timers } from '../../../lib/time/timers.js';
 import type { Claim, Witness } from './oracle.js';
 import { isDivided } from './plan.js';
 import type { Note, Environment } from './plan.js';
-import type { StoreCall } from './simulated-servers.js';
 import { SimulatedRows } from './simulated-store.js';
 import type { Carry, SimulatedStore } from './simulated-store.js';
+import type { StoreCall } from './store-events.js';
 
 // The wire between one process and the store: messages lost, doubled, delayed past timeouts and
 // past leases, and whole stretches without a connection.

@@ -21,7 +21,8 @@ import { nowOf } from '../../../lib/rows/store-clock.js';
 import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
 import type { Brought } from './excuses.js';
 import { SimulatedServers } from './simulated-servers.js';
-import type { Server, StoreCall } from './simulated-servers.js';
+import type { Server } from './simulated-servers.js';
+import type { StoreCall } from './store-events.js';
 
 export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
   private textCount = 0;

@@ -5,14 +5,18 @@
  * the whole registry, with a clock at most `clockDifferenceMs` behind, the old server answering no
  * longer than `failoverWindowMs`.
  */
-import type { IDistributedSupport, WorkerLease } from '../../../lib/lease/distributed-support.js';
+import type {
+  IDistributedSupport,
+  LeaseAnswer,
+  WorkerLease,
+} from '../../../lib/lease/distributed-support.js';
 import { workerRecords } from '../../../lib/registry/snapshot.js';
 import type { RegistryHeader, WorkerSlot } from '../../../lib/registry/snapshot.js';
 import { nowAt } from '../../../lib/rows/store-clock.js';
 import type { SeededRandom } from '../../../lib/testing/contract/harness.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 import { LeftServers, LostRegistries } from './excuses.js';
-import type { RecordEvent } from './store-events.js';
+import type { RecordEvent, StoreCall } from './store-events.js';
 
 /** What a server keeps: all of it is copied by copying its state. */
 interface Kept {

@@ -56,7 +56,8 @@ export interface RegionStatus {
   readonly number: number;
   /**
    * `claimed`: no other region has it. `unchecked`: the registry of regions has not confirmed that
-   * for 20 s, or not yet. `conflict`: another region has it, and ids of both may be equal.
+   * for 20 s, or not yet, or the claim of a region that has ended still stands. `conflict`: another
+   * region has it, and ids of both may be equal.
    */
   readonly state: 'claimed' | 'unchecked' | 'conflict';
   /** The reason in words, unless it is claimed. */
@@ -213,8 +214,6 @@ export class RegionClaim {
     if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
-    // A claim under an old name is no conflict until those who know the new one had time to come.
-    if (incarnation !== this.incarnation) this.refusedMs = undefined;
     this.incarnation = incarnation;
     this.names.add(incarnation);
     try {

@@ -4,14 +4,8 @@
  */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
-import { Test } from '@nestjs/testing';
 import {
   BitLayout,
-  IDistributedSupport,
-  IdMaker,
-  MemorySupport,
-  SnowflakeModule,
   startSnowflake,
   type LeaseStatus,
   type RunningSnowflake,
@@ -21,7 +15,6 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import { healthOf } from '../../lib/health/health-report.js';
 import type { SnowflakeError } from '../../lib/errors.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
-import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { RegionClaim, regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
 import { systemIdentity } from '../../lib/time/process-identity.js';
@@ -489,68 +482,4 @@ describe('what is no registry of regions', () => {
     expect(error!.message).toContain('a registry of its own');
     expect(own.isClosed).toBe(true);
   });
-});
-
-describe('an application', () => {
-  const compiled = (own: Link, regions: Link) =>
-    Test.createTestingModule({
-      imports: [
-        ScheduleModule.forRoot(),
-        SnowflakeModule.forRoot({
-          support: own,
-          regions,
-          layout,
-          workerFields: { region: 3 },
-          clock: time,
-          timers: time,
-        }),
-      ],
-    });
-
-  it('claims no number if its support is overridden, as in a test', async () => {
-    const { own, regions } = regionOf(3);
-    const memory = new MemorySupport({ clock: time });
-    const builder = compiled(own, regions).overrideProvider(IDistributedSupport).useValue(memory);
-    const app = await (await builder.compile()).init();
-    await time.advance(MINUTE_MS);
-    expect(global.callCount).toBe(0);
-    expect((app.get(IdMaker).status as LeaseStatus).region).toBeUndefined();
-    await app.close();
-  });
-
-  it('contacts nothing if its IdMaker is, and closes what is open', async () => {
-    const { own, regions, store } = regionOf(3);
-    const builder = compiled(own, regions).overrideProvider(IdMaker).useValue({});
-    const app = await (await builder.compile()).init();
-    await time.advance(MINUTE_MS);
-    await app.close();
-    expect([global.callCount, store.callCount]).toEqual([0, 0]);
-    expect([own.isClosed, regions.isClosed]).toEqual([true, true]);
-  });
-});
-
-it('a store that fails to close, or answers nonsense, costs no shutdown and no claim', async () => {
-  const reports: string[] = [];
-  const claim = new RegionClaim({
-    support: {
-      getNextWorkId: async () => ({ status: 'ok', workerId: 4 }) as never,
-      refreshAlive: async () => ({ status: 'unknown' }) as const,
-      close: async () => Promise.reject(new Error('twice')),
-    },
-    number: 3,
-    bits: 5,
-    lease: LEASE_DEFAULTS,
-    identity: systemIdentity('shop'),
-    timers: time,
-    random: () => 1,
-    incarnation: () => 'a',
-    range: () => ({ endMs: Infinity, furthestMs: undefined, nowMs: 0 }),
-    report: (_, text) => void reports.push(text),
-  });
-  await claim.start();
-  expect(claim.status).toMatchObject({ state: 'unchecked' });
-  expect(claim.status.message).toContain('not an integer from 3 to 3');
-  await claim.stop();
-  await claim.stop();
-  expect(reports.at(-1)).toBe('The registry of regions could not be closed: twice');
 });

@@ -223,16 +223,6 @@ export const REGION_MUTANTS = [
     ],
   },
   {
-    name: 'a refusal is counted on when the registry of the region was lost',
-    edits: [
-      {
-        file: REGION,
-        find: 'if (incarnation !== this.incarnation) this.refusedMs = undefined;',
-        put: '',
-      },
-    ],
-  },
-  {
     name: 'a process whose lease has ended keeps the number',
     edits: [{ file: REGION, find: 'if (endMs <= nowMs) return', put: 'if (false) return' }],
   },

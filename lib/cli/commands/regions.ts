@@ -6,7 +6,7 @@
  * Guarantee: each registry is read once, and nothing is changed.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { CLAIM_TTL_MS, regionsFingerprint, regionToken } from '../../lease/region-claim.js';
+import { regionsFingerprint, regionToken } from '../../lease/region-claim.js';
 import { registryName } from '../../lease/lease-texts.js';
 import { formatName } from '../../messages.js';
 import {
@@ -15,7 +15,7 @@ import {
   type RegistryFacts,
   type RegistryView,
 } from '../../registry/snapshot.js';
-import { type Call, type Command, spanText, utcText } from '../command.js';
+import { type Call, type Command, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
@@ -50,15 +50,15 @@ export const regions: Command = {
         const used = usedIn(view);
         const counts = { numbers: count ?? null, neverUsed: neverUsed(used, count) ?? null };
         if (options.flag('json')) {
-          await terminal.printJson(...used.map((each) => recordOf(each, view)), counts);
+          await terminal.printJson(...used.map(recordOf), counts);
           return 0;
         }
         if (count === undefined) {
           await terminal.print(noRegistryText(store.key));
           return 0;
         }
-        const head = ['region', 'held by', 'first on', 'since', 'last seen', 'state'];
-        const rows = used.map((each) => rowOf(each, view));
+        const head = ['region', 'held by', 'first on', 'since', 'until', 'state'];
+        const rows = used.map(rowOf);
         await terminal.print(...tableLines([head, ...rows], '', [0]), '');
         const lost = (view.facts?.era ?? 1) > 1 ? ` ${FORGOTTEN}` : '';
         await terminal.print(`${countsText(counts.neverUsed, count)}${lost}`);
@@ -100,27 +100,22 @@ function neverUsed(used: readonly WorkerRecord[], count = 0): number | undefined
 const isHeld = ({ freeInMs, holder }: WorkerRecord): boolean =>
   freeInMs > 0 && holder !== undefined;
 
-/** Each claim ends one ttl after it was made. */
-const seenMs = ({ ceilingMs }: WorkerRecord): number => ceilingMs - CLAIM_TTL_MS;
-
-function rowOf(record: WorkerRecord, { nowMs }: RegistryView): string[] {
-  const { workerId, holder } = record;
-  const agoMs = Math.max(0, nowMs - seenMs(record));
+function rowOf(record: WorkerRecord): string[] {
+  const { workerId, holder, ceilingMs } = record;
   return [
     String(workerId),
     holder === undefined ? '-' : formatName(holder.application),
     holder === undefined ? '-' : formatName(holder.host),
     holder === undefined ? '-' : utcText(holder.sinceMs),
-    `${spanText(agoMs)} ago`,
-    isHeld(record) ? 'held' : 'not seen',
+    utcText(ceilingMs),
+    isHeld(record) ? 'held' : 'not held',
   ];
 }
 
-function recordOf(record: WorkerRecord, { nowMs }: RegistryView): object {
+function recordOf(record: WorkerRecord): object {
   const { workerId: region, holder } = record;
   const since = holder && { ...holder, since: utcText(holder.sinceMs) };
-  const lastSeen = utcText(Math.min(nowMs, seenMs(record)));
-  return { region, ...since, lastSeen, isHeld: isHeld(record) };
+  return { region, ...since, until: utcText(record.ceilingMs), isHeld: isHeld(record) };
 }
 
 /*

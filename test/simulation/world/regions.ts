@@ -123,7 +123,7 @@ class RegionWorld {
     const { numbers, second } = options;
     this.areEqual = numbers[0] === numbers[1] && second !== 'after';
     // Ids of both are made in the same ticks.
-    const aheadMs = second === 'after' ? MINT_MS * this.random.between(60, 120) : 0;
+    const aheadMs = second === 'after' ? MINT_MS * this.random.between(60, 360) : 0;
     this.regions = numbers.map((number, at) => this.regionOf(number, at, at === 0 ? aheadMs : 0));
   }
 
@@ -174,7 +174,7 @@ class RegionWorld {
     first.isOver = true;
     for (const process of this.processes.splice(0)) process.end();
     const startsMs = this.random.between(0, 30_000);
-    second.leftMs = this.time.passedMs + 3 * MINUTE_MS;
+    second.leftMs = this.time.passedMs + 6 * MINUTE_MS;
     this.time.after(startsMs, () => this.begin(second));
   }
 
@@ -238,6 +238,11 @@ class RegionWorld {
   private judge({ region, claim, sinceMs, name, ofIds }: RegionProcess, passedMs: number): void {
     const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, region.leftMs, sinceMs);
     const { state } = claim.status;
+    const other = this.regions.find((each) => each !== region)!;
+    const isAlone = other.ofRegions.isCut && passedMs - other.linkMs > TOLD_MS && sameMs > TOLD_MS;
+    if (this.areEqual && state === 'conflict' && isAlone && !ofIds.isCut) {
+      this.say(`${name} is in conflict with a region that extends no claim`);
+    }
     if (state === 'conflict' || this.areEqual || ofIds.isCut) return;
     if (region.ofRegions.isCut && sameMs > TOLD_MS && state !== 'unchecked') {
       this.say(`${name} is cut off and says ${state}`);

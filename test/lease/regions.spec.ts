@@ -6,6 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import {
   BitLayout,
+  IdMaker,
+  MemorySupport,
   startSnowflake,
   type LeaseStatus,
   type RunningSnowflake,
@@ -15,9 +17,9 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import { healthOf } from '../../lib/health/health-report.js';
 import type { SnowflakeError } from '../../lib/errors.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
-import { RegionClaim, regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
+import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
+import { regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
 import { METRICS } from '../../lib/metrics/metric-catalog.js';
-import { systemIdentity } from '../../lib/time/process-identity.js';
 import { Link, RegionStore } from '../simulation/world/region-stores.js';
 
 const layoutOf = (region: number, worker: number, sequence = 12) =>

@@ -15,7 +15,7 @@ import {
 import { freshSeeds, seedsFrom } from '../test/seeds.mjs';
 
 const HELP = `Usage: npm run simulate -- [options]
-  --seeds 1-3000     which seeds, one or a range (default: 100 that are drawn from the commit and the
+  --seeds 1-3000     which seeds, one or a range (default: 100 drawn from the commit and the
                      date; SEEDS_FROM='<commit> <date>' draws those of another run)
   --scenario all     one of the scenarios, or all
   --rows             over a store that keeps rows, in every scenario but wide

@@ -5,7 +5,8 @@
  *
  * Guarantee: a claim stands until all ranges of that registry have ended. No id waits for a claim.
  * A conflict is declared within a minute, never because of one refusal, and a registry of regions
- * that does not answer stops nobody whom it has not refused.
+ * that does not answer stops nobody whom it has not refused. In one file: what a claim asks and
+ * what an answer means.
  */
 import { errorText, formatName } from '../messages.js';
 import { SnowflakeError } from '../errors.js';
@@ -108,7 +109,7 @@ const NO_INCARNATION =
   'The registry of worker ids has not told its incarnation, by which a region is known.';
 
 const NOBODY_EXTENDS =
-  'Nobody extends that claim, so its region seems to have ended, as its last ranges will have then.';
+  'Nobody extends that claim, so its region seems to have ended; its last ranges end by then.';
 
 const LEVELS = { claimed: 'log', unchecked: 'warn', conflict: 'error' } as const;
 
@@ -145,7 +146,7 @@ export class RegionClaim {
     return message === undefined ? { number, state } : { number, state, message };
   }
 
-  /** A refusal counts once it has lasted so long: others of the region know its new name by then. */
+  /** A refusal counts once it has lasted so long: the whole region has its new name by then. */
   private get graceMs(): number {
     const { refreshAliveIntervalMs, callTimeoutMs } = this.parts.lease;
     const renewalMs = (1 + SPREAD) * refreshAliveIntervalMs + callTimeoutMs;

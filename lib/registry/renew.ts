@@ -177,8 +177,8 @@ function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReadi
 }
 
 /**
- * No ceiling and no floor changes: a range granted at the wrong time stays granted. Its end is kept,
- * since the clock no longer shows it.
+ * No ceiling and no floor changes: a range granted at the wrong time stays granted. Its end is
+ * kept, since the clock no longer shows it.
  */
 function settleClock(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
   const latestMs = Math.max(header.latestMs ?? 0, nowOf(header) + header.quarantineMs);

@@ -5,14 +5,15 @@
  * anything. The rules are reckoned for each pair of servers, with the true time, which a simulation
  * has.
  *
- * A process has to bring at least the clock that its last answer showed, and what has gone by since.
+ * A process has to bring at least the clock of its last answer, and what has gone by since.
  * Before a grant after a loss the rules either hold that the server is told, and then the range has
  * to begin above all that was forgotten; or the grant is outside the claim, and counted with the
  * reason.
  */
 import { after, BEGIN, EMPTY, HEARS, TAKES_OVER, valueOf } from './reckon.mjs';
 
-/** @import { LeaseAnswer, LeaseTerms, RegistryMark } from '../../lib/lease/distributed-support.js' */
+/** @import { LeaseAnswer, LeaseTerms } from '../../lib/lease/distributed-support.js' */
+/** @import { RegistryMark } from '../../lib/lease/distributed-support.js' */
 /** @import { RegistryHeader } from '../../lib/registry/snapshot.js' */
 /** @import { StoreCall } from '../simulation/world/index.js' */
 /** @import { Path, Taken, Values } from './reckon.mjs' */
@@ -69,7 +70,7 @@ export class Claim {
   #all = [];
   /** @type {Map<string, Kept>} */
   #readings = new Map();
-  /** By the terms of a call. @type {WeakMap<LeaseTerms, { atMs: number, kept: Kept | undefined }>} */
+  /** @type {WeakMap<LeaseTerms, { atMs: number, kept: Kept | undefined }>} by those of a call */
   #sent = new WeakMap();
   /** @type {WeakMap<LeaseAnswer, Reading>} */
   #shown = new WeakMap();

@@ -1,6 +1,6 @@
 /**
- * Whether a server is told the clock of one that was lost: as the rules reckon it, by way of a third
- * server too, and as a simulation is followed.
+ * Whether a server is told the clock of one that was lost: as the rules reckon it, by way of a
+ * third server too, and as a simulation is followed.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';

@@ -18,7 +18,8 @@ import { after, BEGIN, EMPTY, explained, HEARS, TAKES_OVER } from './reckon.mjs'
 import { headerOverRows, NONE, registriesOverRows, withoutRow } from './registries.mjs';
 import { headerValues, nowOf, numberOf, rangeOf, slotValues, usedOf, valuesOf } from './values.mjs';
 
-/** @import { AnswerFacts, LeaseAnswer, LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
+/** @import { AnswerFacts, LeaseAnswer } from '../../lib/lease/distributed-support.js' */
+/** @import { LeaseGrant, LeaseTerms } from '../../lib/lease/distributed-support.js' */
 /** @import { RegistryHeader, StoreReading, WorkerSlot } from '../../lib/registry/snapshot.js' */
 /** @import { StoreCall, StoreEvent } from '../simulation/world/index.js' */
 /** @import { Explained, Next, Path, Values, Way } from './reckon.mjs' */
@@ -140,7 +141,7 @@ function aheadOf(asked, later) {
   return [...new Set([0, ...nows.map((now) => now - nowOf(headerValues(later)))])];
 }
 
-/** @typedef {[Next[][][], RegistryHeader, Values]} Ways and where they lead, from where they begin */
+/** @typedef {[Next[][][], RegistryHeader, Values]} Ways and where they lead and begin */
 /** @type {(header: Header, asked: Asked, later: RegistryHeader) => Ways} */
 const waysTo = (header, asked, later) => [
   headerWays(header, asked, later),
@@ -357,8 +358,12 @@ export class Follower {
     return faults.find((fault) => fault !== undefined) ?? shown;
   }
 
-  /** What happens to one worker id. */
-  /** @type {(asked: Opened, world: Values, header: RegistryHeader, at: Touched) => string | undefined} */
+  /**
+   * What happens to one worker id.
+   *
+   * @param {Opened} asked @param {Values} world @param {RegistryHeader} header @param {Touched} at
+   * @returns {string | undefined}
+   */
   #grants(asked, world, header, { workerId, slot, to }) {
     const { call, answer, reading, aheads, at } = asked;
     const granted = answer?.status === 'ok' && answer.workerId === workerId ? answer : undefined;

@@ -25,7 +25,11 @@ import { RULE_MUTANTS } from '../mutants/registry-mutants.mjs';
 /**
  * With what the registry was asked, and how it followed the rules that are proved, where wanted.
  *
- * @typedef {{ run: Run, report: SimulationReport, events: StoreEvent[], followed: Followed }} Answer
+ * @typedef {object} Answer
+ * @property {Run} run
+ * @property {SimulationReport} report
+ * @property {StoreEvent[]} events
+ * @property {Followed} followed
  */
 
 // Threads that run simulations, kept for the next ones: a thread takes longer to start than most

@@ -379,6 +379,10 @@ it('the documents name every field that Redis then holds', async () => {
   const mark = { incarnation: '', server: '', operations: 0 };
   const operator = { token: '', nonce: '', nonceNext: '', workerId: 0, mark, move };
   await support.release({ ...terms, ...operator }, undefined);
+  await support.release({ ...terms, ...operator, fingerprint: move.text, settles: true }, undefined);
+  // As a loss of data leaves it.
+  await redis.hset(support.key, 'server', 'another');
+  await support.getNextWorkId({ ...terms, ...own, holder, reckoned });
   const fields = await redis.hkeys(support.key);
   await Promise.all([redis.del(support.key), support.close()]);
   await redis.quit();

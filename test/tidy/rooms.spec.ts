@@ -6,7 +6,7 @@
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
 import { expect, it, test } from '@jest/globals';
-import { isCode, isLib, isTest, type TextFile, ROOT, readTree } from './tree.js';
+import { isCode, isLib, type TextFile, ROOT, readTree } from './tree.js';
 import { importsOf, type Import } from './syntax.js';
 
 interface Room {
@@ -129,20 +129,6 @@ function outsideFault(path: string, arrow: Import, { room, outside }: Room): str
   return `imports ${specifier}; from outside, ${room} may import ${list(known)}`;
 }
 
-/** How large lib and test are; dynamic imports load rooms and do not count. */
-function sizesOf(files: readonly TextFile[]) {
-  const modules = files.filter((file) => isLib(file) && file.path.endsWith('.ts'));
-  const isInside = ({ kind, specifier }: Import): boolean =>
-    kind !== 'dynamic' && specifier.startsWith('.');
-  const lengths = modules.map(({ text }) => text.split('\n').length - 1).sort((a, b) => a - b);
-  return {
-    libFiles: modules.length,
-    libImports: modules.flatMap((file) => importsOf(file).filter(isInside)).length,
-    libMedianLines: lengths[Math.floor(lengths.length / 2)]!,
-    testFiles: files.filter((file) => isTest(file) && isCode(file)).length,
-  };
-}
-
 const list = (names: readonly string[]): string => names.join(', ') || 'nothing';
 
 const TREE = readTree();
@@ -166,16 +152,6 @@ it('the table speaks of rooms and files that are there', () => {
   expect(ROOMS.length).toBeGreaterThan(20);
   expect(named).toEqual([]);
   expect(files.filter((name) => !inLib.some((path) => path.endsWith(`/${name}.ts`)))).toEqual([]);
-});
-
-it('lib and test are few files, those of lib of some length, with few imports between them', () => {
-  const { libFiles, libImports, libMedianLines, testFiles } = sizesOf(TREE);
-  expect([libFiles <= 260, libImports < 1300, libMedianLines > 120]).toEqual([true, true, true]);
-  expect(testFiles).toBeLessThan(335);
-  const text = `import { a } from './b.js';\nexport type { C } from './b.js';\nimport 'node:fs';\n`;
-  const ofConsumer = 'test/package/consumers/d.ts';
-  const files = ['lib/a.ts', 'lib/b.ts', 'test/c.ts', ofConsumer].map((path) => ({ path, text }));
-  expect(sizesOf(files)).toEqual({ libFiles: 2, libImports: 4, libMedianLines: 3, testFiles: 2 });
 });
 
 const arrowsIn = (path: string, ...lines: string[]): string[] =>

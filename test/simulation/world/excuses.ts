@@ -63,7 +63,7 @@ export type Excuse = Lack | 'grants of a left server' | 'ids of copies';
 
 /** What a process can bring with a request, at the moment when that is sent. */
 export interface Brought {
-  /** After how many losses, if it has read how far a registry was ahead: a late one is of no use. */
+  /** After how many losses, if it has read how far a registry was ahead: late ones do not count. */
   readonly clockAfter: number | undefined;
   readonly quarantineMs: number;
 }

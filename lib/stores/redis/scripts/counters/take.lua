@@ -3,8 +3,8 @@
 -- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 loss gap in positions or
 --          ms ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
 --          10 the highest era ever answered, or 0, 11 the time that the caller reckons with, or 0
--- Answer   'ok', first, end, grant, era, clock | 'wait', ms, clock | 'absent' | 'full'
---          | 'mismatch', stored form | another version
+-- Answer   'ok', first, end, grant, era, clock | 'wait', ms, clock | 'absent' | 'full' |
+--          'mismatch', stored form | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local perMs, seenEra, reckoned = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
 local isClock, durableTo = perMs > 0, now - atRiskMs
@@ -15,7 +15,6 @@ if not row and isClock then row = blank(form, '0', 0) end -- it begins as after 
 if not row and startAt == '' then return { 'absent' } end
 row = row or blank(form, startAt, era)
 if row.form ~= form then return { 'mismatch', row.form } end
-
 -- The client was answered something that this store does not remember.
 if lastTime and seenEra > era then
   era = seenEra + 1 -- by another server, which took over from this one
@@ -23,9 +22,9 @@ elseif isLess(row.next, have) then
   era = era + 1
 end
 
--- A larger margin is recorded before it is used: if a loss took both, the jump after it would be
--- the smaller one. After a jump nothing is granted until it can no longer be lost. Neither is
--- stored while an fsync is under way: certain is then what there was when the last window began.
+-- A larger margin is recorded before it is used, or a loss of both would jump by the smaller one.
+-- After a jump nothing is granted until it can no longer be lost. Neither is stored during an fsync:
+-- certain is then what there was when the last window began.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
 if isSyncing then
   if isBehind or isRaised then return { 'wait', text(SYNC_MS), text(now) } end
@@ -39,12 +38,11 @@ if isBehind then
   row.era, row.grant, row.next = era, '', greatest(row.next, have)
   if not isClock then
     row.next = sum(row.next, row.margin)
-    -- Another server may have jumped over one of several losses, and granted from there.
+    -- Another server may have jumped over one of several losses.
     if lossCount > 1 then row.next = sum(row.next, row.margin) end
   end
 end
--- The clock may have been set back beside the loss. Until the first grant after it any caller may
--- show that, and the jump then goes further by as much.
+-- Until the first grant after a loss a caller may show that the clock was set back beside it.
 if isClock and row.grant == '' then
   local clear = row.ready + tonumber(row.margin) + math.max(0, reckoned - now)
   row.next = greatest(row.next, positionAt(clear, perMs))
@@ -66,9 +64,8 @@ local first, count = row.next, wanted
 if isClock then
   if isSyncing == false then row.window = durableTo end
   first = greatest(first, positionAt(now, perMs))
-  if not isLess(first, ceiling) then
-    return waiting(timeAt(first, perMs) + 1 - now - tonumber(margin))
-  end
+  local early = timeAt(first, perMs) + 1 - now - tonumber(margin)
+  if not isLess(first, ceiling) then return waiting(early) end
 else
   if durableTo >= row.window + lossWindow then row.window, row.count = now, '0' end
   -- Each window grants half of the loss gap: a loss lies in two windows at most.

@@ -50,11 +50,12 @@ export function open(
     const refused = { answer: otherLayout(current), slots: [] };
     const { reckoned } = terms;
     // Nothing is written, so the facts must not replace a clock that the caller brought.
-    const isOwn = reckoned === undefined || !isOfAnother(current, reckoned);
+    const isKept = reckoned === undefined || !isOfAnother(current, reckoned);
     return {
-      refused: isOwn
-        ? { ...refused, answer: answerOf(current, refused.answer, reading.timeMs) }
-        : refused,
+      refused:
+        stored && isKept
+          ? { ...refused, answer: answerOf(current, refused.answer, reading.timeMs) }
+          : refused,
     };
   }
   const header = text === current.fingerprint ? current : moved(current, text);

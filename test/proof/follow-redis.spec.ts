@@ -145,14 +145,14 @@ describe('a Redis that tells what it does', () => {
     ['a range that is not stored', '', () => ''],
     [
       'a range for somebody else',
-      'a.holder is',
+      /[ab]\.holder is/,
       (line: string) => line.replace(/("o\d+" ")[^|]+/, '$1another'),
     ],
   ])('tells %s', async (_what, told, changed) => {
     const lines = readFileSync(path, 'utf8').split('\n');
     const at = rangeIn(lines);
     const differences = await differencesIn(lines.with(at, changed(lines[at]!)));
-    expect(differences.join('\n')).toContain(told);
+    expect(differences.join('\n')).toMatch(told);
     expect(differences).not.toEqual([]);
   });
 
@@ -230,6 +230,6 @@ describe('a replica that takes over', () => {
     const early = lines[at]!.replace(SAFE, (_, first, ms) => first + String(Number(ms) - 1));
     writeFileSync(other, lines.with(at, early).join('\n'));
     const { differences } = (await followedIn(folder, [{ path: other, key }]))!;
-    expect(differences[0]).toMatch(/"a server takes over".*; a\.safe is/);
+    expect(differences[0]).toMatch(/"a server takes over".*; [ab]\.safe is/);
   });
 });

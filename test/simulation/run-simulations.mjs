@@ -259,6 +259,11 @@ export const UNSEEN = new Map([
   ['no nonce although processes are cloned', 'the rules know no nonces'],
   ['a registry follows its store wherever that goes', 'the rules let a clock take any step'],
   ['a registry follows its store where somebody new asks', 'the same'],
+  ['a settled clock hides how far ranges were granted', 'the rules know no order to settle'],
+  [
+    'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
+    'the same',
+  ],
   ['two layouts with ranges go on', 'the rules know one layout'],
   ['a holder refused for its layout uses its range', 'of the holder'],
   ['a process forgets the longest quarantine', 'of the holder'],

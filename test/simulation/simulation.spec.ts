@@ -301,14 +301,14 @@ describe('the simulation', () => {
   // All of them: `npm run simulate -- --follow --mutants`.
   it.each([
     ['no floor at re-grant', '"a worker id is leased"; the answer begins at'],
-    ['renew answers but does not store', '"a lease is renewed"; a.c is'],
+    ['renew answers but does not store', /"a lease is renewed"; [ab]\.c is/],
     ['release without token check', '"a worker id is released" needs token = s.holder'],
-    ['no quarantine of a new registry', '"a server takes over"; a.safe is'],
+    ['no quarantine of a new registry', /"a server takes over"; [ab]\.safe is/],
     ['range extended across an era', '"a lease is renewed" needs s.holderEra = s.era'],
-    ['the floor of the last loss does not move', '"a ttl is asked for"; a.safe is'],
+    ['the floor of the last loss does not move', /"a ttl is asked for"; [ab]\.safe is/],
   ])('is told at which operation it leaves the rules that are proved: %s', async (name, where) => {
     const mutant = followedMutants().find((one) => one.name === name)!;
-    expect(await refusalOf(mutant, threads)).toContain(where);
+    expect(await refusalOf(mutant, threads)).toMatch(where);
   });
 
   it('knows why the rules cannot tell some variants from the code', () => {

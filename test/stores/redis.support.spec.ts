@@ -374,15 +374,14 @@ it('the documents name every field that Redis then holds', async () => {
   const holder = { host: 'host', pid: 1, application: 'docs' };
   const aheadMs = Date.now() + 5000;
   const reckoned = { incarnation: 'lost', server: 'lost', nowMs: aheadMs, timeMs: aheadMs };
+  const mark = { incarnation: '', server: '', operations: 0 };
+  const nobody = { token: '', nonce: '', nonceNext: '', workerId: 0, mark };
+  await support.release({ ...terms, ...nobody, settles: true }, undefined);
+  // As a loss of data leaves it.
+  await redis.hset(support.key, 'lineage', 'drawn');
   await support.getNextWorkId({ ...terms, ...own, holder, reckoned });
   const move = { text: '#1 f[0-7] g[8-15]', byMs: Date.now() + 60_000 };
-  const mark = { incarnation: '', server: '', operations: 0 };
-  const operator = { token: '', nonce: '', nonceNext: '', workerId: 0, mark, move };
-  await support.release({ ...terms, ...operator }, undefined);
-  await support.release({ ...terms, ...operator, fingerprint: move.text, settles: true }, undefined);
-  // As a loss of data leaves it.
-  await redis.hset(support.key, 'server', 'another');
-  await support.getNextWorkId({ ...terms, ...own, holder, reckoned });
+  await support.release({ ...terms, ...nobody, move }, undefined);
   const fields = await redis.hkeys(support.key);
   await Promise.all([redis.del(support.key), support.close()]);
   await redis.quit();

@@ -21,24 +21,32 @@ const HEARD_MS = 2000;
 /** @param {string} name of the fault by which all is lost @param {any[]} faults */
 const losing = (name, faults) => faults.find((fault) => fault.name === name);
 
-/** @param {string} store @param {{ apply: (world: any) => unknown }} loss */
-const setBackThenLost = (store, loss) =>
-  storeFault(`${store} clock set back, then all is lost`, async (topology, world) => {
-    const asked = () => sleep(RENEW_MS + HEARD_MS);
-    topology.setClock(FAR_MS);
-    // A step is followed if data may be lost: from here on ids are of that time.
-    await loss.apply(world);
-    await asked();
-    topology.setClock(0);
-    await asked();
-    await loss.apply(world);
-    await asked();
-  });
+/** @param {{ apply: (world: any) => unknown }} loss */
+const setBackThenLost = (loss) => async (/** @type {any} */ topology, /** @type {any} */ world) => {
+  const asked = () => sleep(RENEW_MS + HEARD_MS);
+  topology.setClock(FAR_MS);
+  // A step is followed if data may be lost: from here on ids are of that time.
+  await loss.apply(world);
+  await asked();
+  topology.setClock(0);
+  await asked();
+  await loss.apply(world);
+  await asked();
+};
 
 const BACK = {
-  postgres: setBackThenLost('postgres', losing('postgres rows deleted', POSTGRES_FAULTS)),
-  mariadb: setBackThenLost('mariadb', losing('mariadb rows deleted', MARIADB_FAULTS)),
-  etcd: setBackThenLost('etcd', losing('etcd keys deleted', ETCD_FAULTS)),
+  postgres: storeFault(
+    'postgres clock set back, then all is lost',
+    setBackThenLost(losing('postgres rows deleted', POSTGRES_FAULTS)),
+  ),
+  mariadb: storeFault(
+    'mariadb clock set back, then all is lost',
+    setBackThenLost(losing('mariadb rows deleted', MARIADB_FAULTS)),
+  ),
+  etcd: storeFault(
+    'etcd clock set back, then all is lost',
+    setBackThenLost(losing('etcd keys deleted', ETCD_FAULTS)),
+  ),
 };
 export const BACK_FAULTS = Object.values(BACK);
 

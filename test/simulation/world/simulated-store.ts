@@ -46,11 +46,14 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
       registry.state,
     );
     this.callCount++;
-    const answered = { call, answer, header: registry.state! };
+    this.keepMoment(server);
+    const { state: header } = registry;
+    // Whoever is refused for its layout creates no registry.
+    if (header === undefined) return answer;
+    const answered = { call, answer, header };
     this.leftServers.answered(name, answered);
     this.lostRegistries.answered(answered, brought);
-    this.keepMoment(server);
-    this.told(nowOf(registry.state!));
+    this.told(nowOf(header));
     return answer;
   }
 

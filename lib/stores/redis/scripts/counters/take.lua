@@ -23,7 +23,7 @@ elseif isLess(row.next, have) then
 end
 
 -- A larger margin is recorded before it is used, or a loss of both would jump by the smaller one.
--- After a jump nothing is granted until it can no longer be lost. Neither is stored during an fsync:
+-- After a jump nothing is granted until it can no longer be lost. Neither is stored in an fsync:
 -- certain is then what there was when the last window began.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
 if isSyncing then

@@ -56,8 +56,8 @@ local function refusal(have)
   local isKnown = isContested(latest) or isListed(latest, layout)
   if not isAdmitted and (isKnown or not isLive(have)) then
     -- Nothing is written, so the facts must not replace a clock that the caller brought.
-    local isOwn = not reckonedNow or isReckonedHere
-    return isOwn and withFacts('layout-mismatch', fingerprint) or { 'layout-mismatch', fingerprint }
+    local isKept = lastTime and (not reckonedNow or isReckonedHere)
+    return isKept and withFacts('layout-mismatch', fingerprint) or { 'layout-mismatch', fingerprint }
   end
   if latest ~= fingerprint then moveTo(latest, 0) end
   if isAdmitted then return nil end

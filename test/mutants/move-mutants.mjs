@@ -118,7 +118,7 @@ export const MOVE_MUTANTS = [
   {
     name: 'a grant waits for less than the time that an old server may go on',
     scenario: 'forgets the last writes',
-    seed: 58,
+    seed: 191,
     edits: [
       {
         file: ACQUIRE,

@@ -57,7 +57,8 @@ local function refusal(have)
   if not isAdmitted and (isKnown or not isLive(have)) then
     -- Nothing is written, so the facts must not replace a clock that the caller brought.
     local isKept = lastTime and (not reckonedNow or isReckonedHere)
-    return isKept and withFacts('layout-mismatch', fingerprint) or { 'layout-mismatch', fingerprint }
+    if isKept then return withFacts('layout-mismatch', fingerprint) end
+    return { 'layout-mismatch', fingerprint }
   end
   if latest ~= fingerprint then moveTo(latest, 0) end
   if isAdmitted then return nil end

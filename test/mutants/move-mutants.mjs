@@ -62,18 +62,6 @@ export const MOVE_MUTANTS = [
     ],
   },
   {
-    name: 'a move that is heard of late moves no floor',
-    scenario: 'layout move, losses',
-    seed: 481,
-    edits: [
-      {
-        file: OPENING,
-        find: 'text === current.fingerprint ? current : moved(current, text)',
-        put: '({ ...current, fingerprint: text })',
-      },
-    ],
-  },
-  {
     name: 'an earlier change of layouts replaces a later one',
     scenario: 'layout move',
     seed: 221,

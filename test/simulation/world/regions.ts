@@ -83,6 +83,8 @@ const LOOK_MS = 1000;
 const MINUTE_MS = 60_000;
 /** What no longer answers is told within a ttl, a look that is spread, and a call. */
 const TOLD_MS = 20_000 + 7200 + 5000 + LOOK_MS;
+/** A claim is seen to lapse by looks that count as long as nobody extends it, from the first one. */
+const LAPSED_MS = TOLD_MS + 2 * 7200;
 
 interface Region {
   readonly name: string;
@@ -240,8 +242,9 @@ class RegionWorld {
     const sameMs = passedMs - Math.max(region.linkMs, region.lossMs, region.leftMs, sinceMs);
     const { state } = claim.status;
     const other = this.regions.find((each) => each !== region)!;
-    const isAlone = other.ofRegions.isCut && passedMs - other.linkMs > TOLD_MS && sameMs > TOLD_MS;
-    if (this.areEqual && state === 'conflict' && isAlone && !ofIds.isCut) {
+    const isAlone = other.ofRegions.isCut && !region.ofRegions.isCut && !ofIds.isCut;
+    const aloneMs = isAlone ? Math.min(sameMs, passedMs - other.linkMs) : 0;
+    if (this.areEqual && state === 'conflict' && aloneMs > LAPSED_MS) {
       this.say(`${name} is in conflict with a region that extends no claim`);
     }
     if (state === 'conflict' || this.areEqual || ofIds.isCut) return;

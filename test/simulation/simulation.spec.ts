@@ -37,6 +37,7 @@ import {
   runSimulations,
   SimulationThreads,
   Tally,
+  UNFOLLOWED,
   UNSEEN,
   type Answer,
   type Run,
@@ -171,7 +172,7 @@ function runsIn({ name, isOverRows, isWide }: Scenario): Run[] {
     seeds.map((seed) => ({ ...how, seed })),
   );
   return [...drawn, ...held].map((run, at) => {
-    return { ...run, scenario: name, follows: at < FOLLOWED_COUNT };
+    return { ...run, scenario: name, follows: at < FOLLOWED_COUNT && !UNFOLLOWED.has(name) };
   });
 }
 

@@ -292,12 +292,16 @@ function factsIn(facts: readonly unknown[]): AnswerFacts {
   if (facts.length === 0) return {};
   const [nowMs, incarnation, server, operations, quarantineMs, timeMs, ...rest] = facts;
   const [era, layouts = '', lineage = '', latestMs = 0] = rest;
-  const own = { incarnation: String(incarnation), server: String(server) };
+  const name = {
+    incarnation: String(incarnation),
+    ...(lineage !== '' && { lineage: String(lineage) }),
+    server: String(server),
+  };
   const counts = { operations: Number(operations), era: Number(era) };
   return {
     nowMs: Number(nowMs),
     timeMs: Number(timeMs),
-    mark: { ...own, ...counts, ...(lineage !== '' && { lineage: String(lineage) }) },
+    mark: { ...name, ...counts },
     quarantineMs: Number(quarantineMs),
     ...(layouts !== '' && { layouts: String(layouts) }),
     ...(Number(latestMs) > 0 && { latestMs: Number(latestMs) }),

@@ -25,6 +25,16 @@ export function freshSeeds(name, count) {
   return Array.from({ length: count }, (_, at) => first + at);
 }
 
+/**
+ * The seeds from 1 on, for a negative control: whether a broken form is seen must not be a matter
+ * of the day.
+ *
+ * @param {number} count
+ */
+export function firstSeeds(count) {
+  return Array.from({ length: count }, (_, at) => at + 1);
+}
+
 function commit() {
   try {
     const asked = ['rev-parse', '--short=12', 'HEAD'];

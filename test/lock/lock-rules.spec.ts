@@ -22,7 +22,7 @@ import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
 import { HOLDER_MUTANTS, LOCK_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { MapStore } from '../registry/walk-store.js';
-import { freshSeeds } from '../seeds.mjs';
+import { firstSeeds, freshSeeds } from '../seeds.mjs';
 import { codeOf, heldIn, namedLock } from './held-locks.js';
 import { simulate } from './lock-simulation.js';
 import { type SettableLockStore, memoryLockStore, rowLockStore } from './settable-locks.js';
@@ -160,7 +160,7 @@ describe('locks in rows that lose nothing', () => {
 const LATE = [9, 11];
 const SEEDS = [...LATE, ...freshSeeds('locks', 10)];
 /** Where the seed that is known to show it no longer does. */
-const OTHERS = freshSeeds('broken locks', 60);
+const OTHERS = firstSeeds(150);
 
 describe('locks in stores that lose data', () => {
   it('have one holder before its deadline, and tokens that rise', async () => {

@@ -83,7 +83,7 @@ const LOOK_MS = 1000;
 const MINUTE_MS = 60_000;
 /** What no longer answers is told within a ttl, a look that is spread, and a call. */
 const TOLD_MS = 20_000 + 7200 + 5000 + LOOK_MS;
-/** A claim is seen to lapse by looks that count as long as nobody extends it, from the first one. */
+/** A claim lapses after looks that count from the first one, as long as nobody extends it. */
 const LAPSED_MS = TOLD_MS + 2 * 7200;
 
 interface Region {

@@ -19,7 +19,7 @@ import type {
 } from './distributed-support.js';
 import { RenewalRecord } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
-import { moveCountOf } from './lease-texts.js';
+import { isClosed, moveCountOf } from './lease-texts.js';
 import { checkedAnswer, type SupportCaller } from './support-caller.js';
 
 interface RenewalParts {
@@ -142,7 +142,7 @@ export class RequestTerms {
       this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
     }
     if (Number.isFinite(latestMs)) this.latestMs = Math.max(this.latestMs ?? 0, latestMs!);
-    if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
+    if (layouts !== undefined && !isClosed(layouts)) this.noteLayouts(layouts);
     if (answer.status === 'ok' && mark !== undefined) this.noteServer(mark, answer.ceilingMs);
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
@@ -150,6 +150,11 @@ export class RequestTerms {
     this.earlierMs = this.furthestMs ?? 0;
     // The registry did not follow this time, so it must not be used.
     this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
+  }
+
+  /** A move without worker ids is left out: no registry takes it up, and it would hide its opening. */
+  private noteLayouts(layouts: string): void {
+    if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
   }
 
   private noteServer({ incarnation, server, era }: RegistryMark, ceilingMs: number): void {

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { MemorySupport, startSnowflake, type SnowflakeModuleOptions } from 'nestjs-snowflake';
 import type { SnowflakeError } from '../../lib/errors.js';
 import { MemoryRegistry } from '../../lib/index.js';
-import type { LeaseRequest } from '../../lib/lease/distributed-support.js';
+import type { LeaseAnswer, LeaseRequest } from '../../lib/lease/distributed-support.js';
 import {
   LEASE_STATES,
   nextState,
@@ -13,6 +13,7 @@ import {
 } from '../../lib/lease/held-lease.js';
 import type { WorkerIdChange } from '../../lib/lease/keeper.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
+import { RequestTerms } from '../../lib/lease/renewal.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { KEEPER_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
@@ -181,6 +182,20 @@ describe('what a process remembers', () => {
     void keeper.refresh();
     await world.time.advance(1000);
     expect(world.registry.state!.quarantineMs).toBe(600_000);
+  });
+
+  it('leaves out a move whose worker ids are not open yet, so that their opening counts', () => {
+    const { parts } = process(new World());
+    const terms = new RequestTerms(parts.terms, parts);
+    const heard = (layouts: string) =>
+      terms.observe({ status: 'layout-mismatch', layouts } as LeaseAnswer, 0);
+    const move = '#3 #in:key snowflake';
+    heard(`${move}[]`);
+    expect(terms.now.layouts).toBeUndefined();
+    heard(`${move}[4-7]`);
+    expect(terms.now.layouts).toBe(`${move}[4-7]`);
+    heard('#4 #out:key snowflake[]');
+    expect(terms.now.layouts).toBe(`${move}[4-7]`);
   });
 });
 

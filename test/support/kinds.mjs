@@ -19,7 +19,7 @@ const WHOLE = new RegExp(
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
 const PROOF = new RegExp(
-  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|model|mutants|proof|' +
+  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|mutants|proof|' +
     'registry/fleets|simulation/|stores/registry-agreement)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
@@ -44,7 +44,7 @@ const KINDS = [
   // The contracts of the stores again, by each client of Redis and each SQLite.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
   // Simulated fleets, whether the rules in Lua are those in TypeScript, and whether broken ones
-  // are noticed: by the fleets, the contracts, the model and the solver.
+  // are noticed: by the fleets, the contracts and the solver.
   { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
@@ -159,7 +159,6 @@ export const LONGEST = [
   'test/stores/folder.spec.ts',
   'test/security/failures.spec.ts',
   'test/contract/row-store.spec.ts',
-  'test/model/model.spec.ts',
 ];
 
 export default class LongFirst extends Sequencer {

@@ -120,16 +120,17 @@ class Simulation {
       startTick,
       countedOf(scenario),
     ));
-    if (scenario.datesAreRight) {
-      const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
-      oracle.latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
-    }
     const isOverRows = (this.isOverRows = options.rows ?? scenario.isOverRows ?? false);
     const Store = isOverRows ? SimulatedRows : SimulatedStore;
     const store = new Store(time, random, plan, record);
     const stores = scenario.movesStore
       ? [store, new Store(time, random, secondOf(plan), record)]
       : [store];
+    if (scenario.datesAreRight) {
+      const aheadMs = 2 * plan.ttlMsMax + plan.aheadMsMax + DATE_TOLERANCE_MS;
+      const latestTick = () => plan.layout.tickOf(time.now() + aheadMs);
+      oracle.latestTick = () => (store.hasFollowedWrong ? Infinity : latestTick());
+    }
     this.excuse(store, isOverRows);
     const count = (fault: string) => void (this.faults[fault] = (this.faults[fault] ?? 0) + 1);
     const note: Environment['note'] = (who, text) => this.note(who, text);

@@ -70,6 +70,11 @@ export abstract class SimulatedServers<R extends Kept> {
   isAway = false;
   /** For seconds, by a fault. */
   isClockWrong = false;
+  /**
+   * True once the wrong clock was read although nothing that was granted lasted: a registry that is
+   * idle follows its store.
+   */
+  hasFollowedWrong = false;
   /** How far the registry's clock, as processes are told it, is from the true time. */
   clockAheadMs = 0;
   /** What processes have asked of it. */
@@ -185,6 +190,13 @@ export abstract class SimulatedServers<R extends Kept> {
         return asks(call, () => support.release!(lease, lastIssuedMs));
       },
     };
+  }
+
+  /** Before each reading of the clock. */
+  protected noteIdle(): void {
+    if (!this.isClockWrong) return;
+    const nowMs = this.time.now();
+    this.hasFollowedWrong ||= this.slots.every(({ ceilingMs }) => ceilingMs <= nowMs);
   }
 
   /** What the registry's clock is told to be. */

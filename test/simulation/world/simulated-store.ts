@@ -31,6 +31,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     const server = this.random.pick(this.servers);
     const { id, registry, name, aheadMs } = server;
     server.hasAnswered = true;
+    this.noteIdle();
     const reading: StoreReading = {
       timeMs: this.time.now() + aheadMs,
       server: name,
@@ -236,6 +237,7 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const server = this.random.pick(this.servers);
     server.hasAnswered = true;
     this.callCount++;
+    this.noteIdle();
     const { lossWindowMs } = this;
     const rows = [...(server.registry.state?.values() ?? [])].filter(isAsked);
     const snapshot = { timeMs: this.time.now() + server.aheadMs, server: server.name, rows };

@@ -152,7 +152,7 @@ export class RequestTerms {
     this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
   }
 
-  /** A move without worker ids is left out: no registry takes it up, and it would hide its opening. */
+  /** A move without worker ids is left out: no registry takes it up, and it hides its opening. */
   private noteLayouts(layouts: string): void {
     if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
   }

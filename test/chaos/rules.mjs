@@ -284,8 +284,8 @@ export const RULES = [
     edits: [
       {
         in: 'lua',
-        says: "fingerprint, incarnation, operations, layoutFloor = ''",
-        insteadSays: 'fingerprint, incarnation, operations, layoutFloor = layout',
+        says: "layoutFloor, lineage, latest = ''",
+        insteadSays: 'layoutFloor, lineage, latest = layout',
       },
       { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. layout", insteadSays: '' },
       {

@@ -125,7 +125,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'the quarantine is not told',
     by: 'says with each grant how long its quarantine is',
-    edits: [edit('registry/acquire.ts', 'mark, quarantineMs };', 'mark };')],
+    edits: [edit(OPENING, '    quarantineMs,\n    ...(isMove', '    ...(isMove')],
   },
   {
     name: 'what a process knew of quarantines is not heard',

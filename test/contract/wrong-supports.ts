@@ -223,7 +223,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     edits: [
       {
         file: 'registry/acquire.ts',
-        find: 'observeMark(mine, seen, request.reckoned)',
+        find: 'observeMark(mine, seen, { ...request, reading })',
         put: 'mine',
       },
     ],

@@ -269,8 +269,8 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'step forward for seconds',
     about:
-      'the clock of the store wrong by an hour to a year, for seconds: no id is dated by it while ' +
-      'anything that was granted lasts',
+      'the clock of the store wrong by an hour to a year, for seconds: no id is dated by it ' +
+      'while anything that was granted lasts',
     faults: ['store clock wrong for a while', 'crash', 'release', 'burst'],
     datesAreRight: true,
   },

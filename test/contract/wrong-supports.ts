@@ -392,6 +392,7 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'goes on raising ceilings after its clock stepped back',
     'never turns its clock back, however often the host clock steps to and fro',
     'begins no range below the floor of another registry, and takes its time up',
+    'starts after what a lost registry granted before an operator set its clock back',
   ],
   'renew without `have`': [
     'lets others start only after a ceiling that a former holder was told',

@@ -105,6 +105,7 @@ class Simulation {
   private readonly fleet: Fleet;
   private readonly isOverRows: boolean;
   private readonly faults: Record<string, number> = {};
+  private recoveryMs = 0;
 
   constructor(
     scenario: Scenario,
@@ -147,6 +148,7 @@ class Simulation {
     this.rememberAgain();
     await time.advance(plan.durationMs);
     this.endFaults();
+    this.recoveryMs = this.recoveryTime();
     await time.advance(this.recoveryMs);
     await this.checkLiveness();
     oracle.checkRanges();
@@ -158,14 +160,19 @@ class Simulation {
 
   /**
    * When the last fault is over: a quarantine of one lease and the loss window, another lease held
-   * by nobody, both at half speed while a registry's clock comes home, and the retries.
+   * by nobody, both at half speed while a registry's clock comes home, and the retries. Each move
+   * puts the clock ahead by a quarantine at most, and hosts have to get there.
    */
-  private get recoveryMs(): number {
+  private recoveryTime(): number {
     const { ttlMsMax, failoverWindowMs, clockDifferenceMs } = this.plan;
     const lossWindowMs = failoverWindowMs + clockDifferenceMs + HEADER_AGE_MS;
     // Over rows whoever asks the same again waits so long for an answer that never comes.
     const lostMs = this.around.store instanceof SimulatedRows ? SAME_ANSWER_MS_MAX : 0;
-    return 2 * (2 * ttlMsMax + lossWindowMs) + 10_000 + lostMs;
+    const quarantineMs = 2 * ttlMsMax + lossWindowMs;
+    const moves = Object.entries(this.faults).filter(([fault]) => fault.includes('move '));
+    const moveCount = moves.reduce((sum, [, count]) => sum + count, 0);
+    const aheadMs = Math.max(0, ...this.around.stores.map(({ clockAheadMs }) => clockAheadMs));
+    return 2 * quarantineMs + 10_000 + lostMs + Math.min(aheadMs, moveCount * quarantineMs);
   }
 
   private report(): SimulationReport {

@@ -6,10 +6,11 @@
 import { Logger } from '@nestjs/common';
 import { Redis } from 'ioredis';
 import { Pool } from 'pg';
+import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { bold, column, figure, median, span } from '../harness/figures.mjs';
-import { importRedis, importSegments, importSql } from '../harness/library.mjs';
+import { importEtcd, importRedis, importSegments, importSql } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 
 const { startSegments } = await importSegments();
@@ -68,6 +69,14 @@ const STORES = {
       const take = async () =>
         BigInt((await pool.query(raise, [step, 'order'])).rows[0].max_id) - BigInt(step);
       return { take, close: () => pool.end() };
+    },
+  },
+  etcd: {
+    start: () => startEtcd({ isDurable: true }),
+    async counters(url) {
+      const { etcdCounters } = await importEtcd();
+      const endpoints = [url.replace('etcd:', 'http:').replace(/\?.*/, '')];
+      return { store: etcdCounters({ endpoints }), close: async () => undefined };
     },
   },
 };
@@ -156,22 +165,26 @@ async function plainSegments(url, { perSegment }, step) {
 }
 
 const WAYS = {
-  segments: bySegments,
-  'one call per segment, nothing ahead (Leaf)': plainSegments,
-  'one call per number (CosId, auto-increment)': oneAtATime,
+  segments: { needs: 'counters', rate: bySegments, steps: STEPS },
+  'one call per segment, nothing ahead (Leaf)': {
+    needs: 'perSegment',
+    rate: plainSegments,
+    steps: STEPS,
+  },
+  'one call per number (CosId, auto-increment)': { needs: 'single', rate: oneAtATime, steps: [1] },
 };
 
-const CASES = Object.keys(STORES).flatMap((store) =>
-  Object.keys(WAYS).flatMap((way) =>
-    (WAYS[way] === oneAtATime ? [1] : STEPS).map((step) => ({ store, way, step })),
-  ),
+const CASES = Object.entries(STORES).flatMap(([store, parts]) =>
+  Object.entries(WAYS)
+    .filter(([, { needs }]) => needs in parts)
+    .flatMap(([way, { steps }]) => steps.map((step) => ({ store, way, step }))),
 );
 
 async function measure({ store, way, step }) {
   const { start, ...rest } = STORES[store];
   const server = await start();
   try {
-    return { perSecond: await WAYS[way](server.url, rest, step) };
+    return { perSecond: await WAYS[way].rate(server.url, rest, step) };
   } finally {
     await server.stop();
   }
@@ -192,7 +205,7 @@ export const fromAStore = {
   title: 'Numbers from a store',
   explanation:
     'How many numbers one process gets, in millions per second, as fast as it can. Redis keeps ' +
-    'an append-only file (everysec), PostgreSQL waits for its disk. Ours checks server, window ' +
+    'an append-only file (everysec), PostgreSQL and etcd (one member) wait for their disk. Ours checks server, window ' +
     'and what the process had before with every call, and takes the next segments while one is ' +
     'used; the other ways are the statements of those libraries, without what they lose after a ' +
     'restart or failover. Each number is compared with the one before.',

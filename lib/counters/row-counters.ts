@@ -34,7 +34,12 @@ type Rule<T> = (snapshot: CounterSnapshot, reading: CounterReading) => CounterSt
 export class RowCounters extends RowOperations implements CounterStore {
   async take(request: TakeRequest): Promise<TakeAnswer> {
     checkTake(request);
-    return this.#changed(request.counter, (snapshot, reading) => take(snapshot, request, reading));
+    return this.#changed(request.counter, (snapshot, reading) => {
+      const step = take(snapshot, request, reading);
+      const { answer } = step;
+      if (answer.status !== 'wait') return step;
+      return { ...step, answer: { ...answer, waitMs: this.again.ms(answer.waitMs, reading, 0) } };
+    });
   }
 
   async giveBack(grant: string, unused: bigint): Promise<void> {

@@ -139,6 +139,8 @@ export class FewAtOnce {
 export abstract class RowOperations {
   readonly location: string;
   readonly lossWindowMs: number;
+  /** Learns when the next tick of the store's clock comes. */
+  protected readonly again = new AgainAfter();
   readonly #rows: RowStore;
   readonly #retry: CasRetry;
 
@@ -186,7 +188,8 @@ export abstract class RowOperations {
       const isFirst = count === 0 && lateMs !== undefined;
       const remembered = isFirst ? this.#rows.remembered?.(keys) : undefined;
       const done = remembered && (await attempted(remembered, refused, lateMs));
-      return done ?? attempted(await this.#rows.read({ keys }), refused);
+      const read = () => this.again.noted(() => this.#rows.read({ keys }));
+      return done ?? attempted(await read(), refused);
     });
   }
 }

@@ -38,8 +38,9 @@ export interface Row {
 export interface StoredRow extends Row {
   /**
    * A whole number below 2^53 that rises with every write of the row, but for one that
-   * `isTimeOnly`. A row that is made again must not have a version that it ever had before: begin
-   * with a random one, or with one from a counter that outlives the rows.
+   * `isTimeOnly`. That of a worker id rises by exactly one, since its holder counts its writes to
+   * notice those that are lost. A row that is made again must not have a version that it ever had
+   * before: begin with a random one, or with one from a counter that outlives the rows.
    */
   readonly version: number;
 }
@@ -172,6 +173,8 @@ export interface RowStore {
 /** The facts that a store adds to an operation. */
 export interface StoreReading {
   readonly timeMs: number;
+  /** How coarse that clock is, in milliseconds; default 1. */
+  readonly resolutionMs?: number | undefined;
   /** How much the store's clock may have gone on until something is written; default 0. */
   readonly lateMs?: number | undefined;
   /** Identifies the server or cluster that answers: another one may have lost data. */

@@ -87,6 +87,7 @@ const STORES: readonly NamedStore[] = [
     example: 'etcd://a:2379,b:2379,c:2379?namespace=shop',
     support: async (url) => (await import('./etcd/etcd.support.js')).supportFromUrl(url),
     inspector: async (url) => (await import('./etcd/etcd.support.js')).inspectorFromUrl(url),
+    counters: async (url) => (await import('./etcd/etcd.support.js')).countersFromUrl(url),
     locks: async (url) => (await import('./etcd/etcd-locks.js')).locksFromUrl(url),
   },
   {

@@ -18,6 +18,7 @@ import {
 } from './fault.mjs';
 import { FAULTS, OPERATOR_FAULTS } from './faults.mjs';
 import { highestNumber } from './processes/highest-number.mjs';
+import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
 import { Sqlite, SQLITE_FAULTS } from './stores/files.mjs';
 import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
@@ -112,7 +113,9 @@ const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) =
 });
 
 const shared = (/** @type {string[]} */ ...names) =>
-  [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS].filter(({ name }) => names.includes(name));
+  [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS, ...ETCD_FAULTS].filter(({ name }) =>
+    names.includes(name),
+  );
 
 const REDIS_FAULTS = [
   storeFault('redis with an older append-only file', (topology, world) =>
@@ -311,6 +314,22 @@ class SqliteCounters extends Sqlite {
   faults = SQLITE_FAULTS;
 }
 
+/** Its clocks are within what is set: a window is timed by them. */
+class EtcdCounters extends Etcd {
+  worker = 'number-worker.mjs';
+  grants = 'segments';
+  name = 'counters in etcd';
+  pace = { ...PACE, callTimeoutMs: 1500 };
+  settings = settingsOf({ failoverWindowMs: WINDOW_MS - 2000 }, true);
+  forgetful = forgetGrants;
+  faults = [
+    ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
+    ...shared('etcd restored with the same token', 'etcd folders put back'),
+    ...shared('etcd compacted', 'etcd settings changed', 'etcd keys deleted'),
+    ...NETWORK_FAULTS,
+  ];
+}
+
 const OF_TABLES = ['kill -9', 'SIGSTOP', 'settings changed', 'dump loaded while it runs'];
 
 /** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
@@ -430,6 +449,7 @@ export const COUNTERS = {
   'ids-by-cluster': RedisIdsByCluster,
   'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
   'ids-put-back': ofPutBack(RedisIds, KEY_PUT_BACK),
+  etcd: EtcdCounters,
   sqlite: SqliteCounters,
   'sqlite-copied-over': ofPutBack(SqliteCounters, FILE_COPIED_OVER),
   postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),

@@ -21,7 +21,11 @@ const url = `${process.env['REDIS_URL']!}?namespace=${namespace}&lossWindowMs=0`
 const run = (words: string) => command([...words.split(' '), '--support', url]);
 
 describe('snowflake counters', () => {
-  it('creates a counter once, shows it, and never changes it', async () => {
+  it.each([
+    ['Redis', url],
+    ['etcd', `${process.env['ETCD_URL']!}?namespace=${namespace}`],
+  ])('creates a counter in %s once, shows it, and never changes it', async (_store, support) => {
+    const run = (words: string) => command([...words.split(' '), '--support', support]);
     expect((await run('counters list')).out).toMatch(/^There are no counters in/);
     const missing = await run('counters inspect order');
     expect([missing.code, missing.err]).toEqual([1, expect.stringContaining('no counter order')]);

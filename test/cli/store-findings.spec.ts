@@ -140,8 +140,10 @@ describe('store findings', () => {
       ['may not tell its status', { members: [{ where: 'a', isDenied: true }] }, /root only/],
       ['has another alarm', { members: [{ ...MEMBER, alarms: ['CORRUPT'] }] }, /alarm: CORRUPT/],
     ])('that %s says so in the log', (_what, reports, said) => {
-      expect(etcdAdvice({ members: [MEMBER], ...reports }).join()).toMatch(said);
-      expect(etcdAdvice({ members: [MEMBER] })).toEqual([]);
+      for (const kind of ['worker ids', 'counters', 'locks'] as const) {
+        expect(etcdAdvice({ members: [MEMBER], ...reports }, kind).join()).toMatch(said);
+        expect(etcdAdvice({ members: [MEMBER] }, kind)).toEqual([]);
+      }
     });
 
     it.each([

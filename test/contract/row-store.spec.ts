@@ -15,6 +15,8 @@ import {
   describeLockStore,
   SettableTime,
 } from '../../lib/testing/index.js';
+import type { RowWrite } from '../../lib/rows/row-store.js';
+import { MapStore } from '../registry/walk-store.js';
 import { mapStore, memoryStore } from './settable-stores.js';
 import { FolderFiles } from '../../lib/stores/host/folder-files.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
@@ -68,6 +70,29 @@ describe('MemorySupport', () => {
     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
     leaveOut: ['losses', 'version'],
   });
+});
+
+/** As a database that numbers all its writes from one sequence. */
+class JumpingStore extends MapStore {
+  override async write(write: RowWrite): Promise<boolean> {
+    const isWritten = await super.write(write);
+    for (const { row } of isWritten ? write.rows : []) {
+      const stored = this.rows.get(row.key)!;
+      this.rows.set(row.key, { ...stored, version: stored.version + 6 });
+    }
+    return isWritten;
+  }
+}
+
+it('a store whose versions rise by more than one fails a case that says so', async () => {
+  const cases = new Map<string, () => Promise<void>>();
+  const test = (name: string, run: () => Promise<void>) => void cases.set(name, run);
+  const store = new JumpingStore(() => ({ timeMs: Date.now(), server: 'server' }));
+  const createSupport = () => new RegistrySupport(store);
+  const leaveOut = ['clock', 'losses', 'version'] as const;
+  describeDistributedSupport({ test, expect, createSupport, leaveOut });
+  const run = cases.get('counts each renewal once, so that a holder notices one that is lost')!;
+  await expect(run()).rejects.toThrow('each write raises the version of its row by exactly one');
 });
 
 describe('a suite without a control', () => {

@@ -30,7 +30,7 @@ import {
   type FoundLock,
   type Known,
 } from './etcd-lock-transactions.js';
-import { EtcdMembers } from './etcd-members.js';
+import { etcdAdvice, EtcdMembers } from './etcd-members.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import { fromBase64, toBase64 } from './etcd-rows.js';
 import type { EtcdSupportOptions } from './etcd.support.js';
@@ -153,8 +153,8 @@ class EtcdLocks implements LockStore {
     return this.#reader.notes();
   }
 
-  advice(): Promise<string[]> {
-    return etcdLockAdvice(this.#client, this.#keys.header);
+  async advice(): Promise<string[]> {
+    return etcdAdvice(await new EtcdMembers(this.#client).reports(this.#keys.header), 'locks');
   }
 
   async close(): Promise<void> {
@@ -324,27 +324,3 @@ function grant(
   const { note } = found;
   return { ...answer, timeMs: found.answer.timeMs, ...(note !== undefined && { note }) };
 }
-
-/*
- * Finds settings of etcd that matter for the locks in it, and what to do about them.
- */
-
-/** @param key of the locks, which the user may read */
-async function etcdLockAdvice(client: EtcdClient, key: string): Promise<string[]> {
-  const { members, isUncompacted } = await new EtcdMembers(client).reports(key);
-  const alarms = new Set(members.flatMap((member) => member.alarms ?? []));
-  return [
-    ...(members.some(({ isDenied }) => isDenied) ? [DENIED] : []),
-    ...[...alarms].map((alarm) => `etcd has an alarm: ${alarm.slice(0, 100)}. See its log.`),
-    ...(isUncompacted === true ? [UNCOMPACTED] : []),
-  ];
-}
-
-const DENIED =
-  'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
-  'that was restored from a snapshot is noticed only where it is behind what a process saw, or ' +
-  'when a process has a token that it does not know. After a restore delete all keys of the locks.';
-const UNCOMPACTED =
-  'etcd keeps all that was ever written, and each lock costs a few writes: it grows until it is ' +
-  'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
-  '--auto-compaction-retention=1h.';

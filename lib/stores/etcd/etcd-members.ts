@@ -172,9 +172,34 @@ interface EtcdReports {
 }
 
 /** Returns what is said once in the log of each process. */
-export function etcdAdvice(reports: EtcdReports): string[] {
-  return [...deniedAdvice(reports), ...alarmAdvice(reports), ...compactionAdvice(reports)];
+export function etcdAdvice(reports: EtcdReports, kind: keyof typeof ADVICE): string[] {
+  const advice = [deniedAdvice, alarmAdvice, compactionAdvice];
+  return advice.flatMap((adviceOn) => adviceOn(reports, ADVICE[kind]));
 }
+
+/** The parts of the advice that depend on what is kept. */
+const ADVICE = {
+  'worker ids': {
+    proof: 'renews a lease that was lost',
+    restored: 'delete all keys of the registry: processes that run bring back what they know',
+    full: 'makes ids until its range ends, and then none',
+    write: 'renewal',
+  },
+  counters: {
+    proof: 'has a number that was lost',
+    restored: 'delete the counters, and create them above every number in use',
+    full: 'uses the numbers that it has buffered, and then has none',
+    write: 'segment',
+  },
+  locks: {
+    proof: 'has a token that was lost',
+    restored: 'delete all keys of the locks',
+    full: 'loses its locks at the end of their ttl, and gets no other',
+    write: 'lock',
+  },
+} as const;
+
+type Advice = (typeof ADVICE)[keyof typeof ADVICE];
 
 export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Finding[] {
   const { members } = reports;
@@ -190,32 +215,31 @@ export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Find
   ];
 }
 
-function deniedAdvice({ members }: EtcdReports): string[] {
+function deniedAdvice({ members }: EtcdReports, { proof, restored }: Advice): string[] {
   if (!members.some(({ isDenied }) => isDenied)) return [];
   return [
     'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
-      'that was restored from a snapshot is noticed only where it is behind what a process saw, ' +
-      'or when a process renews a lease that was lost. After a restore delete all keys of the ' +
-      'registry: processes that run bring back what they know.',
+      `that was restored from a snapshot is noticed only if it is behind what a process saw, or ` +
+      `when a process ${proof}. After a restore ${restored}.`,
   ];
 }
 
-function alarmAdvice({ members }: EtcdReports): string[] {
+function alarmAdvice({ members }: EtcdReports, { full }: Advice): string[] {
   const alarms = new Set(members.flatMap((member) => member.alarms ?? []));
   return [...alarms].map((alarm) =>
     /NOSPACE|no space/i.test(alarm)
-      ? 'etcd is full (alarm NOSPACE) and refuses writes: each process makes ids until its ' +
-        'range ends, and then none. Compact and defragment it, then: etcdctl alarm disarm.'
+      ? `etcd is full (alarm NOSPACE) and refuses writes: each process ${full}. ` +
+        `Compact and defragment it, then: etcdctl alarm disarm.`
       : `etcd has an alarm: ${alarm.slice(0, 100)}. See its log.`,
   );
 }
 
-function compactionAdvice({ isUncompacted }: EtcdReports): string[] {
+function compactionAdvice({ isUncompacted }: EtcdReports, { write }: Advice): string[] {
   if (isUncompacted !== true) return [];
   return [
-    'etcd keeps all that was ever written, and each renewal is a write: it grows until it is ' +
-      'full and refuses writes. Start it with --auto-compaction-mode=periodic ' +
-      '--auto-compaction-retention=1h.',
+    `etcd keeps all that was ever written, and each ${write} is a write: it grows until it is ` +
+      `full and refuses writes. Start it with --auto-compaction-mode=periodic ` +
+      `--auto-compaction-retention=1h.`,
   ];
 }
 

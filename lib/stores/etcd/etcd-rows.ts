@@ -1,8 +1,8 @@
 /**
- * The keys of a registry in etcd, and its rows as their values.
+ * The keys of the rows in etcd, and the rows as their values.
  *
  * Guarantee: a row is read back as it was written. Of one that another program spoilt, nothing is
- * believed but that its worker id may be in use for ever.
+ * believed but that its worker id may be in use for ever; a counter or a lock is refused then.
  */
 import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
 import { LAST_MS } from '../../rows/store-clock.js';
@@ -34,28 +34,40 @@ export interface HeaderValue {
   readonly isWithoutClock?: boolean;
 }
 
+/** What a store keeps. */
+export type EtcdRowKind = 'worker ids' | 'counters';
+
 const WORKER_DIGITS = 10;
 const CEILING_DIGITS = 16;
 
 /** Keys as text; to etcd they go as base64. */
-export class RegistryKeys {
+export class RowKeys {
   readonly prefix: string;
   readonly header: string;
   /** The ceiling of the header, which is written most often. */
   readonly clock: string;
-  /** All rows of worker ids lie from the first of these keys up to the second. */
+  /** All rows lie from the first of these keys up to the second. */
   readonly rows: { readonly from: string; readonly to: string };
+  /**
+   * True for rows of worker ids, whose changes all rest on the header; a row with a name rests on
+   * itself alone.
+   */
+  readonly isRegistry: boolean;
 
-  constructor(namespace: string) {
-    this.prefix = `snowflake/${namespace}/`;
+  constructor(
+    namespace: string,
+    readonly kind: EtcdRowKind,
+  ) {
+    this.isRegistry = kind === 'worker ids';
+    this.prefix = `snowflake/${namespace}/${this.isRegistry ? '' : 'counters/'}`;
     this.header = `${this.prefix}header`;
     this.clock = `${this.prefix}clock`;
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
   }
 
-  /** @param key of a row: the digits of its worker id */
+  /** @param key of a row: the digits of its worker id, or a name */
   row(key: string): string {
-    return `${this.prefix}w${key.padStart(WORKER_DIGITS, '0')}`;
+    return `${this.rows.from}${this.isRegistry ? key.padStart(WORKER_DIGITS, '0') : key}`;
   }
 
   /** The worker id of a token, so that an acquire that is repeated finds its lease. */
@@ -65,7 +77,16 @@ export class RegistryKeys {
 
   /** Returns the key of a row from its key in etcd. */
   keyOf(key: string): string {
-    return String(Number(key.slice(this.rows.from.length)));
+    const name = key.slice(this.rows.from.length);
+    return this.isRegistry ? String(Number(name)) : name;
+  }
+
+  /**
+   * The writes of a worker id are counted. A row with a name may be deleted and made again, which
+   * would begin to count anew: its revision never comes again.
+   */
+  versionOf({ version, modRevision }: KeyValue): number {
+    return this.isRegistry ? version : modRevision;
   }
 }
 
@@ -102,7 +123,7 @@ export function encodeRow({ number, token, text }: Row): string {
   return [ceilingText(number), token === undefined ? '' : JSON.stringify(token), text].join('\n');
 }
 
-/** All of one length, so that etcd can tell which is lower. */
+/** Times have one length, so that etcd can tell which is lower. A position may be longer. */
 export function ceilingText(ceiling: bigint): string {
   return String(ceiling).padStart(CEILING_DIGITS, '0');
 }
@@ -112,11 +133,13 @@ export function isLeased({ value }: KeyValue): boolean {
   return !value.startsWith(ceilingText(0n));
 }
 
-const CEILING = /^\d{16}$/;
-const ROW = /^(\d{16})\n(".*")?\n(.*)$/s;
+const CEILING = /^\d{16,19}$/;
+const ROW = /^(\d{16,19})\n(".*")?\n(.*)$/s;
 
-export function parseRow({ value, version }: KeyValue, key: string): StoredRow {
-  const [isWhole, digits, quotedToken, text = ''] = ROW.exec(value) ?? [];
+export function parseRow(stored: KeyValue, keys: RowKeys): StoredRow {
+  const key = keys.keyOf(stored.key);
+  const version = keys.versionOf(stored);
+  const [isWhole, digits, quotedToken, text = ''] = ROW.exec(stored.value) ?? [];
   if (isWhole === undefined) return { key, number: BigInt(LAST_MS), text: '{}', version };
   const token = quotedToken === undefined ? undefined : tokenIn(quotedToken);
   return { key, number: BigInt(digits!), ...(token && { token }), text, version };
@@ -205,7 +228,8 @@ export function page(span: { from: string; to: string; limit: number; revision?:
 }
 
 /** Consecutive worker ids are one range, so that a small span is one question. */
-export function getRows(keys: RegistryKeys, rowKeys: readonly string[]): object[] {
+export function getRows(keys: RowKeys, rowKeys: readonly string[]): object[] {
+  if (!keys.isRegistry) return rowKeys.map((key) => get(keys.row(key)));
   const spans: [number, number][] = [];
   for (const workerId of [...new Set(rowKeys.map(Number))].toSorted((a, b) => a - b)) {
     const last = spans.at(-1);
@@ -219,7 +243,7 @@ export function getRows(keys: RegistryKeys, rowKeys: readonly string[]): object[
 }
 
 /** Writes each row only if nothing it depends on has changed; all of them or none. */
-export function writing(keys: RegistryKeys, write: RowWrite): object {
+export function writing(keys: RowKeys, write: RowWrite): object {
   const { rows } = write;
   return {
     compare: [...headerIsAsRead(keys, write), ...rowsAreAsRead(keys, write)],
@@ -233,7 +257,7 @@ export function writing(keys: RegistryKeys, write: RowWrite): object {
   };
 }
 
-function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: RowWrite): object[] {
+function headerPuts(keys: RowKeys, { server, header, isTimeOnly }: RowWrite): object[] {
   if (header === undefined) return [];
   const clock = put(keys.clock, ceilingText(header.number));
   if (isTimeOnly !== true) return [put(keys.header, headerText(server, header.text)), clock];
@@ -241,7 +265,7 @@ function headerPuts(keys: RegistryKeys, { server, header, isTimeOnly }: RowWrite
 }
 
 /** An absent header has only the run, whose name was never used before. */
-function headerIsAsRead(keys: RegistryKeys, write: RowWrite): object[] {
+function headerIsAsRead(keys: RowKeys, write: RowWrite): object[] {
   const { server, header, headerVersion, isTimeOnly } = write;
   if (headerVersion === undefined) return [has(keys.header, headerText(server))];
   const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
@@ -251,7 +275,9 @@ function headerIsAsRead(keys: RegistryKeys, write: RowWrite): object[] {
 }
 
 /** The version of the header is the revision at which it and the rows were read. */
-function rowsAreAsRead(keys: RegistryKeys, { headerVersion, rows }: RowWrite): object[] {
+function rowsAreAsRead(keys: RowKeys, { headerVersion, rows }: RowWrite): object[] {
+  if (!keys.isRegistry)
+    return rows.map(({ row, version }) => isUnchanged(keys.row(row.key), version));
   return rows.flatMap(({ row, version = 0 }) =>
     isAsRead(keys.row(row.key), version, headerVersion ?? Number.MAX_SAFE_INTEGER - 1),
   );

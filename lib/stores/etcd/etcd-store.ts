@@ -1,5 +1,6 @@
 /**
- * A registry in etcd as rows with compare-and-swap: each read and each write is one transaction.
+ * Worker ids or counters in etcd as rows with compare-and-swap: each read and each write is one
+ * transaction.
  *
  * Guarantee: time is the Date of the member that answered, never that of this process. A snapshot
  * is read in a run of etcd that was examined, and nothing counts as written that a run may have
@@ -34,10 +35,11 @@ import {
   page,
   parseRow,
   put,
-  RegistryKeys,
+  RowKeys,
   toBase64,
   writing,
   writtenBy,
+  type EtcdRowKind,
   type KeyValue,
 } from './etcd-rows.js';
 import type { EtcdSettings } from './etcd-options.js';
@@ -61,22 +63,26 @@ export class EtcdStore implements RowStore {
   readonly lossWindowMs: number;
   readonly clock: ClockPolicy;
   readonly #client: EtcdClient;
-  readonly #keys: RegistryKeys;
+  readonly #keys: RowKeys;
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
   readonly #detector = new RestoreDetector();
   readonly #reads = new SharedReads((query) => this.#read(query));
   readonly #settings: EtcdSettings;
 
-  constructor(settings: EtcdSettings, client: EtcdClient) {
+  constructor(settings: EtcdSettings, client: EtcdClient, kind: EtcdRowKind = 'worker ids') {
     const { namespace, failoverWindowMs, clockDifferenceMs } = settings;
     this.#client = client;
     this.#settings = settings;
-    this.#keys = new RegistryKeys(namespace);
+    this.#keys = new RowKeys(namespace, kind);
     this.#members = new EtcdMembers(client);
     this.#reader = new EtcdReader(client, this.#keys, () => this.#detector.mark());
     this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
-    this.lossWindowMs = failoverWindowMs + wholeSeconds(clockDifferenceMs);
+    const uncertainMs = wholeSeconds(clockDifferenceMs);
+    this.lossWindowMs =
+      kind === 'worker ids'
+        ? failoverWindowMs + uncertainMs
+        : lossWindowByMembers(failoverWindowMs, uncertainMs);
     this.clock = clockOfMembers(clockDifferenceMs);
   }
 
@@ -117,8 +123,7 @@ export class EtcdStore implements RowStore {
     }
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',
-      `The registry at ${this.location} was in a different etcd each time it was read. It will ` +
-        `be asked again.`,
+      `Each read of ${this.location} was answered by a different etcd. It will be asked again.`,
     );
   }
 
@@ -153,7 +158,7 @@ export class EtcdStore implements RowStore {
   }
 
   async advice(): Promise<string[]> {
-    return etcdAdvice(await this.#members.reports(this.#keys.header));
+    return etcdAdvice(await this.#members.reports(this.#keys.header), this.#keys.kind);
   }
 
   async findings(): Promise<Finding[]> {
@@ -165,7 +170,7 @@ export class EtcdStore implements RowStore {
   }
 
   #parseRow(value: KeyValue): StoredRow {
-    return parseRow(value, this.#keys.keyOf(value.key));
+    return parseRow(value, this.#keys);
   }
 
   /** True if nothing was forgotten in the run that the registry names. */
@@ -247,10 +252,10 @@ interface FoundAll {
 
 class EtcdReader {
   readonly #client: EtcdClient;
-  readonly #keys: RegistryKeys;
+  readonly #keys: RowKeys;
   readonly #mark: () => Mark;
 
-  constructor(client: EtcdClient, keys: RegistryKeys, mark: () => Mark) {
+  constructor(client: EtcdClient, keys: RowKeys, mark: () => Mark) {
     this.#client = client;
     this.#keys = keys;
     this.#mark = mark;
@@ -259,9 +264,10 @@ class EtcdReader {
   /** The header first, then its clock, then rows, with those of the tokens wherever they are. */
   async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<Found> {
     const keys = this.#keys;
+    const isHeader = (key: string) => keys.isRegistry && key === HEADER_KEY;
     const rows = getRows(
       keys,
-      rowKeys.filter((key) => key !== HEADER_KEY),
+      rowKeys.filter((key) => !isHeader(key)),
     );
     const questions = [get(keys.header), get(keys.clock), ...rows];
     const found = await this.ask([...tokens.map((token) => get(keys.token(token))), ...questions]);
@@ -278,12 +284,14 @@ class EtcdReader {
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
     const first = await this.ask(questions);
     const [[header] = [], [clock] = [], list = []] = first.lists;
-    const values = list.filter(isLeased);
+    // A worker id that was never leased has a row in advance.
+    const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
+    const values = list.filter(isShown);
     const { revision } = first.header;
     for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
       const from = `${last.at(-1)!.key}\0`;
       [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
-      values.push(...last.filter(isLeased));
+      values.push(...last.filter(isShown));
     }
     const { timeMs } = first.answer;
     return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
@@ -313,6 +321,14 @@ export const RESOLUTION_MS = 1000;
 /** Rounds the difference of two members up to whole seconds, as their clocks show it. */
 function wholeSeconds(differenceMs: number): number {
   return Math.ceil(differenceMs / RESOLUTION_MS) * RESOLUTION_MS;
+}
+
+/**
+ * A window is timed by members, the first and the last of which may differ, and shows in whole
+ * seconds. Where no old cluster goes on beside a restored one, no write is lost for a while only.
+ */
+function lossWindowByMembers(failoverWindowMs: number, uncertainMs: number): number {
+  return failoverWindowMs === 0 ? 0 : failoverWindowMs + uncertainMs + RESOLUTION_MS;
 }
 
 /** @param differenceMs between two members, at most */

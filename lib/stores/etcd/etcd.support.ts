@@ -1,13 +1,15 @@
 /**
- * Worker ids leased from a registry in etcd.
+ * Worker ids leased from a registry in etcd, and counters in it.
  *
  * Guarantee: the contract of a support in full, over the JSON gateway of etcd and without a client
  * of another maker. Connections are ours, and closed by us.
  */
+import { RowCounters } from '../../counters/row-counters.js';
 import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
 import type { RegistryInspector } from '../../registry/snapshot.js';
 import { EtcdClient } from './etcd-client.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';
+import type { EtcdRowKind } from './etcd-rows.js';
 import { EtcdStore } from './etcd-store.js';
 import type { EtcdTls } from './http-request.js';
 
@@ -58,9 +60,38 @@ function storeFromUrl(url: string): EtcdStore {
   return etcdStore(optionsOfUrl(url));
 }
 
-function etcdStore(options: unknown): EtcdStore {
+function etcdStore(options: unknown, kind?: EtcdRowKind): EtcdStore {
   const settings = settingsOf(options);
-  return new EtcdStore(settings, new EtcdClient(settings));
+  return new EtcdStore(settings, new EtcdClient(settings), kind);
+}
+
+/**
+ * Options of etcdCounters(): those of etcdSupport(). The counters lie beside the worker ids of the
+ * namespace.
+ */
+export type EtcdCounterOptions = EtcdSupportOptions;
+
+/**
+ * Counters in etcd, for segments and series.
+ *
+ * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @example
+ * ```ts
+ * import { etcdCounters } from 'nestjs-snowflake/etcd';
+ * import { SegmentsModule } from 'nestjs-snowflake/segments';
+ *
+ * const endpoints = ['http://etcd-0:2379', 'http://etcd-1:2379', 'http://etcd-2:2379'];
+ * const store = etcdCounters({ endpoints, namespace: 'shop' });
+ * const imports = [SegmentsModule.forRoot({ store, counter: 'order' })];
+ * ```
+ */
+export function etcdCounters(options: EtcdCounterOptions): RowCounters {
+  return new RowCounters(etcdStore(options, 'counters'));
+}
+
+/** The counters of a URL, e.g. etcd://a:2379,b:2379,c:2379?namespace=shop. */
+export function countersFromUrl(url: string): RowCounters {
+  return new RowCounters(etcdStore(optionsOfUrl(url), 'counters'));
 }
 
 /*

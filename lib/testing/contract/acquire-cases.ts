@@ -55,6 +55,21 @@ export const ACQUIRE_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'counts each renewal once, so that a holder notices one that is lost',
+    needs: [],
+    async run(harness) {
+      const { holder } = await harness.holder();
+      const counts: number[] = [];
+      // A first range may write its row more often.
+      for (let count = 0; count < 4; count++) {
+        counts.push(grantIn(await holder.renew()).mark!.operations);
+      }
+      const steps = counts.slice(1).map((count, at) => count - counts[at]!);
+      const rule = 'each write raises the version of its row by exactly one';
+      harness.expect({ [rule]: steps }).toEqual({ [rule]: [1, 1, 1] });
+    },
+  },
+  {
     name: 'answers a repeated acquire with the same lease, and takes no second worker id',
     needs: [],
     async run(harness) {

@@ -4,6 +4,7 @@
  */
 import { dirname } from 'node:path';
 import { Module } from '@nestjs/common';
+import { etcdCounters } from 'nestjs-snowflake/etcd';
 import { redisCounters } from 'nestjs-snowflake/redis';
 import { RedisIdsModule } from 'nestjs-snowflake/redis-ids';
 import { SegmentsModule } from 'nestjs-snowflake/segments';
@@ -68,6 +69,10 @@ function tellGrants({ countByAnswer: { ok = 0 } }) {
 
 function storeOf(options) {
   if (ADDRESS.startsWith('sqlite')) return CHAOS_SUPPORT;
+  if (ADDRESS.startsWith('etcd')) {
+    const hosts = ADDRESS.slice('etcd://'.length).split(',');
+    return etcdCounters({ endpoints: hosts.map((host) => `http://${host}`), ...options });
+  }
   if (ADDRESS.startsWith('redis')) return redisCounters({ redis: REDIS, ...options });
   if (ADDRESS.startsWith('mysql')) {
     const pool = createPool({ uri: ADDRESS, connectionLimit: 2, connectTimeout: 1000 });

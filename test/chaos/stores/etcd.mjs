@@ -129,7 +129,8 @@ export class EtcdCluster {
   /** It is removed, and added again with an empty folder. @param {any} member */
   async #withoutMember(member) {
     const { header } = await this.#ask(member, 'maintenance/status');
-    await this.ask('cluster/member/remove', { ID: header.member_id });
+    // It refuses for some seconds after a member has started.
+    await until(() => this.ask('cluster/member/remove', { ID: header.member_id }), 60_000);
     await this.kill(member);
     await sleep(SETTING_MS);
     rmSync(this.#data(member), { recursive: true, force: true });
@@ -163,11 +164,15 @@ export class EtcdCluster {
 
   /** The folders of all members, log and all, as a snapshot of their disks has them. */
   async copyFolders() {
-    await this.killAll();
+    const signal = (/** @type {NodeJS.Signals} */ name) => {
+      for (const { pid } of this.running.values()) process.kill(pid, name);
+    };
+    signal('SIGSTOP');
     for (const member of this.members) {
       copyFolder(this.#data(member), `${this.#data(member)}.old`, this.user);
     }
-    await this.startAll();
+    signal('SIGCONT');
+    await until(() => this.revision(), 60_000);
   }
 
   /** All members from the last snapshot or copy. */
@@ -252,11 +257,11 @@ export const ETCD_FAULTS = [
     await cluster.killAll();
     await cluster.startAll();
   }),
-  storeFault('etcd restored with the same token', ({ cluster }, world) =>
-    forgetLease(world, { keep: () => cluster.save(), forget: () => cluster.restore() }),
+  storeFault('etcd restored with the same token', ({ cluster, forgetful }, world) =>
+    forgetful(world, { keep: () => cluster.save(), forget: () => cluster.restore() }),
   ),
-  storeFault('etcd folders put back', ({ cluster }, world) =>
-    forgetLease(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
+  storeFault('etcd folders put back', ({ cluster, forgetful }, world) =>
+    forgetful(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
   ),
   storeFault('etcd settings changed', ({ cluster }) => cluster.changeSettings()),
   storeFault('etcd keys deleted', ({ cluster }) => isRemoved(() => cluster.deleted(PREFIX, END))),
@@ -281,6 +286,8 @@ export class Etcd {
   quarantineMs = 0;
   pace = STORE_PACE;
   faults = [...ETCD_FAULTS, ...NETWORK_FAULTS];
+  /** @type {(world: import('../fault.mjs').World, changes: any) => Promise<unknown>} */
+  forgetful = forgetLease;
   cluster = new EtcdCluster();
   /** @type {Proxy[]} */
   proxies = [];

@@ -334,7 +334,6 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
   'docs/guides/ids-in-json.md': { '100 kB': 'the body parser of Express' },
   'docs/internals/performance.md': { '15 ns': 'a target', '99 %': 'a target', '1 %': 'a target' },
   'docs/internals/proof.md': {
-    '18 min': 'a run that its row names',
     '20 s': 'a run that its row names',
     '0.3 s': 'a run that its row names',
     '0.9 s': 'a run that its row names',

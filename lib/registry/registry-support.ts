@@ -60,8 +60,8 @@ import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js'
 const PAUSE_MS_MAX = 2000;
 /** A new registry grants nothing for longer than this, so that whoever did not make it has time. */
 const NEW_MS = 1000;
-const OUTRUN_COUNT_MAX = 3;
-const LEFT_COUNT_MAX = 8;
+/** Whoever has made room for a registry, and not made it within this, has ended or is cut off. */
+const MAKER_MS = 1500;
 /** A process that starts with a fleet is usually refused so often. */
 const UNSUSPECTED_COUNT = 3;
 
@@ -77,12 +77,8 @@ interface Operation<T extends Changes> {
 
 interface Tries {
   readonly count: number;
-  /** The number of times that missing rows were left to another process. */
-  readonly leftCount: number;
   /** True if this operation has begun to make the registry. */
   readonly isMaker: boolean;
-  /** The number of times that a registry in the making was left to another process. */
-  readonly outrunCount: number;
   readonly refused: RefusedWrites;
 }
 
@@ -109,6 +105,8 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #blocks: BlockMaker;
   readonly #starts: FewAtOnce;
   readonly #again: AgainAfter;
+  /** The empty place of a registry, and the time of the store when it was read first. */
+  #place: { readonly headerVersion: number | undefined; readonly timeMs: number } | undefined;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -213,7 +211,7 @@ export class RegistrySupport implements IDistributedSupport {
     const { take, isLatest, span, isStart = false } = operation;
     // An attempt that had to make rows looks at the same ones again.
     let refusedCount = 0;
-    const tries = { leftCount: 0, outrunCount: 0, isMaker: false };
+    const tries = { isMaker: false };
     const { location } = this;
     const parts = { location, timers: this.#timers, random: this.#random };
     const tried = async (refused: RefusedWrites, count: number): Promise<Attempted<Done<T>>> => {
@@ -225,14 +223,9 @@ export class RegistrySupport implements IDistributedSupport {
       if (outcome === 'no') refusedCount++;
       if (outcome === 'begun') tries.isMaker = true;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
-      if (outcome === 'outrun') {
-        tries.outrunCount++;
-        // Processes that wait for this one would find what it has found.
-        await pause(this.#timers, Math.ceil(this.#random() * NEW_MS));
-      }
-      if (outcome !== 'left') return undefined;
-      tries.leftCount++;
-      return { pauseMs: PAUSE_MS_MAX };
+      // Processes that wait for this one would find what it has found.
+      if (outcome === 'outrun') await pause(this.#timers, Math.ceil(this.#random() * NEW_MS));
+      return outcome === 'left' ? { pauseMs: PAUSE_MS_MAX } : undefined;
     };
     return retried<Done<T>>({ ...parts, pauseMsMax: PAUSE_MS_MAX }, (refused, count) =>
       isStart && !tries.isMaker
@@ -250,8 +243,7 @@ export class RegistrySupport implements IDistributedSupport {
     }
     if (typeof lack !== 'number') {
       // The process that made room for a registry is making it.
-      if (snapshot.isEmpty && !tries.isMaker && tries.outrunCount < OUTRUN_COUNT_MAX)
-        return 'outrun';
+      if (!tries.isMaker && this.#isMaking(snapshot)) return 'outrun';
       const isTaken = await this.#isTaken(snapshot.write([], lack), [], tries);
       if (snapshot.header !== undefined) return 'prepared';
       if (!isTaken) return 'outrun';
@@ -259,9 +251,17 @@ export class RegistrySupport implements IDistributedSupport {
     }
     // The process that created the registry is making them; a whole fleet at it would block that
     // one.
-    if (snapshot.isInTheMaking && tries.leftCount < LEFT_COUNT_MAX) return 'left';
+    if (snapshot.isInTheMaking) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
+  }
+
+  /** Counts from the first read of this process: a call that is asked again waits no longer. */
+  #isMaking({ isEmpty, headerVersion, reading: { timeMs } }: StoredSnapshot): boolean {
+    if (!isEmpty) return false;
+    const known = this.#place?.headerVersion === headerVersion ? this.#place : undefined;
+    this.#place = known ?? { headerVersion, timeMs };
+    return Math.abs(timeMs - this.#place.timeMs) < MAKER_MS;
   }
 
   async #isTaken(

@@ -90,6 +90,10 @@ export class StoredSnapshot {
     return leased.map((row) => slotOf(row, this.header?.incarnation));
   }
 
+  get headerVersion(): number | undefined {
+    return this.headerRow?.version;
+  }
+
   /** True if the place for a registry exists, and is empty. */
   get isEmpty(): boolean {
     return this.headerRow !== undefined && this.header === undefined;

@@ -80,10 +80,7 @@ describe('herd', () => {
 
   it.each([
     ['tries at once to make a registry', { find: 'const NEW_MS = 1000', put: 'const NEW_MS = 1' }],
-    [
-      'goes on with the registry of another',
-      { find: 'OUTRUN_COUNT_MAX = 3', put: 'OUTRUN_COUNT_MAX = 0' },
-    ],
+    ['goes on with the registry of another', { find: 'MAKER_MS = 1500', put: 'MAKER_MS = 0' }],
     ['takes no account of who goes first', { find: '!isMaker && (', put: 'false && (' }],
   ])('asks more where each of it %s', async (_, edit) => {
     const { stepCount } = await startAtOnce(await loadWith({ file, ...edit }));
@@ -99,7 +96,8 @@ describe('herd', () => {
   it('takes longer where each of it makes the rows that are not there yet', async () => {
     const slowly = { stepMs: 2 };
     const { servedMs } = await startAtOnce(real.RegistrySupport, slowly);
-    const edit = { file, find: 'const LEFT_COUNT_MAX = 8', put: 'const LEFT_COUNT_MAX = 0' };
+    const find = 'const MAKING_MS = 10_000';
+    const edit = { file: 'registry/stored-snapshot.ts', find, put: 'const MAKING_MS = 0' };
     const all = await startAtOnce(await loadWith(edit), slowly);
     expect(all.servedMs).toBeGreaterThan(1.1 * servedMs);
   });

@@ -205,10 +205,10 @@ export const fromAStore = {
   title: 'Numbers from a store',
   explanation:
     'How many numbers one process gets, in millions per second, as fast as it can. Redis keeps ' +
-    'an append-only file (everysec), PostgreSQL and etcd (one member) wait for their disk. Ours checks server, window ' +
-    'and what the process had before with every call, and takes the next segments while one is ' +
-    'used; the other ways are the statements of those libraries, without what they lose after a ' +
-    'restart or failover. Each number is compared with the one before.',
+    'an append-only file (everysec), PostgreSQL and etcd (one member) wait for their disk. Ours ' +
+    'checks server, window and what the process had before with every call, and takes the next ' +
+    'segments while one is used; the other ways are the statements of those libraries, without ' +
+    'what they lose after a restart or failover. Each number is compared with the one before.',
   columns: ['store', 'how', 'step', 'million numbers per second', 'min–max'],
   run,
 };

@@ -14,7 +14,6 @@ import type {
 } from '../lease/distributed-support.js';
 import {
   AgainAfter,
-  FewAtOnce,
   overtaken,
   retried,
   SupersedingCalls,
@@ -30,6 +29,7 @@ import {
   type RowStore,
   type RowWrite,
 } from '../rows/row-store.js';
+import { FewAtOnce } from '../time/line.js';
 import { pause, systemTimers, type Timers } from '../time/timers.js';
 import {
   acquire,
@@ -44,11 +44,7 @@ import {
   withoutTime,
 } from './acquire.js';
 import {
-  finding,
   workerRecords,
-  type Finding,
-  type RegistryInspector,
-  type RegistryView,
   type Changes,
   type IdSpan,
   type Step,
@@ -60,8 +56,12 @@ import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js'
 const PAUSE_MS_MAX = 2000;
 /** A new registry grants nothing for longer than this, so that whoever did not make it has time. */
 const NEW_MS = 1000;
-/** Whoever has made room for a registry, and not made it within this, has ended or is cut off. */
-const MAKER_MS = 1500;
+const OUTRUN_COUNT_MAX = 3;
+const NO_PLACE = { headerVersion: -1, lookCount: 0 };
+/** More starts at once would only wait for a connection, with rows that others change meanwhile. */
+const STARTS_AT_ONCE = 8;
+/** Some calls never end. */
+const START_MS = 2000;
 /** A process that starts with a fleet is usually refused so often. */
 const UNSUSPECTED_COUNT = 3;
 
@@ -105,8 +105,8 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #blocks: BlockMaker;
   readonly #starts: FewAtOnce;
   readonly #again: AgainAfter;
-  /** The empty place of a registry, and the time of the store when it was read first. */
-  #place: { readonly headerVersion: number | undefined; readonly timeMs: number } | undefined;
+  /** The empty place of a registry, and how often it was left to the process that made it. */
+  #place: { readonly headerVersion: number | undefined; readonly lookCount: number } = NO_PLACE;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
     ceilings: async ({ workerIdMin: min, workerIdMax: max }) =>
@@ -118,7 +118,7 @@ export class RegistrySupport implements IDistributedSupport {
     this.#store = store;
     [this.#timers, this.#random] = [timers, random];
     this.#latest = new SupersedingCalls(timers);
-    this.#starts = new FewAtOnce(timers);
+    this.#starts = new FewAtOnce(STARTS_AT_ONCE, { ms: START_MS, timers });
     this.#again = new AgainAfter((parts as ClockedParts).monotonic);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
     this.location = store.location;
@@ -242,26 +242,27 @@ export class RegistrySupport implements IDistributedSupport {
       return isTaken ? 'yes' : 'no';
     }
     if (typeof lack !== 'number') {
-      // The process that made room for a registry is making it.
       if (!tries.isMaker && this.#isMaking(snapshot)) return 'outrun';
       const isTaken = await this.#isTaken(snapshot.write([], lack), [], tries);
       if (snapshot.header !== undefined) return 'prepared';
       if (!isTaken) return 'outrun';
       return snapshot.isEmpty ? 'created' : 'begun';
     }
-    // The process that created the registry is making them; a whole fleet at it would block that
-    // one.
+    // The creator of the registry is making them; a whole fleet at it would block that process.
     if (snapshot.isInTheMaking) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
   }
 
-  /** Counts from the first read of this process: a call that is asked again waits no longer. */
-  #isMaking({ isEmpty, headerVersion, reading: { timeMs } }: StoredSnapshot): boolean {
+  /**
+   * True while whoever made room for a registry may be making it. All calls of this process count
+   * together, so that one which is repeated before its turn waits no longer.
+   */
+  #isMaking({ isEmpty, headerVersion }: StoredSnapshot): boolean {
     if (!isEmpty) return false;
-    const known = this.#place?.headerVersion === headerVersion ? this.#place : undefined;
-    this.#place = known ?? { headerVersion, timeMs };
-    return Math.abs(timeMs - this.#place.timeMs) < MAKER_MS;
+    const { lookCount } = this.#place.headerVersion === headerVersion ? this.#place : NO_PLACE;
+    this.#place = { headerVersion, lookCount: lookCount + 1 };
+    return lookCount < OUTRUN_COUNT_MAX;
   }
 
   async #isTaken(
@@ -429,70 +430,4 @@ function longestFree(slots: readonly WorkerSlot[]): readonly WorkerSlot[] {
 
 function waitOf({ step: { answer } }: Attempt<Step>): number {
   return 'waitMs' in answer ? answer.waitMs : 0;
-}
-
-/*
- * A registry in a store with compare-and-swap, as the operator uses it.
- *
- * Guarantee: read() and findings() change nothing.
- */
-
-/** A store that can tell more than its advice. */
-interface InspectedStore extends RowStore {
-  /** Tells `snowflake doctor` about the server and its settings, besides the advice. */
-  findings?(): Promise<Finding[]>;
-}
-
-export class RowInspector implements RegistryInspector {
-  readonly lossWindowMs: number;
-  readonly #store: InspectedStore;
-  readonly #support: RegistrySupport;
-
-  /**
-   * @param where the store, for messages; without a password
-   * @param key where in the store the registry lies
-   */
-  constructor(
-    store: InspectedStore,
-    readonly where: string,
-    readonly key: string,
-  ) {
-    this.#store = store;
-    this.#support = new RegistrySupport(store);
-    this.lossWindowMs = this.#support.lossWindowMs;
-  }
-
-  async read(countMax?: number): Promise<RegistryView> {
-    const { lossWindowMs } = this;
-    const { clock } = this.#store;
-    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), {
-      lossWindowMs,
-      clock,
-    });
-    const { facts, nowMs, reading } = snapshot;
-    return {
-      storeMs: reading.timeMs,
-      nowMs,
-      ...(facts && { facts }),
-      isUnfinished: facts === undefined && snapshot.slots().length > 0,
-      workers: workerRecords(snapshot.slots(), nowMs).slice(0, countMax),
-      proofOf: (workerId) => snapshot.slotOf(workerId).holder,
-    };
-  }
-
-  async findings(): Promise<Finding[]> {
-    const [advice, findings = []] = await Promise.all([
-      this.#support.advice(),
-      this.#store.findings?.(),
-    ]);
-    return [...findings, ...advice.map((text) => finding('warning', 'settings', text))];
-  }
-
-  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    return this.#support.release(lease, lastIssuedMs);
-  }
-
-  close(): Promise<void> {
-    return this.#support.close();
-  }
 }

@@ -9,7 +9,8 @@
 import { randomUUID } from 'node:crypto';
 import { monotonicClock, type Clock } from '../core/clock.js';
 import { SnowflakeError } from '../errors.js';
-import { pause, RetryDelay, systemTimers, withinLimit, type Timers } from '../time/timers.js';
+import { OneAtATime } from '../time/line.js';
+import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js';
 import type { RowSnapshot, RowStore, StoredRow, StoreReading } from './row-store.js';
 import { slewed, type ClockState } from './store-clock.js';
 
@@ -67,69 +68,16 @@ export function overtaken(location: string): SnowflakeError {
 
 /** Runs the operations of one process on one key one after another. */
 export class CasRetry {
-  readonly #parts: Retried & Required<Pick<RetryParts, 'timers'>>;
-  /** The end of the last turn by key. */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #parts: Retried;
+  readonly #turns: OneAtATime<string>;
 
   constructor(location: string, { timers = systemTimers, random }: RetryParts = {}) {
     this.#parts = { location, timers, random, pauseMsMax: PAUSE_MS_MAX };
+    this.#turns = new OneAtATime({ ms: TURN_MS_MAX, timers });
   }
 
   run<T>(key: string, attempt: Attempt<T>): Promise<T> {
-    const { timers } = this.#parts;
-    const before = this.#turns.get(key) ?? Promise.resolve();
-    const own = before.then(() => retried(this.#parts, attempt));
-    const over = () => undefined;
-    // The next caller does not get the error of this one.
-    const ended = own.catch(over);
-    const end = before
-      .then(() => withinLimit<unknown>(ended, { timers, ms: TURN_MS_MAX, over }))
-      .then(() => {
-        if (this.#turns.get(key) === end) this.#turns.delete(key);
-      });
-    this.#turns.set(key, end);
-    return own;
-  }
-}
-
-/** More would only wait for a connection, with rows in hand that others change meanwhile. */
-const AT_ONCE_COUNT = 8;
-/** Some calls never end. */
-const PLACE_MS = 2000;
-
-/**
- * Lets a few of those that come at once go on, in the order in which they came.
- *
- * Guarantee: nobody waits for one that takes longer than `PLACE_MS`.
- */
-export class FewAtOnce {
-  readonly #waiting = new Set<() => void>();
-  #count = 0;
-
-  constructor(private readonly timers: Timers) {}
-
-  async run<T>(go: () => Promise<T>): Promise<T> {
-    if (this.#count < AT_ONCE_COUNT) this.#count++;
-    else await new Promise<void>((begin) => this.#waiting.add(begin));
-    let isOver = false;
-    const over = () => {
-      if (!isOver) this.#passOn();
-      isOver = true;
-    };
-    const late = this.timers.after(PLACE_MS, over);
-    try {
-      return await go();
-    } finally {
-      this.timers.cancel(late);
-      over();
-    }
-  }
-
-  #passOn(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#count--;
-    else this.#waiting.delete(next);
-    next?.();
+    return this.#turns.run(key, () => retried(this.#parts, attempt));
   }
 }
 

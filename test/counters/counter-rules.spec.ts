@@ -210,7 +210,9 @@ describe('a URL', () => {
     const sql = await countersOf('postgres://app@localhost/shop?namespace=a');
     expect(sql.location).toContain('table snowflake_counters, namespace a');
     expect(sql.lossWindowMs).toBe(16_000);
-    for (const url of ['etcd://localhost', 'file:./x', 'static:1', 'nothing']) {
+    const etcd = await countersOf('etcd://localhost:1?namespace=shop');
+    expect(etcd.location).toBe('etcd at localhost:1, snowflake/shop/counters/');
+    for (const url of ['file:./x', 'static:1', 'nothing']) {
       await expect(countersOf(url)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     }
   });

@@ -266,9 +266,9 @@ export const REPEATED_MUTANTS = [
     by: 'is not held up by many that are never answered',
     edits: [
       {
-        file: 'rows/cas-retry.ts',
-        find: 'after(PLACE_MS, over)',
-        put: 'after(PLACE_MS, () => {})',
+        file: 'time/line.ts',
+        find: 'after(this.limit.ms, leave)',
+        put: 'after(this.limit.ms, () => {})',
       },
     ],
   },

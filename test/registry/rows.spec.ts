@@ -9,7 +9,8 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { RegistrySupport, RowInspector } from '../../lib/registry/registry-support.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
+import { RowInspector } from '../../lib/registry/row-inspector.js';
 import { AgainAfter } from '../../lib/rows/cas-retry.js';
 import {
   HEADER_KEY,

@@ -5,7 +5,8 @@
  * of another maker. Connections are ours, and closed by us.
  */
 import { RowCounters } from '../../counters/row-counters.js';
-import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
+import { RegistrySupport } from '../../registry/registry-support.js';
+import { RowInspector } from '../../registry/row-inspector.js';
 import type { RegistryInspector } from '../../registry/snapshot.js';
 import { EtcdClient } from './etcd-client.js';
 import { optionsOfUrl, settingsOf } from './etcd-options.js';

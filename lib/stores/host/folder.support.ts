@@ -8,7 +8,8 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/clock.js';
 import { format, formatShort, formatUrl } from '../../messages.js';
 import { invalidUrl, methodFaults, refuse, unknownNames } from '../../options.js';
-import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
+import { RegistrySupport } from '../../registry/registry-support.js';
+import { RowInspector } from '../../registry/row-inspector.js';
 import { kindOf, oddityOf } from '../../url-schemes.js';
 import { FolderStore } from './folder-store.js';
 

@@ -8,6 +8,7 @@
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
+import { FewAtOnce } from '../../time/line.js';
 import { ClientLife, type ClientUse } from './client-life.js';
 import {
   isUnknownScript,
@@ -157,8 +158,7 @@ export const UNDER_WAY_MAX = 128;
 
 class CallQueue {
   #isOver = false;
-  #underWayCount = 0;
-  readonly #waiting = new Set<() => void>();
+  readonly #line = new FewAtOnce(UNDER_WAY_MAX);
   readonly #givingUp = new Set<() => void>();
 
   get isOver(): boolean {
@@ -166,7 +166,7 @@ class CallQueue {
   }
 
   /** @param ready what is waited for before the turn, by all at once */
-  run<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+  run<T, C>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const giveUp = () => reject(new Error('closed'));
       if (this.#isOver) return giveUp();
@@ -178,7 +178,6 @@ class CallQueue {
 
   end(): void {
     this.#isOver = true;
-    this.#waiting.clear();
     for (const giveUp of this.#givingUp) giveUp();
   }
 
@@ -187,25 +186,12 @@ class CallQueue {
     if (this.#isOver) throw new Error('closed');
   }
 
-  async #called<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+  async #called<T, C>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
     const client = await ready();
-    this.refuseOver();
-    if (this.#underWayCount < UNDER_WAY_MAX) this.#underWayCount++;
-    else await new Promise<void>((begin) => this.#waiting.add(begin));
-    try {
+    return this.#line.run(async () => {
       this.refuseOver();
-      return await call(client);
-    } finally {
-      this.#passOn();
-    }
-  }
-
-  /** The call that has waited longest goes next. */
-  #passOn(): void {
-    const [next] = this.#waiting;
-    if (next === undefined) this.#underWayCount--;
-    else this.#waiting.delete(next);
-    next?.();
+      return call(client);
+    });
   }
 }
 

@@ -9,6 +9,7 @@ import type { LockStore } from '../../lock/lock-store.js';
 import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
 import { RowLocks } from '../../lock/row-locks.js';
 import type { StorePreparation } from '../../registry/snapshot.js';
+import { OneAtATime } from '../../time/line.js';
 import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
 import type { DialectName, SqlTable } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
@@ -161,8 +162,6 @@ const RETRY_MS = { first: 4000, last: 60_000 };
 interface Listening {
   readonly client: Promise<ListeningClient>;
   readonly channels: Set<string>;
-  /** One statement at a time goes over it. */
-  last: Promise<unknown>;
   again?: TimerHandle;
 }
 
@@ -170,6 +169,8 @@ class PostgresMessages implements ReleaseMessages {
   readonly #open: () => Promise<ListeningClient>;
   readonly #told: SqlRows['noteTold'];
   readonly #retry = new RetryDelay(Math.random, RETRY_MS.first, RETRY_MS.last);
+  /** The statements on each connection. */
+  readonly #turns = new OneAtATime<Listening>();
   #message: (channel: string, isNews?: () => boolean) => void = () => undefined;
   #ended: () => void = () => undefined;
   #lost: (channel: string, who: string) => void = () => undefined;
@@ -203,7 +204,7 @@ class PostgresMessages implements ReleaseMessages {
 
   #begin(): Listening {
     const client = this.#open();
-    const listening: Listening = { client, channels: new Set(), last: client };
+    const listening: Listening = { client, channels: new Set() };
     const opened = (one: ListeningClient) => {
       this.#retry.reset();
       const message = (channel: string, text = '') => {
@@ -231,12 +232,9 @@ class PostgresMessages implements ReleaseMessages {
       throw new Error(`PostgreSQL did not answer ${sql}.`);
     };
     const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
-    const sent = listening.last.then(async () =>
+    await this.#turns.run(listening, async () =>
       withinLimit((await listening.client).query(sql, []), limit),
     );
-    // The next statement does not get the error of this one.
-    listening.last = sent.catch(() => undefined);
-    await sent;
   }
 
   #missed(listening: Listening): void {

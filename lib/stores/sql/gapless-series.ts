@@ -15,6 +15,7 @@ import {
 import { SnowflakeError } from '../../errors.js';
 import { unknownNames } from '../../options.js';
 import { processWide } from '../../process-wide.js';
+import { OneAtATime } from '../../time/line.js';
 import { answered, type DialectName } from './dialects/dialect.js';
 import { dialectOfType } from './given-database.js';
 import { isSaid } from './sql-errors.js';
@@ -86,7 +87,7 @@ export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
       const { period } = form;
       const { query, dialect } = queryIn(transaction);
       const connection = dialect === 'mysql' ? await connectionOf(query) : transaction;
-      const number = await inTurn(connection, () => taken(table, [name, period], transaction));
+      const number = await turns.run(connection, () => taken(table, [name, period], transaction));
       return form.text({ period, number });
     },
     parse: (text) => form.parse(text),
@@ -117,23 +118,11 @@ async function taken(
   );
 }
 
-/** The last call on each connection that has not been answered yet. */
-const turns = processWide('series-calls', () => new Map<unknown, Promise<unknown>>());
-
-/**
- * Runs one call at a time on each connection, since in MySQL the statements of several would mix.
- */
-async function inTurn<T>(connection: unknown, take: () => Promise<T>): Promise<T> {
-  const own = (turns.get(connection) ?? Promise.resolve()).then(take);
-  // The next caller does not get the error of this one.
-  const end = own.catch(() => undefined);
-  turns.set(connection, end);
-  try {
-    return await own;
-  } finally {
-    if (turns.get(connection) === end) turns.delete(connection);
-  }
-}
+/** On each connection, since in MySQL the statements of several calls would mix. */
+const turns = new OneAtATime<unknown>(
+  undefined,
+  processWide('series-calls', () => new Map<unknown, Promise<unknown>>()),
+);
 
 /**
  * The server alone knows which calls share a transaction: each may come with an object of its own.

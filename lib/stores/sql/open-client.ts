@@ -6,6 +6,7 @@
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
+import { OneAtATime } from '../../time/line.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import {
   PATIENCE_MS,
@@ -131,13 +132,8 @@ export function preparedQuery(client: Pick<PostgresClient, 'query'>): SqlQuery {
 
 /** This driver has a queue of its own, which it warns of and will not have any more. */
 function oneAtATime(query: SqlQuery): SqlQuery {
-  let last: Promise<unknown> = Promise.resolve();
-  return (sql, params) => {
-    const own = last.then(() => query(sql, params));
-    // The next caller does not get the error of this one.
-    last = own.catch(() => undefined);
-    return own;
-  };
+  const turns = new OneAtATime<SqlQuery>();
+  return (sql, params) => turns.run(query, () => query(sql, params));
 }
 
 async function openMysql(url: ServerUrl): Promise<OpenClient> {

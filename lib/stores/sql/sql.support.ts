@@ -5,7 +5,8 @@
  * and is never closed.
  */
 import type { SnowflakeError } from '../../errors.js';
-import { RegistrySupport, RowInspector } from '../../registry/registry-support.js';
+import { RegistrySupport } from '../../registry/registry-support.js';
+import { RowInspector } from '../../registry/row-inspector.js';
 import type { RegistryInspector } from '../../registry/snapshot.js';
 import type { Dialect, DialectName } from './dialects/dialect.js';
 import { MysqlDialect } from './dialects/mysql.js';

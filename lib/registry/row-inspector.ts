@@ -1,0 +1,76 @@
+/**
+ * A registry in a store with compare-and-swap, as the operator uses it.
+ *
+ * Guarantee: read() and findings() change nothing.
+ */
+import type { WorkerLease } from '../lease/distributed-support.js';
+import type { RowStore } from '../rows/row-store.js';
+import { RegistrySupport } from './registry-support.js';
+import {
+  finding,
+  workerRecords,
+  type Finding,
+  type RegistryInspector,
+  type RegistryView,
+} from './snapshot.js';
+import { StoredSnapshot } from './stored-snapshot.js';
+
+/** A store that can tell more than its advice. */
+interface InspectedStore extends RowStore {
+  /** Tells `snowflake doctor` about the server and its settings, besides the advice. */
+  findings?(): Promise<Finding[]>;
+}
+
+export class RowInspector implements RegistryInspector {
+  readonly lossWindowMs: number;
+  readonly #store: InspectedStore;
+  readonly #support: RegistrySupport;
+
+  /**
+   * @param where the store, for messages; without a password
+   * @param key where in the store the registry lies
+   */
+  constructor(
+    store: InspectedStore,
+    readonly where: string,
+    readonly key: string,
+  ) {
+    this.#store = store;
+    this.#support = new RegistrySupport(store);
+    this.lossWindowMs = this.#support.lossWindowMs;
+  }
+
+  async read(countMax?: number): Promise<RegistryView> {
+    const { lossWindowMs } = this;
+    const { clock } = this.#store;
+    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), {
+      lossWindowMs,
+      clock,
+    });
+    const { facts, nowMs, reading } = snapshot;
+    return {
+      storeMs: reading.timeMs,
+      nowMs,
+      ...(facts && { facts }),
+      isUnfinished: facts === undefined && snapshot.slots().length > 0,
+      workers: workerRecords(snapshot.slots(), nowMs).slice(0, countMax),
+      proofOf: (workerId) => snapshot.slotOf(workerId).holder,
+    };
+  }
+
+  async findings(): Promise<Finding[]> {
+    const [advice, findings = []] = await Promise.all([
+      this.#support.advice(),
+      this.#store.findings?.(),
+    ]);
+    return [...findings, ...advice.map((text) => finding('warning', 'settings', text))];
+  }
+
+  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
+    return this.#support.release(lease, lastIssuedMs);
+  }
+
+  close(): Promise<void> {
+    return this.#support.close();
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * Calls that wait for each other: one at a time for each key, or a few at once.
+ *
+ * Guarantee: calls begin in the order in which they came, and none gets the error of another. If
+ * the line has a limit, a call that takes longer keeps nobody waiting.
+ */
+import { withinLimit, type Timers } from './timers.js';
+
+/** The time after which the next call begins, even if the one before it has not ended. */
+interface TurnLimit {
+  readonly ms: number;
+  readonly timers: Timers;
+}
+
+const over = () => undefined;
+
+/** One call at a time for each key. */
+export class OneAtATime<K> {
+  constructor(
+    private readonly limit?: TurnLimit,
+    /** The end of the last turn by key; given if several lines share it. */
+    private readonly ends = new Map<K, Promise<unknown>>(),
+  ) {}
+
+  run<T>(key: K, call: () => Promise<T>): Promise<T> {
+    const { limit, ends } = this;
+    const before = ends.get(key) ?? Promise.resolve();
+    const own = before.then(call);
+    const ended = own.then(over, over);
+    const turn = limit ? before.then(() => withinLimit(ended, { ...limit, over })) : ended;
+    const end = turn.then(() => {
+      if (ends.get(key) === end) ends.delete(key);
+    });
+    ends.set(key, end);
+    return own;
+  }
+}
+
+/** A few calls at once. */
+export class FewAtOnce {
+  readonly #waiting = new Set<() => void>();
+  #count = 0;
+
+  constructor(
+    private readonly countMax: number,
+    private readonly limit?: TurnLimit,
+  ) {}
+
+  async run<T>(call: () => Promise<T>): Promise<T> {
+    if (this.#count < this.countMax) this.#count++;
+    else await new Promise<void>((begin) => this.#waiting.add(begin));
+    let isOver = false;
+    const leave = () => {
+      if (!isOver) this.#passOn();
+      isOver = true;
+    };
+    const late = this.limit?.timers.after(this.limit.ms, leave);
+    try {
+      return await call();
+    } finally {
+      this.limit?.timers.cancel(late);
+      leave();
+    }
+  }
+
+  #passOn(): void {
+    const [next] = this.#waiting;
+    if (next === undefined) this.#count--;
+    else this.#waiting.delete(next);
+    next?.();
+  }
+}

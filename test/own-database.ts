@@ -43,7 +43,8 @@ async function onPostgres(server: string, sql: string): Promise<Rows> {
 
 /** MariaDB drops a database that is in use. */
 async function onMariadb(server: string, sql: string): Promise<void> {
-  const connection = await createConnection(server);
+  // The driver gives up after 10 s, which a busy machine may take.
+  const connection = await createConnection({ uri: server, connectTimeout: 120_000 });
   await connection.query(sql);
   await connection.end();
 }

@@ -1,8 +1,7 @@
 // How much of the library one operation runs: `npm run walk`. Counts the files and functions of
 // each, by the precise coverage of V8, on servers of its own: what a reader has to follow.
 //
-// Guarantee: an operation is run once before it is counted, so that nothing of a first call is in
-// its numbers but for a start, which is counted itself.
+// Guarantee: each operation has run once before it is counted, so that no first call is counted.
 import { existsSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
 import { setTimeout as sleep } from 'node:timers/promises';

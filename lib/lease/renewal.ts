@@ -142,7 +142,7 @@ export class RequestTerms {
       this.quarantineMs = Math.max(this.quarantineMs, quarantineMs!);
     }
     if (Number.isFinite(latestMs)) this.latestMs = Math.max(this.latestMs ?? 0, latestMs!);
-    if (layouts !== undefined && !isClosed(layouts)) this.noteLayouts(layouts);
+    this.noteLayouts(layouts);
     if (answer.status === 'ok' && mark !== undefined) this.noteServer(mark, answer.ceilingMs);
     if (nowMs === undefined || timeMs === undefined || mark === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
@@ -153,8 +153,9 @@ export class RequestTerms {
   }
 
   /** A move without worker ids is left out: no registry takes it up, and it hides its opening. */
-  private noteLayouts(layouts: string): void {
-    if (moveCountOf(layouts) > moveCountOf(this.layouts)) this.layouts = layouts;
+  private noteLayouts(layouts = ''): void {
+    const isLater = moveCountOf(layouts) > moveCountOf(this.layouts);
+    if (isLater && !isClosed(layouts)) this.layouts = layouts;
   }
 
   private noteServer({ incarnation, server, era }: RegistryMark, ceilingMs: number): void {

@@ -255,8 +255,8 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   /**
-   * True while whoever made room for a registry may be making it. All calls of this process count
-   * together, so that one which is repeated before its turn waits no longer.
+   * True while the process that made room for a registry may be creating it. All calls of this
+   * process count together, so that a call which is repeated early waits no longer.
    */
   #isMaking({ isEmpty, headerVersion }: StoredSnapshot): boolean {
     if (!isEmpty) return false;

@@ -98,7 +98,8 @@ describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
     await command(['registry', 'create', '--yes', '--ttl', '10000', '--support', regions]);
     const first = await start(eu, regions, 3, { application: 'shop in eu', timers });
     await until(() => first.region().state === 'claimed');
-    const more = await start(eu, regions, 3, { timers });
+    // The claim names the process that extended it last.
+    const more = await start(eu, regions, 3, { application: 'shop in eu', timers });
     expect(more.region()).toEqual({ number: 3, state: 'claimed' });
     const second = await start(us, regions, 4, { application: 'shop in us', timers });
     expect(second.region()).toEqual({ number: 4, state: 'claimed' });

@@ -187,7 +187,7 @@ const ADVICE = {
   },
   counters: {
     proof: 'has a number that was lost',
-    restored: 'delete the counters, and create them above every number in use',
+    restored: 'use another counter, created above every number in use',
     full: 'uses the numbers that it has buffered, and then has none',
     write: 'segment',
   },

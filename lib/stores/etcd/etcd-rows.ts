@@ -2,7 +2,7 @@
  * The keys of the rows in etcd, and the rows as their values.
  *
  * Guarantee: a row is read back as it was written. Of one that another program spoilt, nothing is
- * believed but that its worker id may be in use for ever; a counter or a lock is refused then.
+ * believed but that its worker id may be in use without end; a counter is refused.
  */
 import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
 import { LAST_MS } from '../../rows/store-clock.js';
@@ -48,21 +48,19 @@ export class RowKeys {
   readonly clock: string;
   /** All rows lie from the first of these keys up to the second. */
   readonly rows: { readonly from: string; readonly to: string };
-  /**
-   * True for rows of worker ids, whose changes all rest on the header; a row with a name rests on
-   * itself alone.
-   */
-  readonly isRegistry: boolean;
-
   constructor(
     namespace: string,
     readonly kind: EtcdRowKind,
   ) {
-    this.isRegistry = kind === 'worker ids';
     this.prefix = `snowflake/${namespace}/${this.isRegistry ? '' : 'counters/'}`;
     this.header = `${this.prefix}header`;
     this.clock = `${this.prefix}clock`;
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
+  }
+
+  /** True if all rows rest on the header, as worker ids do; a named row rests on itself alone. */
+  get isRegistry(): boolean {
+    return this.kind === 'worker ids';
   }
 
   /** @param key of a row: the digits of its worker id, or a name */
@@ -82,8 +80,8 @@ export class RowKeys {
   }
 
   /**
-   * The writes of a worker id are counted. A row with a name may be deleted and made again, which
-   * would begin to count anew: its revision never comes again.
+   * The number of writes of a worker id. etcd counts a row with a name from 1 again if it was
+   * deleted and created again, so that its version is its revision, which is never reused.
    */
   versionOf({ version, modRevision }: KeyValue): number {
     return this.isRegistry ? version : modRevision;

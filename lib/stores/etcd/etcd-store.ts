@@ -324,8 +324,8 @@ function wholeSeconds(differenceMs: number): number {
 }
 
 /**
- * A window is timed by members, the first and the last of which may differ, and shows in whole
- * seconds. Where no old cluster goes on beside a restored one, no write is lost for a while only.
+ * Two members may time the start and the end of a window: their clocks differ, and have whole
+ * seconds. Without a window no acknowledged write is lost.
  */
 function lossWindowByMembers(failoverWindowMs: number, uncertainMs: number): number {
   return failoverWindowMs === 0 ? 0 : failoverWindowMs + uncertainMs + RESOLUTION_MS;

@@ -66,10 +66,7 @@ function etcdStore(options: unknown, kind?: EtcdRowKind): EtcdStore {
   return new EtcdStore(settings, new EtcdClient(settings), kind);
 }
 
-/**
- * Options of etcdCounters(): those of etcdSupport(). The counters lie beside the worker ids of the
- * namespace.
- */
+/** Options of etcdCounters(). Counters and worker ids may share a namespace. */
 export type EtcdCounterOptions = EtcdSupportOptions;
 
 /**

@@ -166,7 +166,7 @@ class CallQueue {
   }
 
   /** @param ready what is waited for before the turn, by all at once */
-  run<T, C>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+  run<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const giveUp = () => reject(new Error('closed'));
       if (this.#isOver) return giveUp();
@@ -186,7 +186,7 @@ class CallQueue {
     if (this.#isOver) throw new Error('closed');
   }
 
-  async #called<T, C>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
+  async #called<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
     const client = await ready();
     return this.#line.run(async () => {
       this.refuseOver();

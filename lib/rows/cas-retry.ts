@@ -318,13 +318,15 @@ export class AgainAfter {
   }
 
   /**
+   * Returns at least 1, also if the tick came while the answer was on its way.
+   *
    * @param waitMs at least, from the time that was read
    * @param random from 0 up to 1; 0 for the one that shall come first
    */
   ms(waitMs: number, { timeMs, resolutionMs = 1 }: TimeRead, random: number): number {
     const ticksMs = Math.ceil(waitMs / resolutionMs) * resolutionMs;
     const goneMs = resolutionMs > 1 ? this.monotonic.now() + this.#aheadMs - timeMs : 0;
-    const leftMs = Math.max(0, Math.ceil(ticksMs - goneMs));
-    return leftMs + Math.floor(random * Math.min(SPREAD_MS, ticksMs));
+    const leftMs = Math.ceil(ticksMs - goneMs);
+    return Math.max(1, leftMs) + Math.floor(random * Math.min(SPREAD_MS, ticksMs));
   }
 }

@@ -129,6 +129,11 @@ export class LeaseAcquirer {
     };
   }
 
+  /** A process that waits asks as often as one that renews: only its calls bring what it read. */
+  private get waitMsMax(): number {
+    return Math.min(WAIT_MS_MAX, this.parts.options.refreshAliveIntervalMs);
+  }
+
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
     const { support, hostClock, window, identity, terms, workerIds } = this.parts;
     const sentAtMs = hostClock.now();
@@ -144,7 +149,7 @@ export class LeaseAcquirer {
       });
       const answer = checked(given);
       this.terms.observe(answer, askedAtMs);
-      if (answer.status !== 'ok') return refused(answer, request);
+      if (answer.status !== 'ok') return refused(answer, request, this.waitMsMax);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = identity.randomText();
@@ -254,6 +259,7 @@ const WAIT_MS_MAX = 5000;
 function refused(
   answer: Exclude<LeaseAnswer, LeaseGrant>,
   { fingerprint, takesOver = false }: LeaseRequest,
+  waitMsMax: number,
 ): Refused {
   switch (answer.status) {
     case 'none-free':
@@ -263,7 +269,7 @@ function refused(
     case 'hold':
       return {
         error: tooSoon(answer, takesOver),
-        waitMs: Math.min(answer.waitMs, WAIT_MS_MAX),
+        waitMs: Math.min(answer.waitMs, waitMsMax),
         isStored: answer.isStored,
       };
     case 'layout-mismatch':

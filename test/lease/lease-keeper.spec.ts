@@ -295,6 +295,16 @@ describe('the keeper', () => {
     expect(window.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
   });
 
+  it('asks as often while it waits as a holder renews, so that it brings what it has read', async () => {
+    const world = new World({ isAbsent: true });
+    const terms = { onFreshRegistry: 'wait', startTimeoutMs: 90_000 } as const;
+    const { keeper } = process(world, { ...terms, refreshAliveIntervalMs: 1000 });
+    void keeper.start().catch(() => undefined);
+    await world.time.advance(10_500);
+    expect(world.calls).toEqual(Array(11).fill('acquire'));
+    await keeper.stop();
+  });
+
   it('says once why it waits, then fails with the reason', async () => {
     const world = new World();
     world.isDown = true;

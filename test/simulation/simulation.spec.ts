@@ -162,6 +162,7 @@ const HELD: readonly { scenario: string; seeds: readonly number[]; rows?: true }
   { scenario: 'store move', seeds: [920089, 921701, 921816, 921962] },
   { scenario: 'store move, losses', seeds: [21_000_133], rows: true },
   { scenario: 'losses', seeds: [21_000_343], rows: true },
+  { scenario: 'settled, then lost', seeds: [20_001_654] },
   {
     scenario: 'step forward for seconds',
     seeds: [940005, 940025, 940033, 940075, 21_000_524],

@@ -15,7 +15,7 @@ import {
   describeLockStore,
   SettableTime,
 } from '../../lib/testing/index.js';
-import type { RowWrite } from '../../lib/rows/row-store.js';
+import { HEADER_KEY, type RowWrite } from '../../lib/rows/row-store.js';
 import { MapStore } from '../registry/walk-store.js';
 import { mapStore, memoryStore } from './settable-stores.js';
 import { FolderFiles } from '../../lib/stores/host/folder-files.js';
@@ -122,40 +122,56 @@ async function setVersion(name: string, version: string): Promise<void> {
   const files = new FolderFiles(folderOf(name));
   const value = (await files.load())!;
   const state = JSON.parse(value.text);
-  const header = state.rows.find((row: { workerId: number }) => row.workerId === -1);
+  const header = state.rows.find((row: { key: string }) => row.key === HEADER_KEY);
   header.text = JSON.stringify({ ...JSON.parse(header.text), version });
   await files.replace(value, JSON.stringify(state));
 }
 
-describe('a folder, told the time by the test', () => {
+describe('a folder, whose clock the test sets', () => {
   const clock = new SettableTime();
   const boots = new Map<string, number>();
-  describeDistributedSupport({
-    test: it,
-    expect,
-    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
-    createSupport(name) {
-      const bootOf = async () => `boot ${boots.get(name) ?? 0}`;
-      return new RegistrySupport(new FolderStore(folderOf(name), { clock, bootOf }));
-    },
-    versionControl: {
-      raise: (name) => setVersion(name, '2'),
-      lower: (name) => setVersion(name, '1'),
-    },
+  const storeOf = (name: string) =>
+    new FolderStore(folderOf(name), { clock, bootOf: async () => `boot ${boots.get(name) ?? 0}` });
+  const controls = {
+    clockControl: { now: () => clock.now(), advance: (ms: number) => void (clock.wallMs += ms) },
     lossControl: {
-      wipe: (name) => remove(folderOf(name)),
-      restart: (name) => void boots.set(name, (boots.get(name) ?? 0) + 1),
-      remember(name) {
+      wipe: (name: string) => remove(folderOf(name)),
+      restart: (name: string) => void boots.set(name, (boots.get(name) ?? 0) + 1),
+      remember(name: string) {
         remove(copyOf(name));
         if (!existsSync(folderOf(name))) return;
         cpSync(folderOf(name), copyOf(name), { recursive: true, preserveTimestamps: true });
       },
-      restore(name) {
+      restore(name: string) {
         remove(folderOf(name));
         if (!existsSync(copyOf(name))) return;
         cpSync(copyOf(name), folderOf(name), { recursive: true, preserveTimestamps: true });
       },
     },
+  };
+
+  describe('under RegistrySupport', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      ...controls,
+      createSupport: (name) => new RegistrySupport(storeOf(name)),
+      versionControl: {
+        raise: (name) => setVersion(name, '2'),
+        lower: (name) => setVersion(name, '1'),
+      },
+    });
+  });
+
+  describe('under RowCounters', () => {
+    const createStore = (name: string) => new RowCounters(storeOf(name));
+    describeCounterStore({ test: it, expect, ...controls, createStore });
+  });
+
+  describe('under RowLocks', () => {
+    const createStore = (name: string) => new RowLocks(storeOf(name));
+    const leaveOut = ['untilReleased'] as const;
+    describeLockStore({ test: it, expect, ...controls, createStore, leaveOut });
   });
 });
 

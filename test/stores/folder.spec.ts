@@ -176,7 +176,7 @@ describe('folder files', () => {
       await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
         code: 'STORE_UNAVAILABLE',
         retryable: false,
-        message: expect.stringContaining('something else has written to its file') as unknown,
+        message: expect.stringContaining('its file is from something else') as unknown,
       });
     });
 

@@ -384,9 +384,9 @@ function spoilt(folder: string): SnowflakeError {
 export function unreadable(folder: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    `The registry in the folder ${folder} cannot be read: something else has written to its ` +
-      `file, or a later version of this package has. Nothing is granted from it. Delete the ` +
-      `whole folder, or use that version.`,
+    `The registry in the folder ${folder} cannot be read: its file is from something else, ` +
+      `or from another version of this package. Nothing is granted from it. Use that version, or ` +
+      `stop all processes and delete the whole folder.`,
     { retryable: false },
   );
 }

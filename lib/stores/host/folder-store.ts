@@ -75,9 +75,9 @@ export class FolderStore implements RowStore {
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     const { server, kept } = await this.open();
     const asked = new Set(keys);
-    const isAsked = ([key, row]: [string, FileRow]) =>
-      asked.has(key) || (token !== undefined && row.token === token);
-    const rows = [...kept.rows].filter(isAsked).map(storedRow);
+    const isAsked = (row: FileRow) =>
+      asked.has(row.key) || (token !== undefined && row.token === token);
+    const rows = [...kept.rows.values()].filter(isAsked).map(storedRow);
     return { timeMs: this.now(), server, rows };
   }
 
@@ -85,7 +85,7 @@ export class FolderStore implements RowStore {
   async readAll(): Promise<RowSnapshot> {
     const found = await this.found();
     const { server = '', kept } = found ?? {};
-    return { timeMs: this.now(), server, rows: [...(kept?.rows ?? [])].map(storedRow) };
+    return { timeMs: this.now(), server, rows: [...(kept?.rows.values() ?? [])].map(storedRow) };
   }
 
   async write(write: RowWrite): Promise<boolean> {
@@ -191,7 +191,7 @@ function isAsRead({ rows }: FolderRows, write: RowWrite): boolean {
   const isSame = (key: string, version: number | undefined) => rows.get(key)?.version === version;
   const kept = rows.get(HEADER_KEY);
   const isWhole = header !== undefined && isTimeOnly !== true;
-  if (isWhole && BigInt(kept?.ceilingMs ?? 0) !== headerNumber) return false;
+  if (isWhole && BigInt(kept?.number ?? 0) !== headerNumber) return false;
   if (!isSame(HEADER_KEY, headerVersion)) return false;
   return write.rows.every(({ row, version }) => isSame(row.key, version));
 }
@@ -201,7 +201,8 @@ function written(kept: FolderRows, { header, isTimeOnly, rows: changes }: RowWri
   if (header === undefined) return withRows(kept, rows);
   if (isTimeOnly !== true) return withRows(kept, [header, ...rows]);
   const last = kept.rows.get(HEADER_KEY)!;
-  const merged = { ...last, ceilingMs: Math.max(last.ceilingMs, Number(header.number)) };
+  const isLater = header.number > BigInt(last.number);
+  const merged = isLater ? { ...last, number: String(header.number) } : last;
   return withRows({ ...kept, rows: new Map(kept.rows).set(HEADER_KEY, merged) }, rows);
 }
 
@@ -210,7 +211,7 @@ function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {
   for (const row of added) {
     const first = row.key === HEADER_KEY ? kept.headerVersionMin : 0;
     const version = (rows.get(row.key)?.version ?? first) + 1;
-    rows.set(row.key, fileRow({ ...row, version }));
+    rows.set(row.key, { ...row, number: String(row.number), version });
   }
   return { ...kept, rows };
 }
@@ -228,27 +229,16 @@ interface FolderRows {
   readonly headerVersionMin: number;
 }
 
-/** A row as it stands in the file; the header has the worker id -1. */
-interface FileRow extends Pick<StoredRow, 'token' | 'text' | 'version'> {
-  readonly workerId: number;
-  readonly ceilingMs: number;
+/** A row as it stands in the file: JSON has no bigint. */
+interface FileRow extends Omit<StoredRow, 'number'> {
+  readonly number: string;
 }
 
-const HEADER_ID = -1;
 /** The version of the text; another one is left alone. */
-const FORM = 1;
+const FORM = 2;
 
-function fileRow({ key, number, ...rest }: StoredRow): FileRow {
-  return {
-    workerId: key === HEADER_KEY ? HEADER_ID : Number(key),
-    ceilingMs: Number(number),
-    ...rest,
-  };
-}
-
-function storedRow([key, row]: readonly [string, FileRow]): StoredRow {
-  const { workerId: _, ceilingMs, ...rest } = row;
-  return { key, number: BigInt(ceilingMs), ...rest };
+function storedRow(row: FileRow): StoredRow {
+  return { ...row, number: BigInt(row.number) };
 }
 
 function textOf({ rows, headerVersionMin }: FolderRows): string {
@@ -262,7 +252,7 @@ function rowsOf(text: string, folder: string): FolderRows {
   const rows = new Map<string, FileRow>();
   for (const row of list) {
     if (!isFileRow(row)) throw unreadable(folder);
-    rows.set(row.workerId === HEADER_ID ? HEADER_KEY : String(row.workerId), row);
+    rows.set(row.key, row);
   }
   return { rows, headerVersionMin };
 }
@@ -271,12 +261,15 @@ function isWhole(value: unknown): value is number {
   return Number.isSafeInteger(value);
 }
 
+const DIGITS = /^\d{1,19}$/;
+
 function isFileRow(value: unknown): value is FileRow {
-  const { workerId, version, ceilingMs, token, text } = Object(value) as Record<string, unknown>;
+  const { key, version, number, token, text } = Object(value) as Record<string, unknown>;
   return (
-    isWhole(workerId) &&
+    typeof key === 'string' &&
     isWhole(version) &&
-    isWhole(ceilingMs) &&
+    typeof number === 'string' &&
+    DIGITS.test(number) &&
     (token === undefined || typeof token === 'string') &&
     typeof text === 'string'
   );

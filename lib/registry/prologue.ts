@@ -40,7 +40,7 @@ export function open(
   }
   const opened =
     stored === undefined
-      ? observeTime(created(terms, reading), terms.reckoned)
+      ? observeTime(created(terms, reading), reading, terms.reckoned)
       : reopened(stored, terms, reading);
   const current = observeLatest(opened, terms.latestMs);
   const text = latestOf(current.fingerprint, terms.layouts);
@@ -103,7 +103,11 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
  * time brings it, and the end of all that was forgotten moves as far. The time is taken as it was
  * given: a floor that is moved further would hide that another server granted more.
  */
-export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): RegistryHeader {
+export function observeTime(
+  header: RegistryHeader,
+  { lossWindowMs }: StoreReading,
+  reckoned?: ReckonedTime,
+): RegistryHeader {
   if (reckoned === undefined) return header;
   const { toldMs = 0 } = header;
   const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
@@ -113,7 +117,11 @@ export function observeTime(header: RegistryHeader, reckoned?: ReckonedTime): Re
   if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs, toldMs: behindMs };
   // Ranges granted since then began at the old floor, and go on above the new one.
   const slewMs = header.slewMs + behindMs;
-  return { ...header, toldMs: undefined, slewMs, safeFloorMs, era: header.era + 1 };
+  const moved = { ...header, toldMs: undefined, slewMs, era: header.era + 1 };
+  // The time may be that of a later server, which expects no more of this one than its own clock
+  // bounds: by the time that was brought, nothing is granted until the failover window is over.
+  const windowEndMs = lossWindowMs > 0 ? nowOf(moved) + header.quarantineMs : 0;
+  return { ...moved, safeFloorMs: Math.max(safeFloorMs, windowEndMs) };
 }
 
 /**
@@ -153,8 +161,8 @@ function reopened(
   const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
   const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
   const header = withQuarantine(moved, quarantineOf(terms, reading));
-  if (isSame) return isReckonedHere ? header : observeTime(header, reckoned);
-  const lost = observeTime({ ...afterLoss(header, reading), server }, reckoned);
+  if (isSame) return isReckonedHere ? header : observeTime(header, reading, reckoned);
+  const lost = observeTime({ ...afterLoss(header, reading), server }, reading, reckoned);
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
@@ -300,7 +308,7 @@ export function observeMark(
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) }, reading);
   // If the clock stays behind, a floor ahead of it would stop all until the clock gets there.
-  const lost = observeTime(begun, reckoned);
+  const lost = observeTime(begun, reading, reckoned);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };
 }

@@ -138,7 +138,7 @@ function afterProof(
   reading: StoreReading,
 ): RegistryHeader {
   const operations = Math.max(header.operations, seen.operations);
-  return { ...observeTime(withLoss(header, reading), reckoned), operations };
+  return { ...observeTime(withLoss(header, reading), reading, reckoned), operations };
 }
 
 /*

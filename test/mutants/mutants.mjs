@@ -243,8 +243,19 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: 'toldMs: undefined, slewMs, safeFloorMs, era: header.era + 1 }',
-        put: 'toldMs: undefined, slewMs, era: header.era + 1 }',
+        find: 'return { ...moved, safeFloorMs: Math.max(safeFloorMs, windowEndMs) };',
+        put: 'return moved;',
+      },
+    ],
+  },
+  {
+    name: 'a server that was left grants by the clock of the next one',
+    tryFirst: { scenario: 'everything', seed: 31_000_043 },
+    edits: [
+      {
+        file: OPENING,
+        find: 'safeFloorMs: Math.max(safeFloorMs, windowEndMs) }',
+        put: 'safeFloorMs }',
       },
     ],
   },

@@ -79,6 +79,23 @@ export const TIME_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'grants nothing by the time of another server before a failover window is over',
+    needs: NEEDS,
+    async run(harness) {
+      await harness.holder(POOL);
+      await harness.happen('wipe');
+      const next = await harness.newcomer(POOL);
+      await next.acquire();
+      const windowMs = next.quarantineMs - TERMS.ttlMs;
+      await harness.advance(windowMs);
+      const nowMs = harness.nowMs + BACK_MS;
+      const reckoned = { incarnation: 'other', server: 'other', nowMs, timeMs: nowMs };
+      const answer = await next.acquire({ wallMs: harness.nowMs, reckoned });
+      const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
+      harness.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
+    },
+  },
+  {
     name: 'goes on as before where it is told long after what was forgotten has ended',
     needs: NEEDS,
     async run(harness) {

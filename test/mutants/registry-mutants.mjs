@@ -355,8 +355,8 @@ export const RULE_MUTANTS = [
   },
   {
     name: 'the floor of the last loss does not move',
-    scenario: 'ttls',
-    seed: 122,
+    scenario: 'step back, then loss, newcomers',
+    seed: 110,
     edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'header.safeFloorMs' }],
   },
   {

@@ -295,7 +295,7 @@ describe('the keeper', () => {
     expect(window.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
   });
 
-  it('asks as often while it waits as a holder renews, so that it brings what it has read', async () => {
+  it('asks as often while it waits as a holder renews', async () => {
     const world = new World({ isAbsent: true });
     const terms = { onFreshRegistry: 'wait', startTimeoutMs: 90_000 } as const;
     const { keeper } = process(world, { ...terms, refreshAliveIntervalMs: 1000 });

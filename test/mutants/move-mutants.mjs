@@ -9,7 +9,8 @@ const OPENING = 'registry/prologue.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const MOVE = 'registry/layout-move.ts';
-const STORE_MOVE = 'registry/store-move.ts';
+const LAYOUT_MOVE = 'cli/store/layout-move-plan.ts';
+const STORE_MOVE = 'cli/store/store-move-plan.ts';
 const youngRange = 'if (storedMs < nowMs + terms.minRangeMs) {';
 const atOnce = `return grantLease(header, slot);\n  ${youngRange}`;
 
@@ -79,7 +80,7 @@ export const MOVE_MUTANTS = [
     seed: 2,
     edits: [
       {
-        file: MOVE,
+        file: LAYOUT_MOVE,
         find: 'spanOf((first + half) * factor, end * factor - 1)',
         put: 'spanOf(first * factor, (first + half) * factor - 1)',
       },

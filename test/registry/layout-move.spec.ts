@@ -3,17 +3,15 @@
  * refused, with the date from which it would be possible.
  */
 import { describe, expect, it } from '@jest/globals';
-import { BitLayout } from '../../lib/core/index.js';
 import {
-  admittedSpan,
   endedText,
-  latestOf,
-  layoutsIn,
   moveText,
   planMove,
   SIDE_BY_SIDE_MS,
   type MovePlan,
-} from '../../lib/registry/layout-move.js';
+} from '../../lib/cli/store/layout-move-plan.js';
+import { BitLayout } from '../../lib/core/index.js';
+import { admittedSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 
 const NOW_MS = Date.UTC(2026, 10, 24);
 const YEAR_MS = 365 * 86_400_000;

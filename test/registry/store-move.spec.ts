@@ -3,15 +3,7 @@
  * plans, and wherever a command was cut off.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { BitLayout } from '../../lib/core/index.js';
-import {
-  admittedSpan,
-  commonSpan,
-  latestOf,
-  layoutsIn,
-  moveText,
-} from '../../lib/registry/layout-move.js';
-import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
+import { moveText } from '../../lib/cli/store/layout-move-plan.js';
 import {
   nextStoreStep,
   standingOf,
@@ -23,7 +15,10 @@ import {
   type StoreMoveTerms,
   type WayOn,
   wayOn,
-} from '../../lib/registry/store-move.js';
+} from '../../lib/cli/store/store-move-plan.js';
+import { BitLayout } from '../../lib/core/index.js';
+import { admittedSpan, commonSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
+import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
 
 const NOW_MS = Date.UTC(2026, 10, 24);
 const YEAR_MS = 365 * 86_400_000;

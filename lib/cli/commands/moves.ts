@@ -7,26 +7,9 @@
  */
 import type { BitLayout } from '../../core/index.js';
 import { isContested, moveCountOf } from '../../lease/lease-texts.js';
-import {
-  endedText,
-  idsText,
-  isWithin,
-  layoutsIn,
-  moveText,
-  planMove,
-  type AdmittedLayout,
-} from '../../registry/layout-move.js';
+import { isWithin, type AdmittedLayout } from '../../registry/layout-move.js';
 import { VERSION } from '../../registry/prologue.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
-import {
-  nextStoreStep,
-  standingOf,
-  stateOf,
-  type MoveEnd,
-  type StoreMoveGoal,
-  type StoreMoveStep,
-  type StoreMoveTerms,
-} from '../../registry/store-move.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { pause, systemTimers } from '../../time/timers.js';
 import {
@@ -40,7 +23,17 @@ import {
   utcText,
 } from '../command.js';
 import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
+import { activeIn, endedText, idsText, moveText, planMove } from '../store/layout-move-plan.js';
 import { noRegistryText } from '../store/registry-findings.js';
+import {
+  nextStoreStep,
+  standingOf,
+  stateOf,
+  type MoveEnd,
+  type StoreMoveGoal,
+  type StoreMoveStep,
+  type StoreMoveTerms,
+} from '../store/store-move-plan.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
 import { isPrepared, unheldLease } from './registry.js';
@@ -187,10 +180,6 @@ function ended(kept: BitLayout, view: RegistryView, facts: RegistryFacts): Chang
 function aheadText(quarantineMs: number): string {
   const span = spanText(quarantineMs);
   return `Ids of processes that start within ${span} run ahead of the clock by as much at most.`;
-}
-
-function activeIn(text: string): AdmittedLayout[] {
-  return layoutsIn(text).filter(({ span }) => span !== undefined);
 }
 
 function admissionText({ fingerprint, span }: AdmittedLayout): string[] {

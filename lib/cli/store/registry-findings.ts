@@ -5,10 +5,8 @@
 import { systemClock } from '../../core/index.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, isMove } from '../../lease/lease-texts.js';
-import { idsText, layoutsIn } from '../../registry/layout-move.js';
 import { countOf } from '../../registry/acquire.js';
 import { VERSION } from '../../registry/prologue.js';
-import { standingOf } from '../../registry/store-move.js';
 import {
   finding,
   type Finding,
@@ -18,6 +16,8 @@ import {
 } from '../../registry/snapshot.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../command.js';
+import { activeIn, idsText } from './layout-move-plan.js';
+import { standingOf } from './store-move-plan.js';
 
 const READS = 5;
 /** A quarter of the time limit of an application's call leaves the rest for a bad day. */
@@ -134,7 +134,7 @@ function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): 
 }
 
 function moveFindings(text: string, fingerprint: string | undefined): Finding[] {
-  const active = layoutsIn(text).filter(({ span }) => span !== undefined);
+  const active = activeIn(text);
   const names = active.map(({ fingerprint: name, span }) => `${name} (${idsText(span!)})`);
   const admitted = `Layouts with their worker ids: ${names.join(', ') || 'none'}.`;
   const found = [finding('ok', 'registry', admitted), ...storeMoveFindings(text)];
@@ -246,7 +246,7 @@ export function occupancyOf({ facts, workers: records }: RegistryView): Occupanc
  * unknown.
  */
 export function keptOf(text: string): string {
-  const active = layoutsIn(text).filter(({ span }) => span !== undefined);
+  const active = activeIn(text);
   return active.length === 1 ? active[0]!.fingerprint : text;
 }
 

@@ -5,15 +5,10 @@
  * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
  * and for a while after it was told to stop.
  */
+import { endedText, moveText, planMove } from '../../../lib/cli/store/layout-move-plan.js';
 import type { BitLayout } from '../../../lib/core/layout/bit-layout.js';
 import { moveCountOf } from '../../../lib/lease/lease-texts.js';
-import {
-  admittedSpan,
-  endedText,
-  isListed,
-  moveText,
-  planMove,
-} from '../../../lib/registry/layout-move.js';
+import { admittedSpan, isListed } from '../../../lib/registry/layout-move.js';
 import type { Environment } from './plan.js';
 import type { FaultName } from './scenarios.js';
 import { SimulatedProcess } from './simulated-process.js';

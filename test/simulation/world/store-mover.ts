@@ -15,7 +15,7 @@ import {
   type Standing,
   type StoreMoveGoal,
   type StoreMoveStep,
-} from '../../../lib/registry/store-move.js';
+} from '../../../lib/cli/store/store-move-plan.js';
 import type { Environment } from './plan.js';
 import type { Host, SimulatedProcess } from './simulated-process.js';
 import { CHANGE_MS } from './simulated-servers.js';

@@ -8,12 +8,13 @@
  * range below anything that the first one granted, or can have forgotten. So any step may be the
  * last one for a while: the plan goes on from what the two say, whoever planned what is there.
  */
-import { readFingerprint } from '../core/layout/layout-fields.js';
-import { BitLayout } from '../core/layout/bit-layout.js';
-import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../lease/lease-texts.js';
-import { idsText, layoutsIn, moveText, type AdmittedLayout } from './layout-move.js';
-import { SANE_MS } from './prologue.js';
-import type { IdSpan, RegistryView } from './snapshot.js';
+import { readFingerprint } from '../../core/layout/layout-fields.js';
+import { BitLayout } from '../../core/layout/bit-layout.js';
+import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../../lease/lease-texts.js';
+import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
+import { SANE_MS } from '../../registry/prologue.js';
+import type { IdSpan, RegistryView } from '../../registry/snapshot.js';
+import { idsText, moveText } from './layout-move-plan.js';
 
 /** The two registries: the one that is left, and the one that follows it. */
 export type MoveEnd = 'from' | 'to';

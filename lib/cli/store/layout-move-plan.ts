@@ -1,0 +1,222 @@
+/**
+ * Plans the move of a running fleet to another layout.
+ *
+ * Guarantee: two layouts with the same clock (epoch, tick and place of the time) share the bits
+ * below the time. While both run, the one with fewer worker ids keeps the lower half of them, and
+ * the other one has the upper half of its own. So neither has bits of the other, and no worker id
+ * has the same number in both.
+ */
+import { BitLayout } from '../../core/layout/bit-layout.js';
+import { readFingerprint } from '../../core/layout/layout-fields.js';
+import { moveCountOf, type StoreMove } from '../../lease/lease-texts.js';
+import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
+import { SANE_MS } from '../../registry/prologue.js';
+import type { IdSpan } from '../../registry/snapshot.js';
+
+const isActive = ({ span }: AdmittedLayout): boolean => span !== undefined;
+
+/** The layouts that get worker ids. */
+export function activeIn(text: string): AdmittedLayout[] {
+  return layoutsIn(text).filter(isActive);
+}
+
+/** The layouts of a move and the state of its registry. */
+export interface MoveTerms {
+  readonly from: BitLayout;
+  readonly to: BitLayout;
+  /** The clock of the registry, Unix ms. */
+  readonly nowMs: number;
+  /** What the registry stores of layouts. */
+  readonly text: string;
+  /** The worker ids that the fleet uses, in `from`: a block whose size is a power of two. */
+  readonly span: IdSpan;
+}
+
+export type MovePlan =
+  | { readonly layouts: readonly AdmittedLayout[]; readonly untilMs?: number | undefined }
+  /** @property possibleFromMs absent if it never is */
+  | { readonly refusal: string; readonly possibleFromMs?: number | undefined };
+
+/** A rollout of the new layout takes less. */
+export const SIDE_BY_SIDE_MS = 30 * 86_400_000;
+
+export function planMove(terms: MoveTerms): MovePlan {
+  const { from, to, text } = terms;
+  if (from.fingerprint === to.fingerprint) return { refusal: 'It is the layout that runs.' };
+  const listed = layoutsIn(text);
+  const own = [from.fingerprint, to.fingerprint];
+  const others = listed.filter(({ fingerprint }) => !own.includes(fingerprint));
+  if (others.some(isActive)) {
+    return { refusal: 'Two other layouts run side by side here: end that move first.' };
+  }
+  const ownUntilMs = listed.find((each) => each.fingerprint === from.fingerprint)?.untilMs;
+  const plan = hasSameClock(from, to)
+    ? planHalves(terms, ownUntilMs)
+    : planAbove(terms, ownUntilMs, others);
+  if ('refusal' in plan) return plan;
+  return { ...plan, layouts: [...others, ...plan.layouts] };
+}
+
+function hasSameClock(one: BitLayout, other: BitLayout): boolean {
+  return (
+    one.epochMs === other.epochMs &&
+    one.unitMs === other.unitMs &&
+    one.timestamp.shift === other.timestamp.shift
+  );
+}
+
+function planHalves({ from, to, span }: MoveTerms, untilMs: number | undefined): MovePlan {
+  if (![from, to].every(isPlain)) {
+    return {
+      refusal:
+        'Both layouts have the same clock, so their ids are kept apart by the worker ids. That ' +
+        'needs the worker bits right below the time, and the sequence right below them.',
+    };
+  }
+  const [few, many] = from.workerIdMax < to.workerIdMax ? [from, to] : [to, from];
+  const factor = (many.workerIdMax + 1) / (few.workerIdMax + 1);
+  const scale = few === from ? 1 : factor;
+  const [first, end] = [span.workerIdMin / scale, (span.workerIdMax + 1) / scale];
+  const half = (end - first) / 2;
+  if (!Number.isInteger(first) || !Number.isInteger(half)) {
+    return { refusal: `Worker ids ${idsText(span)} cannot be halved between the two layouts.` };
+  }
+  const lower = spanOf(first, first + half - 1);
+  const upper = spanOf((first + half) * factor, end * factor - 1);
+  const [old, next] = few === from ? [lower, upper] : [upper, lower];
+  return {
+    layouts: [
+      { fingerprint: from.fingerprint, span: old, untilMs },
+      { fingerprint: to.fingerprint, span: next, untilMs },
+    ],
+  };
+}
+
+/** Time, worker and sequence, from the top down, and nothing else. */
+function isPlain({ fields }: BitLayout): boolean {
+  const roles = fields.map(({ role }) => role);
+  const isInOrder = roles.every((role, at) => at === 0 || rankOf(role) >= rankOf(roles[at - 1]!));
+  return roles[0] === 'timestamp' && isInOrder && !roles.includes('call');
+}
+
+const rankOf = (role: string): number => ['timestamp', 'worker', 'sequence'].indexOf(role);
+
+function planAbove(
+  terms: MoveTerms,
+  ownUntilMs = Infinity,
+  ended: readonly AdmittedLayout[],
+): MovePlan {
+  const { from, to, nowMs } = terms;
+  const lowest = lowestAt(to, nowMs - SANE_MS);
+  const belowMs = lowest === undefined ? -Infinity : msBelow(from, lowest);
+  const untilMs = Math.min(belowMs, ownUntilMs);
+  if (lowest === undefined || untilMs < nowMs + SIDE_BY_SIDE_MS) return tooLow({ from, to, nowMs });
+  const isClear = ({ fingerprint, untilMs: endMs = Infinity }: AdmittedLayout): boolean => {
+    const layout = new BitLayout(readFingerprint(fingerprint)!);
+    return msBelow(layout, lowest) >= endMs || (hasSameClock(layout, to) && endMs <= nowMs);
+  };
+  if (!ended.every(isClear)) {
+    return { refusal: 'New ids would lie among those of a layout that was tried here before.' };
+  }
+  const spans = splitAt(terms);
+  if (spans === undefined) {
+    return {
+      refusal: `Worker ids ${idsText(terms.span)} cannot be halved between the two layouts.`,
+    };
+  }
+  return {
+    layouts: [
+      { fingerprint: from.fingerprint, span: spans[0], untilMs },
+      { fingerprint: to.fingerprint, span: spans[1] },
+    ],
+    untilMs,
+  };
+}
+
+/** No bits have to be kept apart here; but it is seen by its number whose a worker id is. */
+function splitAt({ from, to, span }: MoveTerms): readonly [IdSpan, IdSpan] | undefined {
+  const { workerIdMin, workerIdMax } = span;
+  const isWhole = workerIdMin === 0 && workerIdMax === from.workerIdMax;
+  if (!isWhole && from.workerIdMax !== to.workerIdMax) return undefined;
+  const lastMax = isWhole ? to.workerIdMax : workerIdMax;
+  const half = Math.floor((Math.min(workerIdMax, lastMax) - workerIdMin + 1) / 2);
+  if (half === 0) return undefined;
+  const at = workerIdMin + half;
+  return [spanOf(workerIdMin, at - 1), spanOf(at, lastMax)];
+}
+
+/** @param move of the registry to another store, or from one: see store-move-plan.ts */
+export function moveText(
+  count: number,
+  layouts: readonly AdmittedLayout[],
+  move?: StoreMove,
+): string {
+  const entries = layouts.map(({ fingerprint, span, untilMs }) => {
+    const ids = span === undefined ? '' : `${span.workerIdMin}-${span.workerIdMax}`;
+    return `${fingerprint}[${ids}${untilMs === undefined ? '' : `<${untilMs}`}]`;
+  });
+  const words = move === undefined ? [] : [`#${move.side}:${move.key}`];
+  return [`#${count}`, ...words, ...entries].join(' ');
+}
+
+/**
+ * The text of a registry in which one layout stays and the others end.
+ *
+ * @param endMs no range that was granted to one of those lasts longer
+ */
+export function endedText(text: string, kept: BitLayout, endMs: number): string {
+  const layouts = layoutsIn(text).map(({ fingerprint, span, untilMs }): AdmittedLayout => {
+    if (fingerprint === kept.fingerprint)
+      return { fingerprint, span: spanOf(0, kept.workerIdMax), untilMs };
+    if (span === undefined) return { fingerprint, untilMs };
+    return { fingerprint, untilMs: Math.min(untilMs ?? Infinity, endMs) };
+  });
+  return moveText(moveCountOf(text) + 1, layouts);
+}
+
+/** The smallest id of a time; undefined beyond the life of the layout. */
+function lowestAt(layout: BitLayout, ms: number): bigint | undefined {
+  const tick = layout.tickOf(ms);
+  if (tick < 0 || tick > layout.timestamp.max || layout.fields[0] !== layout.timestamp) {
+    return undefined;
+  }
+  return BigInt(tick) << BigInt(layout.timestamp.shift);
+}
+
+/** The time up to which all ids of a layout are below an id. */
+function msBelow(layout: BitLayout, id: bigint): number {
+  if (layout.fields[0] !== layout.timestamp) return -Infinity;
+  return layout.msOf(Number(id >> BigInt(layout.timestamp.shift)));
+}
+
+function tooLow({ from, to, nowMs }: Pick<MoveTerms, 'from' | 'to' | 'nowMs'>): MovePlan {
+  const fromMs = firstAbove(from, to, nowMs);
+  const refusal =
+    'New ids would not lie above those of the layout that runs, so one could equal an old one.';
+  return { refusal, ...(fromMs !== undefined && { possibleFromMs: fromMs }) };
+}
+
+/** Both grow with time on a straight line: one catches up with the other once, or never. */
+function firstAbove(from: BitLayout, to: BitLayout, nowMs: number): number | undefined {
+  const endMs = Math.min(from.lastDate.getTime(), to.lastDate.getTime());
+  const isPossible = (ms: number) => {
+    const lowest = lowestAt(to, ms - SANE_MS);
+    return lowest !== undefined && msBelow(from, lowest) >= ms + SIDE_BY_SIDE_MS;
+  };
+  if (!isPossible(endMs)) return undefined;
+  let [low, high] = [nowMs, endMs];
+  while (high - low > 1000) {
+    const middle = Math.floor((low + high) / 2);
+    if (isPossible(middle)) high = middle;
+    else low = middle;
+  }
+  return high;
+}
+
+export function idsText({ workerIdMin, workerIdMax }: IdSpan): string {
+  return `${workerIdMin} to ${workerIdMax}`;
+}
+
+function spanOf(workerIdMin: number, workerIdMax: number): IdSpan {
+  return { workerIdMin, workerIdMax };
+}

@@ -16,8 +16,7 @@ import { isReplaced, type RunParts } from '../nest/generator-run.js';
 import type { IdMaker } from '../nest/id-maker.js';
 import type { CronJobRecord, CronJobs, CronRunRecord } from '../nest/lock/index.js';
 import { SNOWFLAKE_RUN_PARTS, LOCK_LIFECYCLE } from '../nest/tokens.js';
-import { SharedAnswer } from '../time/call-record.js';
-import { systemTimers, type Timers } from '../time/timers.js';
+import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 import {
   WORKERS_SHOWN_MAX,
   type HolderView,
@@ -31,6 +30,26 @@ import {
 
 const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
+
+/**
+ * Shares each answer of a store among all who read it within a second.
+ *
+ * @param silent the answer if the store gives none in time
+ */
+function shared<T>(ask: (nowMs: number) => Promise<T>, silent: T, timers: Timers) {
+  let askedAtMs = -Infinity;
+  let isOpen = false;
+  let answer: Promise<T> | undefined;
+  return (nowMs: number): Promise<T> => {
+    // A clock that was set back must not delay the next request.
+    const isDue = Math.abs(nowMs - askedAtMs) >= ASKED_EVERY_MS;
+    if (answer !== undefined && (isOpen || !isDue)) return answer;
+    [askedAtMs, isOpen] = [nowMs, true];
+    const asked = ask(nowMs).finally(() => (isOpen = false));
+    answer = withinLimit(asked, { timers, ms: WAITED_MS_MAX, over: () => silent });
+    return answer;
+  };
+}
 
 /*
  * The worker ids, as the support lists them.
@@ -49,7 +68,7 @@ const FIXED =
   'another process has the same number.';
 
 export class WorkerList {
-  private readonly answer: SharedAnswer<WorkersAnswer>;
+  readonly read: (nowMs: number) => Promise<WorkersAnswer>;
 
   /** @param own this process, which is the holder of a worker id without a store */
   constructor(
@@ -57,13 +76,7 @@ export class WorkerList {
     timers: Timers,
     private readonly own: HolderView,
   ) {
-    const over = () => faulty(SUPPORT_SILENT);
-    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
-    this.answer = new SharedAnswer((nowMs) => this.ask(nowMs), sharing);
-  }
-
-  read(nowMs: number): Promise<WorkersAnswer> {
-    return this.answer.read(nowMs);
+    this.read = shared((nowMs) => this.ask(nowMs), faulty(SUPPORT_SILENT), timers);
   }
 
   private async ask(nowMs: number): Promise<WorkersAnswer> {
@@ -183,19 +196,17 @@ const TOO_MANY_LOCKS =
 type Listed = Pick<LocksAnswer, 'locks' | 'problem'>;
 
 class LockList {
-  private readonly listed: SharedAnswer<Listed>;
+  private readonly listed: (nowMs: number) => Promise<Listed>;
 
   constructor(
     private readonly locks: Pick<DistributedLock, 'status' | 'list'>,
     timers: Timers,
   ) {
-    const over = (): Listed => ({ locks: [], problem: LOCKS_SILENT });
-    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
-    this.listed = new SharedAnswer(() => this.ask(), sharing);
+    this.listed = shared(() => this.ask(), { locks: [], problem: LOCKS_SILENT }, timers);
   }
 
   async read(): Promise<LocksAnswer> {
-    const listed = await this.listed.read(monotonicClock.now());
+    const listed = await this.listed(monotonicClock.now());
     const { location, held, waitingCount, counts } = this.locks.status;
     const { acquired, refused, unavailable, lost } = counts;
     const own = { held: held.length, waiting: waitingCount, acquired, refused, unavailable, lost };
@@ -238,19 +249,17 @@ const TOO_MANY_JOBS =
   `Only ${LOCKS_SHOWN_MAX} jobs are shown. ` + 'The command `snowflake cron` lists more.';
 
 class JobList {
-  private readonly listed: SharedAnswer<JobsAnswer>;
+  private readonly listed: (nowMs: number) => Promise<JobsAnswer>;
 
   constructor(
     private readonly jobs: Pick<CronJobs, 'records'>,
     timers: Timers,
   ) {
-    const over = (): JobsAnswer => ({ jobs: [], problem: LOCKS_SILENT });
-    const sharing = { everyMs: ASKED_EVERY_MS, limitMs: WAITED_MS_MAX, over, timers };
-    this.listed = new SharedAnswer(() => this.ask(), sharing);
+    this.listed = shared(() => this.ask(), { jobs: [], problem: LOCKS_SILENT }, timers);
   }
 
   read(): Promise<JobsAnswer> {
-    return this.listed.read(monotonicClock.now());
+    return this.listed(monotonicClock.now());
   }
 
   private async ask(): Promise<JobsAnswer> {

@@ -3,8 +3,6 @@
  *
  * Guarantee: it keeps a few numbers, however long the process runs.
  */
-import { withinLimit, type Timers } from './timers.js';
-
 interface CallTime<Outcome extends string = string> {
   readonly outcome: Outcome;
   readonly tookMs: number;
@@ -77,52 +75,6 @@ export class CallRecord<Outcome extends string = string> {
       })),
       recent: recent.map(({ outcome, tookMs }) => ({ answer: outcome, tookMs })),
     };
-  }
-}
-
-/*
- * The shared answer to a question that many ask.
- *
- * Guarantee: it is asked at most once per period and never twice at a time, however many callers
- * there are. A caller waits no longer than the limit, and then gets the result of `over`.
- */
-
-interface Sharing<T> {
-  readonly everyMs: number;
-  readonly limitMs: number;
-  /** Gives the result if no answer comes within the limit. */
-  readonly over: () => T;
-  readonly timers: Timers;
-}
-
-export class SharedAnswer<T> {
-  private askedAtMs = -Infinity;
-  private isOpen = false;
-  private answer: Promise<T> | undefined;
-
-  constructor(
-    private readonly ask: (nowMs: number) => Promise<T>,
-    private readonly sharing: Sharing<T>,
-  ) {}
-
-  read(nowMs: number): Promise<T> {
-    const { everyMs, limitMs: ms, over, timers } = this.sharing;
-    // A clock that was set back must not delay the next question.
-    const isDue = Math.abs(nowMs - this.askedAtMs) >= everyMs;
-    if (this.answer === undefined || (isDue && !this.isOpen)) {
-      this.askedAtMs = nowMs;
-      this.answer = withinLimit(this.asked(nowMs), { timers, ms, over });
-    }
-    return this.answer;
-  }
-
-  private async asked(nowMs: number): Promise<T> {
-    this.isOpen = true;
-    try {
-      return await this.ask(nowMs);
-    } finally {
-      this.isOpen = false;
-    }
   }
 }
 

@@ -3,9 +3,9 @@
  * JavaScript number loses its last digits.
  */
 import type { BitLayout } from '../core/index.js';
-import type { PlausibleLayout } from '../core/layout/compatibility.js';
 import { tableLines } from './terminal.js';
 import { localText, utcText } from './command.js';
+import type { PlausibleLayout } from './plausible-layouts.js';
 
 interface IdRecord {
   readonly id: string;

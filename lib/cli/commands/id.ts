@@ -5,7 +5,6 @@
  * cannot be read is reported with its line number, and the others are still answered.
  */
 import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
-import { PlausibleLayouts } from '../../core/layout/compatibility.js';
 import { isSnowflakeError } from '../../errors.js';
 import { printableJson } from '../../messages.js';
 import {
@@ -21,6 +20,7 @@ import {
 import { idLines, idRecord, plausibleLines, plausibleRecord } from '../describe-id.js';
 import { FORM_OPTION, formFrom } from '../form-option.js';
 import { LAYOUT_OPTIONS, layoutFrom, layoutOfFingerprint, namesLayout } from '../layout-option.js';
+import { plausibleLayouts } from '../plausible-layouts.js';
 import { keptOf, makerOf, type Maker } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { lineChunks, tableLines, wrapped, type ExitCode } from '../terminal.js';
@@ -29,8 +29,8 @@ interface Reading {
   readonly layout: BitLayout;
   readonly form: TextForm;
   readonly isJson: boolean;
-  /** Set if neither the command line nor a registry names a layout. */
-  readonly plausible: PlausibleLayouts | undefined;
+  /** True if neither the command line nor a registry names a layout. */
+  readonly isGuess: boolean;
   /** Set if a registry was asked. */
   readonly registry: Asked | undefined;
 }
@@ -79,8 +79,7 @@ export const decode: Command = {
     const registry = isAsked ? await askRegistry(call) : undefined;
     const layout = isNamed ? named : (registry?.layout ?? named);
     const isGuess = !isNamed && registry?.layout === undefined;
-    const plausible = isGuess ? new PlausibleLayouts(systemClock.now()) : undefined;
-    const reading: Reading = { layout, form, isJson, plausible, registry };
+    const reading: Reading = { layout, form, isJson, isGuess, registry };
     let lineNumber = 0;
     let code: ExitCode = 0;
     for await (const lines of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
@@ -115,10 +114,10 @@ const WIDTH = 90;
 
 /** Lines of output, or the fault in words. */
 function answerTo(text: string, reading: Reading): string[] | string {
-  const { layout, form, isJson, plausible, registry } = reading;
+  const { layout, form, isJson, isGuess, registry } = reading;
   try {
     const id = form.decode(text);
-    const fits = plausible?.of(id);
+    const fits = isGuess ? plausibleLayouts(id, systemClock.now()) : undefined;
     const { fingerprint } = layout;
     const made = registry?.maker({ ...layout.parse(id), fingerprint });
     if (isJson) {

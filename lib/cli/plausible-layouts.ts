@@ -1,0 +1,40 @@
+/**
+ * Guesses which presets an id can be of, likeliest first, because an id does not name its layout.
+ * A preset is plausible if the time of the id lies between 2010, or its epoch, and now. The
+ * likeliest has the shortest description: ids are mostly recent, of a low worker id and early in
+ * their tick, while bits of another system read as random numbers in these fields.
+ */
+import { layouts } from '../core/layout/presets.js';
+
+export interface PlausibleLayout {
+  /** All presets with these bits, this unit and this epoch. */
+  readonly presets: readonly string[];
+  readonly timestampMs: number;
+  readonly workerId: number;
+  readonly sequence: number;
+}
+
+const DAY_MS = 86_400_000;
+/** Twitter announced the first Snowflake ids in this month. */
+const FIRST_OF_ALL_MS = Date.UTC(2010, 5, 1);
+
+const PRESETS = Object.entries(layouts).map(([name, preset]) => ({ name, layout: preset() }));
+const FINGERPRINTS = new Set(PRESETS.map(({ layout }) => layout.fingerprint));
+const KNOWN = Array.from(FINGERPRINTS, (fingerprint) => {
+  const same = PRESETS.filter(({ layout }) => layout.fingerprint === fingerprint);
+  return { presets: same.map(({ name }) => name), layout: same[0]!.layout };
+});
+
+export function plausibleLayouts(id: bigint, nowMs: number): PlausibleLayout[] {
+  const fits = KNOWN.flatMap(({ presets, layout }) => {
+    if (id > layout.idMax) return [];
+    const { timestampMs, workerId, sequence } = layout.parse(id);
+    // A counter would read as the first moments of every layout.
+    const sinceMs = Math.max(FIRST_OF_ALL_MS, layout.epochMs + DAY_MS);
+    if (timestampMs < sinceMs || timestampMs > nowMs + DAY_MS) return [];
+    const ticksAgo = Math.abs(nowMs - timestampMs) / layout.unitMs;
+    const bits = Math.log2((ticksAgo + 1) * (workerId + 1) * (sequence + 1));
+    return [{ bits, fit: { presets, timestampMs, workerId, sequence } }];
+  });
+  return fits.toSorted((one, other) => one.bits - other.bits).map(({ fit }) => fit);
+}

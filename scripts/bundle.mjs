@@ -98,7 +98,7 @@ const MODULES = {
   lease: ['lease', 'time', 'process-wide', 'generator', 'memory'],
   // A folder is small, and loads with the rows that it keeps.
   registry: ['registry', 'rows', 'host'],
-  lock: ['lock'],
+  lock: ['lock', 'cron'],
   counters: ['counters'],
   // A store at a time is what a process uses, and often for worker ids alone.
   redis: ['redis'],

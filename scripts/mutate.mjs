@@ -19,7 +19,8 @@ const RULES = {
   lease: /^(held-lease|lease-acquirer|lease-keeper|renewal)\./,
   registry: /./,
   counters: /^(counter-rules|row-counters)\./,
-  lock: /^(cron-record|held-section|lock-attempt|lock-rules|lock-snapshot)\./,
+  cron: /^cron-record\./,
+  lock: /^(held-section|lock-attempt|lock-rules|lock-snapshot)\./,
 };
 const ROOMS = Object.keys(RULES);
 const HELP = `Usage: npm run mutate -- [options]

@@ -9,7 +9,7 @@ import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { RenewalOutcome } from '../lease/keeper.js';
 import type { RegionStatus } from '../lease/region-claim.js';
-import type { OnceJobStatus } from '../lock/cron-once.js';
+import type { OnceJobStatus } from '../cron/cron-once.js';
 import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
 import { hasWorkerId, type IdMakerStatus } from '../nest/id-maker.js';
 import {

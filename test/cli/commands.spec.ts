@@ -10,7 +10,7 @@ import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { EtcdLab } from '../stores/etcd-lab.js';
 import { SqlLab } from '../stores/sql-lab.js';
 import { command, typing } from './run-command.js';
-import { newRecord, recordText, withBegun, withEnded } from '../../lib/lock/cron-record.js';
+import { newRecord, recordText, withBegun, withEnded } from '../../lib/cron/cron-record.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
 import { until } from '../until.js';

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
-import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/lock/cron-once.js';
-import { newRecord, recordIn, recordText, type Schedule } from '../../lib/lock/cron-record.js';
+import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/cron/cron-once.js';
+import { newRecord, recordIn, recordText, type Schedule } from '../../lib/cron/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { pause, turn } from '../../lib/time/timers.js';

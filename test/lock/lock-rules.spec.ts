@@ -11,7 +11,7 @@ import {
   recordText,
   settledAfterLoss,
   withBegun,
-} from '../../lib/lock/cron-record.js';
+} from '../../lib/cron/cron-record.js';
 import { acquireLock, newHeader } from '../../lib/lock/lock-rules.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';

@@ -23,7 +23,7 @@ import * as client from 'prom-client';
 import * as metrics from '../../lib/metrics/index.js';
 import type { MeasuredGenerator } from '../../lib/metrics/index.js';
 import type { MetricOf } from '../../lib/metrics/metric.js';
-import { OnceJob } from '../../lib/lock/cron-once.js';
+import { OnceJob } from '../../lib/cron/cron-once.js';
 import { DistributedLock } from '../../lib/nest/lock/index.js';
 import { startSegments } from '../../lib/nest/segments/index.js';
 import { MemoryCounters, MemoryLocks } from '../../lib/stores/memory/index.js';

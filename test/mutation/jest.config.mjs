@@ -9,6 +9,7 @@ export const ROOMS = {
   lease: ['lease', 'registry', 'transcripts'],
   registry: ['registry', 'lease', 'transcripts'],
   counters: ['counters', 'segments', 'ids', 'contract'],
+  cron: ['lock'],
   lock: ['lock', 'contract'],
 };
 

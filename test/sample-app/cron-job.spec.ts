@@ -10,7 +10,7 @@ import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { MemoryLocks } from '../../lib/index.js';
-import { recordIn } from '../../lib/lock/cron-record.js';
+import { recordIn } from '../../lib/cron/cron-record.js';
 import { lockOfJob } from '../../lib/nest/lock/cron-once.js';
 import {
   CronJobs,

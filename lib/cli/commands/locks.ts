@@ -5,7 +5,7 @@
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 import { isSnowflakeError } from '../../errors.js';
-import { recordsIn, type CronRunRecord, type NamedRecord } from '../../lock/cron-record.js';
+import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { cutName, formatName, printable } from '../../messages.js';
 import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';

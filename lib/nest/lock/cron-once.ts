@@ -14,8 +14,8 @@ import {
 } from '@nestjs/common';
 import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../lock/cron-once.js';
-import { CRON_PREFIX, recordsIn, type NamedRecord, type Schedule } from '../../lock/cron-record.js';
+import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../cron/cron-once.js';
+import { CRON_PREFIX, recordsIn, type NamedRecord, type Schedule } from '../../cron/cron-record.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';

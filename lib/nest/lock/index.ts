@@ -42,8 +42,8 @@ export {
   type CronOnceDecorator,
   type CronOnceOptions,
 } from './cron-once.js';
-export type { CronRunRecord } from '../../lock/cron-record.js';
-export type { CronRun, OnceJobStatus } from '../../lock/cron-once.js';
+export type { CronRunRecord } from '../../cron/cron-record.js';
+export type { CronRun, OnceJobStatus } from '../../cron/cron-once.js';
 export {
   Locked,
   type LockedDecorator,

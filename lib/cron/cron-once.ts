@@ -26,7 +26,7 @@ import {
   type MissedTicks,
   type Schedule,
 } from './cron-record.js';
-import type { AcquiredLock, DistributedLock } from './distributed-lock.js';
+import type { AcquiredLock, DistributedLock } from '../lock/distributed-lock.js';
 
 /** What the method of a job is given for one run. */
 export interface CronRun extends Omit<AcquiredLock, 'release'> {

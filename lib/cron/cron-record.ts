@@ -7,7 +7,7 @@
  * run whose holder is gone leaves its tick open, so that the next holder does it.
  */
 import { fieldsIn, isWhole, numberIn } from '../rows/row-store.js';
-import { NOTE_LENGTH_MAX, type LockNote } from './lock-store.js';
+import { NOTE_LENGTH_MAX, type LockNote } from '../lock/lock-store.js';
 
 /** When a job is due. */
 export interface Schedule {

@@ -19,10 +19,9 @@ const DAY_MS = 86_400_000;
 const FIRST_OF_ALL_MS = Date.UTC(2010, 5, 1);
 
 const PRESETS = Object.entries(layouts).map(([name, preset]) => ({ name, layout: preset() }));
-const FINGERPRINTS = new Set(PRESETS.map(({ layout }) => layout.fingerprint));
-const KNOWN = Array.from(FINGERPRINTS, (fingerprint) => {
-  const same = PRESETS.filter(({ layout }) => layout.fingerprint === fingerprint);
-  return { presets: same.map(({ name }) => name), layout: same[0]!.layout };
+const KNOWN = PRESETS.flatMap(({ name, layout }) => {
+  const same = PRESETS.filter((each) => each.layout.fingerprint === layout.fingerprint);
+  return same[0]!.name === name ? [{ presets: same.map((each) => each.name), layout }] : [];
 });
 
 export function plausibleLayouts(id: bigint, nowMs: number): PlausibleLayout[] {

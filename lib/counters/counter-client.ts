@@ -8,7 +8,7 @@
 import { monotonicClock, type Clock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { format, formatName, plainCause } from '../messages.js';
-import { closedAfterLastCall, type CallRecord } from '../time/call-record.js';
+import type { CallRecord } from '../time/call-record.js';
 import { withinLimit, type Timers } from '../time/timers.js';
 import {
   POSITION_MAX,
@@ -43,7 +43,7 @@ export class CounterClient {
 
   constructor(
     readonly store: CounterStore,
-    private readonly parts: CounterClientParts,
+    protected readonly parts: CounterClientParts,
   ) {}
 
   /** True while a call is out that did not return within its limit. */
@@ -228,29 +228,4 @@ function asSnowflakeError(error: unknown): SnowflakeError {
   // A store of another maker may hand on the error of its client, passwords and all.
   const cause = plainCause(error);
   return new SnowflakeError('STORE_UNAVAILABLE', `The store failed: ${cause.message}`, { cause });
-}
-
-/*
- * Calls that go to all stores of one counter at once.
- *
- * Guarantee: if one of them fails to close, the others are closed all the same.
- */
-
-/** The same stores for one generator, which may stop while a call is on its way. */
-export function ownStores(stores: readonly CounterStore[]): readonly CounterStore[] {
-  return stores.map((store) => closedAfterLastCall(store));
-}
-
-/** The locations of all stores, each named once. */
-export function locationsOf(stores: readonly { readonly location: string }[]): string {
-  return [...new Set(stores.map(({ location }) => location))].join(', ');
-}
-
-export async function adviceOf(stores: readonly CounterStore[]): Promise<string[]> {
-  const advice = await Promise.all(stores.map(async (store) => store.advice?.()));
-  return advice.flatMap((texts) => texts ?? []);
-}
-
-export async function closeAll(stores: readonly CounterStore[]): Promise<void> {
-  await Promise.allSettled(stores.map(async (store) => store.close?.()));
 }

@@ -273,7 +273,6 @@ export const ID_MUTANTS = [
 
 const ASKED = 'counters/counter-client.ts';
 const STORE = 'counters/segments/numbered-store.ts';
-const TURNS = 'counters/segments/numbered-store.ts';
 const SEGMENTS = 'counters/segments/segment-keeper.ts';
 const SPACE = 'counters/segments/numbered-store.ts';
 const GENERATOR = 'counters/segments/segment-generator.ts';
@@ -289,14 +288,14 @@ export const SEGMENT_MUTANTS = [
   },
   {
     name: 'after a flush the counter begins right above the highest stored',
-    edits: [{ file: STORE, find: ' + terms.lossGap', put: '' }],
+    edits: [{ file: STORE, find: ' + this.terms.lossGap', put: '' }],
   },
   {
     name: 'a stop gives back what was used',
     seed: 192,
     edits: [
       {
-        file: TURNS,
+        file: SEGMENTS,
         find: 'await segment.store.giveBack(segment, left);',
         put: 'await segment.store.giveBack(segment, segment.count + 0 * left);',
       },
@@ -312,7 +311,13 @@ export const SEGMENT_MUTANTS = [
   {
     name: 'what comes after the stop is used',
     edits: [
-      { file: SEGMENTS, find: '      this.stores.giveBackWhole(segment);\n      return;', put: '' },
+      {
+        file: SEGMENTS,
+        find:
+          '      this.returning = segment.store.giveBack(segment, segment.count);\n' +
+          '      return;',
+        put: '',
+      },
     ],
   },
   {

@@ -10,22 +10,14 @@ import type { BitLayout } from '../../core/layout/bit-layout.js';
 import type { SnowflakeError } from '../../errors.js';
 import type {
   CallerQueue,
-  GeneratorListener,
   GeneratorState,
   GeneratorStatus,
   GeneratorEnvironment,
   OpenGenerator,
 } from '../../generator.js';
-import { CallRecord } from '../../time/call-record.js';
 import { pause, turn, withinLimit, type TimerHandle, RetryDelay } from '../../time/timers.js';
-import {
-  adviceOf,
-  closeAll,
-  locationsOf,
-  ownStores,
-  CounterClient,
-  type CounterClientLimits,
-} from '../counter-client.js';
+import { CounterClient, type CounterClientLimits } from '../counter-client.js';
+import { StoreKeeper } from '../store-keeper.js';
 import {
   IdQueue,
   NoIdsAtOnce,
@@ -45,8 +37,6 @@ import {
 } from './store-ids-options.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
 
-/** Closing a connection may take so long. */
-const CLOSE_MS = 1000;
 /** The start looks so often whether a store has rested. */
 const LOOK_AGAIN_MS = 20;
 
@@ -55,35 +45,26 @@ interface CountedCall {
   readonly fields?: CallFields;
 }
 
-export class StoreIds implements OpenGenerator, CallerQueue {
+export class StoreIds extends StoreKeeper<StoreClient> implements OpenGenerator, CallerQueue {
   readonly line = this;
   readonly layout: BitLayout;
   readonly source: NoIdsAtOnce;
-  private readonly terms: CountedTerms;
   private readonly stock: PrefetchedIds | undefined;
   private readonly queue = new IdQueue();
-  private readonly calls = new CallRecord();
-  private readonly clients: readonly StoreClient[];
-  private readonly stopping = new AbortController();
-  private listener: GeneratorListener | undefined;
-  private turnCount: number;
   /** The number of positions that calls under way have asked for. */
   private askedCount = 0;
   private givenCount = 0;
   private isWoken = false;
   private hasTaken = false;
-  private lastState: GeneratorState = 'unassigned';
   private refreshing: TimerHandle;
 
   constructor(
-    given: CountedTerms,
-    private readonly environment: GeneratorEnvironment,
+    private readonly terms: CountedTerms,
+    environment: GeneratorEnvironment,
   ) {
-    const terms = (this.terms = { ...given, stores: ownStores(given.stores) });
+    super(environment);
     const parts = { ...environment, terms, calls: this.calls };
-    this.clients = terms.stores.map((store, at) => new StoreClient(store, at + 1, parts));
-    // Processes begin with different stores.
-    this.turnCount = Math.floor(environment.random() * this.clients.length);
+    this.open(terms.stores, (store, place) => new StoreClient(store, place, parts));
     const { layout, prefetch } = terms;
     this.layout = layout;
     const { clock } = environment;
@@ -93,11 +74,7 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     this.source = this.stock ?? new NoIdsAtOnce();
   }
 
-  get location(): string {
-    return locationsOf(this.clients);
-  }
-
-  get state(): GeneratorState {
+  override get state(): GeneratorState {
     if (this.stopping.signal.aborted) return 'released';
     if (!this.hasTaken) return 'unassigned';
     if (this.fault === undefined) return 'active';
@@ -118,10 +95,6 @@ export class StoreIds implements OpenGenerator, CallerQueue {
       calls: this.calls.status,
       idsLeft: source.buffered,
     };
-  }
-
-  listen(listener: GeneratorListener): void {
-    this.listener = listener;
   }
 
   /** Resolves with ids in rising order, as soon as earlier callers have theirs. */
@@ -170,31 +143,25 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     await this.start().catch(() => undefined);
   }
 
-  advice(): Promise<string[]> {
-    return adviceOf(this.terms.stores);
-  }
-
   /** Stops for good: no id is made afterwards. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const { timers } = this.environment;
     const reason = stopped();
     this.stopping.abort(reason);
     this.stock?.close();
     this.queue.refuseAll(reason);
-    timers.cancel(this.refreshing);
-    for (const client of this.clients) client.wakeUp();
+    this.environment.timers.cancel(this.refreshing);
+    for (const client of this.stores) client.wakeUp();
     this.report('Stopped.');
-    const over = () => undefined;
-    await withinLimit(closeAll(this.terms.stores), { timers, ms: CLOSE_MS, over });
+    await this.close();
   }
 
   private async firstGrant(signal: AbortSignal): Promise<void> {
     while (!this.hasTaken) {
-      const idle = this.clients.filter(({ isIdle }) => isIdle);
+      const idle = this.stores.filter(({ isIdle }) => isIdle);
       await Promise.all(idle.map((client) => this.ask(client, 1)));
       this.stopping.signal.throwIfAborted();
-      const lasting = this.clients.find(({ fault }) => fault?.retryable === false);
+      const lasting = this.stores.find(({ fault }) => fault?.retryable === false);
       if (lasting !== undefined) throw lasting.fault!;
       if (this.hasTaken) return;
       // The signal ends the pause early, and is checked next.
@@ -230,12 +197,10 @@ export class StoreIds implements OpenGenerator, CallerQueue {
 
   /** Takes the stores in turn; a store that hangs is asked only if no other can help. */
   private nextClient(): StoreClient | undefined {
-    const { clients } = this;
-    const from = this.turnCount % clients.length;
-    const idle = [...clients.slice(from), ...clients.slice(0, from)].filter(({ isIdle }) => isIdle);
-    const isAnswering = clients.some(({ isAsking, isSilent }) => isAsking && !isSilent);
+    const idle = this.inTurn().filter(({ isIdle }) => isIdle);
+    const isAnswering = this.stores.some(({ isAsking, isSilent }) => isAsking && !isSilent);
     const client = idle.find(({ isSilent }) => !isSilent) ?? (isAnswering ? undefined : idle[0]);
-    if (client !== undefined) this.turnCount = clients.indexOf(client) + 1;
+    if (client !== undefined) this.passOn(client);
     return client;
   }
 
@@ -274,8 +239,8 @@ export class StoreIds implements OpenGenerator, CallerQueue {
 
   /** The error if no store gives ids. One that may pass counts more, since waiting can help. */
   private get fault(): SnowflakeError | undefined {
-    const faults = this.clients.flatMap(({ fault }) => fault ?? []);
-    if (faults.length < this.clients.length) return undefined;
+    const faults = this.stores.flatMap(({ fault }) => fault ?? []);
+    if (faults.length < this.stores.length) return undefined;
     return faults.find(({ retryable }) => retryable) ?? faults[0];
   }
 
@@ -285,13 +250,6 @@ export class StoreIds implements OpenGenerator, CallerQueue {
     if (fault?.retryable === false) return fault;
     if (fault !== undefined) this.report(fault.message);
     return state === 'unassigned' ? notStarted() : bufferSpent(this.terms.tag, fault);
-  }
-
-  private report(reason: string): void {
-    const [from, to] = [this.lastState, this.state];
-    if (from === to) return;
-    this.lastState = to;
-    this.listener?.changed({ from, to, reason });
   }
 }
 
@@ -313,33 +271,21 @@ const SHORT_WAIT_MS = 100;
 /** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
 const WAIT_MS_MAX = 60_000;
 
-export class StoreClient {
+class StoreClient extends CounterClient {
   /** The last call failed with this; undefined after a short wait. */
   fault: SnowflakeError | undefined;
-  private readonly client: CounterClient;
+  private readonly terms: CountedTerms;
   private readonly space: PositionSpace;
   private readonly delay: RetryDelay;
   private isBusy = false;
   private timer: TimerHandle;
 
   /** @param place the position of the store among all, from 1 on */
-  constructor(
-    readonly store: CounterStore,
-    place: number,
-    private readonly parts: StoreClientParts,
-  ) {
-    const { terms, random } = parts;
-    this.client = new CounterClient(store, {
-      ...parts,
-      counter: terms.tag,
-      waitAdvice: WAIT_ADVICE,
-    });
+  constructor(store: CounterStore, place: number, { terms, random, ...limits }: StoreClientParts) {
+    super(store, { ...limits, counter: terms.tag, waitAdvice: WAIT_ADVICE });
+    this.terms = terms;
     this.space = new PositionSpace(terms.layout, place, terms.stores.length);
     this.delay = new RetryDelay(random);
-  }
-
-  get location(): string {
-    return this.client.location;
   }
 
   get isAsking(): boolean {
@@ -350,11 +296,6 @@ export class StoreClient {
     return !this.isBusy && this.timer === undefined;
   }
 
-  /** True while a call is out that did not return within its limit. */
-  get isSilent(): boolean {
-    return this.client.isSilent;
-  }
-
   /**
    * @param late takes what is granted after the time limit
    * @throws SnowflakeError why there are none, which is its `fault` until the next grant
@@ -362,7 +303,7 @@ export class StoreClient {
   async take(count: number, late: (run: PositionRun) => void): Promise<PositionRun> {
     this.isBusy = true;
     try {
-      const answer = await this.ask(BigInt(count), late);
+      const answer = await this.askFor(BigInt(count), late);
       const run = this.runOf(answer, BigInt(count));
       this.fault = undefined;
       this.delay.reset();
@@ -392,19 +333,19 @@ export class StoreClient {
     this.timer = undefined;
   }
 
-  private ask(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
-    const { tag: counter, aheadMs, layout } = this.parts.terms;
+  private askFor(count: bigint, late: (run: PositionRun) => void): Promise<TakeAnswer> {
+    const { have, era, reckonedMs, terms } = this;
+    const { tag: counter, aheadMs, layout } = terms;
     const { stores, perMs } = this.space;
-    const { have, era, reckonedMs } = this.client;
     const about = layout.fingerprint;
-    return this.client.ask(
+    return this.ask(
       { kind: 'clock', counter, count, have, era, stores, perMs, aheadMs, about, reckonedMs },
       (answer) => late(this.runOf(answer, count)),
     );
   }
 
   private runOf(answer: TakeAnswer, count: bigint): PositionRun {
-    const { first, end } = this.client.checkGrant(answer, count);
+    const { first, end } = this.checkGrant(answer, count);
     return this.space.run(first, end);
   }
 }

@@ -7,16 +7,9 @@ import { isDecimalId } from '../../core/text/decimal.js';
 import { isSnowflakeError } from '../../errors.js';
 import { plainCause, format } from '../../messages.js';
 import { withinLimit } from '../../time/timers.js';
-import {
-  adviceOf,
-  CounterClient,
-  closeAll,
-  locationsOf,
-  ownStores,
-  type CounterClientLimits,
-} from '../counter-client.js';
+import { CounterClient, type CounterClientLimits } from '../counter-client.js';
 import type { CounterStore, TakeAnswer } from '../counter-store.js';
-import type { Segment, SegmentRest } from './segment-generator.js';
+import type { Segment } from './segment-generator.js';
 import { noHighestId, startFailed, type HighestId, type SegmentTerms } from './segment-options.js';
 
 /** The numbers of one grant. */
@@ -33,58 +26,51 @@ interface NumberedStoreParts extends CounterClientLimits {
 
 const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
 
-class NumberedStore {
-  private readonly client: CounterClient;
+export class NumberedStore extends CounterClient {
+  private readonly terms: SegmentTerms;
 
   constructor(
-    readonly store: CounterStore,
+    store: CounterStore,
     private readonly space: NumberSpace,
-    private readonly parts: NumberedStoreParts,
+    private readonly own: NumberedStoreParts,
   ) {
-    const { counter } = parts.terms;
-    this.client = new CounterClient(store, { ...parts, counter, waitAdvice: WAIT_ADVICE });
-  }
-
-  /** True while a call is out that did not return within its limit. */
-  get isSilent(): boolean {
-    return this.client.isSilent;
-  }
-
-  get location(): string {
-    return this.client.location;
+    super(store, { ...own, counter: own.terms.counter, waitAdvice: WAIT_ADVICE });
+    this.terms = own.terms;
   }
 
   /** @throws SnowflakeError if the store gives none */
   async take(count: number): Promise<GrantedSegment> {
-    const { startAt } = this.parts.terms;
-    const fixed = typeof startAt === 'bigint' && this.client.have === 0n ? startAt : undefined;
+    const { startAt } = this.terms;
+    const fixed = typeof startAt === 'bigint' && this.have === 0n ? startAt : undefined;
     const start = fixed === undefined ? undefined : this.space.positionFrom(fixed);
-    const answer = await this.ask(count, start);
+    const answer = await this.askFor(count, start);
     const isLost = answer?.status === 'absent' && typeof startAt === 'function';
     if (!isLost) return this.segmentOf(answer, count);
-    return this.segmentOf(await this.ask(count, await this.startAbove(startAt)), count);
+    return this.segmentOf(await this.askFor(count, await this.startAbove(startAt)), count);
   }
 
-  /** Takes the last numbers of a grant back, unless others have taken since. */
+  /** Gives the last numbers of a grant back. If others have taken since, they are lost. */
   async giveBack({ grant }: GrantedSegment, left: number): Promise<void> {
-    await this.store.giveBack?.(grant, BigInt(left));
+    const given = (async () => this.store.giveBack?.(grant, BigInt(left)))();
+    // Lost numbers are no harm.
+    await given.catch(() => undefined);
   }
 
-  private ask(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
-    const { counter, lossGap } = this.parts.terms;
-    const { have, era } = this.client;
+  private askFor(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
+    const { have, era } = this;
+    const { counter, lossGap } = this.terms;
     const { stores } = this.space;
     const known = { have, era, lossGap, stores };
     const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
-    return this.client.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
-      this.parts.late(this.segmentOf(answer, count)),
+    return this.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
+      this.own.late(this.segmentOf(answer, count)),
     );
   }
 
   private segmentOf(answer: TakeAnswer, count: number): GrantedSegment {
-    const { first, end, grant } = this.client.checkGrant(answer, BigInt(count));
+    const { first, end, grant } = this.checkGrant(answer, BigInt(count));
     const segment = this.space.segmentOf(first, end);
-    if (segment === undefined) throw this.client.refused({ status: 'full' });
+    if (segment === undefined) throw this.refused({ status: 'full' });
     return { ...segment, grant, store: this };
   }
 
@@ -92,7 +78,7 @@ class NumberedStore {
    * Other processes may have buffered numbers above the highest stored, so the loss gap is added.
    */
   private async startAbove(highest: () => HighestId | Promise<HighestId>): Promise<bigint> {
-    const { timers, callTimeoutMs, terms } = this.parts;
+    const { timers, callTimeoutMs } = this.parts;
     const over = (): never => {
       throw startFailed(`it gave no id within ${callTimeoutMs} ms`);
     };
@@ -100,7 +86,7 @@ class NumberedStore {
     const id = await withinLimit(asked, { timers, ms: callTimeoutMs, over }).catch((error) => {
       throw isSnowflakeError(error) ? error : startFailed(plainCause(error).message);
     });
-    return this.space.positionFrom(afterHighest(id)) + terms.lossGap;
+    return this.space.positionFrom(afterHighest(id)) + this.terms.lossGap;
   }
 }
 
@@ -163,70 +149,4 @@ function greater(a: bigint, b: bigint): bigint {
 
 function lesser(a: bigint, b: bigint): bigint {
   return a < b ? a : b;
-}
-
-/*
- * Takes turns among the stores of one counter, passes over those that fail, and gives back to each.
- *
- * Guarantee: a store that hangs costs its turn and nothing else; what one of them refuses to take
- * back or to close is lost and holds up none of the others.
- */
-
-export class StoreTurns {
-  private readonly stores: readonly NumberedStore[];
-  private turn: number;
-  /** Ends when segments that came after the stop were given back. */
-  private returning: Promise<void> = Promise.resolve();
-
-  constructor(parts: NumberedStoreParts, random: () => number) {
-    const stores = ownStores(parts.terms.stores);
-    this.stores = stores.map(
-      (store, at) => new NumberedStore(store, new NumberSpace(at + 1, stores.length), parts),
-    );
-    // Processes begin with different stores.
-    this.turn = Math.floor(random() * stores.length);
-  }
-
-  get location(): string {
-    return locationsOf(this.stores);
-  }
-
-  /**
-   * Returns each store once, the next one first. Stores that hang lose their turn if another does
-   * not.
-   */
-  next(): readonly NumberedStore[] {
-    const { stores } = this;
-    const from = this.turn++ % stores.length;
-    const all = [...stores.slice(from), ...stores.slice(0, from)];
-    const answering = all.filter(({ isSilent }) => !isSilent);
-    return answering.length > 0 ? answering : all;
-  }
-
-  advice(): Promise<string[]> {
-    return adviceOf(this.stores.map(({ store }) => store));
-  }
-
-  /** Gives back a segment that came too late to be used. */
-  giveBackWhole(segment: GrantedSegment): void {
-    this.returning = giveBack({ segment, left: segment.count });
-  }
-
-  /** The last grant goes first: only after it is the one before it the last. */
-  async giveBack(unused: readonly SegmentRest<GrantedSegment>[]): Promise<void> {
-    await this.returning;
-    for (const rest of unused.toReversed()) await giveBack(rest);
-  }
-
-  close(): Promise<void> {
-    return closeAll(this.stores.map(({ store }) => store));
-  }
-}
-
-async function giveBack({ segment, left }: SegmentRest<GrantedSegment>): Promise<void> {
-  try {
-    await segment.store.giveBack(segment, left);
-  } catch {
-    // Lost numbers are no harm.
-  }
 }

@@ -7,58 +7,51 @@
  * store that is away, hangs or has lost its counter costs numbers or time, never a number twice.
  */
 import type { SnowflakeError } from '../../errors.js';
-import {
-  type GeneratorListener,
-  type GeneratorState,
-  type GeneratorStatus,
-  type GeneratorEnvironment,
-  type OpenGenerator,
+import type {
+  GeneratorState,
+  GeneratorStatus,
+  GeneratorEnvironment,
+  OpenGenerator,
 } from '../../generator.js';
-import { CallRecord } from '../../time/call-record.js';
 import { pause, RetryDelay, withinLimit } from '../../time/timers.js';
-import { StoreTurns, type GrantedSegment } from './numbered-store.js';
+import { StoreKeeper } from '../store-keeper.js';
+import { NumberedStore, NumberSpace, type GrantedSegment } from './numbered-store.js';
 import { SegmentGenerator } from './segment-generator.js';
 import { notStarted, spent, stopped, type SegmentTerms } from './segment-options.js';
 
-/** Closing a connection may take so long beside the calls. */
-const CLOSE_MS = 1000;
-
-export class SegmentKeeper implements OpenGenerator {
+export class SegmentKeeper extends StoreKeeper<NumberedStore> implements OpenGenerator {
   readonly source = new SegmentGenerator<GrantedSegment>({
     low: () => void (this.hasBegun && this.refresh()),
     spent: () => this.spent(),
   });
-  private readonly calls = new CallRecord();
   private readonly size: StepSize;
-  private readonly stores: StoreTurns;
-  private readonly stopping = new AbortController();
-  private listener: GeneratorListener | undefined;
   /** The last refill failed with this. */
   private fault: SnowflakeError | undefined;
   /** A fault of one store that cannot pass, even if another store grants. */
   private lasting: SnowflakeError | undefined;
-  private lastState: GeneratorState = 'unassigned';
   private hasBegun = false;
   private hasTaken = false;
   private isFilling = false;
   private filling: Promise<void> = Promise.resolve();
+  /** Ends when segments that came after the stop were given back. */
+  private returning: Promise<void> = Promise.resolve();
 
   constructor(
     private readonly terms: SegmentTerms,
-    private readonly environment: GeneratorEnvironment,
+    environment: GeneratorEnvironment,
   ) {
-    const { clock, timers, callTimeoutMs, random } = environment;
+    super(environment);
     const late = (segment: GrantedSegment) => this.takeLate(segment);
-    const parts = { terms, calls: this.calls, clock, timers, callTimeoutMs, late };
+    const parts = { ...environment, terms, calls: this.calls, late };
+    const { length } = terms.stores;
     this.size = new StepSize(terms);
-    this.stores = new StoreTurns(parts, random);
+    this.open(
+      terms.stores,
+      (store, place) => new NumberedStore(store, new NumberSpace(place, length), parts),
+    );
   }
 
-  get location(): string {
-    return this.stores.location;
-  }
-
-  get state(): GeneratorState {
+  override get state(): GeneratorState {
     if (this.stopping.signal.aborted) return 'released';
     if (!this.hasTaken) return 'unassigned';
     if (this.source.buffered === 0) return 'exhausted';
@@ -82,10 +75,6 @@ export class SegmentKeeper implements OpenGenerator {
     };
   }
 
-  listen(listener: GeneratorListener): void {
-    this.listener = listener;
-  }
-
   /** @throws SnowflakeError why nothing could be taken for startTimeoutMs, or what cannot pass */
   async start(): Promise<void> {
     this.hasBegun = this.isFilling = true;
@@ -105,10 +94,6 @@ export class SegmentKeeper implements OpenGenerator {
     return this.filling;
   }
 
-  advice(): Promise<string[]> {
-    return this.stores.advice();
-  }
-
   /** No number is made from here on. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
@@ -120,10 +105,14 @@ export class SegmentKeeper implements OpenGenerator {
     const over = () => this.listener?.news('The buffered numbers were not given back in time.');
     const giveBack = async () => {
       await this.filling;
-      await this.stores.giveBack(unused);
+      await this.returning;
+      // The last grant goes first: only after it is the one before it the last.
+      for (const { segment, left } of unused.toReversed()) {
+        await segment.store.giveBack(segment, left);
+      }
     };
     await withinLimit(giveBack(), { timers, ms: callTimeoutMs, over });
-    await withinLimit(this.stores.close(), { timers, ms: CLOSE_MS, over: () => undefined });
+    await this.close();
   }
 
   private async takeFirst(): Promise<void> {
@@ -172,7 +161,7 @@ export class SegmentKeeper implements OpenGenerator {
   private async refillOnce(delay: RetryDelay): Promise<number | undefined> {
     this.size.measure(this.source.issuedCount, this.environment.clock.now());
     let fault: SnowflakeError | undefined;
-    for (const store of this.stores.next()) {
+    for (const store of this.nextStores()) {
       try {
         this.takeIn(await store.take(this.size.step));
         delay.reset();
@@ -190,9 +179,17 @@ export class SegmentKeeper implements OpenGenerator {
     return typeof waitMs === 'number' ? Math.max(1, waitMs) : delay.next();
   }
 
+  /** Stores that hang lose their turn if another does not. */
+  private nextStores(): readonly NumberedStore[] {
+    const all = this.inTurn();
+    this.passOn(all[0]!);
+    const answering = all.filter(({ isSilent }) => !isSilent);
+    return answering.length > 0 ? answering : all;
+  }
+
   private takeIn(segment: GrantedSegment): void {
     if (this.stopping.signal.aborted) {
-      this.stores.giveBackWhole(segment);
+      this.returning = segment.store.giveBack(segment, segment.count);
       return;
     }
     this.source.add(segment);
@@ -223,13 +220,6 @@ export class SegmentKeeper implements OpenGenerator {
     if (state === 'unassigned') return notStarted();
     if (fault !== undefined) this.report(fault.message);
     return spent({ counter: this.terms.counter, location: this.location }, fault);
-  }
-
-  private report(reason: string): void {
-    const [from, to] = [this.lastState, this.state];
-    if (from === to) return;
-    this.lastState = to;
-    this.listener?.changed({ from, to, reason });
   }
 }
 

@@ -107,7 +107,7 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
   return [
     [terms.fingerprint, layouts, latestMs].join('\n'),
     terms.ttlMs,
-    lossWindowOf(terms, reading),
+    windowsOf(terms, reading),
     reading.random,
     wallMs,
     incarnation,
@@ -120,9 +120,9 @@ export function timedArguments(call: StoreCall, reading: StoreReading): (string 
   ];
 }
 
-function lossWindowOf(terms: LeaseTerms, { lossWindowMs, keepsAfterMs = 0 }: StoreReading) {
-  const windowMs = Math.max(lossWindowMs, terms.quarantineMs - terms.ttlMs);
-  return keepsAfterMs === 0 ? windowMs : `${windowMs} ${keepsAfterMs}`;
+function windowsOf(terms: LeaseTerms, { lossWindowMs, keepsAfterMs = 0 }: StoreReading): string {
+  const longestMs = Math.max(lossWindowMs, terms.quarantineMs - terms.ttlMs);
+  return [longestMs, keepsAfterMs, lossWindowMs].join(' ');
 }
 
 function ownArguments(call: StoreCall): (string | number)[] {

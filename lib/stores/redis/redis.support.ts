@@ -174,9 +174,9 @@ export class RedisSupport implements IDistributedSupport {
     return this.#connection.close();
   }
 
-  private keepsAfter(): string {
-    if (typeof this.#statement === 'boolean') return '';
-    return ` ${this.#failoverMs + this.#statement.keepsWritesAfterMs}`;
+  private get keepsAfterMs(): number {
+    if (typeof this.#statement === 'boolean') return 0;
+    return this.#failoverMs + this.#statement.keepsWritesAfterMs;
   }
 
   private run(
@@ -192,7 +192,8 @@ export class RedisSupport implements IDistributedSupport {
     const lossWindowMs = Math.max(this.#failoverMs, (quarantineMs ?? 0) - ttlMs);
     const { incarnation = '', server = '', nowMs = '', timeMs = '' } = reckoned ?? {};
     const own = [fingerprint, layouts, latestMs].join('\n');
-    const first = [own, ttlMs, `${lossWindowMs}${this.keepsAfter()}`, randomUUID()];
+    const windows = [lossWindowMs, this.keepsAfterMs, this.#failoverMs].join(' ');
+    const first = [own, ttlMs, windows, randomUUID()];
     const clocks = [wallMs, incarnation, server, nowMs, timeMs];
     const given = [...first, ...clocks, ...args, ...keepsWritesArgument(this.#statement)];
     return this.#connection.run(script, this.key, given);

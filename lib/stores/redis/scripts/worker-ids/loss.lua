@@ -4,8 +4,8 @@
 -- ARGV     as registry.lua says
 local layout, told, toldLatest = string.match(ARGV[1], '^([^\n]*)\n?([^\n]*)\n?(%d*)$')
 local ttl, random = tonumber(ARGV[2]), ARGV[4]
-local lossWindow, keepsAfter = string.match(ARGV[3], '^(%d+) ?(%d*)$')
-lossWindow, keepsAfter = tonumber(lossWindow), tonumber(keepsAfter) or 0
+local lossWindow, keepsAfter, failover = string.match(ARGV[3], '^(%d+) ?(%d*) ?(%d*)$')
+keepsAfter, failover = tonumber(keepsAfter) or 0, tonumber(failover) or 0
 local SANE_MS = 86400000 -- a ceiling further ahead is a fault of the holder's clock
 
 local lastFingerprint, lastQuarantine, safeFloor, operations, leftEra, layoutFloor, lastAhead,
@@ -34,7 +34,7 @@ local function observeTime()
   slew, now, ahead = slew + behind, now + behind, 0
   era = era + 1
   -- The time may be that of a later server: nothing is granted by it within the failover window.
-  if lossWindow > 0 then safeFloor = math.max(safeFloor, now + quarantine) end
+  if failover > 0 then safeFloor = math.max(safeFloor, now + quarantine) end
 end
 -- It granted up to a time that its clock no longer showed, since an operator had set that back.
 local function observeLatest(ended)

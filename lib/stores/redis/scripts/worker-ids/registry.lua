@@ -1,9 +1,10 @@
 -- Every script on a registry begins with this, after its clock: it checks loss and layout.
 -- It says the same as prologue.ts in the room of the registry.
 -- ARGV     1 fingerprint and, on a line each, the layouts of a move and the latest end that the
---          caller got from a registry, 2 ttl ms, 3 loss window ms and, after a space, how old a
---          write is that no server forgets, if a loss of younger ones shows in nothing, 4 random
---          text, 5 to 9 as witness.lua says, 10.. as the script says
+--          caller got from a registry, 2 ttl ms, 3 with spaces between them: loss window ms, or a
+--          longer one that the caller brings; how old a write is that no server forgets, 0 if a
+--          loss of younger ones shows; loss window ms of this store, 4 random text, 5 to 9 as
+--          witness.lua says, 10.. as the script says
 -- Answer   a status, three values, and the facts of the registry: its clock, incarnation, server,
 --          operations, quarantine, the store's time, era, the layouts of a move, lineage and latest
 --          end, '' if there is none; or 'layout-mismatch' or 'other-version' and what is stored

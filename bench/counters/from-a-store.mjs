@@ -45,9 +45,9 @@ const STORES = {
   PostgreSQL: {
     start: () => startPostgres(['fsync=on']),
     async counters(url) {
-      const { counterTable, sqlCounters } = await importSql();
+      const { registryTable, sqlCounters } = await importSql();
       const pool = new Pool({ connectionString: url, max: 4 });
-      await pool.query(counterTable('postgres'));
+      await pool.query(registryTable('postgres'));
       return { store: sqlCounters({ pool, replicated: false }), close: () => pool.end() };
     },
     /** An auto-increment column, one row at a time. */

@@ -99,13 +99,14 @@ const LEAST = [
 async function postgresTable(url) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  for (const sql of [(await importSql()).lockTable('postgres'), ...LEAST]) await client.query(sql);
+  for (const sql of [(await importSql()).registryTable('postgres'), ...LEAST])
+    await client.query(sql);
   await client.end();
 }
 
 async function mysqlTable(url) {
   const client = await createConnection(url);
-  for (const sql of [(await importSql()).lockTable('mysql'), ...LEAST]) await client.query(sql);
+  for (const sql of [(await importSql()).registryTable('mysql'), ...LEAST]) await client.query(sql);
   await client.end();
 }
 

@@ -45,7 +45,7 @@ const SQL = {
     (await import('./sql/counters-and-locks.js')).countersFromUrl(url),
   locks: async (url: string) => (await import('./sql/counters-and-locks.js')).locksFromUrl(url),
   lockPreparation: async (url: string) =>
-    (await import('./sql/counters-and-locks.js')).lockPreparationFromUrl(url),
+    (await import('./sql/sql.support.js')).preparationFromUrl(url),
 } as const;
 
 const TWO_SLASHES = 'two slashes and a host';

@@ -20,8 +20,10 @@ import { FAULTS, OPERATOR_FAULTS } from './faults.mjs';
 import { highestNumber } from './processes/highest-number.mjs';
 import { Etcd, ETCD_FAULTS } from './stores/etcd.mjs';
 import { Sqlite, SQLITE_FAULTS } from './stores/files.mjs';
-import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
+import { CREATE_MARIADB, Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
+  CREATE,
+  TABLE,
   Postgres,
   POSTGRES_FAULTS,
   ofLedBack,
@@ -78,15 +80,8 @@ const FILE_FAULTS = [
 
 /** @typedef {{ app: string, files: string }} Place the library, and what is written down */
 
-const [COUNTER, TABLE] = ['order', 'snowflake_counters'];
+const COUNTER = 'order';
 const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
-/** As nestjs-snowflake/sql makes it. */
-const CREATE =
-  `CREATE TABLE ${TABLE} (namespace varchar(128) NOT NULL, ` +
-  `counter varchar(128) NOT NULL, version bigint NOT NULL, next bigint NOT NULL, ` +
-  `data text NOT NULL, PRIMARY KEY (namespace, counter))`;
-
-const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 
 /** Small steps, so that what is buffered lasts a moment and segments change hands all the time. */
 const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };

@@ -22,8 +22,10 @@ import { Cluster, KeptRedis, NAMESPACE, Sentinel } from './topologies.mjs';
 import { ALLOWED, ofUntold } from './untold-topologies.mjs';
 import { Etcd, ETCD_FAULTS, ofOneMember } from './stores/etcd.mjs';
 import { Sqlite, SQLITE_FAULTS } from './stores/files.mjs';
-import { Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
+import { CREATE_MARIADB, Mariadb, MARIADB_FAULTS } from './stores/mariadb.mjs';
 import {
+  CREATE,
+  TABLE,
   ofLedBack,
   PostgresStandby,
   STANDBY_FAULTS,
@@ -33,14 +35,7 @@ import {
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { checkHolds, checkRuns, eventsOf } from './report.mjs';
 
-const TABLE = 'snowflake_locks';
-/** As nestjs-snowflake/sql makes it. */
-const CREATE =
-  `CREATE TABLE ${TABLE} (namespace varchar(128) NOT NULL, lock_name varchar(128) NOT NULL, ` +
-  `version bigint NOT NULL, forgettable bigint NOT NULL, data text NOT NULL, ` +
-  `PRIMARY KEY (namespace, lock_name))`;
-const CREATE_MARIADB = `${CREATE} ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
-const HEADER = `lock_name = '|'`;
+const HEADER = `name = '|'`;
 /** In etcd, and first after all that begin so. */
 const [PREFIX, END] = [`snowflake/${NAMESPACE}/locks/`, `snowflake/${NAMESPACE}/locks0`];
 /** So long a server may go on that lost its place. */

@@ -78,8 +78,7 @@ export function growthsIn(all) {
 
 // The stores, and the processes.
 
-const ofSql = ({ registryTable, counterTable, lockTable }, /** @type {string} */ dialect) =>
-  [registryTable, counterTable, lockTable].map((table) => table(dialect));
+const ofSql = ({ registryTable }, /** @type {string} */ dialect) => [registryTable(dialect)];
 
 /** Each with its tables, and a proxy where it is reached by a network. */
 async function startStores(/** @type {string} */ folder, tables) {

@@ -64,7 +64,7 @@ describe('SQLite, told the time by the test', () => {
         new RegistrySupport(
           new SqlRows({
             ...checkedOptions(options),
-            holds: 'registry',
+            kind: 'registry',
             dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),

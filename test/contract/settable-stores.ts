@@ -153,9 +153,11 @@ export interface SettableSql {
 }
 
 /** What is kept in a table of it, in one namespace for each name. */
+const COLUMNS = 'kind, name, version, number, token, data';
+
 export function settableSql(
   { query, time, server, mark }: SettableSql,
-  { table, columns }: { readonly table: string; readonly columns: string },
+  { table }: { readonly table: string },
 ) {
   const readings = new StoreReadings();
   const run = randomUUID().slice(0, 8);
@@ -172,9 +174,9 @@ export function settableSql(
   const copy = async (from: string, to: string) => {
     await wipe(to);
     await ask(
-      `INSERT INTO ${table} (namespace, ${columns}) ` +
-        `SELECT kept.namespace, ${columns} FROM (SELECT ? AS namespace) kept, ` +
-        `(SELECT ${columns} FROM ${table} WHERE namespace = ?) rows_of`,
+      `INSERT INTO ${table} (namespace, ${COLUMNS}) ` +
+        `SELECT kept.namespace, ${COLUMNS} FROM (SELECT ? AS namespace) kept, ` +
+        `(SELECT ${COLUMNS} FROM ${table} WHERE namespace = ?) rows_of`,
       [to, from],
     );
   };
@@ -278,13 +280,12 @@ interface SettableSqlSupport extends SettableSql {
 /** A support as it is, on a table. */
 export function sqlStore(sql: SettableSqlSupport): Store {
   const { table } = sql;
-  const columns = 'worker_id, version, ceiling, token, data';
-  const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(sql, { table, columns });
+  const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(sql, { table });
   const setVersion = async (name: string, from: string, to: string): Promise<void> => {
     // As whoever writes a row, it counts that.
     await ask(
       `UPDATE ${table} SET version = version + 1, data = replace(data, ?, ?) ` +
-        `WHERE namespace = ? AND worker_id = -1`,
+        `WHERE namespace = ? AND name = '|'`,
       [`"version":"${from}"`, `"version":"${to}"`, namespaceOf(name)],
     );
   };

@@ -139,9 +139,7 @@ export async function inRedis(): Promise<Place> {
 
 /** What names a row in each table; it is the place of the row, after the table. */
 const TABLES = {
-  snowflake_registry: { made: sql.registryTable, key: ['namespace', 'worker_id'] },
-  snowflake_counters: { made: sql.counterTable, key: ['namespace', 'counter'] },
-  snowflake_locks: { made: sql.lockTable, key: ['namespace', 'lock_name'] },
+  snowflake_registry: { made: sql.registryTable, key: ['namespace', 'kind', 'name'] },
   snowflake_series: { made: sql.seriesTable, key: ['series', 'period'] },
 };
 

@@ -208,7 +208,7 @@ describe('a URL', () => {
     const redis = await countersOf('redis://localhost:1?namespace=shop');
     expect(redis.location).toBe('Redis at localhost:1, database 0, snowflake:{shop}:counters');
     const sql = await countersOf('postgres://app@localhost/shop?namespace=a');
-    expect(sql.location).toContain('table snowflake_counters, namespace a');
+    expect(sql.location).toContain('table snowflake_registry, namespace a');
     expect(sql.lossWindowMs).toBe(16_000);
     const etcd = await countersOf('etcd://localhost:1?namespace=shop');
     expect(etcd.location).toBe('etcd at localhost:1, snowflake/shop/counters/');

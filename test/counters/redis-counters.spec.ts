@@ -14,7 +14,7 @@ import type { DenseTake } from '../../lib/counters/counter-store.js';
 import type { RowCounters } from '../../lib/counters/row-counters.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
-import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
+import { registryTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { describeCounterStore } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { MariadbNode } from '../chaos/stores/mariadb.mjs';
@@ -341,8 +341,8 @@ describe('changed settings', () => {
     beforeEach(async () => {
       await set('innodb_flush_log_at_trx_commit = 1');
       await set('sync_binlog = 1');
-      await pool.query('DROP TABLE IF EXISTS snowflake_counters');
-      await pool.query(counterTable('mysql'));
+      await pool.query('DROP TABLE IF EXISTS snowflake_registry');
+      await pool.query(registryTable('mysql'));
     });
     afterAll(async () => {
       await pool.end();
@@ -409,7 +409,7 @@ describe('changed settings', () => {
     beforeAll(async () => {
       await node.create();
       pool = open();
-      await pool.query(counterTable('postgres'));
+      await pool.query(registryTable('postgres'));
     });
     afterAll(async () => {
       await pool.end();
@@ -436,7 +436,7 @@ describe('changed settings', () => {
   describe('SQLite', () => {
     it('grants nothing while its handle does not wait for the disk', async () => {
       const database = new Database(':memory:');
-      database.exec(counterTable('sqlite'));
+      database.exec(registryTable('sqlite'));
       const store = sqlCounters({ database });
       expect(await taken(store)).toMatchObject({ end: 11n });
       database.exec('PRAGMA synchronous = NORMAL');

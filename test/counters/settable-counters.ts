@@ -56,8 +56,7 @@ interface SettableSqlCounters extends SettableSql {
 
 /** The store as it is, on a table. */
 export function sqlCounterStore(sql: SettableSqlCounters): SettableCounterStore {
-  const columns = 'counter, version, next, data';
-  const { controls, queryOf, optionsOf } = settableSql(sql, { table: COUNTERS, columns });
+  const { controls, queryOf, optionsOf } = settableSql(sql, { table: COUNTERS });
   return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 

@@ -26,7 +26,7 @@ import {
 } from '../../lib/stores/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import { postgresPool } from '../../lib/stores/sql/given-database.js';
-import { counterTable, sqlCounters } from '../../lib/stores/sql/index.js';
+import { registryTable, sqlCounters } from '../../lib/stores/sql/index.js';
 import { countersFromUrl } from '../../lib/stores/sql/counters-and-locks.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
@@ -57,8 +57,8 @@ describe('sql counters', () => {
   beforeAll(async () => {
     postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
-    await postgres.query(counterTable('postgres', COUNTERS));
-    await mysql.query(counterTable('mysql', COUNTERS));
+    await postgres.query(registryTable('postgres', COUNTERS));
+    await mysql.query(registryTable('mysql', COUNTERS));
   });
   afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
@@ -119,7 +119,7 @@ describe('sql counters', () => {
       const store = sqlCounters({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
       const failure = await failureOf(store.take(TAKE));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-      expect(failure.message).toContain('counterTable()');
+      expect(failure.message).toContain('registryTable()');
     });
 
     it('gives no number in a transaction that began since the read', async () => {
@@ -211,9 +211,9 @@ describe('embedded counters', () => {
 
   beforeAll(async () => {
     database = new Database(path);
-    database.exec(counterTable('sqlite', COUNTERS));
+    database.exec(registryTable('sqlite', COUNTERS));
     pglite = await freshPglite();
-    await pglite.exec(counterTable('postgres', COUNTERS));
+    await pglite.exec(registryTable('postgres', COUNTERS));
   });
   afterEach(async () => {
     await Promise.all(opened.splice(0).map((store) => store.close()));
@@ -238,7 +238,7 @@ describe('embedded counters', () => {
           new RowCounters(
             new SqlRows({
               ...checkedOptions(options),
-              holds: 'counters',
+              kind: 'counters',
               dialect: new SqliteDialect(IDENTITY),
               connection: { where: { text: 'SQLite', secrets: [] }, query },
             }),
@@ -333,13 +333,13 @@ describe('a series whose store is silent', () => {
     server.port = String(proxy.port);
     const pool = new Pool({ connectionString: server.href });
     pool.on('error', () => undefined);
-    await pool.query(counterTable('postgres', COUNTERS));
+    await pool.query(registryTable('postgres', COUNTERS));
     const rows = new SqlRows({
       connection: postgresPool(pool),
       dialect: new PostgresDialect(),
       table: COUNTERS,
       namespace: randomUUID(),
-      holds: 'counters',
+      kind: 'counters',
       lossWindowMs: 0,
     });
     const { time, invoices } = invoicesIn(rows);

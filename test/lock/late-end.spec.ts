@@ -10,7 +10,7 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
-import { lockTable } from '../../lib/stores/sql/index.js';
+import { registryTable } from '../../lib/stores/sql/index.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { ownDatabase } from '../own-database.js';
 import { MuteProxy } from '../stores/network.js';
@@ -46,7 +46,7 @@ const SERVERS: Record<string, () => Promise<Server>> = {
     const own = await ownDatabase(process.env['DATABASE_URL']!);
     const pool = new Pool({ connectionString: own.url, max: 1 });
     ends.push(own.drop, () => pool.end());
-    await pool.query(lockTable('postgres'));
+    await pool.query(registryTable('postgres'));
     const sql =
       'SELECT count(*)::int AS n FROM pg_stat_activity ' +
       'WHERE datname = current_database() AND pid <> pg_backend_pid()';
@@ -57,7 +57,7 @@ const SERVERS: Record<string, () => Promise<Server>> = {
     const own = await ownDatabase(process.env['MYSQL_URL']!);
     const pool = createPool({ uri: own.url, connectionLimit: 1 });
     ends.push(own.drop, () => pool.end());
-    await pool.query(lockTable('mysql'));
+    await pool.query(registryTable('mysql'));
     const sql =
       'SELECT count(*) AS n FROM information_schema.processlist ' +
       'WHERE db = database() AND id <> connection_id()';

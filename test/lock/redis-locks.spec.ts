@@ -11,7 +11,7 @@ import { NestFactory } from '@nestjs/core';
 import { Redis } from 'ioredis';
 import { createPool } from 'mysql2/promise';
 import { DistributedLock, Locked, LockModule } from 'nestjs-snowflake/lock';
-import { lockTable } from 'nestjs-snowflake/sql';
+import { registryTable } from 'nestjs-snowflake/sql';
 import { Pool } from 'pg';
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
@@ -249,8 +249,8 @@ describe('shared locks', () => {
   beforeAll(async () => {
     const postgres = new Pool({ connectionString: POSTGRES });
     const mysql = createPool({ uri: MARIADB });
-    await postgres.query(lockTable('postgres'));
-    await mysql.query(lockTable('mysql'));
+    await postgres.query(registryTable('postgres'));
+    await mysql.query(registryTable('mysql'));
     await Promise.all([postgres.end(), mysql.end()]);
   });
 
@@ -369,7 +369,7 @@ describe('restarted store', () => {
     const node = new PostgresNode();
     ending.push(() => node.stop());
     await node.create();
-    await node.sql(lockTable('postgres'));
+    await node.sql(registryTable('postgres'));
     return {
       url: `postgres://postgres@127.0.0.1:${node.port}/postgres?namespace=jobs&replicated=false`,
       async restart() {

@@ -11,7 +11,7 @@ import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { LINGER_MS, Releases } from '../../lib/lock/releases.js';
 import { messagesFrom } from '../../lib/stores/redis/redis-options.js';
-import { type LockDatabase, lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import { type LockDatabase, registryTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { type OwnDatabase, ownDatabase } from '../own-database.js';
@@ -142,7 +142,7 @@ describe('postgres releases', () => {
     // Nobody else listens in it.
     own = await ownDatabase(process.env['DATABASE_URL']!, database);
     admin = new Pool({ connectionString: own.url });
-    await admin.query(lockTable('postgres', TABLE));
+    await admin.query(registryTable('postgres', TABLE));
   });
   afterEach(async () => {
     for (const close of closed.splice(0).toReversed()) await close();

@@ -78,8 +78,7 @@ interface SettableSqlLocks extends SettableSql {
 
 /** The store as it is, on a table. */
 export function sqlLockStore(sql: SettableSqlLocks): SettableLockStore {
-  const columns = 'lock_name, version, forgettable, data';
-  const { controls, queryOf, optionsOf } = settableSql(sql, { table: LOCKS, columns });
+  const { controls, queryOf, optionsOf } = settableSql(sql, { table: LOCKS });
   return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 

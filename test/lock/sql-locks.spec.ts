@@ -22,7 +22,7 @@ import {
   PostgresDialect,
 } from '../../lib/stores/sql/dialects/postgres.js';
 import { SQLITE_TIME, SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
-import { lockTable, sqlLocks } from '../../lib/stores/sql/index.js';
+import { registryTable, sqlLocks } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { locksFromUrl } from '../../lib/stores/sql/counters-and-locks.js';
 import { checkedOptions } from '../../lib/stores/sql/sql-options.js';
@@ -43,8 +43,8 @@ describe('sql locks', () => {
   beforeAll(async () => {
     postgres = new Pool({ connectionString: process.env['DATABASE_URL']!, max: 20 });
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
-    await postgres.query(lockTable('postgres', LOCKS));
-    await mysql.query(lockTable('mysql', LOCKS));
+    await postgres.query(registryTable('postgres', LOCKS));
+    await mysql.query(registryTable('mysql', LOCKS));
   });
   afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
@@ -105,7 +105,7 @@ describe('sql locks', () => {
       const store = sqlLocks({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
       const failure = await failureOf(store.acquire(namedLock('a')));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
-      expect(failure.message).toContain('lockTable()');
+      expect(failure.message).toContain('registryTable()');
     });
 
     it('grants nothing in a transaction that began since the read', async () => {
@@ -212,10 +212,10 @@ describe('sql lock rows', () => {
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 5 });
     pglite = await freshPglite();
     sqlite = new Database(':memory:');
-    await postgres.query(lockTable('postgres', TABLE));
-    await mysql.query(lockTable('mysql', TABLE));
-    await pglite.exec(lockTable('postgres', TABLE));
-    sqlite.exec(lockTable('sqlite', TABLE));
+    await postgres.query(registryTable('postgres', TABLE));
+    await mysql.query(registryTable('mysql', TABLE));
+    await pglite.exec(registryTable('postgres', TABLE));
+    sqlite.exec(registryTable('sqlite', TABLE));
   });
   afterAll(async () => {
     await Promise.all([postgres.end(), mysql.end(), pglite.close()]);
@@ -224,7 +224,7 @@ describe('sql lock rows', () => {
 
   function rowsOf(dialect: Dialect, query: SqlQuery, namespace: string = randomUUID()): SqlRows {
     const connection = { where: { text: 'a database', secrets: [] }, query };
-    const parts = { namespace, table: TABLE, lossWindowMs: 0, holds: 'locks' } as const;
+    const parts = { namespace, table: TABLE, lossWindowMs: 0, kind: 'locks' } as const;
     return new SqlRows({ ...parts, dialect, connection });
   }
 
@@ -327,8 +327,8 @@ describe('sql lock walk', () => {
     mysql = createPool({ uri: process.env['MYSQL_URL']!, connectionLimit: 20 });
     // Of connections that the test kills.
     postgres.on('error', () => undefined);
-    await postgres.query(lockTable('postgres', TABLE));
-    await mysql.query(lockTable('mysql', TABLE));
+    await postgres.query(registryTable('postgres', TABLE));
+    await mysql.query(registryTable('mysql', TABLE));
   });
   afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
@@ -398,9 +398,9 @@ let pglite: PGlite;
 
 beforeAll(async () => {
   database = new Database(path);
-  database.exec(lockTable('sqlite', LOCKS));
+  database.exec(registryTable('sqlite', LOCKS));
   pglite = await freshPglite();
-  await pglite.exec(lockTable('postgres', LOCKS));
+  await pglite.exec(registryTable('postgres', LOCKS));
 });
 afterAll(async () => {
   await pglite.close();
@@ -423,7 +423,7 @@ describe('sqlLocks on SQLite, told the time by the test', () => {
         new RowLocks(
           new SqlRows({
             ...checkedOptions(options),
-            holds: 'locks',
+            kind: 'locks',
             dialect: new SqliteDialect(IDENTITY),
             connection: { where: { text: 'SQLite', secrets: [] }, query },
           }),

@@ -45,7 +45,7 @@ interface Opened {
 
 const SQL = { table: 'followed', namespace: 'followed', replicated: false };
 const deletion = (key: string) =>
-  `DELETE FROM followed WHERE worker_id = ${key === HEADER_KEY ? -1 : key}`;
+  `DELETE FROM followed WHERE name = '${key === HEADER_KEY ? key : key.padStart(10, '0')}'`;
 
 /** One of whose statements something may be broken. */
 async function inSqlite(from: string | RegExp, to: string): Promise<Opened> {

@@ -13,7 +13,7 @@ import { Test } from '@nestjs/testing';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import { InjectIdMaker, MemoryCounters, getIdMakerToken, type IdMaker } from 'nestjs-snowflake';
 import { SegmentsModule } from 'nestjs-snowflake/segments';
-import { counterTable, sqlCounters } from 'nestjs-snowflake/sql';
+import { registryTable, sqlCounters } from 'nestjs-snowflake/sql';
 import { SnowflakeId } from 'nestjs-snowflake/typeorm';
 import type { Pool } from 'pg';
 import { Column, DataSource, Entity } from 'typeorm';
@@ -169,8 +169,8 @@ const running = new Set<ChildProcess>();
 let script: string;
 beforeAll(async () => {
   script = await bundledScript('support/worker.mjs');
-  await lab.pool().query(counterTable('postgres', table));
-  await lab.mysql().query(counterTable('mysql', table));
+  await lab.pool().query(registryTable('postgres', table));
+  await lab.mysql().query(registryTable('mysql', table));
 }, 300_000);
 afterAll(async () => {
   for (const child of running) child.kill('SIGKILL');

@@ -190,7 +190,7 @@ describe('writes over what the application gave', () => {
     await leased(postgresSupport({ pool, ...own }));
     const texts: string[] = [];
     // Not the time of the header, which all others would write as well.
-    const isGrant = (sql: string) => isWrite(sql) && !sql.includes('ceiling <');
+    const isGrant = (sql: string) => isWrite(sql) && !sql.includes('number <');
     const isCheck = (sql: string) => sql.includes('txid_status');
     const query: SqlQuery = async (sql, params) => {
       texts.push(sql);

@@ -15,11 +15,9 @@ import type { LeaseAnswer } from '../../lib/lease/distributed-support.js';
 import { POSTGRES_HISTORY } from '../../lib/stores/sql/dialects/postgres.js';
 import { MYSQL_DURABLE, mysqlHistory, mysqlServer } from '../../lib/stores/sql/dialects/mysql.js';
 import {
-  counterTable,
-  lockTable,
+  registryTable,
   mysqlSupport,
   postgresSupport,
-  registryTable,
   sqlCounters,
   sqlLocks,
 } from '../../lib/stores/sql/index.js';
@@ -97,7 +95,7 @@ describe('sql put back', () => {
 
     it('jumps over the numbers that are forgotten, once', async () => {
       const table = tables();
-      const create = counterTable(database.dialect, table);
+      const create = registryTable(database.dialect, table);
       await run(create);
       const window = { failoverWindowMs: 1, clockDifferenceMs: 0 };
       const taken = async (have = 0n) => {
@@ -121,7 +119,7 @@ describe('sql put back', () => {
 
     it('grants no lock that may be held', async () => {
       const table = tables();
-      const create = lockTable(database.dialect, table);
+      const create = registryTable(database.dialect, table);
       await run(create);
       const store = sqlLocks({ ...(asOf(table) as object), ...ALONE } as never);
       await store.release(await heldIn(store, namedLock('a')));
@@ -172,7 +170,7 @@ describe('sql put back', () => {
 
     it('are noticed by the take of who was granted numbers since', async () => {
       const table = tables();
-      await run(counterTable('mysql', table));
+      await run(registryTable('mysql', table));
       const window = { failoverWindowMs: 1, clockDifferenceMs: 0 };
       const store = sqlCounters({ ...asOf(table), dialect: 'mysql', ...window, replicated: true });
       const taken = async (have = 0n) => {
@@ -194,7 +192,7 @@ describe('sql put back', () => {
 
     it('are noticed by the extension of who was granted a lock since', async () => {
       const table = tables();
-      await run(lockTable('mysql', table));
+      await run(registryTable('mysql', table));
       const store = sqlLocks({ ...asOf(table), dialect: 'mysql' });
       await store.release(await heldIn(store, namedLock('a')));
       const putBack = await loaded(table);
@@ -219,10 +217,10 @@ describe('sql put back', () => {
       const failure = await failureOf(support().getNextWorkId(request()));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
       expect(failure.message).toContain('primary key');
-      await pool.query(`ALTER TABLE ${table} ADD PRIMARY KEY (namespace, worker_id)`);
+      await pool.query(`ALTER TABLE ${table} ADD PRIMARY KEY (namespace, kind, name)`);
       await leased(support());
       await pool.query(`ALTER TABLE ${table} DROP CONSTRAINT ${table}_pkey`);
-      await pool.query(`INSERT INTO ${table} SELECT * FROM ${table} WHERE worker_id = -1`);
+      await pool.query(`INSERT INTO ${table} SELECT * FROM ${table} WHERE name = '|'`);
       expect((await failureOf(support().getNextWorkId(request()))).message).toContain(
         'primary key',
       );
@@ -270,7 +268,7 @@ describe('a folder of PostgreSQL put back', () => {
     const node = new PostgresNode();
     nodes.push(node);
     await node.create();
-    await node.sql(lockTable('postgres'));
+    await node.sql(registryTable('postgres'));
     const { port } = node;
     /** What a process has that was never answered before. */
     const newcomer = () => {

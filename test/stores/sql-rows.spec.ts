@@ -13,10 +13,8 @@ import { MysqlDialect, mysqlServer } from '../../lib/stores/sql/dialects/mysql.j
 import { POSTGRES_SERVER, PostgresDialect } from '../../lib/stores/sql/dialects/postgres.js';
 import { SqliteDialect } from '../../lib/stores/sql/dialects/sqlite.js';
 import {
-  counterTable,
-  lockTable,
-  postgresSupport,
   registryTable,
+  postgresSupport,
   sqlCounters,
   sqlLocks,
 } from '../../lib/stores/sql/index.js';
@@ -50,7 +48,7 @@ describe('sql conditions', () => {
       header: [/h\.version = /, '0 <> '],
       server: [new RegExp(`${escaped(POSTGRES_SERVER)} = (?=\\$)`), "'' <> "],
       own: [/ AND version = /, ' AND 0 <> '],
-      time: [/ AND ceiling = /, ' AND -1 <> '],
+      time: [/ AND number = /, ' AND -1 <> '],
     },
     {
       name: 'mysql',
@@ -58,7 +56,7 @@ describe('sql conditions', () => {
       header: [/h\.version = /, '0 <> '],
       server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
       own: [/ AND w\.version = /, ' AND 0 <> '],
-      time: [/ AND w\.ceiling = /, ' AND -1 <> '],
+      time: [/ AND w\.number = /, ' AND -1 <> '],
     },
     {
       name: 'sqlite',
@@ -66,7 +64,7 @@ describe('sql conditions', () => {
       header: [/h\.version = /, '0 <> '],
       server: [/'memory' = (?=\?)/, "'' <> "],
       own: [/ AND version = /, ' AND 0 <> '],
-      time: [/ AND ceiling = /, ' AND -1 <> '],
+      time: [/ AND number = /, ' AND -1 <> '],
     },
   ] as const;
 
@@ -85,7 +83,7 @@ describe('sql conditions', () => {
   describe.each(DIALECTS)('$name', ({ name, dialect, ...conditions }) => {
     const storeBy = (query: SqlQuery, namespace: string) =>
       new SqlRows({
-        holds: 'registry',
+        kind: 'registry',
         namespace,
         table: lab.table,
         lossWindowMs: 0,
@@ -136,7 +134,7 @@ describe('sql conditions', () => {
     it('gives each of those that read at once its own rows, by one statement', async () => {
       const sent: string[] = [];
       const counting: SqlQuery = (sql, params) => {
-        if (sql.includes('stored_key')) sent.push(sql);
+        if (sql.includes('r.name')) sent.push(sql);
         return queries[name]!(sql, params);
       };
       const store = storeBy(counting, (await stored()).namespace);
@@ -234,9 +232,11 @@ describe('sql conditions', () => {
       // Two pages and a half; every fifth waits for its first holder.
       const digits =
         'WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 176)';
+      const padded = 'substr(CAST(10000000000 + a.i * 177 + b.i AS CHAR(11)), 2)';
       const sql =
-        `INSERT INTO ${lab.table} (namespace, worker_id, version, ceiling, data) ${digits} ` +
-        `SELECT '${namespace}', a.i * 177 + b.i, 1, (a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
+        `INSERT INTO ${lab.table} (namespace, kind, name, version, number, data) ${digits} ` +
+        `SELECT '${namespace}', 'registry', ${padded}, 1, ` +
+        `(a.i * 177 + b.i) % 5, '{}' FROM n a, n b`;
       await queries[name]!(sql, []);
       const all = (await store.readAll()).rows.map(({ key }) => key);
       const leased = Array.from({ length: 177 * 177 }, (_, n) => n).filter((n) => n % 5 > 0);
@@ -310,12 +310,12 @@ describe('sql refused writes', () => {
   const USES: [string, string, (pool: Pool) => Promise<unknown>][] = [
     [
       'a counter',
-      counterTable('postgres', name),
+      registryTable('postgres', name),
       (pool) => sqlCounters({ pool, dialect: 'postgres', ...own }).take(TAKE),
     ],
     [
       'a lock',
-      lockTable('postgres', name),
+      registryTable('postgres', name),
       (pool) => {
         const asked = namedLock('a', { holder: 'h', ttlMs: 100, longestMs: 100 });
         return sqlLocks({ pool, dialect: 'postgres', ...own }).acquire(asked);
@@ -372,8 +372,8 @@ describe('sql refused writes', () => {
 const ROW = {
   time_ms: 5,
   server: 's',
-  stored_key: -1,
-  stored_number: '7',
+  name: '|',
+  number: '7',
   version: 1,
   token: null,
   data: '{}',
@@ -410,7 +410,7 @@ describe('a copy of a database of PostgreSQL in its place', () => {
       return { pool, locks: sqlLocks({ pool, dialect: 'postgres', replicated: false }) };
     };
     const first = await newcomer();
-    await first.pool.query(lockTable('postgres'));
+    await first.pool.query(registryTable('postgres'));
     await first.locks.release(await heldIn(first.locks, namedLock('a')));
     await first.pool.end();
     await root.query('CREATE DATABASE shop_copy TEMPLATE shop');

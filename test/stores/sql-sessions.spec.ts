@@ -13,10 +13,9 @@ import type { Pool as MysqlPool } from 'mysql2/promise';
 import { DataSource } from 'typeorm';
 import {
   CreateSnowflakeRegistry1767225600000,
-  lockTable,
+  registryTable,
   mysqlSupport,
   postgresSupport,
-  registryTable,
   sqlLocks,
   sqlSupport,
   sqliteSupport,
@@ -89,7 +88,7 @@ describe('PostgreSQL', () => {
     const support = postgresSupport({ pool: user, ...own });
     await leased(support);
     const serverNow = async () => {
-      const header = `SELECT data FROM ${lab.table} WHERE namespace = $1 AND worker_id = -1`;
+      const header = `SELECT data FROM ${lab.table} WHERE namespace = $1 AND name = '|'`;
       const { rows } = await owner.query<{ data: string }>(header, [own.namespace]);
       return (JSON.parse(rows[0]!.data) as { server: string }).server;
     };
@@ -283,7 +282,7 @@ describe('PostgreSQL', () => {
     // The first call may be the one that finds out.
     await support.workers().catch(() => undefined);
     expect(await idsOf(support)).toEqual([workerId]);
-    await pool.query(`DELETE FROM ${table} WHERE namespace = $1 AND worker_id = -1`, [namespace]);
+    await pool.query(`DELETE FROM ${table} WHERE namespace = $1 AND name = '|'`, [namespace]);
     const next = await leased(support);
     expect(next.floorMs).toBeGreaterThan(next.nowMs! + 59_000);
     await support.close();
@@ -315,7 +314,7 @@ describe('a backend that is killed, where synchronous_commit is off', () => {
     const { own, crashed, stop } = await lab.unwritten(registryTable('postgres', lab.table));
     const query = by((sql, params) => own.query(sql, params));
     await leased(postgresSupport({ pool: { query }, ...named() }));
-    const sql = `SELECT 1 FROM ${lab.table} WHERE worker_id >= 0 AND ceiling > 0`;
+    const sql = `SELECT 1 FROM ${lab.table} WHERE name <> '|' AND number > 0`;
     expect((await (await crashed()).query(sql)).rows.length).toBe(count);
     await stop();
   });
@@ -328,7 +327,7 @@ describe('a backend that is killed, where synchronous_commit is off', () => {
       'ok',
     ],
   ] as const)('keeps every grant of a lock, and %s', async (_what, by, last) => {
-    const { own, crashed, stop } = await lab.unwritten(lockTable('postgres', lab.table));
+    const { own, crashed, stop } = await lab.unwritten(registryTable('postgres', lab.table));
     const storeOf = (database: Pool) => {
       const query = by((sql, params) => database.query(sql, params));
       return sqlLocks({ pool: { query }, dialect: 'postgres', ...named(), namespace: 'shop' });

@@ -100,12 +100,12 @@ const TTL_MS = 10_000;
 
 export const locksCreate: Command = {
   name: 'locks create',
-  summary: 'Prepares a store for locks: makes their table in a database, and asks for a first one',
+  summary:
+    'Prepares a store for locks: makes the table in a database if it is missing, and asks for a first one',
   says: [
     'Redis and etcd need no table. A migration of yours can make it too, with the statement that ' +
       '--dry prints. A store without locks looks like one that has lost them, so it grants none ' +
-      'for a while: that begins here, and not with the first lock after a deployment. ' +
-      'Exit code 1: the table already exists.',
+      'for a while: that begins here, and not with the first lock after a deployment.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
@@ -125,16 +125,13 @@ export const locksCreate: Command = {
       if (preparation !== undefined) await terminal.printSql(preparation.text);
       else await terminal.say(`${location} needs no table.`);
       if (options.flag('dry')) return 0;
-      if (preparation !== undefined && (await isThere(locks))) {
-        await terminal.say('snowflake: the table already exists. Nothing was changed.');
-        return 1;
-      }
-      const question = preparation === undefined ? 'Begin to keep locks?' : 'Create this table?';
+      const isMissing = preparation !== undefined && !(await isThere(locks));
+      const question = isMissing ? 'Create this table?' : 'Begin to keep locks?';
       if (!options.flag('yes') && !(await confirm(terminal, question))) {
         await terminal.say('Nothing was changed.');
         return 1;
       }
-      await preparation?.run();
+      if (isMissing) await preparation.run();
       const waitMs = await locks.begin(ttlMs);
       const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
       await terminal.say(`${location} grants its first lock ${when}.`);

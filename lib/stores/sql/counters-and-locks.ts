@@ -8,7 +8,6 @@ import { createHash } from 'node:crypto';
 import type { LockStore } from '../../lock/lock-store.js';
 import { Releases, type ReleaseMessages, type ReleaseNotifier } from '../../lock/releases.js';
 import { RowLocks } from '../../lock/row-locks.js';
-import type { StorePreparation } from '../../registry/snapshot.js';
 import { OneAtATime } from '../../time/line.js';
 import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
 import type { DialectName, SqlTable } from './dialects/dialect.js';
@@ -21,19 +20,14 @@ import {
   parseSqlUrl,
 } from './sql-options.js';
 import { SqlRows } from './sql-rows.js';
-import { SqlSession } from './sql-session.js';
-import { connectionOfUrl, dialectOf } from './sql.support.js';
-import { LOCK_TABLE, lockTable, COUNTER_TABLE } from './tables.js';
+import { connectionOfUrl, dialectOf, storeOf, storeOfUrl } from './sql.support.js';
 import { RowCounters } from '../../counters/row-counters.js';
 
-/** The options of a registry, except for the table: default 'snowflake_locks'. */
-export type SqlLockOptions = SqlRegistryOptions;
-
 /** A URL, with all options in it, or what the application has. */
-export type LockDatabase = (GivenDatabase & SqlLockOptions) | { readonly url: string };
+export type LockDatabase = (GivenDatabase & SqlRegistryOptions) | { readonly url: string };
 
 /**
- * Locks in PostgreSQL, MySQL, MariaDB or SQLite. The table is made by `lockTable` or a migration.
+ * Locks in PostgreSQL, MySQL, MariaDB or SQLite. The table is made by `registryTable` or a migration.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  * @example
@@ -67,41 +61,19 @@ export function locksFromUrl(url: string): LockStore {
   return locksOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
 }
 
-function locksOf(name: DialectName, connection: SqlConnection, options: SqlLockOptions): LockStore {
-  const { table = LOCK_TABLE } = options;
-  const asked = { ...options, table };
-  const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
+function locksOf(
+  name: DialectName,
+  connection: SqlConnection,
+  options: SqlRegistryOptions,
+): LockStore {
+  const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
-  const rows = new SqlRows({ ...checked, connection, dialect, holds: 'locks' });
+  const rows = new SqlRows({ ...checked, connection, dialect, kind: 'locks' });
   // A user with `serverSql` may have a pooler, which passes on no messages.
   const hasMessages = name === 'postgres' && serverSql === undefined;
   if (!hasMessages) return new RowLocks(rows);
   const told = (text: string) => rows.noteTold(text);
   return new RowLocks(rows, { releases: postgresReleases(connection, checked, told) });
-}
-
-/*
- * The table of locks that a URL names, for an operator: the statement that creates it, and what
- * runs it.
- */
-
-/** @throws SnowflakeError CONFIG_INVALID */
-export function lockPreparationFromUrl(url: string): StorePreparation {
-  const parsed = parseSqlUrl(url);
-  const { dialect: name, options } = parsed;
-  const asked = { ...options, table: options.table ?? LOCK_TABLE };
-  const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
-  const text = lockTable(name, checked.table);
-  const run = async (): Promise<void> => {
-    const reached = { connection: connectionOfUrl(parsed), dialect: dialectOf(name, serverSql) };
-    const session = new SqlSession({ ...checked, ...reached, holds: 'locks' });
-    try {
-      await session.ordered(text);
-    } finally {
-      await session.close();
-    }
-  };
-  return { text, run };
 }
 
 /*
@@ -258,12 +230,9 @@ class PostgresMessages implements ReleaseMessages {
  * and is never closed.
  */
 
-/** The options of a registry, except for the table: default 'snowflake_counters'. */
-export type SqlCounterOptions = SqlRegistryOptions;
-
 /**
  * Counters in PostgreSQL, MySQL, MariaDB or SQLite, for segments and series. Its table is made by
- * `counterTable` or a migration.
+ * `registryTable` or a migration.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  * @example
@@ -277,26 +246,12 @@ export type SqlCounterOptions = SqlRegistryOptions;
  * await store.take({ kind: 'dense', counter: 'order', count: 1000n, have: 0n, lossGap: 100_000n });
  * ```
  */
-export function sqlCounters(options: GivenDatabase & SqlCounterOptions): RowCounters {
+export function sqlCounters(options: GivenDatabase & SqlRegistryOptions): RowCounters {
   const { dialect, connection } = givenDatabase(options);
-  return countersOf(dialect, connection, options);
+  return new RowCounters(storeOf(dialect, connection, options, 'counters'));
 }
 
 /** The counters of a URL, e.g. postgres://app@db/shop?namespace=shop. */
 export function countersFromUrl(url: string): RowCounters {
-  const parsed = parseSqlUrl(url);
-  return countersOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
-}
-
-function countersOf(
-  name: DialectName,
-  connection: SqlConnection,
-  options: SqlCounterOptions,
-): RowCounters {
-  const { table = COUNTER_TABLE } = options;
-  const asked = { ...options, table };
-  const { serverSql, ...checked } = checkedOptions(asked, name !== 'sqlite');
-  const dialect = dialectOf(name, serverSql);
-  const holds = 'counters';
-  return new RowCounters(new SqlRows({ ...checked, connection, dialect, holds }));
+  return new RowCounters(storeOfUrl(url, 'counters'));
 }

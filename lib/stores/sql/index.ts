@@ -1,6 +1,6 @@
 /**
- * Worker ids leased from a table in PostgreSQL, MySQL, MariaDB or SQLite; counters and locks in
- * one: `nestjs-snowflake/sql`.
+ * Worker ids, counters and locks in a table of PostgreSQL, MySQL, MariaDB or SQLite:
+ * `nestjs-snowflake/sql`.
  */
 export {
   mysqlSupport,
@@ -19,22 +19,12 @@ export type { GivenDataSource, MysqlPool, PostgresPool, GivenDatabase } from './
 export {
   CreateSnowflakeRegistry1767225600000,
   registryTable,
-  CreateSnowflakeCounters1767225600001,
-  counterTable,
-  CreateSnowflakeLocks1767225600003,
-  lockTable,
   CreateSnowflakeSeries1767225600002,
   seriesTable,
   type MigrationRunner,
 } from './tables.js';
 export type { DialectName } from './dialects/dialect.js';
-export {
-  sqlCounters,
-  sqlLocks,
-  type LockDatabase,
-  type SqlCounterOptions,
-  type SqlLockOptions,
-} from './counters-and-locks.js';
+export { sqlCounters, sqlLocks, type LockDatabase } from './counters-and-locks.js';
 export {
   gaplessSeries,
   type GaplessSeries,

@@ -13,23 +13,16 @@ interface ErrorPlace {
   readonly dialect: Pick<Dialect, 'name' | 'title'>;
   readonly where: SqlLocation;
   readonly table: string;
-  readonly holds: Holds;
+  readonly kind: Kind;
 }
 
-type Holds = SqlTable['holds'] | 'rows';
+type Kind = SqlTable['kind'] | 'rows';
 
-const CREATE: Readonly<Record<Holds, string>> = {
-  registry:
-    'snowflake registry create --support <the URL of the support>, or run the text of ' +
-    'registryTable() as a migration',
-  counters: 'run the text of counterTable() as a migration',
-  locks:
-    'snowflake locks create --support <the URL of the locks>, or run the text of lockTable() ' +
-    'as a migration',
-  rows: 'by a migration of your own',
-};
+const CREATE =
+  'snowflake registry create --support <the URL of the support>, or run the text of ' +
+  'registryTable() as a migration';
 
-const RIGHTS: Readonly<Record<Holds, string>> = {
+const RIGHTS: Readonly<Record<Kind, string>> = {
   registry: 'SELECT, INSERT and UPDATE',
   counters: 'SELECT, INSERT and UPDATE',
   locks: 'SELECT, INSERT, UPDATE and DELETE',
@@ -79,15 +72,11 @@ export function isSaid(error: unknown, words: RegExp): boolean {
 
 export function sqlError(cause: unknown, location: ErrorPlace): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
-  const { dialect, where, table, holds } = location;
+  const { dialect, where, table, kind } = location;
   const said = saidBy(cause);
   const [name, refusal] = refusalOf(dialect.name, codesOf(cause), said);
   const plain = withoutSecrets(said.replace(/\.+$/, ''), where.secrets);
-  const advice = refusal.advice
-    .replaceAll('{table}', table)
-    .replaceAll('{create}', CREATE[holds])
-    .replaceAll('{rights}', RIGHTS[holds])
-    .replaceAll('{holds}', holds);
+  const advice = refusal.advice.replaceAll('{table}', table).replaceAll('{rights}', RIGHTS[kind]);
   return new SnowflakeError('STORE_UNAVAILABLE', `${where.text}: ${plain}. ${advice}`, {
     retryable: refusal.retryable,
     cause: plainCause(cause, where.secrets),
@@ -142,10 +131,10 @@ interface Refusal {
   readonly retryable: boolean;
 }
 
-const TABLE = 'The table of the {holds} does not exist. Create it: {create}.';
+const TABLE = `The table {table} does not exist. Create it: ${CREATE}.`;
 const COLUMNS =
-  'The table {table} does not have the expected columns. Does it belong to something else? ' +
-  'Choose another name with the option `table` in every process.';
+  'The table {table} does not have the expected columns. Does it belong to something else, or to ' +
+  'an older version of this package? Choose another name with the option `table` in every process.';
 const KEY =
   'The table {table} has no primary key, as while a dump is loaded. Nothing new is written to it ' +
   'until it has one.';

@@ -26,9 +26,7 @@ import {
 } from '../../rows/row-store.js';
 import type { ClockPolicy } from '../../rows/store-clock.js';
 import {
-  HEADER_ID,
-  numberOf,
-  rowKeyOf,
+  keyAndNumberOf,
   snapshotIn,
   type Dialect,
   type SqlChange,
@@ -52,7 +50,7 @@ export class SqlRows implements RowStore {
   readonly comparesRows = true;
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
-  readonly #holds: SqlTable['holds'];
+  readonly #kind: SqlTable['kind'];
   /** True if a write may have been made inside a transaction that another one rolls back. */
   readonly #isDoubted: boolean;
   readonly #reads = new SharedReads((query) => this.#read(query));
@@ -62,11 +60,11 @@ export class SqlRows implements RowStore {
   #sweepFault: string | undefined;
 
   constructor(parts: SqlRowsParts) {
-    const { lossWindowMs, clock, holds, dialect, connection } = parts;
-    this.#holds = holds;
+    const { lossWindowMs, clock, kind, dialect, connection } = parts;
+    this.#kind = kind;
     // Else only a read tells whether the session it gets would keep what is written.
     const isKept = dialect.name === 'postgres' || connection.close !== undefined;
-    if (holds === 'locks' && isKept) this.#remembered = new RememberedRows();
+    if (kind === 'locks' && isKept) this.#remembered = new RememberedRows();
     this.#isDoubted = connection.close === undefined && dialect.name === 'postgres';
     this.#dialect = dialect;
     this.#session = new SqlSession(parts);
@@ -82,7 +80,7 @@ export class SqlRows implements RowStore {
 
   async read(query: RowQuery): Promise<RowSnapshot> {
     this.#session.reopen();
-    const snapshot = snapshotIn(await this.#reads.read(query), this.#holds, query);
+    const snapshot = snapshotIn(await this.#reads.read(query), this.#kind, query);
     this.#remembered?.noteRead(snapshot);
     return snapshot;
   }
@@ -111,20 +109,21 @@ export class SqlRows implements RowStore {
 
   /** Only worker ids have an order that all databases agree on, so that a registry has pages. */
   async readAll(countMax = Infinity): Promise<RowSnapshot> {
-    if (this.#holds !== 'registry') {
+    if (this.#kind !== 'registry') {
       this.#session.reopen();
       const all = await this.#session.read((statements) => statements.read());
-      return snapshotIn(all, this.#holds);
+      return snapshotIn(all, this.#kind);
     }
-    const rows: StoredRow[] = [];
-    for (let after = HEADER_ID - 1; ; after = numberOf(rows.at(-1)!.key)) {
-      // There is one more for the header.
+    const header = { keys: [HEADER_KEY], tokens: [] };
+    const first = await this.#session.read((statements) => statements.read(header));
+    const rows: StoredRow[] = [...snapshotIn(first, this.#kind).rows];
+    for (let from = 0; ; from = Number(rows.at(-1)!.key) + 1) {
       const rowCount = Math.min(PAGE_ROWS, countMax + 1 - rows.length);
       const page = snapshotIn(
-        await this.#session.read((statements) => statements.page(after, rowCount)),
-        this.#holds,
+        await this.#session.read((statements) => statements.page(from, rowCount)),
+        this.#kind,
       );
-      const found = page.rows.toSorted((a, b) => numberOf(a.key) - numberOf(b.key));
+      const found = page.rows.toSorted((a, b) => Number(a.key) - Number(b.key));
       rows.push(...found);
       if (found.length < rowCount || rows.length > countMax) return { ...page, rows };
     }
@@ -133,7 +132,7 @@ export class SqlRows implements RowStore {
   ceilings(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]> {
     return this.#session.asked(async (statements) => {
       const rows = rowsOf(await this.#session.run(statements.ceilings(min, max)));
-      return rows.map((row) => rowKeyOf(row, this.#holds));
+      return rows.map((row) => keyAndNumberOf(row, this.#kind));
     });
   }
 
@@ -172,7 +171,7 @@ export class SqlRows implements RowStore {
       const areCommitted = transactions.every((id) => committed.has(id));
       return (areCommitted && transactions.length > 0) || undefined;
     }
-    return this.#holds !== 'registry' || this.#isFound(granted);
+    return this.#kind !== 'registry' || this.#isFound(granted);
   }
 
   async #isFound(leases: readonly OwnChange[]): Promise<true | undefined> {
@@ -196,9 +195,9 @@ export class SqlRows implements RowStore {
   }
 
   async advice(): Promise<string[]> {
-    if (this.#holds !== 'registry') this.#session.reopen();
+    if (this.#kind !== 'registry') this.#session.reopen();
     const { query } = this.#session;
-    const found = await this.#session.asked(() => this.#dialect.advice(query, this.#holds));
+    const found = await this.#session.asked(() => this.#dialect.advice(query, this.#kind));
     if (this.#sweepFault === undefined) return found;
     return [...found, `Old locks cannot be removed from the table. ${this.#sweepFault}`];
   }
@@ -249,7 +248,7 @@ export class SqlRows implements RowStore {
   /** Rows that are made for later come in one step, all the others one by one. */
   #changesOf(rows: readonly RowChange[], mayBeLost?: boolean): OwnChange[] {
     const isBlank = ({ row, version }: RowChange) =>
-      this.#holds === 'registry' && version === undefined && row.number === 0n;
+      this.#kind === 'registry' && version === undefined && row.number === 0n;
     const [blank, ...more] = rows.filter(isBlank);
     const own = (change: RowChange) => this.#own(change, mayBeLost);
     const others = rows.filter((change) => !isBlank(change)).map(own);
@@ -259,7 +258,7 @@ export class SqlRows implements RowStore {
 
   /** A worker id rests on the header, whose versions never come again; its own count its writes. */
   #own({ row, version }: RowChange, mayBeLost?: boolean): OwnChange {
-    const isCounted = this.#holds === 'registry' && row.key !== HEADER_KEY;
+    const isCounted = this.#kind === 'registry' && row.key !== HEADER_KEY;
     const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);
     return { row, version, nextVersion };
   }

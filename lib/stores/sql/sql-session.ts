@@ -139,8 +139,8 @@ export class SqlSession {
   }
 
   #error(error: unknown): Error {
-    const { connection, dialect, table, holds } = this.#parts;
-    return sqlError(error, { dialect, where: connection.where, table, holds });
+    const { connection, dialect, table, kind } = this.#parts;
+    return sqlError(error, { dialect, where: connection.where, table, kind });
   }
 
   #prepared(): Promise<Statements> {

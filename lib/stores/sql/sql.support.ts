@@ -7,8 +7,8 @@
 import type { SnowflakeError } from '../../errors.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import { RowInspector } from '../../registry/row-inspector.js';
-import type { RegistryInspector } from '../../registry/snapshot.js';
-import type { Dialect, DialectName } from './dialects/dialect.js';
+import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
+import type { Dialect, DialectName, SqlTable } from './dialects/dialect.js';
 import { MysqlDialect } from './dialects/mysql.js';
 import { PostgresDialect } from './dialects/postgres.js';
 import { SqliteDialect } from './dialects/sqlite.js';
@@ -153,13 +153,14 @@ export function storeOf(
   name: DialectName,
   connection: SqlConnection,
   options: SqlRegistryOptions,
+  kind: SqlTable['kind'] = 'registry',
 ): SqlRows {
   const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
   return new SqlRows({
     ...checked,
     connection,
     dialect: dialectOf(name, serverSql),
-    holds: 'registry',
+    kind,
   });
 }
 
@@ -174,12 +175,25 @@ export function supportFromUrl(url: string): RegistrySupport {
 
 /** The registry a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
 export function inspectorFromUrl(url: string): RegistryInspector {
-  const { dialect, options } = parseSqlUrl(url);
-  const { table, namespace } = checkedOptions(options);
+  const { table, namespace } = checkedOptions(parseSqlUrl(url).options);
   const store = storeOfUrl(url);
-  const text = registryTable(dialect, table);
   const inspector = new RowInspector(store, store.where, `${table}, namespace ${namespace}`);
-  return Object.assign(inspector, { preparation: { text, run: () => store.run(text) } });
+  return Object.assign(inspector, { preparation: preparationFromUrl(url) });
+}
+
+/** The statement that creates the table of a URL, and what runs it. */
+export function preparationFromUrl(url: string): StorePreparation {
+  const { dialect, options } = parseSqlUrl(url);
+  const text = registryTable(dialect, checkedOptions(options).table);
+  const run = async (): Promise<void> => {
+    const store = storeOfUrl(url);
+    try {
+      await store.run(text);
+    } finally {
+      await store.close();
+    }
+  };
+  return { text, run };
 }
 
 /** A database for SQL of an operator. */
@@ -211,15 +225,15 @@ export function databaseFromUrl(url: string): OperatedDatabase {
     },
     failure(error, table) {
       const where = locationOfUrl(parsed);
-      const place = { dialect: dialectOf(dialect), where, table, holds: 'rows' } as const;
+      const place = { dialect: dialectOf(dialect), where, table, kind: 'rows' } as const;
       return { error: sqlError(error, place), codes: codesOf(error) };
     },
   };
 }
 
-function storeOfUrl(url: string): SqlRows {
+export function storeOfUrl(url: string, kind?: SqlTable['kind']): SqlRows {
   const parsed = parseSqlUrl(url);
-  return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options);
+  return storeOf(parsed.dialect, connectionOfUrl(parsed), parsed.options, kind);
 }
 
 export function connectionOfUrl(url: ServerUrl | FileUrl): SqlConnection {

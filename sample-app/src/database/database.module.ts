@@ -4,7 +4,7 @@
 import { Module, type OnApplicationShutdown } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
-import { counterTable, lockTable, seriesTable } from 'nestjs-snowflake/sql';
+import { registryTable, seriesTable } from 'nestjs-snowflake/sql';
 import { DataSource, type DataSourceOptions } from 'typeorm';
 import { readConfig } from '../config.js';
 import { Customer } from '../customers/customer.entity.js';
@@ -41,7 +41,7 @@ async function connect(options?: DataSourceOptions): Promise<DataSource> {
 /** Real code uses migrations. */
 async function makeSchema(dataSource: DataSource): Promise<void> {
   await dataSource.synchronize();
-  const tables = [counterTable, seriesTable, lockTable];
+  const tables = [registryTable, seriesTable];
   for (const sql of tables.map((table) => table('postgres'))) {
     await dataSource.query(sql);
   }

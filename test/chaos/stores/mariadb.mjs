@@ -96,10 +96,11 @@ export class MariadbNode extends DiskNode {
 }
 
 const TABLE = 'snowflake_registry';
-const CREATE =
+export const CREATE_MARIADB =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
-  `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
-  `token varchar(200), data text, PRIMARY KEY (namespace, worker_id)) ` +
+  `kind varchar(16) NOT NULL, name varchar(128) NOT NULL, version bigint NOT NULL, ` +
+  `number bigint NOT NULL, token varchar(200), data text NOT NULL, ` +
+  `PRIMARY KEY (namespace, kind, name)) ` +
   `ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin`;
 const CONNECTIONS = `SELECT id FROM information_schema.processlist WHERE user = 'shop'`;
 
@@ -174,12 +175,12 @@ export const MARIADB_FAULTS = [
     return count > 0;
   }),
   storeFault('mariadb rows deleted', ({ node }) => deleted(node)),
-  storeFault('mariadb header deleted', ({ node }) => deleted(node, 'worker_id = -1')),
-  storeFault('mariadb workers deleted', ({ node }) => deleted(node, 'worker_id >= 0')),
+  storeFault('mariadb header deleted', ({ node }) => deleted(node, "name = '|'")),
+  storeFault('mariadb workers deleted', ({ node }) => deleted(node, "name <> '|'")),
   storeFault('mariadb table created again', async ({ node }) => {
     await node.sql(`DROP TABLE ${TABLE}`);
     await sleep(500);
-    await node.sql(CREATE);
+    await node.sql(CREATE_MARIADB);
   }),
   storeFault('mariadb SIGSTOP', async ({ node }) => {
     process.kill(node.pid, 'SIGSTOP');
@@ -190,7 +191,7 @@ export const MARIADB_FAULTS = [
 
 export class Mariadb {
   name = 'mariadb';
-  create = CREATE;
+  create = CREATE_MARIADB;
   table = TABLE;
   forgetful = forgetLease;
   quarantineMs = 0;

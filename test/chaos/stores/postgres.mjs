@@ -148,8 +148,9 @@ const OURS = `application_name = 'nestjs-snowflake'`;
 export const TABLE = 'snowflake_registry';
 export const CREATE =
   `CREATE TABLE IF NOT EXISTS ${TABLE} (namespace varchar(200) NOT NULL, ` +
-  `worker_id bigint NOT NULL, version bigint NOT NULL, ceiling bigint NOT NULL, ` +
-  `token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`;
+  `kind varchar(16) NOT NULL, name varchar(128) NOT NULL, version bigint NOT NULL, ` +
+  `number bigint NOT NULL, token varchar(200), data text NOT NULL, ` +
+  `PRIMARY KEY (namespace, kind, name))`;
 
 /** Who owns nothing; what is made later is given to it as well. */
 const APPLICATION =
@@ -216,8 +217,8 @@ export const POSTGRES_FAULTS = [
     return (await node.sql(ends)).length > 0;
   }),
   storeFault('postgres rows deleted', ({ node }) => deleted(node)),
-  storeFault('postgres header deleted', ({ node }) => deleted(node, 'worker_id = -1')),
-  storeFault('postgres workers deleted', ({ node }) => deleted(node, 'worker_id >= 0')),
+  storeFault('postgres header deleted', ({ node }) => deleted(node, "name = '|'")),
+  storeFault('postgres workers deleted', ({ node }) => deleted(node, "name <> '|'")),
   storeFault('postgres table created again', async ({ node }) => {
     await node.sql(`DROP TABLE ${TABLE}`);
     await sleep(500);

@@ -27,9 +27,8 @@ import {
   type CronRun,
 } from 'nestjs-snowflake/lock';
 import {
-  lockTable,
+  registryTable,
   sqlLocks,
-  counterTable,
   gaplessSeries,
   seriesTable,
   sqlCounters,
@@ -93,7 +92,7 @@ class Bookings {
 class BankModule {}
 
 void test('9. a lock', async () => {
-  await pool.query(lockTable('postgres'));
+  await pool.query(registryTable('postgres'));
   await pool.query('CREATE TABLE accounts (name text PRIMARY KEY, balance int, fence numeric)');
   await pool.query(`INSERT INTO accounts VALUES ('a b|c', 0, 0)`);
   const replicas = [await replica(BankModule), await replica(BankModule)];
@@ -269,7 +268,7 @@ const orders = series({
 });
 
 void test('13. numbers of a counter, and order numbers', async () => {
-  await pool.query(counterTable('postgres'));
+  await pool.query(registryTable('postgres'));
   const store = `${url}?namespace=${namespace}&replicated=false`;
   const create = ['counters', 'create', 'customer', '--start', '1', '--yes', '--support', store];
   await promisify(execFile)(process.execPath, ['node_modules/.bin/snowflake', ...create]);

@@ -46,11 +46,11 @@ export interface SqlTable {
   readonly table: string;
   readonly namespace: string;
   /**
-   * The content of the table. A restart of the server counts as a loss for a registry, to which it
+   * Which rows of the table these are. A restart of the server counts as a loss for a registry, to which it
    * costs nothing, and for locks, since a server that was set back to an older copy has been
    * restarted; for counters only if it can lose something.
    */
-  readonly holds: 'registry' | 'counters' | 'locks';
+  readonly kind: 'registry' | 'counters' | 'locks';
   /** How old the writes may be that the store loses, as it was told. */
   readonly lossWindowMs: number;
 }
@@ -66,8 +66,8 @@ export interface Written {
 export interface Statements {
   /** All rows, or those asked for, with time and server: at least one row. */
   read(query?: SharedQuery): Statement;
-  /** Header and leased worker ids above one; up to so many, in their order. */
-  page(after: number, rowCount: number): Statement;
+  /** Leased worker ids from one on, in their order; at most `rowCount`. */
+  page(from: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: SqlChange): Statement;
   /** Deletes some of the rows whose number is less. */
@@ -93,7 +93,7 @@ export interface Dialect {
   /** The error codes that mean that another process changed the row meanwhile. */
   isConflict(codes: readonly string[]): boolean;
   /** One sentence for each danger to the table. */
-  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]>;
+  advice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]>;
   findings(query: SqlQuery, lossWindowMs: number): Promise<Finding[]>;
 }
 
@@ -129,24 +129,25 @@ export function textIn(row: SqlRow | undefined, column: string): string {
   throw oddAnswer(`no text in its column ${column}`);
 }
 
-/** The worker id of the header in the table of a registry. */
-export const HEADER_ID = -1;
+const WORKER_ID_DIGITS = 10;
+const PADDING = /^0+(?=\d)/;
 
-/** The worker id of a key. */
-export function numberOf(key: string): number {
-  return key === HEADER_KEY ? HEADER_ID : Number(key);
+/** The name of a row in the table. Worker ids are padded, so that they sort as numbers. */
+export function nameOf(key: string, kind: SqlTable['kind']): string {
+  const isPadded = kind === 'registry' && key !== HEADER_KEY;
+  return isPadded ? key.padStart(WORKER_ID_DIGITS, '0') : key;
 }
 
 /** @param query those of the rows that were asked for; absent for all */
 export function snapshotIn(
   rows: readonly SqlRow[],
-  holds: SqlTable['holds'],
+  kind: SqlTable['kind'],
   query?: RowQuery,
 ): RowSnapshot {
   const [first] = rows;
-  const isAsked = query === undefined ? isStored : askedBy(query, holds);
+  const isAsked = query === undefined ? isStored : askedBy(query, kind);
   const stored = rows.filter((row) => isStored(row) && isAsked(row));
-  const signed = stored.map((row) => storedRow(row, holds));
+  const signed = stored.map((row) => storedRow(row, kind));
   if (new Set(signed.map(({ key }) => key)).size < signed.length) throw withoutKey();
   return {
     timeMs: answered(first, 'time_ms'),
@@ -157,30 +158,28 @@ export function snapshotIn(
 }
 
 /** Others may have asked for more by the same statement. */
-function askedBy({ keys, token }: RowQuery, holds: SqlTable['holds']): (row: SqlRow) => boolean {
-  const names = new Set(holds === 'registry' ? keys.map((key) => String(numberOf(key))) : keys);
-  return (row) =>
-    names.has(String(row['stored_key'])) || (token !== undefined && row['token'] === token);
+function askedBy({ keys, token }: RowQuery, kind: SqlTable['kind']): (row: SqlRow) => boolean {
+  const names = new Set(keys.map((key) => nameOf(key, kind)));
+  return (row) => names.has(String(row['name'])) || (token !== undefined && row['token'] === token);
 }
 
 /** If nothing is stored, all columns of the table are null in the one row that came. */
 function isStored(row: SqlRow): boolean {
-  return row['stored_key'] !== null;
+  return row['name'] !== null;
 }
 
-function storedRow(row: SqlRow, holds: SqlTable['holds']): StoredRow {
-  const token = holds === 'registry' ? row['token'] : null;
+function storedRow(row: SqlRow, kind: SqlTable['kind']): StoredRow {
+  const { token } = row;
   if (token !== null && typeof token !== 'string') throw oddAnswer('no text in its column token');
   const [version, text] = [answered(row, 'version'), textIn(row, 'data')];
-  return { ...rowKeyOf(row, holds), version, ...(token !== null && { token }), text };
+  return { ...keyAndNumberOf(row, kind), version, ...(token !== null && { token }), text };
 }
 
-export function rowKeyOf(row: SqlRow, holds: SqlTable['holds']): Pick<Row, 'key' | 'number'> {
-  const number = numberIn(textIn(row, 'stored_number'));
-  if (number === undefined) throw oddAnswer('no whole number in its column stored_number');
-  if (holds !== 'registry') return { key: textIn(row, 'stored_key'), number };
-  const workerId = answered(row, 'stored_key');
-  return { key: workerId === HEADER_ID ? HEADER_KEY : String(workerId), number };
+export function keyAndNumberOf(row: SqlRow, kind: SqlTable['kind']): Pick<Row, 'key' | 'number'> {
+  const number = numberIn(textIn(row, 'number'));
+  if (number === undefined) throw oddAnswer('no whole number in its column number');
+  const name = textIn(row, 'name');
+  return { key: kind === 'registry' ? name.replace(PADDING, '') : name, number };
 }
 
 /** Two of one name are in a table that has lost its primary key. */
@@ -199,7 +198,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
  * rest.
  */
 
-type Words = Readonly<Record<SqlTable['holds'], string>>;
+type Words = Readonly<Record<SqlTable['kind'], string>>;
 
 export const GRANTED: Words = { registry: 'leases', counters: 'positions', locks: 'locks' };
 

@@ -56,7 +56,7 @@ export class MysqlDialect implements Dialect {
     const identity = IDENTITIES.find((name) => offered.has(name));
     const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
     const run = mysqlServer(isMariadb, identity);
-    const server = location.holds === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
+    const server = location.kind === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
     // Each member of a cluster has made the table at another time.
     const stamps = this.serverSql === undefined ? stampsOf(location.table) : undefined;
     const offer = { server: this.serverSql ?? server, isDurable, isMariadb };
@@ -67,8 +67,8 @@ export class MysqlDialect implements Dialect {
     return codes.some((code) => CONFLICTS.has(code) || CONFLICT_NAMES.has(code));
   }
 
-  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
-    return mysqlAdvice(query, holds);
+  advice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]> {
+    return mysqlAdvice(query, kind);
   }
 
   findings = mysqlFindings;
@@ -184,14 +184,14 @@ const ASKED = [
   'wsrep_on',
 ];
 
-async function mysqlAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+async function mysqlAdvice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]> {
   const settings = await variables(query, ASKED);
   const flush = settings.get('innodb_flush_log_at_trx_commit');
   const found: string[] = [];
   if (flush !== undefined && flush !== '1') {
     found.push(
-      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose ${GRANTED[holds]} that ` +
-        `were granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set 1.`,
+      `innodb_flush_log_at_trx_commit is ${flush}, so a crash can lose ${GRANTED[kind]} that ` +
+        `were granted. It counts as a loss of data: ${AFTER_LOSS[kind]}. Set 1.`,
     );
   }
   if (settings.get('log_bin') === 'ON' && settings.get('binlog_format') === 'STATEMENT') {

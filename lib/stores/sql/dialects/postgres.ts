@@ -97,7 +97,7 @@ export class PostgresDialect implements Dialect {
     const [row] = rowsOf(await query(`SELECT ${KNOWS_CLUSTER} AS knows_cluster`, []));
     const knowsCluster = flagOf(row, 'knows_cluster');
     return new PostgresStatements(location, {
-      server: serverOf(location.holds, knowsCluster),
+      server: serverOf(location.kind, knowsCluster),
       isReplica: 'pg_is_in_recovery()',
       knowsCluster,
       stamps: STAMPS,
@@ -108,16 +108,16 @@ export class PostgresDialect implements Dialect {
     return codes.some((code) => CONFLICTS.has(code));
   }
 
-  advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
-    return postgresAdvice(query, holds);
+  advice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]> {
+    return postgresAdvice(query, kind);
   }
 
   findings = postgresFindings;
 }
 
 /** A restart loses nothing that was acknowledged, so that counters need not hear of it. */
-function serverOf(holds: SqlTable['holds'], knowsCluster: boolean): string {
-  if (holds !== 'counters') return knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
+function serverOf(kind: SqlTable['kind'], knowsCluster: boolean): string {
+  if (kind !== 'counters') return knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
   const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
   return `(${history} || ${UNLESS_SYNCED})`;
 }
@@ -252,23 +252,23 @@ const ASKED =
   `has_function_privilege('pg_control_system()', 'execute') AS knows_cluster, ` +
   `(SELECT count(*)::int FROM pg_stat_replication) AS replica_count`;
 
-const UNHARMED: Readonly<Record<SqlTable['holds'], string>> = {
+const UNHARMED: Readonly<Record<SqlTable['kind'], string>> = {
   registry: 'Ids stay unique',
   counters: 'Ids stay unique',
   locks: 'Each lock has one holder',
 };
 
-async function postgresAdvice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+async function postgresAdvice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]> {
   const [row] = rowsOf(await query(ASKED, []));
-  return adviceOf(row ?? {}, holds);
+  return adviceOf(row ?? {}, kind);
 }
 
-function adviceOf(row: SqlRow, holds: SqlTable['holds']): string[] {
+function adviceOf(row: SqlRow, kind: SqlTable['kind']): string[] {
   const off = ['fsync', 'full_page_writes'].filter((name) => textIn(row, name) === 'off');
   const found = off.map(
     (name) =>
       `PostgreSQL runs with ${name} off: a crash of its host can spoil the whole database. ` +
-      `${UNHARMED[holds]} as long as it starts again with what it had or with nothing; switch ` +
+      `${UNHARMED[kind]} as long as it starts again with what it had or with nothing; switch ` +
       `${name} on.`,
   );
   if (flagOf(row, 'knows_cluster')) return found;

@@ -73,11 +73,11 @@ export class SqliteDialect implements Dialect {
     return codes.some((code) => /^SQLITE_(BUSY|LOCKED)/.test(code) || isLock(code));
   }
 
-  async advice(query: SqlQuery, holds: SqlTable['holds']): Promise<string[]> {
+  async advice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]> {
     if (await isSynchronous(query)) return [];
     return [
-      `PRAGMA synchronous is below FULL, so a power failure can lose ${GRANTED[holds]} that were ` +
-        `granted. It counts as a loss of data: ${AFTER_LOSS[holds]}. Set FULL.`,
+      `PRAGMA synchronous is below FULL, so a power failure can lose ${GRANTED[kind]} that were ` +
+        `granted. It counts as a loss of data: ${AFTER_LOSS[kind]}. Set FULL.`,
     ];
   }
 

@@ -8,23 +8,17 @@
 import { HEADER_KEY, type SharedQuery } from '../../../rows/row-store.js';
 import {
   END,
+  nameOf,
   unsigned,
-  HEADER_ID,
-  numberOf,
   type Stamps,
   type SqlChange,
   type SqlTable,
   type Statements,
   type Written,
 } from './dialect.js';
-import type { Binder, SqlParameter, SqlRow, Statement } from '../sql-connection.js';
+import type { Binder, SqlRow, Statement } from '../sql-connection.js';
 
-/** The names of the columns of key, number and token. */
-const COLUMNS = {
-  registry: { key: 'worker_id', number: 'ceiling', token: 'token' },
-  counters: { key: 'counter', number: 'next', token: undefined },
-  locks: { key: 'lock_name', number: 'forgettable', token: undefined },
-} as const;
+const NAMES = 'namespace, kind, name, version, number, token, data';
 
 /** So many are deleted at a time, so that an acquire does not wait for it. */
 export const SWEPT_ROWS = 5000;
@@ -53,43 +47,39 @@ export abstract class TableStatements implements Statements {
 
   read(query?: SharedQuery): Statement {
     const binder = this.binder();
-    const { of, list } = binder;
-    const { key, token: tokenColumn } = this.columns;
+    const { list } = binder;
     const moment = `(SELECT ${this.moment(binder)}) s`;
-    const isOurs = `r.namespace = ${of(this.location.namespace)}`;
-    const from = `${moment} LEFT JOIN ${this.location.table} r ON ${isOurs}`;
+    const from = `${moment} LEFT JOIN ${this.location.table} r ON ${this.isOurs(binder, 'r.')}`;
     const select = `SELECT ${[...this.selected, ...this.foundStamp].join(', ')} FROM ${from}`;
     const { params } = binder;
     if (query === undefined) return { sql: select, params };
-    const keys = padded(query.keys).map((each) => this.keyOf(each));
-    const isAsked = `r.${key} IN (${list(keys)})`;
+    const keys = padded(query.keys).map((each) => this.nameOf(each));
+    const isAsked = `r.name IN (${list(keys)})`;
     const tokens = padded(query.tokens);
-    const isNamed = tokens.length === 0 ? '' : ` OR r.${tokenColumn} IN (${list(tokens)})`;
+    const isNamed = tokens.length === 0 ? '' : ` OR r.token IN (${list(tokens)})`;
     return { sql: `${select} AND (${isAsked}${isNamed})`, params };
   }
 
-  page(after: number, rowCount: number): Statement {
+  page(from: number, rowCount: number): Statement {
     const binder = this.binder();
     const { of } = binder;
-    const { key, number } = this.columns;
     const moment = this.moment(binder);
     const rows = [
-      `SELECT * FROM ${this.location.table}`,
-      `WHERE namespace = ${of(this.location.namespace)} AND ${key} > ${of(after)}`,
-      `AND (${key} = ${HEADER_ID} OR ${number} > 0)`,
-      `ORDER BY ${key} LIMIT ${rowCount}`,
+      `SELECT * FROM ${this.location.table} WHERE ${this.isOurs(binder)}`,
+      `AND name >= ${of(this.nameOf(String(from)))} AND name <> '${HEADER_KEY}' AND number > 0`,
+      `ORDER BY name LIMIT ${rowCount}`,
     ];
-    const from = `(SELECT ${moment}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
-    return { sql: `SELECT ${this.selected.join(', ')} FROM ${from}`, params: binder.params };
+    const joined = `(SELECT ${moment}) s LEFT JOIN (${rows.join(' ')}) r ON 1 = 1`;
+    return { sql: `SELECT ${this.selected.join(', ')} FROM ${joined}`, params: binder.params };
   }
 
   ceilings(min: number, max: number): Statement {
-    const { of, params } = this.binder();
-    const { key } = this.columns;
+    const binder = this.binder();
+    const { of, params } = binder;
+    const [from, to] = [min, max].map((workerId) => this.nameOf(String(workerId)));
     const sql = [
       `SELECT ${this.named.join(', ')} FROM ${this.location.table} r`,
-      `WHERE r.namespace = ${of(this.location.namespace)}`,
-      `AND r.${key} BETWEEN ${of(min)} AND ${of(max)}`,
+      `WHERE ${this.isOurs(binder, 'r.')} AND r.name BETWEEN ${of(from!)} AND ${of(to!)}`,
     ];
     return { sql: sql.join(' '), params };
   }
@@ -103,9 +93,8 @@ export abstract class TableStatements implements Statements {
 
   sweep(below: bigint): Statement {
     const binder = this.binder();
-    const forgettable = ({ of }: Binder) =>
-      `namespace = ${of(this.location.namespace)} ` +
-      `AND ${this.columns.number} < ${this.integer(of(String(below)))}`;
+    const forgettable = (binder_: Binder) =>
+      `${this.isOurs(binder_)} AND number < ${this.integer(binder_.of(String(below)))}`;
     const sql = this.deletion(forgettable, SWEPT_ROWS, binder);
     return { sql: this.withRowCount(sql, 'delete'), params: binder.params };
   }
@@ -142,10 +131,9 @@ export abstract class TableStatements implements Statements {
   /** The rows that are told twice stand as they were; one that was changed meanwhile stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {
     const { table } = this.location;
-    const { key } = this.columns;
     const some = (binder_: Binder) =>
-      `SELECT ${key} FROM ${table} WHERE ${where(binder_)} LIMIT ${rowCount}`;
-    return `DELETE FROM ${table} WHERE ${where(binder)} AND ${key} IN (${some(binder)})`;
+      `SELECT name FROM ${table} WHERE ${where(binder_)} LIMIT ${rowCount}`;
+    return `DELETE FROM ${table} WHERE ${where(binder)} AND name IN (${some(binder)})`;
   }
 
   /** The tables after that of an update, so that the header is `h` in it. */
@@ -162,39 +150,39 @@ export abstract class TableStatements implements Statements {
 
   /** True where a number that was granted and is then lost is granted again. */
   protected get losesNothing(): boolean {
-    return this.location.holds === 'counters' && this.location.lossWindowMs === 0;
+    return this.location.kind === 'counters' && this.location.lossWindowMs === 0;
   }
 
   /** A table that has lost its primary key, as while a dump is loaded, takes no new row. */
-  protected get conflict(): string {
-    return ` ON CONFLICT (namespace, ${this.columns.key}) DO NOTHING`;
+  protected readonly conflict = ' ON CONFLICT (namespace, kind, name) DO NOTHING';
+
+  /** True of the rows of our kind in our namespace. */
+  private isOurs({ of }: Binder, qualifier = ''): string {
+    const { namespace, kind } = this.location;
+    return `${qualifier}namespace = ${of(namespace)} AND ${qualifier}kind = '${kind}'`;
   }
 
   /** True of the row `h` where it is the header as it was read. */
-  protected isHeader(version: number, { of }: Binder): string {
-    return [
-      `h.namespace = ${of(this.location.namespace)}`,
-      `h.${this.columns.key} = ${of(this.keyOf(HEADER_KEY))}`,
-      `h.version = ${of(version)}`,
-    ].join(' AND ');
+  protected isHeader(version: number, binder: Binder): string {
+    const isOurs = this.isOurs(binder, 'h.');
+    return `${isOurs} AND h.name = '${HEADER_KEY}' AND h.version = ${binder.of(version)}`;
   }
 
   private insert(change: SqlChange, binder: Binder): string {
     const { of } = binder;
-    const { table, namespace } = this.location;
-    const { key, number, token } = this.columns;
+    const { table, namespace, kind } = this.location;
     const { row, moreKeys = [], nextVersion, headerVersion } = change;
-    const names = ['namespace', key, 'version', number, ...(token ? [token] : []), 'data'];
     const values = [
       of(namespace),
-      `i.${key}`,
+      `'${kind}'`,
+      'i.name',
       of(nextVersion),
       this.integer(of(String(row.number))),
-      ...(token ? [of(row.token ?? null)] : []),
+      of(row.token ?? null),
       this.text(change, binder),
     ];
-    const [first, ...more] = [row.key, ...moreKeys].map((each) => of(this.keyOf(each)));
-    const keys = [`SELECT ${first} AS ${key}`, ...more.map((each) => `SELECT ${each}`)];
+    const [first, ...more] = [row.key, ...moreKeys].map((each) => of(this.nameOf(each)));
+    const keys = [`SELECT ${first} AS name`, ...more.map((each) => `SELECT ${each}`)];
     const header = headerVersion === undefined ? '' : `, ${table} h`;
     const where = [
       ...(headerVersion === undefined ? [] : [this.isHeader(headerVersion, binder)]),
@@ -202,28 +190,27 @@ export abstract class TableStatements implements Statements {
     ];
     const from = `(${keys.join(' UNION ALL ')}) i${header} WHERE ${where.join(' AND ')}`;
     const select = `SELECT ${values.join(', ')} FROM ${from}`;
-    return this.withRowCount(`INSERT INTO ${table} (${names.join(', ')}) ${select}`, 'insert');
+    return this.withRowCount(`INSERT INTO ${table} (${NAMES}) ${select}`, 'insert');
   }
 
   private update(change: SqlChange, binder: Binder): string {
     const { of } = binder;
-    const { table, namespace } = this.location;
-    const { key, number, token } = this.columns;
+    const { table } = this.location;
     const { row, nextVersion, version, numberIs, headerVersion, notAfterMs } = change;
     const own = this.updated;
     const beside = this.beside(headerVersion, binder);
     const set = [
       `${own}version = ${of(nextVersion)}`,
-      `${own}${number} = ${this.integer(of(String(row.number)))}`,
-      ...(token ? [`${own}${token} = ${of(row.token ?? null)}`] : []),
+      `${own}number = ${this.integer(of(String(row.number)))}`,
+      `${own}token = ${of(row.token ?? null)}`,
       `${own}data = ${this.text(change, binder)}`,
     ];
     const where = [
-      `${own}namespace = ${of(namespace)}`,
-      `${own}${key} = ${of(this.keyOf(row.key))}`,
+      this.isOurs(binder, own),
+      `${own}name = ${of(this.nameOf(row.key))}`,
       `${own}version = ${of(version!)}`,
       ...(numberIs
-        ? [`${own}${number} ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`]
+        ? [`${own}number ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`]
         : []),
       ...(headerVersion === undefined || beside !== ''
         ? []
@@ -245,25 +232,19 @@ export abstract class TableStatements implements Statements {
   /** Signed where it can be, and where no header is as old as the row. */
   private text({ row, nextVersion: version }: SqlChange, { of }: Binder): string {
     const { key, number, text } = row;
-    const isSigned = this.location.holds === 'counters' || key === HEADER_KEY;
+    const isSigned = this.location.kind === 'counters' || key === HEADER_KEY;
     const begin = isSigned ? unsigned({ version, number, text }) : undefined;
     if (this.stamps === undefined || begin === undefined) return of(text);
     return this.joined(of(begin), this.stamps.written, `'${END}'`);
   }
 
-  private get columns() {
-    return COLUMNS[this.location.holds];
-  }
-
   /** The time and the server, and the row `r`. */
   private get selected(): string[] {
-    const { token } = this.columns;
-    return ['s.*', ...this.named, 'r.version', ...(token ? [`r.${token}`] : []), 'r.data'];
+    return ['s.*', ...this.named, 'r.version', 'r.token', 'r.data'];
   }
 
   private get named(): string[] {
-    const { key, number } = this.columns;
-    return [`r.${key} AS stored_key`, `${this.digits(`r.${number}`)} AS stored_number`];
+    return ['r.name', `${this.digits('r.number')} AS number`];
   }
 
   /** The stamp of the row `r`, as a column. */
@@ -271,7 +252,7 @@ export abstract class TableStatements implements Statements {
     return this.stamps === undefined ? [] : [`${this.stamps.found} AS stamp`];
   }
 
-  private keyOf(key: string): SqlParameter {
-    return this.location.holds === 'registry' ? numberOf(key) : key;
+  private nameOf(key: string): string {
+    return nameOf(key, this.location.kind);
   }
 }

@@ -164,7 +164,7 @@ export const TIME_FAULTS: readonly Fault[] = [
   {
     name: 'a floor that is told late is for newcomers only',
     by: 'moves the floor for all where it is told late that a lost registry was ahead',
-    edits: [inOpening('toldMs: undefined, slewMs, era: header.era + 1 };', 'toldMs: undefined, slewMs };')],
+    edits: [inOpening('slewMs, era: header.era + 1 };', 'slewMs };')],
   },
   {
     name: 'a witness counts also after a loss',

@@ -101,7 +101,8 @@ const TTL_MS = 10_000;
 export const locksCreate: Command = {
   name: 'locks create',
   summary:
-    'Prepares a store for locks: makes the table in a database if it is missing, and asks for a first one',
+    'Prepares a store for locks: makes the table in a database if it is missing, and asks for a ' +
+    'first one',
   says: [
     'Redis and etcd need no table. A migration of yours can make it too, with the statement that ' +
       '--dry prints. A store without locks looks like one that has lost them, so it grants none ' +

@@ -27,7 +27,7 @@ import { RowCounters } from '../../counters/row-counters.js';
 export type LockDatabase = (GivenDatabase & SqlRegistryOptions) | { readonly url: string };
 
 /**
- * Locks in PostgreSQL, MySQL, MariaDB or SQLite. The table is made by `registryTable` or a migration.
+ * Locks in PostgreSQL, MySQL, MariaDB or SQLite. `registryTable` or a migration makes the table.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  * @example

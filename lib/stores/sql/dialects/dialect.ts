@@ -46,9 +46,9 @@ export interface SqlTable {
   readonly table: string;
   readonly namespace: string;
   /**
-   * Which rows of the table these are. A restart of the server counts as a loss for a registry, to which it
-   * costs nothing, and for locks, since a server that was set back to an older copy has been
-   * restarted; for counters only if it can lose something.
+   * Which rows of the table these are. A restart of the server counts as a loss for a registry, to
+   * which it costs nothing, and for locks, since a server that was set back to an older copy has
+   * been restarted; for counters only if it can lose something.
    */
   readonly kind: 'registry' | 'counters' | 'locks';
   /** How old the writes may be that the store loses, as it was told. */

@@ -217,16 +217,20 @@ describe('PostgreSQL', () => {
     });
   });
 
-  it('names the command where there is no table, and the columns where it is another', async () => {
+  it('names the command if there is no table, and the columns if it is that of 0.1.0', async () => {
     const missing = postgresSupport({ pool, table: 'nowhere', namespace: 'shop' });
     const text = (await failureOf(missing.getNextWorkId(request()))).message;
     expect(text).toContain('snowflake registry create');
+    const table = `other_${lab.table.slice(0, 30)}`;
     await pool.query(
-      `CREATE TABLE other_${lab.table.slice(0, 30)} (namespace text, worker_id int)`,
+      `CREATE TABLE ${table} (namespace varchar(200), worker_id bigint, version bigint, ` +
+        `ceiling bigint, token varchar(200), data text, PRIMARY KEY (namespace, worker_id))`,
     );
-    const other = postgresSupport({ pool, table: `other_${lab.table.slice(0, 30)}` });
-    expect((await failureOf(other.workers())).message).toContain('not have the expected columns');
-    await pool.query(`DROP TABLE other_${lab.table.slice(0, 30)}`);
+    const other = postgresSupport({ pool, table });
+    for (const asked of [other.getNextWorkId(request()), other.workers()]) {
+      expect((await failureOf(asked)).message).toContain('not have the expected columns');
+    }
+    await pool.query(`DROP TABLE ${table}`);
   });
 
   it.each<[string, (answer: unknown) => unknown]>([

@@ -66,7 +66,7 @@ export class LeaseAcquirer {
         if (!reported.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
         reported.add(error.code);
         failed(error.message);
-        await pause(timers, waitMs ?? delay.next(), this.signal);
+        await this.pause(waitMs ?? delay.next());
       }
     } finally {
       timers.cancel(timer);
@@ -81,7 +81,7 @@ export class LeaseAcquirer {
       const outcome = await this.ask(request);
       if (!('error' in outcome)) return outcome;
       if (outcome.isStored !== true) return undefined;
-      await pause(this.parts.timers, outcome.waitMs!, this.signal);
+      await this.pause(outcome.waitMs!);
     }
   }
 
@@ -130,8 +130,10 @@ export class LeaseAcquirer {
   }
 
   /** A process that waits asks as often as one that renews: only its calls bring what it read. */
-  private get waitMsMax(): number {
-    return Math.min(WAIT_MS_MAX, this.parts.options.refreshAliveIntervalMs);
+  private pause(ms: number): Promise<void> {
+    const { timers, options } = this.parts;
+    const longestMs = Math.min(WAIT_MS_MAX, options.refreshAliveIntervalMs);
+    return pause(timers, Math.min(ms, longestMs), this.signal);
   }
 
   private async ask(request: LeaseRequest): Promise<Acquired | Refused> {
@@ -149,7 +151,7 @@ export class LeaseAcquirer {
       });
       const answer = checked(given);
       this.terms.observe(answer, askedAtMs);
-      if (answer.status !== 'ok') return refused(answer, request, this.waitMsMax);
+      if (answer.status !== 'ok') return refused(answer, request);
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = identity.randomText();
@@ -259,7 +261,6 @@ const WAIT_MS_MAX = 5000;
 function refused(
   answer: Exclude<LeaseAnswer, LeaseGrant>,
   { fingerprint, takesOver = false }: LeaseRequest,
-  waitMsMax: number,
 ): Refused {
   switch (answer.status) {
     case 'none-free':
@@ -269,7 +270,7 @@ function refused(
     case 'hold':
       return {
         error: tooSoon(answer, takesOver),
-        waitMs: Math.min(answer.waitMs, waitMsMax),
+        waitMs: answer.waitMs,
         isStored: answer.isStored,
       };
     case 'layout-mismatch':

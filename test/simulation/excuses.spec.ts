@@ -32,6 +32,7 @@ function ledBack() {
       call: call as StoreCall,
       answer: answer as LeaseAnswer,
       header: headerOf(told),
+      trueMs: NOW_MS,
     });
   const range = { workerId: 0, floorMs: FLOOR_MS, ceilingMs: NOW_MS + TTL_MS };
   ask(acquireOf('p1#1'), 'nothing', { status: 'ok', ...range });
@@ -86,22 +87,24 @@ describe('a registry that took over from a lost one', () => {
   /** Of two processes, of which the first was answered before the loss. */
   function taken(excused: LostRegistries['excused']) {
     let quarantineMs = LONG_MS;
+    let aheadMs = 50;
     const registries = new LostRegistries();
     registries.excused = excused;
     const ask = (name: string, brought = registries.sentBy(name)) => {
       const answer = { ...granted } as LeaseAnswer;
       const call = acquireOf(`${name}#1`) as StoreCall;
-      const header = { quarantineMs } as RegistryHeader;
-      registries.answered({ call, answer, header }, brought);
+      const header = { quarantineMs, lastTimeMs: NOW_MS, slewMs: aheadMs } as RegistryHeader;
+      registries.answered({ call, answer, header, trueMs: NOW_MS }, brought);
       registries.learned(name, answer);
       return registries.isExcused(name, 0, FLOOR_MS);
     };
     ask('p1');
-    const lose = (nextMs: number, aheadMs = 1) => {
-      registries.lost(aheadMs);
+    const lose = (nextMs: number, slewMs = 1) => {
+      registries.lost(slewMs, aheadMs);
       quarantineMs = nextMs;
     };
-    return { ask, registries, lose };
+    const moveAheadBy = (ms: number) => void (aheadMs += ms);
+    return { ask, registries, lose, moveAheadBy };
   }
 
   it('is excused for what it grants before a survivor asks, and for nothing afterwards', () => {
@@ -125,6 +128,17 @@ describe('a registry that took over from a lost one', () => {
     lose(LONG_MS);
     ask('p1', brought);
     expect(ask('p3')).toBe(true);
+  });
+
+  it('lacks the clock until a process asks that has read how far it was ahead at last', () => {
+    const { ask, lose, moveAheadBy } = taken(['grants without the lost clock']);
+    moveAheadBy(10);
+    ask('p2');
+    lose(LONG_MS);
+    ask('p1');
+    expect(ask('p3')).toBe(true);
+    ask('p2');
+    expect(ask('p4')).toBe(false);
   });
 
   it('informs nobody of a clock that it lacks', () => {

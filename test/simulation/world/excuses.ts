@@ -23,6 +23,7 @@ interface Answered {
   readonly answer: LeaseAnswer | undefined;
   /** Of the registry, after it. */
   readonly header: RegistryHeader;
+  readonly trueMs: number;
 }
 
 /** Undefined where nothing was granted. */
@@ -63,45 +64,57 @@ export type Excuse = Lack | 'grants of a left server' | 'ids of copies';
 
 /** What a process can bring with a request, at the moment when that is sent. */
 export interface Brought {
-  /** After how many losses, if it has read how far a registry was ahead: late ones do not count. */
-  readonly clockAfter: number | undefined;
+  /** After how many losses: what was sent before the last one is not as late as that. */
+  readonly afterLossCount: number;
+  /** The furthest clock that it has read, minus the true time; undefined if it has read none. */
+  readonly clockAheadMs: number | undefined;
   readonly quarantineMs: number;
 }
 
 export class LostRegistries {
   private lossCount = 0;
   private lacksClock = false;
+  /** How far the clocks that were lost were ahead of the true time at the most. */
+  private lostAheadMs = -Infinity;
   /** The longest quarantine of all registries before this one. */
   private longestMs = 0;
   /** The longest one that this one stored or was brought. */
   private reachedMs = 0;
-  private readonly withClock = new WeakSet<LeaseAnswer>();
+  private readonly aheads = new WeakMap<LeaseAnswer, number>();
   private readonly quarantines = new WeakMap<LeaseAnswer, number>();
-  private readonly clockReaders = new Set<string>();
+  private readonly aheadRead = new Map<string, number>();
   private readonly longestRead = new Map<string, number>();
   private readonly past: Granted[] = [];
   /** A scenario may excuse some; the rest counts. */
   excused: readonly Excuse[] = [];
 
-  /** @param aheadMs how far it was ahead of its store: what shows no step lacks nothing */
-  lost(aheadMs: number): void {
+  /**
+   * @param slewMs how far it was ahead of its store: what shows no step lacks nothing
+   * @param aheadMs how far it was ahead of the true time: whoever has read less cannot bring it
+   */
+  lost(slewMs: number, aheadMs: number): void {
     this.lossCount++;
-    this.lacksClock ||= aheadMs > 0;
+    if (!this.lacksClock) this.lostAheadMs = -Infinity;
+    if (slewMs > 0) this.lostAheadMs = Math.max(this.lostAheadMs, aheadMs);
+    this.lacksClock ||= slewMs > 0;
     this.longestMs = Math.max(this.longestMs, this.reachedMs);
     this.reachedMs = 0;
   }
 
   sentBy(name: string): Brought {
-    const clockAfter = this.clockReaders.has(name) ? this.lossCount : undefined;
-    return { clockAfter, quarantineMs: this.longestRead.get(name) ?? 0 };
+    const clockAheadMs = this.aheadRead.get(name);
+    const quarantineMs = this.longestRead.get(name) ?? 0;
+    return { afterLossCount: this.lossCount, clockAheadMs, quarantineMs };
   }
 
   answered(answered: Answered, brought?: Brought): void {
-    const { answer, header } = answered;
+    const { answer, header, trueMs } = answered;
     const { quarantineMs } = header;
-    if (brought?.clockAfter === this.lossCount) this.lacksClock = false;
+    const { afterLossCount, clockAheadMs = -Infinity } = brought ?? {};
+    const isBrought = afterLossCount === this.lossCount && clockAheadMs >= this.lostAheadMs;
+    if (isBrought) this.lacksClock = false;
     this.reachedMs = Math.max(this.reachedMs, quarantineMs, brought?.quarantineMs ?? 0);
-    if (answer && !this.lacksClock) this.withClock.add(answer);
+    if (answer && !this.lacksClock) this.aheads.set(answer, nowOf(header) - trueMs);
     if (answer) this.quarantines.set(answer, quarantineMs);
     const granted = grantedBy(answered);
     if (granted && this.lacks.some((lack) => this.excused.includes(lack))) this.past.push(granted);
@@ -116,7 +129,9 @@ export class LostRegistries {
 
   /** The process has read the answer. */
   learned(name: string, answer: LeaseAnswer): void {
-    if (this.withClock.has(answer)) this.clockReaders.add(name);
+    const aheadMs = this.aheads.get(answer);
+    const readAheadMs = this.aheadRead.get(name) ?? -Infinity;
+    if (aheadMs !== undefined) this.aheadRead.set(name, Math.max(readAheadMs, aheadMs));
     const readMs = Math.max(this.longestRead.get(name) ?? 0, this.quarantines.get(answer) ?? 0);
     this.longestRead.set(name, readMs);
   }

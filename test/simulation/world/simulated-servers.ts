@@ -216,7 +216,7 @@ export abstract class SimulatedServers<R extends Kept> {
   /** FLUSHALL, DEL, eviction; the server runs on. */
   wipe(): void {
     const [server] = this.servers as [Server<R>];
-    this.lostRegistries.lost(this.slewMs);
+    this.lostRegistries.lost(this.slewMs, this.clockAheadMs);
     server.registry.state = undefined;
     this.setClock(server);
     this.record({ kind: 'wiped', registry: server.id });
@@ -240,7 +240,7 @@ export abstract class SimulatedServers<R extends Kept> {
 
   /** Another server takes over from an older state: a backup, or a replica that was behind. */
   restore(): void {
-    this.lostRegistries.lost(this.slewMs);
+    this.lostRegistries.lost(this.slewMs, this.clockAheadMs);
     this.servers = [this.fromSnapshot()];
   }
 

@@ -51,7 +51,7 @@ export class SimulatedStore extends SimulatedServers<MemoryRegistry> {
     const { state: header } = registry;
     // Whoever is refused for its layout creates no registry.
     if (header === undefined) return answer;
-    const answered = { call, answer, header };
+    const answered = { call, answer, header, trueMs: this.time.now() };
     this.leftServers.answered(name, answered);
     this.lostRegistries.answered(answered, brought);
     this.told(nowOf(header));

@@ -305,19 +305,6 @@ describe('the keeper', () => {
     await keeper.stop();
   });
 
-  it('asks as often while all worker ids are leased', async () => {
-    const world = new World();
-    const holders = [0, 1, 2, 3].map(() => process(world));
-    for (const { keeper } of holders) await keeper.start();
-    const waiting = process(world, { refreshAliveIntervalMs: 50 });
-    const acquired = () => world.calls.filter((call) => call === 'acquire').length;
-    const before = acquired();
-    void waiting.keeper.start().catch(() => undefined);
-    await world.time.advance(5000);
-    expect(acquired() - before).toBeGreaterThanOrEqual(100);
-    for (const { keeper } of [...holders, waiting]) await keeper.stop();
-  });
-
   it('says once why it waits, then fails with the reason', async () => {
     const world = new World();
     world.isDown = true;

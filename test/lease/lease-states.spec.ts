@@ -141,6 +141,19 @@ describe('a registry of another layout', () => {
   });
 });
 
+it('asks as often as a holder renews while all worker ids are leased', async () => {
+  const world = new World();
+  const holders = [0, 1, 2, 3].map(() => process(world));
+  for (const { keeper } of holders) await keeper.start();
+  const waiting = process(world, { refreshAliveIntervalMs: 50 });
+  const acquired = () => world.calls.filter((call) => call === 'acquire').length;
+  const before = acquired();
+  void waiting.keeper.start().catch(() => undefined);
+  await world.time.advance(5000);
+  expect(acquired() - before).toBeGreaterThanOrEqual(100);
+  for (const { keeper } of [...holders, waiting]) await keeper.stop();
+});
+
 describe('a registry of another version', () => {
   it('refuses a start with both sides named', async () => {
     const world = new World();

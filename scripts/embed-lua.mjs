@@ -8,7 +8,8 @@ const FOLDER = new URL('../lib/stores/redis/scripts/', import.meta.url);
 
 const TIME = 'time';
 /** Whatever changes something follows the beginning that all of them have in common. */
-const PROLOGUE = [TIME, 'prologue'];
+const PROLOGUE = [TIME, 'version', 'prologue'];
+const ROWS = [TIME, 'rows/version', 'prologue'];
 const CLOCK = 'clock';
 const REGISTRY = ['witness', 'loss', 'registry', 'move', 'holders'].map(
   (part) => `worker-ids/${part}`,
@@ -25,6 +26,9 @@ const SCRIPTS = {
   renew: [...HOLDERS, BRANCH, 'worker-ids/renew'],
   release: [...HOLDERS, 'worker-ids/release'],
   workers: [TIME, 'worker-ids/workers'],
+  readRows: [...ROWS, 'rows/read'],
+  writeRows: [...ROWS, 'rows/write'],
+  pageOfRows: [TIME, 'rows/page'],
   takePositions: [...COUNTER, 'counters/take'],
   takeKeptPositions: [...KEPT_COUNTER, 'counters/take'],
   giveBackPositions: [...COUNTER, 'counters/give-back'],

@@ -18,7 +18,10 @@ import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
 import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
-/** The version of the protocol. A registry of another version is left alone. */
+/**
+ * The version of the protocol, where the store names none. A registry of another version is left
+ * alone.
+ */
 export const VERSION = '1';
 
 interface PrologueTerms extends LeaseTerms {
@@ -34,7 +37,7 @@ export function open(
   terms: PrologueTerms,
   reading: StoreReading,
 ): Prologue {
-  if (stored !== undefined && stored.version !== VERSION) {
+  if (stored !== undefined && stored.version !== (reading.version ?? VERSION)) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
   }
@@ -67,7 +70,7 @@ export function open(
 /** The header of a registry that begins with its store: no earlier data can be lost. */
 export function newHeader(reading: StoreReading): RegistryHeader {
   return {
-    version: VERSION,
+    version: reading.version ?? VERSION,
     fingerprint: '',
     incarnation: reading.random,
     server: reading.server,

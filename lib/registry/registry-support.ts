@@ -95,8 +95,11 @@ export type RegistrySupportParts = RetryParts;
  * again and again.
  */
 export class RegistrySupport implements IDistributedSupport {
-  readonly location: string;
-  /** The loss window of the store, plus the age that the time in the header may have. */
+  /**
+   * The loss window of the store, plus the age that the time in the header may have. A store that
+   * forgets young writes grants a range so long after it was stored, and the next one as long after
+   * that.
+   */
   readonly lossWindowMs: number;
   readonly #store: RowStore;
   readonly #timers: Timers;
@@ -121,8 +124,13 @@ export class RegistrySupport implements IDistributedSupport {
     this.#starts = new FewAtOnce(STARTS_AT_ONCE, { ms: START_MS, timers });
     this.#again = new AgainAfter((parts as ClockedParts).monotonic);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
-    this.location = store.location;
-    this.lossWindowMs = store.lossWindowMs + HEADER_AGE_MS;
+    const { lossWindowMs, headerAgeMs = HEADER_AGE_MS, keepsAfterMs } = store;
+    this.lossWindowMs =
+      keepsAfterMs === undefined ? lossWindowMs + headerAgeMs : 2 * keepsAfterMs + headerAgeMs;
+  }
+
+  get location(): string {
+    return this.#store.location;
   }
 
   /** If a caller that gave up asks the same again, both get the same answer. */
@@ -195,10 +203,7 @@ export class RegistrySupport implements IDistributedSupport {
   }
 
   #snapshotOf(snapshot: RowSnapshot): StoredSnapshot {
-    return new StoredSnapshot(snapshot, {
-      lossWindowMs: this.lossWindowMs,
-      clock: this.#store.clock,
-    });
+    return new StoredSnapshot(snapshot, this.#store);
   }
 
   #repeated<T extends Changes>(lease: WorkerLease, take: Operation<T>['take']): Promise<Done<T>> {

@@ -41,12 +41,7 @@ export class RowInspector implements RegistryInspector {
   }
 
   async read(countMax?: number): Promise<RegistryView> {
-    const { lossWindowMs } = this;
-    const { clock } = this.#store;
-    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), {
-      lossWindowMs,
-      clock,
-    });
+    const snapshot = new StoredSnapshot(await this.#store.readAll(countMax), this.#store);
     const { facts, nowMs, reading } = snapshot;
     return {
       storeMs: reading.timeMs,

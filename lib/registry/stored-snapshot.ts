@@ -3,8 +3,8 @@
  * their result into a write. Reading and writing are in one file, since each field has one form.
  *
  * A header is written if something in it matters to others, and its time alone, which invalidates
- * nothing that they read, if that is `HEADER_AGE_MS` old. A mark counts the writes of its own row
- * too. Both only rise, so that a holder still proves that data was lost.
+ * nothing that they read, once it is as old as the store wants. A mark counts the writes of its own
+ * row too. Both only rise, so that a holder still proves that data was lost.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -21,8 +21,8 @@ import {
   type RowWrite,
   type StoredRow,
 } from '../rows/row-store.js';
-import { clockAt, nowAt, type ClockPolicy } from '../rows/store-clock.js';
-import { withLoss } from './prologue.js';
+import { clockAt, nowAt } from '../rows/store-clock.js';
+import { VERSION, withLoss } from './prologue.js';
 import {
   checkChanges,
   type AcquireSnapshot,
@@ -38,34 +38,35 @@ import {
 
 /** The clock of the registry can lag what was answered by this much; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
-/** Callers that ask at once write the same time, of which the store takes the first. */
-const HEADER_STEP_MS = HEADER_AGE_MS / 2;
 /** The creator of a registry may take so long to make its rows. */
 const MAKING_MS = 10_000;
 
-interface StoreTerms {
-  readonly lossWindowMs: number;
-  readonly clock?: ClockPolicy | undefined;
-}
+type StoreTerms = Pick<
+  RowStore,
+  'lossWindowMs' | 'clock' | 'headerAgeMs' | 'keepsAfterMs' | 'version'
+>;
 
 export class StoredSnapshot {
   readonly header: StoredHeader | undefined;
   readonly reading: StoreReading;
   /** The resolution of the store's time. */
   readonly resolutionMs: number;
+  private readonly headerAgeMs: number;
   private readonly headerRow: StoredRow | undefined;
   private readonly rows: ReadonlyMap<string, StoredRow>;
 
   constructor(
     private readonly snapshot: RowSnapshot,
-    { lossWindowMs, clock }: StoreTerms,
+    { lossWindowMs, clock, headerAgeMs = HEADER_AGE_MS, keepsAfterMs, version }: StoreTerms,
   ) {
-    const { timeMs, resolutionMs = 1, server, isPutBack, rows } = snapshot;
-    this.resolutionMs = resolutionMs;
+    const { rows, ...facts } = snapshot;
+    this.resolutionMs = facts.resolutionMs ?? 1;
+    this.headerAgeMs = headerAgeMs;
     this.rows = new Map(rows.map((row) => [row.key, row]));
     this.headerRow = this.rows.get(HEADER_KEY);
-    this.header = this.headerRow && headerOf(this.headerRow);
-    this.reading = { timeMs, server, isPutBack, random: randomUUID(), lossWindowMs, clock };
+    this.header = this.headerRow && headerOf(this.headerRow, version);
+    const windows = { lossWindowMs: lossWindowMs + headerAgeMs, keepsAfterMs };
+    this.reading = { ...facts, random: randomUUID(), ...windows, clock, version };
   }
 
   /** The header, with what the clock adds to the store's time now. */
@@ -171,14 +172,15 @@ export class StoredSnapshot {
   writeOf(changes: Changes): RowWrite | undefined {
     const { header, slots } = changes;
     checkChanges(this.header, changes);
-    const news = header === undefined ? 'none' : newsIn(this.header, header);
+    const news = header === undefined ? 'none' : newsIn(this.header, header, this.headerAgeMs);
     // Of a registry that nobody uses yet the time would only refuse the first grant.
     const isIdle = news === 'none' || (news === 'time' && this.isUnclaimed);
     if (isIdle && slots.length === 0) return undefined;
     if (news === 'none') return this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
-    const ceilingMs = lastTimeMs - (lastTimeMs % HEADER_STEP_MS);
+    // Callers that ask at once write the same time, of which the store takes the first.
+    const ceilingMs = lastTimeMs - (lastTimeMs % Math.max(1, this.headerAgeMs / 2));
     return {
       ...this.write(slots, { ...this.headerRow!, number: BigInt(ceilingMs) }),
       isTimeOnly: true,
@@ -202,14 +204,14 @@ export class StoredSnapshot {
 }
 
 /** Others must know these facts; the rest of a header follows from what is stored. */
-function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader) {
+function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader, ageMs: number) {
   if (stored === undefined) return 'facts';
   const { lastTimeMs, slewMs, operations } = stored;
   if (hasNewFacts(stored, { ...next, operations })) return 'facts';
   const agedMs = next.lastTimeMs - lastTimeMs;
   // No clock comes back by itself as fast as an operator brings it back.
   if (slewMs - next.slewMs > Math.max(0, agedMs)) return 'facts';
-  if (agedMs >= 0 && agedMs < HEADER_AGE_MS) return 'none';
+  if (agedMs === 0 || (agedMs > 0 && agedMs < ageMs)) return 'none';
   return agedMs > 0 && next.slewMs === slewMs ? 'time' : 'facts';
 }
 
@@ -344,7 +346,7 @@ const HEADER_NUMBERS = [
 const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
-function headerOf({ text, number }: Row): StoredHeader | undefined {
+function headerOf({ text, number }: Row, version = VERSION): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsIn(text);
   const isHeader =
@@ -352,7 +354,7 @@ function headerOf({ text, number }: Row): StoredHeader | undefined {
     (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
-  const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== '1';
+  const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== version;
   const header = fields as unknown as StoredHeader;
   // The time is written most often.
   if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, msOf(number)) };

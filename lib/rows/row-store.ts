@@ -68,6 +68,8 @@ export interface RowSnapshot {
    * back while the server ran, which counts as a loss of data.
    */
   readonly isPutBack?: boolean | undefined;
+  /** True if the store knows that this very server was left for another one, and led back to. */
+  readonly isLeft?: boolean | undefined;
   /** The rows that exist, in any order. */
   readonly rows: readonly StoredRow[];
 }
@@ -128,6 +130,15 @@ export interface RowStore {
    * compares more, such as a whole document, leaves it out.
    */
   readonly comparesRows?: boolean | undefined;
+  /**
+   * How old the time in the header of a registry may get before it is written; part of the loss
+   * window. Default 1,000; 0 for a store that writes it together with a row at no cost.
+   */
+  readonly headerAgeMs?: number | undefined;
+  /** As in `StoreReading`. */
+  readonly keepsAfterMs?: number | undefined;
+  /** The version of the protocol by which a registry is kept here. Default '1'. */
+  readonly version?: string | undefined;
   /** Reads in one atomic step. */
   read(query: RowQuery): Promise<RowSnapshot>;
   /**
@@ -193,6 +204,8 @@ export interface StoreReading {
   readonly keepsAfterMs?: number | undefined;
   /** Default `slewed`. */
   readonly clock?: ClockPolicy | undefined;
+  /** The version of the protocol; default '1'. */
+  readonly version?: string | undefined;
 }
 
 /*

@@ -16,6 +16,7 @@ import {
   copied,
   LOSS_WINDOW_MS,
   StoreReadings,
+  timed,
   timedClient,
   TIMED_LUA,
   withTime,
@@ -265,6 +266,12 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
 }
 
 /** By the hash that the support knows: the text that is told time and server. */
+export const TIMED_ROWS = new Map<string, string>([
+  [SCRIPTS.readRows.sha1, timed(SCRIPTS.readRows.lua)],
+  [SCRIPTS.writeRows.sha1, timed(SCRIPTS.writeRows.lua)],
+  [SCRIPTS.pageOfRows.sha1, withTime(SCRIPTS.pageOfRows.lua)],
+]);
+
 const TIMED_TEXTS = new Map<string, string>([
   [SCRIPTS.acquire.sha1, TIMED_LUA.acquire],
   [SCRIPTS.renew.sha1, TIMED_LUA.renew],

@@ -1,14 +1,14 @@
--- Every script that changes its hash begins with this, after the time: version and server.
+-- Every script that changes its hash begins with this, after time and version: which server it is.
 -- It says the same as prologue.ts in the room of the registry.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says; the last one may be 'keepsWrites'
--- Answer   'other-version' and the stored one, if another protocol keeps the hash; an error if the
---          server cannot be identified, since a failover could then forget its grants unnoticed,
---          unless the caller says that this Redis never loses a part of its writes
-local key, VERSION = KEYS[1], '1'
+-- Answer   'other-version', the stored one and the time, if another protocol keeps the hash; an
+--          error if the server cannot be identified, since a failover could then forget its grants
+--          unnoticed, unless the caller says that this Redis never loses a part of its writes
+local key = KEYS[1]
 local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
   key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
-if version and version ~= VERSION then return { 'other-version', version } end
+if version and version ~= VERSION then return { 'other-version', version, time } end
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15
 

@@ -1,0 +1,142 @@
+/**
+ * Rows with compare-and-swap in one hash of Redis: a script reads them, another one writes them, a
+ * third one lists them.
+ *
+ * Guarantee: each script is one atomic step by the clock of Redis, and refuses to go on where it
+ * cannot tell which server runs it. A hash that another version of the protocol keeps is left
+ * alone.
+ */
+import { randomInt } from 'node:crypto';
+import {
+  HEADER_KEY,
+  type Row,
+  type RowQuery,
+  type RowSnapshot,
+  type RowStore,
+  type RowWrite,
+  type StoredRow,
+} from '../../rows/row-store.js';
+import { LAST_MS } from '../../rows/store-clock.js';
+import type { RedisConnection, Script } from './redis-connection.js';
+import { adviceOf, keepsWritesArgument, locationOf, type Statement } from './redis-options.js';
+import { SCRIPTS } from './scripts.generated.js';
+
+/** The hash, and what the application says of the Redis that has it. */
+export interface RedisRowsParts {
+  readonly connection: RedisConnection;
+  readonly key: string;
+  readonly lossWindowMs: number;
+  readonly statement?: Statement;
+  readonly keepsAfterMs?: number | undefined;
+  /** The advice for a policy by which Redis may evict the hash. */
+  readonly evicted?: (policy: string) => string;
+}
+
+export class RedisRows implements RowStore {
+  readonly lossWindowMs: number;
+  readonly keepsAfterMs: number | undefined;
+  readonly comparesRows = true;
+  /** A row and the time of the header are written by one script. */
+  readonly headerAgeMs = 0;
+  readonly version = '2';
+  readonly #parts: RedisRowsParts;
+
+  constructor(parts: RedisRowsParts) {
+    this.#parts = parts;
+    this.lossWindowMs = parts.lossWindowMs;
+    this.keepsAfterMs = parts.keepsAfterMs;
+  }
+
+  get location(): string {
+    const { connection, key, statement = false } = this.#parts;
+    return locationOf(connection.whereBy, key, statement);
+  }
+
+  async read({ keys, token = '' }: RowQuery): Promise<RowSnapshot> {
+    const reply = await this.#run(SCRIPTS.readRows, [token, String(keys.length), ...keys]);
+    if (reply[0] === 'other-version') return ofOther(reply[1]!, Number(reply[2]));
+    const [timeMs, server = '', left, ...found] = reply;
+    const [isLeft, isPutBack] = [left === 'left', left === 'lost'];
+    return { timeMs: Number(timeMs), server, isLeft, isPutBack, rows: rowsIn(found) };
+  }
+
+  async readAll(countMax = Infinity): Promise<RowSnapshot> {
+    const rows = new Map<string, StoredRow>();
+    let cursor = '0';
+    let timeMs = 0;
+    let isHeaderDue = true;
+    do {
+      const [time, version = '', next = '0', ...found] = await this.#run(SCRIPTS.pageOfRows, [
+        cursor,
+      ]);
+      [timeMs, cursor] = [Number(time), next];
+      if (version !== '' && version !== this.version) return ofOther(version, timeMs);
+      for (const row of rowsIn(found)) {
+        if (row.key === HEADER_KEY) isHeaderDue = false;
+        if (row.key === HEADER_KEY || rows.size < countMax) rows.set(row.key, row);
+      }
+    } while (cursor !== '0' && (isHeaderDue || rows.size < countMax));
+    return { timeMs, server: '', rows: [...rows.values()] };
+  }
+
+  async write(write: RowWrite): Promise<boolean> {
+    const { server, headerVersion, headerNumber, header, isTimeOnly = false, rows } = write;
+    const mode = header === undefined ? 'none' : isTimeOnly ? 'time' : 'whole';
+    const next = isTimeOnly ? header!.number : header && lineOf(header, headerVersion ?? random());
+    const restsOn = headerVersion ?? header?.key;
+    const changes = rows.flatMap(({ row, version }) => {
+      const before = version ?? (restsOn === undefined ? random() : 0);
+      return [row.key, version ?? '', lineOf(row, before)];
+    });
+    const head = [server, headerVersion ?? '', headerNumber, mode, next ?? '', rows.length];
+    const reply = await this.#run(SCRIPTS.writeRows, [...head, ...changes].map(String));
+    return reply[0] === '1';
+  }
+
+  advice(): Promise<string[]> {
+    const { connection, key, statement = false, evicted = () => '' } = this.#parts;
+    return adviceOf(connection, { key, statement, evicted });
+  }
+
+  close(): Promise<void> {
+    return this.#parts.connection.close();
+  }
+
+  async #run(script: Script, args: readonly string[]): Promise<string[]> {
+    const { connection, key, statement = false } = this.#parts;
+    // Each call opens it again, so that an application may follow one that has closed it.
+    connection.reopen();
+    const reply = await connection.run(script, key, [...args, ...keepsWritesArgument(statement)]);
+    return reply.map(String);
+  }
+}
+
+/** The rows of another version are not read, but its number is. */
+function ofOther(version: string, timeMs: number): RowSnapshot {
+  const text = JSON.stringify({ version, lastTimeMs: timeMs, slewMs: 0 });
+  return { timeMs, server: '', rows: [{ key: HEADER_KEY, number: 0n, text, version: 0 }] };
+}
+
+/**
+ * A row that is made again must not have a version that it ever had: worker ids rest on a header,
+ * and what rests on none begins with a random version.
+ */
+const random = (): number => randomInt(1, 2 ** 40);
+
+function lineOf({ number, token = '', text }: Row, before: number): string {
+  return `${before + 1}|${number}|${token}\n${text}`;
+}
+
+const LINE = /^(\d+)\|(\d+)\|([^\n]*)\n(.*)$/s;
+
+/** A line that something else wrote ends with time, and no holder of it is known. */
+function rowsIn(found: readonly string[]): StoredRow[] {
+  const rows: StoredRow[] = [];
+  for (let at = 0; at < found.length; at += 2) {
+    const [, version, number = String(LAST_MS), token = '', text = ''] =
+      LINE.exec(found[at + 1]!) ?? [];
+    const row = { key: found[at]!, version: Number(version ?? 0), number: BigInt(number), text };
+    rows.push(token === '' ? row : { ...row, token });
+  }
+  return rows;
+}

@@ -1,0 +1,27 @@
+-- Reads rows at one moment, and the row with a token as well.
+-- ARGV     1 the token, or '', 2 how many keys, 3.. the keys
+-- Answer   time in ms, server, '' or how it was left, then key, line, key, line ...
+-- A row is stored in the field r:<key> as version|number|token, a line break and the text.
+
+-- Whoever is led here by a later failover marks the hash until a header is written that rests on
+-- the mark. The mark counts as a write of the header, so that nobody writes by an older one.
+if isLater then
+  redis.call('HSET', key, 'epoch', text(epoch), 'left', isLeft and 'left' or 'lost')
+  local header = redis.call('HGET', key, 'r:|')
+  local headerVersion, rest = string.match(header or '', '^(%d+)(|.*)$')
+  if headerVersion then redis.call('HSET', key, 'r:|', text(headerVersion + 1) .. rest) end
+end
+
+local names = { 'left' }
+for at = 3, 2 + ARGV[2] do names[#names + 1] = 'r:' .. ARGV[at] end
+local named = ARGV[1] ~= '' and redis.call('HGET', key, 't:' .. ARGV[1])
+if named then names[#names + 1] = 'r:' .. named end
+local lines = redis.call('HMGET', key, unpack(names))
+local found = { text(time), server, lines[1] or '' }
+for at = 2, #names do
+  if lines[at] then
+    found[#found + 1] = string.sub(names[at], 3)
+    found[#found + 1] = lines[at]
+  end
+end
+return found

@@ -56,9 +56,6 @@ const TOPOLOGIES = {
   ...Object.fromEntries([...OF_STORES, ...OF_COUNTERS, ...OF_LOCKS]),
 };
 
-/** Those that tell what they do, to the field. */
-const FOLLOWED = ['standalone', 'sentinel', 'cluster', 'put-back', 'clock', 'clock-seldom'];
-
 /** A rule is taken out so often before the run is called blind. */
 const CONTROL_ROUNDS = 4;
 
@@ -95,9 +92,6 @@ const HELP = `Usage: npm run chaos -- [options]
                        several with | between
   --break floor        take a rule out of the packed library: what it keeps from happening must
                        then be found; rules: ${namesOf(RULES).join(', ')}
-  --follow             each operation of a Redis has to do what the rules say that
-                       \`npm run prove\` proves, and each answer be what was stored; with --break
-                       one has to be refused; topologies: ${FOLLOWED.join(', ')}
   --previous HEAD      every second process runs another build at first, and places are rolled
                        forward and back: a tarball, or the commit, branch or tag to pack; with
                        --break the rule is missing in the newer build alone
@@ -123,7 +117,6 @@ const { values } = parseArgs({
     fault: { type: 'string', default: '' },
     break: { type: 'string' },
     previous: { type: 'string' },
-    follow: { type: 'boolean', default: false },
     json: { type: 'string' },
     until: { type: 'string' },
     pairs: { type: 'boolean', default: false },
@@ -160,7 +153,6 @@ const isUnderstood =
   (mistakes.length === 0 || client === 'ioredis') &&
   // Those are played by one build.
   (mistakes.length === 0 || previous === undefined) &&
-  (!values.follow || names.every((name) => FOLLOWED.includes(name))) &&
   seconds > 0 &&
   (goal === undefined || goal > 0) &&
   (rule !== undefined || values.break === undefined);
@@ -196,7 +188,6 @@ async function attack(/** @type {number} */ round) {
     console.log(`[chaos] ${name} by ${client} on ${server} ${until} ${part} s`);
     const made = Object.assign(new Topology(own), {
       faultWords: values.fault,
-      follows: values.follow,
       client,
       previousApp,
     });

@@ -11,21 +11,12 @@ const TIME = 'time';
 const PROLOGUE = [TIME, 'version', 'prologue'];
 const ROWS = [TIME, 'rows/version', 'prologue'];
 const CLOCK = 'clock';
-const REGISTRY = ['witness', 'loss', 'registry', 'move', 'holders'].map(
-  (part) => `worker-ids/${part}`,
-);
-const HOLDERS = [...PROLOGUE, REGISTRY[0], CLOCK, ...REGISTRY.slice(1)];
-const BRANCH = 'worker-ids/branch';
 const COUNTER = [...PROLOGUE, CLOCK, 'counters/numbers', 'counters/counter'];
 /** Where nobody has said how much a restart loses. */
 const KEPT_COUNTER = [...COUNTER, 'counters/file'];
 const LOCK = [...PROLOGUE, CLOCK, 'counters/numbers', 'locks/lock'];
 const HEARD_LOCK = [...LOCK, 'locks/highest'];
 const SCRIPTS = {
-  acquire: [...HOLDERS, BRANCH, 'worker-ids/search', 'worker-ids/acquire'],
-  renew: [...HOLDERS, BRANCH, 'worker-ids/renew'],
-  release: [...HOLDERS, 'worker-ids/release'],
-  workers: [TIME, 'worker-ids/workers'],
   readRows: [...ROWS, 'rows/read'],
   writeRows: [...ROWS, 'rows/write'],
   pageOfRows: [TIME, 'rows/page'],

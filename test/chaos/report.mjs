@@ -383,7 +383,6 @@ function resultText(/** @type {Result} */ result) {
           `  answers of the store, put in an order for each lock: ${orderedCount}`,
         ]),
     ...(effects === undefined ? [] : [`  ${effectsText(effects)}`]),
-    ...(result.followed === undefined ? [] : followedLines(result.followed)),
     ...result.duplicates.map((text) => `    twice: ${text}`),
   ].join('\n');
 }
@@ -395,19 +394,6 @@ function previousText(/** @type {Result} */ { previous, grants, words }) {
     idCount === 0 ? '' : `, ${Math.floor(idCount).toLocaleString('en-US')} ${words.made}`;
   const counted = `${processCount} processes, ${leaseCount} ${grants}`;
   return `of these by the previous build: ${counted}${made}`;
-}
-
-/** @param {NonNullable<Result['followed']>} followed */
-function followedLines({ stepCount, answerCount, lossCount, unseenCount, differences, counts }) {
-  const [steps, answers] = [stepCount, answerCount].map((count) => count.toLocaleString('en-US'));
-  return [
-    `  ${steps} operations and ${answers} answers by the rules that are proved, ` +
-      `${differences.length} of them by none; ` +
-      `${counts['a server takes over'] ?? 0} servers took over, ` +
-      `${lossCount} losses told by Redis, ` +
-      `${unseenCount} answers while nobody listened`,
-    ...differences.slice(0, 5).map((text) => `    ${text}`),
-  ];
 }
 
 /** @param {NonNullable<Result['effects']>} effects */
@@ -427,8 +413,7 @@ function effectsText({ jobCount, tickCount, effectCount, refusedCount, lossCount
  * @param {import('./rules.mjs').Rule} rule
  */
 export function foundOf(results, { shows = 'ids made twice' }) {
-  return results.reduce((sum, { duplicateCount, disorderCount = 0, breaches = [], followed }) => {
-    if (followed !== undefined) return sum + followed.differences.length;
+  return results.reduce((sum, { duplicateCount, disorderCount = 0, breaches = [] }) => {
     if (shows === 'processes that wait in vain') return sum + breaches.length;
     return sum + (shows === 'tokens that fell' ? disorderCount : duplicateCount);
   }, 0);
@@ -439,9 +424,7 @@ export function foundOf(results, { shows = 'ids made twice' }) {
  * @param {Parameters<typeof foundOf>[0]} results @param {import('./rules.mjs').Rule} rule
  */
 export function controlVerdictOf(results, rule) {
-  const isFollowed = results.some(({ followed }) => followed !== undefined);
-  const { name, shows: seen = 'ids made twice' } = rule;
-  const shows = isFollowed ? 'operations that follow no rule' : seen;
+  const { name, shows = 'ids made twice' } = rule;
   const count = foundOf(results, rule);
   const text =
     count > 0
@@ -460,10 +443,7 @@ export function verdictOf(/** @type {readonly Result[]} */ results) {
   if (duplicates + disorder > 0) {
     return { isGood: false, text: `\n${duplicates} DUPLICATES, ${disorder} OUT OF ORDER` };
   }
-  const breaches = results.flatMap((result) => [
-    ...result.breaches,
-    ...(result.followed?.differences ?? []),
-  ]);
+  const breaches = results.flatMap((result) => result.breaches);
   if (breaches.length > 0) return { isGood: false, text: `\n${breaches.join('\n')}` };
   const missing = results.flatMap(({ topology, faults }) =>
     faults.filter(({ count }) => count === 0).map(({ name }) => `${topology}: ${name}`),

@@ -213,11 +213,6 @@ export const RULES = [
     name: 'floor',
     edits: [
       {
-        in: 'lua',
-        says: 'local floor = math.max(last, safeFloor, layoutFloor)',
-        insteadSays: 'local floor = 0',
-      },
-      {
         in: 'code',
         says: 'const floorMs = Math.max(lastMs, floorOf(header))',
         insteadSays: 'const floorMs = 0',
@@ -228,12 +223,6 @@ export const RULES = [
     // What a lost registry had granted is then granted again.
     name: 'safe-floor',
     edits: [
-      {
-        in: 'lua',
-        says: 'safeFloor, ahead = math.max(safeFloor, now + quarantine), 0',
-        insteadSays: '',
-      },
-      { in: 'lua', says: 'safeFloor = now + quarantine', insteadSays: 'safeFloor = 0' },
       {
         in: 'code',
         says: 'Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs)',
@@ -251,21 +240,23 @@ export const RULES = [
     name: 'heard',
     edits: [
       {
-        in: 'lua',
-        says: 'if not reckonedNow then return end',
-        insteadSays: 'if true then return end',
+        in: 'code',
+        says: 'if (reckoned === void 0) return header;',
+        insteadSays: 'if (true) return header;',
       },
       {
-        in: 'lua',
-        says: 'if not isOfAnother(seenIncarnation, seenServer) then return end',
-        insteadSays: 'if true then return end',
+        in: 'code',
+        says: 'if (seen === void 0 || !isOfAnother(header, seen)) return header;',
+        insteadSays: 'if (true) return header;',
       },
     ],
   },
   {
     // What a failover may forget is granted at once.
     name: 'kept-after',
-    edits: [{ in: 'lua', says: 'if keepsAfter > 0 then', insteadSays: 'if false then' }],
+    edits: [
+      { in: 'code', says: 'if (keepsAfterMs === 0) return', insteadSays: 'if (true) return' },
+    ],
   },
   {
     // A server that refuses the database is then not heard, and database 0 is used.
@@ -283,11 +274,10 @@ export const RULES = [
     name: 'claim',
     edits: [
       {
-        in: 'lua',
-        says: "layoutFloor, lineage, latest = ''",
-        insteadSays: 'layoutFloor, lineage, latest = layout',
+        in: 'code',
+        says: 'contestedBy(header.fingerprint, fingerprint)',
+        insteadSays: 'header.fingerprint',
       },
-      { in: 'lua', says: "fingerprint = fingerprint .. ' and ' .. layout", insteadSays: '' },
       {
         in: 'code',
         says: 'case "layout-mismatch":',
@@ -299,7 +289,7 @@ export const RULES = [
     // Redis: the end of a range is stored under another name. That harms no fleet of one build; one
     // of two builds then has two memories (`--previous`).
     name: 'stored-name',
-    edits: [{ in: 'lua', says: "'c' .. ", insteadSays: "'d' .. " }],
+    edits: [{ in: 'lua', says: "'r:' .. ", insteadSays: "'d:' .. " }],
   },
   {
     // Rows that a dump brought back pass for those that were written last.

@@ -11,9 +11,7 @@ import { checkFolder } from './report.mjs';
 import { FAULTS } from './faults.mjs';
 import { Fleet, PREVIOUS } from './fleet.mjs';
 import { REDIS_PACE } from './fault.mjs';
-import { followedIn, Recorder } from './followed.mjs';
 import { packageOf } from './rules.mjs';
-import { REGISTRY } from './topologies.mjs';
 
 /** @import { Entry } from './attack.mjs' */
 /** @import { Gap } from './report.mjs' */
@@ -49,8 +47,7 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
   const files = join(folder, 'processes');
   mkdirSync(files, { recursive: true });
   const support = await topology.start({ app, files });
-  const recorders = recordersOf(topology, folder);
-  const pace = paceOf(topology, seconds);
+  const { pace = REDIS_PACE } = topology;
   const { grants = 'leases' } = topology;
   const fleet = fleetOf(topology, pace, { app, folder: files, support });
   /** @type {Entry[]} */
@@ -74,7 +71,6 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
     fleet.kill();
     // With the times that processes write down, by which one finds what led to what.
     writeFileSync(join(folder, 'faults.json'), JSON.stringify(log, null, 1));
-    await Promise.all(recorders.map((recorder) => recorder.stop()));
     await topology.stop();
   }
   const { gaps, ...checked } = check(files);
@@ -100,7 +96,6 @@ export async function runTopology({ topology, folder, app, seconds, seed, isPair
     fileCount: readdirSync(files).length,
     exits: fleet.exits,
     ...checked,
-    followed: await followedIn(files, recorders),
     pairCount: log.filter(({ besideName }) => besideName !== undefined).length / 2,
     faults: faultRows(topology, log, gaps),
   };
@@ -122,30 +117,6 @@ const filesOfPrevious = (/** @type {string} */ folder, /** @type {string} */ end
 const sizeOf = (/** @type {readonly string[]} */ paths) =>
   paths.reduce((sum, path) => sum + statSync(path).size, 0);
 
-/** One for each server, where they are followed. */
-function recordersOf(/** @type {any} */ topology, /** @type {string} */ folder) {
-  const { nodes = [topology.node], key = REGISTRY, follows = false } = topology;
-  return (follows ? [...nodes] : []).map(
-    (node, at) => new Recorder(() => node.port, key, join(folder, `recorded-${at}`)),
-  );
-}
-
-/** So long, of each second of a run, one waits for the next fault, at the most for some seconds. */
-const FOLLOWED_PAUSE = { process: [0.03, 10_000], store: [0.015, 8000] };
-
-/**
- * Whoever is followed is to do much between two faults, where there is time for all of them.
- * @type {(topology: any, seconds: number) => Pace}
- */
-function paceOf({ follows, pace = REDIS_PACE }, seconds) {
-  if (!follows) return pace;
-  const pauseMs = { ...pace.pauseMs };
-  for (const [level, [share, mostMs]] of Object.entries(FOLLOWED_PAUSE)) {
-    pauseMs[level] = Math.max(pauseMs[level], Math.min(mostMs, share * seconds * 1000));
-  }
-  return { ...pace, pauseMs };
-}
-
 /** @param {any} topology @param {Pace} pace */
 function fleetOf(
   topology,
@@ -158,7 +129,6 @@ function fleetOf(
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
     CHAOS_CLIENT: packageOf(topology.client),
     ...topology.settings,
-    ...(topology.follows && { CHAOS_FOLLOW: '1' }),
   };
   const size = pace.processCount;
   const own = { worker, previousApp, libfaketime: libfaketime(), size, settings, hasOneClock };

@@ -25,6 +25,13 @@ afterEach(async () => {
 });
 afterAll(() => redis.quit());
 
+const PARTS = {
+  lossWindowMs: LOSS_WINDOW_MS,
+  statement: false,
+  evicted: () => 'evicted',
+  unread: () => 'unread',
+};
+
 function rowsOf(kind: 'registry' | 'counters' | 'locks') {
   const { keyOf, controls, optionsOf } = settableRedis(() => redis, kind, TIMED_ROWS);
   const versionOf = (version: string) => async (name: string) =>
@@ -36,7 +43,8 @@ function rowsOf(kind: 'registry' | 'counters' | 'locks') {
     versionControl: { raise: versionOf('3'), lower: versionOf('2') },
     rows: (name: string): RedisRows => {
       const connection = connectionTo(optionsOf(name).redis);
-      const rows = new RedisRows({ connection, key: keyOf(name), lossWindowMs: LOSS_WINDOW_MS });
+      const key = keyOf(name);
+      const rows = new RedisRows({ ...PARTS, connection, key });
       opened.push(rows);
       return rows;
     },

@@ -18,7 +18,6 @@ import {
   StoreReadings,
   timed,
   timedClient,
-  TIMED_LUA,
   withTime,
 } from '../stores/timed-redis.js';
 
@@ -250,7 +249,7 @@ export function mapStore<T>(supportOf: (store: MapStore) => T) {
 
 /** The Redis support with all that it sends; `opened` is to be closed after each test. */
 export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
-  const { keyOf, controls, optionsOf } = settableRedis(redis, 'registry', TIMED_TEXTS);
+  const { keyOf, controls, optionsOf } = settableRedis(redis, 'registry', TIMED_ROWS);
   return {
     ...controls,
     createSupport(name) {
@@ -259,8 +258,8 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
       return support;
     },
     versionControl: {
-      raise: async (name) => void (await redis().hset(keyOf(name), 'version', '2')),
-      lower: async (name) => void (await redis().hset(keyOf(name), 'version', '1')),
+      raise: async (name) => void (await redis().hset(keyOf(name), 'version', '3')),
+      lower: async (name) => void (await redis().hset(keyOf(name), 'version', '2')),
     },
   };
 }
@@ -270,13 +269,6 @@ export const TIMED_ROWS = new Map<string, string>([
   [SCRIPTS.readRows.sha1, timed(SCRIPTS.readRows.lua)],
   [SCRIPTS.writeRows.sha1, timed(SCRIPTS.writeRows.lua)],
   [SCRIPTS.pageOfRows.sha1, withTime(SCRIPTS.pageOfRows.lua)],
-]);
-
-const TIMED_TEXTS = new Map<string, string>([
-  [SCRIPTS.acquire.sha1, TIMED_LUA.acquire],
-  [SCRIPTS.renew.sha1, TIMED_LUA.renew],
-  [SCRIPTS.release.sha1, TIMED_LUA.release],
-  [SCRIPTS.workers.sha1, withTime(SCRIPTS.workers.lua)],
 ]);
 
 interface SettableSqlSupport extends SettableSql {

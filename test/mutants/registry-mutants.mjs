@@ -245,7 +245,7 @@ export const ROWS_MUTANTS = [
     edits: [
       {
         file: SLICE,
-        find: 'if (agedMs >= 0 && agedMs < HEADER_AGE_MS)',
+        find: 'if (agedMs === 0 || (agedMs > 0 && agedMs < ageMs))',
         put: 'if (agedMs >= 0)',
       },
     ],

@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import Database from 'libsql';
+import { Redis } from 'ioredis';
 import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import type { WorkerLease } from '../../lib/lease/distributed-support.js';
@@ -24,6 +25,8 @@ import { EtcdClient } from '../../lib/stores/etcd/etcd-client.js';
 import { settingsOf } from '../../lib/stores/etcd/etcd-options.js';
 import { EtcdStore } from '../../lib/stores/etcd/etcd-store.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
+import { connectionTo } from '../../lib/stores/redis/redis-options.js';
+import { RedisRows } from '../../lib/stores/redis/redis-rows.js';
 import { registryTable } from '../../lib/stores/sql/index.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
 import { storeOf } from '../../lib/stores/sql/sql.support.js';
@@ -85,6 +88,16 @@ const STORES: Record<string, () => Promise<Opened>> = {
       store: () => storeOf('mysql', { where: WHERE, query }, SQL),
       remove: (key) => pool.query(deletion(key)),
       end: () => pool.end().then(own.drop),
+    };
+  },
+  async Redis() {
+    const url = process.env['REDIS_URL']!;
+    const [redis, key] = [new Redis(url), `followed:{${randomUUID()}}`];
+    const parts = { key, lossWindowMs: 0, statement: false, evicted: String, unread: String };
+    return {
+      store: () => new RedisRows({ ...parts, connection: connectionTo(url) }),
+      remove: (row) => redis.hdel(key, `r:${row}`),
+      end: () => redis.quit(),
     };
   },
   async 'a folder'() {

@@ -1,6 +1,6 @@
 // @ts-check
 /**
- * Registries as they are read, for whoever follows them: in memory, in Redis, and over rows.
+ * Registries as they are read, for whoever follows them: in memory and over rows.
  */
 
 /** @import { RegistryHeader, SlotHolder, WorkerSlot } from '../../lib/registry/snapshot.js' */
@@ -34,42 +34,6 @@ export function registryInMemory(state, before) {
   }
   return { header, slots };
 }
-
-/** One in Redis: the fields of its hash, which docs/reference/keys.md lists. */
-/** @type {(fields: Readonly<Record<string, string>>) => Registry} */
-export function registryInRedis(fields) {
-  const { lastTime, version = '', fingerprint = '', incarnation = '', server = '' } = fields;
-  if (lastTime === undefined) return NONE;
-  const number = (/** @type {string} */ name) => Number(fields[name] ?? 0);
-  const header = {
-    version,
-    fingerprint,
-    incarnation,
-    server,
-    lastTimeMs: number('lastTime'),
-    slewMs: number('slew'),
-    quarantineMs: number('quarantine'),
-    safeFloorMs: number('safeFloor'),
-    era: number('era'),
-    operations: number('operations'),
-    layoutFloorMs: number('layoutFloor'),
-    toldMs: number('toldAhead'),
-  };
-  /** @type {Map<number, Slot>} */
-  const slots = new Map();
-  for (const [name, ceiling] of Object.entries(fields)) {
-    if (!/^c\d+$/.test(name)) continue;
-    const workerId = Number(name.slice(1));
-    const [token, nonce = '', floor, moment = ''] = fields[`o${workerId}`]?.split('|') ?? [];
-    const [era, moveCount] = moment.split('.').map(Number);
-    const known = { nonce, floorMs: Number(floor), era: era ?? 0, moveCount, sinceMs: 0 };
-    const holder = token === undefined ? undefined : { ...known, token, label: NOBODYS };
-    slots.set(workerId, { workerId, ceilingMs: Number(ceiling), holder });
-  }
-  return { header, slots };
-}
-
-const NOBODYS = { host: '', pid: 0, application: '' };
 
 /* Over rows. */
 

@@ -13,8 +13,6 @@ import { headerRow } from '../../lib/registry/stored-snapshot.js';
 import { HEADER_KEY, numberIn, type RowStore } from '../../lib/rows/row-store.js';
 import { type ClockPolicy, highest, nowOf, slewed } from '../../lib/rows/store-clock.js';
 import { MemoryRegistry } from '../../lib/stores/memory/memory.support.js';
-import type { RedisConnection } from '../../lib/stores/redis/redis-connection.js';
-import { readRegistry } from '../../lib/stores/redis/redis-view.js';
 import { keptTimeIn, MapStore, TIME_IS_KEPT, type StoreFault, WalkStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;
@@ -303,21 +301,14 @@ describe('the clock of a registry', () => {
 describe('an operator', () => {
   const SET_BACK = { lastTimeMs: T0, slewMs: 1000 };
 
-  const stores = {
-    'a store of rows': async (timeMs: number) => {
-      const store = new MapStore({ timeMs, server: 's' });
-      const header = newHeader({ timeMs, server: 's', random: 'r', lossWindowMs: 0 });
-      store.rows.set(HEADER_KEY, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
-      return new RowInspector(store, 'a Map', 'rows').read();
-    },
-    Redis: async (timeMs: number) => {
-      const { lastTimeMs, slewMs } = SET_BACK;
-      const page = [timeMs, '0', lastTimeMs, slewMs, 'lastTime', lastTimeMs, 'slew', slewMs];
-      return readRegistry({ run: async () => page } as unknown as RedisConnection, 'a key');
-    },
-  };
+  async function read(timeMs: number) {
+    const store = new MapStore({ timeMs, server: 's' });
+    const header = newHeader({ timeMs, server: 's', random: 'r', lossWindowMs: 0 });
+    store.rows.set(HEADER_KEY, { ...headerRow({ ...header, ...SET_BACK }), version: 1 });
+    return new RowInspector(store, 'a Map', 'rows').read();
+  }
 
-  it.each(Object.entries(stores))('is shown the clock as it is now: %s', async (_name, read) => {
+  it('is shown the clock as it is now', async () => {
     for (const [elapsedMs, slewMs] of [
       [0, 1000],
       [600, 700],

@@ -9,12 +9,14 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import type { LeaseGrant, WorkerLease } from '../../lib/lease/distributed-support.js';
+import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import { RedisCounters, RedisLocks, RedisSupport } from '../../lib/stores/redis/index.js';
+import type { RedisConnection, Script } from '../../lib/stores/redis/redis-connection.js';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
 import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import { locksFromUrl } from '../../lib/stores/redis/redis-locks.js';
+import { RedisRows } from '../../lib/stores/redis/redis-rows.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
-import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import {
   describeCounterStore,
   describeDistributedSupport,
@@ -22,6 +24,7 @@ import {
 } from '../../lib/testing/index.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { failureOf, held, RedisLab, request, until } from './redis-lab.js';
+import { headerOf } from './timed-redis.js';
 
 const DURABLE = ['--appendonly', 'yes', '--appendfsync', 'always'];
 /** A user who may do all but ask who the server is; also after a restart. */
@@ -164,12 +167,12 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     await start();
   }
 
-  const era = async () => Number(await admin.hget(support.key, 'era'));
+  const era = async () => (await headerOf(admin, support.key)).era;
   const server = async () => (await admin.hget(support.key, 'server'))!;
 
   /** Leases, and renews as soon as the first range has begun. */
   async function leased(): Promise<WorkerLease> {
-    const asked = request();
+    const asked = request({ workerIdMax: 1 });
     return held(asked, await support.getNextWorkId(asked));
   }
 
@@ -269,19 +272,21 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
 
   it('counts a failover that Sentinel numbers, and calls no server left for it', async () => {
     const key = `{${randomUUID()}}`;
-    const own = ['token', 'nonce', 0, 9, 0, 0, '{}', 0, '', '', 0, 0, 'keepsWrites'];
     const app = lab.client(port, { username: 'app', password: 'pw' });
-    const led = (epoch: number) => {
-      const clocks = ['', '', '', '', ''];
-      const lua = `ARGV.epoch = ${epoch}\n${SCRIPTS.acquire.lua}`;
-      return app.eval(lua, 1, key, 'f', 60_000, 0, randomUUID(), ...clocks, ...own);
+    const led = async (epoch: number) => {
+      const run = (script: Script, of: string, args: readonly (string | number)[]) =>
+        app.eval(`ARGV.epoch = ${epoch}\n${script.lua}`, 1, of, ...args);
+      const connection = { run, reopen: () => undefined } as unknown as RedisConnection;
+      const told = { statement: true, lossWindowMs: 0, evicted: String, unread: String };
+      const rows = new RedisRows({ ...told, connection, key });
+      await new RegistrySupport(rows).getNextWorkId(request());
+      const { era, leftEra } = await headerOf(admin, key);
+      return { era, leftEra, epoch: await admin.hget(key, 'epoch') };
     };
-    await led(1);
-    expect(await admin.hmget(key, 'era', 'epoch')).toEqual(['1', '1']);
-    await led(1);
-    expect(await admin.hget(key, 'era')).toBe('1');
-    await led(2);
-    expect(await admin.hmget(key, 'era', 'epoch', 'leftEra')).toEqual(['2', '2', null]);
+    expect(await led(1)).toEqual({ era: 1, epoch: '1' });
+    expect(await led(1)).toEqual({ era: 1, epoch: '1' });
+    expect(await led(2)).toEqual({ era: 2, epoch: '2' });
+    expect(await led(2)).toEqual({ era: 2, epoch: '2' });
   });
 });
 

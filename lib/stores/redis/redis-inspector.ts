@@ -1,16 +1,11 @@
 /**
  * A registry in Redis, opened for an operator.
  *
- * Guarantee: it is read by the script that workers() uses, which changes nothing, and is changed by
- * the operations of the support alone. Both connections are closed.
+ * Guarantee: it is read by a script that changes nothing, and is changed by the operations of the
+ * support alone. The connection is closed.
  */
-import type { WorkerLease } from '../../lease/distributed-support.js';
-import {
-  finding,
-  type Finding,
-  type RegistryInspector,
-  type RegistryView,
-} from '../../registry/snapshot.js';
+import { RowInspector } from '../../registry/row-inspector.js';
+import { finding, type Finding, type RegistryInspector } from '../../registry/snapshot.js';
 import { ClientLife } from './client-life.js';
 import type { RedisLocation, LibraryLabel, RedisClient } from './clients/redis-client.js';
 import { clientFromUrl, locationOfUrl } from './redis-client.js';
@@ -19,8 +14,8 @@ import { counterPage } from './redis-counters.js';
 import { redisError } from './redis-errors.js';
 import { BELIEVED, BELIEVED_LATER } from './redis-options.js';
 import { parseRedisUrl, type RedisUrl } from './redis-url.js';
-import { readRegistry } from './redis-view.js';
-import { supportFromUrl, type RedisSupport } from './redis.support.js';
+import { RedisRows } from './redis-rows.js';
+import { checkedParts, optionsOfUrl } from './redis.support.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 /** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
@@ -28,65 +23,59 @@ export function inspectorFromUrl(url: string): RegistryInspector {
   return new RedisInspector(url);
 }
 
-class RedisInspector implements RegistryInspector {
-  readonly where: string;
-  readonly key: string;
-  readonly lossWindowMs: number;
-  private readonly url: RedisUrl;
-  private readonly location: RedisLocation;
-  private readonly support: RedisSupport;
-  private readonly reading: RedisConnection;
-  private fault: Error | undefined;
-  private library: LibraryLabel | undefined;
+class RedisInspector extends RowInspector {
+  readonly #client: InspectedClient;
+  readonly #rows: RedisRows;
 
   constructor(url: string) {
-    this.support = supportFromUrl(url);
-    this.url = parseRedisUrl(url);
-    this.location = locationOfUrl(this.url);
-    this.where = this.location.where;
-    this.key = this.support.key;
-    this.lossWindowMs = this.support.lossWindowMs;
-    this.reading = new RedisConnection(() => new ClientLife(() => this.client()), this.location);
+    const client = new InspectedClient(url);
+    const parts = checkedParts(optionsOfUrl(url));
+    const rows = new RedisRows({ ...parts, connection: client.connection });
+    super(rows, client.location.where, parts.key);
+    [this.#client, this.#rows] = [client, rows];
   }
 
-  async read(countMax?: number): Promise<RegistryView> {
-    const needed = { workerCountMax: countMax, isHeaderNeeded: true };
-    return readRegistry(this.reading, this.key, needed);
-  }
-
-  async findings(): Promise<Finding[]> {
+  override async findings(): Promise<Finding[]> {
+    const { connection } = this.#client;
     // The advice reports a missing permission.
-    const infoAsked = this.reading.info('default').catch(() => '');
+    const infoAsked = connection.info('default').catch(() => '');
     // A key that may not be read gives no findings.
-    const counted = this.hasCounters().catch(() => false);
-    const asked = [this.support.advice(), infoAsked, counted] as const;
+    const counted = this.#hasCounters().catch(() => false);
+    const asked = [this.#rows.advice(), infoAsked, counted] as const;
     const [advice, info, hasCounters] = await Promise.all(asked);
-    const { kind } = this.url;
-    const { lossWindowMs, library } = this;
+    const { url, library } = this.#client;
+    const { kind } = url;
+    const { lossWindowMs } = this;
     return redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library });
   }
 
   lastFault(): Error | undefined {
-    return this.fault;
-  }
-
-  release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {
-    return this.support.release(lease, lastIssuedMs);
-  }
-
-  async close(): Promise<void> {
-    await Promise.all([this.support.close(), this.reading.close()]);
+    return this.#client.fault;
   }
 
   /** The counters of the same namespace. */
-  private async hasCounters(): Promise<boolean> {
+  async #hasCounters(): Promise<boolean> {
     const key = this.key.replace(/:registry$/, ':counters');
-    const { records } = counterPage(await this.reading.run(SCRIPTS.counters, key, ['0']));
-    return records.length > 0;
+    const reply = await this.#client.connection.run(SCRIPTS.counters, key, ['0']);
+    return counterPage(reply).records.length > 0;
+  }
+}
+
+/** A client of our own, whose failures are kept: while a call waits, only events report them. */
+class InspectedClient {
+  readonly url: RedisUrl;
+  readonly location: RedisLocation;
+  readonly connection: RedisConnection;
+  fault: Error | undefined;
+  library: LibraryLabel | undefined;
+
+  constructor(url: string) {
+    this.url = parseRedisUrl(url);
+    this.location = locationOfUrl(this.url);
+    this.connection = new RedisConnection(() => new ClientLife(() => this.#open()), this.location);
   }
 
-  /** While a call waits, only the events report failures. */
-  private async client(): Promise<RedisClient> {
+  async #open(): Promise<RedisClient> {
     const client = await clientFromUrl(this.url);
     const failed = (fault: Error) => (this.fault = redisError(fault, this.location).cause as Error);
     client.listen({ failed });

@@ -7,6 +7,7 @@
  * alone.
  */
 import { randomInt } from 'node:crypto';
+import type { SnowflakeError } from '../../errors.js';
 import {
   HEADER_KEY,
   type Row,
@@ -26,10 +27,12 @@ export interface RedisRowsParts {
   readonly connection: RedisConnection;
   readonly key: string;
   readonly lossWindowMs: number;
-  readonly statement?: Statement;
+  readonly statement: Statement;
   readonly keepsAfterMs?: number | undefined;
   /** The advice for a policy by which Redis may evict the hash. */
-  readonly evicted?: (policy: string) => string;
+  readonly evicted: (policy: string) => string;
+  /** The advice for settings that cannot be read. */
+  readonly unread: (error: SnowflakeError) => string;
 }
 
 export class RedisRows implements RowStore {
@@ -48,7 +51,7 @@ export class RedisRows implements RowStore {
   }
 
   get location(): string {
-    const { connection, key, statement = false } = this.#parts;
+    const { connection, key, statement } = this.#parts;
     return locationOf(connection.whereBy, key, statement);
   }
 
@@ -93,9 +96,13 @@ export class RedisRows implements RowStore {
     return reply[0] === '1';
   }
 
-  advice(): Promise<string[]> {
-    const { connection, key, statement = false, evicted = () => '' } = this.#parts;
-    return adviceOf(connection, { key, statement, evicted });
+  async advice(): Promise<string[]> {
+    const { connection, unread } = this.#parts;
+    try {
+      return await adviceOf(connection, this.#parts);
+    } catch (error) {
+      return [unread(error as SnowflakeError)];
+    }
   }
 
   close(): Promise<void> {
@@ -103,7 +110,7 @@ export class RedisRows implements RowStore {
   }
 
   async #run(script: Script, args: readonly string[]): Promise<string[]> {
-    const { connection, key, statement = false } = this.#parts;
+    const { connection, key, statement } = this.#parts;
     // Each call opens it again, so that an application may follow one that has closed it.
     connection.reopen();
     const reply = await connection.run(script, key, [...args, ...keepsWritesArgument(statement)]);

@@ -3,7 +3,7 @@
  */
 import { Module } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
-import { RefreshAlive, SnowflakeModule } from 'nestjs-snowflake';
+import { SnowflakeModule } from 'nestjs-snowflake';
 import { BitLayout } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
 import { givenClient, optionsOf } from './given-store.mjs';
@@ -11,31 +11,14 @@ import { keep, live, monotonicMs, report, tell } from './living.mjs';
 
 const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3', CHAOS_PLACE = '0' } = process.env;
 const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
-const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002', CHAOS_FOLLOW } = process.env;
+const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002' } = process.env;
 
 const [ADDRESS, QUERY] = CHAOS_SUPPORT.split('?');
 const support =
-  givenClient === undefined && CHAOS_FOLLOW === undefined
+  givenClient === undefined
     ? CHAOS_SUPPORT
-    : followed(redisSupport({ redis: givenClient ?? ADDRESS, ...optionsOf(QUERY) }));
+    : redisSupport({ redis: givenClient, ...optionsOf(QUERY) });
 
-/** What it was answered is written down, so that it can be looked for in what the store did. */
-function followed(store) {
-  if (CHAOS_FOLLOW === undefined) return store;
-  tell({ kind: 'support', lossWindowMs: store.lossWindowMs });
-  for (const [op, name] of [
-    ['acquire', 'getNextWorkId'],
-    ['renew', 'refreshAlive'],
-  ]) {
-    const ask = store[name].bind(store);
-    store[name] = async (asked) => {
-      const answer = await ask(asked);
-      if (answer.status === 'ok') tell({ kind: 'answered', op, token: asked.token, answer });
-      return answer;
-    };
-  }
-  return store;
-}
 /** Processes are dealt to the regions by turns; the first worker bit is then that of the region. */
 const places = JSON.parse(CHAOS_REGIONS);
 const place = places[Number(CHAOS_PLACE) % places.length];
@@ -73,9 +56,7 @@ Module({
 let workerId;
 let regionState;
 
-function mint(idMaker, app) {
-  // As often as it is answered: each is an operation to follow.
-  if (CHAOS_FOLLOW !== undefined) void app.get(RefreshAlive).run();
+function mint(idMaker) {
   // Mostly a few; at times so many that ids run ahead of the clock.
   const count = Math.random() < Number(CHAOS_BURST) ? 10_000 : 1 + Math.floor(Math.random() * 4);
   const made = new BigUint64Array(count);

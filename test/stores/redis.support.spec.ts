@@ -389,7 +389,7 @@ it('the documents name every field that Redis then holds', async () => {
   await redis.quit();
   const page = readTree().find(({ path }) => path === 'docs/reference/keys.md')!;
   const told = (column: string) => [...rowsOf(page.text, column).keys()];
-  const format = names.map((name) => name.replace(/\d+$/, '<worker>').replace('token', '<token>'));
+  const format = names.map((name) => name.replace(/^r:.*/, 'r:<row>').replace('token', '<token>'));
   expect(told('field').toSorted()).toEqual([...new Set(format)].toSorted());
   expect(told('fact')).toEqual(expect.arrayContaining(facts));
 });

@@ -20,7 +20,7 @@ const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
 const PROOF = new RegExp(
   '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|mutants|proof|' +
-    'registry/fleets|simulation/|stores/registry-agreement)',
+    'registry/fleets|simulation/)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcripts)\//;
@@ -133,7 +133,6 @@ export const LONGEST = [
   'test/registry/fleets.spec.ts',
   'test/lock/lock-rules.spec.ts',
   'test/contract/broken-supports.spec.ts',
-  'test/stores/registry-agreement.spec.ts',
   'test/stores/redis-client-options.spec.ts',
   'test/stores/redis-clients.spec.ts',
   'test/lock/fencing.spec.ts',

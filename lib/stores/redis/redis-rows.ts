@@ -56,6 +56,8 @@ export class RedisRows implements RowStore {
   }
 
   async read({ keys, token = '' }: RowQuery): Promise<RowSnapshot> {
+    // It is opened again, so that an application may follow one that has closed it.
+    this.#parts.connection.reopen();
     const reply = await this.#run(SCRIPTS.readRows, [token, String(keys.length), ...keys]);
     if (reply[0] === 'other-version') return ofOther(reply[1]!, Number(reply[2]));
     const [timeMs, server = '', left, ...found] = reply;
@@ -111,8 +113,6 @@ export class RedisRows implements RowStore {
 
   async #run(script: Script, args: readonly string[]): Promise<string[]> {
     const { connection, key, statement } = this.#parts;
-    // Each call opens it again, so that an application may follow one that has closed it.
-    connection.reopen();
     const reply = await connection.run(script, key, [...args, ...keepsWritesArgument(statement)]);
     return reply.map(String);
   }

@@ -109,7 +109,7 @@ function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest):
  * read whole to find the one that has been free for longest, a wide one by draws.
  *
  * Guarantee: if all that it looked at are held, it returns the one that ends first. The same seed
- * finds the same in stores/redis/scripts/worker-ids/search.lua.
+ * finds the same.
  */
 
 /** So many are drawn from each reach of a wide span. */
@@ -262,7 +262,7 @@ export function drawnFrom<T>(list: readonly T[], seed: string): T | undefined {
 const ALIKE_COUNT = 3;
 
 /**
- * Numbers from 0 up to 1 that a text determines, and the same in Lua, whose numbers are ours.
+ * Numbers from 0 up to 1 that a text determines.
  * Source: Park and Miller 1988, 31 bits, so that no product leaves 53.
  */
 export function drawsOf(seed: string): () => number {

@@ -3,8 +3,7 @@
  * data is noticed, and a request with another layout or protocol is refused.
  *
  * Guarantee: the registry's clock never goes back, and no range granted after a loss of data starts
- * below one that could have been forgotten. The Lua of stores/redis says the same: prologue.lua for
- * every script, registry.lua for those on a registry.
+ * below one that could have been forgotten.
  */
 import type {
   LeaseAnswer,
@@ -211,7 +210,6 @@ export function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
  * The layout that a registry is for: none at first, then one, or two that contest it.
  *
  * Guarantee: a layout gets ranges only if no other layout is known to have some that still last.
- * stores/redis/scripts/worker-ids/registry.lua says the same.
  */
 
 /** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
@@ -282,7 +280,6 @@ export function spanFor(header: RegistryHeader, terms: LeaseTerms): IdSpan | und
  * shows no sign of the ranges that the other one granted meanwhile, but their holders know.
  *
  * Guarantee: once one of them asks, no range that is granted starts below the one it was granted.
- * The Lua of stores/redis/scripts/worker-ids/branch.lua says the same.
  */
 
 /** True for what was answered by another server, or from another registry. */

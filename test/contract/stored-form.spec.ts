@@ -105,9 +105,14 @@ async function carriedOn(store: string, golden: Golden, isAnother: boolean): Pro
 
 for (const number of NUMBERS) {
   for (const [store, golden] of Object.entries(formOf(number))) {
+    // Worker ids that Redis kept in fields in place of rows have version 1 of the protocol.
+    const isRefused = store === 'redis' && number === 1;
+    const refused = [1, 0].map((id) => `the worker id ${id}: version 1 is refused`);
     it(`carries on what is stored in ${store} in the form ${number}`, async () => {
-      expect(await carriedOn(store, golden, false)).toEqual([]);
-      expect(await carriedOn(store, golden, true)).toEqual([]);
+      for (const isAnother of [false, true]) {
+        const faults = await carriedOn(store, golden, isAnother);
+        expect(faults).toEqual(isRefused ? refused : []);
+      }
     });
   }
 }
@@ -138,7 +143,7 @@ it('sees a field of another name, and not another time or random text', () => {
   const { stored } = formOf(NUMBERS.at(-1)!)['redis']!;
   const changed = (found: RegExp, put: string) =>
     JSON.parse(JSON.stringify(stored).replaceAll(found, put)) as Stored;
-  expect(shapeOf(changed(/"safeFloor"/g, '"floor"'))).not.toEqual(shapeOf(stored));
+  expect(shapeOf(changed(/safeFloorMs/g, 'floorMs'))).not.toEqual(shapeOf(stored));
   expect(shapeOf(changed(/\|shop/g, ',shop'))).not.toEqual(shapeOf(stored));
   expect(shapeOf(changed(/17672256/g, '17672257'))).toEqual(shapeOf(stored));
   expect(shapeOf(changed(/"incarnation":"../g, '"incarnation":"00'))).toEqual(shapeOf(stored));

@@ -1,5 +1,4 @@
 -- Every script that changes its hash begins with this, after time and version: which server it is.
--- It says the same as prologue.ts in the room of the registry.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says; the last one may be 'keepsWrites'
 -- Answer   'other-version', the stored one and the time, if another protocol keeps the hash; an

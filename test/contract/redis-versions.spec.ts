@@ -1,0 +1,88 @@
+/**
+ * A registry in Redis is kept by one version of the protocol: the fields of version 1, or the rows
+ * of version 2. Whoever comes second is refused, and nothing is changed.
+ */
+import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startSnowflake } from '../../lib/nest/start-snowflake.js';
+import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
+import { RedisSupport } from '../../lib/stores/redis/index.js';
+import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
+import { held, request } from '../stores/redis-lab.js';
+import { settleRegistry } from '../stores/timed-redis.js';
+import { ROOT } from '../tidy/tree.js';
+
+const URL = process.env['REDIS_URL']!;
+const opened: { close(): Promise<void> }[] = [];
+let redis: Redis;
+beforeAll(() => void (redis = new Redis(URL)));
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((one) => one.close()));
+});
+afterAll(() => redis.quit());
+
+function registry() {
+  const namespace = randomUUID();
+  const support = new RedisSupport({ redis: URL, namespace });
+  const inspector = inspectorFromUrl(`${URL}?namespace=${namespace}`);
+  opened.push(support, inspector);
+  return { support, inspector, key: support.key };
+}
+
+/** The hash as version 1 left it. */
+async function inFields(key: string): Promise<Record<string, string>> {
+  const form = JSON.parse(readFileSync(`${ROOT}/test/contract/stored-1.json`, 'utf8'));
+  const fields = form.redis.stored.registry as Record<string, string>;
+  await redis.hset(key, fields);
+  return fields;
+}
+
+it('rows change nothing in a hash of fields, whoever asks', async () => {
+  const { support, key } = registry();
+  const fields = await inFields(key);
+  const asked = request();
+  const refused = { status: 'other-version', version: '1' };
+  expect(await support.getNextWorkId(asked)).toEqual(refused);
+  const mark = { incarnation: fields['incarnation']!, server: 'server0', operations: 9 };
+  const lease = held(asked, { status: 'ok', workerId: 0, floorMs: 0, ceilingMs: 1, mark });
+  expect(await support.refreshAlive(lease)).toEqual(refused);
+  await support.release(lease, undefined);
+  expect(await support.workers()).toEqual([]);
+  expect(await redis.hgetall(key)).toEqual(fields);
+});
+
+it('a start on a hash of fields says which version keeps it', async () => {
+  const { support, key } = registry();
+  await inFields(key);
+  await expect(startSnowflake({ support })).rejects.toMatchObject({
+    code: 'VERSION_MISMATCH',
+    message: expect.stringContaining('kept by version 1 of the lease protocol'),
+  });
+});
+
+it('an operator is shown the version of either', async () => {
+  const { support, inspector, key } = registry();
+  await inFields(key);
+  const { facts, nowMs, storeMs } = await inspector.read();
+  expect({ facts, nowMs }).toMatchObject({ facts: { version: '1' }, nowMs: storeMs });
+  await redis.del(key);
+  await settleRegistry(redis, key);
+  await support.getNextWorkId(request());
+  expect((await inspector.read()).facts).toMatchObject({ version: '2', fingerprint: 'f' });
+});
+
+it('the scripts of version 1 refuse a hash of rows before anything else', async () => {
+  const { support, key } = registry();
+  await settleRegistry(redis, key);
+  await support.getNextWorkId(request());
+  const rows = await redis.hgetall(key);
+  // The beginning of all scripts of version 1, as those of locks still have it.
+  expect(await redis.eval(SCRIPTS.acquireLock.lua, 1, key)).toEqual([
+    'other-version',
+    '2',
+    expect.any(Number),
+  ]);
+  expect(await redis.hgetall(key)).toEqual(rows);
+});

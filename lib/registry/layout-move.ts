@@ -2,7 +2,7 @@
  * A registry whose fleet moves from one layout to another lists the layouts that it admits, in
  * place of one fingerprint: `#1 t41-w10-s12/1ms@0[0-511] t41-w12-s10/1ms@0[2048-4095]`. The number
  * counts the moves, so that a process which has heard of the latest one can tell a registry that
- * forgot it. stores/redis/scripts/worker-ids/move.lua reads the same text.
+ * forgot it.
  *
  * Guarantee: two layouts that are admitted at once never make the same id. Either they have the
  * same clock, and each has worker ids of which the other one has not the bits; or every id of the

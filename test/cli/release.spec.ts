@@ -11,6 +11,7 @@ import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import type { RegistryInspector } from '../../lib/registry/snapshot.js';
 import { command, typing, Tenants, type Held, type Tenant } from './run-command.js';
+import { headerOf, slotOf } from '../stores/timed-redis.js';
 import { until, untilTime } from '../until.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
@@ -61,18 +62,14 @@ describe('release', () => {
   it('forgets the holder and leaves the ceiling where it is', async () => {
     const { tenant, release, key } = world();
     const held = await tenant.acquire();
-    const before = await redis.hgetall(key);
+    const before = await headerOf(redis, key);
     const answer = await command(release(0, '--yes'));
     expect(answer).toMatchObject({ code: 0 });
     expect(answer.out).toContain(new Date(held.ceilingMs).toISOString());
-    const { o0, c0, [`k${held.lease.token}`]: k } = await redis.hgetall(key);
-    expect([o0, k, c0]).toEqual([undefined, undefined, before['c0']]);
-    const { quarantine, safeFloor, era } = await redis.hgetall(key);
-    expect({ quarantine, safeFloor, era }).toMatchObject({
-      quarantine: before['quarantine'],
-      safeFloor: before['safeFloor'],
-      era: before['era'],
-    });
+    expect(await slotOf(redis, key, 0)).toEqual({ ceilingMs: held.ceilingMs });
+    expect(await redis.hexists(key, `t:${held.lease.token}`)).toBe(0);
+    const { quarantineMs, safeFloorMs, era } = before;
+    expect(await headerOf(redis, key)).toMatchObject({ quarantineMs, safeFloorMs, era });
   });
 
   it('lets a living holder use up its range, and nobody else before that', async () => {
@@ -99,7 +96,7 @@ describe('release', () => {
     const answer = await command(release(0), { stdin: typing('yes', renew) });
     expect(answer.code).toBe(0);
     expect(held.lease.haveMs).toBeGreaterThan(held.ceilingMs);
-    expect(Number(await redis.hget(key, 'c0'))).toBe(held.lease.haveMs);
+    expect((await slotOf(redis, key, 0)).ceilingMs).toBe(held.lease.haveMs);
   });
 
   it('does not take the worker id from somebody else who got it meanwhile', async () => {
@@ -113,7 +110,7 @@ describe('release', () => {
     const answer = await command(release(0), { stdin: typing('yes', change) });
     expect(answer).toMatchObject({ code: 1, out: '' });
     expect(answer.err).toContain('Another process now holds');
-    expect(await redis.hget(key, 'o0')).not.toBeNull();
+    expect((await slotOf(redis, key, 0)).token).toBeDefined();
   });
 
   it('changes nothing without a yes', async () => {
@@ -156,8 +153,7 @@ describe('release', () => {
     const repeat = () => tenant.renew(sent);
     expect(await disturbed(store(), repeat, held.lease.token)).toBeUndefined();
     expect(sent.lease.haveMs).toBeGreaterThan(held.lease.haveMs);
-    const { c0, o0 } = await redis.hgetall(key);
-    expect([Number(c0), o0]).toEqual([sent.lease.haveMs, undefined]);
+    expect(await slotOf(redis, key, 0)).toEqual({ ceilingMs: sent.lease.haveMs });
   });
 
   it('tries again when the holder renews in the last moment', async () => {
@@ -165,17 +161,16 @@ describe('release', () => {
     const held = await tenant.acquire();
     const renew = () => tenant.renew(held);
     expect(await disturbed(store(), renew, held.lease.token)).toBeUndefined();
-    const { c0, o0 } = await redis.hgetall(key);
-    expect([Number(c0), o0]).toEqual([held.lease.haveMs, undefined]);
+    expect(await slotOf(redis, key, 0)).toEqual({ ceilingMs: held.lease.haveMs });
   });
 
   it('keeps away from forgotten ranges when the registry is lost in the last moment', async () => {
     const { tenant, key, store } = world();
     const held = await tenant.acquire({ ttlMs: 300_000 });
     expect(await disturbed(store(), () => redis.del(key), held.lease.token)).toBeUndefined();
-    const { safeFloor, quarantine, c0 } = await redis.hgetall(key);
-    expect([quarantine, c0]).toEqual(['300000', undefined]);
-    expect(Number(safeFloor)).toBeGreaterThanOrEqual(held.ceilingMs);
+    const { safeFloorMs, quarantineMs } = await headerOf(redis, key);
+    expect([quarantineMs, (await slotOf(redis, key, 0)).ceilingMs]).toEqual([300_000, 0]);
+    expect(safeFloorMs).toBeGreaterThanOrEqual(held.ceilingMs);
   });
 
   it.each([

@@ -20,7 +20,7 @@ import type {
   LeaseRequest,
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
-import { settleRegistry } from '../stores/timed-redis.js';
+import { headerOf, settleRegistry } from '../stores/timed-redis.js';
 import { ROOT } from '../tidy/tree.js';
 
 /** A program as deep in the package as the real one. */
@@ -99,8 +99,6 @@ const label = (host: unknown, application: unknown, pid: unknown = 7) =>
 
 /** What stands behind the number of a worker id, and how its host is to be shown. */
 const LABELS: readonly (readonly [label: string, format: string])[] = [
-  ['no json', '(unreadable)'],
-  ['', '(unreadable)'],
   ['null', '(unreadable)'],
   ['[1]', '(unreadable)'],
   [label(7, null, 'x'), '(unreadable)'],
@@ -122,20 +120,16 @@ export interface Planted {
 export async function plant(redis: Redis, key: string): Promise<Planted> {
   const untilMs = Date.now() + 60_000;
   const hosts = new Map<number, string>();
-  const add = async (ceiling: string, owner: string, host: string) => {
-    const workerId = 100 + hosts.size;
-    await redis.hset(key, `c${workerId}`, ceiling, `o${workerId}`, owner);
-    hosts.set(workerId, host);
-  };
+  const { incarnation } = await headerOf(redis, key);
   for (const [text, host] of LABELS) {
-    await add(`${untilMs}`, `token|nonce|1|1|${untilMs - 9000}|${text}`, host);
+    const workerId = 100 + hosts.size;
+    const holder = JSON.stringify({ nonce: 'n', floorMs: 1, era: 1, sinceMs: 1, incarnation });
+    const line = `1|${untilMs}|token ${workerId}\n${holder.slice(0, -1)},"label":${text}}`;
+    await redis.hset(key, `r:${workerId}`, line);
+    hosts.set(workerId, host);
   }
-  const lines = ['garbage', '', '||||||', `t|n|1|1|soon|${label('h', 'a')}`, STEERING];
-  for (const owner of lines) await add(`${untilMs}`, owner, '(unreadable)');
-  for (const ceiling of ['soon', '', 'NaN', 'Infinity', '1e999']) {
-    await add(ceiling, `t|n|1|1|${untilMs}|${label('h', 'a')}`, 'h');
-  }
-  await redis.hset(key, `c${'9'.repeat(300)}`, 'x', 'c007', `${untilMs}`, 'c', '1', 'o', 'x');
+  // What is no row at all is a worker id that is held by nobody.
+  await redis.hset(key, 'r:99', 'garbage', 'r', '1', 'c7', 'x');
   return { hosts };
 }
 
@@ -208,12 +202,16 @@ export class Tenants {
 }
 
 export class Tenant {
+  private count = 0;
+
   constructor(
     readonly support: RedisSupport,
     private readonly redis: Redis,
   ) {}
 
+  /** For the next worker id of its own, unless others are given. */
   ask(given: Partial<LeaseRequest> = {}): { request: LeaseRequest; answer: Promise<LeaseAnswer> } {
+    const next = given.workerIdMax === undefined ? this.count++ : 0;
     const request: LeaseRequest = {
       fingerprint: layouts.snowflake().fingerprint,
       ttlMs: 60_000,
@@ -221,8 +219,8 @@ export class Tenant {
       quarantineMs: 0,
       token: randomUUID(),
       nonce: randomUUID(),
-      workerIdMin: 0,
-      workerIdMax: 1023,
+      workerIdMin: next,
+      workerIdMax: next,
       haveMs: 0,
       holder: { host: 'h', pid: 7, application: 'shop' },
       ...given,

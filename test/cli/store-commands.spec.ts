@@ -13,6 +13,7 @@ import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { leased } from '../stores/sql-lab.js';
 import { command, typing, Tenants } from './run-command.js';
+import { changeHeader, settleRegistry, slotOf } from '../stores/timed-redis.js';
 import { until } from '../until.js';
 
 const REDIS_URL = process.env['REDIS_URL']!;
@@ -45,16 +46,6 @@ async function silentPort(): Promise<number> {
   return (silent.address() as AddressInfo).port;
 }
 
-/** A registry as it may be. */
-const SEEN = {
-  version: '1',
-  fingerprint: 'f',
-  incarnation: 'i',
-  server: 's',
-  lastTime: '1',
-  era: '1',
-};
-
 function location(url = REDIS_URL): string[] {
   return ['--support', `${url}?namespace=${randomUUID()}`];
 }
@@ -75,7 +66,7 @@ describe('a registry ahead of its store', () => {
     const support = await supportOf(at[1]!, new Map());
     await leased(support, { fingerprint });
     // As a store whose clock was a year ahead for a moment leaves it.
-    await redis.hset(key, 'slew', 365 * 24 * 3_600_000);
+    await changeHeader(redis, key, { slewMs: 365 * 24 * 3_600_000 });
     const { workerId, ceilingMs } = await leased(support, { fingerprint });
     const dry = await command(['registry', 'settle', '--dry', ...at]);
     expect(dry).toMatchObject({ code: 0, out: expect.stringContaining(`${workerId} (held)`) });
@@ -83,7 +74,7 @@ describe('a registry ahead of its store', () => {
       expect.objectContaining({ level: 'warning', topic: 'clock' }),
     );
     expect(await command(['registry', 'settle', '--yes', ...at])).toMatchObject({ code: 0 });
-    expect(await redis.hget(key, `c${workerId}`)).toBe(String(ceilingMs));
+    expect(await slotOf(redis, key, workerId)).toMatchObject({ ceilingMs });
     const next = await leased(support, { fingerprint });
     expect(next.ceilingMs).toBeLessThan(Date.now() + 3_600_000);
     const again = await command(['registry', 'settle', '--yes', ...at]);
@@ -304,14 +295,15 @@ describe('doctor', () => {
   });
 
   it.each([
-    ['half written', { version: '1', fingerprint: 'f', incarnation: 'i' }, 'counts as absent'],
-    ['for no layout', { ...SEEN, fingerprint: '' }, 'For no layout yet'],
-    ['contested', { ...SEEN, fingerprint: 'a and b' }, 'wait one leaseTtlMs, then delete'],
-    ['of another version', { ...SEEN, version: '2' }, 'kept by version 2'],
-  ])('tells of a registry that is %s', async (_, fields, said) => {
+    ['for no layout', { fingerprint: '' }, 'For no layout yet'],
+    ['contested', { fingerprint: 'a and b' }, 'wait one leaseTtlMs, then delete'],
+    ['of another version', { version: '3' }, 'kept by version 3'],
+  ])('tells of a registry that is %s', async (_, facts, said) => {
     const at = location();
     const redis = new Redis(REDIS_URL);
-    await redis.hset(`snowflake:{${namespaceOf(at)}}:registry`, fields);
+    const key = `snowflake:{${namespaceOf(at)}}:registry`;
+    await settleRegistry(redis, key);
+    await changeHeader(redis, key, facts);
     await redis.quit();
     expect((await findings(...at)).found.map(({ text }) => text).join()).toContain(said);
   });

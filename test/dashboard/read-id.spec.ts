@@ -21,6 +21,7 @@ import * as client from 'prom-client';
 import type { StateAnswer, WorkersAnswer } from '../../lib/dashboard/answers.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import { LONG, plant, type Planted, STEERING, STEERS } from '../cli/run-command.js';
+import { changeHeader } from '../stores/timed-redis.js';
 import { until } from '../until.js';
 import { startBrowser, Visit } from './browser.js';
 import { showApp } from './shown-app.js';
@@ -291,7 +292,7 @@ describe('hostile registry', () => {
 
     it('neither steers nor floods what a process says of it', async () => {
       await app.close();
-      await redis.hset(key, 'incarnation', `${STEERING}${'x'.repeat(LONG)}`);
+      await changeHeader(redis, key, { incarnation: `${STEERING}${'x'.repeat(LONG)}` });
       await serve();
       const { generators } = await answer<StateAnswer>('/state');
       expect(generators[0]!.health).toBe('up');

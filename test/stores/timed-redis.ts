@@ -2,7 +2,7 @@
  * A client of Redis by which scripts are told time and server, and which forgets on demand.
  */
 import type { Redis, RedisOptions } from 'ioredis';
-import { createHash, randomUUID } from 'node:crypto';
+import { createHash, randomInt, randomUUID } from 'node:crypto';
 import type { RegistryHeader } from '../../lib/registry/snapshot.js';
 import { headerRow } from '../../lib/registry/stored-snapshot.js';
 import { SettableTime } from '../../lib/testing/index.js';
@@ -138,7 +138,13 @@ async function settle(redis: Redis, key: string): Promise<void> {
   };
   // Whoever makes a registry makes some blocks of rows, for which others wait.
   const { number, text } = headerRow({ ...header, blocks: [] });
-  const fields = { version: '2', lastTime: lastTimeMs, server, 'r:|': `1|${number}|\n${text}` };
+  const fields = {
+    version: '2',
+    lastTime: lastTimeMs,
+    server,
+    epoch: 0,
+    'r:|': `1|${number}|\n${text}`,
+  };
   await redis.hset(key, fields);
 }
 
@@ -146,6 +152,23 @@ async function settle(redis: Redis, key: string): Promise<void> {
 export async function headerOf(redis: Redis, key: string): Promise<Partial<RegistryHeader>> {
   const line = (await redis.hget(key, 'r:|')) ?? '\n{}';
   return JSON.parse(line.slice(line.indexOf('\n'))) as Partial<RegistryHeader>;
+}
+
+/** Writes over facts of the header, as if a process had. */
+export async function changeHeader(
+  redis: Redis,
+  key: string,
+  facts: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  const header = { ...(await headerOf(redis, key)), ...facts };
+  await redis.hset(key, 'r:|', `${randomInt(2 ** 40)}|0|\n${JSON.stringify(header)}`);
+}
+
+/** The end of the range of a worker id, and the token of its holder. */
+export async function slotOf(redis: Redis, key: string, workerId: number) {
+  const line = await redis.hget(key, `r:${workerId}`);
+  const [, ceilingMs, token] = /^\d+\|(\d+)\|([^\n]*)\n/.exec(line ?? '') ?? [];
+  return { ceilingMs: Number(ceilingMs ?? 0), token: token || undefined };
 }
 
 /** What the store knows by itself, as scripts/prologue.lua finds it. */

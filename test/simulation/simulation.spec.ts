@@ -120,7 +120,7 @@ describe('simulated fleets', () => {
     await runSimulations(runsOf([name], more), { records: true, threads, onReport });
   }
 
-  function note(report: SimulationReport, { events, run, followed }: Answer): void {
+  function note(report: SimulationReport, { events, followed }: Answer): void {
     const { scenario, seed, isOverRows, drawn, idCount, violations } = report;
     const own = seen.get(scenario)!;
     const { bad, faults } = own;

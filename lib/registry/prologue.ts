@@ -17,11 +17,8 @@ import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
 import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
-/**
- * The version of the protocol, where the store names none. A registry of another version is left
- * alone.
- */
-export const VERSION = '1';
+/** The version of the protocol. A registry of another version is left alone. */
+export const VERSION = '2';
 
 interface PrologueTerms extends LeaseTerms {
   /** The end of the range that the caller may still use, or 0. */
@@ -36,7 +33,7 @@ export function open(
   terms: PrologueTerms,
   reading: StoreReading,
 ): Prologue {
-  if (stored !== undefined && stored.version !== (reading.version ?? VERSION)) {
+  if (stored !== undefined && stored.version !== VERSION) {
     const answer = { status: 'other-version', version: stored.version } as const;
     return { refused: { answer, slots: [] } };
   }
@@ -69,7 +66,7 @@ export function open(
 /** The header of a registry that begins with its store: no earlier data can be lost. */
 export function newHeader(reading: StoreReading): RegistryHeader {
   return {
-    version: reading.version ?? VERSION,
+    version: VERSION,
     fingerprint: '',
     incarnation: reading.random,
     server: reading.server,

@@ -41,10 +41,7 @@ export const HEADER_AGE_MS = 1000;
 /** The creator of a registry may take so long to make its rows. */
 const MAKING_MS = 10_000;
 
-type StoreTerms = Pick<
-  RowStore,
-  'lossWindowMs' | 'clock' | 'headerAgeMs' | 'keepsAfterMs' | 'version'
->;
+type StoreTerms = Pick<RowStore, 'lossWindowMs' | 'clock' | 'headerAgeMs' | 'keepsAfterMs'>;
 
 export class StoredSnapshot {
   readonly header: StoredHeader | undefined;
@@ -57,16 +54,16 @@ export class StoredSnapshot {
 
   constructor(
     private readonly snapshot: RowSnapshot,
-    { lossWindowMs, clock, headerAgeMs = HEADER_AGE_MS, keepsAfterMs, version }: StoreTerms,
+    { lossWindowMs, clock, headerAgeMs = HEADER_AGE_MS, keepsAfterMs }: StoreTerms,
   ) {
     const { rows, ...facts } = snapshot;
     this.resolutionMs = facts.resolutionMs ?? 1;
     this.headerAgeMs = headerAgeMs;
     this.rows = new Map(rows.map((row) => [row.key, row]));
     this.headerRow = this.rows.get(HEADER_KEY);
-    this.header = this.headerRow && headerOf(this.headerRow, version);
+    this.header = this.headerRow && headerOf(this.headerRow);
     const windows = { lossWindowMs: lossWindowMs + headerAgeMs, keepsAfterMs };
-    this.reading = { ...facts, random: randomUUID(), ...windows, clock, version };
+    this.reading = { ...facts, random: randomUUID(), ...windows, clock };
   }
 
   /** The header, with what the clock adds to the store's time now. */
@@ -346,7 +343,7 @@ const HEADER_NUMBERS = [
 const HEADER_TEXTS = ['version', 'fingerprint', 'incarnation', 'server'] as const;
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not a header's */
-function headerOf({ text, number }: Row, version = VERSION): StoredHeader | undefined {
+function headerOf({ text, number }: Row): StoredHeader | undefined {
   if (text === EMPTY_HEADER.text) return undefined;
   const fields = fieldsIn(text);
   const isHeader =
@@ -354,7 +351,7 @@ function headerOf({ text, number }: Row, version = VERSION): StoredHeader | unde
     (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
   // Another version of the protocol may have other fields, and is left alone by its number.
-  const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== version;
+  const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== VERSION;
   const header = fields as unknown as StoredHeader;
   // The time is written most often.
   if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, msOf(number)) };

@@ -137,8 +137,6 @@ export interface RowStore {
   readonly headerAgeMs?: number | undefined;
   /** As in `StoreReading`. */
   readonly keepsAfterMs?: number | undefined;
-  /** The version of the protocol by which a registry is kept here. Default '1'. */
-  readonly version?: string | undefined;
   /** Reads in one atomic step. */
   read(query: RowQuery): Promise<RowSnapshot>;
   /**
@@ -204,8 +202,6 @@ export interface StoreReading {
   readonly keepsAfterMs?: number | undefined;
   /** Default `slewed`. */
   readonly clock?: ClockPolicy | undefined;
-  /** The version of the protocol; default '1'. */
-  readonly version?: string | undefined;
 }
 
 /*

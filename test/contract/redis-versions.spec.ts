@@ -3,7 +3,6 @@
  * of version 2. Whoever comes second is refused, and nothing is changed.
  */
 import { randomUUID } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startSnowflake } from '../../lib/nest/start-snowflake.js';
@@ -12,7 +11,6 @@ import { RedisSupport } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import { held, request } from '../stores/redis-lab.js';
 import { settleRegistry } from '../stores/timed-redis.js';
-import { ROOT } from '../tidy/tree.js';
 
 const URL = process.env['REDIS_URL']!;
 const opened: { close(): Promise<void> }[] = [];
@@ -31,12 +29,26 @@ function registry() {
   return { support, inspector, key: support.key };
 }
 
-/** The hash as version 1 left it. */
+/** A hash as version 1 left it, with one holder. */
+const FIELDS = {
+  version: '1',
+  incarnation: '35d0ddf4-bf4b-4f35-a945-a0fd2caf040d',
+  server: 'server0',
+  fingerprint: 't41-w10-s12/1ms@1704067200000',
+  lastTime: '1767225685000',
+  slew: '0',
+  quarantine: '65000',
+  safeFloor: '1767225665000',
+  era: '1',
+  operations: '6',
+  c0: '1767225745000',
+  o0: 'token|nonce|1767225665000|1|1767225665000|{"host":"host","pid":1,"application":"app"}',
+  ktoken: '0',
+};
+
 async function inFields(key: string): Promise<Record<string, string>> {
-  const form = JSON.parse(readFileSync(`${ROOT}/test/contract/stored-1.json`, 'utf8'));
-  const fields = form.redis.stored.registry as Record<string, string>;
-  await redis.hset(key, fields);
-  return fields;
+  await redis.hset(key, FIELDS);
+  return FIELDS;
 }
 
 it('rows change nothing in a hash of fields, whoever asks', async () => {

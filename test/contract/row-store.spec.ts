@@ -157,8 +157,8 @@ describe('a folder, whose clock the test sets', () => {
       ...controls,
       createSupport: (name) => new RegistrySupport(storeOf(name)),
       versionControl: {
-        raise: (name) => setVersion(name, '2'),
-        lower: (name) => setVersion(name, '1'),
+        raise: (name) => setVersion(name, '3'),
+        lower: (name) => setVersion(name, '2'),
       },
     });
   });

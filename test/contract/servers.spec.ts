@@ -168,8 +168,8 @@ describe('the etcd support, told the time by the test', () => {
     createSupport: (name) =>
       made(name, (options) => etcdSupport({ ...options, clockDifferenceMs: LOSS_WINDOW_MS })),
     versionControl: {
-      raise: (name) => setVersion(keysOf(name), '2'),
-      lower: (name) => setVersion(keysOf(name), '1'),
+      raise: (name) => setVersion(keysOf(name), '3'),
+      lower: (name) => setVersion(keysOf(name), '2'),
     },
   });
 });

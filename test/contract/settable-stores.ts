@@ -219,8 +219,8 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
       workers: async () => of(name).workers(readings.clock.now()),
     }),
     versionControl: {
-      raise: (name) => void (of(name).state!.version = '2'),
-      lower: (name) => void (of(name).state!.version = '1'),
+      raise: (name) => void (of(name).state!.version = '3'),
+      lower: (name) => void (of(name).state!.version = '2'),
     },
   };
 }
@@ -241,8 +241,8 @@ export function mapStore<T>(supportOf: (store: MapStore) => T) {
     ...controlsOf(readings, stores),
     createSupport: (name: string): T => supportOf(stores.of(name)),
     versionControl: {
-      raise: (name: string) => setVersion(name, '2'),
-      lower: (name: string) => setVersion(name, '1'),
+      raise: (name: string) => setVersion(name, '3'),
+      lower: (name: string) => setVersion(name, '2'),
     },
   };
 }
@@ -292,8 +292,8 @@ export function sqlStore(sql: SettableSqlSupport): Store {
     ...controls,
     createSupport: (name) => sql.support(queryOf(name), optionsOf(name)),
     versionControl: {
-      raise: (name) => setVersion(name, '1', '2'),
-      lower: (name) => setVersion(name, '2', '1'),
+      raise: (name) => setVersion(name, '2', '3'),
+      lower: (name) => setVersion(name, '3', '2'),
     },
   };
 }

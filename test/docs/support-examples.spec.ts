@@ -157,8 +157,8 @@ describe('a store of documents', () => {
       createSupport: (name) => documentSupport(documents, name),
       clockControl,
       versionControl: {
-        raise: (name) => setVersion(name, '2'),
-        lower: (name) => setVersion(name, '1'),
+        raise: (name) => setVersion(name, '3'),
+        lower: (name) => setVersion(name, '2'),
       },
       lossControl: lossesOf(keyOf),
     });

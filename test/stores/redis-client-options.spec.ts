@@ -420,11 +420,13 @@ async function gotBy(redis: GivenClient, url: string, admin: ioredis5.Redis, opt
     else await until(async () => (await listeners())[1] === 1);
     if (lock.status === 'ok') await other.locks.release({ ...asked, token: lock.token });
     await woken;
+    const ids = leases.map((lease) => ('workerId' in lease ? lease.workerId : lease.status));
+    const seen = (await other.support.workers()).map(({ workerId }) => workerId);
     return {
-      workerIds: leases.map((lease) => ('workerId' in lease ? lease.workerId : lease.status)),
+      workerIdCount: new Set(ids).size,
       numbers: taken.map((answer) => ('first' in answer ? answer.first : answer.status)),
       locks: [lock.status, denied.status],
-      seen: (await other.support.workers()).map(({ workerId }) => workerId),
+      isSeen: ids.every((id) => seen.some((workerId) => workerId === id)),
       advice: await own.support.advice(),
     };
   } finally {
@@ -434,10 +436,10 @@ async function gotBy(redis: GivenClient, url: string, admin: ioredis5.Redis, opt
 }
 
 const GOT = {
-  workerIds: [0, 1],
+  workerIdCount: 2,
   numbers: [1n, 2n],
   locks: ['ok', 'held'],
-  seen: [0, 1],
+  isSeen: true,
   advice: [],
 };
 

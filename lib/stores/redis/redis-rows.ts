@@ -8,6 +8,7 @@
  */
 import { randomInt } from 'node:crypto';
 import type { SnowflakeError } from '../../errors.js';
+import { VERSION } from '../../registry/prologue.js';
 import {
   HEADER_KEY,
   type Row,
@@ -41,7 +42,6 @@ export class RedisRows implements RowStore {
   readonly comparesRows = true;
   /** A row and the time of the header are written by one script. */
   readonly headerAgeMs = 0;
-  readonly version = '2';
   readonly #parts: RedisRowsParts;
 
   constructor(parts: RedisRowsParts) {
@@ -69,19 +69,18 @@ export class RedisRows implements RowStore {
     const rows = new Map<string, StoredRow>();
     let cursor = '0';
     let timeMs = 0;
-    let isHeaderDue = true;
+    let header: readonly StoredRow[];
     do {
-      const [time, version = '', next = '0', ...found] = await this.#run(SCRIPTS.pageOfRows, [
-        cursor,
-      ]);
+      const reply = await this.#run(SCRIPTS.pageOfRows, [cursor]);
+      const [time, version = '', next = '0', line = '', ...found] = reply;
       [timeMs, cursor] = [Number(time), next];
-      if (version !== '' && version !== this.version) return ofOther(version, timeMs);
+      if (version !== '' && version !== VERSION) return ofOther(version, timeMs);
+      header = line === '' ? [] : rowsIn([HEADER_KEY, line]);
       for (const row of rowsIn(found)) {
-        if (row.key === HEADER_KEY) isHeaderDue = false;
-        if (row.key === HEADER_KEY || rows.size < countMax) rows.set(row.key, row);
+        if (rows.size < countMax) rows.set(row.key, row);
       }
-    } while (cursor !== '0' && (isHeaderDue || rows.size < countMax));
-    return { timeMs, server: '', rows: [...rows.values()] };
+    } while (cursor !== '0' && rows.size < countMax);
+    return { timeMs, server: '', rows: [...header, ...rows.values()] };
   }
 
   async write(write: RowWrite): Promise<boolean> {

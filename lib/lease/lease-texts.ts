@@ -3,6 +3,7 @@
  * happened, what was done and what to do; no decision is taken here.
  */
 import { SnowflakeError } from '../errors.js';
+import { formatName } from '../messages.js';
 import type { IDistributedSupport, LeaseGrant, RegistryMark } from './distributed-support.js';
 
 export function grantText(grant: LeaseGrant): string {
@@ -106,7 +107,8 @@ export function inSnapshot(): SnowflakeError {
  * registry, the first idea of most people, would.
  */
 
-export function otherLayout(theirs: string, ours: string): SnowflakeError {
+export function otherLayout(stored: string, ours: string): SnowflakeError {
+  const theirs = formatName(stored);
   const text = isContested(theirs)
     ? contestedText(theirs, ours)
     : isMove(theirs)
@@ -116,7 +118,8 @@ export function otherLayout(theirs: string, ours: string): SnowflakeError {
 }
 
 /** The start fails; a holder uses its range to its end. */
-export function otherVersion(theirs: string): SnowflakeError {
+export function otherVersion(stored: string): SnowflakeError {
+  const theirs = formatName(stored);
   return new SnowflakeError(
     'VERSION_MISMATCH',
     `The registry is kept by version ${theirs} of the lease protocol, which this version of ` +

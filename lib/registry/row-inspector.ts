@@ -4,12 +4,14 @@
  * Guarantee: read() and findings() change nothing.
  */
 import type { WorkerLease } from '../lease/distributed-support.js';
+import { cutName } from '../messages.js';
 import type { RowStore } from '../rows/row-store.js';
 import { RegistrySupport } from './registry-support.js';
 import {
   finding,
   workerRecords,
   type Finding,
+  type RegistryHeader,
   type RegistryInspector,
   type RegistryView,
 } from './snapshot.js';
@@ -46,7 +48,7 @@ export class RowInspector implements RegistryInspector {
     return {
       storeMs: reading.timeMs,
       nowMs,
-      ...(facts && { facts }),
+      ...(facts && { facts: shown(facts) }),
       isUnfinished: facts === undefined && snapshot.slots().length > 0,
       workers: workerRecords(snapshot.slots(), nowMs).slice(0, countMax),
       proofOf: (workerId) => snapshot.slotOf(workerId).holder,
@@ -68,4 +70,17 @@ export class RowInspector implements RegistryInspector {
   close(): Promise<void> {
     return this.#support.close();
   }
+}
+
+/** The list of layouts that a move writes is shorter. */
+const LAYOUTS_LENGTH_MAX = 4000;
+
+/** Texts that something else wrote may be of any length. */
+function shown(facts: RegistryHeader): RegistryHeader {
+  return {
+    ...facts,
+    fingerprint: cutName(facts.fingerprint, LAYOUTS_LENGTH_MAX),
+    incarnation: cutName(facts.incarnation),
+    server: cutName(facts.server),
+  };
 }

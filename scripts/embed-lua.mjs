@@ -20,6 +20,7 @@ const SCRIPTS = {
   readRows: [...ROWS, 'rows/read'],
   writeRows: [...ROWS, 'rows/write'],
   pageOfRows: [TIME, 'rows/page'],
+  ceilings: ['rows/ceilings'],
   takePositions: [...COUNTER, 'counters/take'],
   takeKeptPositions: [...KEPT_COUNTER, 'counters/take'],
   giveBackPositions: [...COUNTER, 'counters/give-back'],

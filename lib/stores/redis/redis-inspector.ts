@@ -15,7 +15,7 @@ import { redisError } from './redis-errors.js';
 import { BELIEVED, BELIEVED_LATER } from './redis-options.js';
 import { parseRedisUrl, type RedisUrl } from './redis-url.js';
 import { RedisRows } from './redis-rows.js';
-import { checkedParts, optionsOfUrl } from './redis.support.js';
+import { checkedParts, supportOptionsOfUrl } from './redis.support.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 /** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
@@ -29,7 +29,7 @@ class RedisInspector extends RowInspector {
 
   constructor(url: string) {
     const client = new InspectedClient(url);
-    const parts = checkedParts(optionsOfUrl(url));
+    const parts = checkedParts(supportOptionsOfUrl(url));
     const rows = new RedisRows({ ...parts, connection: client.connection });
     super(rows, client.location.where, parts.key);
     [this.#client, this.#rows] = [client, rows];

@@ -1,6 +1,6 @@
 /**
- * Rows with compare-and-swap in one hash of Redis: a script reads them, another one writes them, a
- * third one lists them.
+ * Rows with compare-and-swap in one hash of Redis: one script reads them, one writes them, two list
+ * them.
  *
  * Guarantee: each script is one atomic step by the clock of Redis, and refuses to go on where it
  * cannot tell which server runs it. A hash that another version of the protocol keeps is left
@@ -81,6 +81,13 @@ export class RedisRows implements RowStore {
       }
     } while (cursor !== '0' && rows.size < countMax);
     return { timeMs, server: '', rows: [...header, ...rows.values()] };
+  }
+
+  async ceilings(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]> {
+    const numbers = await this.#run(SCRIPTS.ceilings, [String(min), String(max)]);
+    return numbers.flatMap((number, at) =>
+      number === '' ? [] : [{ key: String(min + at), number: BigInt(number) }],
+    );
   }
 
   async write(write: RowWrite): Promise<boolean> {

@@ -2,8 +2,8 @@
  * Worker ids leased from a registry in Redis; options and support in one file, since each option is
  * a fact that the support states.
  *
- * Guarantee: each operation reads and writes rows of one key, by Redis' own clock. The connection is
- * our own, even if a client is given, and is closed by us; the given client never is.
+ * Guarantee: each operation reads and writes rows of one key, by the clock of Redis. The connection
+ * is our own, even if a client is given, and is closed by us; the given client never is.
  */
 import type { SnowflakeError } from '../../errors.js';
 import {
@@ -142,10 +142,10 @@ function keptAfterFaults({ keepsWrites, keepsWritesAfterMs }: RedisSupportOption
 
 /** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
-  return new RedisSupport(optionsOfUrl(url));
+  return new RedisSupport(supportOptionsOfUrl(url));
 }
 
-export function optionsOfUrl(url: string): RedisSupportOptions {
+export function supportOptionsOfUrl(url: string): RedisSupportOptions {
   const parsed = parseRedisUrl(url);
   refuseQuery(parsed, url, QUERY_NAMES);
   const { query } = parsed;

@@ -1,2 +1,2 @@
--- The version of the protocol that keeps counters and locks in a hash. It comes before the prologue.
+-- The version of the protocol of counters and locks. It comes before the prologue.
 local VERSION = '1'

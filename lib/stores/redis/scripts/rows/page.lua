@@ -3,8 +3,9 @@
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, version of the protocol, cursor of the next page or '0', the header or '',
 --          then key, line, key, line ...
-local page = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', 2048)
-local facts = redis.call('HMGET', KEYS[1], 'version', 'r:|')
+local key, cursor = KEYS[1], ARGV[1]
+local page = redis.call('HSCAN', key, cursor, 'COUNT', 2048)
+local facts = redis.call('HMGET', key, 'version', 'r:|')
 local found = { time, facts[1] or '', page[1], facts[2] or '' }
 for at = 1, #page[2], 2 do
   local name, line = page[2][at], page[2][at + 1]

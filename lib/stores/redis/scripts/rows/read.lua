@@ -2,6 +2,7 @@
 -- ARGV     1 the token, or '', 2 how many keys, 3.. the keys
 -- Answer   time in ms, server, '' or how it was left, then key, line, key, line ...
 -- A row is stored in the field r:<key> as version|number|token, a line break and the text.
+local token, count = ARGV[1], ARGV[2]
 
 -- Whoever is led here by a later failover marks the hash until a header is written that rests on
 -- the mark. The mark counts as a write of the header, so that nobody writes by an older one.
@@ -13,8 +14,8 @@ if isLater then
 end
 
 local names = { 'left' }
-for at = 3, 2 + ARGV[2] do names[#names + 1] = 'r:' .. ARGV[at] end
-local named = ARGV[1] ~= '' and redis.call('HGET', key, 't:' .. ARGV[1])
+for at = 3, 2 + count do names[#names + 1] = 'r:' .. ARGV[at] end
+local named = token ~= '' and redis.call('HGET', key, 't:' .. token)
 if named then names[#names + 1] = 'r:' .. named end
 local lines = redis.call('HMGET', key, unpack(names))
 local found = { text(time), server, lines[1] or '' }

@@ -3,6 +3,8 @@
 --          'none', 'time' or 'whole', 5 the header's next number or line, 6 how many rows, 7.. of
 --          each: key, version or '', line
 -- Answer   1 if they are written, else 0
+local readServer, readVersion, readNumber = ARGV[1], ARGV[2], ARGV[3]
+local mode, next, count = ARGV[4], ARGV[5], ARGV[6]
 local function partsOf(name)
   local line = redis.call('HGET', key, name)
   if not line then return '', '0', '' end
@@ -10,9 +12,9 @@ local function partsOf(name)
 end
 
 local version, number, token = partsOf('r:|')
-local mode, last = ARGV[4], 4 + 3 * ARGV[6]
-if isLater or server ~= ARGV[1] or version ~= ARGV[2] then return { 0 } end
-if mode == 'whole' and number ~= ARGV[3] then return { 0 } end
+local last = 4 + 3 * count
+if isLater or server ~= readServer or version ~= readVersion then return { 0 } end
+if mode == 'whole' and number ~= readNumber then return { 0 } end
 for at = 7, last, 3 do
   if partsOf('r:' .. ARGV[at]) ~= ARGV[at + 1] then return { 0 } end
 end
@@ -22,12 +24,12 @@ if server ~= lastServer or text(epoch) ~= (lastEpoch or '0') then
   redis.call('HSET', key, 'server', server, 'epoch', text(epoch))
 end
 if mode == 'whole' then
-  redis.call('HSET', key, 'r:|', ARGV[5])
+  redis.call('HSET', key, 'r:|', next)
   redis.call('HDEL', key, 'left')
-elseif mode == 'time' and tonumber(number) < tonumber(ARGV[5]) then
+elseif mode == 'time' and tonumber(number) < tonumber(next) then
   local line = redis.call('HGET', key, 'r:|')
   local rest = string.sub(line, #version + #number + 2)
-  redis.call('HSET', key, 'r:|', version .. '|' .. ARGV[5] .. rest)
+  redis.call('HSET', key, 'r:|', version .. '|' .. next .. rest)
 end
 for at = 7, last, 3 do
   local name, line = ARGV[at], ARGV[at + 2]

@@ -21,9 +21,9 @@ export const WORKERD = '1.20261117.1';
 /** What each program says. */
 export const SAID = {
   core: { distinct: 2000, rises: true, workerId: 7, isReadBack: true },
-  lease: { workerIds: [0, 1], again: 2, state: 'active', distinct: 2000 },
-  threads: { distinct: 5000, workerIds: [0, 1] },
-  app: { isNew: true, workerId: 0 },
+  lease: { workerIdCount: 2, isWorker: true, state: 'active', distinct: 2000 },
+  threads: { distinct: 5000, workerIdCount: 2 },
+  app: { isNew: true, isWorker: true },
 };
 /** One that serves until it is told to end. */
 const SERVES = 'app';

@@ -128,7 +128,7 @@ export async function plant(redis: Redis, key: string): Promise<Planted> {
     await redis.hset(key, `r:${workerId}`, line);
     hosts.set(workerId, host);
   }
-  // What is no row at all is a worker id that is held by nobody.
+  // What is no row at all is a worker id that nobody can lease.
   await redis.hset(key, 'r:99', 'garbage', 'r', '1', 'c7', 'x');
   return { hosts };
 }

@@ -70,7 +70,7 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
     const ended = once(child, 'close').finally(() => (hasEnded = true));
     try {
       await until(() => hasEnded || said.includes('{"isNew"'));
-      expect(said).toMatch(/\{"isNew":true,"workerId":0\}\n$/);
+      expect(said).toMatch(/\{"isNew":true,"isWorker":true\}\n$/);
       expect(await workers(url)).toMatch(/\b1 held\b/);
     } finally {
       // Below npm's program lies that of the runtime.

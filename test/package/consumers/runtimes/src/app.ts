@@ -33,4 +33,5 @@ await app.listen(0, '127.0.0.1');
 const { port } = app.getHttpServer().address() as { port: number };
 const answers = [1, 2].map(() => fetch(`http://127.0.0.1:${port}`).then((one) => one.json()));
 const [one, other] = (await Promise.all(answers)) as { id: string; workerId: number }[];
-console.log(JSON.stringify({ isNew: one!.id !== other!.id, workerId: one!.workerId }));
+const isWorker = one!.workerId === other!.workerId;
+console.log(JSON.stringify({ isNew: one!.id !== other!.id, isWorker }));

@@ -5,7 +5,7 @@ import { startSnowflake } from 'nestjs-snowflake';
 Logger.overrideLogger(false);
 const options = { support: process.env['SNOWFLAKE_SUPPORT']!, refreshAliveIntervalMs: 100 };
 const [one, other] = [await startSnowflake(options), await startSnowflake(options)];
-const workerIds = [one, other].map(({ ids }) => ids.status.workerId);
+const workerIds = new Set([one, other].map(({ ids }) => ids.status.workerId));
 const ids = [...one.ids.nextIds(1000), ...other.ids.nextIds(1000)];
 while (one.ids.status.renewals.lastAt === undefined) {
   // For the first renewal.
@@ -14,7 +14,8 @@ while (one.ids.status.renewals.lastAt === undefined) {
 const { state } = one.ids.status;
 await one.close();
 const next = await startSnowflake(options);
-const again = next.ids.status.workerId;
+const isWorker = next.ids.status.workerId !== undefined;
 await Promise.all([other.close(), next.close()]);
 
-console.log(JSON.stringify({ workerIds, again, state, distinct: new Set(ids).size }));
+const workerIdCount = workerIds.size;
+console.log(JSON.stringify({ workerIdCount, isWorker, state, distinct: new Set(ids).size }));

@@ -241,22 +241,20 @@ export const RULES = [
     edits: [
       {
         in: 'code',
-        says: 'if (reckoned === void 0) return header;',
-        insteadSays: 'if (true) return header;',
+        says: 'if (reckoned === void 0)',
+        insteadSays: 'if (true)',
       },
       {
         in: 'code',
-        says: 'if (seen === void 0 || !isOfAnother(header, seen)) return header;',
-        insteadSays: 'if (true) return header;',
+        says: 'if (seen === void 0 || !isOfAnother(header, seen))',
+        insteadSays: 'if (true)',
       },
     ],
   },
   {
     // What a failover may forget is granted at once.
     name: 'kept-after',
-    edits: [
-      { in: 'code', says: 'if (keepsAfterMs === 0) return', insteadSays: 'if (true) return' },
-    ],
+    edits: [{ in: 'code', says: 'if (keepsAfterMs === 0)', insteadSays: 'if (true)' }],
   },
   {
     // A server that refuses the database is then not heard, and database 0 is used.

@@ -83,7 +83,7 @@ describe('the table of lease states', () => {
  * A registry that is kept for others, or that forgot what its holders know: another layout,
  * another version of the protocol, a shorter quarantine.
  */
-const LATER = '2';
+const LATER = '3';
 
 async function started(world: World, given: Parameters<typeof process>[1] = {}) {
   const it = process(world, given);
@@ -161,7 +161,7 @@ describe('a registry of another version', () => {
     await expect(process(world).keeper.start()).rejects.toMatchObject({
       code: 'VERSION_MISMATCH',
       retryable: false,
-      message: expect.stringContaining('version 2 of the lease protocol'),
+      message: expect.stringContaining('version 3 of the lease protocol'),
     });
   });
 
@@ -175,11 +175,11 @@ describe('a registry of another version', () => {
       await world.time.advance(10_000);
       generator.nextId();
     }
-    expect(news.filter((text) => text.includes('version 2 of the lease protocol'))).toHaveLength(1);
+    expect(news.filter((text) => text.includes('version 3 of the lease protocol'))).toHaveLength(1);
     expect(world.registry.state).toEqual({ ...before, version: LATER });
     await world.time.advance(window.endMs! - world.time.now());
     expect(() => generator.nextId()).toThrow(expect.objectContaining({ code: 'LEASE_LOST' }));
-    world.registry.state!.version = '1';
+    world.registry.state!.version = '2';
     await world.time.advance(4000);
     generator.nextId();
   });

@@ -74,9 +74,9 @@ describe('a step of the registry', () => {
       nowMs: T0,
     });
     expect(refused).toEqual({ answer: refused.answer, slots: [] });
-    const later = { ...header, version: '2' };
+    const later = { ...header, version: '3' };
     expect(acquire({ header: later, held: undefined, lowest }, request, reading)).toEqual({
-      answer: { status: 'other-version', version: '2' },
+      answer: { status: 'other-version', version: '3' },
       slots: [],
     });
   });

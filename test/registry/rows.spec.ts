@@ -148,7 +148,7 @@ describe('a registry over rows', () => {
     await expect(asked).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
   });
 
-  it.each(['[]', 'null', '"1"', '{"version":"1"}', '{"version":1}', 'no JSON'])(
+  it.each(['[]', 'null', '"1"', '{"version":"2"}', '{"version":2}', 'no JSON'])(
     'refuses a header that says %s, and writes nothing',
     async (text) => {
       const { store, acquire, hold } = setUp();

@@ -185,7 +185,8 @@ describe('redis clients', () => {
 
     it('tells an answer that nobody expected from a server that is away', async () => {
       const support = lab.support({ redis: await make(port, {}), namespace: 'spoilt' });
-      await admin.set(support.key, 'no hash');
+      await support.getNextWorkId(request());
+      await admin.hset(support.key, 'epoch', 'soon');
       expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
         details: { refusal: 'unexpected' },
       });

@@ -13,7 +13,7 @@ const { CHAOS_SUPPORT = '', CHAOS_WORKER_BITS = '3', CHAOS_PLACE = '0' } = proce
 const { CHAOS_CALL_TIMEOUT_MS = '500', CHAOS_RENEW_MS = '1000' } = process.env;
 const { CHAOS_REGIONS = '[]', CHAOS_BURST = '0.002' } = process.env;
 
-const [ADDRESS, QUERY] = CHAOS_SUPPORT.split('?');
+const [, QUERY] = CHAOS_SUPPORT.split('?');
 const support =
   givenClient === undefined
     ? CHAOS_SUPPORT

@@ -73,14 +73,11 @@ export class RowInspector implements RegistryInspector {
 }
 
 /** The list of layouts that a move writes is shorter. */
-const LAYOUTS_LENGTH_MAX = 4000;
+const LENGTH_MAX = 4000;
 
-/** Texts that something else wrote may be of any length. */
+/** Texts that something else wrote may be of any length, and another version may lack some. */
 function shown(facts: RegistryHeader): RegistryHeader {
-  return {
-    ...facts,
-    fingerprint: cutName(facts.fingerprint, LAYOUTS_LENGTH_MAX),
-    incarnation: cutName(facts.incarnation),
-    server: cutName(facts.server),
-  };
+  const cut = (fact: unknown) => (typeof fact === 'string' ? cutName(fact, LENGTH_MAX) : fact);
+  const entries = Object.entries(facts).map(([name, fact]) => [name, cut(fact)] as const);
+  return Object.fromEntries(entries) as unknown as RegistryHeader;
 }

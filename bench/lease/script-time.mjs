@@ -6,7 +6,7 @@ import { column, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { LeaseHolder, WORKER_COUNT } from './holder.mjs';
-import { resetScriptUs, scriptUs, withRedis } from './server.mjs';
+import { resetScriptUs, scriptUs, settleRegistry, withRedis } from './server.mjs';
 
 const { redisSupport } = await importRedis();
 
@@ -42,7 +42,7 @@ async function oneRound({ url, admin }, size) {
 
 /** Leases `size` worker ids, and keeps a copy of the registry in which the last one is free. */
 async function fill({ support, admin }, size) {
-  await settle({ support, admin });
+  await settleRegistry(admin, support.key);
   const holders = Array.from({ length: size }, () => new LeaseHolder(support));
   for (const holder of holders) await holder.acquire();
   const last = holders[size - 1];
@@ -50,16 +50,6 @@ async function fill({ support, admin }, size) {
   await admin.copy(support.key, BEFORE_ACQUIRE);
   await last.acquire();
   return holders;
-}
-
-/** As a registry is long after it was created: what is given back is free at once. */
-async function settle({ support, admin }) {
-  const told = `${await admin.info('server')}\n${await admin.info('replication')}`;
-  const field = (name) => new RegExp(`${name}:(\\w+)`).exec(told)[1];
-  const server = `${field('run_id')}:${field('master_replid')}`;
-  const begun = { version: 1, fingerprint: '', incarnation: 'bench', server };
-  const clock = { lastTime: Date.now(), slew: 0, quarantine: 0, safeFloor: 0 };
-  await admin.hset(support.key, { ...begun, ...clock, era: 1, operations: 0 });
 }
 
 async function perCall({ admin }, count, call) {

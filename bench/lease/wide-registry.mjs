@@ -7,7 +7,7 @@ import { median, percentile, column, spread } from '../harness/figures.mjs';
 import { importRedis } from '../harness/library.mjs';
 import { inTurns } from '../harness/turns.mjs';
 import { LeaseHolder } from './holder.mjs';
-import { infoNumber, resetScriptUs, scriptUs, withRedis } from './server.mjs';
+import { infoNumber, resetScriptUs, scriptUs, settleRegistry, withRedis } from './server.mjs';
 
 const { redisSupport } = await importRedis();
 
@@ -57,20 +57,17 @@ async function oneRound({ url, admin }, span) {
 /** The first worker ids held by as many processes; returns what each takes in the server. */
 async function fill(admin, key) {
   const before = await infoNumber(admin, 'memory', 'used_memory');
-  const told = `${await admin.info('server')}\n${await admin.info('replication')}`;
-  const field = (name) => new RegExp(`${name}:(\\w+)`).exec(told)[1];
-  const server = `${field('run_id')}:${field('master_replid')}`;
-  const clock = { lastTime: Date.now(), slew: 0, quarantine: 0, safeFloor: 0 };
-  const begun = { version: 1, fingerprint: '', incarnation: 'bench', server };
-  await admin.hset(key, { ...begun, ...clock, era: 1, operations: 0 });
+  await settleRegistry(admin, key);
   const sinceMs = Date.now();
-  const label = JSON.stringify({ host: 'shop-7d4b9c6f5-x2x9q', pid: 1, application: 'shop' });
+  const label = { host: 'shop-7d4b9c6f5-x2x9q', pid: 1, application: 'shop' };
   for (let first = 0; first < HELD_COUNT; first += BATCH_COUNT) {
     const fields = [];
     for (let id = first; id < first + BATCH_COUNT; id++) {
       const token = randomUUID();
-      const owner = `${token}|${token}|${sinceMs}|1|${sinceMs}|${label}`;
-      fields.push(`c${id}`, sinceMs + HELD_MS + (id % 60_000), `o${id}`, owner, `k${token}`, id);
+      const holder = { nonce: token, floorMs: sinceMs, era: 1, sinceMs, label };
+      const ceilingMs = sinceMs + HELD_MS + (id % 60_000);
+      const line = `1|${ceilingMs}|${token}\n${JSON.stringify(holder)}`;
+      fields.push(`r:${id}`, line, `t:${token}`, id);
     }
     await admin.hset(key, ...fields);
   }

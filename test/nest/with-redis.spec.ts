@@ -83,7 +83,7 @@ describe('lease from redis', () => {
       const ids = app.get(IdMaker);
       const before = ids.status.leaseEndsAt!;
       await until(() => ids.status.leaseEndsAt! > before);
-      expect(ids.status).toMatchObject({ state: 'active', workerId: 0 });
+      expect(ids.status).toMatchObject({ state: 'active', workerId: expect.any(Number) });
       expect(ids.status.incarnation).toMatch(/^[\w-]{36}$/);
       await app.get(RefreshAlive).run();
       await app.close();
@@ -336,7 +336,7 @@ describe('the guide to scripts', () => {
       expect(all).toHaveLength(first.length + 1001);
       const ids = all.map(({ id }) => layouts.snowflake().parse(id));
       expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-      expect(Math.max(...ids.map(({ workerId }) => workerId!))).toBeLessThan(2);
+      expect(new Set(ids.map(({ workerId }) => workerId)).size).toBeLessThanOrEqual(2);
       const support = redisSupport({ redis: REDIS_URL, namespace });
       const held = (await support.workers()).filter(({ holder }) => holder !== undefined);
       await support.close();

@@ -283,7 +283,7 @@ const TIME_MUTANTS = [
   },
   {
     name: 'a process that waits forgets the clock',
-    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 37 },
+    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 52 },
     edits: [
       {
         file: 'lease/renewal.ts',
@@ -294,12 +294,12 @@ const TIME_MUTANTS = [
   },
   {
     name: 'a settled clock hides how far ranges were granted',
-    tryFirst: { scenario: 'settled, then lost', seed: 6 },
+    tryFirst: { scenario: 'settled, then lost', seed: 30 },
     edits: [{ file: OPENING, find: 'observeLatest(opened, terms.latestMs)', put: 'opened' }],
   },
   {
     name: 'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
-    tryFirst: { scenario: 'settled, then lost', seed: 6 },
+    tryFirst: { scenario: 'settled, then lost', seed: 30 },
     edits: [
       {
         file: OPENING,

@@ -315,7 +315,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
       expect(new Set(ids).size).toBe(ORDER_COUNT);
       const layout = layouts.snowflake();
       const workers = new Set(ids.map((id) => layout.parse(id).workerId));
-      expect(workers).toEqual(new Set([0, 1, 2]));
+      expect(workers.size).toBe(3);
       const sql = 'SELECT count(*)::int AS all, count(DISTINCT id)::int AS distinct FROM orders';
       expect(await query(database.url, sql)).toEqual([{ all: ORDER_COUNT, distinct: ORDER_COUNT }]);
     },

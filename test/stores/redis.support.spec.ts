@@ -125,6 +125,18 @@ describe('the Redis support', () => {
     });
   });
 
+  it('finds the one free worker id among lines that are no rows', async () => {
+    const redis = support();
+    const admin = new Redis(URL);
+    await settleRegistry(admin, redis.key);
+    const lines = Array.from({ length: 3000 }, (_, id) => [`r:${id}`, 'no row']);
+    await admin.hset(redis.key, ...lines.flat(), 'r:2999', '1|1|\n{}');
+    const asked = () => redis.getNextWorkId(request({ workerIdMax: 2999 }));
+    expect(await asked()).toMatchObject({ status: 'ok', workerId: 2999 });
+    expect((await asked()).status).toBe('none-free');
+    await admin.quit();
+  });
+
   it('begins a registry anew that a script left half written', async () => {
     const redis = support();
     const admin = new Redis(URL);

@@ -84,10 +84,8 @@ export class RedisRows implements RowStore {
   }
 
   async ceilings(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]> {
-    const numbers = await this.#run(SCRIPTS.ceilings, [String(min), String(max)]);
-    return numbers.flatMap((number, at) =>
-      number === '' ? [] : [{ key: String(min + at), number: BigInt(number) }],
-    );
+    const lines = await this.#run(SCRIPTS.ceilings, [String(min), String(max)]);
+    return lines.flatMap((line, at) => (line === '' ? [] : rowsIn([String(min + at), line])));
   }
 
   async write(write: RowWrite): Promise<boolean> {

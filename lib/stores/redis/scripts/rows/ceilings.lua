@@ -1,10 +1,10 @@
 -- Reads the ceilings of the worker ids between two, both included, without changing anything.
 -- KEYS[1]  the hash
 -- ARGV     1 the lowest worker id, 2 the highest
--- Answer   of each worker id its ceiling, or '' if it has no row
-local key, lowest, highest = KEYS[1], ARGV[1], ARGV[2]
+-- Answer   of each worker id the line of its row up to the text, or '' if it has none
+local key, lowest, highest = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local names = {}
 for id = lowest, highest do names[#names + 1] = string.format('r:%d', id) end
 local found = redis.call('HMGET', key, unpack(names))
-for at = 1, #names do found[at] = string.match(found[at] or '', '^%d+|(%d+)') or '' end
+for at = 1, #names do found[at] = string.match(found[at] or '', '^[^\n]*\n?') end
 return found

@@ -1,10 +1,10 @@
--- Reads rows at one moment, and the row with a token as well.
+-- Reads rows at one moment, and the row with a token.
 -- ARGV     1 the token, or '', 2 how many keys, 3.. the keys
 -- Answer   time in ms, server, '' or how it was left, then key, line, key, line ...
 -- A row is stored in the field r:<key> as version|number|token, a line break and the text.
 local token, count = ARGV[1], ARGV[2]
 
--- Whoever is led here by a later failover marks the hash until a header is written that rests on
+-- A client that a later failover led here marks the hash until a header is written that rests on
 -- the mark. The mark counts as a write of the header, so that nobody writes by an older one.
 if isLater then
   redis.call('HSET', key, 'epoch', text(epoch), 'left', isLeft and 'left' or 'lost')

@@ -11,7 +11,7 @@ local function partsOf(name)
   return string.match(line, '^(%d+)|(%d+)|([^\n]*)\n')
 end
 
-local version, number, token = partsOf('r:|')
+local version, number = partsOf('r:|')
 local last = 4 + 3 * count
 if isLater or server ~= readServer or version ~= readVersion then return { 0 } end
 if mode == 'whole' and number ~= readNumber then return { 0 } end

@@ -66,7 +66,12 @@ describe('the shop in operation', () => {
     expect(code).toBe(200);
     expect(body.status).toBe('ok');
     expect(body.details).toMatchObject({
-      ids: { status: 'up', state: 'active', workerId: 0, leaseRemainingMs: expect.any(Number) },
+      ids: {
+        status: 'up',
+        state: 'active',
+        workerId: expect.any(Number),
+        leaseRemainingMs: expect.any(Number),
+      },
       'invoice ids': { status: 'up', state: 'active', buffered: expect.any(Number) },
       database: { status: 'up' },
     });

@@ -181,7 +181,8 @@ export class Claim {
         state: { ...EMPTY, ...begins, ...pairValues(server, old, { atMs, lossWindowMs, pair }) },
         ...BEGIN,
       };
-      if (old && kept) Object.assign(path.state, readingValues(kept, old, server));
+      if (old && kept)
+        Object.assign(path.state, readingValues(kept, old, { server, lossWindowMs }));
       for (const { rule, by, given } of own) path = after(path, { rule, by, ...given });
       if (pair && path.state['b.hasHeard']) pair.hasHeard = true;
       else if (pair && kept) pair.wasAsked = true;
@@ -262,16 +263,21 @@ const stateOf = (server, old, at) => ({
   'b.quarantine': server.quarantineMs,
 });
 
-/** @type {(kept: Kept, old: Server, server: Server) => Values} */
-function readingValues({ server: of, told, toldAt, risen, far }, old, server) {
+/** @typedef {{ server: Server, lossWindowMs: number }} Reader */
+
+/** @type {(kept: Kept, old: Server, reader: Reader) => Values} */
+function readingValues({ server: of, told, toldAt, risen, far }, old, { server, lossWindowMs }) {
   const by = of === old ? 1 : of === server ? 2 : 3;
+  // The rules bound an old server that stops within the failover window. The other store of a move
+  // goes on for longer, and no server of this one reads its clock.
+  const hasEnded = old.lastAt <= of.bornAt + lossWindowMs;
   return {
     'm.isBorn': by === 3,
     'p1.by': by,
     'p1.told': told,
     'p1.toldAt': toldAt,
     'p1.missed': of.risen - risen,
-    'p1.isNear': by === 1 || (by === 3 && of.bornAt > old.bornAt && !far.has(old)),
+    'p1.isNear': by === 1 || (by === 3 && hasEnded && of.bornAt > old.bornAt && !far.has(old)),
   };
 }
 

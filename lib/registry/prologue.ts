@@ -125,16 +125,22 @@ export function observeTime(
 
 /**
  * The registry before this one granted up to a time that its clock no longer showed. Ranges that
- * began lower since then end, and go on above it; nobody waits for that longer than a quarantine.
+ * began lower since then end, and go on above it.
  */
 function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
   const nowMs = nowOf(header);
   const knownMs = Math.max(header.safeFloorMs, header.latestMs ?? 0);
   if (latestMs <= knownMs || latestMs >= nowMs + SANE_MS) return header;
   if (latestMs <= nowMs) return { ...header, safeFloorMs: latestMs };
-  const slewMs = header.slewMs + Math.max(0, latestMs - header.quarantineMs - nowMs);
   const era = header.era + 1;
-  return { ...header, slewMs, safeFloorMs: latestMs, era, toldMs: undefined };
+  return nearer({ ...header, safeFloorMs: latestMs, era, toldMs: undefined }, latestMs);
+}
+
+/** Moves the clock on so far that nobody waits for a floor longer than for a quarantine. */
+function nearer(header: RegistryHeader, floorMs: number): RegistryHeader {
+  const behindMs = floorMs - header.quarantineMs - nowOf(header);
+  if (behindMs <= 0 || behindMs >= SANE_MS) return header;
+  return { ...header, slewMs: header.slewMs + behindMs };
 }
 
 /** An absent registry looks like a lost one, so none counts as new. */
@@ -241,9 +247,7 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
  */
 export function moved(header: RegistryHeader, text: string, floorMs = 0): RegistryHeader {
   const { quarantineMs, layoutFloorMs: lastMs = 0 } = header;
-  const behindMs = floorMs - quarantineMs - nowOf(header);
-  const slewMs = header.slewMs + (behindMs > 0 && behindMs < SANE_MS ? behindMs : 0);
-  const next = { ...header, slewMs, fingerprint: text };
+  const next = nearer({ ...header, fingerprint: text }, floorMs);
   return { ...next, layoutFloorMs: Math.max(lastMs, nowOf(next) + quarantineMs, floorMs) };
 }
 
@@ -304,8 +308,9 @@ export function observeMark(
   const { haveMs, era: seenEra = 0 } = seen;
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) }, reading);
-  // If the clock stays behind, a floor ahead of it would stop all until the clock gets there.
-  const lost = observeTime(begun, reading, reckoned);
+  // If the clock stays behind, a floor ahead of it would stop all until the clock gets there. What
+  // the caller read last may be the clock of another server than the one that granted its range.
+  const lost = nearer(observeTime(begun, reading, reckoned), haveMs);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };
 }

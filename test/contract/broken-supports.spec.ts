@@ -210,7 +210,13 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'the floor of another registry does not move the clock on',
     by: 'begins no range below the floor of another registry, and takes its time up',
-    edits: [edit(LAYOUT, 'behindMs > 0 && behindMs < SANE_MS ? behindMs : 0', '0')],
+    edits: [
+      edit(
+        LAYOUT,
+        'nearer({ ...header, fingerprint: text }, floorMs)',
+        '{ ...header, fingerprint: text }',
+      ),
+    ],
   },
   {
     name: 'a layout has no end',

@@ -136,6 +136,18 @@ export const MOVE_MUTANTS = [
     ],
   },
   {
+    name: 'a registry keeps its clock far below what another server granted',
+    scenario: 'store move',
+    seed: 36_002_601,
+    edits: [
+      {
+        file: OPENING,
+        find: 'nearer(observeTime(begun, reading, reckoned), haveMs)',
+        put: 'observeTime(begun, reading, reckoned)',
+      },
+    ],
+  },
+  {
     name: 'the new registry has its half before it is taken from the old one',
     scenario: 'store move',
     seed: 72,

@@ -303,8 +303,8 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: 'slewMs, safeFloorMs: latestMs, era, toldMs: undefined }',
-        put: 'slewMs, era, toldMs: undefined }',
+        find: 'safeFloorMs: latestMs, era, toldMs: undefined }',
+        put: 'era, toldMs: undefined }',
       },
     ],
   },

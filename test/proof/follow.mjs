@@ -89,6 +89,7 @@ function headerWays(header, asked, later) {
     again,
     (state) => ({ rule: PROVES, have: behindIn(state) > 0 ? 0 : have, seen }),
     hears(have),
+    goesOnTo(have),
   ];
 
   const opened = known
@@ -99,10 +100,17 @@ function headerWays(header, asked, later) {
   const seen = call.op === 'acquire' ? call.request.seen : { ...call.lease.mark, ...call.lease };
   const proofs = [[], proves(0, 0), proves(seen?.haveMs ?? 0, seen?.era ?? 0)];
   /** @type {Next} */
-  const changes = (state) => ({ rule: 'layouts move', ahead: later.slewMs - state['b.slew'] });
+  const changes = (state) => ({ rule: GOES_ON, ahead: later.slewMs - state['b.slew'] });
   const isOrder = call.op === 'release' && call.lease.move !== undefined;
   return [opened, [isHere ? [] : [hears(0)]], proofs, isOrder ? [[], [changes]] : [[]]];
 }
+
+/** Nobody waits for a floor longer than for a quarantine. */
+/** @type {(floor: number) => Next} */
+const goesOnTo = (floor) => (state) => {
+  const ahead = floor - (state['b.quarantine'] ?? 0) - nowOf(state);
+  return ahead > 0 && ahead < SANE_MS ? { rule: GOES_ON, ahead } : undefined;
+};
 
 /** Whether it is the clock of this registry. */
 /** @type {(header: Header, clock: LeaseTerms['reckoned']) => boolean} */
@@ -170,6 +178,7 @@ function rowsWays(header, asked, later) {
 const STEP_MS = 500;
 
 const PROVES = 'a holder proves a loss';
+const GOES_ON = 'the clock goes on to a floor';
 const HEARER = { s: 'b', p: 'p1' };
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
 

@@ -193,15 +193,32 @@ describe('late survivor', () => {
   });
 
   describe('a server that was left for one whose clock is ahead, and is asked again', () => {
-    it('grants on as soon as it was told', () => {
+    function left() {
       const registry = new MemoryRegistry();
-      registry.acquire(anyOf('first'), reading(T0 - 2 * AHEAD_MS));
+      const first = registry.acquire(anyOf('first'), reading(T0 - 2 * AHEAD_MS)) as LeaseGrant;
       const other = new MemoryRegistry();
       other.state = structuredClone(registry.state!);
       other.acquire(anyOf('a'), reading(T0 + AHEAD_MS, 'two'));
       const told = other.acquire(anyOf('b'), reading(T0 + AHEAD_MS + 2000, 'two')) as LeaseGrant;
+      return { registry, first, told };
+    }
+
+    it('grants on as soon as it was told', () => {
+      const { registry, told } = left();
       registry.acquire(anyOf('survivor', learned(told, 1000)), reading(T0 + 3000));
       expect(registry.acquire(anyOf('next'), reading(T0 + 6000))).toMatchObject({ status: 'ok' });
+    });
+
+    // Found by the simulation: seed 36002601 of `store move`.
+    it('grants on if the process has read a clock of this server since', () => {
+      const { registry, first, told } = left();
+      const { seen } = learned(told, 1000);
+      const { reckoned } = learned(first, 2 * AHEAD_MS + 3000);
+      const survivor = anyOf('survivor', { quarantineMs: LONG_TTL_MS, seen, reckoned });
+      registry.acquire(survivor, reading(T0 + 3000));
+      const next = registry.acquire(anyOf('next'), reading(T0 + 6000));
+      expect(next).toMatchObject({ status: 'ok' });
+      expect((next as LeaseGrant).floorMs).toBeGreaterThanOrEqual(told.ceilingMs);
     });
   });
 });

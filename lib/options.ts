@@ -31,28 +31,6 @@ export function unknownNames(options: object, known: string, whose: string): str
     });
 }
 
-/**
- * Says what is wrong with a parameter of a URL: there is none of that name, or its value is a part
- * of another URL.
- *
- * @param strangers names that are no secret: any other may be a part of a password
- */
-export function parameterFault(
-  [at, [name, value]]: readonly [at: number, given: readonly [name: string, value: string]],
-  known: readonly string[],
-  strangers: string,
-): string | undefined {
-  if (known.includes(name)) {
-    if (!/[=@]/.test(value)) return undefined;
-    return `its ${name} holds = or @, as if it were part of another URL: give its value alone`;
-  }
-  const isCommon = strangers.split(' ').includes(name);
-  const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
-  const meant = nearest(name, known);
-  const guess = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
-  return `${which} is not known${guess}; known are ${known.join(', ')}`;
-}
-
 /** The characters that make a name. */
 export interface NameForm {
   /** In words, as `characters without spaces`. */

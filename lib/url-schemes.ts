@@ -1,7 +1,6 @@
 /**
  * Every scheme of a URL that this package knows, once: ours, by what they name, and those that
- * people paste in their place. A message shows no more of a URL than one of these. At the end the
- * parts that URLs of several schemes have.
+ * people paste in their place. A message shows no more of a URL than one of these.
  */
 /** Our schemes, in lower case and without the colon. */
 export const SCHEMES = {
@@ -70,24 +69,4 @@ export function oddityOf(text: string): string | undefined {
     if (found !== null) return words.replace('$1', () => found[1] ?? '');
   }
   return undefined;
-}
-
-/** A number of a query: NaN for what is not in plain digits, of which Number() makes 0 or 16. */
-export const digitsOf = (text: string): number => (/^-?\d{1,15}$/.test(text) ? Number(text) : NaN);
-
-/** The user and the password before the @ of a URL, each absent where it is empty. */
-export function loginIn(text: string): { username?: string; password?: string } {
-  const colon = text.indexOf(':');
-  const username = decodedPart(colon < 0 ? text : text.slice(0, colon));
-  const password = colon < 0 ? '' : decodedPart(text.slice(colon + 1));
-  return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
-}
-
-/** A part of a URL without its escapes; as it stands where they are not valid. */
-export function decodedPart(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }

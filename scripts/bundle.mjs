@@ -96,8 +96,8 @@ const LIB = 'dist/lib';
 const MODULES = {
   core: ['core', 'errors', 'messages', 'url-schemes', 'options'],
   lease: ['lease', 'time', 'process-wide', 'generator', 'memory'],
-  // A folder is small, and loads with the rows that it keeps.
-  registry: ['registry', 'rows', 'host'],
+  // A folder is small, and loads with the rows that it keeps, and so does what all stores share.
+  registry: ['registry', 'rows', 'host', 'store-url', 'refusals'],
   lock: ['lock', 'cron'],
   counters: ['counters'],
   // A store at a time is what a process uses, and often for worker ids alone.

@@ -4,18 +4,10 @@
  * Guarantee: nothing of an endpoint is repeated in a message: a password may stand in it by
  * mistake.
  */
-import { readFileSync } from 'node:fs';
 import { formatUrl } from '../../messages.js';
-import {
-  invalidUrl,
-  nameFaults,
-  parameterFault,
-  refuse,
-  unknownNames,
-  wholeFaults,
-  windowFaults,
-} from '../../options.js';
-import { digitsOf, kindOf, loginIn, schemeOf } from '../../url-schemes.js';
+import { nameFaults, refuse, unknownNames, wholeFaults, windowFaults } from '../../options.js';
+import { schemeOf } from '../../url-schemes.js';
+import { StoreUrl } from '../store-url.js';
 import type { EtcdTls } from './http-request.js';
 
 export interface EtcdSettings {
@@ -139,99 +131,45 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
  *
  *     etcd://user:password@a:2379,b:2379,c:2379?namespace=shop         etcds:// for TLS
  *     etcds://a,b,c?namespace=shop&ca=/etc/etcd/ca.pem&cert=client.pem&key=client-key.pem
- *
- * Guarantee: a URL that cannot be meant so is refused with all its faults. Nothing of it is
- * repeated.
  */
 
-const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)\/?(?:\?([^#]*))?$/;
-const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
+const FORM = { kind: 'etcd', example: 'etcd://host:2379,host:2379?namespace=name' } as const;
 const NUMBERS = ['failoverWindowMs', 'clockDifferenceMs', 'requestTimeoutMs'];
 const FILES = ['ca', 'cert', 'key'];
-const KNOWN = ['namespace', ...NUMBERS, ...FILES, 'servername'];
+const OF_TLS = [...FILES, 'servername'];
+const KNOWN = ['namespace', ...NUMBERS, ...OF_TLS];
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert cafile timeout ttl';
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function optionsOfUrl(url: string): GivenOptions {
-  if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(
-      url,
-      'it contains a space, a line break or another invisible character: take it out',
-    );
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function optionsOfUrl(text: string): GivenOptions {
+  const url = new StoreUrl(text, { ...FORM, port: Number(PORT) });
+  const isTls = schemeOf(text) === 'etcds';
+  if (url.path !== '') url.fault('a path follows its hosts: leave it out');
+  url.expect(KNOWN, COMMON_STRANGERS);
+  for (const name of isTls ? [] : OF_TLS) {
+    if (url.text(name) !== undefined) url.fault(`its ${name} is for TLS: write etcds://`);
   }
-  if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
-    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
-  }
-  const parts = URL_PARTS.exec(url);
-  if (parts === null || kindOf(url) !== 'etcd') {
-    throw invalidUrl(url, 'it does not have the form etcd://host:2379,host:2379?namespace=name');
-  }
-  const [, login = '', hosts = '', queryText = ''] = parts;
-  const isTls = schemeOf(url) === 'etcds';
-  const pairs = [...new URLSearchParams(queryText)];
-  const query = new Map(pairs);
-  const faults = [
-    ...hostFaults(hosts),
-    ...(query.size < pairs.length ? ['it gives one of its parameters twice'] : []),
-    ...queryFaults(query, isTls),
-  ];
-  const [files, fileFaults] = faults.length > 0 ? [{}, []] : readFiles(query);
-  const all = [...faults, ...fileFaults];
-  if (all.length > 0) throw invalidUrl(url, ...all);
-  const servername = query.get('servername');
-  const tls = { ...files, ...(servername !== undefined && { servername }) };
+  url.refuse();
+  const tls = given(FILES, (name) => url.file(name));
+  url.refuse();
+  Object.assign(
+    tls,
+    given(['servername'], (name) => url.text(name)),
+  );
   return {
-    endpoints: hosts.split(',').map((host) => `${isTls ? 'https' : 'http'}://${host}`),
-    ...loginIn(login),
-    ...(query.has('namespace') && { namespace: query.get('namespace') }),
-    ...Object.fromEntries(numbersIn(query)),
+    endpoints: url.hosts.map(({ host, port }) => {
+      return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
+    }),
+    ...url.login,
+    ...given(['namespace'], (name) => url.text(name)),
+    ...given(NUMBERS, (name) => url.number(name)),
     ...(Object.keys(tls).length > 0 && { tls }),
   };
 }
 
-function hostFaults(hosts: string): string[] {
-  return hosts.split(',').flatMap((text, at) => {
-    const [isWhole, , digits = '2379'] = HOST.exec(text) ?? [];
-    if (isWhole === undefined) {
-      return [`its host number ${at + 1} is not written as host or host:port`];
-    }
-    const port = Number(digits);
-    return port >= 1 && port <= 65_535 ? [] : [`${port} is not a port from 1 to 65535`];
-  });
-}
-
-function queryFaults(query: ReadonlyMap<string, string>, isTls: boolean): string[] {
-  return [...query].flatMap((given, at) => {
-    const [name] = given;
-    const fault = parameterFault([at, given], KNOWN, COMMON_STRANGERS);
-    if (fault !== undefined) return [fault];
-    const isOfTls = name === 'servername' || FILES.includes(name);
-    return isOfTls && !isTls ? [`its ${name} is for TLS: write etcds://`] : [];
-  });
-}
-
-/** A file that cannot be read is named by its parameter: a wrong path may be a secret. */
-function readFiles(query: ReadonlyMap<string, string>): [Record<string, string>, string[]] {
-  const files: Record<string, string> = {};
-  const faults: string[] = [];
-  for (const name of FILES) {
-    const path = query.get(name);
-    if (path === undefined) continue;
-    try {
-      files[name] = readFileSync(path, 'utf8');
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException;
-      faults.push(`the file that its ${name} names cannot be read (${code ?? 'no reason given'})`);
-    }
-  }
-  return [files, faults];
-}
-
-/** The options decide whether the files may be used. */
-function numbersIn(query: ReadonlyMap<string, string>): [string, number][] {
-  return NUMBERS.flatMap((name) => {
-    const text = query.get(name);
-    return text === undefined ? [] : [[name, digitsOf(text)] as const];
-  }) as [string, number][];
+/** What the URL has of these; the options decide whether it may be used. */
+function given<T>(names: readonly string[], read: (name: string) => T | undefined) {
+  const values = names.map((name) => [name, read(name)] as const);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

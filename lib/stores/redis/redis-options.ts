@@ -8,12 +8,11 @@ import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
-import { digitsOf } from '../../url-schemes.js';
 import { sharedClients } from './client-life.js';
 import { fieldOf, type RedisClient, type RedisLocation } from './clients/redis-client.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
-import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
+import { parseRedisUrl, queryOf } from './redis-url.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 export type GivenRedis = GivenClient | string;
@@ -286,14 +285,11 @@ const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs', 'keepsWrites'] as co
 
 /** Reads the options of a hash from a URL, redis://localhost:6379/0?namespace=shop. */
 export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
-  const parsed = parseRedisUrl(url);
-  refuseQuery(parsed, url, QUERY_NAMES);
-  const { query } = parsed;
-  return {
+  return queryOf(url, QUERY_NAMES, (query) => ({
     redis: url,
-    namespace: query.get('namespace'),
-    prefix: query.get('prefix'),
-    lossWindowMs: query.has('lossWindowMs') ? digitsOf(query.get('lossWindowMs')!) : undefined,
-    keepsWrites: flagIn(parsed, url, 'keepsWrites'),
-  };
+    namespace: query.text('namespace'),
+    prefix: query.text('prefix'),
+    lossWindowMs: query.number('lossWindowMs'),
+    keepsWrites: query.flag('keepsWrites'),
+  }));
 }

@@ -5,31 +5,25 @@
  *     redis+sentinel://:password@host:26379,host:26379/mymaster/0?sentinelPassword=password
  *     redis+cluster://host:7000,host:7001
  *     valkey:// and valkeys:// are the same
- *
- * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
  */
-import { invalidUrl, parameterFault } from '../../options.js';
-import { kindOf, loginIn, schemeOf } from '../../url-schemes.js';
+import { schemeOf } from '../../url-schemes.js';
+import { StoreUrl, type Address, type Login, type UrlQuery } from '../store-url.js';
 
-export interface RedisUrl {
+export interface RedisUrl extends Login {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
   readonly isTls: boolean;
-  readonly username?: string;
-  readonly password?: string;
-  readonly hosts: readonly { readonly host: string; readonly port: number }[];
+  readonly hosts: readonly Address[];
   /** Only URLs of Sentinel have it. */
   readonly masterName?: string;
   readonly sentinelUsername?: string;
   readonly sentinelPassword?: string;
   readonly db: number;
-  /** The query after `?`, for the support. */
-  readonly query: ReadonlyMap<string, string>;
+  /** For the support. */
+  readonly query: UrlQuery;
 }
 
-const URL_PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?]*)(?:\/([^?]*))?(?:\?(.*))?$/;
+const FORM = { kind: 'redis', example: 'redis://host:port/db?namespace=name' } as const;
 const PORTS = { standalone: 6379, sentinel: 26_379, cluster: 6379 };
-/** A name, an address, or an IPv6 address in brackets: never what a connection string holds. */
-const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
 const MASTER_NAME = /^[\w.-]+$/;
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword'] as const;
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
@@ -38,91 +32,42 @@ const COMMON_STRANGERS =
   SENTINEL_LOGIN.join(' ');
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function parseRedisUrl(url: string): RedisUrl {
-  if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(
-      url,
-      'it contains a space, a line break or another invisible character: take it out',
-    );
-  }
-  if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
-    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
-  }
-  const parts = URL_PARTS.exec(url);
-  if (parts === null || kindOf(url) !== 'redis')
-    throw invalidUrl(url, 'it does not have the form redis://host:port/db?namespace=name');
-  const [, login = '', hostList = '', path = '', query = ''] = parts;
-  const [scheme, kind = 'standalone'] = schemeOf(url).split('+') as [string, RedisUrl['kind']?];
-  const hosts = hostList.split(',').map((text, at) => parseHost(url, text, PORTS[kind], at + 1));
+export function parseRedisUrl(text: string): RedisUrl {
+  const [scheme, kind = 'standalone'] = schemeOf(text).split('+') as [string, RedisUrl['kind']?];
+  const url = new StoreUrl(text, { ...FORM, port: PORTS[kind] });
+  const { hosts, login } = url;
   if (kind === 'standalone' && hosts.length > 1) {
-    throw invalidUrl(url, 'it names several hosts; write redis+sentinel:// or redis+cluster://');
+    url.fault('it names several hosts; write redis+sentinel:// or redis+cluster://');
   }
-  const asked = parseQuery(url, query);
-  return {
-    kind,
-    isTls: scheme === 'rediss' || scheme === 'valkeys',
-    ...loginIn(login),
-    hosts,
-    ...parsePath(url, kind, path),
-    ...(kind === 'sentinel' && sentinelLogin(asked)),
-    query: asked,
-  };
+  const isTls = scheme === 'rediss' || scheme === 'valkeys';
+  const place = placeIn(url, kind);
+  url.refuse();
+  return { kind, isTls, ...login, hosts, ...place, query: url };
 }
 
-function parseHost(url: string, text: string, portDefault: number, number: number) {
-  const [, host, digits] = HOST.exec(text) ?? [];
-  const port = digits === undefined ? portDefault : Number(digits);
-  if (host === undefined) {
-    throw invalidUrl(url, `its host number ${number} is not written as host or host:port`);
-  }
-  if (port < 1 || port > 65_535) throw invalidUrl(url, `${port} is not a port from 1 to 65535`);
-  return { host: host.replace(/^\[|\]$/g, ''), port };
-}
-
-function parsePath(url: string, kind: RedisUrl['kind'], path: string) {
-  const steps = path.split('/').filter((step) => step !== '');
+/** The master and the database. */
+function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
+  const steps = url.path.split('/').filter((step) => step !== '');
   const masterName = kind === 'sentinel' ? steps.shift() : undefined;
   if (kind === 'sentinel' && !MASTER_NAME.test(masterName ?? '')) {
-    throw invalidUrl(url, 'a Sentinel URL names its master: redis+sentinel://host:26379/mymaster');
+    url.fault('a Sentinel URL names its master: redis+sentinel://host:26379/mymaster');
   }
   const db = Number(steps[0] ?? 0);
   const isNumber = steps.length <= 1 && /^\d{1,9}$/.test(steps[0] ?? '0');
-  if (!isNumber) throw invalidUrl(url, 'what follows its hosts is not the number of a database');
-  if (kind === 'cluster' && db !== 0) {
-    throw invalidUrl(url, `a Cluster has only database 0, and it asks for ${db}`);
+  if (!isNumber) url.fault('what follows its hosts is not the number of a database');
+  else if (kind === 'cluster' && db !== 0) {
+    url.fault(`a Cluster has only database 0, and it asks for ${db}`);
   }
-  return { ...(masterName !== undefined && { masterName }), db };
+  if (masterName === undefined) return { db };
+  const login = SENTINEL_LOGIN.map((name) => [name, url.take(name)] as const);
+  return { masterName, ...Object.fromEntries(login.filter(([, value]) => value)), db };
 }
 
-function parseQuery(url: string, query: string): Map<string, string> {
-  const pairs = [...new URLSearchParams(query)];
-  const asked = new Map(pairs);
-  if (asked.size < pairs.length) throw invalidUrl(url, 'it gives one of its parameters twice');
-  return asked;
-}
-
-/** Taken out of the query, which is for the support. */
-function sentinelLogin(query: Map<string, string>) {
-  const given = SENTINEL_LOGIN.flatMap((name) => {
-    const value = query.get(name);
-    query.delete(name);
-    return value === undefined || value === '' ? [] : [[name, value] as const];
-  });
-  return Object.fromEntries(given) as Pick<RedisUrl, (typeof SENTINEL_LOGIN)[number]>;
-}
-
-/** Refuses unknown parameters, and known names that contain part of a connection string. */
-export function refuseQuery({ query }: RedisUrl, url: string, names: readonly string[]): void {
-  for (const pair of [...query].entries()) {
-    const fault = parameterFault(pair, names, COMMON_STRANGERS);
-    if (fault !== undefined) throw invalidUrl(url, fault);
-  }
-}
-
-/** @throws SnowflakeError CONFIG_INVALID for what is neither */
-export function flagIn({ query }: RedisUrl, url: string, name: string): boolean | undefined {
-  const value = query.get(name);
-  if (value === undefined || value === 'true' || value === 'false')
-    return value && value === 'true';
-  throw invalidUrl(url, `its ${name} is none of true, false`);
+/** Reads the query, with all its faults. @throws SnowflakeError CONFIG_INVALID */
+export function queryOf<T>(url: string, names: readonly string[], read: (query: UrlQuery) => T): T {
+  const { query } = parseRedisUrl(url);
+  query.expect(names, COMMON_STRANGERS);
+  const options = read(query);
+  query.refuse();
+  return options;
 }

@@ -15,7 +15,6 @@ import {
   WINDOW_MS_MAX,
 } from '../../options.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
-import { digitsOf } from '../../url-schemes.js';
 import type { GivenClient } from './redis-client.js';
 import {
   connectionTo,
@@ -26,7 +25,7 @@ import {
   type Statement,
 } from './redis-options.js';
 import { RedisRows } from './redis-rows.js';
-import { flagIn, parseRedisUrl, refuseQuery } from './redis-url.js';
+import { queryOf } from './redis-url.js';
 
 /** Options of redisSupport(). */
 export interface RedisSupportOptions extends KeptWrites {
@@ -146,19 +145,15 @@ export function supportFromUrl(url: string): RedisSupport {
 }
 
 export function supportOptionsOfUrl(url: string): RedisSupportOptions {
-  const parsed = parseRedisUrl(url);
-  refuseQuery(parsed, url, QUERY_NAMES);
-  const { query } = parsed;
-  const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
-  return {
+  return queryOf(url, QUERY_NAMES, (query) => ({
     redis: url,
-    namespace: query.get('namespace'),
-    prefix: query.get('prefix'),
-    failoverWindowMs: number('failoverWindowMs'),
-    clockDifferenceMs: number('clockDifferenceMs'),
-    keepsWrites: flagIn(parsed, url, 'keepsWrites'),
-    keepsWritesAfterMs: number('keepsWritesAfterMs'),
-  };
+    namespace: query.text('namespace'),
+    prefix: query.text('prefix'),
+    failoverWindowMs: query.number('failoverWindowMs'),
+    clockDifferenceMs: query.number('clockDifferenceMs'),
+    keepsWrites: query.flag('keepsWrites'),
+    keepsWritesAfterMs: query.number('keepsWritesAfterMs'),
+  }));
 }
 
 /*

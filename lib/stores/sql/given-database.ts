@@ -3,7 +3,7 @@
  *
  * Guarantee: what is given is used for single statements and never closed.
  */
-import { decodedPart } from '../../url-schemes.js';
+import { decodedPart } from '../store-url.js';
 import type { DialectName } from './dialects/dialect.js';
 import { connectedPostgres, preparedQuery, type PostgresClient } from './open-client.js';
 import {

@@ -4,9 +4,9 @@
  * Guarantee: neither the message nor the cause holds a password, a statement or its values. The
  * errors of drivers hold all of these, even correct ones.
  */
-import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { plainCause, withoutSecrets } from '../../messages.js';
-import type { Dialect, DialectName, SqlTable } from './dialects/dialect.js';
+import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
+import { later, never, refusalError, refusalIn } from '../refusals.js';
+import type { Dialect, SqlTable } from './dialects/dialect.js';
 import type { SqlLocation } from './sql-connection.js';
 
 interface ErrorPlace {
@@ -74,14 +74,13 @@ export function sqlError(cause: unknown, location: ErrorPlace): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
   const { dialect, where, table, kind } = location;
   const said = saidBy(cause);
-  const [name, refusal] = refusalOf(dialect.name, codesOf(cause), said);
-  const plain = withoutSecrets(said.replace(/\.+$/, ''), where.secrets);
+  const [name, refusal] = refusalIn(REFUSALS[dialect.name], [said, ...codesOf(cause)]) ?? [
+    'unexpected',
+    UNEXPECTED,
+  ];
   const advice = refusal.advice.replaceAll('{table}', table).replaceAll('{rights}', RIGHTS[kind]);
-  return new SnowflakeError('STORE_UNAVAILABLE', `${where.text}: ${plain}. ${advice}`, {
-    retryable: refusal.retryable,
-    cause: plainCause(cause, where.secrets),
-    details: { where: where.text, refusal: name },
-  });
+  const place = { name: where.text, where: where.text, secrets: where.secrets };
+  return refusalError({ place, said, cause }, [name, { ...refusal, advice }]);
 }
 
 function saidBy(error: unknown): string {
@@ -93,43 +92,9 @@ function saidBy(error: unknown): string {
   return line || codesOf(error)[0] || 'an error without a message';
 }
 
-const UNEXPECTED: Refusal = {
-  codes: [],
-  advice: 'The database gave an unexpected answer. See its log.',
-  retryable: true,
-};
+const UNEXPECTED = later(/^/, 'The database gave an unexpected answer. See its log.');
 
-function refusalOf(
-  dialect: Dialect['name'],
-  codes: readonly string[],
-  said: string,
-): [string, Refusal] {
-  const fits = ({ codes: theirs, says }: Refusal) =>
-    theirs.some((code) => codes.includes(code)) || says?.test(said);
-  return (
-    Object.entries(REFUSALS[dialect]).find(([, refusal]) => fits(refusal)) ?? [
-      'unexpected',
-      UNEXPECTED,
-    ]
-  );
-}
-
-/*
- * Refusals of databases and their drivers, with what to do about each.
- *
- * Guarantee: a fault that passes with time is retryable, one that a person must remove is not. The
- * first line that fits counts; `details.refusal` names it.
- */
-
-interface Refusal {
-  /** The codes of the server or the driver. */
-  readonly codes: readonly string[];
-  /** The texts of errors without a code of their own. */
-  readonly says?: RegExp;
-  readonly advice: string;
-  /** False where trying again cannot help. */
-  readonly retryable: boolean;
-}
+/* Refusals of databases and their drivers: by a code, or by what an error without one says. */
 
 const TABLE = `The table {table} does not exist. Create it: ${CREATE}.`;
 const COLUMNS =
@@ -159,79 +124,60 @@ const TLS =
   'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
   'for this host. A private CA is named by sslrootcert=/path/of/ca.pem in the URL, or in a pool.';
 
-const SOCKET_WORDS =
-  'ECONNREFUSED ECONNRESET EPIPE ETIMEDOUT EHOSTUNREACH ENETUNREACH ENOTFOUND EAI_AGAIN ENOENT';
-const SOCKET_CODES = SOCKET_WORDS.split(' ');
+const SOCKET_CODES =
+  'ECONNREFUSED|ECONNRESET|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|ENOENT';
+const away = (codes: string, says: string) =>
+  new RegExp(`^(${SOCKET_CODES}|${codes})$|connection terminated|${says}`, 'i');
 const TLS_SAYS =
   /certificate|\bCERT_|SSL routines|wrong version number|does not support (SSL|secure)/i;
 
-const never = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
-  codes,
-  advice,
-  retryable: false,
-  ...(says && { says }),
-});
-const later = (codes: readonly string[], advice: string, says?: RegExp): Refusal => ({
-  ...never(codes, advice, says),
-  retryable: true,
-});
-
-type Refusals = Readonly<Record<string, Refusal>>;
-
-const POSTGRES: Refusals = {
-  'no-table': never(['42P01', '3F000'], TABLE),
-  'other-table': never(['42703', '42804', '42846', '22P02', '22001'], COLUMNS),
-  'no-key': later(['42P10'], KEY),
-  permission: never(['42501'], TABLE_RIGHTS),
-  login: never(['28P01', '28000'], LOGIN, /SASL|client password must be a string/),
-  database: never(['3D000'], DATABASE),
-  replica: later(['25006'], PRIMARY),
-  'too-many-clients': later(['53300'], CONNECTIONS, /timeout exceeded when trying to connect/),
-  disk: later(['53100'], DISK),
-  slow: later(['57014'], SLOW, /query read timeout/i),
-  tls: never([], TLS, TLS_SAYS),
-  'other-server': later([], OTHER, /unexpected \w+ message from backend/i),
+const POSTGRES = {
+  'no-table': never(/^(42P01|3F000)$/, TABLE),
+  'other-table': never(/^(42703|42804|42846|22P02|22001)$/, COLUMNS),
+  'no-key': later(/^42P10$/, KEY),
+  permission: never(/^42501$/, TABLE_RIGHTS),
+  login: never(/^(28P01|28000)$|SASL|client password must be a string/, LOGIN),
+  database: never(/^3D000$/, DATABASE),
+  replica: later(/^25006$/, PRIMARY),
+  'too-many-clients': later(/^53300$|timeout exceeded when trying to connect/, CONNECTIONS),
+  disk: later(/^53100$/, DISK),
+  slow: later(/^57014$|query read timeout/i, SLOW),
+  tls: never(TLS_SAYS, TLS),
+  'other-server': later(/unexpected \w+ message from backend/i, OTHER),
   unreachable: later(
-    [...SOCKET_CODES, '57P01', '57P02', '57P03', '08000', '08003', '08006', '08P01'],
+    away('57P01|57P02|57P03|08000|08003|08006|08P01', 'not queryable|client was closed'),
     AWAY,
-    /connection terminated|not queryable|client was closed/i,
   ),
 };
 
-const MYSQL: Refusals = {
-  'no-table': never(['1146', 'ER_NO_SUCH_TABLE'], TABLE),
-  'other-table': never(['1054', 'ER_BAD_FIELD_ERROR', '1364', '1366', '1406'], COLUMNS),
-  permission: never(['1142', '1143', '1044', '1370'], TABLE_RIGHTS),
-  login: never(['1045', '1698', 'ER_ACCESS_DENIED_ERROR'], LOGIN),
-  database: never(['1049', 'ER_BAD_DB_ERROR'], DATABASE),
-  replica: later(['1290', '1792', '1836', '3100'], PRIMARY),
-  'too-many-clients': later(['1040', '1203', '1226'], CONNECTIONS),
-  disk: later(['1021', '1114'], DISK),
-  slow: later(['1317', '1969', '3024', 'PROTOCOL_SEQUENCE_TIMEOUT'], SLOW),
-  tls: never(['HANDSHAKE_SSL_ERROR', 'HANDSHAKE_NO_SSL_SUPPORT'], TLS, TLS_SAYS),
+const MYSQL = {
+  'no-table': never(/^(1146|ER_NO_SUCH_TABLE)$/, TABLE),
+  'other-table': never(/^(1054|ER_BAD_FIELD_ERROR|1364|1366|1406)$/, COLUMNS),
+  permission: never(/^(1142|1143|1044|1370)$/, TABLE_RIGHTS),
+  login: never(/^(1045|1698|ER_ACCESS_DENIED_ERROR)$/, LOGIN),
+  database: never(/^(1049|ER_BAD_DB_ERROR)$/, DATABASE),
+  replica: later(/^(1290|1792|1836|3100)$/, PRIMARY),
+  'too-many-clients': later(/^(1040|1203|1226)$/, CONNECTIONS),
+  disk: later(/^(1021|1114)$/, DISK),
+  slow: later(/^(1317|1969|3024|PROTOCOL_SEQUENCE_TIMEOUT)$/, SLOW),
+  tls: never(new RegExp(`^HANDSHAKE_(SSL_ERROR|NO_SSL_SUPPORT)$|${TLS_SAYS.source}`, 'i'), TLS),
   unreachable: later(
-    [...SOCKET_CODES, 'PROTOCOL_CONNECTION_LOST', '1053', '1152', '1927', '4031'],
+    away('PROTOCOL_CONNECTION_LOST|1053|1152|1927|4031', 'is in closed state|pool is closed'),
     AWAY,
-    /connection is in closed state|pool is closed/i,
   ),
 };
 
-const SQLITE: Refusals = {
-  'no-table': never([], TABLE, /no such table/i),
-  'no-key': later([], KEY, /ON CONFLICT clause does not match/i),
-  'other-table': never([], COLUMNS, /no such column|has no column/i),
-  replica: never(['SQLITE_READONLY'], 'The file or its folder is not writable.', /readonly/i),
+const SQLITE = {
+  'no-table': never(/no such table/i, TABLE),
+  'no-key': later(/ON CONFLICT clause does not match/i, KEY),
+  'other-table': never(/no such column|has no column/i, COLUMNS),
+  replica: never(/^SQLITE_READONLY$|readonly/i, 'The file or its folder is not writable.'),
   file: never(
-    ['SQLITE_CANTOPEN', 'SQLITE_NOTADB', 'SQLITE_CORRUPT'],
+    /^SQLITE_(CANTOPEN|NOTADB|CORRUPT)$|unable to open|not a data|malformed|directory does not/i,
     'The file cannot be used as a database. Check its path, its rights and its content.',
-    /unable to open|not a database|malformed|directory does not exist/i,
   ),
-  disk: later(['SQLITE_FULL'], DISK, /disk is full/i),
-  'disk-io': later(['SQLITE_IOERR'], FILE_LOST, /disk I\/O/i),
+  disk: later(/^SQLITE_FULL$|disk is full/i, DISK),
+  'disk-io': later(/^SQLITE_IOERR$|disk I\/O/i, FILE_LOST),
 };
 
-const REFUSALS: Readonly<Record<DialectName, Refusals>> = {
-  postgres: POSTGRES,
-  mysql: MYSQL,
-  sqlite: SQLITE,
-};
+const REFUSALS = { postgres: POSTGRES, mysql: MYSQL, sqlite: SQLITE };

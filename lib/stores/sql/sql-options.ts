@@ -5,7 +5,6 @@
  * may replace it, since a replica that is cut off is not seen; so it is assumed unless the
  * application says that there is none.
  */
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { SnowflakeError } from '../../errors.js';
 import {
@@ -15,10 +14,10 @@ import {
   typeFaults,
   unknownNames,
   windowFaults,
-  parameterFault,
 } from '../../options.js';
 import { highest, type ClockPolicy } from '../../rows/store-clock.js';
-import { decodedPart, digitsOf, kindOf, loginIn } from '../../url-schemes.js';
+import { kindOf } from '../../url-schemes.js';
+import { decodedPart, refuseInvisible, StoreUrl, UrlQuery, type Address } from '../store-url.js';
 
 /** The options of every support in a database. */
 export interface SqlRegistryOptions {
@@ -136,10 +135,7 @@ export interface FileUrl {
 }
 
 const PORTS = { postgres: 5432, mysql: 3306 } as const;
-const SERVER = /^\w+:\/\/(?:([^@/]*)@)?([^@/?]*)\/([^?/]*)(?:\?(.*))?$/;
 const FILE = /^\w+:(?:\/\/(?=\/))?([^?]+)(?:\?(.*))?$/;
-/** A name, an address, or an IPv6 address in brackets. */
-const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+\])(?::(\d{1,5}))?$/iu;
 const TLS = {
   disable: 'off',
   'no-verify': 'unchecked',
@@ -154,104 +150,61 @@ const STRANGERS =
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
-  const dialect = kindOf(url);
-  if (/[\s\p{C}]/u.test(url)) {
-    throw invalidUrl(url, 'it contains a space or an invisible character: take it out');
-  }
-  return dialect === 'sqlite'
-    ? fileUrl(url)
-    : serverUrl(url, dialect === 'mysql' ? dialect : 'postgres');
+  const kind = kindOf(url);
+  return kind === 'sqlite' ? fileUrl(url) : serverUrl(url, kind === 'mysql' ? kind : 'postgres');
 }
 
 function fileUrl(url: string): FileUrl {
+  refuseInvisible(url);
   const [, path = '', text = ''] = FILE.exec(url) ?? [];
   if (path === '' || /^\/\/|^:memory:$/.test(path)) {
     throw invalidUrl(url, 'it does not name a file that several processes can open');
   }
-  return { dialect: 'sqlite', path, options: optionsIn(url, queryIn(url, text, OWN)) };
+  const query = new UrlQuery(url, text);
+  const options = optionsIn(query, OWN);
+  query.refuse();
+  return { dialect: 'sqlite', path, options };
 }
 
-function serverUrl(url: string, dialect: ServerUrl['dialect']): ServerUrl {
-  if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
-    throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
+function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
+  const example = `${dialect}://user@host/database?namespace=name`;
+  const url = new StoreUrl(text, { kind: dialect, example, port: PORTS[dialect] });
+  const { hosts, path } = url;
+  const { username: user, password } = url.login;
+  if (hosts.length > 1) url.fault('it names several hosts, and only one is asked');
+  if (path === '') url.fault('it names no database after its host');
+  if (path.includes('/')) url.fault(`it does not have the form ${example}`);
+  const options = optionsIn(url, [...OWN, 'sslmode', 'sslrootcert']);
+  const tls = tlsIn(url);
+  const [{ host, port }] = hosts as [Address];
+  if (dialect === 'mysql' && tls.tls === 'checked' && isIP(host) > 0) {
+    url.fault('its host is an address, and mysql2 checks a certificate by name alone');
   }
-  const parts = SERVER.exec(url);
-  if (parts === null) {
-    throw invalidUrl(
-      url,
-      `it does not have the form ${dialect}://user@host/database?namespace=name`,
-    );
-  }
-  const [, login = '', hostText = '', name = '', text = ''] = parts;
-  const [, host, digits] = HOST.exec(hostText) ?? [];
-  if (host === undefined) throw invalidUrl(url, 'its host is not written as one host or host:port');
-  const port = Number(digits ?? PORTS[dialect]);
-  if (port < 1 || port > 65_535) throw invalidUrl(url, `${port} is not a port from 1 to 65535`);
-  const database = decodedPart(name);
-  if (database === '') throw invalidUrl(url, 'it names no database after its host');
-  const query = queryIn(url, text, [...OWN, 'sslmode', 'sslrootcert']);
-  const mode = query.get('sslmode') ?? 'disable';
-  if (!Object.hasOwn(TLS, mode)) {
-    throw invalidUrl(url, `its sslmode is none of ${Object.keys(TLS).join(', ')}`);
-  }
-  const { username: user, password } = loginIn(login);
-  const address = host.replace(/^\[|\]$/g, '');
-  const tls = TLS[mode as keyof typeof TLS];
-  if (dialect === 'mysql' && tls === 'checked' && isIP(address) > 0) {
-    throw invalidUrl(url, 'its host is an address, and mysql2 checks a certificate by name alone');
-  }
-  return {
-    dialect,
-    host: address,
-    port,
+  url.refuse();
+  const login = {
     ...(user !== undefined && { user }),
     ...(password !== undefined && { password }),
-    database,
-    ...tlsIn(url, tls, query.get('sslrootcert')),
-    options: optionsIn(url, query),
   };
+  return { dialect, host, port, ...login, database: decodedPart(path), ...tls, options };
 }
 
-function tlsIn(
-  url: string,
-  tls: ServerUrl['tls'],
-  path: string | undefined,
-): Pick<ServerUrl, 'tls' | 'ca'> {
-  if (path === undefined) return { tls };
-  if (tls !== 'checked') {
-    throw invalidUrl(url, 'its sslrootcert is for an sslmode of require or verify-full');
-  }
-  try {
-    return { tls, ca: readFileSync(path, 'utf8') };
-  } catch (error) {
-    const { code = 'no reason given' } = error as NodeJS.ErrnoException;
-    throw invalidUrl(url, `the file that its sslrootcert names cannot be read (${code})`);
-  }
+function tlsIn(url: UrlQuery): Pick<ServerUrl, 'tls' | 'ca'> {
+  const mode = url.text('sslmode') ?? 'disable';
+  if (!Object.hasOwn(TLS, mode)) url.fault(`its sslmode is none of ${Object.keys(TLS).join(', ')}`);
+  const tls = TLS[mode as keyof typeof TLS];
+  if (url.text('sslrootcert') === undefined) return { tls };
+  if (tls === 'checked') return { tls, ca: url.file('sslrootcert')! };
+  url.fault('its sslrootcert is for an sslmode of require or verify-full');
+  return { tls };
 }
 
-/** Unknown parameters, and values that are part of a connection string, are refused. */
-function queryIn(url: string, text: string, known: readonly string[]): Map<string, string> {
-  const pairs = [...new URLSearchParams(text)];
-  const query = new Map(pairs);
-  if (query.size < pairs.length) throw invalidUrl(url, 'it gives one of its parameters twice');
-  for (const pair of pairs.entries()) {
-    const fault = parameterFault(pair, known, STRANGERS);
-    if (fault !== undefined) throw invalidUrl(url, fault);
-  }
-  return query;
-}
-
-function optionsIn(url: string, query: ReadonlyMap<string, string>): SqlRegistryOptions {
-  const number = (name: string) => (query.has(name) ? digitsOf(query.get(name)!) : undefined);
-  const replicated = query.get('replicated');
-  if (replicated !== undefined && replicated !== 'true' && replicated !== 'false') {
-    throw invalidUrl(url, 'its replicated is none of true, false');
-  }
+function optionsIn(query: UrlQuery, known: readonly string[]): SqlRegistryOptions {
+  query.expect(known, STRANGERS);
   return {
-    namespace: query.get('namespace'),
-    table: query.get('table'),
-    replicated: replicated === undefined ? undefined : replicated === 'true',
-    failoverWindowMs: number('failoverWindowMs'),
-    clockDifferenceMs: number('clockDifferenceMs'),
+    namespace: query.text('namespace'),
+    table: query.text('table'),
+    replicated: query.flag('replicated'),
+    failoverWindowMs: query.number('failoverWindowMs'),
+    clockDifferenceMs: query.number('clockDifferenceMs'),
   };
 }

@@ -1,0 +1,174 @@
+/**
+ * The URL of a store, by one grammar:
+ *
+ *     scheme://user:password@host:port,host:port/path?name=value
+ *
+ * Guarantee: a URL that does not fit is refused with its faults. A message repeats nothing of it
+ * but its scheme.
+ */
+import { readFileSync } from 'node:fs';
+import { invalidUrl, nearest } from '../options.js';
+import { kindOf } from '../url-schemes.js';
+
+/** What follows `?`. Faults are collected until `refuse()`. */
+export class UrlQuery {
+  readonly #url: string;
+  readonly #values: Map<string, string>;
+  readonly #faults: string[] = [];
+
+  constructor(url: string, query: string) {
+    const pairs = [...new URLSearchParams(query)];
+    this.#url = url;
+    this.#values = new Map(pairs);
+    if (this.#values.size < pairs.length) this.fault('it gives one of its parameters twice');
+  }
+
+  text(name: string): string | undefined {
+    return this.#values.get(name);
+  }
+
+  /** The text, which is then no parameter any more. */
+  take(name: string): string | undefined {
+    const value = this.#values.get(name);
+    this.#values.delete(name);
+    return value;
+  }
+
+  /** NaN for what is not in plain digits, of which Number() makes 0 or 16. */
+  number(name: string): number | undefined {
+    const text = this.text(name);
+    return text === undefined ? undefined : /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
+  }
+
+  flag(name: string): boolean | undefined {
+    const text = this.text(name);
+    if (text === 'true' || text === 'false') return text === 'true';
+    if (text !== undefined) this.fault(`its ${name} is none of true, false`);
+    return undefined;
+  }
+
+  /** The content of a file, whose path is not shown: a wrong path may be a secret. */
+  file(name: string): string | undefined {
+    const path = this.text(name);
+    if (path === undefined) return undefined;
+    try {
+      return readFileSync(path, 'utf8');
+    } catch (error) {
+      const { code = 'no reason given' } = error as NodeJS.ErrnoException;
+      this.fault(`the file that its ${name} names cannot be read (${code})`);
+      return undefined;
+    }
+  }
+
+  fault(fault: string): void {
+    this.#faults.push(fault);
+  }
+
+  /**
+   * Finds unknown parameters, and values that hold a part of another URL.
+   *
+   * @param strangers names that are no secret: any other may be a part of a password
+   */
+  expect(known: readonly string[], strangers: string): void {
+    [...this.#values].forEach(([name, value], at) => {
+      const isOther = /[=@]/.test(value);
+      if (known.includes(name) && !isOther) return;
+      if (known.includes(name)) {
+        const words = 'holds = or @, as if it were part of another URL: give its value alone';
+        return this.fault(`its ${name} ${words}`);
+      }
+      const isCommon = strangers.split(' ').includes(name);
+      const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
+      const meant = nearest(name, known);
+      const guess = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
+      this.fault(`${which} is not known${guess}; known are ${known.join(', ')}`);
+    });
+  }
+
+  /** @throws SnowflakeError CONFIG_INVALID with every fault that was found */
+  refuse(): void {
+    if (this.#faults.length > 0) throw invalidUrl(this.#url, ...this.#faults);
+  }
+}
+
+/** How the URLs of a store are written. */
+export interface UrlForm {
+  readonly kind: ReturnType<typeof kindOf>;
+  /** For a message. */
+  readonly example: string;
+  /** Of a host that has none. */
+  readonly port: number;
+}
+
+export interface Address {
+  /** Without the brackets of an IPv6 address. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Each is absent where it is empty. */
+export interface Login {
+  readonly username?: string;
+  readonly password?: string;
+}
+
+const PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
+/** A name, an address, or an IPv6 address in brackets: never what a connection string holds. */
+const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
+
+export class StoreUrl extends UrlQuery {
+  readonly login: Login;
+  /** At least one. */
+  readonly hosts: readonly Address[];
+  readonly path: string;
+
+  /** @throws SnowflakeError CONFIG_INVALID for a URL that cannot be split */
+  constructor(url: string, { kind, example, port }: UrlForm) {
+    refuseInvisible(url);
+    if (/\/\/[^?]*[/@][^?]*@/.test(url)) {
+      throw invalidUrl(url, 'a / or @ in its user or password must be written %2F or %40');
+    }
+    const parts = PARTS.exec(url);
+    if (parts === null || kindOf(url) !== kind) {
+      throw invalidUrl(url, `it does not have the form ${example}`);
+    }
+    const [, login = '', hosts = '', path = '', query = ''] = parts;
+    super(url, query);
+    this.login = loginIn(login);
+    this.hosts = hosts.split(',').map((text, at) => this.#address(text, at + 1, port));
+    this.path = path;
+  }
+
+  #address(text: string, number: number, portDefault: number): Address {
+    const [, host, digits = portDefault] = HOST.exec(text) ?? [];
+    const port = Number(digits);
+    if (host === undefined) {
+      this.fault(`its host number ${number} is not written as host or host:port`);
+    }
+    if (port < 1 || port > 65_535) this.fault(`${port} is not a port from 1 to 65535`);
+    return { host: host?.replace(/^\[|\]$/g, '') ?? '', port };
+  }
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function refuseInvisible(url: string): void {
+  if (!/[\s\p{C}]/u.test(url)) return;
+  const fault = 'it contains a space, a line break or another invisible character: take it out';
+  throw invalidUrl(url, fault);
+}
+
+function loginIn(text: string): Login {
+  const colon = text.indexOf(':');
+  const username = decodedPart(colon < 0 ? text : text.slice(0, colon));
+  const password = colon < 0 ? '' : decodedPart(text.slice(colon + 1));
+  return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
+}
+
+/** A part of a URL without its escapes; as it stands where they are not valid. */
+export function decodedPart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

@@ -130,7 +130,9 @@ export class StoreUrl extends UrlQuery {
     }
     const parts = PARTS.exec(url);
     if (parts === null || kindOf(url) !== kind) {
-      throw invalidUrl(url, `it does not have the form ${example}`);
+      const isCut = url.includes('#', url.indexOf('@') + 1);
+      const form = `it does not have the form ${example}`;
+      throw invalidUrl(url, isCut ? 'a # in it must be written %23' : form);
     }
     const [, login = '', hosts = '', path = '', query = ''] = parts;
     super(url, query);

@@ -33,6 +33,13 @@ const COMMON_STRANGERS =
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseRedisUrl(text: string): RedisUrl {
+  const url = readUrl(text);
+  url.query.refuse();
+  return url;
+}
+
+/** Its faults are in the query. */
+function readUrl(text: string): RedisUrl {
   const [scheme, kind = 'standalone'] = schemeOf(text).split('+') as [string, RedisUrl['kind']?];
   const url = new StoreUrl(text, { ...FORM, port: PORTS[kind] });
   const { hosts, login } = url;
@@ -40,9 +47,7 @@ export function parseRedisUrl(text: string): RedisUrl {
     url.fault('it names several hosts; write redis+sentinel:// or redis+cluster://');
   }
   const isTls = scheme === 'rediss' || scheme === 'valkeys';
-  const place = placeIn(url, kind);
-  url.refuse();
-  return { kind, isTls, ...login, hosts, ...place, query: url };
+  return { kind, isTls, ...login, hosts, ...placeIn(url, kind), query: url };
 }
 
 /** The master and the database. */
@@ -63,9 +68,9 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
   return { masterName, ...Object.fromEntries(login.filter(([, value]) => value)), db };
 }
 
-/** Reads the query, with all its faults. @throws SnowflakeError CONFIG_INVALID */
+/** Reads the query. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
 export function queryOf<T>(url: string, names: readonly string[], read: (query: UrlQuery) => T): T {
-  const { query } = parseRedisUrl(url);
+  const { query } = readUrl(url);
   query.expect(names, COMMON_STRANGERS);
   const options = read(query);
   query.refuse();

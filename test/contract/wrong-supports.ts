@@ -218,6 +218,16 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     edits: [inBranch('Math.max(lost.safeFloorMs, haveMs)', 'lost.safeFloorMs')],
   },
   {
+    name: 'the clock stays far below what another server granted',
+    by: 'lets nobody wait for longer than a quarantine, however far ahead that range ends',
+    edits: [
+      inBranch(
+        'nearer(observeTime(begun, reading, reckoned), haveMs)',
+        'observeTime(begun, reading, reckoned)',
+      ),
+    ],
+  },
+  {
     name: 'who asks for a worker id is not heard',
     by: 'starts above it also for somebody who asks for a worker id and knows',
     edits: [
@@ -391,6 +401,7 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
     'goes on raising ceilings after its clock stepped back',
     'never turns its clock back, however often the host clock steps to and fro',
+    'lets nobody wait for longer than a quarantine, however far ahead that range ends',
     'begins no range below the floor of another registry, and takes its time up',
     'starts after what a lost registry granted before an operator set its clock back',
   ],

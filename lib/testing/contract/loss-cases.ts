@@ -309,6 +309,25 @@ export const BRANCH_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'lets nobody wait for longer than a quarantine, however far ahead that range ends',
+    needs: ['clock'],
+    async run(harness) {
+      const { holder } = await harness.holder({ workerIdMax: 1 });
+      const { quarantineMs } = holder;
+      const { mark, haveMs } = elsewhere(harness, holder);
+      const next = await harness.asker({
+        workerIdMin: 1,
+        workerIdMax: 1,
+        seen: { ...mark, haveMs: haveMs + FAR_MS },
+      });
+      const answer = await next.acquire();
+      harness.expect(answer.status).toEqual('wait');
+      await harness.advance(quarantineMs);
+      const { floorMs } = grantIn(await next.acquire());
+      harness.expect(floorMs).toBeGreaterThanOrEqual(haveMs + FAR_MS);
+    },
+  },
+  {
     name: 'has everybody leave who was granted a range by a server that had been left',
     needs: ['clock'],
     async run(harness) {
@@ -354,6 +373,9 @@ export const BRANCH_CASES: readonly ContractCase[] = [
     },
   },
 ];
+
+/** Longer than any quarantine, and less than a day. */
+const FAR_MS = 3_600_000;
 
 /** The holder's lease if another server had taken over and renewed it until now. */
 function elsewhere(harness: Harness, { lease, quarantineMs }: ContractHolder) {

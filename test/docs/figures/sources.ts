@@ -22,10 +22,6 @@ const STANDBY = 'test/chaos/stores/postgres.mjs: GOES_ON_MS = 2000';
 const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
 
 const OPERATING: Sources = {
-  'docs/internals/architecture.md': {
-    '100 ms': our.firstRetryMs,
-    '2 s': our.lastRetryMs,
-  },
   'docs/internals/failure-evidence.md': {
     '1 s': our.releaseMs,
     '5 s': lease.maxDriftMs,

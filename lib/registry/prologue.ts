@@ -242,8 +242,7 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
 
 /**
  * Other layouts are admitted: what was granted until now, here or below a floor that another
- * registry has, ends before what begins from now on. The clock moves on so far that nobody waits
- * for that floor longer than for a quarantine.
+ * registry has, ends before what begins from now on.
  */
 export function moved(header: RegistryHeader, text: string, floorMs = 0): RegistryHeader {
   const { quarantineMs, layoutFloorMs: lastMs = 0 } = header;

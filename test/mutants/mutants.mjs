@@ -107,7 +107,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'no ceiling check',
-    tryFirst: { scenario: 'rows', seed: 2 },
+    tryFirst: { scenario: 'rows', seed: 4 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }, UNCHECKED],
   },
   {
@@ -128,7 +128,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'an answer applied to another lease than it was asked for',
-    tryFirst: { scenario: 'clones', seed: 55 },
+    tryFirst: { scenario: 'clones', seed: 1 },
     edits: [
       {
         file: KEEPER,
@@ -160,7 +160,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'token derived from the host',
-    tryFirst: { scenario: 'rows', seed: 42 },
+    tryFirst: { scenario: 'rows', seed: 9 },
     edits: [
       {
         file: ACQUIRER,
@@ -172,7 +172,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'local time allowed to go back',
-    tryFirst: { scenario: 'everything', seed: 9 },
+    tryFirst: { scenario: 'everything', seed: 7 },
     edits: [
       {
         file: TAKER,
@@ -196,12 +196,12 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'new floor in a renew answer ignored',
-    tryFirst: { scenario: 'everything', seed: 53 },
+    tryFirst: { scenario: 'everything', seed: 60 },
     edits: [{ file: LEASE, find: 'if (grant.floorMs === this.floorMs) {', put: 'if (true) {' }],
   },
   {
     name: '`last` reset when the next lease arrives instead of when it is entered',
-    tryFirst: { scenario: 'everything', seed: 9 },
+    tryFirst: { scenario: 'everything', seed: 7 },
     edits: [
       {
         file: TAKER,
@@ -239,7 +239,7 @@ const CLOCK = 'rows/store-clock.ts';
 const TIME_MUTANTS = [
   {
     name: 'a registry that was behind moves its clock, and not its safe floor',
-    tryFirst: { scenario: 'step back, then loss, newcomers', seed: 108 },
+    tryFirst: { scenario: 'step back, then loss, newcomers', seed: 7 },
     edits: [
       {
         file: OPENING,
@@ -272,7 +272,7 @@ const TIME_MUTANTS = [
   },
   {
     name: 'only a grant tells the clock',
-    tryFirst: { scenario: 'step back, then loss', seed: 911 },
+    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 19 },
     edits: [
       {
         file: 'lease/renewal.ts',

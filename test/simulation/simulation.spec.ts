@@ -189,7 +189,7 @@ describe('the simulation', () => {
       });
       expect(verdict).toMatchObject({ isKilled: true });
     },
-    120_000,
+    600_000,
   );
 
   // All of them: `npm run simulate -- --follow --mutants`.

@@ -81,9 +81,8 @@ export function newHeader(reading: StoreReading): RegistryHeader {
 
 /** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
 function afterLoss(header: RegistryHeader, { random }: StoreReading): RegistryHeader {
-  const safeFloorMs = Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs);
   const lineage = random.slice(-LINEAGE_LENGTH);
-  return { ...header, lineage, era: header.era + 1, safeFloorMs, toldMs: undefined };
+  return raised({ ...header, lineage, toldMs: undefined }, nowOf(header) + header.quarantineMs);
 }
 
 const LINEAGE_LENGTH = 8;
@@ -100,7 +99,9 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
  * The registry before the last loss may have been ahead of this one: its store's clock was set
  * back, and the time that it had added was forgotten with the rest. A process that was given its
  * time brings it, and the end of all that was forgotten moves as far. The time is taken as it was
- * given: a floor that is moved further would hide that another server granted more.
+ * given: a floor that is moved further would hide that another server granted more. A later server
+ * expects no more of this one than its own clock bounds, so by a time that was brought nothing is
+ * granted until the failover window is over.
  */
 export function observeTime(
   header: RegistryHeader,
@@ -114,13 +115,15 @@ export function observeTime(
   const safeFloorMs = header.safeFloorMs + behindMs - toldMs;
   // This clock has passed all that was forgotten, however far the old one was.
   if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs, toldMs: behindMs };
-  // Ranges granted since then began at the old floor, and go on above the new one.
-  const slewMs = header.slewMs + behindMs;
-  const moved = { ...header, toldMs: undefined, slewMs, era: header.era + 1 };
-  // The time may be that of a later server, which expects no more of this one than its own clock
-  // bounds: by the time that was brought, nothing is granted until the failover window is over.
+  const moved = { ...header, toldMs: undefined, slewMs: header.slewMs + behindMs };
   const windowEndMs = lossWindowMs > 0 ? nowOf(moved) + header.quarantineMs : 0;
-  return { ...moved, safeFloorMs: Math.max(safeFloorMs, windowEndMs) };
+  return raised(moved, Math.max(safeFloorMs, windowEndMs));
+}
+
+/** Ranges that began lower end, and go on above the floor. */
+function raised(header: RegistryHeader, floorMs: number): RegistryHeader {
+  const safeFloorMs = Math.max(header.safeFloorMs, floorMs);
+  return { ...header, safeFloorMs, era: header.era + 1 };
 }
 
 /**
@@ -132,8 +135,7 @@ function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
   const knownMs = Math.max(header.safeFloorMs, header.latestMs ?? 0);
   if (latestMs <= knownMs || latestMs >= nowMs + SANE_MS) return header;
   if (latestMs <= nowMs) return { ...header, safeFloorMs: latestMs };
-  const era = header.era + 1;
-  return nearer({ ...header, safeFloorMs: latestMs, era, toldMs: undefined }, latestMs);
+  return nearer(raised({ ...header, toldMs: undefined }, latestMs), latestMs);
 }
 
 /** Moves the clock on so far that nobody waits for a floor longer than for a quarantine. */
@@ -163,9 +165,14 @@ function reopened(
   const isReckonedHere = reckoned?.incarnation === stored.incarnation && reckoned.server === server;
   const { quarantineMs } = stored;
   const witness = { ...terms, quarantineMs, reckoned: isReckonedHere ? reckoned : undefined };
-  const timeMs = isSame ? witnessedTime(stored, reading.timeMs, witness) : reading.timeMs;
-  const moved = { ...stored, ...clockAt(stored, { ...reading, timeMs }), operations };
-  const header = withQuarantine(moved, quarantineOf(terms, reading));
+  const { timeMs, isUnconfirmed } = witnessedTime(stored, reading.timeMs, witness);
+  const read = isSame ? { ...reading, timeMs } : reading;
+  const moved = { ...stored, ...clockAt(stored, read), operations };
+  // This server may have been left for another one, which expects its clock to go on and not to
+  // step forward: by a time that no other clock shows nothing is granted within the window.
+  const isHeld = isSame && isUnconfirmed && reading.lossWindowMs > 0;
+  const held = isHeld ? raised(moved, nowOf(moved) + quarantineMs) : moved;
+  const header = withQuarantine(held, quarantineOf(terms, reading));
   if (isSame) return isReckonedHere ? header : observeTime(header, reading, reckoned);
   const lost = observeTime({ ...afterLoss(header, reading), server }, reading, reckoned);
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;

@@ -51,15 +51,24 @@ const STEP_MS = 5000;
  */
 type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'> & { quarantineMs: number };
 
+/** The time by which a registry goes on. */
+interface WitnessedTime {
+  readonly timeMs: number;
+  /** True for a step beyond any lease that the caller can neither confirm nor contradict. */
+  readonly isUnconfirmed: boolean;
+}
+
 /**
  * Returns the time of the store; if that has stepped forward and the caller knows better, the time
  * of this witness. A holder reckons by its monotonic clock. A newcomer has its wall clock alone,
  * which counts only if it fits a registry that was in use until now.
  */
-export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): number {
+export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): WitnessedTime {
   const { wallMs, reckoned, ttlMs, quarantineMs } = witness;
   const { lastTimeMs, slewMs } = last;
-  if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) return timeMs;
+  if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) {
+    return { timeMs, isUnconfirmed: false };
+  }
   // Within a lease the registry may have been idle, and the clock of the caller be slow.
   const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
   // The stored time may be old: holders ask seldom, and rows keep it once a second.
@@ -67,8 +76,12 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= usedMs;
   // The caller has no time of the store but the registry's clock while that does not follow it.
   const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);
-  const knownMs = reckonedMs ?? (fits ? wallMs : timeMs);
-  return timeMs - knownMs <= STEP_MS ? timeMs : Math.max(lastTimeMs, knownMs);
+  const knownMs = reckonedMs ?? (fits ? wallMs : undefined);
+  const isOther = timeMs - (knownMs ?? timeMs) > STEP_MS;
+  return {
+    timeMs: isOther ? Math.max(lastTimeMs, knownMs!) : timeMs,
+    isUnconfirmed: isFar && knownMs === undefined,
+  };
 }
 
 /** Returns the clock at a later time: a step would begin with it, and the operator sees it. */

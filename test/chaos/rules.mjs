@@ -225,8 +225,8 @@ export const RULES = [
     edits: [
       {
         in: 'code',
-        says: 'Math.max(header.safeFloorMs, nowOf(header) + header.quarantineMs)',
-        insteadSays: 'header.safeFloorMs',
+        says: 'toldMs: void 0 }, nowOf(header) + header.quarantineMs)',
+        insteadSays: 'toldMs: void 0 }, 0)',
       },
       {
         in: 'code',

@@ -164,13 +164,18 @@ export const TIME_FAULTS: readonly Fault[] = [
   {
     name: 'a floor that is told late is for newcomers only',
     by: 'moves the floor for all where it is told late that a lost registry was ahead',
-    edits: [inOpening('slewMs, era: header.era + 1 };', 'slewMs };')],
+    edits: [
+      inOpening(
+        'raised(moved, Math.max(safeFloorMs, windowEndMs))',
+        '{ ...moved, safeFloorMs: Math.max(safeFloorMs, windowEndMs) }',
+      ),
+    ],
   },
   {
     name: 'a witness counts also after a loss',
     by: 'follows its store after a loss, whatever clock whoever asks has',
     edits: [
-      inOpening('isSame ? witnessedTime', 'stored ? witnessedTime'),
+      inOpening('isSame ? { ...reading, timeMs }', 'stored ? { ...reading, timeMs }'),
       inOpening('isReckonedHere ? reckoned : undefined', 'reckoned'),
     ],
   },

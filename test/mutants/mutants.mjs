@@ -107,7 +107,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'no ceiling check',
-    tryFirst: { scenario: 'rows', seed: 4 },
+    tryFirst: { scenario: 'everything', seed: 1 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }, UNCHECKED],
   },
   {
@@ -160,7 +160,7 @@ const CLIENT_MUTANTS = [
   },
   {
     name: 'token derived from the host',
-    tryFirst: { scenario: 'rows', seed: 9 },
+    tryFirst: { scenario: 'everything', seed: 1 },
     edits: [
       {
         file: ACQUIRER,
@@ -243,8 +243,8 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: 'return { ...moved, safeFloorMs: Math.max(safeFloorMs, windowEndMs) };',
-        put: 'return moved;',
+        find: 'raised(moved, Math.max(safeFloorMs, windowEndMs))',
+        put: 'raised(moved, 0)',
       },
     ],
   },
@@ -254,10 +254,15 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: 'safeFloorMs: Math.max(safeFloorMs, windowEndMs) }',
-        put: 'safeFloorMs }',
+        find: 'Math.max(safeFloorMs, windowEndMs)',
+        put: 'safeFloorMs',
       },
     ],
+  },
+  {
+    name: 'a server that was left grants by a clock that nobody confirms',
+    tryFirst: { scenario: 'everything', seed: 39_001_455 },
+    edits: [{ file: OPENING, find: 'isSame && isUnconfirmed', put: 'false' }],
   },
   {
     name: 'a process tells the time it was told, and not what has gone by since',
@@ -303,8 +308,8 @@ const TIME_MUTANTS = [
     edits: [
       {
         file: OPENING,
-        find: 'safeFloorMs: latestMs, era, toldMs: undefined }',
-        put: 'era, toldMs: undefined }',
+        find: 'raised({ ...header, toldMs: undefined }, latestMs)',
+        put: 'raised({ ...header, toldMs: undefined }, 0)',
       },
     ],
   },
@@ -322,7 +327,7 @@ const TIME_MUTANTS = [
   {
     name: 'a registry follows its store where somebody new asks',
     tryFirst: { scenario: 'step forward for seconds', seed: 2 },
-    edits: [{ file: CLOCK, find: '(fits ? wallMs : timeMs)', put: 'timeMs' }],
+    edits: [{ file: CLOCK, find: '(fits ? wallMs : undefined)', put: 'undefined' }],
   },
 ];
 

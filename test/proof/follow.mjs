@@ -93,7 +93,7 @@ function headerWays(header, asked, later) {
   ];
 
   const opened = known
-    ? timesOf(known, terms, [later.lastTimeMs, reading.timeMs]).map((time) => [moves(time), asks])
+    ? clocksOf(known, asked, later).map((clock) => [clock, asks])
     : header === undefined
       ? [[takesOver]]
       : [[{ ...moves(reading.timeMs), ...before }, { ...asks, ...before }, takesOver]];
@@ -179,8 +179,17 @@ const STEP_MS = 500;
 
 const PROVES = 'a holder proves a loss';
 const GOES_ON = 'the clock goes on to a floor';
+const SET_FORWARD = 'a clock is set forward';
 const HEARER = { s: 'b', p: 'p1' };
 const COPIED = ['time', 'slew', 'quarantine', 'safe', 'era', 'c', 'holder', 'floor', 'holderEra'];
+
+/** Within a failover window a step that no clock confirms is followed in a way of its own. */
+/** @type {(header: RegistryHeader, asked: Asked, later: RegistryHeader) => Next[]} */
+function clocksOf(header, { call, reading }, { lastTimeMs }) {
+  const { timeMs: time } = reading;
+  const moved = timesOf(header, termsOf(call), [lastTimeMs, time]).map(movesBy(reading));
+  return [...moved, { rule: SET_FORWARD, time }];
+}
 
 /** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
 /** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => number[]} */

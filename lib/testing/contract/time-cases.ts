@@ -96,6 +96,19 @@ export const TIME_CASES: readonly ContractCase[] = [
     },
   },
   {
+    name: 'grants nothing within a failover window by a step forward that no clock confirms',
+    needs: ['clock', 'reckoned'],
+    async run(harness) {
+      const { holder } = await harness.holder(POOL);
+      const windowMs = holder.quarantineMs - TERMS.ttlMs;
+      const wallMs = harness.nowMs - YEAR_MS;
+      await harness.advance(YEAR_MS);
+      const answer = await (await harness.newcomer(POOL)).acquire({ wallMs });
+      const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
+      harness.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
+    },
+  },
+  {
     name: 'goes on as before where it is told long after what was forgotten has ended',
     needs: NEEDS,
     async run(harness) {
@@ -136,8 +149,9 @@ export const TIME_CASES: readonly ContractCase[] = [
       const { latestMs } = await next.acquire({ wallMs: harness.nowMs });
       harness.expect(latestMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       await harness.happen('wipe');
-      const wallMs = harness.nowMs;
-      const { floorMs } = await harness.patiently(() => next.acquire({ wallMs, latestMs }));
+      const { floorMs } = await harness.patiently(() =>
+        next.acquire({ wallMs: harness.nowMs, latestMs }),
+      );
       harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
   },
@@ -231,8 +245,16 @@ export const TIME_CASES: readonly ContractCase[] = [
       await harness.happen('restart');
       await harness.advance(YEAR_MS);
       const changedMs = harness.nowMs;
-      const wrong = () => goneOn(clocks, harness.nowMs - YEAR_MS);
-      const { floorMs } = await harness.patiently(() => holder.renew(wrong()));
+      let reckoned = clocks.reckoned;
+      let askedMs = changedMs;
+      const { floorMs } = await harness.patiently(async () => {
+        const [wallMs, passedMs] = [harness.nowMs - YEAR_MS, harness.nowMs - askedMs];
+        const [nowMs, timeMs] = [reckoned.nowMs + passedMs, reckoned.timeMs + passedMs];
+        const answer = await holder.renew({ wallMs, reckoned: { ...reckoned, nowMs, timeMs } });
+        askedMs = harness.nowMs;
+        reckoned = reckonedBy(answer as LeaseGrant, wallMs).reckoned;
+        return answer;
+      });
       harness.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs - RESOLUTION_MS);
     },
   },

@@ -308,7 +308,10 @@ const GUIDES: Sources = {
   'docs/guides/which-lock.md': {
     '1 s': 'bench/lock/semaphores.mjs: [PERMITS, TTL_MS, WAIT_MS] = [3, 1000,',
   },
-  'docs/guides/writing-a-support.md': { '1 s': our.releaseMs },
+  'docs/guides/writing-a-support.md': {
+    '1 s': our.releaseMs,
+    '5 s': 'lib/rows/store-clock.ts: const STEP_MS = 5000',
+  },
   'docs/reference/keys.md': { '0.5 MB': SIZE, '470 bytes': SIZE, '60 s': KEPT_MS },
   'docs/reference/options.md': { '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;' },
 };
@@ -329,6 +332,7 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
   'docs/guides/ids-in-json.md': { '100 kB': 'the body parser of Express' },
   'docs/internals/performance.md': { '15 ns': 'a target', '99 %': 'a target', '1 %': 'a target' },
   'docs/internals/proof.md': {
+    '5 s': 'lib/rows/store-clock.ts: const STEP_MS = 5000',
     '20 s': 'a run that its row names',
     '0.3 s': 'a run that its row names',
     '0.9 s': 'a run that its row names',

@@ -97,10 +97,13 @@ export class StoredSnapshot {
     return this.headerRow !== undefined && this.header === undefined;
   }
 
-  /** True if the registry was created a moment ago, and has no rows yet. */
+  /**
+   * True if the registry was created a moment ago, and has no rows yet. Whoever has written the
+   * header since then waits for nobody.
+   */
   get isInTheMaking(): boolean {
     const { header, reading } = this;
-    if (header === undefined || header.blocks !== undefined) return false;
+    if (header === undefined || header.blocks !== undefined || header.operations > 1) return false;
     const ageMs = reading.timeMs - header.lastTimeMs;
     return ageMs >= 0 && ageMs < MAKING_MS;
   }

@@ -32,18 +32,26 @@ const PROGRAMS = new URL('../test/package/consumers/runtimes/src/', import.meta.
 const INSTALLED = fileURLToPath(new URL('../.data/runtimes/', import.meta.url));
 const LATE_MS = 120_000;
 
-/** @returns {string} the program of a package of npm, which is installed once */
-function installed(/** @type {string} */ name, /** @type {string} */ version) {
+/**
+ * Installs a package of npm once.
+ *
+ * @returns {string} the path of its program, or of another file in it
+ */
+export function installed(
+  /** @type {string} */ name,
+  /** @type {string} */ version,
+  file = join('bin', name),
+) {
   const folder = join(INSTALLED, `${name}-${version}`);
-  const program = join(folder, 'node_modules', name, 'bin', name);
-  if (!existsSync(program)) {
+  const found = join(folder, 'node_modules', name, file);
+  if (!existsSync(found)) {
     mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'package.json'), '{ "private": true }');
     const args = ['install', '--no-save', '--no-audit', '--no-fund', `${name}@${version}`];
     const { status } = spawnSync('npm', args, { cwd: folder, stdio: ['ignore', 2, 2] });
     if (status !== 0) throw new Error(`npm could not install ${name}@${version}`);
   }
-  return program;
+  return found;
 }
 
 // On Node.

@@ -62,7 +62,7 @@ describe('sql conditions', () => {
       name: 'sqlite',
       dialect: () => new SqliteDialect(),
       header: [/h\.version = /, '0 <> '],
-      server: [/'memory' = (?=\?)/, "'' <> "],
+      server: [/'\{file of \w+\}' = (?=\?)/, "'' <> "],
       own: [/ AND version = /, ' AND 0 <> '],
       time: [/ AND number = /, ' AND -1 <> '],
     },

@@ -22,7 +22,8 @@ import {
 } from '../../lib/stores/sql/index.js';
 import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
 import { POSTGRES_DURABLY, POSTGRES_SOON } from '../../lib/stores/sql/dialects/postgres.js';
-import { sqliteHandle, type SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';
+import { sqliteHandle } from '../../lib/stores/sql/dialects/sqlite-file.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { heldIn, namedLock } from '../lock/held-locks.js';
 import { ownDatabase } from '../own-database.js';

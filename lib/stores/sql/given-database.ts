@@ -7,15 +7,14 @@ import { decodedPart } from '../store-url.js';
 import type { DialectName } from './dialects/dialect.js';
 import { connectedPostgres, preparedQuery, type PostgresClient } from './open-client.js';
 import {
-  sqliteHandle,
   type ListeningClient,
   type SqlConnection,
-  type SqliteHandle,
   type SqlParameter,
   type SqlQuery,
   type SqlLocation,
 } from './sql-connection.js';
 import { misconfigured, refuse } from './sql-options.js';
+import { sqliteHandle, type SqliteHandle } from './dialects/sqlite-file.js';
 
 /**
  * The ways to give a database: a DataSource, a function that runs SQL, or a pool with its dialect.
@@ -274,10 +273,12 @@ function handleOf(dataSource: GivenDataSource): SqlConnection {
   const handle = () =>
     (dataSource as unknown as { driver?: { databaseConnection?: SqliteHandle } }).driver
       ?.databaseConnection;
+  let known: { readonly open: SqliteHandle; readonly query: SqlQuery } | undefined;
   const query = async (sql: string, params: SqlParameter[]) => {
     const open = handle();
     if (open === undefined) throw new Error('the DataSource is not initialized');
-    return sqliteHandle(open).query(sql, params);
+    if (known?.open !== open) known = { open, query: sqliteHandle(open).query };
+    return known.query(sql, params);
   };
   return { where: { text: 'SQLite', secrets: [] }, query };
 }

@@ -14,7 +14,8 @@ export {
   type SqliteSupportOptions,
 } from './sql.support.js';
 export type { SqlRegistryOptions } from './sql-options.js';
-export { type SqlParameter, type SqlQuery, type SqliteHandle } from './sql-connection.js';
+export { type SqlParameter, type SqlQuery } from './sql-connection.js';
+export { type SqliteHandle, type SqliteStatement } from './dialects/sqlite-file.js';
 export type { GivenDataSource, MysqlPool, PostgresPool, GivenDatabase } from './given-database.js';
 export {
   CreateSnowflakeRegistry1767225600000,

@@ -10,14 +10,13 @@ import { OneAtATime } from '../../time/line.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import {
   PATIENCE_MS,
-  queryOf,
   type ListeningClient,
   type OpenClient,
-  type SqliteHandle,
   type SqlParameter,
   type SqlQuery,
 } from './sql-connection.js';
 import type { FileUrl, ServerUrl } from './sql-options.js';
+import { queryOf, type SqliteHandle } from './dialects/sqlite-file.js';
 
 /** A longer wait would stop the event loop; a call that comes too soon is repeated. */
 const SQLITE_BUSY_MS = 20;
@@ -179,7 +178,7 @@ type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle &
 async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
   const Database = await sqliteDriver();
   const handle = new Database(path, { timeout: SQLITE_BUSY_MS });
-  handle.prepare('PRAGMA synchronous = FULL').all();
+  handle.exec('PRAGMA synchronous = FULL');
   let isBroken = false;
   const destroy = () => {
     if (!isBroken) handle.close();

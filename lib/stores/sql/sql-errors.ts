@@ -171,12 +171,15 @@ const SQLITE = {
   'no-table': never(/no such table/i, TABLE),
   'no-key': later(/ON CONFLICT clause does not match/i, KEY),
   'other-table': never(/no such column|has no column/i, COLUMNS),
-  replica: never(/^SQLITE_READONLY$|readonly/i, 'The file or its folder is not writable.'),
+  replica: never(
+    /^(SQLITE_READONLY|EACCES|EPERM|EROFS)$|readonly/i,
+    'The file or its folder is not writable.',
+  ),
   file: never(
     /^SQLITE_(CANTOPEN|NOTADB|CORRUPT)$|unable to open|not a data|malformed|directory does not/i,
     'The file cannot be used as a database. Check its path, its rights and its content.',
   ),
-  disk: later(/^SQLITE_FULL$|disk is full/i, DISK),
+  disk: later(/^(SQLITE_FULL|ENOSPC|EDQUOT)$|disk is full/i, DISK),
   'disk-io': later(/^SQLITE_IOERR$|disk I\/O/i, FILE_LOST),
 };
 

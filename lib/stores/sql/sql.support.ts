@@ -26,10 +26,8 @@ import { openClient, openPostgres } from './open-client.js';
 import {
   OwnConnection,
   rowsIn,
-  sqliteHandle,
   type OpenClient,
   type SqlConnection,
-  type SqliteHandle,
   type SqlParameter,
   type SqlRow,
 } from './sql-connection.js';
@@ -41,6 +39,7 @@ import {
   type FileUrl,
   type ServerUrl,
 } from './sql-options.js';
+import { sqliteHandle, type SqliteHandle } from './dialects/sqlite-file.js';
 import { SqlRows } from './sql-rows.js';
 import { registryTable } from './tables.js';
 
@@ -188,6 +187,8 @@ export function preparationFromUrl(url: string): StorePreparation {
   const run = async (): Promise<void> => {
     const store = storeOfUrl(url);
     try {
+      // Readers and writers do not wait for each other.
+      if (dialect === 'sqlite') await store.run('PRAGMA journal_mode = WAL');
       await store.run(text);
     } finally {
       await store.close();

@@ -1,14 +1,13 @@
 /**
  * The registry in a file of SQLite, for the processes of one host.
  *
- * Guarantee: the file is known by its place on the disk and by the start of the host, so that
- * another file in its place, or a crash that lost writes, counts as a loss of data. A file that was
- * replaced while it was open is not written any more.
+ * Guarantee: the file is known by its place on the disk, its mark and the start of the host, so
+ * that another file in its place, an older state of it, or a crash that lost writes, counts as a
+ * loss of data.
  */
-import { readFileSync, statSync } from 'node:fs';
-import { SnowflakeError } from '../../../errors.js';
 import { finding, type Finding } from '../../../registry/snapshot.js';
 import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
+import { identityFor } from './sqlite-file.js';
 import {
   AFTER_LOSS,
   flagOf,
@@ -27,7 +26,6 @@ export const SQLITE_TIME = [
   "CAST(strftime('%s', 'now') AS INTEGER) * 1000",
   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
 ].join(' + ');
-const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const FULL = 2;
 /** The setting of this handle at this moment. */
 const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
@@ -38,34 +36,10 @@ export class SqliteDialect implements Dialect {
   readonly name = 'sqlite';
   readonly title = 'SQLite';
 
-  /**
-   * The identity of the file that was found first: a handle stays with its file even if it is
-   * replaced.
-   */
-  #openFile: string | undefined;
-
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
-    const { serverSql } = this;
-    if (serverSql !== undefined) return new SqliteStatements(location, () => serverSql);
-    const list = rowsOf(await query('PRAGMA database_list', []));
-    const path = list.find(({ name }) => name === 'main')?.['file'];
-    const isFile = typeof path === 'string' && path !== '';
-    return new SqliteStatements(location, isFile ? this.#identityOf(path) : () => "'memory'");
-  }
-
-  /**
-   * The identity as a text in SQL, asked before every statement: SQL itself does not know the file.
-   */
-  #identityOf(path: string): () => string {
-    const boot = bootId();
-    this.#openFile ??= fileNow(path);
-    return () => {
-      const file = fileNow(path);
-      if (file !== undefined && file === this.#openFile) return `'${boot}/${file}'`;
-      throw replaced();
-    };
+  async prepare(_query: SqlQuery, location: SqlTable): Promise<Statements> {
+    return new SqliteStatements(location, this.serverSql ?? identityFor(location.table));
   }
 
   isConflict(codes: readonly string[]): boolean {
@@ -92,35 +66,11 @@ async function isSynchronous(query: SqlQuery): Promise<boolean> {
   return flagOf(row, 'is_durable');
 }
 
-/** Returns undefined where it was deleted. */
-function fileNow(path: string): string | undefined {
-  const found = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return found && `${found.dev}:${found.ino}`;
-}
-
-function replaced(): SnowflakeError {
-  return new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    'The file of the SQLite database was replaced or deleted while it was open, so that nobody ' +
-      'else would see what is written. Start this process again.',
-    { retryable: false },
-  );
-}
-
-/** The boot id of Linux; elsewhere the memory of the processes shows a crash of the host. */
-function bootId(): string {
-  try {
-    return readFileSync(BOOT_ID, 'utf8').trim();
-  } catch {
-    return 'unknown';
-  }
-}
-
 class SqliteStatements extends TableStatements {
   protected readonly time = SQLITE_TIME;
   constructor(
     location: SqlTable,
-    private readonly identity: () => string,
+    private readonly identity: string,
   ) {
     super(location);
   }
@@ -144,13 +94,13 @@ class SqliteStatements extends TableStatements {
   protected moment(): string {
     return [
       `${SQLITE_TIME} AS time_ms`,
-      `${this.identity()} AS server`,
+      `${this.identity} AS server`,
       `${IS_SYNCHRONOUS} AS is_durable`,
     ].join(', ');
   }
 
   protected standsOn({ server }: SqlChange, { of }: Binder): string {
-    const isSame = `${this.identity()} = ${of(server)}`;
+    const isSame = `${this.identity} = ${of(server)}`;
     return this.losesNothing ? `${isSame} AND ${IS_SYNCHRONOUS}` : isSame;
   }
 

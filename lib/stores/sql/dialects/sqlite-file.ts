@@ -1,0 +1,205 @@
+/**
+ * A file of SQLite through a handle of better-sqlite3, libsql or node:sqlite, which answers at
+ * once.
+ *
+ * Guarantee: nothing is written while the application has a transaction open on the same handle: it
+ * could roll back what was leased. That is asked in the same turn, and the call comes again. An
+ * acknowledged write is committed, and no lock outlives a call.
+ */
+import { readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { SnowflakeError } from '../../../errors.js';
+import { rowsOf, type SqlConnection, type SqlParameter } from '../sql-connection.js';
+import { type Ask, Mark, type Place, refused } from './sqlite-mark.js';
+
+/** `Database` of better-sqlite3 or libsql, `DatabaseSync` of node:sqlite. */
+export interface SqliteHandle {
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): unknown;
+  /** better-sqlite3 and libsql have this. */
+  readonly inTransaction?: boolean | undefined;
+  /** node:sqlite of Node 22.16 and 24 has this. */
+  readonly isTransaction?: boolean | undefined;
+}
+
+/** A statement that such a handle has prepared. */
+export interface SqliteStatement {
+  all(...params: SqlParameter[]): unknown;
+  run?(...params: SqlParameter[]): unknown;
+  /** False in better-sqlite3 for a statement without rows, whose `all` throws. */
+  readonly reader?: boolean | undefined;
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for one that does not tell of transactions */
+export function sqliteHandle(handle: SqliteHandle, path?: string): SqlConnection {
+  const text = path === undefined ? 'SQLite' : `SQLite in ${path}`;
+  return { where: { text, secrets: [] }, query: queryOf(handle) };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for a handle that does not tell of transactions */
+export function queryOf(handle: SqliteHandle) {
+  if (typeof isInTransaction(handle) !== 'boolean') {
+    throw new SnowflakeError(
+      'CONFIG_INVALID',
+      'The given SQLite handle does not tell whether a transaction is open. Give one of ' +
+        'better-sqlite3 or libsql, or of node:sqlite from Node 22.16 or 24 on, or a URL.',
+    );
+  }
+  const file = new SqliteFile(handle);
+  return async (sql: string, params: SqlParameter[]): Promise<unknown> => {
+    if (isInTransaction(handle) === true) {
+      throw Object.assign(
+        new Error('a transaction of the application stays open on the given SQLite handle'),
+        { code: 'SQLITE_BUSY' },
+      );
+    }
+    return file.query(sql, params);
+  };
+}
+
+function isInTransaction({ inTransaction, isTransaction }: SqliteHandle): boolean | undefined {
+  return inTransaction ?? isTransaction;
+}
+
+/** Stands in a statement for the identity of the file, as a text in SQL. */
+export const identityFor = (table: string): string => `'{file of ${table}}'`;
+const IDENTITY = /'\{file of (\w+)\}'/g;
+
+const READS = /^\s*SELECT\b/i;
+/** It works on the connection, and some do only outside of a transaction. */
+const SETS = /^\s*PRAGMA\b/i;
+/**
+ * A prepared SELECT that finds the file locked stays open in libsql until it is collected as
+ * garbage: then the lock of the next one outlives its call, or the next write is answered, but not
+ * committed. exec() leaves none open, so the lock is taken by it.
+ */
+const BEGIN_READ = 'BEGIN; SELECT 1 FROM sqlite_master LIMIT 1';
+const BEGIN_WRITE = 'BEGIN IMMEDIATE';
+
+class SqliteFile {
+  readonly #marks = new Map<string, Mark>();
+  #place: Place | undefined;
+
+  constructor(private readonly handle: SqliteHandle) {}
+
+  query(sql: string, params: readonly SqlParameter[]): unknown {
+    const [named] = sql.matchAll(IDENTITY);
+    if (SETS.test(sql)) return this.#ask(sql, params);
+    const isRead = READS.test(sql);
+    if (named === undefined) {
+      return this.#within(isRead ? BEGIN_READ : BEGIN_WRITE, () => this.#ask(sql, params));
+    }
+    return this.#identified(named[1]!, isRead, (identity) =>
+      this.#ask(sql.replaceAll(IDENTITY, `'${identity}'`), params),
+    );
+  }
+
+  #identified(table: string, isRead: boolean, work: (identity: string) => unknown): unknown {
+    const place = (this.#place ??= placeOf(this.#ask));
+    if (place === undefined) {
+      return this.#within(isRead ? BEGIN_READ : BEGIN_WRITE, () => work('memory'));
+    }
+    const mark = this.#marks.get(table) ?? new Mark(place, table);
+    this.#marks.set(table, mark);
+    if (isRead) {
+      const found = this.#within(BEGIN_READ, () => {
+        const identity = mark.identity(this.#ask);
+        return identity === undefined ? undefined : { answer: work(identity) };
+      });
+      if (found !== undefined) return found.answer;
+      // Another process may be about to move the mark on: who may write tells.
+    }
+    const answer = this.#within(BEGIN_WRITE, () => {
+      const own = work(mark.identity(this.#ask) ?? mark.repaired(this.#ask));
+      if (!isRead && rowsOf(own).length > 0) mark.count(this.#ask);
+      return own;
+    });
+    mark.follow();
+    return answer;
+  }
+
+  #within<T>(begin: string, work: () => T): T {
+    const { handle } = this;
+    try {
+      handle.exec(begin);
+      const answer = work();
+      handle.exec('COMMIT');
+      return answer;
+    } catch (error) {
+      if (isInTransaction(handle) === true) handle.exec('ROLLBACK');
+      throw error;
+    }
+  }
+
+  readonly #ask: Ask = (sql, params = []) => {
+    const statement = this.handle.prepare(sql);
+    return statement.reader === false ? statement.run!(...params) : statement.all(...params);
+  };
+}
+
+/*
+ * The place of the file.
+ *
+ * Guarantee: SQLite keeps the newest rows in files beside it, which it finds by name. So a file
+ * that has two names, or lies in a folder without those files, is refused, and one that was
+ * replaced while it was open is not written any more.
+ */
+
+const BOOT_ID = '/proc/sys/kernel/random/boot_id';
+const MOUNTS = '/proc/self/mountinfo';
+
+/** Undefined for a database in memory. */
+function placeOf(ask: Ask): Place | undefined {
+  const list = rowsOf(ask('PRAGMA database_list'));
+  const named = list.find(({ name }) => name === 'main')?.['file'];
+  if (typeof named !== 'string' || named === '') return undefined;
+  const path = realpathSync(named);
+  const open = statSync(path, { bigint: true });
+  if (isMounted(path) || open.dev !== statSync(dirname(path), { bigint: true }).dev) {
+    throw refused(
+      'The file of the SQLite database is mounted alone, so that the newest rows, which are in ' +
+        'files beside it, are not in the mount. Mount its folder.',
+    );
+  }
+  const boot = bootId();
+  return {
+    path,
+    identity() {
+      const now = statSync(path, { bigint: true, throwIfNoEntry: false });
+      if (now?.dev !== open.dev || now.ino !== open.ino) {
+        throw refused(
+          'The file of the SQLite database was replaced or deleted while it was open, so that ' +
+            'nobody else would see what is written. Start this process again.',
+        );
+      }
+      if (now.nlink > 1n) {
+        throw refused(
+          'The file of the SQLite database has a second name, a hard link, and whoever opens it ' +
+            'by that has other newest rows. Delete one of its names.',
+        );
+      }
+      return `${boot}/${open.dev}:${open.ino}`;
+    },
+  };
+}
+
+/** The boot id of Linux; elsewhere the memory of the processes shows a crash of the host. */
+function bootId(): string {
+  return readIf(BOOT_ID)?.trim() ?? 'unknown';
+}
+
+function isMounted(path: string): boolean {
+  const escaped = path.replaceAll(/[\\ \t\n]/g, (letter) => {
+    return `\\${letter.charCodeAt(0).toString(8).padStart(3, '0')}`;
+  });
+  const mounts = readIf(MOUNTS)?.split('\n') ?? [];
+  return mounts.some((line) => line.split(' ')[4] === escaped);
+}
+
+function readIf(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,52 @@
+// The contracts over a file of SQLite by a handle of the driver that SNOWFLAKE_DRIVER names, and a
+// worker id by the URL of the same file: run by `node --test`.
+import { deepStrictEqual, ok } from 'node:assert';
+import { describe, test } from 'node:test';
+import { startSnowflake } from 'nestjs-snowflake';
+import { registryTable, sqlCounters, sqliteSupport, sqlLocks } from 'nestjs-snowflake/sql';
+import {
+  describeCounterStore,
+  describeDistributedSupport,
+  describeLockStore,
+} from 'nestjs-snowflake/testing';
+
+const { SNOWFLAKE_DRIVER: driver, SNOWFLAKE_FILE: path } = process.env;
+const { default: Database, DatabaseSync = Database } = await import(driver);
+const database = new DatabaseSync(path);
+database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL');
+database.exec(registryTable('sqlite'));
+
+const expect = (actual) => ({
+  toEqual: (expected) => deepStrictEqual(actual, expected),
+  toBeGreaterThanOrEqual: (least) => ok(actual >= least, `${actual} is less than ${least}`),
+});
+const leaveOut = ['clock', 'losses'];
+const namespaceOf = (name) => name.replaceAll(/\W/g, '_').slice(0, 120);
+
+// Most cases wait by the clock of the file.
+describe('a file of SQLite', { concurrency: true }, () => {
+  describeDistributedSupport({
+    test,
+    expect,
+    createSupport: (name) => sqliteSupport({ database, namespace: namespaceOf(name) }),
+    leaveOut: [...leaveOut, 'version'],
+  });
+  describeCounterStore({
+    test,
+    expect,
+    createStore: (name) => sqlCounters({ database, namespace: namespaceOf(name) }),
+    leaveOut,
+  });
+  describeLockStore({
+    test,
+    expect,
+    createStore: (name) => sqlLocks({ database, namespace: namespaceOf(name) }),
+    leaveOut: [...leaveOut, 'untilReleased'],
+  });
+
+  test('a worker id by URL', async () => {
+    const snowflake = await startSnowflake({ support: `sqlite:${path}?namespace=by-url` });
+    ok(snowflake.ids.nextId() > 0n);
+    await snowflake.close();
+  });
+});

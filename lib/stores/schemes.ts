@@ -202,14 +202,20 @@ function unknownUrl(
   const store = storeOfScheme(scheme);
   const isCut = store?.form.test(url.slice(scheme.length + 1)) === false;
   const wanted = isCut ? ` After ${scheme}: follows ${store.follows}.` : '';
+  // Each process would lease the same worker ids.
+  const memory = kindOf(url) === 'memory' ? IN_MEMORY : '';
   const added = [...own.keys()].map((name) => `${name}:`);
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `No ${whose} handles this URL: ${formatUrl(url)}.${wanted} Supported forms: ` +
+    `No ${whose} handles this URL: ${formatUrl(url)}.${wanted}${memory} Supported forms: ` +
       `${forms.join(', ')}${ofApplication}.`,
   );
 }
+
+const IN_MEMORY =
+  ' Only locks have a URL of memory, since no other process sees it. In tests give an object: ' +
+  'MemorySupport or MemoryCounters.';
 
 async function ownSupport(
   scheme: string,

@@ -8,6 +8,8 @@ import { privateAddress } from 'nestjs-snowflake/host';
 import { formatUrl } from '../../lib/messages.js';
 import { ownSupports } from '../../lib/nest/resolve-support.js';
 import {
+  countersOf,
+  locksOf,
   storeOfUrl,
   storeOfScheme,
   inspectorOf,
@@ -174,6 +176,19 @@ describe.each(OURS)('%s', (scheme) => {
     const faults: string[] = [];
     expect(ownSupports({ [scheme]: () => undefined }, faults).size).toBe(0);
     expect(faults).toEqual([expect.stringContaining('belongs to this package')]);
+  });
+});
+
+describe('a URL of memory', () => {
+  it.each([
+    ['a support', () => supportOf('memory:', new Map())],
+    ['counters', () => countersOf('memory:')],
+  ])('is refused for %s, with what to give in its place', async (_, open) => {
+    await expect(open()).rejects.toThrow(/Only locks have a URL of memory.* MemorySupport/);
+  });
+
+  it('names locks', async () => {
+    expect((await locksOf('memory:')).location).toBe('the memory of this process');
   });
 });
 

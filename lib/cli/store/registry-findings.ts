@@ -2,7 +2,7 @@
  * Findings about a registry and the way to it, for any store. The measurement asks a few times and
  * keeps the quickest answer, whose time is known best.
  */
-import { systemClock } from '../../core/index.js';
+import { monotonicClock, systemClock } from '../../core/clock.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, isMove } from '../../lease/lease-texts.js';
 import { countOf } from '../../registry/acquire.js';
@@ -60,11 +60,11 @@ async function timedReads(store: RegistryInspector): Promise<TimedRead[]> {
   await store.read();
   const reads: TimedRead[] = [];
   for (let count = 0; count < READS; count++) {
-    const sentAtMs = systemClock.now();
+    const [sentAtMs, startMs] = [systemClock.now(), monotonicClock.now()];
     const view = await store.read();
-    const answeredAtMs = systemClock.now();
-    const skewMs = Math.round(view.storeMs - (sentAtMs + answeredAtMs) / 2);
-    reads.push({ view, tookMs: answeredAtMs - sentAtMs, skewMs });
+    const tookMs = monotonicClock.now() - startMs;
+    const skewMs = Math.round(view.storeMs - (sentAtMs + tookMs / 2));
+    reads.push({ view, tookMs, skewMs });
   }
   return reads;
 }
@@ -171,7 +171,7 @@ function storeMoveFindings(text: string): Finding[] {
 }
 
 function latencyFinding(where: string, meanMs: number, worstMs: number): Finding {
-  const text = `${where} answers in ${meanMs.toFixed(1)} ms, at worst ${worstMs} ms.`;
+  const text = `${where} answers in ${meanMs.toFixed(1)} ms, at worst ${worstMs.toFixed(1)} ms.`;
   if (worstMs <= SLOW_MS) return finding('ok', 'connection', text);
   const advice = `A call of an application may take ${LEASE_DEFAULTS.callTimeoutMs} ms by default.`;
   return finding('warning', 'connection', `${text} ${advice}`);

@@ -61,12 +61,12 @@ function isInTransaction({ inTransaction, isTransaction }: SqliteHandle): boolea
   return inTransaction ?? isTransaction;
 }
 
-/** Stands in a statement for the identity of the file, as a text in SQL. */
+/** The placeholder in a statement for the identity of the file, as a text in SQL. */
 export const identityFor = (table: string): string => `'{file of ${table}}'`;
 const IDENTITY = /'\{file of (\w+)\}'/g;
 
 const READS = /^\s*SELECT\b/i;
-/** It works on the connection, and some do only outside of a transaction. */
+/** These act on the connection, and some of them fail inside a transaction. */
 const SETS = /^\s*PRAGMA\b/i;
 /**
  * A prepared SELECT that finds the file locked stays open in libsql until it is collected as
@@ -107,14 +107,15 @@ class SqliteFile {
         return identity === undefined ? undefined : { answer: work(identity) };
       });
       if (found !== undefined) return found.answer;
-      // Another process may be about to move the mark on: who may write tells.
+      // A writer may be about to move the mark on, so look again with the lock of a writer.
     }
+    let count: bigint | undefined;
     const answer = this.#within(BEGIN_WRITE, () => {
       const own = work(mark.identity(this.#ask) ?? mark.repaired(this.#ask));
-      if (!isRead && rowsOf(own).length > 0) mark.count(this.#ask);
+      if (!isRead && rowsOf(own).length > 0) count = mark.count(this.#ask);
       return own;
     });
-    mark.follow();
+    if (count !== undefined) mark.follow(count);
     return answer;
   }
 

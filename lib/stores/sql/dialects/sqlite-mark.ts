@@ -1,10 +1,10 @@
 /**
- * The mark of a table in SQLite: an empty file beside the database, whose name has the number of
- * writes so far, which a row of the table has too. It is renamed after each write.
+ * The mark of a table in SQLite: an empty file beside the database. Its name holds the number of
+ * writes so far, as a row of the table does, and each write renames it.
  *
- * Guarantee: rows that were put back have another number than the mark, and no copy of the mark has
- * its inode and time of creation. Who finds that they do not fit makes a new one, by which the
- * table counts as another one, in which data was lost.
+ * Guarantee: restored rows have another number than the mark, and no copy of the mark has its inode
+ * and time of creation. A process that finds a mismatch makes a new mark, so that the table counts
+ * as one that has lost data.
  */
 import { randomInt } from 'node:crypto';
 import {
@@ -36,16 +36,14 @@ export function refused(message: string): SnowflakeError {
 
 const [NAMESPACE, KIND, NAME] = ["''", "'file'", "'writes'"];
 const IS_COUNT = `namespace = ${NAMESPACE} AND kind = ${KIND} AND name = ${NAME}`;
-/** A table that goes on from an older state never comes to the number of the later one. */
+/** A table that was restored must never reach the count of the newer one. */
 const JUMP_MAX = 2 ** 40;
-/** Times of creation are kept, or are not known on this file system. */
+/** `t`: the file system keeps times of creation; `n`: it does not. */
 type Flag = 't' | 'n';
 
 export class Mark {
   readonly #prefix: string;
   #flag: Flag = 't';
-  /** The number of the last write, until the name has it. */
-  #written: bigint | undefined;
 
   constructor(
     private readonly place: Place,
@@ -78,17 +76,14 @@ export class Mark {
   }
 
   /** Counts a write in its transaction. */
-  count(ask: Ask): void {
+  count(ask: Ask): bigint {
     ask(`UPDATE ${this.table} SET number = number + 1 WHERE ${IS_COUNT} RETURNING 1`);
-    this.#written = this.#countIn(ask);
+    return this.#countIn(ask)!;
   }
 
-  /** Once it is committed. Who finds the name behind moves it on. */
-  follow(): void {
-    const written = this.#written;
-    if (written === undefined) return;
-    this.#written = undefined;
-    renameIf(this.#nameOf(this.#flag, written - 1n), this.#nameOf(this.#flag, written));
+  /** Moves the mark on once a write is committed. Who finds it behind does it in its place. */
+  follow(count: bigint): void {
+    renameIf(this.#nameOf(this.#flag, count - 1n), this.#nameOf(this.#flag, count));
   }
 
   #renewed(ask: Ask, last: bigint): string {
@@ -128,7 +123,7 @@ export class Mark {
 
 function identityOf({ ino, birthtimeNs, ctimeNs }: BigIntStats, flag: Flag): string {
   if (flag === 'n') return `${ino}`;
-  // A mark is changed after it is made, so these differ if this process can ask for them.
+  // Each mark is changed after its creation, so equal times mean that libuv had no real one.
   if (birthtimeNs !== ctimeNs) return `${ino}.${birthtimeNs}`;
   throw refused(
     'This process cannot read when a file was created, and other processes of this host can, so ' +
@@ -136,10 +131,10 @@ function identityOf({ ino, birthtimeNs, ctimeNs }: BigIntStats, flag: Flag): str
   );
 }
 
-/** Some hundred milliseconds, and a clock of files has at most ten between two times. */
+/** Enough for the clock of any file system to tick, which takes up to 10 ms. */
 const CHANGE_COUNT_MAX = 20_000;
 
-/** Whether a change of a file, at a later time of its clock, leaves its time of creation. */
+/** True if a later change of a file leaves its time of creation alone. */
 function keepsTimes(path: string): boolean {
   const made = statSync(path, { bigint: true });
   for (let count = 0; count < CHANGE_COUNT_MAX; count++) {
@@ -150,7 +145,7 @@ function keepsTimes(path: string): boolean {
   return false;
 }
 
-/** Another process may be faster, and the next call mends what fails. */
+/** Another process may have renamed it first; the next call repairs any other failure. */
 function renameIf(from: string, to: string): void {
   try {
     renameSync(from, to);

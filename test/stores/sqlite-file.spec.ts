@@ -13,10 +13,11 @@ import {
   readdirSync,
   renameSync,
   rmSync,
+  writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import Database from 'libsql';
 import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { sqliteHandle } from '../../lib/stores/sql/dialects/sqlite-file.js';
@@ -122,6 +123,15 @@ describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mo
     expect(await found(openIn())).toEqual(first);
   });
 
+  it('has lost data if its mark was copied, however short ago', async () => {
+    const first = await found(openIn());
+    closeAll();
+    const mark = join(folder, marks()[0]!);
+    rmSync(mark);
+    writeFileSync(mark, '');
+    expect((await found(openIn())).server).not.toBe(first.server);
+  });
+
   it.each([-2n, 1n])('has lost data if the mark is %i writes off', async (by) => {
     const first = await found(openIn());
     closeAll();
@@ -216,5 +226,25 @@ describe('a file that others write to', () => {
     await read();
     other.exec('INSERT INTO written VALUES (1)');
     expect(await read()).toEqual([{ rows: 1 }]);
+  });
+});
+
+describe('a host that refuses statx', () => {
+  it('is refused a file of which others know when its mark was created', async () => {
+    await found(open());
+    closeAll();
+    const actual = await import('node:fs');
+    const untimed = (stats: object | undefined) =>
+      stats && Object.assign(stats, { birthtimeNs: (stats as { ctimeNs: bigint }).ctimeNs });
+    const statSync = (...given: Parameters<typeof actual.statSync>) =>
+      untimed(actual.statSync(...given));
+    jest.unstable_mockModule('node:fs', () => ({ ...actual, statSync }));
+    jest.resetModules();
+    const there = await import('../../lib/stores/sql/dialects/sqlite-file.js');
+    const database = new Database(path);
+    opened.push(database);
+    const { query } = there.sqliteHandle(database);
+    const asked = query(`SELECT ${there.identityFor('snowflake_registry')} AS server`, []);
+    await expect(asked).rejects.toThrow('Allow the system call statx');
   });
 });

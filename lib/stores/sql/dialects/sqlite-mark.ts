@@ -58,10 +58,11 @@ export class Mark {
     const count = this.#countIn(ask);
     if (count === undefined) return undefined;
     for (const flag of this.#flag === 't' ? (['t', 'n'] as const) : (['n', 't'] as const)) {
-      const found = statSync(this.#nameOf(flag, count), { bigint: true, throwIfNoEntry: false });
+      const path = this.#nameOf(flag, count);
+      const found = statSync(path, { bigint: true, throwIfNoEntry: false });
       if (found === undefined) continue;
       this.#flag = flag;
-      return `${own}/${identityOf(found, flag)}`;
+      return `${own}/${flag === 't' ? timedIdentity(path, found) : found.ino}`;
     }
     return undefined;
   }
@@ -121,10 +122,9 @@ export class Mark {
   }
 }
 
-function identityOf({ ino, birthtimeNs, ctimeNs }: BigIntStats, flag: Flag): string {
-  if (flag === 'n') return `${ino}`;
-  // Each mark is changed after its creation, so equal times mean that libuv had no real one.
-  if (birthtimeNs !== ctimeNs) return `${ino}.${birthtimeNs}`;
+function timedIdentity(path: string, { ino, birthtimeNs, ctimeNs }: BigIntStats): string {
+  // Equal times are those of a copy that is new, or libuv has no time of creation to give.
+  if (birthtimeNs !== ctimeNs || keepsTimes(path)) return `${ino}.${birthtimeNs}`;
   throw refused(
     'This process cannot read when a file was created, and other processes of this host can, so ' +
       'that it would take the SQLite database for a copy. Allow the system call statx.',

@@ -71,6 +71,9 @@ const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = 
   { scenario: 'store move, losses', seeds: [21_000_133], rows: true },
   { scenario: 'store move, losses', seeds: [1_418_165], follows: true },
   { scenario: 'losses', seeds: [21_000_343], rows: true },
+  { scenario: 'layout move', seeds: [39_000_191, 39_000_618], rows: true },
+  { scenario: 'rows', seeds: [39_000_018] },
+  { scenario: 'rows', seeds: [58_637_894], rows: true, follows: true },
   { scenario: 'settled, then lost', seeds: [20_001_654] },
   {
     scenario: 'step forward for seconds',

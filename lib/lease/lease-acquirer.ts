@@ -114,17 +114,19 @@ export class LeaseAcquirer {
   }
 
   private request(): LeaseRequest {
-    const { terms, options, identity, workerIds, support } = this.parts;
+    const { terms, options, identity, workerIds, support, window } = this.parts;
+    const { min, max } = workerIds;
+    const isPart = min > 0 || max < window.layout.workerIdMax;
     return {
       ...terms,
       // 'wait' asks for a whole lease at least, which exists once the clock has reached its floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
-      workerIdMin: workerIds.min,
-      workerIdMax: workerIds.max,
+      workerIdMin: min,
+      workerIdMax: max,
       haveMs: 0,
-      holder: identity.label(),
+      holder: { ...identity.label(), ...(isPart && { workerIds: `${min}-${max}` }) },
       takesOver: support.takesOver === true,
     };
   }

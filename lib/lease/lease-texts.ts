@@ -142,6 +142,13 @@ function takenText(theirs: string, ours: string): string {
 function notAdmittedText(theirs: string, ours: string): string {
   const { side } = storeMoveIn(theirs) ?? {};
   if (side !== undefined && isClosed(theirs)) return closedText(side);
+  if (side !== undefined) {
+    return (
+      `The registry of this namespace is being moved ${side === 'out' ? 'to' : 'from'} another ` +
+      `store, and the half of it that is open here (${theirs}) has no worker id that this ` +
+      `application may have. End the move, or undo it: snowflake registry move.`
+    );
+  }
   return (
     `The fleet of this namespace moved between layouts (${theirs}), and no worker id that this ` +
     `application asks for is admitted for its layout, ${ours}. Deploy the layout that runs, or ` +
@@ -168,8 +175,8 @@ function contestedText(theirs: string, ours: string): string {
   return (
     `Processes of two layouts had worker ids of this namespace at once (${theirs}), because its ` +
     `registry was lost while one of them ran; their ids could be equal, so neither gets a worker ` +
-    `id any more. This application uses ${ours}. Stop every process of the wrong layout, wait ` +
-    `one leaseTtlMs, then delete the registry.`
+    `id any more. This application uses ${ours}. Stop every process of the wrong layout, then ` +
+    `keep the other one: snowflake layout move --end <layout>. Do not delete the registry.`
   );
 }
 

@@ -244,12 +244,14 @@ export function numberIn(text: unknown): bigint | undefined {
 const UNREADABLE = '(unreadable)';
 
 export function labelOf(value: unknown): HolderLabel {
-  const { host, pid, application, version } = Object(value) as Record<keyof HolderLabel, unknown>;
+  const label = Object(value) as Record<keyof HolderLabel, unknown>;
+  const { host, pid, application, version, workerIds } = label;
   return {
     host: nameOf(host),
     pid: Number.isSafeInteger(pid) ? (pid as number) : 0,
     application: nameOf(application),
     ...(version !== undefined && { version: nameOf(version) }),
+    ...(workerIds !== undefined && { workerIds: nameOf(workerIds) }),
   };
 }
 

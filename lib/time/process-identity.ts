@@ -15,6 +15,8 @@ export interface HolderLabel {
   readonly application: string;
   /** Of this library in that process; absent where something else leased the worker id. */
   readonly version?: string | undefined;
+  /** The worker ids that it may have, like `640-767`; absent for all of its layout. */
+  readonly workerIds?: string | undefined;
 }
 
 /** Randomness and identity as a port, so that simulations can clone and fork processes. */

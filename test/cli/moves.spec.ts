@@ -15,6 +15,7 @@ import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import { BitLayout, layouts } from 'nestjs-snowflake/core';
+import { redisSupport } from 'nestjs-snowflake/redis';
 import { registryTable } from 'nestjs-snowflake/sql';
 import { quickFolder } from '../support/made-once.mjs';
 import { SqlLab } from '../stores/sql-lab.js';
@@ -59,10 +60,14 @@ class Fleet {
     }, MINT_EVERY_MS);
   }
 
-  async start(layout: BitLayout): Promise<void> {
+  async start(
+    layout: BitLayout,
+    more: Partial<Parameters<typeof startSnowflake>[0]> = {},
+  ): Promise<void> {
     const lease = { leaseTtlMs: TTL_MS, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
     const patient = { startTimeoutMs: 600_000, callTimeoutMs: 4000 };
-    const running = await startSnowflake({ support: this.url, layout, ...lease, ...patient });
+    const support = this.url;
+    const running = await startSnowflake({ support, layout, ...lease, ...patient, ...more });
     this.members.push({ layout, running });
   }
 
@@ -130,30 +135,107 @@ describe('snowflake layout move', () => {
       expect(dry).toMatchObject({ code: 0 });
       expect(dry.out).toContain('has the worker ids 2048 to 4095');
       expect(await move('--to', TO.fingerprint)).toMatchObject({ code: 0 });
-      expect((await move('--to', TO.fingerprint)).err).toContain('side by side already');
+      const again = await move('--to', TO.fingerprint, '--wait');
+      expect(again).toMatchObject({ code: 0 });
+      expect(again.out).toContain('Nothing is left to do.');
+      // It has waited until each process has a worker id of its half.
+      expect(Math.max(...fleet.workerIds)).toBeLessThan(512);
       const doctor = await command(['doctor', '--support', url]);
       expect(doctor.out).toContain('A move is under way');
+      expect(doctor.out.replaceAll(/\s+/g, ' ')).toMatch(
+        /\d of 512 free for t41-w10-s12\S+, 2048 of 2048 free for t41-w12-s10/,
+      );
       await fleet.roll(TO, fleetCount / 2);
       const early = await move('--end', TO.fingerprint);
       expect([early.code, early.err.includes('still hold worker ids')]).toEqual([1, true]);
-      // Who held another worker id of the old layout changes it at a renewal.
-      await until(() => Math.max(...fleet.workerIds.slice(0, fleetCount / 2)) < 512);
+      expect(early.err).toMatch(/worker id \d+ \(\S+ on \S+, pid \d+, free in \d+ s at most\)/);
       expect(Math.min(...fleet.workerIds.slice(fleetCount / 2))).toBeGreaterThanOrEqual(2048);
+      const ending = move('--end', TO.fingerprint, '--wait');
       await fleet.roll(TO, fleetCount / 2);
-      expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
+      expect(await ending).toMatchObject({ code: 0 });
 
       // Back the same way, undone half way, and once more to the end.
       expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });
       await fleet.roll(FROM, fleetCount / 2);
       await fleet.roll(TO, fleetCount / 2);
       expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
-      expect((await move('--end', TO.fingerprint)).err).toContain('No move is under way');
+      const ended = await move('--end', TO.fingerprint);
+      expect(ended).toMatchObject({ code: 0 });
+      expect(ended.out).toContain('Nothing is left to do.');
       await fleet.close();
       expect(fleet.refusedCount).toBe(0);
       expect(fleet.ids.length).toBeGreaterThan(5000);
       expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
     },
   );
+});
+
+describe('a registry that two layouts contest', () => {
+  const namespace = randomUUID();
+  const url = `${process.env['REDIS_URL']}?namespace=${namespace}`;
+  const move = (...args: string[]) =>
+    command(['layout', 'move', '--support', url, '--yes', ...args]);
+
+  it('serves the layout that is named again, with ids above all others', async () => {
+    const fleet = new Fleet(url);
+    const support = redisSupport({ redis: url.replace(/\?.*/, ''), namespace });
+    closing.push(() => support.close());
+    closing.push(() => fleet.close());
+    await fleet.start(FROM);
+    // A process that has a range of the other layout, from before the registry was lost.
+    const [token, nonce] = [randomUUID(), randomUUID()];
+    const answer = await support.getNextWorkId({
+      token,
+      nonce,
+      fingerprint: TO.fingerprint,
+      haveMs: Date.now() + TTL_MS,
+      ttlMs: TTL_MS,
+      minRangeMs: 1000,
+      quarantineMs: TTL_MS,
+      workerIdMin: 0,
+      workerIdMax: TO.workerIdMax,
+      holder: { host: 'host', pid: 1, application: 'other' },
+    });
+    expect(answer.status).toBe('layout-mismatch');
+    await until(() => fleet.refusedCount > 0);
+    expect((await move('--to', TO.fingerprint)).err).toContain('contest this registry. Stop the');
+
+    const before = fleet.ids.length;
+    const ended = await move('--end', FROM.fingerprint);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.out).toContain('may equal ids that are still to come');
+    await until(() => fleet.ids.length > before + 100);
+    expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
+    expect((await command(['doctor', '--support', url])).out).toContain(FROM.fingerprint);
+  });
+});
+
+describe('a registry whose processes may have a part of the worker ids alone', () => {
+  const url = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
+  const move = (...args: string[]) =>
+    command(['layout', 'move', '--support', url, '--yes', '--to', TO.fingerprint, ...args]);
+  const from = new BitLayout({
+    epoch: FROM.epochMs,
+    fields: [
+      ['timestamp', 41],
+      ['region', 3, 'worker'],
+      ['machine', 7, 'worker'],
+      ['sequence', 12],
+    ],
+  });
+
+  it('is moved by those worker ids, and refused before anything changes without them', async () => {
+    const fleet = new Fleet(url);
+    closing.push(() => fleet.close());
+    await fleet.start(from, { workerFields: { region: 5 } });
+    const refused = await move();
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.err).toContain('may only have the worker ids 640-767 find none among them');
+    expect(refused.err).toContain('Nothing was changed.');
+    expect(await move('--workers', '640-767', '--wait')).toMatchObject({ code: 0 });
+    expect(Math.max(...fleet.workerIds)).toBeLessThan(704);
+    expect(fleet.refusedCount).toBe(0);
+  });
 });
 
 // `snowflake registry move` between real stores: processes that make ids all the time are rolled

@@ -296,7 +296,7 @@ describe('doctor', () => {
 
   it.each([
     ['for no layout', { fingerprint: '' }, 'For no layout yet'],
-    ['contested', { fingerprint: 'a and b' }, 'wait one leaseTtlMs, then delete'],
+    ['contested', { fingerprint: 'a and b' }, 'layout move --end'],
     ['of another version', { version: '3' }, 'kept by version 3'],
   ])('tells of a registry that is %s', async (_, facts, said) => {
     const at = location();

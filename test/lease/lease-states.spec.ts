@@ -116,11 +116,11 @@ describe('a registry of another layout', () => {
     world.registry.state!.fingerprint = 'of others';
     await keeper.refresh();
     expect(world.registry.state!.fingerprint).toMatch(/^of others and t41/);
-    expect(changes.at(-1)!.reason).toContain('wait one leaseTtlMs, then delete');
+    expect(changes.at(-1)!.reason).toContain('layout move --end');
     const next = process(world);
     const error = await next.keeper.start().catch((caught: SnowflakeError) => caught);
     expect(error).toMatchObject({ code: 'LAYOUT_MISMATCH' });
-    expect((error as SnowflakeError).message).toContain('wait one leaseTtlMs, then delete');
+    expect((error as SnowflakeError).message).toContain('layout move --end');
   });
 
   it('is told of the range still in use when another one is asked for', async () => {

@@ -17,6 +17,8 @@ import {
   wayOn,
 } from '../../lib/cli/store/store-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
+import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
+import { crowdedText } from '../../lib/cli/store/move-holders.js';
 import { admittedSpan, commonSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
 
@@ -52,11 +54,19 @@ const FINGERPRINT = USUAL.fingerprint;
 const NONE: RegistryState = {
   text: '',
   isUsed: false,
-  holderCount: 0,
+  holders: [],
   nowMs: NOW_MS,
   latestIdMs: NOW_MS + 1000,
   usualLatestIdMs: NOW_MS + 1000,
 };
+/** A process that may have these worker ids alone. */
+function heldIn(workerId: number, workerIds?: string): WorkerRecord {
+  const label = { host: `host-${workerId}`, pid: 10 + workerId, application: 'shop', workerIds };
+  return { workerId, ceilingMs: NOW_MS, freeInMs: 10_000, holder: { ...label, sinceMs: 0 } };
+}
+
+const heldBy = (count: number) => Array.from({ length: count }, (_, id) => heldIn(id));
+
 const IN_USE: RegistryState = { ...NONE, text: FINGERPRINT, isUsed: true };
 
 /** The next step of a move from one store to another. */
@@ -65,6 +75,23 @@ function stepOf(terms: Partial<StoreMoveTerms>) {
 }
 
 const refusalWith = (text: string) => ({ refusal: expect.stringContaining(text) as unknown });
+
+describe('the holders that a half must have room for', () => {
+  const LEFT = { workerIdMin: 0, workerIdMax: 3 };
+  it.each<[string, (string | undefined)[], boolean]>([
+    ['nobody', [], true],
+    ['four that may have any', Array.from({ length: 4 }), true],
+    ['five that may have any', Array.from({ length: 5 }), false],
+    ['one that may have none of it', ['4-7'], false],
+    ['the narrow ones before the wide ones', ['0-7', '0-7', '0-1', '0-1'], true],
+    ['three for two places', ['0-1', '0-1', '0-1'], false],
+    ['a chain that fits in one way only', ['0-3', '1-1', '0-1', '2-9'], true],
+    ['a chain that does not fit', ['2-3', '2-2', '3-3', undefined], false],
+  ])('counts %s', (_who, workerIds, isEnough) => {
+    const holders = workerIds.map((ids, at) => heldIn(at, ids));
+    expect(crowdedText(holders, LEFT) === undefined).toBe(isEnough);
+  });
+});
 
 describe('a move between two stores', () => {
   /** Every step to the goal, each as it is found there. */
@@ -148,7 +175,16 @@ describe('a move between two stores', () => {
       { to: { ...NONE, text: `#1 #in:k2 ${WIDE.fingerprint}[]` } },
       `the other for ${WIDE.fingerprint}`,
     ],
-    ['too many are in use', { from: { ...IN_USE, holderCount: 513 } }, '513 worker ids are in use'],
+    [
+      'too many are in use',
+      { from: { ...IN_USE, holders: heldBy(513) } },
+      '513 worker ids are in use',
+    ],
+    [
+      'a region has no worker id in the half that is left',
+      { from: { ...IN_USE, holders: [heldIn(645, '640-767')] } },
+      'processes that may only have the worker ids 640-767 find none among them: worker id 645 (shop',
+    ],
     [
       'the clocks are days apart',
       { to: { ...NONE, nowMs: NOW_MS - 2 * DAY_MS } },
@@ -193,13 +229,13 @@ describe('a move between two stores', () => {
     ],
     [
       'somebody holds a worker id of the old one',
-      { goal: 'end', ...BEGUN, from: { ...BEGUN.from, holderCount: 2 } },
-      'still held there, 2 of them',
+      { goal: 'end', ...BEGUN, from: { ...BEGUN.from, holders: heldBy(2) } },
+      'worker id 1 (shop on host-1, pid 11, free in 10 s at most).',
     ],
     [
       'somebody holds one of the new one',
-      { goal: 'undo', ...BEGUN, to: { ...BEGUN.to, holderCount: 1 } },
-      'still held there, 1 of them',
+      { goal: 'undo', ...BEGUN, to: { ...BEGUN.to, holders: heldBy(1) } },
+      'still held there. Replace the processes first, or --wait for them: worker id 0 (',
     ],
     [
       'the second one has forgotten all',

@@ -8,16 +8,31 @@
  */
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { readFingerprint } from '../../core/layout/layout-fields.js';
-import { moveCountOf, type StoreMove } from '../../lease/lease-texts.js';
+import { isContested, moveCountOf, partsOf, type StoreMove } from '../../lease/lease-texts.js';
 import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan } from '../../registry/snapshot.js';
 
 const isActive = ({ span }: AdmittedLayout): boolean => span !== undefined;
 
-/** The layouts that get worker ids. */
+/** Every layout that a registry names, also if two contest it. */
+function listedIn(text: string): AdmittedLayout[] {
+  return partsOf(text).flatMap(layoutsIn);
+}
+
+/** The layouts that get worker ids, or contest them. */
 export function activeIn(text: string): AdmittedLayout[] {
-  return layoutsIn(text).filter(isActive);
+  return listedIn(text).filter(isActive);
+}
+
+/** What a registry stores of layouts, in words. */
+export function layoutsText(text: string): string {
+  const names = activeIn(text).map(({ fingerprint, span }) => {
+    const isWhole = span!.workerIdMax === Infinity;
+    return isWhole ? fingerprint : `${fingerprint} (worker ids ${idsText(span!)})`;
+  });
+  const list = names.join(' and ') || 'No layout';
+  return isContested(text) ? `${list} contest this registry` : list;
 }
 
 /** The layouts of a move and the state of its registry. */
@@ -165,13 +180,14 @@ export function moveText(
  * @param endMs no range that was granted to one of those lasts longer
  */
 export function endedText(text: string, kept: BitLayout, endMs: number): string {
-  const layouts = layoutsIn(text).map(({ fingerprint, span, untilMs }): AdmittedLayout => {
+  const layouts = listedIn(text).map(({ fingerprint, span, untilMs }): AdmittedLayout => {
     if (fingerprint === kept.fingerprint)
       return { fingerprint, span: spanOf(0, kept.workerIdMax), untilMs };
     if (span === undefined) return { fingerprint, untilMs };
     return { fingerprint, untilMs: Math.min(untilMs ?? Infinity, endMs) };
   });
-  return moveText(moveCountOf(text) + 1, layouts);
+  // Who held a range while two layouts contested it has missed a change: its next one begins above.
+  return moveText(moveCountOf(text) + (isContested(text) ? 2 : 1), layouts);
 }
 
 /** The smallest id of a time; undefined beyond the life of the layout. */

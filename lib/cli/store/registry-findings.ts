@@ -16,7 +16,9 @@ import {
 } from '../../registry/snapshot.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { spanText, utcText } from '../command.js';
+import { isWithin } from '../../registry/layout-move.js';
 import { activeIn, idsText } from './layout-move-plan.js';
+import { isHeld } from './move-holders.js';
 import { standingOf } from './store-move-plan.js';
 
 const READS = 5;
@@ -116,7 +118,7 @@ function layoutFindings(facts: RegistryFacts, fingerprint: string | undefined): 
   if (isContested(theirs)) {
     const text =
       `Two layouts had ranges here at once (${theirs}), so neither may lease. Stop every process ` +
-      `of the wrong one, wait one leaseTtlMs, then delete the registry.`;
+      `of the wrong one, then keep the other one: \`snowflake layout move --end <layout>\`.`;
     return [finding('fault', 'layout', text)];
   }
   if (theirs === '') {
@@ -188,13 +190,14 @@ function clockFinding(skewMs: number, tookMs: number): Finding {
 }
 
 function workersFinding(occupancy: Occupancy): Finding {
-  const { free, workers = 0 } = occupancy;
+  const { free, workers = 0, layouts } = occupancy;
+  const rooms = layouts ?? (free === undefined ? [] : [{ free, workers }]);
   const text = occupancyText(occupancy);
-  if (free === 0) {
+  if (rooms.some((room) => room.free === 0)) {
     const advice = 'A process that starts waits until one is free, then gives up.';
     return finding('fault', 'worker ids', `${text} ${advice}`);
   }
-  if (free === undefined || free >= workers * FREE_SHARE_MIN) {
+  if (rooms.every((room) => room.free >= room.workers * FREE_SHARE_MIN)) {
     return finding('ok', 'worker ids', text);
   }
   const advice = 'A rollout that starts new processes before it ends old ones may run out.';
@@ -218,27 +221,39 @@ export const UNFINISHED =
  * records. If its fingerprint cannot be read, both numbers are unknown.
  */
 
-interface Occupancy {
+interface Occupancy extends Partial<Room> {
   /** A process holds them. */
   readonly held: number;
   /** These have no holder, but are used up to a time that has not come yet. */
   readonly pending: number;
-  readonly free?: number;
-  readonly workers?: number;
+  /** Of each layout, while two run side by side. */
+  readonly layouts?: readonly (Room & { readonly fingerprint: string })[];
+}
+
+/** The worker ids that a layout may have, and how many of them can be leased now. */
+interface Room {
+  readonly free: number;
+  readonly workers: number;
 }
 
 export function occupancyOf({ facts, workers: records }: RegistryView): Occupancy {
   const taken = records.filter(({ freeInMs }) => freeInMs > 0);
-  const held = taken.filter(({ holder }) => holder !== undefined).length;
-  const layout = facts && layoutOfFingerprint(keptOf(facts.fingerprint));
+  const held = taken.filter(isHeld).length;
   const pending = taken.length - held;
-  if (layout === undefined) return { held, pending };
-  const { span } = standingOf(facts!.fingerprint).layouts.at(-1)!;
-  const workers = countOf({
-    ...span!,
-    workerIdMax: Math.min(span!.workerIdMax, layout.workerIdMax),
+  const text = facts?.fingerprint ?? '';
+  if (isContested(text)) return { held, pending };
+  const layouts = activeIn(text).flatMap(({ fingerprint, span: admitted }) => {
+    const layout = layoutOfFingerprint(fingerprint);
+    if (layout === undefined) return [];
+    const { workerIdMin, workerIdMax } = admitted!;
+    const span = { workerIdMin, workerIdMax: Math.min(workerIdMax, layout.workerIdMax) };
+    const workers = countOf(span);
+    const takenCount = taken.filter(({ workerId }) => isWithin(workerId, span)).length;
+    return { fingerprint, free: workers - takenCount, workers };
   });
-  return { held, pending, free: Math.max(0, workers - taken.length), workers };
+  if (layouts.length > 1) return { held, pending, layouts };
+  const [{ free, workers } = {}] = layouts;
+  return free === undefined ? { held, pending } : { held, pending, free, workers: workers! };
 }
 
 /**
@@ -250,9 +265,12 @@ export function keptOf(text: string): string {
   return active.length === 1 ? active[0]!.fingerprint : text;
 }
 
-export function occupancyText({ held, pending, free, workers }: Occupancy): string {
+export function occupancyText({ held, pending, free, workers, layouts }: Occupancy): string {
   const parts = [`${held} held`, ...(pending > 0 ? [`${pending} not held but not free yet`] : [])];
   if (free !== undefined) parts.push(`${free} of ${workers} free`);
+  for (const room of layouts ?? []) {
+    parts.push(`${room.free} of ${room.workers} free for ${room.fingerprint}`);
+  }
   return `${parts.join(', ')}.`;
 }
 

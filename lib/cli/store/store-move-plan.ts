@@ -14,7 +14,9 @@ import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../../lea
 import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan, RegistryView } from '../../registry/snapshot.js';
-import { idsText, moveText } from './layout-move-plan.js';
+import type { WorkerRecord } from '../../lease/distributed-support.js';
+import { idsText, layoutsText, moveText } from './layout-move-plan.js';
+import { crowdedText, holdersText, isHeld } from './move-holders.js';
 
 /** The two registries: the one that is left, and the one that follows it. */
 export type MoveEnd = 'from' | 'to';
@@ -28,7 +30,7 @@ export interface RegistryState {
   readonly text: string;
   /** True if a worker id of it has a ceiling. */
   readonly isUsed: boolean;
-  readonly holderCount: number;
+  readonly holders: readonly WorkerRecord[];
   /** Its clock, Unix ms. */
   readonly nowMs: number;
   /** All that it has granted, or can have forgotten, ends by then. */
@@ -63,7 +65,7 @@ export function stateOf(view: Pick<RegistryView, 'facts' | 'workers' | 'nowMs'>)
   return {
     text,
     isUsed: workers.length > 0,
-    holderCount: workers.filter(({ holder, freeInMs }) => holder && freeInMs > 0).length,
+    holders: workers.filter(isHeld),
     nowMs,
     // Also for so many worker ids that a call could not take their ceilings as arguments.
     latestIdMs: workers.reduce(
@@ -181,8 +183,8 @@ function pairOf(terms: StoreMoveTerms): Pair | string {
   const known = [from, to].filter(({ kind }) => kind !== 'none');
   if (known.length === 0) return 'There is no registry, so nothing has to be moved.';
   if (known.some(({ kind }) => kind === 'other')) {
-    const texts = [terms.from, terms.to].map(({ text }) => text || 'none');
-    return `Two layouts run side by side, or contest a registry (${texts.join('; ')}).`;
+    const texts = [terms.from, terms.to].map(({ text }) => text && layoutsText(text));
+    return `Two layouts run side by side, or contest a registry: ${texts.join('; ')}. End that first.`;
   }
   const { layouts } = known[0]!;
   const { fingerprint } = layouts.at(-1)!;
@@ -246,10 +248,8 @@ function refusalOfNew({ terms, to, whole }: Pair): string | undefined {
   const { from } = terms;
   const isFree = to.kind === 'closed' || (to.kind === 'none' && !terms.to.isUsed);
   if (!isFree) return 'The registry to move to is in use: only an empty one can follow.';
-  const leftCount = (whole.workerIdMax - whole.workerIdMin + 1) / 2;
-  if (from.holderCount > leftCount) {
-    return `${from.holderCount} worker ids are in use, and ${leftCount} would be left for them.`;
-  }
+  const crowded = crowdedText(from.holders, halfOf(whole, 'from'));
+  if (crowded !== undefined) return crowded;
   if (Math.abs(from.nowMs - terms.to.nowMs) > SANE_MS) {
     return 'The clocks of the two registries are more than a day apart. Set them (NTP) first.';
   }
@@ -273,9 +273,12 @@ function finishStep(pair: Pair): Planned {
   if (losing.kind !== 'closed' && winning.kind === 'closed') {
     return isEnd ? 'The move has not begun in full.' : 'The move was ended, and cannot be undone.';
   }
-  const { holderCount } = terms[loser!];
-  if (losing.kind !== 'closed' && holderCount > 0) {
-    return `Worker ids are still held there, ${holderCount} of them: replace the processes first.`;
+  const { holders } = terms[loser!];
+  if (losing.kind !== 'closed' && holders.length > 0) {
+    return (
+      'Worker ids are still held there. Replace the processes first, or --wait for them: ' +
+      `${holdersText(holders)}.`
+    );
   }
   if (losing.kind !== 'closed' || losing.count <= winning.count) {
     return closed(pair, loser!, Math.max(losing.count, winning.count) + 1);
@@ -301,13 +304,16 @@ function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): 
     : winning.kind === 'half' && winning.count < losing.count;
 }
 
-function halved(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
-  const { workerIdMin, workerIdMax } = pair.whole;
+/** The old registry keeps the lower half. */
+function halfOf({ workerIdMin, workerIdMax }: IdSpan, at: MoveEnd): IdSpan {
   const upperMin = (workerIdMin + workerIdMax + 1) / 2;
-  const span =
-    at === 'from'
-      ? { workerIdMin, workerIdMax: upperMin - 1 }
-      : { workerIdMin: upperMin, workerIdMax };
+  return at === 'from'
+    ? { workerIdMin, workerIdMax: upperMin - 1 }
+    : { workerIdMin: upperMin, workerIdMax };
+}
+
+function halved(pair: Pair, at: MoveEnd, count: number): StoreMoveStep {
+  const span = halfOf(pair.whole, at);
   const text = textWith(pair, count, span, moveOf(pair, at));
   return at === 'from' ? { at, text } : { at, text, floorMs: pair.terms.from.latestIdMs };
 }

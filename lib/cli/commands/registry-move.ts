@@ -1,30 +1,19 @@
 /**
- * The moves of a running fleet, in one file since both change what a registry lets in.
- * `snowflake layout move` lets another layout in, and one of the two out again.
+ * `snowflake registry move`: moves the registry of a running fleet to another store.
  *
- * Guarantee: a change takes effect only if the registry still is as it was shown, and within a
- * minute. No layout that has holders is let out.
+ * Guarantee: each step takes effect only if its registry still is as it was read, and within a
+ * minute. Whenever the command ends, no worker id is of both registries, and the same command goes
+ * on from there. A registry gets worker ids of the other one only once the holders there have heard
+ * of it, so that any of them can tell it to a store that forgets.
  */
-import type { BitLayout } from '../../core/index.js';
-import { isContested, moveCountOf } from '../../lease/lease-texts.js';
-import { isWithin, type AdmittedLayout } from '../../registry/layout-move.js';
+import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { VERSION } from '../../registry/prologue.js';
-import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
+import type { RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import {
-  quoted,
-  usageFault,
-  type Call,
-  type Command,
-  type Options,
-  confirm,
-  spanText,
-  utcText,
-} from '../command.js';
-import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
-import { activeIn, endedText, idsText, moveText, planMove } from '../store/layout-move-plan.js';
-import { noRegistryText } from '../store/registry-findings.js';
+import { usageFault, type Call, type Command, confirm, spanText } from '../command.js';
+import { idsText } from '../store/layout-move-plan.js';
+import { isHeld, POLL_MS, Resettled, untilNobody } from '../store/move-holders.js';
 import {
   nextStoreStep,
   standingOf,
@@ -36,174 +25,9 @@ import {
 } from '../store/store-move-plan.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
+import { aheadText, BY_MS, WAIT_OPTION, WIDTH, workersIn } from './layout-move.js';
 import { isPrepared, unheldLease } from './registry.js';
 import { leaseOf } from './release.js';
-
-export const layoutMove: Command = {
-  name: 'layout move',
-  summary: 'Another layout for a running fleet: lets it in, then the old one out',
-  says: [
-    'With --to, processes of both layouts run side by side, so that the new one can be rolled ' +
-      'out, or back. --end names the layout that stays: the new one, or the old one to undo the ' +
-      'move. Exit code 1: nothing was changed, for the reason given.',
-  ],
-  options: {
-    ...SUPPORT_OPTIONS,
-    to: { value: 'layout', says: 'the layout to let in: a preset or a fingerprint' },
-    end: { value: 'layout', says: 'the layout that stays; the other one must have no holders' },
-    epoch: { value: 'time', says: 'of a preset; ISO text or Unix milliseconds' },
-    workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
-    dry: { says: 'say what would be done, and do nothing' },
-    yes: { says: 'do not ask, for scripts' },
-  },
-  examples: [
-    `snowflake layout move --to t41-w12-s10/1ms@1704067200000 --dry --support redis://localhost`,
-    `snowflake layout move --end t41-w12-s10/1ms@1704067200000 --support redis://localhost`,
-  ],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
-      const { terminal, options } = call;
-      const view = await store.read();
-      const { facts } = view;
-      const change =
-        facts === undefined ? noRegistryText(store.key) : changeOf(options, view, facts);
-      if (typeof change === 'string') {
-        await terminal.say(`snowflake: ${change} Nothing was changed.`);
-        return 1;
-      }
-      await terminal.print(...change.notice.flatMap((sentence) => wrapped(sentence, WIDTH)));
-      if (options.flag('dry')) return 0;
-      if (!options.flag('yes') && !(await confirm(terminal, `Change ${store.key}?`))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
-      const token = systemIdentity('snowflake').randomText();
-      const move = { text: change.text, byMs: view.nowMs + BY_MS };
-      await store.release({ ...leaseOf(0, { token, nonce: token }, view), move }, undefined);
-      const isDone = (await store.read()).facts?.fingerprint === change.text;
-      await terminal.say(isDone ? 'Done.' : 'The registry has changed meanwhile: try again.');
-      return isDone ? 0 : 1;
-    }),
-};
-
-/** How long an order may be on its way. */
-const BY_MS = 60_000;
-const WIDTH = 90;
-
-/** A change and what it means, or the reason why there is none. */
-type Change = { readonly text: string; readonly notice: readonly string[] } | string;
-
-function changeOf(options: Options, view: RegistryView, facts: RegistryFacts): Change {
-  const [to, end] = [options.text('to'), options.text('end')];
-  if ((to === undefined) === (end === undefined)) throw usageFault('Give either --to or --end.');
-  const layout = layoutNamed((to ?? end)!, options.text('epoch'));
-  const { fingerprint: text } = facts;
-  if (text === '')
-    return 'The registry is for no layout yet: the first process that leases sets it.';
-  if (isContested(text)) return `Two layouts contest this registry (${text}).`;
-  if (standingOf(text).move !== undefined) {
-    return `This registry is being moved between stores, or is closed (${text}): end that first.`;
-  }
-  return to === undefined ? ended(layout, view, facts) : begun(layout, view, facts, options);
-}
-
-function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options: Options): Change {
-  const { fingerprint: text, quarantineMs } = facts;
-  const [running, other] = activeIn(text);
-  if (running === undefined || other !== undefined) {
-    return `Two layouts run side by side already (${text}). End that move first: --end.`;
-  }
-  const from = layoutOfFingerprint(running.fingerprint);
-  if (from === undefined) return `The layout of this registry cannot be read (${text}).`;
-  const span = workersIn(options.text('workers')) ?? {
-    workerIdMin: 0,
-    workerIdMax: from.workerIdMax,
-  };
-  const plan = planMove({ from, to, text, span, nowMs: view.nowMs });
-  if ('refusal' in plan) {
-    const { possibleFromMs: fromMs } = plan;
-    const when = fromMs === undefined ? 'never' : `from ${utcText(fromMs)} on`;
-    const names = `${from.fingerprint} to ${to.fingerprint}`;
-    return `${plan.refusal} A move from ${names} is possible ${when}.`;
-  }
-  const left = plan.layouts.find(({ fingerprint }) => fingerprint === from.fingerprint)!.span!;
-  const takenCount = view.workers.filter(({ freeInMs }) => freeInMs > 0).length;
-  const leftCount = left.workerIdMax - left.workerIdMin + 1;
-  if (takenCount > leftCount) {
-    return `${takenCount} worker ids are in use, and ${leftCount} would be left to the old layout.`;
-  }
-  return {
-    text: moveText(moveCountOf(text) + 1, plan.layouts),
-    notice: [
-      `Processes of ${to.fingerprint} may start beside those of ${from.fingerprint}.`,
-      ...plan.layouts.flatMap(admissionText),
-      'Whoever holds another worker id gets one of these with its next renewal; no id is ' +
-        `refused. ${aheadText(quarantineMs)}`,
-      ...(plan.untilMs === undefined
-        ? []
-        : [
-            `New ids lie above all old ones until ${utcText(plan.untilMs)}: from then on the old ` +
-              `layout gets no worker id.`,
-          ]),
-      `Then roll the new layout out, and end the move: snowflake layout move --end ` +
-        `${to.fingerprint}. To undo it, roll back and end it with ${from.fingerprint}.`,
-    ],
-  };
-}
-
-function ended(kept: BitLayout, view: RegistryView, facts: RegistryFacts): Change {
-  const { fingerprint: text, quarantineMs } = facts;
-  const active = activeIn(text);
-  if (active.length < 2) return `No move is under way (${text}).`;
-  const [leaving] = active.filter(({ fingerprint }) => fingerprint !== kept.fingerprint);
-  if (active.every(({ fingerprint }) => fingerprint !== kept.fingerprint)) {
-    return `${kept.fingerprint} is none of the layouts of this registry (${text}).`;
-  }
-  const { fingerprint, span } = leaving!;
-  const holders = view.workers.filter(
-    ({ workerId, holder, freeInMs }) =>
-      holder !== undefined && freeInMs > 0 && isWithin(workerId, span!),
-  );
-  if (holders.length > 0) {
-    const ids = holders.map(({ workerId }) => workerId).join(', ');
-    return `Processes of ${fingerprint} still hold worker ids: ${ids}. Replace them first.`;
-  }
-  return {
-    text: endedText(text, kept, view.nowMs + BY_MS + quarantineMs),
-    notice: [
-      `${fingerprint} gets no worker id any more, and ${kept.fingerprint} has all of its own. ` +
-        aheadText(quarantineMs),
-    ],
-  };
-}
-
-function aheadText(quarantineMs: number): string {
-  const span = spanText(quarantineMs);
-  return `Ids of processes that start within ${span} run ahead of the clock by as much at most.`;
-}
-
-function admissionText({ fingerprint, span }: AdmittedLayout): string[] {
-  return span === undefined ? [] : [`${fingerprint} has the worker ids ${idsText(span)}.`];
-}
-
-/** @throws SnowflakeError CONFIG_INVALID */
-function workersIn(text: string | undefined) {
-  if (text === undefined) return undefined;
-  const [, min, max] = /^(\d{1,9})-(\d{1,9})$/.exec(text) ?? [];
-  if (min !== undefined && Number(min) < Number(max)) {
-    return { workerIdMin: Number(min), workerIdMax: Number(max) };
-  }
-  throw usageFault(`Expected --workers to be like 96-127, got ${quoted(text)}.`);
-}
-
-/*
- * `snowflake registry move`: moves the registry of a running fleet to another store.
- *
- * Guarantee: each step takes effect only if its registry still is as it was read, and within a
- * minute. Whenever the command ends, no worker id is of both registries, and the same command goes
- * on from there. A registry gets worker ids of the other one only once the holders there have heard
- * of it, so that any of them can tell it to a store that forgets.
- */
 
 export const registryMove: Command = {
   name: 'registry move',
@@ -222,6 +46,7 @@ export const registryMove: Command = {
     end: { says: 'after the rollout: nobody may hold a worker id of the old registry' },
     undo: { says: 'after a rollback: nobody may hold a worker id of the new registry' },
     workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
+    ...WAIT_OPTION,
     dry: { says: 'say what would be done, and do nothing' },
     yes: { says: 'do not ask, for scripts' },
   },
@@ -239,7 +64,6 @@ export const registryMove: Command = {
 
 /** More steps than any plan has. */
 const STEP_COUNT_MAX = 20;
-const POLL_MS = 250;
 
 class StoreMove {
   private readonly goal: StoreMoveGoal;
@@ -247,6 +71,7 @@ class StoreMove {
   private readonly terminal: Terminal;
   /** What the holders of a registry have heard of. */
   private announcedText: string | undefined;
+  private readonly resettled = new Resettled();
 
   constructor(
     private readonly call: Call,
@@ -265,13 +90,32 @@ class StoreMove {
     const isDry = options.flag('dry');
     if (!isDry && !(await isPrepared(stores.to, this.call))) return this.refuse('');
     const views = await this.read();
-    const plan = this.refusalOf(views) ?? planOf(this.termsOf(views));
+    const plan = this.refusalOf(views) ?? planOf(this.patientTermsOf(views));
     if (typeof plan === 'string') return this.refuse(`${plan} `);
     await terminal.print(...noticeOf(this.goal, plan, { stores, views }));
-    if (isDry || plan.length === 0) return 0;
-    const isMeant = options.flag('yes') || (await confirm(terminal, 'Change both registries?'));
-    return isMeant ? this.change() : this.refuse('');
+    if (isDry) return 0;
+    const isMeant =
+      plan.length === 0 ||
+      options.flag('yes') ||
+      (await confirm(terminal, 'Change both registries?'));
+    if (!isMeant) return this.refuse('');
+    if (this.isPatient) await untilNobody(this.heldUp, terminal);
+    const code = plan.length === 0 ? 0 : await this.change();
+    // Whoever has no worker id of a half gets one with its next renewal.
+    if (code === 0 && this.isPatient) await untilNobody(this.heldUp, terminal);
+    return code;
   }
+
+  private get isPatient(): boolean {
+    return this.call.options.flag('wait');
+  }
+
+  /** Who holds up the end of the move, or its first half. */
+  private readonly heldUp = async (): Promise<WorkerRecord[]> => {
+    const { goal } = this;
+    const view = await this.stores[goal === 'undo' ? 'to' : 'from'].read();
+    return goal === 'begin' ? this.resettled.rest(view) : view.workers.filter(isHeld);
+  };
 
   private async change(): Promise<ExitCode> {
     for (let count = 0; count < STEP_COUNT_MAX; count++) {
@@ -319,6 +163,14 @@ class StoreMove {
   private termsOf({ from, to }: Views): StoreMoveTerms {
     const span = workersIn(this.call.options.text('workers'));
     return { from: stateOf(from), to: stateOf(to), goal: this.goal, span, key: this.key };
+  }
+
+  /** The plan of a command that waits does so until nobody is left. */
+  private patientTermsOf(views: Views): StoreMoveTerms {
+    const terms = this.termsOf(views);
+    const { goal, from, to } = terms;
+    if (!this.isPatient || goal === 'begin') return terms;
+    return { ...terms, from: { ...from, holders: [] }, to: { ...to, holders: [] } };
   }
 
   private refusalOf({ from, to }: Views): string | undefined {

@@ -128,7 +128,8 @@ function aptInstall(missing) {
   const packages = missing.flatMap((server) => SERVERS[server].debian.split(' '));
   process.stdout.write(`[servers] installing ${packages.join(', ')} with apt-get\n`);
   const apt = (...args) =>
-    spawnSync('apt-get', ['-qq', ...args], {
+    // Another run of the tests may be installing something.
+    spawnSync('apt-get', ['-qq', '-o', 'DPkg::Lock::Timeout=300', ...args], {
       stdio: ['ignore', 'ignore', 'inherit'],
       // RUNLEVEL=1 keeps the packages from starting their services: the tests start their own.
       env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' },

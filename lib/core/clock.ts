@@ -21,3 +21,23 @@ export const systemClock: Clock = { now: Date.now };
  * numbers.
  */
 export const monotonicClock: Clock = { now: () => performance.now() };
+
+/*
+ * Elapsed time, by two clocks.
+ *
+ * Guarantee: it is never less than either says. The monotonic clock may stand still while a machine
+ * sleeps, and the wall clock may be set back; both at once is not expected.
+ */
+
+export interface TwoClocks {
+  readonly clock: Clock;
+  readonly monotonic: Clock;
+}
+
+/** Returns the ms since it was started. */
+export type Stopwatch = () => number;
+
+export function started({ clock, monotonic }: TwoClocks): Stopwatch {
+  const [wallMs, monotonicMs] = [clock.now(), monotonic.now()];
+  return () => Math.max(clock.now() - wallMs, monotonic.now() - monotonicMs, 0);
+}

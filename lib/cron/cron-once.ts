@@ -26,7 +26,8 @@ import {
   type MissedTicks,
   type Schedule,
 } from './cron-record.js';
-import type { AcquiredLock, DistributedLock } from '../lock/distributed-lock.js';
+import type { DistributedLock } from '../lock/distributed-lock.js';
+import type { AcquiredLock } from '../lock/held-section.js';
 
 /** What the method of a job is given for one run. */
 export interface CronRun extends Omit<AcquiredLock, 'release'> {
@@ -338,10 +339,7 @@ export class OnceJob {
     held: AcquiredLock,
     { tickMs, skippedCount }: DueTick,
   ): Promise<{ readonly outcome: 'done' | 'failed' | 'too-long'; readonly error?: unknown }> {
-    const run: CronRun = Object.assign(Object.create(held) as AcquiredLock, {
-      tick: new Date(tickMs),
-      skippedCount,
-    });
+    const run: CronRun = Object.assign(held, { tick: new Date(tickMs), skippedCount });
     const ended = (async () => this.#parts.run(run))().then(
       () => ({ outcome: 'done' }) as const,
       (error: unknown) => ({ outcome: 'failed', error }) as const,

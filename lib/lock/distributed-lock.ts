@@ -10,6 +10,8 @@ import { processWide } from '../process-wide.js';
 import { closedAfterLastCall } from '../time/call-record.js';
 import {
   HeldSections,
+  type AcquiredLock,
+  type AcquiredLocks,
   type HeldSection,
   type LockSection,
   type LockSections,
@@ -26,20 +28,6 @@ import {
   type SeveralOptions,
 } from './lock-options.js';
 import type { LockNote, LockRecord, LockStore } from './lock-store.js';
-
-/** A lock that is held until it is released, or lost. */
-export interface AcquiredLock extends LockSection {
-  /** The time of the store when it was granted, in Unix ms; undefined if it does not tell it. */
-  readonly grantedAtMs: number | undefined;
-  /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
-  release(): Promise<void>;
-}
-
-/** Several locks that are held until they are released, or one is lost. */
-export interface AcquiredLocks extends LockSections {
-  /** Never throws: if the store cannot be reached, they are free after their ttl. */
-  release(): Promise<void>;
-}
 
 /** The locks of a process, as the process itself knows them. */
 export interface LockStatus extends HoldingsStatus {
@@ -129,23 +117,7 @@ export class DistributedLock {
    *   it is unknown whether the lock is held
    */
   async acquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock> {
-    const section = await this.#holdings.come(() => this.#acquire(lock, options));
-    return {
-      lock,
-      permit: section.permit,
-      token: section.token,
-      signal: section.signal,
-      grantedAtMs: section.grantedAtMs,
-      get leftMs() {
-        return section.leftMs;
-      },
-      get note() {
-        return section.note;
-      },
-      assertHeld: () => section.assertHeld(),
-      writeNote: (note) => section.writeNote(note),
-      release: () => this.#holdings.release(section),
-    };
+    return this.#holdings.come(() => this.#acquire(lock, options));
   }
 
   /**
@@ -192,18 +164,7 @@ export class DistributedLock {
    * @throws SnowflakeError like `acquire`
    */
   async acquireAll(locks: readonly string[], options: SeveralOptions = {}): Promise<AcquiredLocks> {
-    const held = await this.#holdings.come(() => this.#acquireAll(locks, options));
-    const { tokens, signal } = held;
-    return {
-      locks: held.locks,
-      tokens,
-      signal,
-      get leftMs() {
-        return held.leftMs;
-      },
-      assertHeld: () => held.assertHeld(),
-      release: () => this.#releaseAll(held.sections),
-    };
+    return this.#holdings.come(() => this.#acquireAll(locks, options));
   }
 
   /** All notes of the store, in the order of the names of their locks. */
@@ -285,12 +246,8 @@ export class DistributedLock {
       for (const section of held) section.assertHeld();
       return value;
     } finally {
-      await this.#releaseAll(held);
+      await Promise.all(held.map((section) => section.release()));
     }
-  }
-
-  async #releaseAll(held: readonly HeldSection[]): Promise<void> {
-    await Promise.all(held.map((section) => this.#holdings.release(section)));
   }
 }
 

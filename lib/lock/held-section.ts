@@ -5,18 +5,14 @@
  * Guarantee: the deadline counts from before the answered request left; `leftMs` and `assertHeld`
  * read the clocks themselves, even if no timer has fired since the process stood still.
  */
-import { RetryDelay, withinLimit, type TimerHandle } from '../time/timers.js';
-import {
-  started,
-  type CallLine,
-  type HeldFrom,
-  type SeenTokens,
-  type Stopwatch,
-} from './lock-attempt.js';
+import { started, type Stopwatch } from '../core/clock.js';
+import type { SnowflakeError } from '../errors.js';
 import { refused } from '../options.js';
-import { lockLost, tooSlow, unavailable, type LossReason } from './lock-events.js';
-import type { HoldTerms, LockTerms } from './lock-options.js';
-import { noteFaults, permitName, type ExtendAnswer, type LockStore } from './lock-store.js';
+import { RetryDelay, type TimerHandle } from '../time/timers.js';
+import type { HeldFrom, LockCalls } from './lock-attempt.js';
+import { lockLost, unavailable, type LockEvents, type LossReason } from './lock-events.js';
+import type { HoldTerms } from './lock-options.js';
+import { noteFaults, permitName, type ExtendAnswer } from './lock-store.js';
 
 /** The section that runs under a lock gets this. */
 export interface LockSection {
@@ -60,15 +56,27 @@ export interface LockSections {
   assertHeld(): void;
 }
 
+/** A lock that is held until it is released, or lost. */
+export interface AcquiredLock extends LockSection {
+  /** The time of the store when it was granted, in Unix ms; undefined if it does not tell it. */
+  readonly grantedAtMs: number | undefined;
+  /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
+  release(): Promise<void>;
+}
+
+/** Several locks that are held until they are released, or one is lost. */
+export interface AcquiredLocks extends LockSections {
+  /** Never throws: if the store cannot be reached, they are free after their ttl. */
+  release(): Promise<void>;
+}
+
 interface SectionParts {
-  readonly store: LockStore;
-  readonly terms: LockTerms;
-  readonly seen: SeenTokens;
-  readonly line: CallLine;
+  readonly calls: LockCalls;
+  readonly events: LockEvents;
   readonly lock: string;
   readonly hold: HoldTerms;
-  /** Is called when the lock is held for ten times its ttl, and each time that has doubled. */
-  readonly onLong: (section: HeldSection) => void;
+  /** Is called once, with the time for which it was held if it was released and not lost. */
+  readonly onEnd: (section: HeldSection, heldMs?: number) => void;
 }
 
 /** A section that runs for this many times its ttl may hang. */
@@ -76,16 +84,16 @@ const LONG_COUNT = 10;
 /** The lock is extended when this part of its time is over. */
 const EXTEND_AFTER = 1 / 3;
 
-export class HeldSection implements LockSection {
+export class HeldSection implements AcquiredLock {
   readonly lock: string;
   readonly permit: number;
   readonly token: bigint;
+  readonly grantedAtMs: number | undefined;
   readonly #parts: SectionParts;
   /** The lock that is its permit. */
   readonly #name: string;
   readonly #holder: string;
   readonly #era: number;
-  readonly #abort = new AbortController();
   readonly #retry: RetryDelay;
   /** The time since it was acquired. */
   readonly #held: Stopwatch;
@@ -95,31 +103,34 @@ export class HeldSection implements LockSection {
   #longMs: number;
   #isOver = false;
   #isAbandoned = false;
+  #loss: SnowflakeError | undefined;
+  #abort: AbortController | undefined;
   #note: string | undefined;
-  /** The time of the store when it granted the lock; undefined if it does not tell it. */
-  readonly grantedAtMs: number | undefined;
-  #released: Promise<boolean> | undefined;
+  #released: Promise<void> | undefined;
 
-  constructor(parts: SectionParts, from: HeldFrom) {
-    const { permit, holder, token, era, ttlMs, passed, note, timeMs } = from;
+  constructor(parts: SectionParts, { permit, holder, passed, answer }: HeldFrom) {
+    const { ttlMs } = answer;
     this.#parts = parts;
     this.lock = parts.lock;
     this.permit = permit;
     this.#name = permitName(parts.lock, permit);
-    this.token = token;
+    this.token = answer.token;
     this.#holder = holder;
-    this.#era = era;
+    this.#era = answer.era;
     this.#held = passed;
-    this.#note = note;
-    this.grantedAtMs = timeMs;
+    this.#note = answer.note;
+    this.grantedAtMs = answer.timeMs;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
-    this.#retry = new RetryDelay(parts.terms.random);
+    this.#retry = new RetryDelay(parts.calls.terms.random);
     this.#watchDeadline();
     this.#extendAfter(ttlMs * EXTEND_AFTER - passed());
   }
 
+  /** Most sections never look at it. */
   get signal(): AbortSignal {
+    this.#abort ??= new AbortController();
+    if (this.#loss !== undefined) this.#abort.abort(this.#loss);
     return this.#abort.signal;
   }
 
@@ -143,18 +154,17 @@ export class HeldSection implements LockSection {
     return this.leftMs > 0;
   }
 
-  assertHeld(): void {
+  readonly assertHeld = (): void => {
     if (this.leftMs > 0) return;
     this.#runOut();
-    this.signal.throwIfAborted();
-    throw lockLost(this.lock, this.token, 'released');
-  }
+    throw this.#loss ?? lockLost(this.lock, this.token, 'released');
+  };
 
   get note(): string | undefined {
     return this.#note;
   }
 
-  async writeNote(note: string): Promise<void> {
+  readonly writeNote = async (note: string): Promise<void> => {
     const faults = noteFaults(note);
     if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
     this.assertHeld();
@@ -163,34 +173,27 @@ export class HeldSection implements LockSection {
     });
     this.assertHeld();
     this.#note = note;
-  }
+  };
 
-  /** @returns whether the store has confirmed it */
-  release(): Promise<boolean> {
-    return (this.#released ??= this.#release());
-  }
+  readonly release = (): Promise<void> => (this.#released ??= this.#release());
 
-  async #release(): Promise<boolean> {
+  async #release(): Promise<void> {
+    if (this.#isOver) return;
     this.#stop();
-    const { lock, store, line, hold, terms } = this.#parts;
+    const { calls, events, lock, hold, onEnd } = this.#parts;
+    const { heldMs } = this;
     const request = { lock: this.#name, holder: this.#holder, token: this.token };
-    const { callTimeoutMs: ms, timers } = terms;
-    const call = async () => {
+    const released = calls.run('release', { lock }, () => {
       const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
-      await store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
-      return true;
-    };
-    const over = () => {
-      line.noteLate();
-      return false;
-    };
-    try {
-      const leave = await line.enter('release', lock);
-      return await withinLimit(call(), { ms, timers, over }).finally(leave);
-    } catch {
-      // A lock that the store could not release is free after its ttl.
-      return false;
-    }
+      return calls.store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
+    });
+    // A lock that the store could not release is free after its ttl.
+    const isConfirmed = await released.then(
+      () => true,
+      () => false,
+    );
+    onEnd(this, heldMs);
+    events.notify({ kind: 'released', lock, heldMs, isConfirmed });
   }
 
   /**
@@ -199,13 +202,13 @@ export class HeldSection implements LockSection {
    */
   abandon(): void {
     if (this.#isOver) return;
-    this.#parts.terms.timers.cancel(this.#next);
+    this.#parts.calls.terms.timers.cancel(this.#next);
     this.#isAbandoned = true;
     this.#watchDeadline();
   }
 
   #watchDeadline(): void {
-    const { timers } = this.#parts.terms;
+    const { timers } = this.#parts.calls.terms;
     timers.cancel(this.#end);
     const look = () => {
       if (this.leftMs > 0) this.#watchDeadline();
@@ -217,19 +220,20 @@ export class HeldSection implements LockSection {
   }
 
   #extendAfter(ms: number): void {
-    const { timers } = this.#parts.terms;
+    const { timers } = this.#parts.calls.terms;
     timers.cancel(this.#next);
     this.#next = timers.after(Math.max(1, Math.ceil(ms)), () => void this.#extend());
   }
 
   async #extend(): Promise<void> {
-    const { hold, terms, onLong } = this.#parts;
+    const { calls, events, lock, hold } = this.#parts;
     if (this.leftMs <= 0) return this.#runOut();
-    if (this.heldMs >= this.#longMs) {
+    const { heldMs } = this;
+    if (heldMs >= this.#longMs) {
       this.#longMs *= 2;
-      onLong(this);
+      events.notify({ kind: 'long', lock, heldMs });
     }
-    const passed = started(terms);
+    const passed = started(calls.terms);
     // After a failure the store is asked again until the deadline, which no failure moves.
     const isAnswered = await this.#askForMore().catch(() => false);
     if (this.#isOver || this.#isAbandoned) return;
@@ -238,27 +242,17 @@ export class HeldSection implements LockSection {
     this.#extendAfter(againMs);
   }
 
-  async #askForMore(note?: string): Promise<boolean> {
-    const { lock, store, line, hold, terms, seen } = this.#parts;
-    const leave = await line.enter('extend', lock);
-    if (this.#isOver) {
-      leave();
-      return false;
-    }
-    const passed = started(terms);
-    const own = { holder: this.#holder, token: this.token, era: this.#era };
-    const more = { ttlMs: hold.ttlMs, highest: seen.highest, ...(note !== undefined && { note }) };
-    const call = (async () => {
+  #askForMore(note?: string): Promise<boolean> {
+    const { calls, lock, hold } = this.#parts;
+    const own = { lock: this.#name, holder: this.#holder, token: this.token, era: this.#era };
+    const more = { ttlMs: hold.ttlMs, ...(note !== undefined && { note }) };
+    return calls.run('extend', { lock }, async (passed) => {
+      if (this.#isOver) return false;
+      const { highest } = calls.seen;
       // However late an answer comes, it holds from the moment of the request.
-      this.#apply(await store.extend({ lock: this.#name, ...own, ...more }), passed);
+      this.#apply(await calls.store.extend({ ...own, ...more, highest }), passed);
       return true;
-    })();
-    const { callTimeoutMs: ms, timers } = terms;
-    const over = (): never => {
-      line.noteLate();
-      throw tooSlow(lock, ms);
-    };
-    return withinLimit(call, { ms, timers, over }).finally(leave);
+    });
   }
 
   #apply(answer: ExtendAnswer, passed: Stopwatch): void {
@@ -279,12 +273,17 @@ export class HeldSection implements LockSection {
   #lose(reason: LossReason): void {
     if (this.#isOver) return;
     this.#stop();
-    this.#abort.abort(lockLost(this.lock, this.token, reason));
+    const { events, lock, onEnd } = this.#parts;
+    this.#loss = lockLost(lock, this.token, reason);
+    // Another process may have it by now, and so may the next caller here.
+    onEnd(this);
+    events.notify({ kind: 'lost', lock, reason });
+    this.#abort?.abort(this.#loss);
   }
 
   #stop(): void {
     this.#isOver = true;
-    const { timers } = this.#parts.terms;
+    const { timers } = this.#parts.calls.terms;
     timers.cancel(this.#end);
     timers.cancel(this.#next);
   }
@@ -296,32 +295,31 @@ export class HeldSection implements LockSection {
  * Guarantee: it is held no longer than each of them.
  */
 
-export class HeldSections implements LockSections {
+export class HeldSections implements AcquiredLocks {
   readonly sections: readonly HeldSection[];
   readonly locks: readonly string[];
   readonly tokens: ReadonlyMap<string, bigint>;
-  readonly #abort = new AbortController();
+  #signal: AbortSignal | undefined;
 
   constructor(sections: readonly HeldSection[]) {
     this.sections = sections;
     this.locks = sections.map(({ lock }) => lock);
     this.tokens = new Map(sections.map(({ lock, token }) => [lock, token]));
-    for (const { signal } of sections) {
-      const end = () => this.#abort.abort(signal.reason);
-      if (signal.aborted) end();
-      else signal.addEventListener('abort', end, { once: true });
-    }
   }
 
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    return (this.#signal ??= AbortSignal.any(this.sections.map(({ signal }) => signal)));
   }
 
   get leftMs(): number {
     return Math.min(...this.sections.map(({ leftMs }) => leftMs));
   }
 
-  assertHeld(): void {
+  readonly assertHeld = (): void => {
     for (const section of this.sections) section.assertHeld();
-  }
+  };
+
+  readonly release = async (): Promise<void> => {
+    await Promise.all(this.sections.map((section) => section.release()));
+  };
 }

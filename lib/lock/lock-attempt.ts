@@ -1,15 +1,17 @@
 /**
  * One attempt to get a lock: it asks the store, waits for a release or a while, and asks again
- * under the same name, so that a lost answer is given again. What all attempts of a process share
- * is with it in one file: the line in which they ask, the tokens that they saw, the time.
+ * under the same name, so that a lost answer is given again. What all calls of a process to its
+ * store share is with it in one file: their line and their time, and the tokens that it saw.
  *
  * Guarantee: a lock granted too late is not held. An attempt that ends without the lock tells the
  * store, which may have granted it unnoticed.
  */
-import type { Clock } from '../core/clock.js';
+import { randomUUID } from 'node:crypto';
+import { started, type Clock, type Stopwatch } from '../core/clock.js';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { comesWithin, pause, RetryDelay, withinLimit } from '../time/timers.js';
-import { lockHeld, notYet, tooSlow, unavailable } from './lock-events.js';
+import { pause, RetryDelay, withinLimit } from '../time/timers.js';
+import type { Place } from './local-queue.js';
+import { lockHeld, notYet, tooSlow, unavailable, type LockEvents } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
 import {
   permitName,
@@ -19,24 +21,16 @@ import {
   type LockRefusal,
   type LockStore,
 } from './lock-store.js';
-import type { PermitSearch } from './permits.js';
 
 interface AttemptParts {
-  readonly store: LockStore;
-  readonly terms: LockTerms;
-  readonly seen: SeenTokens;
-  readonly line: CallLine;
+  readonly calls: LockCalls;
+  readonly events: LockEvents;
   readonly lock: string;
   readonly hold: HoldTerms;
-  /** Says which permit of the lock to ask for. */
-  readonly search: PermitSearch;
+  /** Says which permit of the lock to ask for, and whether to go on waiting. */
+  readonly place: Place;
   /** Measures the time that may be waited. */
   readonly waited: Stopwatch;
-  /** Ends the waiting. */
-  readonly signal: AbortSignal;
-  readonly holder: string;
-  /** Is called once if the store grants nothing yet. */
-  readonly onPause: (waitMs: number) => void;
   /** Takes over calls that no caller waits for. */
   readonly inBackground: (call: Promise<unknown>) => void;
 }
@@ -45,13 +39,8 @@ interface AttemptParts {
 export interface HeldFrom {
   readonly permit: number;
   readonly holder: string;
-  readonly token: bigint;
-  readonly era: number;
-  readonly ttlMs: number;
   readonly passed: Stopwatch;
-  readonly note: string | undefined;
-  /** The time of the store when it granted the lock. */
-  readonly timeMs: number | undefined;
+  readonly answer: LockGrant;
 }
 
 /** The reason why the lock is not held yet, and when to ask again. */
@@ -77,6 +66,7 @@ const POLL_MS_MAX = 1000;
 
 export class LockAttempt {
   readonly #parts: AttemptParts;
+  readonly #holder = randomUUID();
   readonly #retry: RetryDelay;
   readonly #polls: (typeof POLLS)[keyof typeof POLLS];
   #pollMs: number;
@@ -89,88 +79,78 @@ export class LockAttempt {
   #isUnsure = false;
 
   constructor(parts: AttemptParts) {
+    const { store, terms } = parts.calls;
     this.#parts = parts;
     this.#endMs = parts.hold.waitMs;
-    this.#retry = new RetryDelay(parts.terms.random);
-    this.#polls = POLLS[parts.store.untilReleased ? 'notified' : 'polling'];
+    this.#retry = new RetryDelay(terms.random);
+    this.#polls = POLLS[store.untilReleased ? 'notified' : 'polling'];
     this.#pollMs = this.#polls.firstMs;
   }
 
   /** @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or an error of the store or the signal */
   async run(): Promise<HeldFrom> {
+    const { place } = this.#parts;
+    place.begin();
     try {
       for (;;) {
+        place.throwIfOver();
         const outcome = await this.#ask();
-        this.#parts.signal.throwIfAborted();
+        place.throwIfOver();
         // Another permit is left to be asked for.
         if (outcome === undefined) continue;
-        if ('token' in outcome) {
-          this.#parts.search.leave();
-          return outcome;
-        }
+        if ('answer' in outcome) return outcome;
         await this.#wait(outcome);
       }
     } catch (error) {
       if (this.#isUnsure) this.#giveUp();
-      this.#parts.search.end();
       throw error;
     }
   }
 
   async #ask(): Promise<HeldFrom | Refusal | undefined> {
-    const { lock, holder, seen, line, terms, signal, search } = this.#parts;
-    signal.throwIfAborted();
-    const { permit } = search;
+    const { calls, lock, place } = this.#parts;
+    const { permit } = place;
     if (permit === undefined) return this.#allHeld();
-    const name = permitName(lock, permit);
-    let leave: Leave | undefined;
+    const holder = this.#holder;
     try {
-      leave = await line.enter('acquire', lock, signal);
-      const passed = started(terms);
-      const askedAtMs = seen.nowMs;
-      const answer = await this.#answer(name);
+      const name = permitName(lock, permit);
+      const ask = (passed: Stopwatch) => this.#asked(name, passed);
+      const { answer, passed, askedAtMs } = await calls.run('acquire', { lock, place }, ask);
       this.#answerMs = passed();
-      line.noteAnswered(this.#answerMs);
       if (answer.status !== 'ok') return this.#refusal(answer);
-      const { token, era, ttlMs, note, timeMs } = answer;
-      seen.note(name, answer, askedAtMs);
-      if (passed() < ttlMs) return { permit, holder, token, era, ttlMs, passed, note, timeMs };
-      return { error: tooSlow(lock, ttlMs), againMs: 0 };
+      calls.seen.note(name, answer, askedAtMs);
+      if (passed() < answer.ttlMs) return { permit, holder, passed, answer };
+      return { error: tooSlow(lock, answer.ttlMs), againMs: 0 };
     } catch (error) {
       const failure = unavailable(lock, error);
       const isFinal = isSnowflakeError(error) && !error.retryable;
       return { error: failure, againMs: this.#retry.next(), isFinal };
-    } finally {
-      leave?.();
     }
   }
 
-  #answer(name: string): Promise<AcquireAnswer> {
-    const { store, lock, hold, holder, terms, seen, line } = this.#parts;
-    const { label, longestTtlMs: longestMs, callTimeoutMs: ms, timers } = terms;
-    const have = seen.of(name);
-    const { era, highest } = seen;
-    const asked = { lock: name, holder, label, ttlMs: hold.ttlMs, longestMs, have, era, highest };
-    const over = (): never => {
-      line.noteLate();
-      throw tooSlow(lock, ms);
-    };
+  async #asked(lock: string, passed: Stopwatch) {
+    const { calls, hold } = this.#parts;
+    const { store, seen, terms } = calls;
+    const { label, longestTtlMs: longestMs } = terms;
+    const { nowMs: askedAtMs, era, highest } = seen;
+    const own = { lock, holder: this.#holder, label, ttlMs: hold.ttlMs, longestMs };
     this.#isUnsure = true;
-    const answer = (async () => store.acquire(asked))();
-    return withinLimit(answer, { ms, timers, over });
+    const answer = await store.acquire({ ...own, have: seen.of(lock), era, highest });
+    return { answer, passed, askedAtMs };
   }
 
-  #refusal(answer: Exclude<AcquireAnswer, { readonly status: 'ok' }>): Refusal | undefined {
+  #refusal(answer: Exclude<AcquireAnswer, LockGrant>): Refusal | undefined {
     this.#isUnsure = false;
     this.#retry.reset();
     if (answer.status === 'wait') return this.#pause(answer.waitMs);
-    return this.#parts.search.refused(answer) ? this.#allHeld() : undefined;
+    return this.#parts.place.refused(answer) ? this.#allHeld() : undefined;
   }
 
   #allHeld(): Refusal {
-    const { lock, hold, search, terms } = this.#parts;
+    const { calls, lock, hold, place } = this.#parts;
     // Nothing was asked where others of this process hold or ask for all.
-    const { refusal = { status: 'held', label: terms.label, leftMs: hold.ttlMs } } = search;
+    const { label } = calls.terms;
+    const { refusal = { status: 'held', label, leftMs: hold.ttlMs } } = place;
     return {
       error: lockHeld(lock, refusal, hold.waitMs),
       againMs: this.#nextPollMs(refusal),
@@ -183,8 +163,8 @@ export class LockAttempt {
    * may wait.
    */
   #pause(waitMs: number): Refusal {
-    const { lock, onPause } = this.#parts;
-    onPause(waitMs);
+    const { lock, events } = this.#parts;
+    events.notify({ kind: 'paused', lock, waitMs });
     const isFinal = waitMs > this.#leftMs && !this.#isPauseAdded(waitMs);
     return { error: notYet(lock, waitMs), againMs: waitMs, isFinal };
   }
@@ -199,11 +179,11 @@ export class LockAttempt {
 
   /** Asks less and less often, as long as the same holder keeps the lock. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
-    const { terms } = this.#parts;
     const { firstMs, growth } = this.#polls;
     if (token !== this.#lastToken) this.#pollMs = firstMs;
     this.#lastToken = token;
-    const jitteredMs = Math.max(this.#pollMs, 2 * this.#answerMs) * (0.5 + terms.random());
+    const random = this.#parts.calls.terms.random();
+    const jitteredMs = Math.max(this.#pollMs, 2 * this.#answerMs) * (0.5 + random);
     this.#pollMs = Math.min(POLL_MS_MAX, this.#pollMs * growth);
     return Math.ceil(Math.min(leftMs + 1, jitteredMs));
   }
@@ -215,31 +195,32 @@ export class LockAttempt {
   async #wait({ error, againMs, isHeld = false, isFinal = false }: Refusal): Promise<void> {
     if (isFinal || this.#leftMs <= 0) throw error;
     const ms = Math.max(1, Math.min(againMs, Math.ceil(this.#leftMs)));
-    const { timers } = this.#parts.terms;
+    const { calls, place } = this.#parts;
     if (isHeld) await this.#untilReleased(ms);
-    else await pause(timers, ms, this.#parts.signal);
+    else await pause(calls.terms.timers, ms, place.signal);
   }
 
   async #untilReleased(ms: number): Promise<void> {
-    const { store, terms, signal, search } = this.#parts;
-    let released: number | undefined;
-    const begin = async (over: AbortSignal) => {
-      const announced = async (name: string) => store.untilReleased?.(name, ms, over) ?? never();
-      // If announcements fail, polling remains.
-      released = await search.untilReleased((name) => announced(name).catch(never), over);
-    };
-    const isTold = await comesWithin(begin, { ms, timers: terms.timers, signal });
-    search.begin(isTold ? released : undefined);
+    const { calls, place } = this.#parts;
+    const { store, terms } = calls;
+    const over = new AbortController();
+    const signal = AbortSignal.any([over.signal, place.signal]);
+    const announced = async (name: string) => store.untilReleased?.(name, ms, signal) ?? never();
+    // If announcements fail, polling remains.
+    const released = place.untilReleased((name) => announced(name).catch(never), signal);
+    const late = pause(terms.timers, ms, signal).then(() => undefined);
+    try {
+      place.begin(await Promise.race([released, late]));
+    } finally {
+      // Without a reason, `abort` would make an error with its stack.
+      over.abort(null);
+    }
   }
 
   #giveUp(): void {
-    const { store, line, lock, holder, inBackground, search } = this.#parts;
-    const name = permitName(lock, search.permit!);
-    const released = async () => {
-      const leave = await line.enter('release', lock);
-      await store.release({ lock: name, holder }).finally(leave);
-    };
-    inBackground(released());
+    const { calls, lock, place, inBackground } = this.#parts;
+    const request = { lock: permitName(lock, place.permit!), holder: this.#holder };
+    inBackground(calls.run('release', { lock }, () => calls.store.release(request)));
   }
 }
 
@@ -267,8 +248,11 @@ const SOON = 1 / 2;
 const CALLS = ['extend', 'release', 'acquire'] as const;
 type Call = (typeof CALLS)[number];
 
-/** Ends the turn of a call. */
-type Leave = () => void;
+interface Caller {
+  readonly lock: string;
+  /** Ends the wait for its turn; absent for a call that waits however long it takes. */
+  readonly place?: Place;
+}
 
 interface InLine {
   readonly lock: string;
@@ -277,8 +261,8 @@ interface InLine {
   readonly fail: (error: unknown) => void;
 }
 
-export class CallLine {
-  readonly #terms: LockTerms;
+export class LockCalls {
+  readonly seen: SeenTokens;
   readonly #waiting = {
     extend: new Set<InLine>(),
     release: new Set<InLine>(),
@@ -288,33 +272,46 @@ export class CallLine {
   /** Locks are asked for up to so many calls under way. */
   #acquireMax = ACQUIRE_COUNT_MAX;
 
-  constructor(terms: LockTerms) {
-    this.#terms = terms;
+  constructor(
+    readonly store: LockStore,
+    readonly terms: LockTerms,
+  ) {
+    this.seen = new SeenTokens(terms.monotonic);
   }
 
-  /** @throws SnowflakeError STORE_UNAVAILABLE if nobody is answered; the reason of the signal */
-  async enter(call: Call, lock: string, signal?: AbortSignal): Promise<Leave> {
+  /**
+   * @param ask gets what measures the time since it was asked; a late answer does no more than this
+   * @throws SnowflakeError STORE_UNAVAILABLE if it is not answered in time; the error of the store;
+   *   the reason of the place
+   */
+  async run<T>(
+    call: Call,
+    { lock, place }: Caller,
+    ask: (passed: Stopwatch) => Promise<T>,
+  ): Promise<T> {
     if (this.#hasRoomFor(call)) this.#count++;
-    else await this.#turn(call, lock, signal);
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
+    else await this.#turn(call, lock, place?.signal);
+    const { callTimeoutMs: ms, timers } = this.terms;
+    const passed = started(this.terms);
+    const over = (): never => {
+      this.#noteLate();
+      throw tooSlow(lock, ms);
+    };
+    try {
+      const answer = await withinLimit((async () => ask(passed))(), { ms, timers, over });
+      const isSoon = call === 'acquire' && passed() <= ms * SOON;
+      if (isSoon) this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
+      return answer;
+    } finally {
       this.#count--;
       this.#goOn();
-    };
-  }
-
-  /** A lock that was asked for was granted or refused after so long. */
-  noteAnswered(afterMs: number): void {
-    if (afterMs > this.#terms.callTimeoutMs * SOON) return;
-    this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
+    }
   }
 
   /** A call was not answered in time: the next ones are not sent after those who gave up. */
-  noteLate(): void {
+  #noteLate(): void {
     this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
-    const { callTimeoutMs: ms } = this.#terms;
+    const { callTimeoutMs: ms } = this.terms;
     for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
       if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
     }
@@ -333,7 +330,7 @@ export class CallLine {
         line.delete(own);
         reject(error as Error);
       };
-      const own = { lock, waited: started(this.#terms), go, fail };
+      const own = { lock, waited: started(this.terms), go, fail };
       line.add(own);
       abort = () => fail(signal!.reason);
     });
@@ -400,24 +397,4 @@ export class SeenTokens {
     const [oldest] = this.#tokens.keys();
     this.#tokens.delete(oldest!);
   }
-}
-
-/*
- * Elapsed time, by two clocks.
- *
- * Guarantee: it is never less than either says. The monotonic clock may stand still while a machine
- * sleeps, and the wall clock may be set back; both at once is not expected.
- */
-
-export interface TwoClocks {
-  readonly clock: Clock;
-  readonly monotonic: Clock;
-}
-
-/** Returns the ms since it was started. */
-export type Stopwatch = () => number;
-
-export function started({ clock, monotonic }: TwoClocks): Stopwatch {
-  const [wallMs, monotonicMs] = [clock.now(), monotonic.now()];
-  return () => Math.max(clock.now() - wallMs, monotonic.now() - monotonicMs, 0);
 }

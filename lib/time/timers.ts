@@ -50,59 +50,23 @@ interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
   /** Gives the result when the time is over; may throw. */
-  over(): T;
+  readonly over: () => T;
 }
 
-export async function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
-  const { timers, ms } = limit;
-  let timer: unknown;
-  const late = new Promise<T>((resolve, reject) => {
-    timer = timers.after(ms, () => {
+export function withinLimit<T>(asked: Promise<T>, { timers, ms, over }: Limit<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = timers.after(ms, () => {
       // This happens in the turn of the timer, so that a later answer does not win.
       try {
-        resolve(limit.over());
+        resolve(over());
       } catch (error) {
         reject(error as Error);
       }
     });
+    const end = () => timers.cancel(timer);
+    asked.then(end, end);
+    asked.then(resolve, reject);
   });
-  try {
-    return await Promise.race([asked, late]);
-  } finally {
-    timers.cancel(timer);
-  }
-}
-
-interface Wait {
-  readonly ms: number;
-  readonly timers: Timers;
-  readonly signal: AbortSignal;
-}
-
-/**
- * Waits for something for a while, and under a signal. No timer and no listener is left.
- * @param begin is given a signal that is aborted when the waiting ends
- * @returns whether it came in time; rejects with the reason of the signal
- */
-export async function comesWithin(
-  begin: (signal: AbortSignal) => Promise<unknown>,
-  { ms, timers, signal }: Wait,
-): Promise<boolean> {
-  signal.throwIfAborted();
-  const over = new AbortController();
-  const end = () => over.abort(signal.reason);
-  signal.addEventListener('abort', end, { once: true });
-  try {
-    const late = pause(timers, ms, over.signal).then(() => false);
-    const came = (async () => begin(over.signal))().then(() => true);
-    const isInTime = await Promise.race([came, late]);
-    signal.throwIfAborted();
-    return isInTime;
-  } finally {
-    signal.removeEventListener('abort', end);
-    // Without a reason, `abort` would make an error with its stack.
-    over.abort(null);
-  }
 }
 
 const FIRST_MS = 100;

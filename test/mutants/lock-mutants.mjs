@@ -12,9 +12,9 @@ const RELEASE = 'lock/lock-rules.ts';
 const TOKEN = 'lock/lock-snapshot.ts';
 const ATTEMPT = 'lock/lock-attempt.ts';
 const SECTION = 'lock/held-section.ts';
-const PERMITS = 'lock/permits.ts';
+const QUEUE = 'lock/local-queue.ts';
 const OPTIONS = 'lock/lock-options.ts';
-const STOPWATCH = 'lock/lock-attempt.ts';
+const STOPWATCH = 'core/clock.ts';
 const HOLDINGS = 'lock/holdings.ts';
 
 const edit = (/** @type {string} */ file, /** @type {string} */ find, put = '') => [
@@ -260,8 +260,8 @@ export const HOLDER_MUTANTS = [
     seed: 11,
     edits: edit(
       ATTEMPT,
-      'return { permit, holder, token, era, ttlMs, passed, note, timeMs };',
-      'return { permit, holder, token, era, ttlMs, passed: started(terms), note, timeMs };',
+      'return { permit, holder, passed, answer };',
+      'return { permit, holder, passed: started(calls.terms), answer };',
     ),
   },
   {
@@ -270,7 +270,7 @@ export const HOLDER_MUTANTS = [
     edits: edit(
       SECTION,
       'if (ttlMs - passed() <= this.leftMs) return;\n    this.#deadline = { ttlMs, passed };',
-      'this.#deadline = { ttlMs, passed: started(this.#parts.terms) };',
+      'this.#deadline = { ttlMs, passed: started(this.#parts.calls.terms) };',
     ),
   },
   {
@@ -305,7 +305,7 @@ export const HOLDER_MUTANTS = [
   {
     name: 'all attempts of all processes have one name',
     seed: 1,
-    edits: edit(HOLDINGS, 'holder: randomUUID()', "holder: 'process'"),
+    edits: edit(ATTEMPT, '#holder = randomUUID();', "#holder = 'process';"),
   },
 ];
 
@@ -318,11 +318,7 @@ export const PERMIT_MUTANTS = [
   {
     name: 'one permit more is granted than there are',
     by: 'are held by as many at once, of all processes, and by no more',
-    edits: edit(
-      PERMITS,
-      'const { permits, random } = this.#parts;',
-      'const { random } = this.#parts;\n    const permits = this.#parts.permits + 1;',
-    ),
+    edits: edit(QUEUE, 'const { permits } = this;', 'const permits = this.permits + 1;'),
   },
   {
     name: 'an attempt goes on to another permit while it may have one',
@@ -331,7 +327,7 @@ export const PERMIT_MUTANTS = [
       ATTEMPT,
       'const failure = unavailable(lock, error);',
       'const failure = unavailable(lock, error);\n' +
-        "      search.refused({ status: 'held', label: '', leftMs: 1 });",
+        "      place.refused({ status: 'held', label: '', leftMs: 1 });",
     ),
   },
   {
@@ -342,12 +338,12 @@ export const PERMIT_MUTANTS = [
   {
     name: 'an attempt that ends gives back the first permit, and not its own',
     by: 'are given back by an attempt that ends without knowing whether it has one',
-    edits: edit(ATTEMPT, 'const name = permitName(lock, search.permit!);', 'const name = lock;'),
+    edits: edit(ATTEMPT, 'lock: permitName(lock, place.permit!)', 'lock'),
   },
   {
     name: 'callers of one process ask for the same permit',
     by: 'go through the callers of a process as they came, and nobody asks in vain',
-    edits: edit(PERMITS, 'const isFree = !this.#taken.has(name);', 'const isFree = true;'),
+    edits: edit(QUEUE, 'this.permit !== undefined && taken.has(this.permit)', 'false'),
   },
   {
     name: 'a permit is released by the name of the lock',
@@ -361,12 +357,12 @@ export const PERMIT_MUTANTS = [
   {
     name: 'nobody who waits for a permit is told of one that is released here',
     by: 'go to whoever of a process has waited longest, also where another process has the rest',
-    edits: edit(PERMITS, 'if (search.hand(permit)) return;', 'if (!search) return;'),
+    edits: edit(QUEUE, 'if (place.hand(permit)) return;', 'if (!place) return;'),
   },
   {
     name: 'a process hands its permits on for ever',
     by: 'are left to other processes by one that has had them for long',
-    edits: edit(HOLDINGS, 'isWaitedFor ? this.#streaks.othersMs(lock) : 0', 'isWaitedFor ? 0 : 0'),
+    edits: edit(QUEUE, 'isWaitedFor ? this.othersMs(lock) : 0', 'isWaitedFor ? 0 : 0'),
   },
   {
     name: 'several locks are taken in the order in which they are given',
@@ -378,7 +374,7 @@ export const PERMIT_MUTANTS = [
     by: 'are given back where one of them is refused',
     edits: edit(
       HOLDINGS,
-      'await Promise.all(sections.map((section) => this.release(section)));\n      throw error;',
+      'await Promise.all(sections.map((section) => section.release()));\n      throw error;',
       'throw error;',
     ),
   },

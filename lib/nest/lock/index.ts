@@ -51,13 +51,13 @@ export {
   type LockKey,
 } from './locked.decorator.js';
 export { lockKey, type LockNote, type LockRecord, type LockStore } from '../../lock/lock-store.js';
-export {
-  DistributedLock,
-  type AcquiredLock,
-  type AcquiredLocks,
-  type LockStatus,
-} from '../../lock/distributed-lock.js';
-export type { LockSection, LockSections } from '../../lock/held-section.js';
+export { DistributedLock, type LockStatus } from '../../lock/distributed-lock.js';
+export type {
+  AcquiredLock,
+  AcquiredLocks,
+  LockSection,
+  LockSections,
+} from '../../lock/held-section.js';
 export type { HoldOptions, LockCounts, LockEvent, LockListener, LockOptions, LossReason };
 export type { SeveralOptions };
 

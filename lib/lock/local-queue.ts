@@ -1,0 +1,278 @@
+/**
+ * The callers of one process: each waits for its turn in the queue of its lock, then looks for a
+ * permit, then holds it. Each permit is a lock of its own, with a lease and a token of its own. All
+ * that callers of one process leave to each other, and to those of others, is in one file.
+ *
+ * Guarantee: as many callers as there are permits, one without, ask the store or hold the lock, in
+ * the order in which they came; leaving lets the next one go. A caller asks for one permit at a
+ * time, and for another one only after the store has said that this one is held, so that it never
+ * has two. No two ask for the same permit, and the one that has waited longest gets what another
+ * one releases. A process that releases a lock and wants it again would ask sooner than processes
+ * that wait for the release: after half a second it leaves the lock to them for a tenth of the time
+ * that it had it, but no longer than they need to ask.
+ */
+import { started, type Stopwatch, type TwoClocks } from '../core/clock.js';
+import { turn, type Timers } from '../time/timers.js';
+import { permitName, type LockRefusal } from './lock-store.js';
+
+/** The callers of one lock. */
+interface Line {
+  readonly lock: string;
+  /**
+   * In the order in which they came; a Set finds one that leaves at once, however many there are.
+   */
+  readonly places: Set<Place>;
+  /** Those that look for a permit. */
+  readonly searching: Set<Place>;
+  /** The permits that they hold or ask for. */
+  readonly taken: Set<number>;
+}
+
+interface QueueParts extends TwoClocks {
+  readonly timers: Timers;
+  /** Is asked for the first permit of each round, unless there is only one. */
+  readonly random: () => number;
+}
+
+/** A delay this short disturbs no one, and a pause after it costs little. */
+const STREAK_MS = 500;
+const SHARE = 1 / 10;
+/** Others ask within this time of a release: those who are notified, and those who poll. */
+const SHARE_MS_MAX = { notified: 25, polling: 1000 };
+const COUNT_MAX = 1024;
+
+interface Streak {
+  readonly hadMs: number;
+  readonly released: Stopwatch;
+}
+
+export class LocalQueue {
+  readonly #parts: QueueParts;
+  readonly #shareMsMax: number;
+  readonly #lines = new Map<string, Line>();
+  readonly #going = new FewInATurn();
+  readonly #streaks = new Map<string, Streak>();
+
+  /** @param isNotified whether waiting processes are notified of a release */
+  constructor(parts: QueueParts, isNotified: boolean) {
+    this.#parts = parts;
+    this.#shareMsMax = SHARE_MS_MAX[isNotified ? 'notified' : 'polling'];
+  }
+
+  enter(lock: string, permits: number): Place {
+    const known = this.#lines.get(lock);
+    const line = known ?? { lock, places: new Set(), searching: new Set(), taken: new Set() };
+    this.#lines.set(lock, line);
+    const place = new Place(line, permits, this.#parts.random);
+    line.places.add(place);
+    return place;
+  }
+
+  /** The time for which a caller lets those of other processes go first; once for each streak. */
+  othersMs(lock: string): number {
+    const streak = this.#streaks.get(lock);
+    if (streak === undefined) return 0;
+    const { hadMs, released } = streak;
+    const leftMs = Math.ceil(Math.min(hadMs * SHARE, this.#shareMsMax) - released());
+    if (leftMs > 0 && hadMs < STREAK_MS) return 0;
+    this.#streaks.delete(lock);
+    return leftMs;
+  }
+
+  #noteReleased(lock: string, heldMs: number): void {
+    const { hadMs = 0 } = this.#streaks.get(lock) ?? {};
+    if (this.#streaks.size >= COUNT_MAX) this.#streaks.clear();
+    this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#parts) });
+  }
+
+  /** @param heldMs how long it has held the lock; absent if it has not, or has lost it */
+  leave(place: Place, heldMs?: number): void {
+    const { line, permit } = place;
+    const { lock, places, searching } = line;
+    if (heldMs !== undefined) this.#noteReleased(lock, heldMs);
+    places.delete(place);
+    searching.delete(place);
+    if (permit !== undefined) this.#free(line, permit);
+    let at = 0;
+    for (const next of places) {
+      if (at++ >= next.permits) break;
+      const others = this.#going.next();
+      if (others === undefined) next.wake(true);
+      else void others.then(() => next.wake(true));
+    }
+    if (places.size === 0 && this.#lines.get(lock) === line) this.#lines.delete(lock);
+  }
+
+  /** A caller that waits for a permit leaves it to other processes, as for a lock. */
+  #free({ lock, searching, taken }: Line, permit: number): void {
+    const isWaitedFor = [...searching].some((place) => place.isWaiting);
+    const ms = isWaitedFor ? this.othersMs(lock) : 0;
+    const free = () => {
+      taken.delete(permit);
+      for (const place of searching) if (place.hand(permit)) return;
+    };
+    if (ms > 0) this.#parts.timers.after(ms, free);
+    else free();
+  }
+}
+
+/** One caller of a lock. */
+export class Place {
+  readonly line: Line;
+  readonly permits: number;
+  readonly #random: () => number;
+  /** The permit that it asks for or holds; undefined while others of this process have all. */
+  permit: number | undefined;
+  /** The reason why it has ended its waiting. */
+  over: { readonly reason: unknown } | undefined;
+  #stop: AbortController | undefined;
+  #goOn: (isTurn: boolean) => void = () => undefined;
+  /** The permits that are still to be asked for in this round. */
+  #left: number[] = [];
+  /** What the store has said of each permit that is held. */
+  readonly #refusals = new Map<number, LockRefusal>();
+  #take: ((permit: number) => void) | undefined;
+
+  constructor(line: Line, permits: number, random: () => number) {
+    [this.line, this.permits, this.#random] = [line, permits, random];
+  }
+
+  /** True if fewer are before it in the queue than may hold the lock at once. */
+  get isTurn(): boolean {
+    let at = 0;
+    for (const place of this.line.places) {
+      if (at++ >= this.permits) return false;
+      if (place === this) return true;
+    }
+    return false;
+  }
+
+  /** Resolves to true when its turn has come, or to false when it is not to wait any longer. */
+  turn(): Promise<boolean> {
+    return new Promise((resolve) => (this.#goOn = resolve));
+  }
+
+  wake(isTurn: boolean): void {
+    this.#goOn(isTurn);
+  }
+
+  /** Ends its waiting, whatever it waits for. */
+  end(reason: unknown): void {
+    this.over ??= { reason };
+    this.wake(false);
+    this.#stop?.abort(reason);
+  }
+
+  throwIfOver(): void {
+    if (this.over !== undefined) throw this.over.reason;
+  }
+
+  /** Only a caller that waits for the store needs a controller; many thousands may be queueing. */
+  get signal(): AbortSignal {
+    this.#stop ??= new AbortController();
+    if (this.over !== undefined) this.#stop.abort(this.over.reason);
+    return this.#stop.signal;
+  }
+
+  get isWaiting(): boolean {
+    return this.#take !== undefined;
+  }
+
+  /** Begins a round anywhere: through all permits, or for the one that was released. */
+  begin(released?: number): void {
+    this.line.searching.add(this);
+    if (this.permit !== undefined) return;
+    const { permits } = this;
+    const first = permits === 1 ? 0 : Math.floor(this.#random() * permits);
+    const all = Array.from({ length: permits }, (_, at) => ((first + at) % permits) + 1);
+    this.#left = released === undefined ? all : [released];
+    if (released === undefined) this.#refusals.clear();
+    this.#next();
+  }
+
+  #next(): void {
+    const { taken } = this.line;
+    do this.permit = this.#left.shift();
+    while (this.permit !== undefined && taken.has(this.permit));
+    if (this.permit !== undefined) taken.add(this.permit);
+  }
+
+  /**
+   * The store has said that another one holds the permit.
+   *
+   * @returns false if another one is left to ask for in this round
+   */
+  refused(answer: LockRefusal): boolean {
+    this.#refusals.set(this.permit!, answer);
+    this.line.taken.delete(this.permit!);
+    this.#next();
+    return this.permit === undefined;
+  }
+
+  /** The refusal of the permit that is free next, with the highest token: a new one is a change. */
+  get refusal(): LockRefusal | undefined {
+    const [first, ...others] = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);
+    if (first === undefined) return undefined;
+    const tokens = [first, ...others].map(({ token = 0n }) => token);
+    const token = tokens.reduce((highest, one) => (one > highest ? one : highest));
+    return token === 0n ? first : { ...first, token };
+  }
+
+  /** Resolves to a permit that was released: here, or by the word of the store. */
+  async untilReleased(
+    announced: (name: string) => Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    // One may have been released here since this caller last asked.
+    this.#next();
+    if (this.permit !== undefined) return this.permit;
+    const here = new Promise<number>((resolve) => (this.#take = resolve));
+    signal.addEventListener('abort', () => (this.#take = undefined), { once: true });
+    const told = Array.from({ length: this.permits }, async (_, at) => {
+      await announced(permitName(this.line.lock, at + 1));
+      return at + 1;
+    });
+    return Promise.race([here, ...told]);
+  }
+
+  /** @returns whether it takes a permit that this process has released */
+  hand(permit: number): boolean {
+    const take = this.#take;
+    if (permit > this.permits) return false;
+    if (take === undefined) {
+      // It asks for another one now, and for this one next.
+      if (!this.#left.includes(permit)) this.#left.unshift(permit);
+      return false;
+    }
+    this.line.taken.add(permit);
+    [this.permit, this.#take] = [permit, undefined];
+    take(permit);
+    return true;
+  }
+}
+
+/** A turn of the event loop is over soon after them, even if none of them waits for a store. */
+const TURN_COUNT = 16;
+
+/** Lets thousands that come at once go on turn by turn, in the order in which they came. */
+export class FewInATurn {
+  #leftCount = 0;
+  /** The turn of those that come now; undefined for this one. */
+  #own: Promise<void> | undefined;
+  #next: Promise<void> | undefined;
+
+  /** Resolves in the turn of the caller; undefined if it is this one. */
+  next(): Promise<void> | undefined {
+    if (this.#leftCount === 0) this.#begin();
+    this.#leftCount--;
+    return this.#own;
+  }
+
+  #begin(): void {
+    const next = (this.#next ?? Promise.resolve()).then(turn);
+    [this.#leftCount, this.#own, this.#next] = [TURN_COUNT, this.#next, next];
+    void next.then(() => {
+      if (this.#next === next) [this.#leftCount, this.#next] = [0, undefined];
+    });
+  }
+}

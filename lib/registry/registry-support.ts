@@ -136,18 +136,14 @@ export class RegistrySupport implements IDistributedSupport {
   /** If a caller that gave up asks the same again, both get the same answer. */
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     // The clocks have gone on between two tries, but the question is the same.
-    const question = { ...request, wallMs: undefined, reckoned: undefined };
-    const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(question);
+    const question = JSON.stringify({ ...request, wallMs: undefined, reckoned: undefined });
+    const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(request.token, question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
-    return this.#latest.repeatable(question, async (isLatest) => {
-      const attempt = await this.#attempts({
-        take: (number) => acquireFrom(this.#rows, request, number),
-        isLatest,
-        span: request,
-        isStart: true,
-      });
-      return this.#answer(attempt);
-    });
+    const run = async (isLatest: () => boolean) => {
+      const take = (number: number) => acquireFrom(this.#rows, request, number);
+      return this.#answer(await this.#attempts({ take, isLatest, span: request, isStart: true }));
+    };
+    return this.#latest.of(request.token, run, question);
   }
 
   async refreshAlive(lease: WorkerLease): Promise<LeaseAnswer> {
@@ -209,7 +205,7 @@ export class RegistrySupport implements IDistributedSupport {
   #repeated<T extends Changes>(lease: WorkerLease, take: Operation<T>['take']): Promise<Done<T>> {
     const { workerId } = lease;
     const span = { workerIdMin: workerId, workerIdMax: workerId };
-    return this.#latest.of(lease, (isLatest) => this.#attempts({ take, isLatest, span }));
+    return this.#latest.of(lease.token, (isLatest) => this.#attempts({ take, isLatest, span }));
   }
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Done<T>> {

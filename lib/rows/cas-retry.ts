@@ -181,13 +181,9 @@ export function isNews<T extends ClockState>(stored: T | undefined, next: T, age
  */
 export const SAME_ANSWER_MS_MAX = 20_000;
 
-interface Question {
-  readonly token: string;
-}
-
 interface Operation {
-  /** The question in JSON, while it gets the same answer. */
-  question?: string | undefined;
+  /** In JSON, while the same question gets the same answer. */
+  question: string | undefined;
   answer?: Promise<unknown>;
 }
 
@@ -197,45 +193,34 @@ export class SupersedingCalls {
 
   constructor(private readonly timers: Timers) {}
 
-  /** @param run learns whether it is still the one that was asked for last */
-  of<T>({ token }: Question, run: (isLatest: () => boolean) => Promise<T>): Promise<T> {
-    return this.#run(token, {}, run);
-  }
-
-  /** Works like `of`, for a question that may be asked again with `answerOnItsWay`. */
-  async repeatable<T>(
-    question: Question,
+  /**
+   * @param run learns whether it is still the one that was asked for last
+   * @param question in JSON, if it may be asked again with `answerOnItsWay`
+   */
+  async of<T>(
+    token: string,
     run: (isLatest: () => boolean) => Promise<T>,
+    question?: string,
   ): Promise<T> {
-    const own: Operation = { question: JSON.stringify(question) };
-    const timer = this.timers.after(SAME_ANSWER_MS_MAX, () => (own.question = undefined));
-    const answer = this.#run(question.token, own, run);
-    own.answer = answer;
+    const own: Operation = { question };
+    const isLatest = () => this.#latest.get(token) === own;
+    const forget = () => (own.question = undefined);
+    const timer = question && this.timers.after(SAME_ANSWER_MS_MAX, forget);
+    this.#latest.set(token, own);
     try {
+      const answer = run(isLatest);
+      own.answer = answer;
       return await answer;
     } finally {
       this.timers.cancel(timer);
+      if (isLatest()) this.#latest.delete(token);
     }
   }
 
   /** Returns the answer under way if the same was asked, and not too long ago. */
-  answerOnItsWay<T>(question: Question): Promise<T> | undefined {
-    const { question: theirs, answer } = this.#latest.get(question.token) ?? {};
-    return theirs === JSON.stringify(question) ? (answer as Promise<T>) : undefined;
-  }
-
-  async #run<T>(
-    token: string,
-    own: Operation,
-    run: (isLatest: () => boolean) => Promise<T>,
-  ): Promise<T> {
-    this.#latest.set(token, own);
-    const isLatest = () => this.#latest.get(token) === own;
-    try {
-      return await run(isLatest);
-    } finally {
-      if (isLatest()) this.#latest.delete(token);
-    }
+  answerOnItsWay<T>(token: string, question: string): Promise<T> | undefined {
+    const latest = this.#latest.get(token);
+    return latest?.question === question ? (latest.answer as Promise<T>) : undefined;
   }
 }
 

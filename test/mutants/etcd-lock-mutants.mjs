@@ -64,7 +64,7 @@ export const ETCD_LOCK_MUTANTS = [
     edits: [
       etcdEdit(
         STORE,
-        'if (!(await this.#writer.prolonged(found, held, request))) return undefined;',
+        'if (!(await this.#transactions.prolonged(found, held, request))) return undefined;',
       ),
     ],
   },

@@ -5,7 +5,9 @@
  *
  * Guarantee: if etcd may have forgotten anything, a new run begins before any caller goes on:
  * nothing is granted in it until all that was forgotten has ended, and its tokens are higher than
- * all. The holder of a lock keeps it through an election, and loses it if data was lost.
+ * all. The holder of a lock keeps it through an election, and loses it if data was lost. Each write
+ * compares all that it depends on, and nothing counts as written in a run that may have forgotten
+ * it. A lease that holds nothing is given back.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
@@ -16,13 +18,7 @@ import type {
   HighestToken,
   LockNote,
 } from '../../lock/lock-store.js';
-import {
-  answerHeader,
-  listIn,
-  type EtcdAnswer,
-  type EtcdHeader,
-  type EtcdClient,
-} from './etcd-client.js';
+import { answerHeader, listIn, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
 import {
   deletion,
   headerText,
@@ -39,8 +35,8 @@ import {
   type LockKeys,
 } from './etcd-lock-keys.js';
 import { EtcdMembers } from './etcd-members.js';
-import { foundBy, get, isUnchanged, keyValueIn, toBase64, type KeyValue } from './etcd-rows.js';
-import { RUN_ENDED, RestoreDetector, runText, type Fate, type Mark } from './restore-detector.js';
+import { get, isUnchanged, keyValueIn, toBase64, type KeyValue } from './etcd-rows.js';
+import { RUN_ENDED, runText, type Fate } from './restore-detector.js';
 
 /** A key that is held by a lease. */
 interface Leased {
@@ -82,49 +78,49 @@ export interface Asked {
 
 type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
 
-export class EtcdLockReader {
+interface Write {
+  readonly lease: EtcdLease;
+  readonly compare: readonly object[];
+  readonly put: { readonly key: string; readonly value: EtcdLockValue };
+  /** What is written beside it. */
+  readonly notes?: readonly object[];
+}
+
+interface Parts {
+  readonly client: EtcdClient;
+  readonly keys: LockKeys;
+  readonly leases: EtcdLeases;
+  readonly lossWindowMs: number;
+}
+
+export class EtcdLockTransactions {
   readonly #client: EtcdClient;
   readonly #keys: LockKeys;
   readonly #leases: EtcdLeases;
   readonly #lossWindowMs: number;
   readonly #members: EtcdMembers;
-  readonly #detector = new RestoreDetector();
 
-  constructor(parts: {
-    readonly client: EtcdClient;
-    readonly keys: LockKeys;
-    readonly leases: EtcdLeases;
-    readonly lossWindowMs: number;
-  }) {
-    this.#client = parts.client;
-    this.#keys = parts.keys;
-    this.#leases = parts.leases;
-    this.#lossWindowMs = parts.lossWindowMs;
-    this.#members = new EtcdMembers(parts.client);
-  }
-
-  mark(): Mark {
-    return this.#detector.mark();
+  constructor({ client, keys, leases, lossWindowMs }: Parts) {
+    this.#client = client;
+    this.#keys = keys;
+    this.#leases = leases;
+    this.#lossWindowMs = lossWindowMs;
+    this.#members = new EtcdMembers(client);
   }
 
   /** @param name of one lock; if absent, all locks are read */
   async read(name?: string): Promise<Found> {
     const { header: key, wait, raise, held } = this.#keys;
     const locks = name === undefined ? get(held.from, held.to) : get(this.#keys.lock(name));
-    const mark = this.mark();
     const notes = name === undefined ? [] : [get(this.#keys.note(name))];
     const success = [get(key), get(wait), get(raise), locks, ...notes];
-    const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
-    const { header: at, lists } = this.#client.read(answer, () => {
-      return { header: answerHeader(answer), lists: foundBy(answer, success.length, leasedKeyIn) };
-    });
-    const [[kept] = [], [waiting] = [], [raised] = [], found = [], [note] = []] = lists;
+    const seen = await this.#members.ask(success, leasedKeyIn);
+    const [[kept] = [], [waiting] = [], [raised] = [], found = [], [note] = []] = seen.lists;
     const stored = kept && lockHeaderIn(kept.value);
-    const seen = { answer, header: at, mark };
-    const fate = stored === undefined ? 'lost' : await this.fateOf(stored.server, seen);
+    const fate = stored === undefined ? 'lost' : await this.#members.fate(stored.server, seen);
     return {
-      answer,
-      revision: at.revision,
+      answer: seen.answer,
+      revision: seen.header.revision,
       fate,
       header: fate === 'same' ? stored : undefined,
       headerText: kept?.value,
@@ -144,17 +140,6 @@ export class EtcdLockReader {
       const { key, value: note } = keyValueIn(row);
       return { lock: this.#keys.nameOf(key), note };
     });
-  }
-
-  /** The fate of a run up to an answer. */
-  async fateOf(
-    server: string,
-    { answer, header, mark }: { answer: EtcdAnswer; header: EtcdHeader; mark: Mark },
-  ): Promise<Fate> {
-    const observation = { socket: answer.socket, header, mark, server };
-    if (this.#detector.isBelieved(observation)) return 'same';
-    const status = await this.#members.status(answer.endpoint, header.memberId);
-    return this.#detector.examine(observation, status);
   }
 
   /** True if the caller has a token of this lock that this run has never granted. */
@@ -217,64 +202,6 @@ export class EtcdLockReader {
     };
     const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
     if (fields['succeeded'] !== true) await this.#leases.dropped(lease.id);
-  }
-
-  #lockIn({ key, value: text, lease, modRevision, createRevision }: LeasedKey): FoundLock {
-    const value = lockValueIn(text);
-    const token = value.tokenBase + BigInt(createRevision);
-    return { ...value, name: this.#keys.nameOf(key), token, modRevision, lease };
-  }
-}
-
-function greatest(values: readonly bigint[]): bigint {
-  return values.reduce((a, b) => (a > b ? a : b));
-}
-
-function leasedKeyIn(value: unknown): LeasedKey {
-  const { lease, create_revision } = value as { lease?: unknown; create_revision?: unknown };
-  return {
-    ...keyValueIn(value),
-    lease: typeof lease === 'string' ? lease : '0',
-    createRevision: Number(create_revision),
-  };
-}
-
-/*
- * Each write compares all that it depends on.
- *
- * Guarantee: nothing counts as written in a run of etcd that may have forgotten it. A lease that
- * holds nothing is given back.
- */
-
-interface WriterParts {
-  readonly client: EtcdClient;
-  readonly keys: LockKeys;
-  readonly leases: EtcdLeases;
-  readonly reader: EtcdLockReader;
-  readonly lossWindowMs: number;
-}
-
-interface Write {
-  readonly lease: EtcdLease;
-  readonly compare: readonly object[];
-  readonly put: { readonly key: string; readonly value: EtcdLockValue };
-  /** What is written beside it. */
-  readonly notes?: readonly object[];
-}
-
-export class EtcdLockWriter {
-  readonly #client: EtcdClient;
-  readonly #keys: LockKeys;
-  readonly #leases: EtcdLeases;
-  readonly #reader: EtcdLockReader;
-  readonly #lossWindowMs: number;
-
-  constructor({ client, keys, leases, reader, lossWindowMs }: WriterParts) {
-    this.#client = client;
-    this.#keys = keys;
-    this.#leases = leases;
-    this.#reader = reader;
-    this.#lossWindowMs = lossWindowMs;
   }
 
   /** Returns the token; undefined if another process was faster. */
@@ -353,7 +280,7 @@ export class EtcdLockWriter {
   ): Promise<number | undefined> {
     const isAsRead = isText(this.#keys.header, found.headerText);
     const success = [putWith(put.key, valueText(put.value), lease.id), ...notes];
-    const mark = this.#reader.mark();
+    const mark = this.#members.mark();
     const body = { compare: [isAsRead, ...compare], success };
     const answer = await this.#client
       .ask({ path: 'kv/txn', body, isWrite: true })
@@ -366,8 +293,27 @@ export class EtcdLockWriter {
       return undefined;
     }
     const header = this.#client.read(answer, answerHeader);
-    const fate = await this.#reader.fateOf(found.header.server, { answer, header, mark });
+    const fate = await this.#members.fate(found.header.server, { answer, header, mark });
     if (fate === 'same') return header.revision;
     throw this.#client.errorAt(answer.endpoint, new Error(RUN_ENDED));
   }
+
+  #lockIn({ key, value: text, lease, modRevision, createRevision }: LeasedKey): FoundLock {
+    const value = lockValueIn(text);
+    const token = value.tokenBase + BigInt(createRevision);
+    return { ...value, name: this.#keys.nameOf(key), token, modRevision, lease };
+  }
+}
+
+function greatest(values: readonly bigint[]): bigint {
+  return values.reduce((a, b) => (a > b ? a : b));
+}
+
+function leasedKeyIn(value: unknown): LeasedKey {
+  const { lease, create_revision } = value as { lease?: unknown; create_revision?: unknown };
+  return {
+    ...keyValueIn(value),
+    lease: typeof lease === 'string' ? lease : '0',
+    createRevision: Number(create_revision),
+  };
 }

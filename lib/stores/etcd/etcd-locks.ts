@@ -23,8 +23,7 @@ import { CasRetry } from '../../rows/cas-retry.js';
 import { EtcdClient, recordOf } from './etcd-client.js';
 import { EtcdLeases, LockKeys, type EtcdLockHeader } from './etcd-lock-keys.js';
 import {
-  EtcdLockReader,
-  EtcdLockWriter,
+  EtcdLockTransactions,
   type Asked,
   type Found,
   type FoundLock,
@@ -92,8 +91,7 @@ class EtcdLocks implements LockStore {
   readonly #client: EtcdClient;
   readonly #keys: LockKeys;
   readonly #leases: EtcdLeases;
-  readonly #reader: EtcdLockReader;
-  readonly #writer: EtcdLockWriter;
+  readonly #transactions: EtcdLockTransactions;
   readonly #turns: CasRetry;
   readonly #releases: Releases;
 
@@ -103,9 +101,7 @@ class EtcdLocks implements LockStore {
     this.#client = client;
     this.#keys = keys;
     this.#leases = leases;
-    const parts = { client, keys, leases, lossWindowMs };
-    this.#reader = new EtcdLockReader(parts);
-    this.#writer = new EtcdLockWriter({ ...parts, reader: this.#reader });
+    this.#transactions = new EtcdLockTransactions({ client, keys, leases, lossWindowMs });
     this.location = `etcd at ${client.where}, ${keys.prefix}`;
     this.lossWindowMs = lossWindowMs;
     this.#turns = new CasRetry(this.location);
@@ -130,13 +126,13 @@ class EtcdLocks implements LockStore {
   /** The caller watches the time; a release that is not told costs no more than that. */
   untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
     return this.#releases.until(this.#keys.lock(lock), signal, async () => {
-      const { locks } = await this.#reader.read(lock);
+      const { locks } = await this.#transactions.read(lock);
       return locks.length === 0;
     });
   }
 
   async locks(): Promise<LockRecord[]> {
-    const { header, locks } = await this.#reader.read();
+    const { header, locks } = await this.#transactions.read();
     if (header === undefined) return [];
     const records = await Promise.all(
       locks.map(async ({ name: lock, label, token, sinceMs, lease, holder }) => {
@@ -150,7 +146,7 @@ class EtcdLocks implements LockStore {
   }
 
   notes(): Promise<LockNote[]> {
-    return this.#reader.notes();
+    return this.#transactions.notes();
   }
 
   async advice(): Promise<string[]> {
@@ -164,12 +160,12 @@ class EtcdLocks implements LockStore {
 
   async #acquired(request: AcquireRequest): Attempt<AcquireAnswer> {
     const { lock, holder, ttlMs, longestMs } = request;
-    const found = await this.#reader.read(lock);
-    const isLost = !isKnown(found) || (await this.#reader.hasForgotten(found, lock, request));
+    const found = await this.#transactions.read(lock);
+    const isLost = !isKnown(found) || (await this.#transactions.hasForgotten(found, lock, request));
     if (isLost) return this.#begin(found, request);
     const { header, wait, raise, locks } = found;
     const [held] = locks;
-    if (longestMs > header.longestMs) return this.#writer.raised(found, longestMs);
+    if (longestMs > header.longestMs) return this.#transactions.raised(found, longestMs);
     const isOfNow = held?.era === header.era;
     const isMine = isOfNow && held.holder === holder;
     // The holder from before a loss will learn of it; an own lock of this attempt may be lost as
@@ -178,7 +174,7 @@ class EtcdLocks implements LockStore {
     if (isMine) return this.#again(found, request);
     if (held !== undefined) return this.#refused(held);
     if (raise !== undefined && ttlMs > header.provenMs) return this.#waiting(raise.lease);
-    const token = await this.#writer.grant(found, request);
+    const token = await this.#transactions.grant(found, request);
     return token === undefined ? undefined : { answer: grant(header, token, request, found) };
   }
 
@@ -186,29 +182,30 @@ class EtcdLocks implements LockStore {
   async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
     const { header, locks } = found;
     const [held] = locks;
-    if (!(await this.#writer.prolonged(found, held!, { ttlMs }))) return undefined;
+    if (!(await this.#transactions.prolonged(found, held!, { ttlMs }))) return undefined;
     return { answer: grant(header, held!.token, { ttlMs }, found) };
   }
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
     const { lock, token: have, ttlMs, highest } = request;
-    const found = await this.#reader.read(lock);
+    const found = await this.#transactions.read(lock);
     const lost = { answer: { status: 'lost' } } as const;
     if (found.headerText === undefined) return lost;
     const [held] = found.locks;
     const isHeld = held !== undefined && held.era === found.header?.era && isOf(held, request);
     // A lock that was held for long may be gone by now, which proves nothing.
     const asked = { longestMs: ttlMs, have, highest };
-    const isLost = held !== undefined && (await this.#reader.hasForgotten(found, lock, asked));
+    const isLost =
+      held !== undefined && (await this.#transactions.hasForgotten(found, lock, asked));
     if (!isKnown(found) || isLost) return this.#begin(found, asked);
     if (!isHeld) return lost;
     const { header } = found;
-    if (!(await this.#writer.prolonged(found, held, request))) return undefined;
+    if (!(await this.#transactions.prolonged(found, held, request))) return undefined;
     return { answer: grant(header, have, request) };
   }
 
   async #released(request: ReleaseRequest): Attempt<undefined> {
-    const found = await this.#reader.read(request.lock);
+    const found = await this.#transactions.read(request.lock);
     const [held] = found.locks;
     const done = { answer: undefined };
     if (held === undefined || !isOf(held, request)) return done;
@@ -216,14 +213,14 @@ class EtcdLocks implements LockStore {
     if (!isKnown(found)) return this.#begin(found, { longestMs: held.leaseMs, have: held.token });
     if (keepMs > 0) {
       const rest = { ...held, holder: '', leaseMs: 0 };
-      const kept = await this.#writer.prolonged(found, rest, { ttlMs: keepMs });
+      const kept = await this.#transactions.prolonged(found, rest, { ttlMs: keepMs });
       return kept ? done : undefined;
     }
-    return (await this.#writer.deleted(held)) ? done : undefined;
+    return (await this.#transactions.deleted(held)) ? done : undefined;
   }
 
   async #begin(found: Found, asked: Asked) {
-    await this.#reader.beginRun(found, asked);
+    await this.#transactions.beginRun(found, asked);
     return undefined;
   }
 

@@ -1,19 +1,22 @@
 /**
- * Reads the status of each member of etcd.
+ * Reads keys of etcd and the status of its members, by which it judges whether a run goes on.
  *
  * Guarantee: a fact that the user may not ask for is absent, never guessed.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
+import { OneAtATime } from '../../time/line.js';
 import {
   answerHeader,
   listIn,
   wholeNumber,
   type EtcdAnswer,
   type EtcdClient,
+  type EtcdHeader,
 } from './etcd-client.js';
 import type { EtcdSettings } from './etcd-options.js';
-import type { MemberStatus } from './restore-detector.js';
+import { foundBy, type KeyValue } from './etcd-rows.js';
+import { RestoreDetector, type Fate, type Mark, type MemberStatus } from './restore-detector.js';
 
 /** This is some hours of 1024 holders: no longer history is needed. */
 const HISTORY_REVISIONS = 2_000_000;
@@ -21,14 +24,52 @@ const HISTORY_REVISIONS = 2_000_000;
 /** A proxy may share requests out to so many members before the one meant comes up. */
 const ASK_COUNT = 8;
 
+/** An answer, and what was known when it was asked for. */
+export interface EtcdObservation {
+  readonly answer: EtcdAnswer;
+  readonly header: EtcdHeader;
+  readonly mark: Mark;
+}
+
+/** The keys found at one revision, list by list as they were asked for. */
+export interface EtcdFound<T = KeyValue> extends EtcdObservation {
+  readonly lists: T[][];
+}
+
 export class EtcdMembers {
   readonly #client: EtcdClient;
-  /** The question that will be asked next, and the end of the one under way, by member. */
+  readonly #detector = new RestoreDetector();
+  /** The question that will be asked next, by member. */
   readonly #next = new Map<string, Promise<MemberStatus | undefined>>();
-  readonly #ends = new Map<string, Promise<unknown>>();
+  readonly #turns = new OneAtATime<string>();
 
   constructor(client: EtcdClient) {
     this.#client = client;
+  }
+
+  mark(): Mark {
+    return this.#detector.mark();
+  }
+
+  /** Runs one transaction that reads. */
+  async ask<T = KeyValue>(
+    success: readonly object[],
+    keyIn?: (value: unknown) => T,
+  ): Promise<EtcdFound<T>> {
+    const mark = this.mark();
+    const answer = await this.#client.ask({ path: 'kv/txn', body: { success } });
+    return this.#client.read(answer, () => {
+      const lists = foundBy(answer, success.length, keyIn);
+      return { answer, header: answerHeader(answer), mark, lists };
+    });
+  }
+
+  /** The fate of a run up to an answer. */
+  async fate(server: string, { answer, header, mark }: EtcdObservation): Promise<Fate> {
+    const observation = { socket: answer.socket, header, mark, server };
+    if (this.#detector.isBelieved(observation)) return 'same';
+    const status = await this.status(answer.endpoint, header.memberId);
+    return this.#detector.examine(observation, status);
   }
 
   /**
@@ -39,16 +80,11 @@ export class EtcdMembers {
     const member = `${endpoint.host} ${memberId}`;
     const known = this.#next.get(member);
     if (known !== undefined) return known;
-    const next = (this.#ends.get(member) ?? Promise.resolve()).then(() => {
+    const next = this.#turns.run(member, () => {
       this.#next.delete(member);
       return this.#statusNow(endpoint, memberId);
     });
     this.#next.set(member, next);
-    // The next question does not get the error of this one.
-    this.#ends.set(
-      member,
-      next.catch(() => undefined),
-    );
     return next;
   }
 

@@ -21,11 +21,10 @@ import {
 } from '../../rows/row-store.js';
 import { slewed, type ClockPolicy } from '../../rows/store-clock.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import { answerHeader, type EtcdAnswer, type EtcdHeader, type EtcdClient } from './etcd-client.js';
-import { etcdAdvice, etcdFindings, EtcdMembers } from './etcd-members.js';
+import type { EtcdClient } from './etcd-client.js';
+import { etcdAdvice, etcdFindings, EtcdMembers, type EtcdFound } from './etcd-members.js';
 import {
   ceilingText,
-  foundBy,
   get,
   getRows,
   headerIn,
@@ -43,13 +42,7 @@ import {
   type KeyValue,
 } from './etcd-rows.js';
 import type { EtcdSettings } from './etcd-options.js';
-import {
-  RestoreDetector,
-  RUN_ENDED,
-  runText,
-  type Mark,
-  type Observation,
-} from './restore-detector.js';
+import { RUN_ENDED, runText } from './restore-detector.js';
 
 /** Each repetition means that some process has just created the registry or noted a loss. */
 const READ_COUNT = 10;
@@ -66,7 +59,6 @@ export class EtcdStore implements RowStore {
   readonly #keys: RowKeys;
   readonly #members: EtcdMembers;
   readonly #reader: EtcdReader;
-  readonly #detector = new RestoreDetector();
   readonly #reads = new SharedReads((query) => this.#read(query));
   readonly #settings: EtcdSettings;
 
@@ -76,7 +68,7 @@ export class EtcdStore implements RowStore {
     this.#settings = settings;
     this.#keys = new RowKeys(namespace, kind);
     this.#members = new EtcdMembers(client);
-    this.#reader = new EtcdReader(client, this.#keys, () => this.#detector.mark());
+    this.#reader = new EtcdReader(this.#members, this.#keys);
     this.location = `etcd at ${client.where}, ${this.#keys.prefix}`;
     const uncertainMs = wholeSeconds(clockDifferenceMs);
     this.lossWindowMs =
@@ -108,7 +100,7 @@ export class EtcdStore implements RowStore {
       // A header that is not ours stays as it is, so that the rules refuse it.
       const isOurs = kept?.server !== '';
       const isLost = kept === undefined || kept.isWithoutClock === true;
-      if (isOurs && (isLost || !(await this.#isSame(found, kept.server)))) {
+      if (isOurs && (isLost || (await this.#members.fate(kept.server, found)) !== 'same')) {
         await this.#beginRun(kept?.server, found);
         continue;
       }
@@ -145,12 +137,13 @@ export class EtcdStore implements RowStore {
   }
 
   async #isWritten(write: RowWrite): Promise<boolean> {
-    const mark = this.#detector.mark();
+    const mark = this.#members.mark();
     const body = writing(this.#keys, write);
     const answer = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
     const { isTaken, header, replaced } = this.#client.read(answer, writtenBy);
     if (!isTaken) return false;
-    if (!(await this.#isSame({ answer, header, mark }, write.server))) {
+    const fate = await this.#members.fate(write.server, { answer, header, mark });
+    if (fate !== 'same') {
       throw this.#client.errorAt(answer.endpoint, new Error(RUN_ENDED));
     }
     await this.#forget(write, replaced);
@@ -173,19 +166,11 @@ export class EtcdStore implements RowStore {
     return parseRow(value, this.#keys);
   }
 
-  /** True if nothing was forgotten in the run that the registry names. */
-  async #isSame({ answer, header, mark }: Omit<Found, 'lists'>, server: string): Promise<boolean> {
-    const observation: Observation = { socket: answer.socket, header, mark, server };
-    if (this.#detector.isBelieved(observation)) return true;
-    const status = await this.#members.status(answer.endpoint, header.memberId);
-    return this.#detector.examine(observation, status) === 'same';
-  }
-
   /** Names a new run, unless another process was faster. */
-  async #beginRun(lost: string | undefined, { answer, header }: Found): Promise<void> {
+  async #beginRun(lost: string | undefined, { answer, header }: EtcdFound): Promise<void> {
     const status = await this.#members.status(answer.endpoint, header.memberId);
     const { header: key, clock: clockKey } = this.#keys;
-    const now = await this.#reader.ask([get(key), get(clockKey)]);
+    const now = await this.#members.ask([get(key), get(clockKey)]);
     const [[value] = [], [clock] = []] = now.lists;
     const kept = value && headerIn(value, clock, now.header.revision);
     if (kept?.server !== lost) return this.#outrun();
@@ -232,15 +217,6 @@ export class EtcdStore implements RowStore {
 
 const PAGE_ROWS = 1000;
 
-/** The keys found at one revision, list by list as they were asked for. */
-interface Found {
-  readonly answer: EtcdAnswer;
-  readonly header: EtcdHeader;
-  /** The state of knowledge when the question was asked. */
-  readonly mark: Mark;
-  readonly lists: KeyValue[][];
-}
-
 /** All keys of a registry but those of its tokens. */
 interface FoundAll {
   readonly timeMs: number;
@@ -251,18 +227,15 @@ interface FoundAll {
 }
 
 class EtcdReader {
-  readonly #client: EtcdClient;
+  readonly #members: EtcdMembers;
   readonly #keys: RowKeys;
-  readonly #mark: () => Mark;
 
-  constructor(client: EtcdClient, keys: RowKeys, mark: () => Mark) {
-    this.#client = client;
-    this.#keys = keys;
-    this.#mark = mark;
+  constructor(members: EtcdMembers, keys: RowKeys) {
+    [this.#members, this.#keys] = [members, keys];
   }
 
   /** The header first, then its clock, then rows, with those of the tokens wherever they are. */
-  async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<Found> {
+  async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<EtcdFound> {
     const keys = this.#keys;
     const isHeader = (key: string) => keys.isRegistry && key === HEADER_KEY;
     const rows = getRows(
@@ -270,7 +243,8 @@ class EtcdReader {
       rowKeys.filter((key) => !isHeader(key)),
     );
     const questions = [get(keys.header), get(keys.clock), ...rows];
-    const found = await this.ask([...tokens.map((token) => get(keys.token(token))), ...questions]);
+    const byToken = tokens.map((token) => get(keys.token(token)));
+    const found = await this.#members.ask([...byToken, ...questions]);
     const named = found.lists.splice(0, tokens.length).flat();
     const more = named
       .map(({ value }) => value)
@@ -282,7 +256,7 @@ class EtcdReader {
     const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
-    const first = await this.ask(questions);
+    const first = await this.#members.ask(questions);
     const [[header] = [], [clock] = [], list = []] = first.lists;
     // A worker id that was never leased has a row in advance.
     const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
@@ -290,21 +264,11 @@ class EtcdReader {
     const { revision } = first.header;
     for (let last = list; last.length === PAGE_ROWS && values.length < countMax;) {
       const from = `${last.at(-1)!.key}\0`;
-      [last = []] = (await this.ask([page({ ...span, from, revision })])).lists;
+      [last = []] = (await this.#members.ask([page({ ...span, from, revision })])).lists;
       values.push(...last.filter(isShown));
     }
     const { timeMs } = first.answer;
     return { timeMs, revision, header, clock, values: values.slice(0, countMax) };
-  }
-
-  /** Runs one transaction that reads. */
-  async ask(questions: readonly object[]): Promise<Found> {
-    const mark = this.#mark();
-    const answer = await this.#client.ask({ path: 'kv/txn', body: { success: questions } });
-    return this.#client.read(answer, () => {
-      const lists = foundBy(answer, questions.length);
-      return { answer, header: answerHeader(answer), mark, lists };
-    });
   }
 }
 

@@ -134,7 +134,6 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
   const { holdAtMostMs = Infinity, permits = 1 } = options;
   const faults = [
-    ...nameFaults('lock', lock),
     ...lastNameFaults(lock, permits),
     ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
     ...holdFaults(options),
@@ -190,8 +189,9 @@ function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[
 
 /** A lock of many permits has a name that leaves room for their numbers. */
 function lastNameFaults(lock: string, permits: number): string[] {
-  const isNamed = nameFaults('lock', lock).length === 0 && Number.isInteger(permits);
-  return isNamed ? nameFaults('lock', permitName(lock, permits)) : [];
+  const faults = nameFaults('lock', lock);
+  const isOne = faults.length > 0 || !Number.isInteger(permits) || permits === 1;
+  return isOne ? faults : nameFaults('lock', permitName(lock, permits));
 }
 
 function longerFaults(ttlMs: number, { longestTtlMs }: LockTerms): string[] {

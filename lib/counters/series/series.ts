@@ -248,7 +248,7 @@ export class SeriesForm {
 }
 
 /** The period is added to it, and both together are the name of a counter. */
-const NAME = { of: 'characters without spaces, / and |', without: '\\s\\p{C}|/', lengthMax: 100 };
+const NAME = { of: 'characters without spaces, / and |', without: /[\s\p{C}|/]/u, lengthMax: 100 };
 
 function formFault(form: unknown): string {
   return (

@@ -38,7 +38,7 @@ const TLS_NAMES: readonly string[] = ['ca', 'cert', 'key', 'servername'];
 const PORT = '2379';
 const REQUEST_MS_MIN = 10;
 const REQUEST_MS_MAX = 60_000;
-const NAME = { of: 'characters without slashes or spaces', without: '/\\s\\p{C}' };
+const NAME = { of: 'characters without slashes or spaces', without: /[/\s\p{C}]/u };
 /** A name, an address, or an IPv6 address in brackets, and a port. */
 const ENDPOINT = /^https?:\/\/([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?\/?$/iu;
 

@@ -72,7 +72,7 @@ export function isReplicatedRedis(client: GivenRedis): boolean {
 /** Braces would put a key into another slot of a Cluster. */
 export function keyFaults(name: string, value: unknown): string[] {
   const of = 'characters without braces or spaces';
-  return nameFaults(name, value, { of, without: '{}\\s' });
+  return nameFaults(name, value, { of, without: /[{}\s]/u });
 }
 
 /** Says what holds of a hash. */

@@ -56,7 +56,7 @@ const CLOCK_DIFFERENCE_MS = 1000;
 const NAMES =
   'namespace, table, replicated, failoverWindowMs, clockDifferenceMs, serverSql, pool, database, ' +
   'dataSource, query, dialect';
-const NAMESPACE = { of: 'characters without braces or spaces', without: '{}\\s\\p{C}' };
+const NAMESPACE = { of: 'characters without braces or spaces', without: /[{}\s\p{C}]/u };
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */

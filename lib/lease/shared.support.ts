@@ -55,6 +55,10 @@ const LOOK_AGAIN_MS = 20;
 
 export class SharedLeaseKeeper implements Keeper {
   readonly renewsItself = false;
+  /** Only the thread that holds the lease has these. */
+  readonly renewals = undefined;
+  readonly furthestMs = undefined;
+  readonly incarnation = undefined;
   private hasStopped = false;
 
   constructor(private readonly parts: SharedLeaseParts) {}
@@ -75,26 +79,12 @@ export class SharedLeaseKeeper implements Keeper {
     return this.parts.window.endMs;
   }
 
-  /** Only the thread that holds the lease knows it. */
-  get furthestMs(): undefined {
-    return undefined;
-  }
-
-  /** Only the thread that holds the lease knows it. */
-  get incarnation(): undefined {
-    return undefined;
-  }
-
   get clockSkewMs(): number {
     return this.parts.clock.offsetMs;
   }
 
   get nowMs(): number {
     return this.parts.clock.now();
-  }
-
-  get renewals(): undefined {
-    return undefined;
   }
 
   /** Waits until the other thread holds a worker id. */
@@ -127,14 +117,8 @@ function noLease(waitedMs: number): SnowflakeError {
   );
 }
 
-/* The source of a generator's lease: a support, or the thread that shares its own. */
-
-export type LeaseSource =
-  | { readonly kind: 'lease'; readonly support: IDistributedSupport }
-  | { readonly kind: 'shared'; readonly shared: SharedLease };
-
-/** Only this function distinguishes supports, whichever copy of the package made them. */
-export function sourceOf(support: IDistributedSupport): LeaseSource {
+/** The lease that a support carries from another thread, whichever copy of the package made it. */
+export function sharedIn(support: IDistributedSupport): SharedLease | undefined {
   const { shared } = support as { readonly shared?: unknown };
-  return isSharedLease(shared) ? { kind: 'shared', shared } : { kind: 'lease', support };
+  return isSharedLease(shared) ? shared : undefined;
 }

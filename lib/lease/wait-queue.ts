@@ -80,7 +80,9 @@ export class WaitQueue {
   private leave(caller: Caller): void {
     this.callers.delete(caller);
     this.bySignal.remove(caller);
-    if (this.callers.size === 0) this.rest();
+    if (this.callers.size > 0) return;
+    this.timers.cancel(this.timer);
+    this.lookAgainMs = 1;
   }
 
   private serve(): void {
@@ -96,8 +98,8 @@ export class WaitQueue {
       } catch (error) {
         if (canPass(error)) return this.lookAgain();
         // A fault in the fields of one caller does not concern the others.
-        if (caller.fields === undefined) return this.refuseAll(error);
-        this.refuse(caller, error);
+        const refused = caller.fields === undefined ? this.callers : [caller];
+        for (const each of refused) this.refuse(each, error);
       }
     }
   }
@@ -107,10 +109,6 @@ export class WaitQueue {
     caller.reject(reason);
   }
 
-  private refuseAll(reason: unknown): void {
-    for (const caller of this.callers) this.refuse(caller, reason);
-  }
-
   private lookAgain(): void {
     this.lookAgainIn(this.lookAgainMs);
     this.lookAgainMs = Math.min(LOOK_AGAIN_MS_MAX, this.lookAgainMs * 2);
@@ -118,11 +116,6 @@ export class WaitQueue {
 
   private lookAgainIn(delayMs: number): void {
     this.timer = this.timers.after(delayMs, () => this.serve());
-  }
-
-  private rest(): void {
-    this.timers.cancel(this.timer);
-    this.lookAgainMs = 1;
   }
 
   /**

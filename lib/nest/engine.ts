@@ -20,7 +20,7 @@ import type { Keeper, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { RegionClaim } from '../lease/region-claim.js';
-import { SharedLeaseKeeper, sourceOf, type LeaseSource } from '../lease/shared.support.js';
+import { SharedLeaseKeeper, sharedIn } from '../lease/shared.support.js';
 import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
 import { closedAfterLastCall } from '../time/call-record.js';
@@ -85,14 +85,13 @@ export function workerEngine(
   name: string | undefined,
 ): WorkerEngine {
   const { clock, timers, sequenceStart, workerIds, layout } = config;
-  // The injected one, which may be another than that of the options.
-  const source = sourceOf(support);
   const aheadMsMax = config.aheadMsMax ?? (support.isVolatile === true ? 0 : undefined);
   const log = new GeneratorLog(name);
   const identity = systemIdentity(config.application);
-  const window = windowOf(source, config);
+  // The injected support may be another than that of the options.
+  const window = windowOf(support, config);
   const idClock = window.anchored(clock);
-  const keeper = keeperOf(source, config, { window, idClock, identity, log });
+  const keeper = keeperOf(support, config, { window, idClock, identity, log });
   const generator = new SnowflakeGenerator(window, { clock: idClock, aheadMsMax, sequenceStart });
   const shared = shareWindow(window, { aheadMsMax, sequenceStart });
   const line = new WaitQueue(generator, timers, () => changeElsewhere(window));
@@ -141,10 +140,11 @@ function changeElsewhere({ sharedMemory, signals }: LeaseWindow): Promise<void> 
 }
 
 function windowOf(
-  source: LeaseSource,
+  support: IDistributedSupport,
   { layout, lease, sharesLease }: SnowflakeConfig,
 ): LeaseWindow {
-  if (source.kind === 'shared') return joinWindow(source.shared);
+  const shared = sharedIn(support);
+  if (shared !== undefined) return joinWindow(shared);
   return new LeaseWindow(layout, lease.reserveMs, sharesLease ? WindowWords.shared() : undefined);
 }
 
@@ -155,19 +155,19 @@ interface KeeperContext {
   readonly log: GeneratorLog;
 }
 
-function keeperOf(source: LeaseSource, config: SnowflakeConfig, context: KeeperContext): Keeper {
+function keeperOf(
+  support: IDistributedSupport,
+  config: SnowflakeConfig,
+  context: KeeperContext,
+): Keeper {
   const { layout, lease, clock, timers, workerIds, aheadMsMax, onWorkerIdChange } = config;
   const { window, idClock, identity, log } = context;
-  if (source.kind === 'shared') {
-    return new SharedLeaseKeeper({
-      window,
-      clock: idClock,
-      timers,
-      startTimeoutMs: lease.startTimeoutMs,
-    });
+  if (sharedIn(support) !== undefined) {
+    const { startTimeoutMs } = lease;
+    return new SharedLeaseKeeper({ window, clock: idClock, timers, startTimeoutMs });
   }
   return new LeaseKeeper({
-    support: closedAfterLastCall(source.support),
+    support: closedAfterLastCall(support),
     window,
     options: lease,
     aheadMsMax,

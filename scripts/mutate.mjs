@@ -16,7 +16,7 @@ import { installPackages } from './install-packages.mjs';
 /** By room, the files that the promise rests on; the others say, check and read what it is. */
 const RULES = {
   core: /^(window\/|generator\/|layout\/bit-layout)/,
-  lease: /^(held-lease|lease-acquirer|lease-keeper|renewal)\./,
+  lease: /^(held-lease|lease-keeper|request-terms)\./,
   registry: /./,
   counters: /^(counter-rules|row-counters)\./,
   cron: /^cron-record\./,

@@ -1,59 +1,81 @@
 /**
- * The keeper gets the lease, keeps it fresh, gives it back, and fills the lease window. All changes
- * of state are in one file, in the order of the events.
+ * The life of a lease, from top to bottom: the keeper acquires a worker id, renews it while it is
+ * held, leases another one once it is lost, and gives it back. In one file, in the order of the
+ * events, so that each change of state has one place.
  *
- * Guarantee: the lease window holds only ranges that the support has acknowledged. An error of the
- * store changes only the displayed state; no timer has to fire for ids to stay unique.
+ * Guarantee: the lease window holds only ranges that the support has acknowledged, and an answer
+ * counts only for the lease it was requested for. One token per lease, however often it is
+ * requested, so that a lost answer costs no worker id. An error of the store changes only the
+ * displayed state; no timer has to fire for ids to stay unique.
  */
 import { forwardSignals } from '../core/window/shared-lease.js';
 import type { WindowRange, WindowWatch } from '../core/window/lease-window.js';
 import type { SnowflakeError } from '../errors.js';
-import { RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
-import type { LeaseGrant } from './distributed-support.js';
+import { pause, RetryDelay, type TimerHandle } from '../time/timers.js';
+import type { LeaseAnswer, LeaseRequest, WorkerLease } from './distributed-support.js';
 import {
   HeldLease,
   nextState,
+  NO_REGISTRY,
   numberOf,
   type Acquired,
   type LeaseEvent,
   type LeaseState,
 } from './held-lease.js';
-import type { Keeper, KeeperParts, LeaseChange, RenewalRecord } from './keeper.js';
-import { LeaseAcquirer, type StartLimits } from './lease-acquirer.js';
+import { RenewalRecord, type Keeper, type KeeperParts } from './keeper.js';
+import type { LeaseOptions } from './lease-options.js';
 import * as texts from './lease-texts.js';
-import { RequestTerms, ClockSkew, Renewal, type Renewed } from './renewal.js';
-import { SupportCaller } from './support-caller.js';
+import { ClockSkew, RequestTerms } from './request-terms.js';
+import { claimEndless, giveBackEndless, untilNewIds } from './static.support.js';
+import { answerWithin, checkedAnswer, type AskedFor } from './support-caller.js';
 
-type Fenced = { readonly status: 'fenced' | 'unknown'; readonly floorMs?: number };
+type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
+
+/** A call that leases or renews, and what becomes of an answer after the time limit. */
+interface Call {
+  readonly run: () => Promise<LeaseAnswer>;
+  readonly askedFor: AskedFor;
+  readonly consequence: string;
+  readonly late?: (answer: LeaseAnswer) => Promise<void>;
+}
+
+/** Why there is no lease; without `waitMs` the usual delay between two tries decides. */
+interface Refused {
+  readonly error: SnowflakeError;
+  readonly waitMs?: number;
+  /** True if the same request is granted after that. */
+  readonly isStored?: boolean | undefined;
+}
+
+/** The next try for a worker id comes at the latest after this, however long the answer says. */
+const WAIT_MS_MAX = 5000;
+/** Shutdown does not wait longer for the store. */
+const RELEASE_TIMEOUT_MS = 1000;
+/** The delay after half a range is used, since many ids may follow at once. */
+const SOON_MS = 20;
 
 export class LeaseKeeper implements Keeper, WindowWatch {
   readonly renewsItself = true;
+  readonly renewals = new RenewalRecord();
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
   private readonly skew: ClockSkew;
   private readonly terms: RequestTerms;
-  private readonly caller: SupportCaller;
-  private readonly acquirer: LeaseAcquirer;
-  private readonly renewal: Renewal;
-  private readonly rollbackRecovery: ClockRollbackRecovery;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
-  private readonly news: LeaseEvents;
-  private refreshing: Promise<void> | undefined;
+  /** Causes that were reported and have not ended. */
+  private readonly reported = new Set<string>();
+  /** The worker id that the application was last told of. */
+  private reportedId: number | undefined;
   private acquiring: Promise<void> | undefined;
-  private readonly timer: RefreshTimer;
+  private refreshing: Promise<void> | undefined;
+  /** Of the renewal outside the schedule; at most one is due at a time. */
+  private timer: TimerHandle;
 
   constructor(private readonly parts: KeeperParts) {
-    this.skew = new ClockSkew(parts, parts.idClock, parts.options);
-    this.caller = new SupportCaller(parts.timers, parts.options.callTimeoutMs);
+    this.skew = new ClockSkew(parts);
+    this.terms = new RequestTerms(parts);
     this.retryDelay = new RetryDelay(parts.random);
-    this.terms = new RequestTerms(parts.terms, parts);
-    this.news = new LeaseEvents(parts, this.stopping.signal);
-    this.acquirer = new LeaseAcquirer(parts, this.terms, this.caller, this.stopping.signal);
-    this.rollbackRecovery = new ClockRollbackRecovery(parts, this.acquirer, this.skew);
-    const { terms, caller, skew } = this;
-    this.renewal = new Renewal({ support: parts.support, terms, caller, skew });
-    this.timer = new RefreshTimer(parts.timers, () => this.refresh());
   }
 
   get workerId(): number | undefined {
@@ -80,10 +102,6 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return this.parts.idClock.now();
   }
 
-  get renewals(): RenewalRecord {
-    return this.renewal.record;
-  }
-
   async start(): Promise<void> {
     this.attend();
     await this.acquire(this.parts.options);
@@ -93,9 +111,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     throw refusal;
   }
 
-  /**
-   * From the first call on, it receives the events of the lease window, also from other threads.
-   */
+  /** From the first call on, it gets the events of the lease window, also from other threads. */
   private attend(): void {
     const { window } = this.parts;
     if (window.watch === this) return;
@@ -105,28 +121,124 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 
   /** One call at a time: a late answer and a renewal may both find the lease lost. */
   private acquire(limits?: StartLimits): Promise<void> {
-    const failed = (reason: string) => this.noteFailure(reason);
-    const take = async () => {
-      if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
-      return this.takeLease(await this.acquirer.acquire(failed, limits));
-    };
-    return (this.acquiring ??= take().finally(() => (this.acquiring = undefined)));
+    return (this.acquiring ??= this.leaseOne(limits).finally(() => (this.acquiring = undefined)));
   }
 
-  private async takeLease(acquired: Acquired): Promise<void> {
+  /** Leases a worker id, for ever or within the limits of a start, and places its range. */
+  private async leaseOne(limits?: StartLimits): Promise<void> {
+    if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
+    const acquired = await this.untilGranted(limits);
+    const { grant, asked, sentAtMs } = acquired;
+    try {
+      await untilNewIds(grant, this.parts, this.stopping.signal, limits?.startTimeoutMs);
+    } catch (error) {
+      await this.giveBack(asked, undefined);
+      throw error;
+    }
     // The lease was granted while the application was closing, so it is not needed.
-    if (this.stopping.signal.aborted) return this.acquirer.giveBack(acquired.asked, undefined);
-    this.skew.measure(acquired.grant, acquired.sentAtMs);
-    this.news.clear('no worker id');
-    this.placeLease(acquired, texts.grantText(acquired.grant), { rewinds: false });
+    if (this.stopping.signal.aborted) return this.giveBack(asked, undefined);
+    this.skew.measure(grant, sentAtMs);
+    this.reported.delete('no worker id');
+    this.place(acquired, texts.grantText(grant), { rewinds: false });
     this.checkClock();
   }
 
-  /**
-   * Places the range in the window: after those in use, or in their place if ids shall go back in
-   * time.
-   */
-  private placeLease(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
+  /** Asks, waits as the answer says, and asks again. Each reason for waiting is logged once. */
+  private async untilGranted(limits: StartLimits | undefined): Promise<Acquired> {
+    const { timers, random, onNews } = this.parts;
+    const request = this.request();
+    const delay = new RetryDelay(random);
+    let isOver = limits?.startTimeoutMs === 0;
+    const timer = limits && timers.after(limits.startTimeoutMs, () => (isOver = true));
+    const reported = new Set<string>();
+    try {
+      for (;;) {
+        const outcome = await this.askForLease(request);
+        if (!('error' in outcome)) return outcome;
+        const { error, waitMs } = outcome;
+        const failsAtOnce = limits?.onNoWorkerFree === 'fail' && error.code === 'NO_WORKER_FREE';
+        if (!error.retryable || failsAtOnce) throw error;
+        if (isOver) throw texts.gaveUp(limits!.startTimeoutMs, error);
+        if (!reported.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
+        reported.add(error.code);
+        this.noteFailure(error.message);
+        await this.pause(waitMs ?? delay.next());
+      }
+    } finally {
+      timers.cancel(timer);
+    }
+  }
+
+  private request(): LeaseRequest {
+    const { terms, options, identity, workerIds, support, window } = this.parts;
+    const { min, max } = workerIds;
+    const isPart = min > 0 || max < window.layout.workerIdMax;
+    return {
+      ...terms,
+      // 'wait' asks for a whole lease at least, which exists once the clock has reached its floor.
+      ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
+      token: identity.randomText(),
+      nonce: identity.randomText(),
+      workerIdMin: min,
+      workerIdMax: max,
+      haveMs: 0,
+      holder: { ...identity.label(), ...(isPart && { workerIds: `${min}-${max}` }) },
+      takesOver: support.takesOver === true,
+    };
+  }
+
+  private async askForLease(request: LeaseRequest): Promise<Acquired | Refused> {
+    const { support, hostClock, window, identity, terms, workerIds } = this.parts;
+    const sentAtMs = hostClock.now();
+    const { minRangeMs: _, ...learned } = this.terms.now;
+    const sent = { ...request, ...learned, haveMs: window.endMs ?? 0, seen: this.terms.seen };
+    try {
+      // A late grant is not lost: the next try, with this token, gets it again.
+      const answer = await this.ask({
+        run: () => support.getNextWorkId(sent),
+        askedFor: workerIds,
+        consequence: 'The call is repeated.',
+      });
+      if (answer.status !== 'ok') {
+        const error = texts.refusal(answer, request);
+        // One may be given back at any time, so the wait of 'none-free' is not used.
+        if (answer.status !== 'wait' && answer.status !== 'hold') return { error };
+        return { error, waitMs: answer.waitMs, isStored: answer.isStored };
+      }
+      const grant = claimEndless(answer, request);
+      const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
+      const nonceNext = identity.randomText();
+      // The terms come last, since the conditions of a first range do not hold for renewals.
+      const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
+      return { grant, sentAtMs, asked };
+    } catch (error) {
+      return { error: error as SnowflakeError };
+    }
+  }
+
+  /** Every answer is checked, and the terms of the next call learn from it, however late. */
+  private async ask({ run, askedFor, consequence, late = async () => {} }: Call) {
+    const { timers, options } = this.parts;
+    const { askedAtMs } = this.terms;
+    const observed = (given: LeaseAnswer) => {
+      const answer = checkedAnswer(given, askedFor);
+      this.terms.observe(answer, askedAtMs);
+      return answer;
+    };
+    const limit = { timers, ms: options.callTimeoutMs, consequence };
+    const given = await answerWithin(run, { ...limit, late: (given) => late(observed(given)) });
+    return observed(given);
+  }
+
+  /** A process that waits asks as often as one that renews: only its calls bring what it read. */
+  private pause(ms: number): Promise<void> {
+    const { timers, options } = this.parts;
+    const longestMs = Math.min(WAIT_MS_MAX, options.refreshAliveIntervalMs);
+    return pause(timers, Math.min(ms, longestMs), this.stopping.signal);
+  }
+
+  /** Places the range: after those in use, or in their place if ids shall go back in time. */
+  private place(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
     this.hold(lease, 'leased', reason);
@@ -137,19 +249,118 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private hold(lease: HeldLease | undefined, event: LeaseEvent, reason: string): void {
     this.lease = lease;
     this.change(event, reason);
-    this.news.reportWorkerId(this.workerId, reason);
+    const [from, to] = [this.reportedId, this.workerId];
+    this.reportedId = to;
+    if (from !== to) quietly(() => this.parts.onWorkerIdChange?.({ from, to, reason }));
+  }
+
+  entered(range: WindowRange): void {
+    if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
+  }
+
+  /** Every refused id asks for a renewal, and none of them may postpone it. */
+  halfUsed(): void {
+    if (this.timer === undefined) this.refreshIn(SOON_MS);
+  }
+
+  exhausted(): void {
+    this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
+    this.halfUsed();
+  }
+
+  private refreshIn(delayMs: number): void {
+    const { timers } = this.parts;
+    if (this.stopping.signal.aborted) return;
+    timers.cancel(this.timer);
+    this.timer = timers.after(delayMs, () => {
+      this.timer = undefined;
+      void this.refresh();
+    });
+  }
+
+  refresh(): Promise<void> {
+    if (this.stopping.signal.aborted) return Promise.resolve();
+    this.attend();
+    return (this.refreshing ??= this.renew().finally(() => (this.refreshing = undefined)));
+  }
+
+  private async renew(): Promise<void> {
+    const { lease, renewals } = this;
+    if (lease === undefined) return this.replaceLease();
+    if (lease.pid !== process.pid) return this.drop(texts.forked());
+    const { support, hostClock } = this.parts;
+    const asked = { ...lease.asked, ...this.terms.now };
+    const { workerId, haveMs } = asked;
+    const sentAtMs = hostClock.now();
+    try {
+      const answer = await this.ask({
+        run: () => support.refreshAlive(asked),
+        askedFor: { min: workerId, max: workerId, haveMs },
+        consequence: 'The range already leased lasts; the call is repeated.',
+        late: (answer) => {
+          renewals.noteLate(answer.status, hostClock.now());
+          return this.apply(lease, answer, asked, sentAtMs);
+        },
+      });
+      renewals.note(answer.status, sentAtMs, hostClock.now());
+      await this.apply(lease, answer, asked, sentAtMs);
+    } catch (error) {
+      renewals.note('error', sentAtMs, hostClock.now());
+      this.retryLater((error as Error).message);
+    }
+  }
+
+  /** An answer counts only for the lease it was asked for, however late it comes. */
+  private async apply(
+    lease: HeldLease,
+    answer: LeaseAnswer,
+    asked: WorkerLease,
+    sentAtMs: number,
+  ): Promise<void> {
+    if (lease !== this.lease) return;
+    switch (answer.status) {
+      case 'ok':
+        lease.apply(answer, asked, () => this.parts.identity.randomText());
+        this.noteSuccess();
+        this.skew.measure(answer, sentAtMs);
+        this.change('renewed', 'The store answers again.');
+        this.checkClock();
+        return this.switchBack(lease);
+      case 'hold':
+        // The range lasts. If it ends before its continuation comes, the application is told.
+        if (lease.asked.haveMs <= this.nowMs + answer.waitMs) {
+          this.change('renewal-failed', texts.holdText(answer));
+        }
+        return this.refreshIn(answer.waitMs);
+      case 'fenced':
+      case 'unknown': {
+        // The range lasts to its end, unless it is proved to overlap that of the new holder.
+        const { floorMs = Infinity } = answer as { readonly floorMs?: number };
+        if (floorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, floorMs));
+        return this.lose('fenced', texts.fencedText(answer.status, this.parts.support));
+      }
+      case 'cloned':
+        return this.drop(texts.clonedText(answer));
+      case 'layout-mismatch':
+        return this.drop(texts.otherLayout(answer.fingerprint, asked.fingerprint));
+      case 'other-version':
+        this.notify('other version', texts.otherVersion(answer.version).message);
+        return this.retryLater('Another version of the protocol keeps the registry.');
+      default:
+        this.retryLater(`The registry answered ${JSON.stringify(answer)}.`);
+    }
   }
 
   private noteSuccess(): void {
-    this.renewal.record.isFailing = false;
+    this.renewals.isFailing = false;
     this.retryDelay.reset();
   }
 
   /** A rejected clock empties the lease window; a good one places the lease again. */
   private checkClock(): void {
     const { isSkewed, refusal, text, storeText } = this.skew;
-    this.news.notifyWhile('skew', isSkewed ? text : undefined);
-    this.news.notifyWhile('store clock', storeText);
+    this.notify('skew', isSkewed ? text : undefined);
+    this.notify('store clock', storeText);
     if (refusal !== undefined) {
       this.parts.window.vacate(() => refusal);
       this.change('dropped', text);
@@ -159,122 +370,62 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
+  /**
+   * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the
+   * right time again. Ids are unique without it. It is tried only if the store agrees with the
+   * clock, and a worker id that does not help is given back at once.
+   */
   private async switchBack(old: HeldLease): Promise<void> {
-    const acquired = await this.rollbackRecovery.earlierThan(old);
-    if (acquired === undefined) return;
+    const { nowMs } = this;
+    const { maxDriftMs } = this.parts.options;
+    const isDrifting = (old.lastIssuedMs ?? -Infinity) - nowMs > maxDriftMs;
+    if (!isDrifting || old.isAhead(nowMs)) return;
+    if (old.asked.mark.incarnation === '' || this.skew.isSkewed) return;
+    // A claim would take over the worker id that is held already.
+    const request = { ...this.request(), takesOver: false };
+    let outcome = await this.askForLease(request);
+    while ('error' in outcome && outcome.isStored === true) {
+      await this.pause(outcome.waitMs!);
+      outcome = await this.askForLease(request);
+    }
+    if ('error' in outcome) return;
+    const { asked, grant } = outcome;
     // This check is made in the step that places the lease: while the store was asked, the
     // application may have stopped.
-    if (this.stopping.signal.aborted || this.lease !== old)
-      return this.acquirer.giveBack(acquired.asked, undefined);
-    const reason = texts.movedText(old.workerId, acquired.grant.workerId);
-    this.placeLease(acquired, reason, { rewinds: true });
-    this.news.report(reason);
+    const isLate = this.stopping.signal.aborted || this.lease !== old;
+    const gainMs = old.lastIssuedMs! - grant.floorMs;
+    if (isLate || gainMs < maxDriftMs) return this.giveBack(asked, undefined);
+    const reason = texts.movedText(old.workerId, grant.workerId);
+    this.place(outcome, reason, { rewinds: true });
+    this.report(reason);
     // Until the window left the old range, other threads went on in it.
-    await this.acquirer.giveBack(old.asked, old.lastIssuedMs);
-  }
-
-  entered(range: WindowRange): void {
-    if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
-  }
-
-  halfUsed(): void {
-    this.timer.soon();
-  }
-
-  refresh(): Promise<void> {
-    if (this.state === 'released' || this.stopping.signal.aborted) return Promise.resolve();
-    this.attend();
-    return (this.refreshing ??= this.refreshOnce().finally(() => (this.refreshing = undefined)));
-  }
-
-  private async refreshOnce(): Promise<void> {
-    const { lease } = this;
-    if (lease === undefined) return this.replaceLease();
-    if (lease.pid !== process.pid) return this.drop(texts.forked());
-    try {
-      await this.renewal.ask(lease.asked, (renewed) => this.apply(lease, renewed));
-    } catch (error) {
-      this.retryLater((error as Error).message);
-    }
-  }
-
-  /** An answer counts only for the lease it was asked for, however late it comes. */
-  private async apply(lease: HeldLease, renewed: Renewed): Promise<void> {
-    const { answer, asked, sentAtMs, askedAtMs } = renewed;
-    this.terms.observe(answer, askedAtMs);
-    if (lease !== this.lease) return;
-    switch (answer.status) {
-      case 'ok':
-        lease.apply(answer, asked, () => this.parts.identity.randomText());
-        return this.afterRenewal(lease, answer, sentAtMs);
-      case 'hold':
-        return this.afterHold(lease, answer);
-      case 'fenced':
-      case 'unknown':
-        return this.afterFence(lease, answer);
-      case 'cloned':
-        return this.drop(texts.clonedText(answer));
-      case 'layout-mismatch':
-        return this.drop(texts.otherLayout(answer.fingerprint, asked.fingerprint));
-      case 'other-version':
-        this.news.notify('other version', texts.otherVersion(answer.version).message);
-        return this.retryLater('Another version of the protocol keeps the registry.');
-      default:
-        this.retryLater(`The registry answered ${JSON.stringify(answer)}.`);
-    }
-  }
-
-  private async afterRenewal(lease: HeldLease, grant: LeaseGrant, sentAtMs: number): Promise<void> {
-    this.noteSuccess();
-    this.skew.measure(grant, sentAtMs);
-    this.change('renewed', 'The store answers again.');
-    this.checkClock();
-    await this.switchBack(lease);
-  }
-
-  /** The range lasts. If it ends before its continuation comes, the application is told. */
-  private afterHold(lease: HeldLease, hold: Parameters<typeof texts.holdText>[0]): void {
-    if (lease.asked.haveMs <= this.parts.idClock.now() + hold.waitMs) {
-      this.change('renewal-failed', texts.holdText(hold));
-    }
-    this.timer.in(hold.waitMs);
+    await this.giveBack(old.asked, old.lastIssuedMs);
   }
 
   private retryLater(reason: string): void {
     this.noteFailure(reason);
-    this.timer.in(this.retryDelay.next());
+    this.refreshIn(this.retryDelay.next());
   }
 
   private noteFailure(reason: string): void {
     if (this.stopping.signal.aborted) return;
-    const { idClock, options, window } = this.parts;
-    this.renewal.record.isFailing = true;
+    this.renewals.isFailing = true;
     this.change('renewal-failed', reason);
-    const endMs = window.endMs;
-    if (endMs !== undefined && idClock.now() >= endMs - options.reserveMs) {
-      this.change(
-        'reserve-entered',
-        `The range is ending; ids come from its reserve now. ${reason}`,
-      );
-    }
+    const { endMs, nowMs } = this;
+    if (endMs === undefined || nowMs < endMs - this.parts.options.reserveMs) return;
+    const text = `The range is ending; ids come from its reserve now. ${reason}`;
+    this.change('reserve-entered', text);
   }
 
-  exhausted(): void {
-    this.change('exhausted', 'The leased range is used up; ids come back when the store answers.');
-    this.timer.soon();
-  }
-
-  /** The range lasts to its end, unless it is proved to overlap that of the new holder. */
-  private afterFence(lease: HeldLease, answer: Fenced): Promise<void> {
-    const { floorMs: itsFloorMs = Infinity } = answer;
-    if (itsFloorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, itsFloorMs));
-    this.hold(undefined, 'fenced', texts.fencedText(answer.status, this.parts.support));
-    return this.replaceLease();
-  }
-
+  /** The range ends at once. */
   private drop(refusal: SnowflakeError): Promise<void> {
     this.parts.window.vacate(() => refusal);
-    this.hold(undefined, 'dropped', refusal.message);
+    return this.lose('dropped', refusal.message);
+  }
+
+  /** The one place where the lease is lost: another one follows. */
+  private lose(event: 'fenced' | 'dropped', reason: string): Promise<void> {
+    this.hold(undefined, event, reason);
     return this.replaceLease();
   }
 
@@ -283,7 +434,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       await this.acquire();
     } catch (error) {
       const { message } = error as Error;
-      this.news.notify('no worker id', `No worker id could be leased. ${message}`);
+      this.notify('no worker id', `No worker id could be leased. ${message}`);
       this.retryLater(message);
     }
   }
@@ -291,15 +442,33 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   /** Stops making ids, gives the worker id back and closes what the support opened. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
-    const { support, window } = this.parts;
+    const { support, window, timers } = this.parts;
     this.stopping.abort(texts.stopped());
-    this.timer.cancel();
+    timers.cancel(this.timer);
     const { lease } = this;
     window.close(texts.stopped);
     this.hold(undefined, 'released', 'The application is shutting down.');
     await Promise.allSettled([this.refreshing, this.acquiring]);
-    if (lease !== undefined) await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);
+    if (lease !== undefined) await this.giveBack(lease.asked, lease.lastIssuedMs);
     await support.close?.();
+  }
+
+  /** Asks only once, since the worker id is free after one ttl anyway. */
+  private async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
+    const { support, timers, onNews } = this.parts;
+    giveBackEndless(lease, lastMs);
+    try {
+      await answerWithin(async () => support.release?.({ ...lease, ...this.terms.now }, lastMs), {
+        timers,
+        ms: RELEASE_TIMEOUT_MS,
+        consequence: 'It is asked only once, because the worker id is no longer needed.',
+      });
+    } catch (error) {
+      onNews(
+        `Worker id ${lease.workerId} could not be given back and is free in ` +
+          `${lease.ttlMs} ms at the latest: ${(error as Error).message}`,
+      );
+    }
   }
 
   private change(event: LeaseEvent, reason: string): void {
@@ -307,133 +476,27 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.state = nextState(from, event);
     if (from === this.state) return;
     this.parts.window.signals.state = numberOf(this.state);
-    this.news.reportChange({ from, to: this.state, workerId: this.lease?.workerId, reason });
+    const change = { from, to: this.state, workerId: this.workerId, reason };
+    quietly(() => this.parts.onChange(change));
   }
-}
 
-/*
- * Reports to the application: changes of state and of the worker id, and other news.
- *
- * Guarantee: a cause is reported once while it lasts, however its text changes. A logger that
- * throws costs no id and does not keep a lease from being placed.
- */
-
-class LeaseEvents {
-  /** Causes that were reported and have not ended. */
-  private readonly reported = new Set<string>();
-  /** The worker id that the application was last told of. */
-  private workerId: number | undefined;
-
-  constructor(
-    private readonly listeners: Pick<KeeperParts, 'onChange' | 'onNews' | 'onWorkerIdChange'>,
-    private readonly stopping: AbortSignal,
-  ) {}
-
-  notify(cause: string, text: string): void {
+  /** A cause is reported once while it lasts; without a text it has ended. */
+  private notify(cause: string, text: string | undefined): void {
+    if (text === undefined) return void this.reported.delete(cause);
     if (!this.reported.has(cause)) this.report(text);
     this.reported.add(cause);
   }
 
-  /** The next occurrence is reported again. */
-  clear(cause: string): void {
-    this.reported.delete(cause);
-  }
-
-  /** Reports a cause as long as there is a text for it. */
-  notifyWhile(cause: string, text: string | undefined): void {
-    if (text === undefined) this.clear(cause);
-    else this.notify(cause, text);
-  }
-
-  report(text: string): void {
-    if (!this.stopping.aborted) quietly(() => this.listeners.onNews(text));
-  }
-
-  reportChange(change: LeaseChange): void {
-    quietly(() => this.listeners.onChange(change));
-  }
-
-  reportWorkerId(to: number | undefined, reason: string): void {
-    const from = this.workerId;
-    this.workerId = to;
-    if (from !== to) quietly(() => this.listeners.onWorkerIdChange?.({ from, to, reason }));
+  private report(text: string): void {
+    if (!this.stopping.signal.aborted) quietly(() => this.parts.onNews(text));
   }
 }
 
+/** A logger that throws costs no id and does not keep a lease from being placed. */
 function quietly(report: () => void): void {
   try {
     report();
   } catch {
     // The state still shows it.
-  }
-}
-
-/*
- * Renewals outside the schedule, after half of a range is used or a call has failed.
- *
- * Guarantee: at most one is due at a time, and none after cancel().
- */
-
-/** The delay after half a range is used, since many ids may follow at once. */
-const SOON_MS = 20;
-
-class RefreshTimer {
-  private due: TimerHandle;
-  private isOver = false;
-
-  constructor(
-    private readonly timers: Timers,
-    private readonly refresh: () => Promise<void>,
-  ) {}
-
-  /** Every refused id asks for a renewal, and none of them may postpone it. */
-  soon(): void {
-    if (this.due === undefined) this.in(SOON_MS);
-  }
-
-  in(delayMs: number): void {
-    if (this.isOver) return;
-    this.timers.cancel(this.due);
-    this.due = this.timers.after(delayMs, () => {
-      this.due = undefined;
-      void this.refresh();
-    });
-  }
-
-  cancel(): void {
-    this.isOver = true;
-    this.timers.cancel(this.due);
-  }
-}
-
-/*
- * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the
- * right time again. Ids are unique without it. It is tried only if the store agrees with the clock,
- * and a worker id that does not help is given back at once.
- */
-
-class ClockRollbackRecovery {
-  constructor(
-    private readonly parts: Pick<KeeperParts, 'idClock' | 'options'>,
-    private readonly acquirer: LeaseAcquirer,
-    private readonly skew: ClockSkew,
-  ) {}
-
-  /** Returns a worker id whose ids begin earlier; undefined if none is needed or can be leased. */
-  async earlierThan(lease: HeldLease): Promise<Acquired | undefined> {
-    if (!this.isDrifting(lease)) return undefined;
-    const acquired = await this.acquirer.acquireOnce();
-    if (acquired === undefined) return undefined;
-    const gainMs = lease.lastIssuedMs! - acquired.grant.floorMs;
-    if (gainMs >= this.parts.options.maxDriftMs) return acquired;
-    await this.acquirer.giveBack(acquired.asked, undefined);
-    return undefined;
-  }
-
-  private isDrifting(lease: HeldLease): boolean {
-    const nowMs = this.parts.idClock.now();
-    if (lease.asked.mark.incarnation === '' || this.skew.isSkewed) return false;
-    if (lease.isAhead(nowMs)) return false;
-    return (lease.lastIssuedMs ?? -Infinity) - nowMs > this.parts.options.maxDriftMs;
   }
 }

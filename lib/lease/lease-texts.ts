@@ -4,7 +4,13 @@
  */
 import { SnowflakeError } from '../errors.js';
 import { formatName } from '../messages.js';
-import type { IDistributedSupport, LeaseGrant, RegistryMark } from './distributed-support.js';
+import type {
+  IDistributedSupport,
+  LeaseGrant,
+  LeaseRefusal,
+  LeaseRequest,
+  RegistryMark,
+} from './distributed-support.js';
 
 export function grantText(grant: LeaseGrant): string {
   if (grant.ceilingMs === Infinity) return `Worker id ${grant.workerId}, with no end.`;
@@ -32,6 +38,53 @@ export function keptText(waitMs: number): string {
     `in ${waitMs} ms, once no failover of the store can forget it any more, as the support says ` +
     `of the store.`
   );
+}
+
+/** The error for an answer without a lease. It says whether waiting can help. */
+export function refusal(
+  answer: LeaseRefusal,
+  { fingerprint, takesOver = false }: LeaseRequest,
+): SnowflakeError {
+  switch (answer.status) {
+    case 'none-free':
+      return new SnowflakeError(
+        'NO_WORKER_FREE',
+        `Every worker id is leased; the next one is free in ${answer.waitMs} ms at the latest. ` +
+          `Stop processes that are not needed, shorten leaseTtlMs, or use a layout with more ` +
+          `worker bits.`,
+        { details: { waitMs: answer.waitMs } },
+      );
+    case 'wait':
+    case 'hold':
+      return new SnowflakeError('NOT_READY', soonText(answer, takesOver), {
+        details: { waitMs: answer.waitMs },
+      });
+    case 'layout-mismatch':
+      return otherLayout(answer.fingerprint, fingerprint);
+    case 'other-version':
+      return otherVersion(answer.version);
+    default:
+      return new SnowflakeError(
+        'STORE_UNAVAILABLE',
+        `The support answered '${answer.status}' when asked for a worker id.`,
+      );
+  }
+}
+
+function soonText({ waitMs, isStored }: Waiting, takesOver: boolean): string {
+  if (isStored) return `A worker id is stored, and ids start ${keptText(waitMs)}`;
+  return takesOver
+    ? `The worker id was in use a moment ago, or the registry has lost data. Ids start in ` +
+        `${waitMs} ms, after all that others may have made. If it takes longer, another running ` +
+        `process has the same number.`
+    : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
+        `could have forgotten.`;
+}
+
+/** The error of a start that has waited for as long as it may. */
+export function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
+  const message = `No worker id was leased within ${startTimeoutMs} ms. ${error.message}`;
+  return new SnowflakeError(error.code, message, { details: error.details, cause: error });
 }
 
 export function fencedText(status: string, { workerId, takesOver }: IDistributedSupport): string {

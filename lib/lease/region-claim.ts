@@ -17,7 +17,7 @@ import type { IDistributedSupport, LeaseAnswer, WorkerRecord } from './distribut
 import type { Keeper } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
 import { otherVersion, stopped } from './lease-texts.js';
-import { checkedAnswer, SupportCaller } from './support-caller.js';
+import { answerWithin, checkedAnswer } from './support-caller.js';
 
 /** A claim lasts so much longer than the ranges of its region; each process extends it in time. */
 export const CLAIM_TTL_MS = 20_000;
@@ -114,7 +114,6 @@ const NOBODY_EXTENDS =
 const LEVELS = { claimed: 'log', unchecked: 'warn', conflict: 'error' } as const;
 
 export class RegionClaim {
-  private readonly caller: SupportCaller;
   private readonly stopping = new AbortController();
   private state: RegionStatus['state'] = 'unchecked';
   private message: string | undefined = NOT_ASKED;
@@ -135,10 +134,7 @@ export class RegionClaim {
   private timer: TimerHandle;
   private looking: Promise<void> | undefined;
 
-  constructor(private readonly parts: RegionParts) {
-    const timeoutMs = Math.min(parts.lease.callTimeoutMs, CALL_TIMEOUT_MS_MAX);
-    this.caller = new SupportCaller(parts.timers, timeoutMs);
-  }
+  constructor(private readonly parts: RegionParts) {}
 
   get status(): RegionStatus {
     const { state, message } = this;
@@ -217,8 +213,14 @@ export class RegionClaim {
     if (incarnation === undefined) return { status: 'silent', reason: NO_INCARNATION };
     this.incarnation = incarnation;
     this.names.add(incarnation);
+    const { timers, lease } = this.parts;
+    const ms = Math.min(lease.callTimeoutMs, CALL_TIMEOUT_MS_MAX);
     try {
-      return await this.caller.call(() => this.claim(incarnation), { consequence: IDS_GO_ON });
+      return await answerWithin(() => this.claim(incarnation), {
+        timers,
+        ms,
+        consequence: IDS_GO_ON,
+      });
     } catch (error) {
       return { status: 'silent', reason: errorText(error) };
     }

@@ -8,6 +8,7 @@
 import { SnowflakeError } from '../errors.js';
 import { refuse, wholeFaults } from '../options.js';
 import { processWide } from '../process-wide.js';
+import { pause } from '../time/timers.js';
 import type {
   IDistributedSupport,
   LeaseAnswer,
@@ -17,6 +18,7 @@ import type {
   WorkerLease,
   WorkerRecord,
 } from './distributed-support.js';
+import type { KeeperParts } from './keeper.js';
 
 /**
  * @throws SnowflakeError CONFIG_INVALID at start for a number outside the layout's worker ids or
@@ -108,6 +110,76 @@ function usedTwice(workerId: number): SnowflakeError {
     `Worker id ${workerId} already serves another generator of this process, and both would make ` +
       `the same ids. Give each generator its own worker id, or close the other application first.`,
     { details: { workerId } },
+  );
+}
+
+/*
+ * The start under a lease of which no registry knows the earlier ids.
+ *
+ * Guarantee: it waits until the clock has passed every time the previous process could have
+ * reached: the tick it ended in, plus the run-ahead that its ids were allowed.
+ */
+
+/** No process or thread restarts within so short a time. */
+const RESTART_MS_MIN = 10;
+/** A timer fires at most this much before the clock is there. */
+const EARLY_MS = 10;
+
+/**
+ * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE
+ * where it does so since the clock was set back, or stands still
+ */
+export async function untilNewIds(
+  { ceilingMs, floorMs }: LeaseGrant,
+  { support, window: { layout }, idClock, timers, aheadMsMax = 0, onNews }: KeeperParts,
+  signal: AbortSignal,
+  limitMs = Infinity,
+): Promise<void> {
+  const isUnknown = ceilingMs === Infinity && floorMs === -Infinity;
+  if (!isUnknown && support.isVolatile !== true) return;
+  const nowMs = idClock.now();
+  const reachedMs = nowMs + aheadMsMax;
+  const isShort = layout.unitMs <= RESTART_MS_MIN;
+  const fromMs = isShort ? reachedMs : layout.msOf(layout.tickOf(reachedMs) + 1);
+  const waitMs = fromMs - nowMs;
+  if (waitMs > limitMs) throw tooLong(waitMs, limitMs);
+  let waitedMs = 0;
+  let isReported = false;
+  for (let leftMs = waitMs; leftMs > 0; leftMs = fromMs - idClock.now()) {
+    const isBehind = waitedMs + leftMs > waitMs + EARLY_MS;
+    if (isBehind && waitedMs >= limitMs) throw clockBehind(leftMs, limitMs);
+    if (isBehind && !isReported) onNews(behind(leftMs));
+    isReported ||= isBehind;
+    const ms = Math.min(leftMs, waitMs, Math.max(EARLY_MS, limitMs - waitedMs));
+    await pause(timers, ms, signal);
+    waitedMs += ms;
+  }
+}
+
+function behind(leftMs: number): string {
+  return (
+    `The clock of this host was set back or stands still, so ids of this worker id start in ` +
+    `${leftMs} ms by that clock, after all that a process before this one may have made.`
+  );
+}
+
+function clockBehind(leftMs: number, limitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CLOCK_UNUSABLE',
+    `${behind(leftMs)} The start gave up after startTimeoutMs (${limitMs}). Check the clock and ` +
+      `its time synchronization, then start again.`,
+    { details: { waitMs: leftMs } },
+  );
+}
+
+function tooLong(waitMs: number, limitMs: number): SnowflakeError {
+  return new SnowflakeError(
+    'CONFIG_INVALID',
+    `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
+      `until the clock has passed them: the rest of a tick of this layout, and aheadMsMax. ` +
+      `That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ticks, a ` +
+      `smaller aheadMsMax, or a registry.`,
+    { details: { waitMs } },
   );
 }
 

@@ -6,55 +6,34 @@
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';
-import { withinLimit, type Timers } from '../time/timers.js';
+import { withinLimit, type Limit } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
-/** The treatment of a late answer, and the consequence of a timeout for the caller. */
-interface CallTerms<T> {
-  readonly late?: (answer: T) => void | Promise<void>;
+/** The limit of a call, and what becomes of an answer that comes later. */
+interface CallTerms<T> extends Pick<Limit<T>, 'ms' | 'timers' | 'late'> {
   /** This text follows "The store did not answer within ... ms". */
   readonly consequence: string;
-  /** Default: the limit of all calls. */
-  readonly timeoutMs?: number;
 }
 
-export class SupportCaller {
-  constructor(
-    private readonly timers: Timers,
-    private readonly timeoutMs: number,
-  ) {}
-
-  async call<T>(ask: () => Promise<T> | T, terms: CallTerms<T>): Promise<T> {
-    const { late, consequence, timeoutMs = this.timeoutMs } = terms;
-    let isLate = false;
-    const over = () => {
-      isLate = true;
-      throw timedOut(timeoutMs, consequence);
-    };
+/** The answer of a support. @throws SnowflakeError in place of whatever it throws, or of silence */
+export async function answerWithin<T>(
+  ask: () => Promise<T> | T,
+  { consequence, ...limit }: CallTerms<T>,
+): Promise<T> {
+  const over = () => {
+    throw new SnowflakeError(
+      'STORE_UNAVAILABLE',
+      `The store did not answer within ${limit.ms} ms. ${consequence} Check that the store is up ` +
+        `and reachable from this host, and that its URL names the right kind of server and port.`,
+      { details: { timeoutMs: limit.ms } },
+    );
+  };
+  try {
     // The async function turns an error thrown at once, or a plain value, into a promise.
-    const asked = (async () => ask())();
-    const handOn = async () => {
-      const answer = await asked;
-      if (isLate) await late?.(answer);
-    };
-    // An error belongs to this call. No caller waits any more for a late answer or an error in
-    // applying it.
-    handOn().catch(() => undefined);
-    try {
-      return await withinLimit(asked, { timers: this.timers, ms: timeoutMs, over });
-    } catch (fault) {
-      throw asSnowflakeError(fault);
-    }
+    return await withinLimit((async () => ask())(), { ...limit, over });
+  } catch (fault) {
+    throw asSnowflakeError(fault);
   }
-}
-
-function timedOut(timeoutMs: number, consequence: string): SnowflakeError {
-  return new SnowflakeError(
-    'STORE_UNAVAILABLE',
-    `The store did not answer within ${timeoutMs} ms. ${consequence} Check that the store is up ` +
-      `and reachable from this host, and that its URL names the right kind of server and port.`,
-    { details: { timeoutMs } },
-  );
 }
 
 function asSnowflakeError(error: unknown): SnowflakeError {
@@ -72,7 +51,7 @@ function asSnowflakeError(error: unknown): SnowflakeError {
  */
 
 /** The requested worker ids, both inclusive. */
-interface AskedFor {
+export interface AskedFor {
   readonly min: number;
   readonly max: number;
   /** At a renewal this is the end of the current range. */
@@ -85,47 +64,37 @@ type Fields = { readonly [name: string]: unknown };
 const isWait = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 const isTime = (value: unknown): boolean => typeof value === 'number' && !Number.isNaN(value);
 const isText = (value: unknown): boolean => typeof value === 'string';
+const isMaybe = (isValid: (value: unknown) => boolean) => (value: unknown) =>
+  value === undefined || isValid(value);
 
-/**
- * The faults in words; empty for an answer of the contract. The caller refuses an unknown status by
- * name.
- */
-function faultsOf(answer: Fields, askedFor: AskedFor): string[] {
-  const { status, waitMs, floorMs } = answer;
-  if (!isText(status)) return [`\`status\` is ${format(status)}`];
-  const faults = factFaults(answer);
-  if (status === 'ok') return [...rangeFaults(answer, askedFor), ...faults];
-  if (status === 'wait' || status === 'hold' || status === 'none-free') {
-    return isWait(waitMs) ? faults : [`\`waitMs\` is ${format(waitMs)}`, ...faults];
-  }
-  const isFloorless = status !== 'fenced' || floorMs === undefined || isTime(floorMs);
-  return isFloorless ? faults : [`\`floorMs\` is ${format(floorMs)}`, ...faults];
-}
-
-function rangeFaults(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
-  const { workerId, floorMs, ceilingMs } = answer;
+/** The violations as text; empty for a valid answer. The caller refuses an unknown status. */
+function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
+  const { status } = answer;
   const faults: string[] = [];
-  if (!Number.isInteger(workerId) || Number(workerId) < min || Number(workerId) > max) {
-    faults.push(`\`workerId\` is ${format(workerId)}, not an integer from ${min} to ${max}`);
+  const check = (name: string, isValid: (value: unknown) => boolean, wanted = '') => {
+    const value = answer[name];
+    if (!isValid(value)) faults.push(`\`${name}\` is ${format(value)}${wanted}`);
+  };
+  const isWorkerId = (value: unknown) =>
+    Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
+  check('status', isText);
+  if (faults.length > 0) return faults;
+  if (status === 'ok') {
+    check('workerId', isWorkerId, `, not an integer from ${min} to ${max}`);
+    check('floorMs', isTime);
+    check('ceilingMs', isTime);
+    // Without a claim, another generator may have the number for good.
+    const isEndless = answer['ceilingMs'] === Infinity && haveMs < Infinity;
+    if (isEndless) faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
-  for (const [name, value] of Object.entries({ floorMs, ceilingMs })) {
-    if (!isTime(value)) faults.push(`\`${name}\` is ${format(value)}`);
-  }
-  // Without a claim, another generator may have the number for good.
-  if (ceilingMs === Infinity && haveMs < Infinity) {
-    faults.push('`ceilingMs` is Infinity, and the lease had an end');
-  }
+  if (status === 'wait' || status === 'hold' || status === 'none-free') check('waitMs', isWait);
+  if (status === 'fenced') check('floorMs', isMaybe(isTime));
+  // What the process brings to the next registry.
+  check('nowMs', isMaybe(isTime));
+  check('timeMs', isMaybe(isTime));
+  check('layouts', isMaybe(isText));
+  check('mark', isMaybe(isMark));
   return faults;
-}
-
-/** Of what the process brings to the next registry. */
-function factFaults({ nowMs = 0, timeMs = 0, mark, layouts }: Fields): string[] {
-  const times = Object.entries({ nowMs, timeMs }).filter(([, value]) => !isTime(value));
-  return [
-    ...times.map(([name, value]) => `\`${name}\` is ${format(value)}`),
-    ...(layouts === undefined || isText(layouts) ? [] : [`\`layouts\` is ${format(layouts)}`]),
-    ...(mark === undefined || isMark(mark) ? [] : [`\`mark\` is ${format(mark)}`]),
-  ];
 }
 
 function isMark(mark: unknown): boolean {

@@ -46,16 +46,24 @@ export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise
  * Guarantee: no timer is left running, and a later failure of the promise is no unhandled error.
  */
 
-interface Limit<T> {
+/** How long a promise is waited for, and what happens then. */
+export interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
   /** Gives the result when the time is over; may throw. */
   readonly over: () => T;
+  /** Gets a result that comes later. Nobody waits for it any more, nor for an error of this. */
+  readonly late?: ((result: T) => unknown) | undefined;
 }
 
-export function withinLimit<T>(asked: Promise<T>, { timers, ms, over }: Limit<T>): Promise<T> {
+export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
+  const { timers, ms, over, late } = limit;
+  let isOver = false;
+  // The caller has its answer, so no one is left for an error.
+  if (late) asked.then((result) => isOver && late(result)).catch(() => undefined);
   return new Promise((resolve, reject) => {
     const timer = timers.after(ms, () => {
+      isOver = true;
       // This happens in the turn of the timer, so that a later answer does not win.
       try {
         resolve(over());

@@ -13,7 +13,7 @@ import {
 } from '../../lib/lease/held-lease.js';
 import type { WorkerIdChange } from '../../lib/lease/keeper.js';
 import { LeaseKeeper } from '../../lib/lease/lease-keeper.js';
-import { RequestTerms } from '../../lib/lease/renewal.js';
+import { RequestTerms } from '../../lib/lease/request-terms.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { KEEPER_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
@@ -199,7 +199,7 @@ describe('what a process remembers', () => {
 
   it('leaves out a move whose worker ids are not open yet, so that their opening counts', () => {
     const { parts } = process(new World());
-    const terms = new RequestTerms(parts.terms, parts);
+    const terms = new RequestTerms(parts);
     const heard = (layouts: string) =>
       terms.observe({ status: 'layout-mismatch', layouts } as LeaseAnswer, 0);
     const move = '#3 #in:key snowflake';

@@ -123,9 +123,10 @@ export const KEEPER_MUTANTS = [
       {
         file: KEEPER,
         find: `    this.parts.window.vacate(() => refusal);
-    this.hold(undefined, 'dropped', refusal.message);`,
-        put: `    this.hold(undefined, 'dropped', refusal.message);
-    this.parts.window.vacate(() => refusal);`,
+    return this.lose('dropped', refusal.message);`,
+        put: `    const next = this.lose('dropped', refusal.message);
+    this.parts.window.vacate(() => refusal);
+    return next;`,
       },
     ],
   },
@@ -148,8 +149,12 @@ export const KEEPER_MUTANTS = [
         file: KEEPER,
         find: `    this.lease = lease;
     this.change(event, reason);
-    this.news.reportWorkerId(this.workerId, reason);`,
-        put: `    this.news.reportWorkerId(lease?.workerId, reason);
+    const [from, to] = [this.reportedId, this.workerId];
+    this.reportedId = to;
+    if (from !== to) quietly(() => this.parts.onWorkerIdChange?.({ from, to, reason }));`,
+        put: `    const [from, to] = [this.reportedId, lease?.workerId];
+    this.reportedId = to;
+    if (from !== to) quietly(() => this.parts.onWorkerIdChange?.({ from, to, reason }));
     this.lease = lease;
     this.change(event, reason);`,
       },

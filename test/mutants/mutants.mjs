@@ -13,7 +13,6 @@ import { REGISTRY_MUTANTS } from './registry-mutants.mjs';
 
 const KEEPER = 'lease/lease-keeper.ts';
 const LEASE = 'lease/held-lease.ts';
-const ACQUIRER = 'lease/lease-acquirer.ts';
 const WINDOW = 'core/window/lease-window.ts';
 const RANGE = 'core/window/range-ring.ts';
 const TAKER = 'core/generator/block-taker.ts';
@@ -23,12 +22,12 @@ const firstTick = 'return Math.max(this.window.follow(range, nowTick), range.flo
 const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.retryLater((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
-const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
-const asksRenewal = 'await this.renewal.ask(lease.asked,';
+const fencedCase = "      case 'fenced':\n      case 'unknown': {\n";
+const asksRenewal = 'const answer = await this.ask({\n        run: () => support.refreshAlive';
 
 /** Prolongs the range by what the holder believes it will be answered. */
 const believes =
-  'this.parts.window.raise(lease.range, this.skew.hostNowMs + this.parts.options.ttlMs);';
+  'this.parts.window.raise(lease.range, this.parts.hostClock.now() + this.parts.options.ttlMs);';
 
 /** The lease ends at 90 % of its ttl by the holder's own clock, and no range is known. */
 const localDeadline = [
@@ -116,8 +115,8 @@ const CLIENT_MUTANTS = [
     edits: [
       {
         file: KEEPER,
-        find: 'await this.acquirer.giveBack(lease.asked, lease.lastIssuedMs);',
-        put: 'await this.acquirer.giveBack(lease.asked, this.skew.hostNowMs);',
+        find: 'await this.giveBack(lease.asked, lease.lastIssuedMs);',
+        put: 'await this.giveBack(lease.asked, this.parts.hostClock.now());',
       },
     ],
   },
@@ -154,7 +153,7 @@ const CLIENT_MUTANTS = [
       {
         file: KEEPER,
         find: fencedCase,
-        put: `      case 'fenced':\n        ${believes}\n        return;\n      case 'unknown':\n`,
+        put: `case 'fenced':\n        ${believes}\n        return;\n      case 'unknown': {\n`,
       },
     ],
   },
@@ -163,11 +162,11 @@ const CLIENT_MUTANTS = [
     tryFirst: { scenario: 'everything', seed: 1 },
     edits: [
       {
-        file: ACQUIRER,
+        file: KEEPER,
         find: 'token: identity.randomText(),',
         put: 'token: identity.label().host,',
       },
-      { file: ACQUIRER, find: 'nonce: identity.randomText(),', put: "nonce: 'always the same'," },
+      { file: KEEPER, find: 'nonce: identity.randomText(),', put: "nonce: 'always the same'," },
     ],
   },
   {
@@ -269,7 +268,7 @@ const TIME_MUTANTS = [
     tryFirst: { scenario: 'step back, then loss', seed: 3 },
     edits: [
       {
-        file: 'lease/renewal.ts',
+        file: 'lease/request-terms.ts',
         find: 'Math.ceil(this.askedAtMs - askedAtMs)',
         put: '0',
       },
@@ -280,9 +279,9 @@ const TIME_MUTANTS = [
     tryFirst: { scenario: 'step back, then loss, a host waits', seed: 19 },
     edits: [
       {
-        file: 'lease/renewal.ts',
-        find: 'if (nowMs === undefined || timeMs === undefined || mark === undefined) return;',
-        put: "if (answer.status !== 'ok' || nowMs === undefined || !timeMs || !mark) return;",
+        file: 'lease/request-terms.ts',
+        find: 'timeMs === undefined) return;\n    if (askedAtMs',
+        put: "!timeMs || answer.status !== 'ok') return;\n    if (askedAtMs",
       },
     ],
   },
@@ -291,7 +290,7 @@ const TIME_MUTANTS = [
     tryFirst: { scenario: 'step back, then loss, a host waits', seed: 52 },
     edits: [
       {
-        file: 'lease/renewal.ts',
+        file: 'lease/request-terms.ts',
         find: 'if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;',
         put: "if (answer.status !== 'ok') return void (this.reading = undefined);",
       },

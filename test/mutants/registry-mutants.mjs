@@ -306,7 +306,7 @@ export const REPEATED_MUTANTS = [
 ];
 
 const BRANCH = 'registry/prologue.ts';
-const TERMS = 'lease/renewal.ts';
+const TERMS = 'lease/request-terms.ts';
 const KEEPER = 'lease/lease-keeper.ts';
 
 /** @type {readonly (Mutant & { readonly scenario: string, readonly seed: number })[]} */
@@ -351,7 +351,7 @@ export const RULE_MUTANTS = [
     name: 'a process forgets the longest quarantine',
     scenario: 'ttls',
     seed: 6,
-    edits: [{ file: TERMS, find: 'this.quarantineMs = Math.max(', put: 'Math.max(' }],
+    edits: [{ file: TERMS, find: 'terms.quarantineMs = Math.max(', put: 'Math.max(' }],
   },
   {
     name: 'the floor of the last loss does not move',

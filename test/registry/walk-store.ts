@@ -7,7 +7,7 @@ import type {
   LeaseAnswer,
   LeaseRequest,
 } from '../../lib/lease/distributed-support.js';
-import { SupportCaller } from '../../lib/lease/support-caller.js';
+import { answerWithin } from '../../lib/lease/support-caller.js';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
 import type {
   Row,
@@ -215,12 +215,11 @@ export async function asked(
   request: LeaseRequest,
   { time, random }: { time: SettableTime; random: () => number },
 ): Promise<LeaseAnswer> {
-  const caller = new SupportCaller(time, CALL_TIMEOUT_MS);
   const delay = new RetryDelay(random);
   for (;;) {
     try {
-      const terms = { consequence: 'It is asked again.' };
-      return await caller.call(() => support.getNextWorkId({ ...request }), terms);
+      const limit = { timers: time, ms: CALL_TIMEOUT_MS, consequence: 'It is asked again.' };
+      return await answerWithin(() => support.getNextWorkId({ ...request }), limit);
     } catch {
       await pause(time, delay.next());
     }

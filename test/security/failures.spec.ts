@@ -10,7 +10,7 @@ import { createPool } from 'mysql2/promise';
 import { Pool } from 'pg';
 import { SnowflakeError, type SnowflakeErrorCode } from '../../lib/errors.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
-import { SupportCaller } from '../../lib/lease/support-caller.js';
+import { answerWithin } from '../../lib/lease/support-caller.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { resolveOptions } from '../../lib/nest/resolve-options.js';
@@ -189,9 +189,9 @@ describe('failures', () => {
     );
 
     it('the error of a support of another maker loses what its client put into it', async () => {
-      const caller = new SupportCaller(systemTimers, 1000);
+      const limit = { timers: systemTimers, ms: 1000, consequence: '' };
       const thrown = hostile(`connect redis://user:${SECRET}@h failed`);
-      const error = await failureOf(caller.call(() => Promise.reject(thrown), { consequence: '' }));
+      const error = await failureOf(answerWithin(() => Promise.reject(thrown), limit));
       expect(error.message).toContain('redis://***@h');
       expect(await sinks.shownError(error)).not.toContain(TRACE);
     });

@@ -310,7 +310,8 @@ export class SimulatedProcess {
 
   /** The layouts of a move that a registry has told it of. */
   get toldText(): string | undefined {
-    return (this.keeper as unknown as { terms: { layouts?: string } }).terms.layouts;
+    const { terms } = this.keeper as unknown as { terms: { now: { layouts?: string } } };
+    return terms.now.layouts;
   }
 
   /** Asks its registry now, also where a call is under way. */

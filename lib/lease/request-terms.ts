@@ -1,0 +1,184 @@
+/**
+ * What a process learns from the answers of its store: the terms of every call, and the clocks.
+ *
+ * Guarantee: every request carries the longest quarantine of any registry and the clock of the one
+ * that answered last, whatever the answer, so that a registry which replaces a lost one learns how
+ * far that one had come. It also carries what was granted by which server.
+ */
+import { SnowflakeError } from '../errors.js';
+import type {
+  LeaseAnswer,
+  LeaseGrant,
+  LeaseTerms,
+  ReckonedTime,
+  SeenRange,
+} from './distributed-support.js';
+import type { KeeperParts } from './keeper.js';
+import { isClosed, moveCountOf } from './lease-texts.js';
+
+/** The clocks in an answer of a registry, and the time of the request. */
+interface ClockReading extends ReckonedTime {
+  readonly askedAtMs: number;
+}
+
+export class RequestTerms {
+  /** It is undefined until a registry has granted a range. */
+  seen: SeenRange | undefined;
+  private readonly terms: { -readonly [name in keyof LeaseTerms]: LeaseTerms[name] };
+  private reading: ClockReading | undefined;
+  /** The furthest end by the readings before this one, whose registry may be another one. */
+  private earlierMs = 0;
+
+  constructor(private readonly parts: Pick<KeeperParts, 'terms' | 'hostClock' | 'monotonicClock'>) {
+    this.terms = { ...parts.terms };
+  }
+
+  get now(): LeaseTerms {
+    const { terms, reckoned } = this;
+    const wallMs = Math.floor(this.parts.hostClock.now());
+    return { ...terms, wallMs, ...(reckoned && { reckoned }) };
+  }
+
+  /** The time of a request, for observe(). */
+  get askedAtMs(): number {
+    return this.parts.monotonicClock.now();
+  }
+
+  /** Every range that the registry has granted ends by then, Unix ms by its clock. */
+  get furthestMs(): number | undefined {
+    const { reckoned, terms, earlierMs } = this;
+    const { quarantineMs, latestMs = 0 } = terms;
+    return reckoned && Math.max(reckoned.nowMs + quarantineMs, latestMs, earlierMs);
+  }
+
+  /** An answer counts however late it comes. */
+  observe(answer: LeaseAnswer, askedAtMs: number): void {
+    const { quarantineMs, nowMs, timeMs = nowMs, mark, layouts = '', latestMs } = answer;
+    const { terms } = this;
+    if (Number.isFinite(quarantineMs)) {
+      terms.quarantineMs = Math.max(terms.quarantineMs, quarantineMs!);
+    }
+    if (Number.isFinite(latestMs)) terms.latestMs = Math.max(terms.latestMs ?? 0, latestMs!);
+    // A move without worker ids is left out: no registry takes it up, and it hides its opening.
+    const isLater = moveCountOf(layouts) > moveCountOf(terms.layouts);
+    if (isLater && !isClosed(layouts)) terms.layouts = layouts;
+    if (mark === undefined) return;
+    const { incarnation, server, era } = mark;
+    if (answer.status === 'ok') {
+      const { haveMs } = this.seen?.server === server ? this.seen : { haveMs: answer.ceilingMs };
+      this.seen = { incarnation, server, era, haveMs: Math.max(haveMs, answer.ceilingMs) };
+    }
+    if (nowMs === undefined || timeMs === undefined) return;
+    if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
+    this.earlierMs = this.furthestMs ?? 0;
+    // The registry did not follow this time, so it must not be used.
+    this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
+  }
+
+  /** The time of the request counts, so that everything the store granted before it is covered. */
+  private get reckoned(): ReckonedTime | undefined {
+    if (this.reading === undefined) return undefined;
+    const { askedAtMs, nowMs, timeMs, ...registry } = this.reading;
+    const elapsedMs = Math.ceil(this.askedAtMs - askedAtMs);
+    return { ...registry, nowMs: nowMs + elapsedMs, timeMs: timeMs + elapsedMs };
+  }
+}
+
+/*
+ * The difference between the host's clock and the store's. Ids stay unique whatever the clocks say;
+ * this only keeps the time in them right, and says which clock is wrong.
+ */
+
+interface HostMoment {
+  readonly wallMs: number;
+  readonly monotonicMs: number;
+}
+
+export class ClockSkew {
+  /** The store's clock minus the host's clock at the last measurement. */
+  skewMs = 0;
+  /** The registry's clock minus the store's: above 0 if the store's was set back. */
+  private aheadMs = 0;
+  private lastMoment: HostMoment | undefined;
+  /** Says which clock was set, as far as this host can tell. */
+  private culprit = 'Set whichever is wrong (NTP).';
+
+  constructor(
+    private readonly parts: Pick<
+      KeeperParts,
+      'hostClock' | 'monotonicClock' | 'idClock' | 'options'
+    >,
+  ) {}
+
+  get isSkewed(): boolean {
+    return this.isFar(this.skewMs);
+  }
+
+  /**
+   * Takes the clocks of a grant as read between `sentAtMs` and now. If the host agrees with the
+   * store or with the registry, it is right, and only the other one was set.
+   */
+  measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
+    if (nowMs === undefined || timeMs === undefined) return;
+    const wallMs = this.parts.hostClock.now();
+    // A process that slept between request and answer learns nothing about its clock.
+    if (this.isFar(wallMs - sentAtMs)) return;
+    const hostMs = (sentAtMs + wallMs) / 2;
+    const skews = [timeMs - hostMs, nowMs - hostMs].map(Math.round) as [number, number];
+    const skewMs = Math.abs(skews[0]) <= Math.abs(skews[1]) ? skews[0] : skews[1];
+    this.blame(skewMs, { wallMs, monotonicMs: this.parts.monotonicClock.now() });
+    this.skewMs = skewMs;
+    this.aheadMs = nowMs - timeMs;
+    const follows = this.isSkewed && this.parts.options.onClockSkew === 'anchor';
+    this.parts.idClock.offsetMs = follows ? skewMs : 0;
+  }
+
+  /** The error that keeps ids from being made, under the policy 'reject'. */
+  get refusal(): SnowflakeError | undefined {
+    if (!this.isSkewed || this.parts.options.onClockSkew !== 'reject') return undefined;
+    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
+      details: { skewMs: this.skewMs },
+    });
+  }
+
+  get text(): string {
+    const side = this.skewMs > 0 ? 'behind' : 'ahead of';
+    return (
+      `The clock of this host is ${Math.abs(this.skewMs)} ms ${side} the store's, more than ` +
+      `maxClockSkewMs (${this.parts.options.maxClockSkewMs}). ${this.culprit}`
+    );
+  }
+
+  /** The fault of the store's clock, which does not depend on the clock of this host. */
+  get storeText(): string | undefined {
+    const { aheadMs } = this;
+    if (!this.isFar(aheadMs)) return undefined;
+    if (aheadMs < 0) {
+      return (
+        `The clock of the store went ${-aheadMs} ms ahead by itself and is not followed. Set the ` +
+        `clock of the store's host (NTP).`
+      );
+    }
+    return (
+      `The registry is ${aheadMs} ms ahead of its store, whose clock was set back. It comes back ` +
+      `within ${2 * aheadMs} ms. No id is held up meanwhile, and the time in ids is that of the ` +
+      `clocks that agree. If it is too long, see \`snowflake registry settle\`.`
+    );
+  }
+
+  private isFar(ms: number): boolean {
+    return Math.abs(ms) > this.parts.options.maxClockSkewMs;
+  }
+
+  /** A step that the monotonic clock of this host does not show was made by its wall clock. */
+  private blame(skewMs: number, moment: HostMoment): void {
+    const { lastMoment } = this;
+    this.lastMoment = moment;
+    if (lastMoment === undefined || !this.isFar(skewMs - this.skewMs)) return;
+    const wentMs = moment.wallMs - lastMoment.wallMs;
+    const setMs = Math.round(wentMs - (moment.monotonicMs - lastMoment.monotonicMs));
+    this.culprit = this.isFar(setMs)
+      ? `It was set ${setMs < 0 ? 'back' : 'forward'} by ${Math.abs(setMs)} ms. Set it right (NTP).`
+      : `Nobody set it, so the store's is wrong. Set the clock of the store's host (NTP).`;
+  }
+}

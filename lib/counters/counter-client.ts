@@ -5,11 +5,12 @@
  * Guarantee: of an answer nothing is used that lies below what this process was ever answered, so a
  * store that went back gives it no position twice; every failure is a SnowflakeError.
  */
-import { monotonicClock, type Clock } from '../core/clock.js';
+import { monotonicClock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
+import type { GeneratorEnvironment } from '../generator.js';
 import { format, formatName, plainCause } from '../messages.js';
 import type { CallRecord } from '../time/call-record.js';
-import { withinLimit, type Timers } from '../time/timers.js';
+import { RetryDelay, withinLimit, type TimerHandle } from '../time/timers.js';
 import {
   POSITION_MAX,
   type CounterStore,
@@ -18,84 +19,144 @@ import {
   type TakeRequest,
 } from './counter-store.js';
 
-export interface CounterClientLimits {
+/** The store among all of its counter, and what every call needs. */
+export interface CounterClientParts extends GeneratorEnvironment {
   readonly calls: CallRecord;
-  readonly clock: Clock;
-  /** Default: that of the host. */
-  readonly monotonic?: Clock | undefined;
-  readonly timers: Timers;
-  readonly callTimeoutMs: number;
-}
-
-interface CounterClientParts extends CounterClientLimits {
   readonly counter: string;
   /** Advice for a store that often says to wait. */
   readonly waitAdvice: string;
+  /** The position of the store among all, from 1 to `storeCount`. */
+  readonly place: number;
+  readonly storeCount: number;
 }
 
-export class CounterClient {
+/** What each request has in common. */
+type Known = 'counter' | 'count' | 'have' | 'era' | 'stores';
+type Own<Request> = Request extends TakeRequest ? Omit<Request, Known> : never;
+
+/** Asks the store: the rest of the request is the same for all. */
+export type Ask = (own: Own<TakeRequest>) => Promise<TakeAnswer>;
+
+/** A shorter wait is over before an operator could act, so it is no outage. */
+const SHORT_WAIT_MS = 100;
+
+/** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
+const WAIT_MS_MAX = 60_000;
+
+/** @typeParam R the ids of one grant */
+export abstract class CounterClient<R> {
+  /** The last call failed with this; undefined after a short wait. */
+  fault: SnowflakeError | undefined;
+  /** True until its call is answered or the limit is over. */
+  isAsking = false;
   /** The highest end answered, as the contract wants it. */
-  private answeredEnd = 0n;
-  private answeredEra = 0;
+  protected have = 0n;
+  private era = 0;
   /** How far the clock of the counter is ahead of the monotonic one. */
   private aheadMs: number | undefined;
-  private silentCount = 0;
+  /** Calls that did not return yet. */
+  private outCount = 0;
+  private resting: TimerHandle;
+  private readonly delay: RetryDelay;
 
   constructor(
     readonly store: CounterStore,
     protected readonly parts: CounterClientParts,
-  ) {}
+  ) {
+    this.delay = new RetryDelay(parts.random);
+  }
+
+  protected abstract answer(ask: Ask): Promise<TakeAnswer>;
+  /** The ids of a grant. @throws SnowflakeError if there are none */
+  protected abstract rangeOf(grant: TakeGrant): R;
+
+  get isIdle(): boolean {
+    return !this.isAsking && this.resting === undefined;
+  }
 
   /** True while a call is out that did not return within its limit. */
   get isSilent(): boolean {
-    return this.silentCount > 0;
+    return this.outCount > Number(this.isAsking);
   }
 
   get location(): string {
     return this.store.location ?? 'the store of counters';
   }
 
-  get have(): bigint {
-    return this.answeredEnd;
-  }
-
-  /** The highest answered, as the contract wants it. */
-  get era(): number {
-    return this.answeredEra;
-  }
-
   /** The time that the clock of the counter has come to at least, as the contract wants it. */
-  get reckonedMs(): number | undefined {
+  protected get reckonedMs(): number | undefined {
     return this.aheadMs === undefined ? undefined : Math.ceil(this.monotonicMs + this.aheadMs);
   }
 
   /**
-   * Returns the answer of the store if it comes within the limit.
-   * @param late takes what is granted after it
-   * @throws SnowflakeError if there is no answer
+   * Takes up to `count`; one call at a time.
+   * @param late takes what is granted after the time limit
+   * @throws SnowflakeError why there are none, which is its `fault` until the next grant
    */
-  async ask(request: TakeRequest, late: (answer: TakeAnswer) => void): Promise<TakeAnswer> {
-    const { calls, clock, timers, callTimeoutMs } = this.parts;
+  async take(count: number, late: (range: R) => void): Promise<R> {
+    const wanted = BigInt(count);
+    const take = (answer: TakeAnswer) => {
+      const range = this.rangeOf(this.checkGrant(answer, wanted));
+      this.fault = undefined;
+      this.delay.reset();
+      return range;
+    };
+    this.isAsking = true;
+    try {
+      return take(
+        await this.answer((own) => this.ask(own, wanted, (answer) => late(take(answer)))),
+      );
+    } catch (error) {
+      const isShort = waitMsOf(error) <= SHORT_WAIT_MS;
+      this.fault = isShort ? undefined : (error as SnowflakeError);
+      throw error;
+    } finally {
+      this.isAsking = false;
+    }
+  }
+
+  /** Waits as long as the store said, or longer each time. @param done is called at the end */
+  rest(error: SnowflakeError, done: () => void): void {
+    const waitMs = waitMsOf(error);
+    const ms = waitMs === Infinity ? this.delay.next() : Math.min(Math.max(1, waitMs), WAIT_MS_MAX);
+    this.resting = this.parts.timers.after(ms, () => {
+      this.resting = undefined;
+      done();
+    });
+  }
+
+  wakeUp(): void {
+    this.parts.timers.cancel(this.resting);
+    this.resting = undefined;
+  }
+
+  /** Returns the answer of the store if it comes within the limit; `late` takes a later one. */
+  private async ask(
+    own: Own<TakeRequest>,
+    count: bigint,
+    late: (answer: TakeAnswer) => void,
+  ): Promise<TakeAnswer> {
+    const { calls, clock, timers, callTimeoutMs, counter, place, storeCount } = this.parts;
+    const { have, era } = this;
+    const request = { ...own, counter, count, have, era, stores: `${place}/${storeCount}` };
     const sentAtMs = clock.now();
     const askedAtMs = this.monotonicMs;
+    this.outCount++;
     // This promise also carries the error of a store that throws at once.
     const asked = (async () => this.observed(await this.store.take(request), askedAtMs))();
     let isLate = false;
     const over = () => {
       isLate = true;
-      this.silentCount++;
       throw silent(this.where, callTimeoutMs);
     };
     const handOn = async () => {
-      const answer = await asked;
+      const answer = await asked.finally(() => this.outCount--);
       if (!isLate) return;
       calls.noteLate(String(answer?.status), clock.now());
       late(answer);
     };
     // An error belongs to this call; no caller is left for one of a late answer.
-    void handOn()
-      .catch(() => undefined)
-      .then(() => isLate && this.silentCount--);
+    void handOn().catch(() => undefined);
     try {
       const answer = await withinLimit(asked, { timers, ms: callTimeoutMs, over });
       calls.note(String(answer?.status), sentAtMs, clock.now());
@@ -107,7 +168,7 @@ export class CounterClient {
   }
 
   /** The grant, checked against what was asked for. @throws SnowflakeError why there is none */
-  checkGrant(answer: TakeAnswer, count: bigint): TakeGrant {
+  private checkGrant(answer: TakeAnswer, count: bigint): TakeGrant {
     if (answer?.status !== 'ok') throw this.refused(answer);
     const { first, end } = answer;
     const { have } = this;
@@ -116,14 +177,14 @@ export class CounterClient {
     }
     const isWanted = first < end && end - first <= count;
     if (!isWanted) throw wrongAnswer(this.where, 'its range is empty or longer than asked for');
-    if (end > have) this.answeredEnd = end;
-    if (answer.era > this.era) this.answeredEra = answer.era;
+    if (end > have) this.have = end;
+    if (answer.era > this.era) this.era = answer.era;
     if (first < have)
       throw wrongAnswer(this.where, `it begins below ${have}, where the last ended`);
     return answer;
   }
 
-  refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
+  protected refused(answer: Exclude<TakeAnswer, { status: 'ok' }>): SnowflakeError {
     const isKnown = ['wait', 'absent', 'mismatch', 'full'].includes(answer?.status);
     if (isKnown) return refusal(this.where, answer, this.parts.waitAdvice);
     return wrongAnswer(this.where, `its status is ${format(answer?.status)}`);
@@ -148,6 +209,11 @@ export class CounterClient {
   private get where() {
     return { counter: this.parts.counter, location: this.location };
   }
+}
+
+function waitMsOf(error: unknown): number {
+  const waitMs = (error as SnowflakeError).details['waitMs'];
+  return typeof waitMs === 'number' ? waitMs : Infinity;
 }
 
 /*

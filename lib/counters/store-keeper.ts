@@ -1,33 +1,124 @@
 /**
- * The stores of one generator, which take turns, and the state that it reports.
+ * Supplies a generator from one counter in one or several stores. Start, calls, rests and stop are
+ * in one place, since they decide together which store is asked.
  *
- * Guarantee: a store that fails to close keeps none of the others open.
+ * Guarantee: each store has one call under way at most. A store that is away, hangs, refuses or has
+ * lost its counter costs numbers or time, never a number twice, and keeps no other store open.
  */
-import type { GeneratorEnvironment, GeneratorListener, GeneratorState } from '../generator.js';
+import type { IdSource } from '../core/generator/id-source.js';
+import { SnowflakeError } from '../errors.js';
+import type {
+  GeneratorEnvironment,
+  GeneratorListener,
+  GeneratorState,
+  GeneratorStatus,
+} from '../generator.js';
 import { CallRecord, closedAfterLastCall } from '../time/call-record.js';
 import { withinLimit } from '../time/timers.js';
-import type { CounterClient } from './counter-client.js';
+import type { CounterClient, CounterClientParts } from './counter-client.js';
 import type { CounterStore } from './counter-store.js';
 
 /** The time limit for closing the connections. */
 const CLOSE_MS = 1000;
 
-export abstract class StoreKeeper<S extends CounterClient> {
-  protected stores: readonly S[] = [];
-  protected readonly calls = new CallRecord();
+/** How the messages of a generator go on. */
+export interface KeeperWords {
+  /** A location follows. */
+  readonly granted: string;
+  /** "yet" follows. */
+  readonly notStarted: string;
+  readonly stopped: string;
+  readonly spent: string;
+  /** What helps if a caller often finds nothing buffered. */
+  readonly cure: string;
+}
+
+interface KeeperParts<R> extends KeeperWords {
+  readonly kind: GeneratorStatus['kind'];
+  readonly stores: readonly CounterStore[];
+  readonly counter: string;
+  readonly waitAdvice: string;
+  open(store: CounterStore, parts: CounterClientParts): CounterClient<R>;
+  /** Resolves when the stores may be asked for what is wanted now. */
+  soon(): Promise<void>;
+}
+
+/** Its ids are made of what is buffered. */
+interface BufferedSource extends IdSource {
+  readonly buffered: number;
+  /** How often a call found too few buffered. */
+  readonly spentCount: number;
+}
+
+/** @typeParam R the ids of one grant */
+export abstract class StoreKeeper<R> {
+  abstract readonly source: BufferedSource;
+  protected readonly stores: readonly CounterClient<R>[];
   protected readonly stopping = new AbortController();
   protected listener: GeneratorListener | undefined;
+  protected hasBegun = false;
+  protected hasTaken = false;
+  /** The number of positions that calls under way have asked for. */
+  protected askedCount = 0;
+  /** Resolves when the last call has ended. */
+  protected asked: Promise<unknown> = Promise.resolve();
+  private readonly calls = new CallRecord();
+  private starting: { resolve(): void; reject(reason: unknown): void } | undefined;
+  private isWoken = false;
   /** The index of the store that is asked next. */
-  private turn = 0;
+  private turn: number;
   private lastState: GeneratorState = 'unassigned';
 
-  constructor(protected readonly environment: GeneratorEnvironment) {}
+  constructor(
+    protected readonly environment: GeneratorEnvironment,
+    private readonly parts: KeeperParts<R>,
+  ) {
+    const { stores, counter, waitAdvice } = parts;
+    const { length: storeCount } = stores;
+    const own = { ...environment, calls: this.calls, counter, waitAdvice, storeCount };
+    this.stores = stores.map((store, at) =>
+      parts.open(closedAfterLastCall(store), { ...own, place: at + 1 }),
+    );
+    // Processes begin with different stores.
+    this.turn = Math.floor(environment.random() * storeCount);
+  }
 
-  abstract get state(): GeneratorState;
+  /** How many the next call is to ask for; not above 0 if it is not needed. */
+  protected abstract wanted(): number;
+  /** A call begins. @returns what takes in its grant */
+  protected abstract sent(): (range: R, isLate: boolean) => void;
+  /** Nobody need wait any longer. */
+  protected abstract giveUp(reason: SnowflakeError): void;
+  /** Ends the source, and gives back what it has. */
+  protected abstract end(): Promise<void>;
+  protected abstract get supply(): Pick<GeneratorStatus, 'issuedCount' | 'bufferedMs' | 'step'>;
 
   /** The locations of all stores, each named once. */
   get location(): string {
     return [...new Set(this.stores.map(({ location }) => location))].join(', ');
+  }
+
+  get state(): GeneratorState {
+    if (this.stopping.signal.aborted) return 'released';
+    if (!this.hasTaken) return 'unassigned';
+    const isEmpty = this.source.buffered === 0;
+    if (this.fault !== undefined) return isEmpty ? 'exhausted' : 'degraded';
+    // Segments are made of what is buffered alone.
+    return isEmpty && this.parts.kind === 'segments' ? 'exhausted' : 'active';
+  }
+
+  get status(): GeneratorStatus {
+    const { buffered, spentCount } = this.source;
+    return {
+      kind: this.parts.kind,
+      state: this.state,
+      waitCount: spentCount,
+      readAt: new Date(this.environment.clock.now()),
+      buffered,
+      calls: this.calls.status,
+      idsLeft: buffered,
+      ...this.supply,
+    };
   }
 
   listen(listener: GeneratorListener): void {
@@ -39,32 +130,173 @@ export abstract class StoreKeeper<S extends CounterClient> {
     return advice.flatMap((texts) => texts ?? []);
   }
 
-  /** @param open is given the place of the store among all, from 1 on */
-  protected open(stores: readonly CounterStore[], open: (store: CounterStore, place: number) => S) {
-    this.stores = stores.map((store, at) => open(closedAfterLastCall(store), at + 1));
-    // Processes begin with different stores.
-    this.turn = Math.floor(this.environment.random() * stores.length);
+  /** @throws SnowflakeError why nothing could be taken for startTimeoutMs, or what cannot pass */
+  async start(): Promise<void> {
+    const { timers, startTimeoutMs: ms } = this.environment;
+    const over = async () => {
+      await this.asked;
+      if (!this.hasTaken) throw this.fault ?? notStarted(this.parts);
+    };
+    await withinLimit<void | Promise<void>>(this.firstGrant(), { timers, ms, over });
   }
 
-  /** Each store once, the next one first. */
-  protected inTurn(): readonly S[] {
-    return [...this.stores.slice(this.turn), ...this.stores.slice(0, this.turn)];
+  /** Starts, or asks now if ids are needed; never fails. */
+  async refresh(): Promise<void> {
+    if (this.hasBegun) this.wake();
+    // The next caller that asks for an id gets the error.
+    else await this.start().catch(() => undefined);
   }
 
-  protected passOn(asked: S): void {
-    this.turn = (this.stores.indexOf(asked) + 1) % this.stores.length;
-  }
-
-  protected async close(): Promise<void> {
+  /** Stops for good: no id is made afterwards. */
+  async stop(): Promise<void> {
+    if (this.stopping.signal.aborted) return;
+    const reason = stopped(this.parts);
+    this.stopping.abort(reason);
+    this.starting?.reject(reason);
+    for (const client of this.stores) client.wakeUp();
+    const ended = this.end();
+    this.report('Stopped.');
+    this.giveUp(reason);
+    await ended;
     const { timers } = this.environment;
     const closing = Promise.allSettled(this.stores.map(async ({ store }) => store.close?.()));
     await withinLimit(closing, { timers, ms: CLOSE_MS, over: () => [] });
   }
 
-  protected report(reason: string): void {
+  private async firstGrant(): Promise<void> {
+    const begun = new Promise<void>((resolve, reject) => (this.starting = { resolve, reject }));
+    this.hasBegun = true;
+    this.asked = this.askFirst();
+    await Promise.all([begun, this.asked]);
+    const lasting = this.stores.find(({ fault }) => fault?.retryable === false);
+    if (lasting !== undefined) throw lasting.fault!;
+  }
+
+  /** Never fails. */
+  protected askFirst(): Promise<unknown> {
+    this.askAll();
+    return this.asked;
+  }
+
+  /** Asks the stores soon, in one call for all that is wanted until then. */
+  protected wake(): void {
+    if (this.isWoken) return;
+    this.isWoken = true;
+    void this.parts.soon().then(() => {
+      this.isWoken = false;
+      this.askAll();
+    });
+  }
+
+  private askAll(): void {
+    while (!this.stopping.signal.aborted) {
+      const client = this.nextClient();
+      const count = client === undefined ? 0 : this.wanted();
+      if (client === undefined || count <= 0) return;
+      this.turn = (this.stores.indexOf(client) + 1) % this.stores.length;
+      this.asked = this.ask(client, count);
+    }
+  }
+
+  /** Takes the stores in turn; a store that hangs is asked only if no other can help. */
+  private nextClient(): CounterClient<R> | undefined {
+    const inTurn = [...this.stores.slice(this.turn), ...this.stores.slice(0, this.turn)];
+    const idle = inTurn.filter(({ isIdle }) => isIdle);
+    const isAnswering = inTurn.some(({ isAsking, isSilent }) => isAsking && !isSilent);
+    return idle.find(({ isSilent }) => !isSilent) ?? (isAnswering ? undefined : idle[0]);
+  }
+
+  /** Asks one store; never fails. */
+  protected async ask(client: CounterClient<R>, count: number): Promise<void> {
+    const takeIn = this.sent();
+    const granted = (range: R, isLate: boolean) => {
+      takeIn(range, isLate);
+      if (this.stopping.signal.aborted) return;
+      this.hasTaken = true;
+      this.report(`${this.parts.granted} ${client.location}.`);
+      this.starting?.resolve();
+    };
+    const { fault: before } = client;
+    this.askedCount += count;
+    try {
+      granted(await client.take(count, (late) => granted(late, true)), false);
+    } catch (error) {
+      this.failed(client, error as SnowflakeError, before);
+    }
+    this.askedCount -= count;
+    this.wake();
+  }
+
+  private failed(client: CounterClient<R>, error: SnowflakeError, before?: SnowflakeError): void {
+    if (this.stopping.signal.aborted) return;
+    client.rest(error, () => this.wake());
+    if (!error.retryable) {
+      this.starting?.reject(error);
+      // Among several stores one that can never grant would go unseen.
+      if (this.hasTaken && before?.code !== error.code) this.listener?.news(error.message);
+    }
+    const { fault } = this;
+    if (fault === undefined) return;
+    this.report(fault.message);
+    if (!fault.retryable) this.giveUp(fault);
+  }
+
+  /** The error if no store gives ids. One that may pass counts more, since waiting can help. */
+  private get fault(): SnowflakeError | undefined {
+    const faults = this.stores.flatMap(({ fault }) => fault ?? []);
+    if (faults.length < this.stores.length) return undefined;
+    return faults.find(({ retryable }) => retryable) ?? faults[0];
+  }
+
+  /** The error for a caller that finds too few buffered. */
+  protected spent(): SnowflakeError {
+    const { fault, state, parts } = this;
+    if (state === 'released') return stopped(parts);
+    // A fault that the operator has to remove is reported as it is.
+    if (fault?.retryable === false) return fault;
+    if (state === 'unassigned') return notStarted(parts);
+    if (fault !== undefined) this.report(fault.message);
+    return spent(parts, fault);
+  }
+
+  private report(reason: string): void {
     const [from, to] = [this.lastState, this.state];
     if (from === to) return;
     this.lastState = to;
     this.listener?.changed({ from, to, reason });
   }
+}
+
+/*
+ * Errors for a generator without ids: they say what happened and what to do.
+ *
+ * Guarantee: no id was made when one of these is thrown.
+ */
+
+function notStarted(words: KeeperWords): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `${words.notStarted} yet, so no id was made. Make ids after the start of the application, or ` +
+      'wait with nextIdAsync().',
+  );
+}
+
+function stopped(words: KeeperWords): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `${words.stopped} at shutdown, so no id was made. This is the last shutdown step: make ids ` +
+      'earlier, in the onApplicationShutdown hooks at the latest.',
+    { retryable: false },
+  );
+}
+
+function spent(words: KeeperWords, fault: SnowflakeError | undefined): SnowflakeError {
+  const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
+  const waitMs = fault?.details['waitMs'];
+  return new SnowflakeError(
+    'SEGMENT_SPENT',
+    `${words.spent}, so no id was made. ${why} Wait with nextIdAsync(); if this is seen often, ` +
+      `raise ${words.cure}.`,
+    { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
+  );
 }

@@ -236,7 +236,7 @@ export const ID_MUTANTS = [
     edits: [
       {
         file: PREFETCHED,
-        find: 'return ageMs < 0 || ageMs > this.parts.prefetch.staleMs;',
+        find: 'return ageMs < 0 || ageMs > this.parts.prefetch!.staleMs;',
         put: 'return ageMs < -1e9;',
       },
     ],
@@ -260,11 +260,7 @@ export const ID_MUTANTS = [
         put: 'this.stock.length = 0;',
       },
       { file: KEEPER, find: '    this.queue.refuseAll(reason);\n', put: '' },
-      {
-        file: KEEPER,
-        find: '    if (this.stopping.signal.aborted) return;\n    this.hasTaken = true;',
-        put: '    this.hasTaken = true;',
-      },
+      { file: KEEPER, find: 'if (!this.stopping.signal.aborted) this.queue', put: 'this.queue' },
     ],
   },
 ];
@@ -314,8 +310,8 @@ export const SEGMENT_MUTANTS = [
       {
         file: SEGMENTS,
         find:
-          '      this.returning = segment.store.giveBack(segment, segment.count);\n' +
-          '      return;',
+          '        this.returning = segment.store.giveBack(segment, segment.count);\n' +
+          '        return;',
         put: '',
       },
     ],

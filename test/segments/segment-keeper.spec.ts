@@ -68,6 +68,34 @@ describe('the start', () => {
     expect(second.time.timerCount).toBe(0);
   });
 
+  it('without time to wait is one call, whose answer is waited for', async () => {
+    const store = new CountingStore();
+    store.faults.push('hang');
+    const { keeper, time } = kept(store, {}, undefined, 0);
+    const starting = rejection(keeper.start());
+    await time.advance(100);
+    store.hanging.shift()!();
+    expect(await starting).toBe('no error');
+    store.isDown = true;
+    const second = kept(store, {}, undefined, 0);
+    const failing = rejection(second.keeper.start());
+    await second.time.advance(1);
+    expect(await failing).toBe('STORE_UNAVAILABLE');
+    await second.keeper.stop();
+    expect(second.time.timerCount).toBe(0);
+  });
+
+  it('in the background goes on until the store is back', async () => {
+    const store = new CountingStore();
+    store.isDown = true;
+    const { keeper, generator, time } = kept(store);
+    await Promise.all([keeper.refresh(), time.advance(40_000)]);
+    expect([keeper.state, codeOf(() => generator.nextId())]).toEqual(['unassigned', 'NOT_READY']);
+    store.isDown = false;
+    await time.advance(2000);
+    expect([keeper.state, generator.nextId()]).toEqual(['active', 1n]);
+  });
+
   it('waits as long as the store says, where it grants nothing yet', async () => {
     const store = new CountingStore();
     store.faults.push({ status: 'wait', waitMs: 7000 });
@@ -228,6 +256,19 @@ describe('answers that come late or never', () => {
     await time.advance(0);
     expect(generator.buffered).toBeLessThanOrEqual(buffered);
     expect(generator.nextId()).toBeGreaterThan(before);
+  });
+
+  it('a late one shows that the store is back', async () => {
+    const store = new CountingStore();
+    const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
+    await keeper.start();
+    store.faults.push('hang');
+    generator.nextIds(10);
+    await time.advance(2000);
+    expect(keeper.state).toBe('exhausted');
+    store.hanging.shift()!();
+    await time.advance(0);
+    expect([keeper.state, generator.buffered]).toEqual(['active', 10]);
   });
 
   it('what comes after the stop is given back, and none of it is made', async () => {

@@ -89,6 +89,7 @@ export function kept(
   store: CounterStore | readonly CounterStore[],
   options: KeptOptions = {},
   time = new SettableTime(),
+  startTimeoutMs = 30_000,
 ) {
   const stores = [store].flat() as CounterStore[];
   const terms = segmentTerms({ stores, counter: 'order', ...options });
@@ -96,7 +97,7 @@ export function kept(
     clock: time,
     timers: time,
     callTimeoutMs: 2000,
-    startTimeoutMs: 30_000,
+    startTimeoutMs,
     random: () => 0.5,
   };
   const keeper = new SegmentKeeper(terms, environment);

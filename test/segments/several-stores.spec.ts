@@ -87,6 +87,17 @@ describe('a keeper with several stores', () => {
     expect(stores[0]!.requests.length).toBeLessThanOrEqual(3);
   });
 
+  it('one that is away is asked again seldom, and the other serves', async () => {
+    const stores = [new CountingStore('a'), new CountingStore('b')];
+    const it = kept(stores, SMALL);
+    await it.keeper.start();
+    stores[0]!.isDown = true;
+    const { ids, failedCount } = await work(it, 500, 60_000);
+    expect([ids.length, failedCount]).toEqual([30_000, 0]);
+    expect(stores[0]!.requests.length).toBeLessThan(100);
+    expect(it.changes).toEqual(['unassigned -> active']);
+  });
+
   it('one that can never grant is told of once', async () => {
     const stores = [new CountingStore('a'), new CountingStore('b')];
     const it = kept(stores, SMALL);

@@ -10,7 +10,6 @@ import {
   checkedCount,
   tooWideForNumber,
   type CallFields,
-  type CallWords,
   type IdSource,
 } from '../../core/generator/id-source.js';
 import type { BitLayout } from '../../core/layout/bit-layout.js';
@@ -21,9 +20,11 @@ import { needsPrefetch, type PositionRun, type PrefetchOptions } from './store-i
 export interface Asker {
   readonly signal?: AbortSignal | undefined;
   /** How many it still wants. */
-  readonly left: number;
-  /** A call to a store: it may serve all up to `lastNumber`, and was sent at `atMs`. */
-  takeFrom(run: PositionRun, sentAtMs: number): void;
+  left: number;
+  /** Takes `count` of a run that a store was asked for at `sentAtMs`. */
+  take(run: PositionRun, count: number, sentAtMs: number): void;
+  /** It has all. */
+  resolve(): void;
   refuse(reason: unknown): void;
 }
 
@@ -57,10 +58,13 @@ export class IdQueue {
   serve(run: PositionRun, { lastNumber, atMs }: Sent): void {
     for (const [asker, number] of this.numbers) {
       if (run.left === 0 || number > lastNumber) return;
-      const { left } = asker;
-      asker.takeFrom(run, atMs);
-      this.wanted -= left - asker.left;
-      if (asker.left === 0) this.leave(asker);
+      const count = Math.min(asker.left, run.left);
+      asker.take(run, count, atMs);
+      asker.left -= count;
+      this.wanted -= count;
+      if (asker.left > 0) return;
+      this.leave(asker);
+      asker.resolve();
     }
   }
 
@@ -80,39 +84,6 @@ export class IdQueue {
   }
 }
 
-interface Call {
-  readonly count: number;
-  readonly words: CallWords;
-  readonly signal?: AbortSignal | undefined;
-}
-
-/** One caller that waits for its ids. */
-export class WaitingCaller implements Asker {
-  private readonly ids: bigint[] = [];
-
-  constructor(
-    private readonly call: Call,
-    private readonly resolve: (ids: bigint[]) => void,
-    readonly refuse: (reason: unknown) => void,
-  ) {}
-
-  get signal(): AbortSignal | undefined {
-    return this.call.signal;
-  }
-
-  get left(): number {
-    return this.call.count - this.ids.length;
-  }
-
-  takeFrom(run: PositionRun): void {
-    const { ids, call } = this;
-    for (let count = Math.min(this.left, run.left); count > 0; count--) {
-      ids.push(run.next(call.words));
-    }
-    if (this.left === 0) this.resolve(ids);
-  }
-}
-
 /*
  * Ids that are given without waiting: from positions that were taken ahead, or not at all.
  *
@@ -120,19 +91,43 @@ export class WaitingCaller implements Asker {
  * none; within this process the ids of a shard rise.
  */
 
-/** The source of a generator without prefetch: every call refuses. */
-export class NoIdsAtOnce implements IdSource {
-  get issuedCount(): number {
-    return 0;
-  }
+interface IdsAtOnceParts {
+  readonly layout: BitLayout;
+  /** Every call refuses without it. */
+  readonly prefetch: PrefetchOptions | undefined;
+  readonly clock: Clock;
+  /** Lets the stock wait for more. */
+  readonly join: (asker: Asker) => void;
+  /** The error for callers that find too few buffered. */
+  readonly spent: () => SnowflakeError;
+}
 
+interface Taken {
+  readonly run: PositionRun;
+  readonly atMs: number;
+}
+
+export class IdsAtOnce implements IdSource {
+  issuedCount = 0;
   /** How often a call found too few buffered. */
-  get spentCount(): number {
-    return 0;
-  }
+  spentCount = 0;
+  private readonly stock: Taken[] = [];
+  private isWaiting = false;
+  private isClosed = false;
+
+  constructor(private readonly parts: IdsAtOnceParts) {}
 
   get buffered(): number {
-    return 0;
+    return this.fresh.reduce((sum, { run }) => sum + run.left, 0);
+  }
+
+  /** How long until the newest of them is too old; 0 where there are none. */
+  get freshForMs(): number | undefined {
+    const { prefetch, clock } = this.parts;
+    if (prefetch === undefined) return undefined;
+    if (this.buffered === 0) return 0;
+    const newestMs = Math.max(...this.fresh.map(({ atMs }) => atMs));
+    return newestMs + prefetch.staleMs - clock.now();
   }
 
   nextId(fields?: CallFields): bigint {
@@ -148,6 +143,8 @@ export class NoIdsAtOnce implements IdSource {
   }
 
   nextIdNumber(fields?: CallFields): number {
+    const { layout, prefetch } = this.parts;
+    if (prefetch && layout.totalBits > 53) throw tooWideForNumber(layout.totalBits);
     return Number(this.nextId(fields));
   }
 
@@ -163,75 +160,22 @@ export class NoIdsAtOnce implements IdSource {
     target.set(this.take(target.length, fields));
   }
 
-  protected take(_count: number, _fields: CallFields | undefined): bigint[] {
-    throw needsPrefetch();
-  }
-}
-
-interface PrefetchedParts {
-  readonly layout: BitLayout;
-  readonly prefetch: PrefetchOptions;
-  readonly clock: Clock;
-  /** Lets the stock wait for more. */
-  readonly join: (asker: Asker) => void;
-  /** The error for callers that find too few buffered. */
-  readonly spent: () => SnowflakeError;
-}
-
-interface Taken {
-  readonly run: PositionRun;
-  readonly atMs: number;
-}
-
-export class PrefetchedIds extends NoIdsAtOnce {
-  private readonly stock: Taken[] = [];
-  private isWaiting = false;
-  private isClosed = false;
-  private issued = 0;
-  private spentTimes = 0;
-
-  constructor(private readonly parts: PrefetchedParts) {
-    super();
-  }
-
-  override get issuedCount(): number {
-    return this.issued;
-  }
-
-  override get spentCount(): number {
-    return this.spentTimes;
-  }
-
-  override get buffered(): number {
-    return this.fresh.reduce((sum, { run }) => sum + run.left, 0);
-  }
-
-  /** How long until the newest of them is too old; 0 where there are none. */
-  get freshForMs(): number {
-    if (this.buffered === 0) return 0;
-    const newestMs = Math.max(...this.fresh.map(({ atMs }) => atMs));
-    return newestMs + this.parts.prefetch.staleMs - this.parts.clock.now();
-  }
-
-  override nextIdNumber(fields?: CallFields): number {
-    const { totalBits } = this.parts.layout;
-    if (totalBits > 53) throw tooWideForNumber(totalBits);
-    return super.nextIdNumber(fields);
-  }
-
   /** Asks for more where few are buffered or the newest are half as old as they may be. */
   refresh(): void {
     this.dropStale();
-    const { count, staleMs } = this.parts.prefetch;
-    if (this.buffered * 2 <= count || this.freshForMs * 2 <= staleMs) void this.refill();
+    const { count, staleMs } = this.parts.prefetch!;
+    if (this.buffered * 2 <= count || this.freshForMs! * 2 <= staleMs) void this.refill();
   }
 
   /** Resolves once more are buffered. @throws SnowflakeError what cannot pass */
   refill(): Promise<void> | undefined {
-    if (this.isWaiting || this.isClosed) return undefined;
+    const { prefetch, join } = this.parts;
+    if (this.isWaiting || this.isClosed || prefetch === undefined) return undefined;
     this.isWaiting = true;
-    const filled = new Promise<void>((resolve, reject) => {
-      this.parts.join(new StockAsker(this.parts.prefetch.count, this.stock, resolve, reject));
+    const take = (run: PositionRun, count: number, atMs: number) =>
+      void this.stock.push({ run: run.split(count), atMs });
+    const filled = new Promise<void>((resolve, refuse) => {
+      join({ left: prefetch.count, take, resolve, refuse });
     }).finally(() => (this.isWaiting = false));
     // The caller handles the error, if there is one.
     filled.catch(() => undefined);
@@ -243,14 +187,16 @@ export class PrefetchedIds extends NoIdsAtOnce {
     this.stock.length = 0;
   }
 
-  protected override take(count: number, fields: CallFields | undefined): bigint[] {
-    const words = callWords(this.parts.layout, fields);
+  private take(count: number, fields: CallFields | undefined): bigint[] {
+    const { layout, prefetch, spent } = this.parts;
+    if (prefetch === undefined) throw needsPrefetch();
+    const words = callWords(layout, fields);
     this.dropStale();
     const { buffered } = this;
-    if (buffered - count <= this.parts.prefetch.count / 2) void this.refill();
+    if (buffered - count <= prefetch.count / 2) void this.refill();
     if (buffered < count) {
-      this.spentTimes++;
-      throw this.parts.spent();
+      this.spentCount++;
+      throw spent();
     }
     const ids: bigint[] = [];
     while (ids.length < count) {
@@ -258,7 +204,7 @@ export class PrefetchedIds extends NoIdsAtOnce {
       if (run.left === 0) this.stock.shift();
       else ids.push(run.next(words));
     }
-    this.issued += count;
+    this.issuedCount += count;
     return ids;
   }
 
@@ -269,33 +215,12 @@ export class PrefetchedIds extends NoIdsAtOnce {
   /** If the clock was set back, the age is unknown, so the ids count as stale. */
   private isStale({ atMs }: Taken): boolean {
     const ageMs = this.parts.clock.now() - atMs;
-    return ageMs < 0 || ageMs > this.parts.prefetch.staleMs;
+    return ageMs < 0 || ageMs > this.parts.prefetch!.staleMs;
   }
 
   private dropStale(): void {
     // A call that hung comes in behind later ones of other stores.
     const { fresh } = this;
     if (fresh.length < this.stock.length) this.stock.splice(0, Infinity, ...fresh);
-  }
-}
-
-/** Stands in the queue for the stock. */
-class StockAsker implements Asker {
-  constructor(
-    private wanted: number,
-    private readonly stock: Taken[],
-    private readonly resolve: () => void,
-    readonly refuse: (reason: unknown) => void,
-  ) {}
-
-  get left(): number {
-    return this.wanted;
-  }
-
-  takeFrom(run: PositionRun, atMs: number): void {
-    const count = Math.min(this.wanted, run.left);
-    this.stock.push({ run: run.split(count), atMs });
-    this.wanted -= count;
-    if (this.wanted === 0) this.resolve();
   }
 }

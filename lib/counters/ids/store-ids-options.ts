@@ -46,21 +46,14 @@ export interface CountedOptions extends IdOptions {
   readonly stores: readonly CounterStore[];
 }
 
-/** The options, completed. */
-export interface CountedTerms {
-  readonly stores: readonly CounterStore[];
-  readonly tag: string;
-  /** It has the fields of the call. */
-  readonly layout: BitLayout;
-  readonly aheadMs: number;
-  readonly prefetch: PrefetchOptions | undefined;
-}
+/** The options, completed: the layout has the fields of the call. */
+export type CountedTerms = ReturnType<typeof countedTerms>;
 
 const HOUR_MS = 3_600_000;
 const NAMES = 'stores, tag, layout, aheadMs, prefetch';
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
-export function countedTerms(options: CountedOptions): CountedTerms {
+export function countedTerms(options: CountedOptions) {
   const { stores, tag, aheadMs = 1000, prefetch, layout = layouts.redisIdGenerator() } = options;
   const faults = [
     ...unknownNames(options, NAMES, 'RedisIdsModule'),
@@ -116,29 +109,18 @@ function unitFaults(layout: BitLayout): string[] {
   ];
 }
 
-/*
- * Errors for ids made in a store: they say what happened and what to do.
- *
- * Guarantee: no id was made when one of these is thrown.
- */
-
-export const WAIT_ADVICE = 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.';
-
-export function notStarted(): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    'The store has given no ids yet, so no id was made. Make ids after the start of the ' +
-      'application, or wait with nextIdAsync().',
-  );
-}
-
-export function stopped(): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    'The generator was stopped at shutdown, so no id was made. This is the last shutdown step: ' +
-      'make ids earlier, in the onApplicationShutdown hooks at the latest.',
-    { retryable: false },
-  );
+/** What the keeper is given of them, and how its messages go on. */
+export function countedWords({ stores, tag }: CountedTerms) {
+  return {
+    stores,
+    counter: tag,
+    waitAdvice: 'Wait with nextIdAsync(); if this lasts, raise `aheadMs`.',
+    granted: `Ids of ${tag} are made in`,
+    notStarted: 'The store has given no ids',
+    stopped: 'The generator was stopped',
+    spent: `All prefetched ids of ${formatName(tag)} are used or older than \`staleMs\``,
+    cure: '`prefetch.count`',
+  };
 }
 
 /** Every synchronous call throws this without prefetch. */
@@ -148,16 +130,6 @@ export function needsPrefetch(): SnowflakeError {
     'These ids are made in a store, which cannot be asked without waiting, so no id was made. ' +
       'Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, staleMs: 1000 }`, ' +
       'with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of TypeORM need it.',
-  );
-}
-
-export function bufferSpent(tag: string, fault: SnowflakeError | undefined): SnowflakeError {
-  const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
-  return new SnowflakeError(
-    'SEGMENT_SPENT',
-    `All prefetched ids of ${formatName(tag)} are used or older than \`staleMs\`, so no id was ` +
-      `made. ${why} Wait with nextIdAsync(); if this is seen often, raise \`prefetch.count\`.`,
-    { cause: fault },
   );
 }
 
@@ -194,11 +166,6 @@ export class PositionSpace {
     readonly storeCount: number,
   ) {
     this.perMs = perMsOf(layout, storeCount);
-  }
-
-  /** The store keeps this text, so that another order or number of stores is refused. */
-  get stores(): string {
-    return `${this.place}/${this.storeCount}`;
   }
 
   /** @throws SnowflakeError where the layout has no such time, or not any more */

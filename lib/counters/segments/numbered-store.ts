@@ -7,8 +7,8 @@ import { isDecimalId } from '../../core/text/decimal.js';
 import { isSnowflakeError } from '../../errors.js';
 import { plainCause, format } from '../../messages.js';
 import { withinLimit } from '../../time/timers.js';
-import { CounterClient, type CounterClientLimits } from '../counter-client.js';
-import type { CounterStore, TakeAnswer } from '../counter-store.js';
+import { CounterClient, type Ask, type CounterClientParts } from '../counter-client.js';
+import type { CounterStore, TakeAnswer, TakeGrant } from '../counter-store.js';
 import type { Segment } from './segment-generator.js';
 import { noHighestId, startFailed, type HighestId, type SegmentTerms } from './segment-options.js';
 
@@ -18,35 +18,16 @@ export interface GrantedSegment extends Segment {
   readonly store: NumberedStore;
 }
 
-interface NumberedStoreParts extends CounterClientLimits {
-  readonly terms: SegmentTerms;
-  /** Takes what is granted after the time limit. */
-  readonly late: (segment: GrantedSegment) => void;
-}
-
-const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
-
-export class NumberedStore extends CounterClient {
-  private readonly terms: SegmentTerms;
+export class NumberedStore extends CounterClient<GrantedSegment> {
+  private readonly space: NumberSpace;
 
   constructor(
     store: CounterStore,
-    private readonly space: NumberSpace,
-    private readonly own: NumberedStoreParts,
+    private readonly terms: SegmentTerms,
+    parts: CounterClientParts,
   ) {
-    super(store, { ...own, counter: own.terms.counter, waitAdvice: WAIT_ADVICE });
-    this.terms = own.terms;
-  }
-
-  /** @throws SnowflakeError if the store gives none */
-  async take(count: number): Promise<GrantedSegment> {
-    const { startAt } = this.terms;
-    const fixed = typeof startAt === 'bigint' && this.have === 0n ? startAt : undefined;
-    const start = fixed === undefined ? undefined : this.space.positionFrom(fixed);
-    const answer = await this.askFor(count, start);
-    const isLost = answer?.status === 'absent' && typeof startAt === 'function';
-    if (!isLost) return this.segmentOf(answer, count);
-    return this.segmentOf(await this.askFor(count, await this.startAbove(startAt)), count);
+    super(store, parts);
+    this.space = new NumberSpace(parts.place, parts.storeCount);
   }
 
   /** Gives the last numbers of a grant back. If others have taken since, they are lost. */
@@ -56,19 +37,16 @@ export class NumberedStore extends CounterClient {
     await given.catch(() => undefined);
   }
 
-  private askFor(count: number, startAt: bigint | undefined): Promise<TakeAnswer> {
-    const { have, era } = this;
-    const { counter, lossGap } = this.terms;
-    const { stores } = this.space;
-    const known = { have, era, lossGap, stores };
-    const request = { kind: 'dense', counter, count: BigInt(count), ...known } as const;
-    return this.ask(startAt === undefined ? request : { ...request, startAt }, (answer) =>
-      this.own.late(this.segmentOf(answer, count)),
-    );
+  protected override async answer(ask: Ask): Promise<TakeAnswer> {
+    const { startAt, lossGap } = this.terms;
+    const isFixed = typeof startAt === 'bigint' && this.have === 0n;
+    const start = isFixed ? { startAt: this.space.positionFrom(startAt) } : {};
+    const answer = await ask({ kind: 'dense', lossGap, ...start });
+    if (answer?.status !== 'absent' || typeof startAt !== 'function') return answer;
+    return ask({ kind: 'dense', lossGap, startAt: await this.startAbove(startAt) });
   }
 
-  private segmentOf(answer: TakeAnswer, count: number): GrantedSegment {
-    const { first, end, grant } = this.checkGrant(answer, BigInt(count));
+  protected override rangeOf({ first, end, grant }: TakeGrant): GrantedSegment {
     const segment = this.space.segmentOf(first, end);
     if (segment === undefined) throw this.refused({ status: 'full' });
     return { ...segment, grant, store: this };
@@ -116,11 +94,6 @@ export class NumberSpace {
     this.step = BigInt(storeCount);
   }
 
-  /** The store keeps this text, so that another order or number of stores is refused. */
-  get stores(): string {
-    return `${this.place}/${this.storeCount}`;
-  }
-
   /** The number of a position; position 1 has the number `place`. */
   numberOf(position: bigint): bigint {
     return (position - 1n) * this.step + BigInt(this.place);
@@ -136,17 +109,10 @@ export class NumberSpace {
 
   /** Returns the numbers of the positions from `first` to `end`, as far as they are ids. */
   segmentOf(first: bigint, end: bigint): Segment | undefined {
-    const from = greater(first, this.positionFrom(0n));
-    const to = lesser(end, this.positionFrom(ID_MAX + 1n));
+    const [least, over] = [this.positionFrom(0n), this.positionFrom(ID_MAX + 1n)];
+    const from = first > least ? first : least;
+    const to = end < over ? end : over;
     if (to <= from) return undefined;
     return { first: this.numberOf(from), count: Number(to - from), step: this.storeCount };
   }
-}
-
-function greater(a: bigint, b: bigint): bigint {
-  return a > b ? a : b;
-}
-
-function lesser(a: bigint, b: bigint): bigint {
-  return a < b ? a : b;
 }

@@ -1,232 +1,82 @@
 /**
- * Keeps numbers buffered: takes segments ahead of need, from one store or from several in turn, and
- * gives back at the end what was not used. Start, refills and stop stand in one file, since at most
- * one of them may run.
+ * Keeps numbers buffered: takes segments ahead of need, and gives back at the end what was not
+ * used.
  *
- * Guarantee: one refill is under way at most, and what is buffered is bounded by three steps. A
- * store that is away, hangs or has lost its counter costs numbers or time, never a number twice.
+ * Guarantee: one refill is under way at most, and what is buffered is bounded by three steps.
  */
-import type { SnowflakeError } from '../../errors.js';
-import type {
-  GeneratorState,
-  GeneratorStatus,
-  GeneratorEnvironment,
-  OpenGenerator,
-} from '../../generator.js';
-import { pause, RetryDelay, withinLimit } from '../../time/timers.js';
+import type { GeneratorEnvironment, OpenGenerator } from '../../generator.js';
+import { withinLimit } from '../../time/timers.js';
 import { StoreKeeper } from '../store-keeper.js';
-import { NumberedStore, NumberSpace, type GrantedSegment } from './numbered-store.js';
+import { NumberedStore, type GrantedSegment } from './numbered-store.js';
 import { SegmentGenerator } from './segment-generator.js';
-import { notStarted, spent, stopped, type SegmentTerms } from './segment-options.js';
+import { segmentWords, type SegmentTerms } from './segment-options.js';
 
-export class SegmentKeeper extends StoreKeeper<NumberedStore> implements OpenGenerator {
+export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGenerator {
   readonly source = new SegmentGenerator<GrantedSegment>({
-    low: () => void (this.hasBegun && this.refresh()),
+    low: () => this.wake(),
     spent: () => this.spent(),
   });
   private readonly size: StepSize;
-  /** The last refill failed with this. */
-  private fault: SnowflakeError | undefined;
-  /** A fault of one store that cannot pass, even if another store grants. */
-  private lasting: SnowflakeError | undefined;
-  private hasBegun = false;
-  private hasTaken = false;
-  private isFilling = false;
-  private filling: Promise<void> = Promise.resolve();
-  /** Ends when segments that came after the stop were given back. */
+  /** Ends when a segment that came after the stop was given back. */
   private returning: Promise<void> = Promise.resolve();
 
-  constructor(
-    private readonly terms: SegmentTerms,
-    environment: GeneratorEnvironment,
-  ) {
-    super(environment);
-    const late = (segment: GrantedSegment) => this.takeLate(segment);
-    const parts = { ...environment, terms, calls: this.calls, late };
-    const { length } = terms.stores;
-    this.size = new StepSize(terms);
-    this.open(
-      terms.stores,
-      (store, place) => new NumberedStore(store, new NumberSpace(place, length), parts),
-    );
-  }
-
-  override get state(): GeneratorState {
-    if (this.stopping.signal.aborted) return 'released';
-    if (!this.hasTaken) return 'unassigned';
-    if (this.source.buffered === 0) return 'exhausted';
-    return this.fault === undefined ? 'active' : 'degraded';
-  }
-
-  get status(): GeneratorStatus {
-    const { source, size, state } = this;
-    const { buffered, issuedCount, spentCount } = source;
-    return {
+  constructor(terms: SegmentTerms, environment: GeneratorEnvironment) {
+    super(environment, {
       kind: 'segments',
-      state,
-      issuedCount,
-      waitCount: spentCount,
-      readAt: new Date(this.environment.clock.now()),
-      buffered,
-      bufferedMs: size.lastingMs(buffered),
-      step: size.step,
-      calls: this.calls.status,
-      idsLeft: buffered,
+      ...segmentWords(terms),
+      open: (store, parts) => new NumberedStore(store, terms, parts),
+      // The caller whose id led here goes on first.
+      soon: () => Promise.resolve(),
+    });
+    this.size = new StepSize(terms);
+  }
+
+  protected override get supply() {
+    const { source, size } = this;
+    const { issuedCount, buffered } = source;
+    return { issuedCount, bufferedMs: size.lastingMs(buffered), step: size.step };
+  }
+
+  protected override wanted(): number {
+    const { source, size, askedCount, hasBegun } = this;
+    if (!hasBegun || askedCount > 0 || source.buffered > size.mark) return 0;
+    size.measure(source.issuedCount, this.environment.clock.now());
+    return size.step;
+  }
+
+  protected override sent() {
+    return (segment: GrantedSegment, isLate: boolean): void => {
+      const { source, size } = this;
+      if (this.stopping.signal.aborted) {
+        this.returning = segment.store.giveBack(segment, segment.count);
+        return;
+      }
+      // Numbers of a late answer are used only if too few are buffered.
+      if (isLate && source.buffered > size.mark) return;
+      source.add(segment);
+      source.mark = size.mark;
+      this.listener?.woken();
     };
   }
 
-  /** @throws SnowflakeError why nothing could be taken for startTimeoutMs, or what cannot pass */
-  async start(): Promise<void> {
-    this.hasBegun = this.isFilling = true;
-    const starting = this.takeFirst();
-    // Callers that wait for a refill do not handle its error; the caller of start() does.
-    this.filling = starting.catch(() => undefined);
-    await starting;
-  }
-
-  /** Asks until enough is buffered; never fails. One at a time. */
-  refresh(): Promise<void> {
-    this.hasBegun = true;
-    if (!this.isFilling && !this.stopping.signal.aborted) {
-      this.isFilling = true;
-      this.filling = this.fill();
-    }
-    return this.filling;
-  }
-
-  /** No number is made from here on. */
-  async stop(): Promise<void> {
-    if (this.stopping.signal.aborted) return;
-    const unused = this.source.close();
-    this.stopping.abort(stopped());
-    this.report('Stopped.');
+  protected override giveUp(): void {
     this.listener?.woken();
-    const { timers, callTimeoutMs } = this.environment;
+  }
+
+  protected override async end(): Promise<void> {
+    const unused = this.source.close();
+    const { timers, callTimeoutMs: ms } = this.environment;
     const over = () => this.listener?.news('The buffered numbers were not given back in time.');
     const giveBack = async () => {
-      await this.filling;
+      await this.asked;
       await this.returning;
       // The last grant goes first: only after it is the one before it the last.
       for (const { segment, left } of unused.toReversed()) {
         await segment.store.giveBack(segment, left);
       }
     };
-    await withinLimit(giveBack(), { timers, ms: callTimeoutMs, over });
-    await this.close();
+    await withinLimit(giveBack(), { timers, ms, over });
   }
-
-  private async takeFirst(): Promise<void> {
-    const { timers, startTimeoutMs, random } = this.environment;
-    const over = new AbortController();
-    const timer = timers.after(startTimeoutMs, () => over.abort(notStarted()));
-    const signal = AbortSignal.any([over.signal, this.stopping.signal]);
-    const delay = new RetryDelay(random);
-    try {
-      for (;;) {
-        const waitMs = await this.refillOnce(delay);
-        this.stopping.signal.throwIfAborted();
-        if (this.lasting !== undefined) throw this.lasting;
-        if (waitMs === undefined) return;
-        await this.rest(waitMs, signal);
-        if (over.signal.aborted) throw this.fault!;
-      }
-    } finally {
-      timers.cancel(timer);
-      this.isFilling = false;
-    }
-  }
-
-  private async fill(): Promise<void> {
-    const delay = new RetryDelay(this.environment.random);
-    try {
-      // The caller whose id led here goes on first.
-      await Promise.resolve();
-      while (!this.stopping.signal.aborted && this.source.buffered <= this.size.mark) {
-        const waitMs = await this.refillOnce(delay);
-        if (waitMs !== undefined) await this.rest(waitMs);
-      }
-    } finally {
-      // This happens in the turn of the last look at the buffer, so that the next caller starts
-      // again.
-      this.isFilling = false;
-    }
-  }
-
-  private async rest(ms: number, signal = this.stopping.signal): Promise<void> {
-    // A stop ends the pause early; the callers check for it.
-    await pause(this.environment.timers, ms, signal).catch(() => undefined);
-  }
-
-  /** Asks each store once until one grants; else how long to wait before the next round, ms. */
-  private async refillOnce(delay: RetryDelay): Promise<number | undefined> {
-    this.size.measure(this.source.issuedCount, this.environment.clock.now());
-    let fault: SnowflakeError | undefined;
-    for (const store of this.nextStores()) {
-      try {
-        this.takeIn(await store.take(this.size.step));
-        delay.reset();
-        return undefined;
-      } catch (error) {
-        fault = worse(fault, error as SnowflakeError);
-        this.reportLasting(error as SnowflakeError);
-        if (this.stopping.signal.aborted) break;
-      }
-    }
-    this.fault = fault;
-    this.report(fault!.message);
-    if (fault?.retryable === false) this.listener?.woken();
-    const waitMs = fault!.details['waitMs'];
-    return typeof waitMs === 'number' ? Math.max(1, waitMs) : delay.next();
-  }
-
-  /** Stores that hang lose their turn if another does not. */
-  private nextStores(): readonly NumberedStore[] {
-    const all = this.inTurn();
-    this.passOn(all[0]!);
-    const answering = all.filter(({ isSilent }) => !isSilent);
-    return answering.length > 0 ? answering : all;
-  }
-
-  private takeIn(segment: GrantedSegment): void {
-    if (this.stopping.signal.aborted) {
-      this.returning = segment.store.giveBack(segment, segment.count);
-      return;
-    }
-    this.source.add(segment);
-    this.source.mark = this.size.mark;
-    this.hasTaken = true;
-    this.fault = undefined;
-    this.report(`Numbers of ${this.terms.counter} are taken from ${segment.store.location}.`);
-    this.listener?.woken();
-  }
-
-  /** Numbers of a late answer are used only if too few are buffered. */
-  private takeLate(segment: GrantedSegment): void {
-    if (this.source.buffered <= this.size.mark) this.takeIn(segment);
-  }
-
-  /** Among several stores one that can never grant would go unseen. */
-  private reportLasting(fault: SnowflakeError): void {
-    if (fault.retryable) return;
-    if (this.lasting?.code !== fault.code && this.hasTaken) this.listener?.news(fault.message);
-    this.lasting = fault;
-  }
-
-  private spent(): SnowflakeError {
-    const { fault, state } = this;
-    if (state === 'released') return stopped();
-    // A fault that the operator has to remove is reported as it is.
-    if (fault?.retryable === false) return fault;
-    if (state === 'unassigned') return notStarted();
-    if (fault !== undefined) this.report(fault.message);
-    return spent({ counter: this.terms.counter, location: this.location }, fault);
-  }
-}
-
-/** Prefers a fault that may pass, since it says when to ask again. */
-function worse(known: SnowflakeError | undefined, next: SnowflakeError): SnowflakeError {
-  if (known === undefined) return next;
-  return known.retryable && !next.retryable ? known : next;
 }
 
 /*
@@ -237,12 +87,7 @@ function worse(known: SnowflakeError | undefined, next: SnowflakeError): Snowfla
  * hours, which a crash would lose.
  */
 
-interface StepTerms {
-  /** Numbers shall be buffered for so long. */
-  readonly lastsMs: number;
-  readonly stepMin: number;
-  readonly stepMax: number;
-}
+type StepTerms = Pick<SegmentTerms, 'lastsMs' | 'stepMin' | 'stepMax'>;
 
 /** Numbers used in a shorter time count as the use of a second. */
 const MEASURED_MS_MIN = 1000;

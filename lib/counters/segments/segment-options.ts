@@ -6,7 +6,6 @@
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
-import type { CounterLocation } from '../counter-client.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
@@ -46,15 +45,7 @@ export interface SegmentOptions {
 }
 
 /** The options, completed. */
-export interface SegmentTerms {
-  readonly stores: readonly CounterStore[];
-  readonly counter: string;
-  readonly startAt: bigint | (() => HighestId | Promise<HighestId>) | undefined;
-  readonly lastsMs: number;
-  readonly stepMin: number;
-  readonly stepMax: number;
-  readonly lossGap: bigint;
-}
+export type SegmentTerms = ReturnType<typeof segmentTerms>;
 
 const STEP_MAX = 1_000_000_000;
 const LASTS_MS = [1000, 3_600_000] as const;
@@ -78,7 +69,7 @@ export function segmentTerms(
   options: SegmentOptions,
   stores = givenStores(options) as readonly CounterStore[],
   found: readonly string[] = [],
-): SegmentTerms {
+) {
   const strangers = unknownNames(options, NAMES, 'SegmentsModule');
   const { counter, lastsMs = 30_000 } = options;
   const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
@@ -141,41 +132,18 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
   ];
 }
 
-/*
- * Errors for segments without numbers: they say what happened, what was done and what to do.
- *
- * Guarantee: no number was made when one of these is thrown.
- */
-
-export function notStarted(): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    'No numbers have been taken from the counter yet, so no id was made. Make ids after the ' +
-      'start of the application, or wait with nextIdAsync().',
-  );
-}
-
-export function stopped(): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    'The buffered numbers were given back at shutdown, so no id was made. This is the last ' +
-      'shutdown step: make ids earlier, in the onApplicationShutdown hooks at the latest.',
-    { retryable: false },
-  );
-}
-
-export function spent(
-  { counter }: CounterLocation,
-  fault: SnowflakeError | undefined,
-): SnowflakeError {
-  const why = fault === undefined ? 'The next ones are on their way.' : fault.message;
-  const waitMs = fault?.details['waitMs'];
-  return new SnowflakeError(
-    'SEGMENT_SPENT',
-    `All buffered numbers of the counter ${formatName(counter)} are used, so no id was made. ` +
-      `${why} Wait with nextIdAsync(); if this is seen often, raise \`stepMax\` or \`lastsMs\`.`,
-    { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
-  );
+/** What the keeper is given of them, and how its messages go on. */
+export function segmentWords({ stores, counter }: SegmentTerms) {
+  return {
+    stores,
+    counter,
+    waitAdvice: 'If this lasts, raise `lossGap`.',
+    granted: `Numbers of ${counter} are taken from`,
+    notStarted: 'No numbers have been taken from the counter',
+    stopped: 'The buffered numbers were given back',
+    spent: `All buffered numbers of the counter ${formatName(counter)} are used`,
+    cure: '`stepMax` or `lastsMs`',
+  };
 }
 
 export function startFailed(text: string): SnowflakeError {

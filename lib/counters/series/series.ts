@@ -81,47 +81,32 @@ export function series(options: SeriesOptions): Series {
     ...wholeFaults('callTimeoutMs', ms, [10, 60_000]),
     ...methodFaults('timers', timers, TIMER_METHODS),
   ]);
-  const taker = new PeriodTaker(store, form, BigInt(lossGap));
+  const locationOf = () => store.location ?? 'the store of counters';
   const over = (): never => {
-    throw silent(taker, ms);
+    throw silent({ location: locationOf() }, ms);
+  };
+  /** The end of the period asked for last; the store remembers that of any other. */
+  let known = { period: '', have: 0n };
+  const take = async (period: string): Promise<number> => {
+    const counter = `${form.name}/${period}`;
+    const have = known.period === period ? known.have : 0n;
+    const request = { kind: 'dense', counter, count: 1n, have, lossGap: BigInt(lossGap) } as const;
+    const answer = await store.take({ ...request, startAt: 1n });
+    const location = locationOf();
+    if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_ADVICE);
+    const { first, end } = answer;
+    if (known.period !== period || end > known.have) known = { period, have: end };
+    return Number(first);
   };
   return {
     next: async () => {
       const { period } = form;
-      const number = await withinLimit(taker.take(period), { timers, ms, over });
+      const number = await withinLimit(take(period), { timers, ms, over });
       return form.text({ period, number });
     },
     parse: (text) => form.parse(text),
     textOf: (parts) => form.text(parts),
   };
-}
-
-class PeriodTaker {
-  /** The end of the period asked for last; the store remembers that of any other. */
-  private known = { period: '', have: 0n };
-
-  constructor(
-    private readonly store: CounterStore,
-    private readonly form: SeriesForm,
-    private readonly lossGap: bigint,
-  ) {}
-
-  get location(): string {
-    return this.store.location ?? 'the store of counters';
-  }
-
-  async take(period: string): Promise<number> {
-    const counter = `${this.form.name}/${period}`;
-    const have = this.known.period === period ? this.known.have : 0n;
-    const request = { kind: 'dense', counter, count: 1n, have, lossGap: this.lossGap } as const;
-    const answer = await this.store.take({ ...request, startAt: 1n });
-    const { location } = this;
-    if (answer.status !== 'ok') throw refusal({ counter, location }, answer, WAIT_ADVICE);
-    const { first, end } = answer;
-    const isFirst = this.known.period !== period || end > this.known.have;
-    if (isFirst) this.known = { period, have: end };
-    return Number(first);
-  }
 }
 
 function losingFaults(store: CounterStore): string[] {

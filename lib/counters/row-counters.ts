@@ -7,6 +7,7 @@
 import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations } from '../rows/cas-retry.js';
 import { fieldsIn, isWhole, numberIn, type Row } from '../rows/row-store.js';
+import { nowAt, nowOf } from '../rows/store-clock.js';
 import { checkNew, checkTake, createCounter, giveBack, take } from './counter-rules.js';
 import {
   counterRecords,
@@ -63,23 +64,36 @@ export class RowCounters extends RowOperations implements CounterStore {
   }
 
   #changed<T>(counter: string, rule: Rule<T>): Promise<T> {
+    let begun: CounterStep<T> | undefined;
     return this.inTurn([counter], async ({ rows, reading, refused }) => {
       const stored = rows.find(({ key }) => key === counter);
       const read = stored && counterOf(stored);
-      const step = rule({ header: read?.header, row: read?.row }, reading);
-      const { answer, header = read?.header, row = read?.row } = step;
+      const known = read && seen(read, reading);
+      const step = begun ?? rule({ header: read?.header, row: known }, reading);
+      const { answer, header = read?.header, row = known } = step;
       if (header === undefined || row === undefined) return { answer };
       // An answer to wait changes nothing but the time; only a time that went back must be stored.
       if (row === read?.row && !isNews(read.header, header, Infinity)) return { answer };
       const { server } = reading;
       const version = stored?.version;
-      const next = { key: counter, number: row.next, text: counterText(header, row) };
+      // The write may come long after the read, so the next read is the first to see it stored.
+      const isChanged = row.era !== known?.era || row.margin !== known.margin;
+      const isUnseen = isChanged && row.readyAtMs > nowOf(header);
+      const text = counterText({ header, row, isUnseen });
+      const next = { key: counter, number: row.next, text };
       const rests = { server, headerVersion: undefined, headerNumber: 0n };
       const isWritten = await this.rows.write({ ...rests, rows: [{ row: next, version }] });
       if (isWritten === false) refused.note(version, server);
-      return isWritten === true ? { answer } : undefined;
+      if (isWritten === true && isUnseen) begun = { answer };
+      return isWritten === true && !isUnseen ? { answer } : undefined;
     });
   }
+}
+
+/** A counter that waits until it can no longer be lost does so from a read that finds it stored. */
+function seen({ header, row, isUnseen }: CounterOfRow, reading: CounterReading): CounterRow {
+  if (!isUnseen) return row;
+  return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }
 
 /*
@@ -94,12 +108,15 @@ const VERSION = '1';
 interface CounterOfRow {
   readonly header: CounterHeader;
   readonly row: CounterRow;
+  /** True until a process has read it since it began to wait. */
+  readonly isUnseen: boolean;
 }
 
-function counterText(header: CounterHeader, row: CounterRow): string {
+function counterText({ header, row, isUnseen }: CounterOfRow): string {
   const { next: _, margin, windowCount, era, ...rest } = row;
   const amounts = { margin: String(margin), windowCount: String(windowCount), counterEra: era };
-  return JSON.stringify({ version: VERSION, ...header, ...rest, ...amounts });
+  const flag = isUnseen ? { unseen: true } : {};
+  return JSON.stringify({ version: VERSION, ...header, ...rest, ...amounts, ...flag });
 }
 
 const NUMBERS = ['lastTimeMs', 'slewMs', 'era', 'counterEra', 'readyAtMs', 'windowAtMs'] as const;
@@ -122,6 +139,7 @@ function counterOf({ number: next, text }: Pick<Row, 'number' | 'text'>): Counte
   return {
     header: { incarnation, server, lastTimeMs, slewMs, era },
     row: { form, next, era: counterEra, margin, readyAtMs, windowAtMs, windowCount, grant },
+    isUnseen: fields['unseen'] === true,
   };
 }
 

@@ -6,7 +6,7 @@ local function tells(fact) return string.find(persistence, fact, 1, true) end
 if tells('aof_enabled:0') then return { err = 'NOFILE the append-only file is off' } end
 
 -- After it was switched on again, the file holds nothing new until a rewrite of it has ended. That
--- looks like any other rewrite, so grants depend on none.
+-- looks like any other rewrite, also after several that were cut short, so grants depend on none.
 if tells('aof_rewrite_scheduled:1') then
   doubt = { err = 'NEWFILE a rewrite of the append-only file is due' }
 elseif tells('aof_last_bgrewrite_status:err') then

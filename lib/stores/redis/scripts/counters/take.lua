@@ -7,7 +7,7 @@
 --          'mismatch', stored form | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
 local perMs, seenEra, reckoned = tonumber(ARGV[9]), tonumber(ARGV[10]), tonumber(ARGV[11])
-local isClock, durableTo = perMs > 0, now - atRiskMs
+local isClock, durableTo = perMs > 0, now
 if doubt and not isClock then return doubt end
 
 local row = readCounter()
@@ -23,13 +23,11 @@ elseif isLess(row.next, have) then
 end
 
 -- A larger margin is recorded before it is used, or a loss of both would jump by the smaller one.
--- After a jump nothing is granted until it can no longer be lost. Neither is stored in an fsync:
--- certain is then what there was when the last window began.
+-- After a jump nothing is granted until it can no longer be lost. Neither is stored in an fsync.
+-- In one, and in a rewrite, certain is what there was when the last window began.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
-if isSyncing then
-  if isBehind or isRaised then return { 'wait', text(SYNC_MS), text(now) } end
-  durableTo = row.window
-end
+if isSyncing and (isBehind or isRaised) then return { 'wait', text(SYNC_MS), text(now) } end
+if isSyncing or atRiskMs > 0 then durableTo = row.window end
 if isBehind or isRaised then
   row.margin, row.ready = greatest(row.margin, margin), now + lossWindow
 end

@@ -11,58 +11,72 @@ import { fieldOf, isTimeout, type RedisClient, type Sentinels } from './clients/
 
 /** Less than a call may take, which would end without a reason. */
 const TLS_MS = 1500;
+/** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
+export const SILENCE_MS = 10_000;
 
-/** The use of a client, which may be shared. */
-export interface ClientUse {
-  /** The last error of the connection; a failed command only says that there is no connection. */
-  readonly lastError: Error | undefined;
-  /**
-   * The number of the failover by which Sentinel named the server, once it is ready; 0 without a
-   * Sentinel.
-   */
-  readonly epoch?: number;
-  /** The client, once a connection that is under way has come up or failed. */
-  ready(): Promise<RedisClient>;
-  /**
-   * Waits for an answer of the client, if need be over another connection.
-   *
-   * @param key that led to the node of a Cluster which is to answer
-   */
-  answered<T>(answer: Promise<T>, key?: string): Promise<T>;
-  /** Ends this use; a second time it does nothing. */
-  end(): void;
+/** The calls that wait for one server. */
+interface Waiting {
+  count: number;
+  timer: TimerHandle;
 }
 
-export class ClientLife implements ClientUse {
+/** Copies of this package call the public methods of each other's. */
+export class ClientLife {
   // Private, so that printing the support does not show it: a client holds its password.
   readonly #build: () => Promise<RedisClient>;
+  readonly #timers: Timers;
+  readonly #ended: () => void;
+  #userCount = 1;
   #opening: Promise<RedisClient> | undefined;
   #connecting: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
   /** Asked once for each connection, before its first call. */
   #asking: FailoverEpoch | undefined;
-  #isOver = false;
-  readonly #silence: Silence;
-  readonly #timers: Timers;
+  /** By the key that led to a node of a Cluster, which may be silent while others answer. */
+  readonly #waiting = new Map<string, Waiting>();
 
-  constructor(build: () => Promise<RedisClient>, timers = systemTimers) {
+  constructor(build: () => Promise<RedisClient>, timers = systemTimers, ended = () => {}) {
     this.#build = build;
     this.#timers = timers;
-    this.#silence = new Silence((key) => this.#replace(key), timers);
+    this.#ended = ended;
   }
 
+  /** The last error of the connection; a failed command only says that there is no connection. */
   get lastError(): Error | undefined {
     return this.#lastError;
   }
 
+  /**
+   * The number of the failover by which Sentinel named the server, once it is ready; 0 without a
+   * Sentinel.
+   */
+  get epoch(): number {
+    return this.#asking?.epoch ?? 0;
+  }
+
+  join(): this {
+    this.#userCount++;
+    return this;
+  }
+
+  /** Ends the use of one user, once; that of the last one ends the client. */
+  end(): void {
+    if (--this.#userCount > 0) return;
+    this.#ended();
+    for (const node of this.#waiting.keys()) this.#watch(node);
+    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
+    this.#client?.disconnect();
+  }
+
+  /** The client, once a connection that is under way has come up or failed. */
   async ready(): Promise<RedisClient> {
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined;
       throw error;
     });
     const client = await this.#opening;
-    if (this.#isOver) return client;
+    if (this.#userCount === 0) return client;
     if (!client.isReady) {
       this.#connecting ??= client.settle().finally(() => (this.#connecting = undefined));
       const connecting = this.answered(this.#connecting);
@@ -72,19 +86,42 @@ export class ClientLife implements ClientUse {
     return client;
   }
 
-  get epoch(): number {
-    return this.#asking?.epoch ?? 0;
+  /**
+   * Waits for an answer of the client. A connection on which calls wait, and none is answered for
+   * SILENCE_MS, is replaced: a server that is gone with its machine closes none, the kernel repeats
+   * the last bytes for some fifteen minutes, and a client without a limit waits as long.
+   *
+   * @param node the key that led to the node of a Cluster which is to answer
+   */
+  async answered<T>(answer: Promise<T>, node = ''): Promise<T> {
+    const waiting = this.#waiting.get(node) ?? { count: 0, timer: undefined };
+    this.#waiting.set(node, waiting);
+    waiting.count++;
+    if (waiting.timer === undefined) this.#watch(node);
+    let isHeard = true;
+    try {
+      return await answer;
+    } catch (error) {
+      // A client that gives up waiting has heard nothing.
+      isHeard = !isTimeout(error);
+      throw error;
+    } finally {
+      waiting.count--;
+      if (isHeard) this.#watch(node);
+    }
   }
 
-  answered<T>(answer: Promise<T>, key = ''): Promise<T> {
-    return this.#silence.until(answer, this.#client?.isCluster === true ? key : '');
-  }
-
-  end(): void {
-    this.#isOver = true;
-    this.#silence.end();
-    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
-    this.#client?.disconnect();
+  /** Begins the time of silence anew, if calls wait. */
+  #watch(node: string): void {
+    const waiting = this.#waiting.get(node);
+    this.#timers.cancel(waiting?.timer);
+    if (!waiting?.count || this.#userCount === 0) return void this.#waiting.delete(node);
+    waiting.timer = this.#timers.after(SILENCE_MS, () => {
+      this.#watch(node);
+      this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
+      // Its calls go on over the next connection, or fail with it.
+      this.#client?.disconnect(true, node === '' ? undefined : node);
+    });
   }
 
   #withinLimit(settling: Promise<void>): Promise<void> {
@@ -94,12 +131,6 @@ export class ClientLife implements ClientUse {
     return withinLimit(settling, { timers: this.#timers, ms: TLS_MS, over });
   }
 
-  /** Its calls go on over the next connection, or fail with it. */
-  #replace(key: string): void {
-    this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
-    this.#client?.disconnect(true, key === '' ? undefined : key);
-  }
-
   async #open(): Promise<RedisClient> {
     const client = await this.#build();
     client.listen({
@@ -107,129 +138,31 @@ export class ClientLife implements ClientUse {
       connected: () => (this.#lastError = undefined),
       closed: () => (this.#asking = undefined),
     });
-    if (this.#isOver) client.disconnect();
+    if (this.#userCount === 0) client.disconnect();
     return (this.#client = client);
   }
 }
 
-/*
+/**
  * The clients of this process that several may use: one for all that name the same Redis.
  *
- * Guarantee: a user that ends its use does not disturb the others; the last one ends the client.
- * Neither a client nor its key can be printed, since both hold passwords.
+ * Guarantee: neither a client nor its key can be printed, since both hold passwords.
  */
-
-interface SharedClient {
-  readonly life: ClientLife;
-  readonly uses: Set<ClientUse>;
-}
-
-/** Copies of this package call `join` of each other, and the methods of ClientUse. */
 export class SharedClients {
-  readonly #clients = new Map<unknown, SharedClient>();
+  readonly #clients = new Map<unknown, ClientLife>();
 
   /** @param key what the client is made of: all its settings as a text, or a client */
-  join(key: string | object, build: () => Promise<RedisClient>): ClientUse {
+  join(key: string | object, build: () => Promise<RedisClient>): ClientLife {
     const known = this.#clients.get(key);
-    const shared = known ?? { life: new ClientLife(build), uses: new Set() };
-    const use: ClientUse = {
-      get lastError() {
-        return shared.life.lastError;
-      },
-      get epoch() {
-        return shared.life.epoch;
-      },
-      ready: () => shared.life.ready(),
-      answered: (answer, key) => shared.life.answered(answer, key),
-      end: () => this.#leave(key, shared, use),
-    };
-    this.#clients.set(key, shared);
-    shared.uses.add(use);
-    return use;
-  }
-
-  #leave(key: unknown, shared: SharedClient, use: ClientUse): void {
-    if (!shared.uses.delete(use) || shared.uses.size > 0) return;
-    // The next user begins with another client.
-    this.#clients.delete(key);
-    shared.life.end();
+    if (known !== undefined) return known.join();
+    const ended = () => void this.#clients.delete(key);
+    const life = new ClientLife(build, systemTimers, ended);
+    this.#clients.set(key, life);
+    return life;
   }
 }
 
-export const sharedClients = processWide('redis-clients', () => new SharedClients());
-
-/*
- * Notices that a connection has gone silent: calls wait on it, and no answer comes. A Cluster has
- * many connections, of which one may be silent while the others answer, so each key counts alone.
- *
- * A server that is gone with its machine closes no connection. The kernel repeats the last bytes,
- * on Linux for some fifteen minutes, and a client without a limit waits as long. Guarantee: a
- * connection that still answers a call is left alone.
- */
-
-/** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
-export const SILENCE_MS = 10_000;
-
-/** The calls that wait for one node. */
-interface Waiting {
-  count: number;
-  isHeard: boolean;
-  timer: TimerHandle;
-}
-
-class Silence {
-  readonly #onSilence: (key: string) => void;
-  readonly #timers: Timers;
-  readonly #waiting = new Map<string, Waiting>();
-
-  /** @param onSilence at each SILENCE_MS that passed without an answer */
-  constructor(onSilence: (key: string) => void, timers = systemTimers) {
-    this.#onSilence = onSilence;
-    this.#timers = timers;
-  }
-
-  /** @param answer one that is waited for, from the node to which the key leads */
-  async until<T>(answer: Promise<T>, key: string): Promise<T> {
-    const waiting = this.#waiting.get(key) ?? this.#begun(key);
-    waiting.count++;
-    try {
-      const got = await answer;
-      waiting.isHeard = true;
-      return got;
-    } catch (error) {
-      // A client that gives up waiting has heard nothing.
-      waiting.isHeard ||= !isTimeout(error);
-      throw error;
-    } finally {
-      if (--waiting.count === 0 && waiting.isHeard) this.#forget(key, waiting);
-    }
-  }
-
-  end(): void {
-    for (const [key, waiting] of this.#waiting) this.#forget(key, waiting);
-  }
-
-  #begun(key: string): Waiting {
-    const waiting = { count: 0, isHeard: false, timer: undefined };
-    this.#waiting.set(key, waiting);
-    this.#listen(key, waiting);
-    return waiting;
-  }
-
-  #listen(key: string, waiting: Waiting): void {
-    waiting.isHeard = false;
-    waiting.timer = this.#timers.after(SILENCE_MS, () => {
-      if (!waiting.isHeard) this.#onSilence(key);
-      if (waiting.count === 0) this.#forget(key, waiting);
-      else this.#listen(key, waiting);
-    });
-  }
-
-  #forget(key: string, waiting: Waiting): void {
-    this.#timers.cancel(waiting.timer);
-    if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
-  }
-}
+export const sharedClients = processWide('shared-redis-clients', () => new SharedClients());
 
 /*
  * The number of the failover by which Sentinel names a server, which grows with each.
@@ -251,28 +184,25 @@ export interface FailoverEpoch {
 
 export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoch {
   const found = { epoch: 0 };
-  let oneTold = () => {};
-  const first = new Promise<void>((resolve) => (oneTold = resolve));
   const ask = async (sentinel: RedisClient, masterName: string) => {
     await sentinel.settle();
     const reply = await sentinel.call(['sentinel', 'master', masterName]);
-    const epoch = fieldOf(reply, 'config-epoch');
-    if (epoch === undefined) return;
     // A Sentinel that has led no failover yet says 0, which is a number like the others.
-    found.epoch = Math.max(found.epoch, Number(epoch) + 1);
-    oneTold();
+    const epoch = Number(fieldOf(reply, 'config-epoch') ?? -1) + 1;
+    found.epoch = Math.max(found.epoch, epoch);
   };
   const askAll = async () => {
     const { masterName, clients } = (await client.sentinels?.()) ?? NONE;
     const asks = clients.map((sentinel) =>
-      withinLimit(ask(sentinel, masterName), { timers, ms: TOLD_MS, over: () => undefined })
-        // Another one may tell; where none does, nothing rests on it.
-        .catch(() => undefined)
-        .finally(() => sentinel.disconnect()),
+      withinLimit(ask(sentinel, masterName), {
+        timers,
+        ms: TOLD_MS,
+        over: () => undefined,
+      }).finally(() => sentinel.disconnect()),
     );
-    const all = Promise.all(asks);
-    await Promise.race([first, all]);
-    await withinLimit(all, { timers, ms: OTHERS_MS, over: () => [] });
+    // Where none tells, nothing rests on it.
+    await Promise.any(asks).catch(() => undefined);
+    await withinLimit(Promise.allSettled(asks), { timers, ms: OTHERS_MS, over: () => [] });
   };
   return Object.assign(found, { asked: askAll() });
 }

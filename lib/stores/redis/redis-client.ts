@@ -24,12 +24,16 @@ export type GivenClient =
 
 const LIBRARIES: readonly ClientLibrary[] = [IOREDIS, NODE_REDIS, GLIDE];
 
-/** A URL uses the first of these that is installed. */
-const PACKAGES: readonly [LibraryName, ClientLibrary][] = [
+/**
+ * A URL uses the first of these that is installed, if it has a name that the first version has
+ * that can be used: version 5 of node-redis is also the first whose client can be ended, and
+ * version 1 of GLIDE has other words for what a server answered.
+ */
+const PACKAGES: readonly [LibraryName, ClientLibrary, since?: string][] = [
   ['ioredis', IOREDIS],
-  ['redis', NODE_REDIS],
+  ['redis', NODE_REDIS, 'createSentinel'],
   ['iovalkey', IOREDIS],
-  ['@valkey/valkey-glide', GLIDE],
+  ['@valkey/valkey-glide', GLIDE, 'Batch'],
 ];
 
 /** The library of a client; undefined for anything else. */
@@ -39,17 +43,10 @@ export function libraryOf(value: unknown): ClientLibrary | undefined {
 }
 
 export function locationOfUrl(url: RedisUrl): RedisLocation {
-  const { kind, hosts, db, password, sentinelPassword } = url;
-  return locationOf(hosts, kind === 'cluster' ? undefined : db, [password, sentinelPassword]);
+  const { kind, hosts: servers, db } = url;
+  const logins = [url, { password: url.sentinelPassword }];
+  return locationOf({ kind, servers, database: ['db', db], logins });
 }
-
-/** What the first version that can be used has, and those before it have not. */
-const SINCE: Partial<Record<LibraryName, string>> = {
-  // Version 5 of node-redis is also the first whose client can be ended.
-  redis: 'createSentinel',
-  // Version 1 of GLIDE has other words for what a server answered.
-  '@valkey/valkey-glide': 'Batch',
-};
 
 /**
  * Builds the client, not yet connected.
@@ -58,11 +55,10 @@ const SINCE: Partial<Record<LibraryName, string>> = {
  */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   const older: LibraryName[] = [];
-  for (const [name, library] of PACKAGES) {
+  for (const [name, library, since] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
     const loaded = await installed(name);
     if (loaded === undefined) continue;
-    const since = SINCE[name];
     if (since === undefined || since in loaded) return library.build(url, loaded, name);
     older.push(name);
   }

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
 import { FewAtOnce } from '../../time/line.js';
-import { ClientLife, type ClientUse } from './client-life.js';
+import { ClientLife } from './client-life.js';
 import {
   isUnknownScript,
   type LibraryLabel,
@@ -23,42 +23,75 @@ export interface Script {
   readonly lua: string;
 }
 
-/** The state from the first call to close(). */
-interface Life {
-  readonly line: CallQueue;
-  use?: ClientUse;
+/** So many calls keep the connection busy, and are still answered within some milliseconds. */
+export const UNDER_WAY_MAX = 128;
+
+/** The calls from the first one to close(), of one user of a client that others may use as well. */
+class Session {
+  /** A crowd of one user does not stand before each call of another. */
+  readonly line = new FewAtOnce(UNDER_WAY_MAX);
+  readonly #givingUp = new Set<() => void>();
+  isOver = false;
+  life?: ClientLife;
+
+  /** After the end every call fails at once. */
+  untilOver<T>(call: () => Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const giveUp = () => reject(new Error('closed'));
+      if (this.isOver) return giveUp();
+      this.#givingUp.add(giveUp);
+      const ended = () => void this.#givingUp.delete(giveUp);
+      call().then(resolve, reject).finally(ended);
+    });
+  }
+
+  end(): void {
+    if (this.isOver) return;
+    this.isOver = true;
+    for (const giveUp of this.#givingUp) giveUp();
+    // It may live on for others.
+    this.life?.end();
+  }
 }
 
-type Value = string | number;
-
 export class RedisConnection {
-  readonly #join: () => ClientUse;
+  /** Names the server and the database, for messages. */
+  readonly where: string;
+  readonly kind: RedisLocation['kind'];
+  /** The package that got there, once one has. */
+  library: LibraryLabel | undefined;
+  readonly #join: () => ClientLife;
   // Private, so that printing the support does not show it: it holds passwords.
   readonly #location: RedisLocation;
   readonly #boundTo = new Map<string, Script>();
-  #life: Life = { line: new CallQueue() };
-  #library: LibraryLabel | undefined;
+  #session = new Session();
 
-  constructor(join: () => ClientUse, location: RedisLocation) {
+  constructor(join: () => ClientLife, location: RedisLocation) {
+    this.where = location.where;
+    this.kind = location.kind;
     this.#join = join;
     this.#location = location;
   }
 
-  /** Names the server and the database, for messages. */
-  get where(): string {
-    return this.#location.where;
+  /** The last error of the connection: while a call waits, only this reports it. */
+  get lastFault(): Error | undefined {
+    const fault = this.#session.life?.lastError;
+    return fault && (redisError(fault, this.#location).cause as Error);
   }
 
-  /** The same, with the package that got there, once one has. */
-  get whereBy(): string {
-    return this.#library === undefined ? this.where : `${this.where}, by ${this.#library}`;
-  }
-
-  run(script: Script, key: string, args: readonly Value[]): Promise<unknown[]> {
-    return this.ask((client, line) => {
-      const bound = this.#bound(script, this.#life.use?.epoch ?? 0);
-      return evaluated(client, line, bound, [key, args.map(String)]);
-    }, key);
+  run(script: Script, key: string, args: readonly (string | number)[]): Promise<unknown[]> {
+    const session = this.#session;
+    const rest = ['1', key, ...args.map(String)];
+    const call = async (client: RedisClient) => {
+      const { sha1, lua } = this.#bound(script, session.life?.epoch ?? 0);
+      try {
+        return (await client.call(['evalsha', sha1, ...rest], key)) as unknown[];
+      } catch (error) {
+        if (!isUnknownScript(error) || session.isOver) throw error;
+        return (await client.call(['eval', lua, ...rest], key)) as unknown[];
+      }
+    };
+    return this.ask(call, key);
   }
 
   async info(section: string): Promise<string> {
@@ -66,10 +99,7 @@ export class RedisConnection {
   }
 
   async close(): Promise<void> {
-    const { line, use } = this.#life;
-    line.end();
-    // It may live on for others.
-    use?.end();
+    this.#session.end();
   }
 
   /**
@@ -77,27 +107,25 @@ export class RedisConnection {
    * close().
    */
   reopen(): void {
-    if (this.#life.line.isOver) this.#life = { line: new CallQueue() };
+    if (this.#session.isOver) this.#session = new Session();
   }
 
   /** @param key the one that the call is sent by, if any */
-  async ask<T>(
-    call: (client: RedisClient, line: CallQueue) => Promise<T>,
-    key?: string,
-  ): Promise<T> {
-    const life = this.#life;
-    const { line } = life;
+  async ask<T>(call: (client: RedisClient) => Promise<T>, key?: string): Promise<T> {
+    const session = this.#session;
     try {
-      const use = () => (life.use ??= this.#join());
-      const ready = async () => {
-        const client = await use().ready();
-        this.#library = client.library;
-        return client;
-      };
-      return await line.run(ready, (client) => use().answered(call(client, line), key));
+      return await session.untilOver(async () => {
+        const life = (session.life ??= this.#join());
+        const client = await life.ready();
+        this.library = client.library;
+        return session.line.run(async () => {
+          if (session.isOver) throw new Error('closed');
+          return life.answered(call(client), this.kind === 'cluster' ? key : undefined);
+        });
+      });
     } catch (error) {
-      if (line.isOver) throw closed(this.#location.where);
-      throw redisError(error, this.#location, life.use?.lastError);
+      if (session.isOver) throw closed(this.where);
+      throw redisError(error, this.#location, session.life?.lastError);
     }
   }
 
@@ -121,21 +149,6 @@ export class RedisConnection {
   }
 }
 
-async function evaluated(
-  client: RedisClient,
-  line: CallQueue,
-  script: Script,
-  [key, args]: readonly [key: string, args: readonly string[]],
-): Promise<unknown[]> {
-  try {
-    return (await client.call(['evalsha', script.sha1, '1', key, ...args], key)) as unknown[];
-  } catch (error) {
-    if (!isUnknownScript(error)) throw error;
-    line.refuseOver();
-    return (await client.call(['eval', script.lua, '1', key, ...args], key)) as unknown[];
-  }
-}
-
 function closed(where: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
@@ -143,56 +156,6 @@ function closed(where: string): SnowflakeError {
       `nothing would close a new one. Call this while it is running.`,
     { retryable: false, details: { where } },
   );
-}
-
-/*
- * The calls of one user of a client, which others may use as well.
- *
- * Guarantee: a bounded number is under way and the rest waits in the order in which it came, so
- * that a crowd of one user does not stand before each call of another. After the end every call
- * fails at once, and none that waits is begun.
- */
-
-/** So many calls keep the connection busy, and are still answered within some milliseconds. */
-export const UNDER_WAY_MAX = 128;
-
-class CallQueue {
-  #isOver = false;
-  readonly #line = new FewAtOnce(UNDER_WAY_MAX);
-  readonly #givingUp = new Set<() => void>();
-
-  get isOver(): boolean {
-    return this.#isOver;
-  }
-
-  /** @param ready what is waited for before the turn, by all at once */
-  run<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => reject(new Error('closed'));
-      if (this.#isOver) return giveUp();
-      this.#givingUp.add(giveUp);
-      const ended = () => void this.#givingUp.delete(giveUp);
-      this.#called(ready, call).then(resolve, reject).finally(ended);
-    });
-  }
-
-  end(): void {
-    this.#isOver = true;
-    for (const giveUp of this.#givingUp) giveUp();
-  }
-
-  /** @throws Error where nothing may be sent any more */
-  refuseOver(): void {
-    if (this.#isOver) throw new Error('closed');
-  }
-
-  async #called<C, T>(ready: () => Promise<C>, call: (client: C) => Promise<T>): Promise<T> {
-    const client = await ready();
-    return this.#line.run(async () => {
-      this.refuseOver();
-      return call(client);
-    });
-  }
 }
 
 /*

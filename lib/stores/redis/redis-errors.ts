@@ -17,7 +17,7 @@ interface ClientError extends Error {
 /** @param lastError what the connection said last; a command only says that there is none. */
 export function redisError(
   cause: unknown,
-  location: RedisLocation,
+  location: Omit<RedisLocation, 'kind'>,
   lastError?: Error,
 ): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;

@@ -20,28 +20,20 @@ export type GivenRedis = GivenClient | string;
 /** @throws SnowflakeError CONFIG_INVALID */
 export function connectionTo(redis: GivenRedis): RedisConnection {
   const { key, build, location } = wayTo(redis);
-  const join = () => {
-    location(); // which may be another one since
-    return sharedClients.join(key, build);
-  };
-  return new RedisConnection(join, location());
+  return new RedisConnection(() => sharedClients.join(key, build), location);
 }
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function messagesFrom(redis: GivenRedis): RedisMessages {
   const { build, location } = wayTo(redis);
-  const checked = async () => {
-    location();
-    return build();
-  };
-  return new RedisMessages(checked, location());
+  return new RedisMessages(build, location);
 }
 
 interface Way {
   /** It is equal where one client serves. */
   readonly key: string | object;
   readonly build: () => Promise<RedisClient>;
-  readonly location: () => RedisLocation;
+  readonly location: RedisLocation;
 }
 
 function wayTo(redis: GivenRedis): Way {
@@ -49,24 +41,23 @@ function wayTo(redis: GivenRedis): Way {
     const url = parseRedisUrl(redis);
     // A script chooses its database itself, and the query is not about the server.
     const { db: _db, query: _query, ...server } = url;
-    const key = JSON.stringify(server);
-    return { key, build: () => clientFromUrl(url), location: () => locationOfUrl(url) };
+    const build = () => clientFromUrl(url);
+    return { key: JSON.stringify(server), build, location: locationOfUrl(url) };
   }
   const library = libraryOf(redis);
   if (library !== undefined) {
-    const location = () => library.locate(redis);
-    return { key: redis, build: async () => library.duplicate(redis), location };
+    const location = library.locate(redis);
+    const build = async () => {
+      library.locate(redis); // which may be another one since
+      return library.duplicate(redis);
+    };
+    return { key: redis, build, location };
   }
   throw new SnowflakeError(
     'CONFIG_INVALID',
     'Expected `redis` to be a URL or a client of ioredis, redis (node-redis), iovalkey or ' +
       `@valkey/valkey-glide, got ${typeof redis}.`,
   );
-}
-
-export function isReplicatedRedis(client: GivenRedis): boolean {
-  if (typeof client === 'string') return parseRedisUrl(client).kind !== 'standalone';
-  return libraryOf(client)?.isReplicated(client) === true;
 }
 
 /** Braces would put a key into another slot of a Cluster. */
@@ -210,9 +201,8 @@ export class RedisHash {
   constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
     const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
     const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, whose);
-    const { namespace = 'default', prefix = 'snowflake:', redis } = options;
-    const windowMs = RESTART_MS + (isReplicatedRedis(redis) ? FAILOVER_MS : 0);
-    const { lossWindowMs = windowMs, keepsWrites = false } = options;
+    const { namespace = 'default', prefix = 'snowflake:', lossWindowMs = 0 } = options;
+    const { keepsWrites = false } = options;
     const faults = [
       ...strangers,
       ...keyFaults('namespace', namespace),
@@ -223,9 +213,10 @@ export class RedisHash {
     refuse(faults, `The Redis ${content} are misconfigured. `);
     this.#content = content;
     this.#keepsWrites = keepsWrites;
-    this.lossWindowMs = lossWindowMs;
     this.key = `${prefix}{${namespace}}:${content}`;
-    this.#connection = connectionTo(redis);
+    this.#connection = connectionTo(options.redis);
+    const windowMs = RESTART_MS + (this.#connection.kind === 'standalone' ? 0 : FAILOVER_MS);
+    this.lossWindowMs = options.lossWindowMs ?? windowMs;
     this.location = locationOf(this.#connection.where, this.key, keepsWrites);
   }
 
@@ -271,9 +262,9 @@ export class RedisHash {
   /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */
   async setting(name: string): Promise<string | undefined> {
     this.#connection.reopen();
-    return this.#connection.ask(async (client) =>
-      client.isCluster ? undefined : fieldOf(await client.call(['config', 'get', name]), name),
-    );
+    if (this.#connection.kind === 'cluster') return undefined;
+    const asked = this.#connection.ask((client) => client.call(['config', 'get', name]));
+    return fieldOf(await asked, name);
   }
 
   close(): Promise<void> {

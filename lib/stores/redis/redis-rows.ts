@@ -52,7 +52,9 @@ export class RedisRows implements RowStore {
 
   get location(): string {
     const { connection, key, statement } = this.#parts;
-    return locationOf(connection.whereBy, key, statement);
+    const { where, library } = connection;
+    const by = library === undefined ? where : `${where}, by ${library}`;
+    return locationOf(by, key, statement);
   }
 
   async read({ keys, token = '' }: RowQuery): Promise<RowSnapshot> {

@@ -18,7 +18,6 @@ import { RegistrySupport } from '../../registry/registry-support.js';
 import type { GivenClient } from './redis-client.js';
 import {
   connectionTo,
-  isReplicatedRedis,
   keyFaults,
   textOf,
   type KeptWrites,
@@ -65,7 +64,7 @@ export class RedisSupport extends RegistrySupport {
 
   constructor(options: RedisSupportOptions) {
     const parts = checkedParts(options);
-    super(new RedisRows({ ...parts, connection: connectionTo(options.redis) }));
+    super(new RedisRows(parts));
     this.key = parts.key;
     this.statement = textOf(parts.statement);
   }
@@ -75,9 +74,7 @@ export class RedisSupport extends RegistrySupport {
 export function checkedParts(options: RedisSupportOptions) {
   const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
   const { namespace = 'default', prefix = 'snowflake:' } = options;
-  const isReplicated = isReplicatedRedis(options.redis);
-  const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
-  const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
+  const { failoverWindowMs = 0, clockDifferenceMs = 0 } = options;
   const { keepsWrites = false, keepsWritesAfterMs } = options;
   const faults = [
     ...strangers,
@@ -91,9 +88,14 @@ export function checkedParts(options: RedisSupportOptions) {
   refuse(faults, 'The Redis support is misconfigured. ');
   const isKeptLater = keepsWritesAfterMs !== undefined;
   const statement: Statement = isKeptLater ? { keepsWritesAfterMs } : keepsWrites;
+  const connection = connectionTo(options.redis);
+  const isReplicated = connection.kind !== 'standalone';
   // An old server may go on answering for so long, by any clock.
-  const lossWindowMs = failoverWindowMs + clockDifferenceMs;
+  const lossWindowMs =
+    (options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0)) +
+    (options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0));
   return {
+    connection,
     key: `${prefix}{${namespace}}:registry`,
     lossWindowMs,
     statement,

@@ -3,7 +3,6 @@
  * Sentinel, and connects again by itself.
  */
 import {
-  databaseOf,
   invalidClient,
   locationOf,
   type ClientLibrary,
@@ -15,28 +14,30 @@ import {
 export const GLIDE: ClientLibrary = {
   hasSentinel: false,
   isClient: (value) => typeof (value as Partial<Glide>).customCommand === 'function',
-  // Only the client of a Cluster has it.
-  isReplicated: (client) => 'invokeScriptWithRoute' in client,
   locate(client) {
     // Version 1 takes two arguments there, and has other words for what a server answered.
     if ((client as { exec?: { readonly length: number } }).exec?.length === 2)
       throw invalidClient('it is of Valkey GLIDE 1, of which 2 or later is needed');
-    const { addresses = [], databaseId, credentials } = (client as Glide).config ?? {};
-    const db = this.isReplicated(client) ? undefined : databaseOf('databaseId', databaseId);
-    return locationOf(addresses, db, [credentials?.password]);
+    const { addresses: servers = [], databaseId, credentials } = (client as Glide).config ?? {};
+    const kind = isCluster(client) ? 'cluster' : 'standalone';
+    const db = kind === 'cluster' ? 0 : databaseId;
+    return locationOf({ kind, servers, database: ['databaseId', db], logins: [credentials] });
   },
   duplicate(client) {
     const { constructor, config = {} } = client as Glide;
-    return new GlideRedisClient(constructor, config, this.isReplicated(client));
+    return new GlideRedisClient(constructor, config, isCluster(client));
   },
   build({ kind, username, password, hosts: addresses, isTls: useTLS }, loaded) {
-    const { GlideClient, GlideClusterClient } = loaded as Record<string, Glide['constructor']>;
-    const isCluster = kind === 'cluster';
+    const made = loaded as Record<string, Glide['constructor']>;
     const login = password === undefined ? {} : { credentials: { username, password } };
     const config = { addresses, useTLS, ...login };
-    return new GlideRedisClient(isCluster ? GlideClusterClient! : GlideClient!, config, isCluster);
+    if (kind === 'cluster') return new GlideRedisClient(made['GlideClusterClient']!, config, true);
+    return new GlideRedisClient(made['GlideClient']!, config, false);
   },
 };
+
+/** Only the client of a Cluster has it. */
+const isCluster = (client: object) => 'invokeScriptWithRoute' in client;
 
 /*
  * Our own client, made by Valkey GLIDE.
@@ -82,7 +83,7 @@ const OPTIONS = {
 export class GlideRedisClient implements RedisClient {
   readonly library = '@valkey/valkey-glide';
   readonly isTls: boolean;
-  readonly isCluster: boolean;
+  readonly #isCluster: boolean;
   // Not to be seen by whoever prints the support: its options hold a password.
   readonly #make: (pubsubSubscriptions: object | undefined) => Promise<Glide>;
   readonly #channels = new Set<string>();
@@ -94,7 +95,7 @@ export class GlideRedisClient implements RedisClient {
   constructor(made: Glide['constructor'], config: GlideConfig, isCluster: boolean) {
     const { useTLS, requestTimeout = REQUEST_TIMEOUT_MS } = config;
     this.isTls = useTLS === true;
-    this.isCluster = isCluster;
+    this.#isCluster = isCluster;
     const ours = { ...config, ...OPTIONS, requestTimeout };
     this.#make = (pubsubSubscriptions) => made.createClient({ ...ours, pubsubSubscriptions });
   }
@@ -121,7 +122,7 @@ export class GlideRedisClient implements RedisClient {
   async call(command: readonly string[], key?: string): Promise<unknown> {
     if (this.#client === undefined) throw new Error('the connection is closed');
     // A Cluster would ask each of its nodes.
-    const isOfAny = this.isCluster && key === undefined;
+    const isOfAny = this.#isCluster && key === undefined;
     return this.#client.customCommand(command, isOfAny ? { route: 'randomNode' } : undefined);
   }
 

@@ -5,13 +5,11 @@ import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
 import {
   backoffMs,
-  databaseOf,
   invalidClient,
   isUnknownScript,
   locationOf,
   type Login,
   type RedisLocation,
-  refuseDatabase,
 } from './redis-client.js';
 
 /** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
@@ -56,31 +54,25 @@ const CLUSTER_OPTIONS = {
   retryDelayOnTryAgain: 100,
 } as const;
 
-/** The arguments of the constructor of a Cluster, or of the other one. */
-export function optionsOfUrl(
-  url: RedisUrl,
-): [options: object] | [hosts: object[], options: object] {
-  const { username, password, sentinelUsername, sentinelPassword } = url;
-  const login = { username, password, ...(url.isTls && { tls: {} }) };
-  if (url.kind === 'cluster') {
-    const redisOptions = { ...login, ...NODE_OPTIONS };
-    return [[...url.hosts], { ...CLUSTER_OPTIONS, redisOptions }];
-  }
-  const ours = { ...CONNECTION_OPTIONS, ...login };
-  if (url.kind === 'standalone') return [{ ...ours, ...url.hosts[0] }];
-  // Without these ioredis would talk to both in the clear, whatever `tls` says.
-  const tls = url.isTls ? { enableTLSForSentinelMode: true, sentinelTLS: {} } : {};
-  const sentinels = { sentinels: [...url.hosts], sentinelUsername, sentinelPassword, ...tls };
-  return [{ ...ours, ...sentinels, name: url.masterName }];
+/** The options of an application that would name the same; those of a Cluster without its hosts. */
+export function givenByUrl(url: RedisUrl): GivenOptions {
+  const { kind, hosts, masterName: name, username, password } = url;
+  const { sentinelUsername, sentinelPassword } = url;
+  // Without the last two ioredis would talk to both in the clear, whatever `tls` says.
+  const tls = url.isTls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {};
+  const login = { username, password, ...tls };
+  if (kind === 'cluster') return { redisOptions: login };
+  if (kind === 'standalone') return { ...login, ...hosts[0] };
+  return { ...login, sentinels: [...hosts], name, sentinelUsername, sentinelPassword };
 }
 
-/** The arguments by which a given client makes ours. */
-export function overridesOf({ isCluster, options = {} }: GivenIoredis): readonly unknown[] {
-  const { redisOptions } = options;
-  if (!isCluster) return [{ ...CONNECTION_OPTIONS, ...reconnecting(options) }];
+/** The options in place of the given ones by which our client is made. */
+export function overridesOf(isCluster: boolean, given: GivenOptions): object {
+  if (!isCluster) return { ...CONNECTION_OPTIONS, ...reconnecting(given) };
   // Given redisOptions replace these as a whole, and with them password and TLS.
+  const { redisOptions } = given;
   const ofNodes = { ...redisOptions, ...NODE_OPTIONS, ...reconnecting(redisOptions) };
-  return [[], { ...CLUSTER_OPTIONS, redisOptions: ofNodes }];
+  return { ...CLUSTER_OPTIONS, redisOptions: ofNodes };
 }
 
 /** For a connection to one Sentinel, made after one to the master. */
@@ -112,13 +104,13 @@ interface NodeOptions extends Login {
 }
 
 /** The options of a client; those of a Cluster contain the options of its nodes. */
-interface GivenOptions extends NodeOptions {
-  readonly path?: unknown;
+export interface GivenOptions extends NodeOptions {
+  readonly path?: string | null;
   readonly redisOptions?: NodeOptions;
   readonly sentinels?: readonly Login[] | null;
-  readonly name?: string;
-  readonly sentinelUsername?: string | null;
-  readonly sentinelPassword?: string | null;
+  readonly name?: string | undefined;
+  readonly sentinelUsername?: string | null | undefined;
+  readonly sentinelPassword?: string | null | undefined;
   readonly sentinelTLS?: object;
 }
 
@@ -135,23 +127,22 @@ export interface GivenIoredis {
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function locate(client: GivenIoredis): RedisLocation {
-  const { options = {}, startupNodes = [] } = client;
-  const logins: (Login | undefined)[] = [options, options.redisOptions, ...startupNodes];
-  const secrets = [...logins.map((login) => login?.password), options.sentinelPassword];
-  if (client.isCluster) {
-    refuseDatabase('redisOptions.db', options.redisOptions?.db);
-    return locationOf(startupNodes, undefined, secrets);
+  const { isCluster, options = {}, startupNodes = [] } = client;
+  const { redisOptions: node, sentinels, path } = options;
+  const logins = [options, node, ...startupNodes, { password: options.sentinelPassword }];
+  if (isCluster) {
+    const database = ['redisOptions.db', node?.db] as const;
+    return locationOf({ kind: 'cluster', servers: startupNodes, database, logins });
   }
-  const db = databaseOf('db', options.db);
+  const kind = sentinels ? 'sentinel' : 'standalone';
+  const servers = path || (sentinels ?? [options]);
+  const location = locationOf({ kind, servers, database: ['db', options.db], logins });
+  const { db } = location;
   const selected = (client.prevCondition ?? client.condition)?.select ?? db;
-  if (selected !== db) {
-    throw invalidClient(
-      `it was configured with database ${db} and then switched to ${format(selected)} ` +
-        `by select(), which other processes and its own next connection need not follow; write ` +
-        `the number as its option \`db\``,
-    );
-  }
-  const { sentinels, path } = options;
-  const isSocket = typeof path === 'string' && path !== '';
-  return locationOf(isSocket ? path : (sentinels ?? [options]), db, secrets);
+  if (selected === db) return location;
+  throw invalidClient(
+    `it was configured with database ${db} and then switched to ${format(selected)} ` +
+      `by select(), which other processes and its own next connection need not follow; write ` +
+      `the number as its option \`db\``,
+  );
 }

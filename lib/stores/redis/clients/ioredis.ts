@@ -7,7 +7,7 @@ import {
   type GivenIoredis,
   locate,
   optionsOfSentinel,
-  optionsOfUrl,
+  givenByUrl,
   overridesOf,
 } from './ioredis-options.js';
 import {
@@ -28,13 +28,11 @@ export const IOREDIS: ClientLibrary = {
     const { status, duplicate } = value as Partial<Ioredis>;
     return typeof status === 'string' && typeof duplicate === 'function';
   },
-  isReplicated(client) {
-    const { isCluster, options } = client as Ioredis;
-    return isCluster === true || Boolean(options?.sentinels);
-  },
   locate: (client) => locate(client as Ioredis),
   duplicate(client) {
-    const ours = (client as Ioredis).duplicate(...overridesOf(client as Ioredis));
+    const { isCluster = false, options = {} } = client as Ioredis;
+    const overrides = overridesOf(isCluster, options);
+    const ours = (client as Ioredis).duplicate(...(isCluster ? [[], overrides] : [overrides]));
     // Newer versions of ioredis have these options, of a single server and of a Cluster.
     const isSure = ['clientInfoTag', 'shardedSubscribers'].some(
       (name) => name in Object(ours.options),
@@ -43,8 +41,11 @@ export const IOREDIS: ClientLibrary = {
   },
   build(url, loaded, library) {
     const { Redis, Cluster } = loaded as Constructors;
-    const made = url.kind === 'cluster' ? Cluster : Redis;
-    return new IoredisClient(new made(...optionsOfUrl(url)), library);
+    const isCluster = url.kind === 'cluster';
+    const given = givenByUrl(url);
+    const options = { ...given, ...overridesOf(isCluster, given) };
+    const made = isCluster ? new Cluster([...url.hosts], options) : new Redis(options);
+    return new IoredisClient(made, library);
   },
 };
 
@@ -68,15 +69,13 @@ interface Ioredis extends GivenIoredis, GuardedIoredis {
 
 export class IoredisClient implements RedisClient {
   readonly library: LibraryLabel;
-  readonly isCluster: boolean;
   readonly isTls: boolean;
   readonly #client: Ioredis;
 
   constructor(client: object, library: LibraryLabel) {
     this.library = library;
     this.#client = client as Ioredis;
-    const { isCluster, options } = this.#client;
-    this.isCluster = isCluster === true;
+    const { options } = this.#client;
     this.isTls = Boolean(options?.tls ?? options?.redisOptions?.tls);
     guard(this.#client);
   }

@@ -4,33 +4,23 @@
  */
 import type { RedisUrl } from '../redis-url.js';
 import {
-  type GivenNodeRedis,
   type GivenOptions,
   impatient,
   kindOf,
   loginOf,
-  type Node,
   type NodeOptions,
   type NodeRedis,
   optionsOf,
-  type Socket,
 } from './node-redis-shape.js';
-import {
-  backoffMs,
-  databaseOf,
-  locationOf,
-  type Login,
-  type RedisLocation,
-  refuseDatabase,
-} from './redis-client.js';
+import { backoffMs, locationOf, type Login, type RedisLocation } from './redis-client.js';
 
 /** Our client, and the options after which it was made. */
 type Made = readonly [ours: NodeRedis, given: GivenOptions];
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function madeBy(client: GivenNodeRedis): Made {
+export function madeBy(client: NodeRedis): Made {
   const given = optionsOf(client);
-  return [(client as Node).duplicate(overridesOf(kindOf(client), given)), given];
+  return [client.duplicate!(overridesOf(kindOf(client), given)), given];
 }
 
 const FACTORIES = {
@@ -40,14 +30,15 @@ const FACTORIES = {
 };
 
 export function madeFor(url: RedisUrl, loaded: unknown): Made {
-  const given = givenBy(url);
+  const given = givenByUrl(url);
   const make = (loaded as Record<string, (options: object) => NodeRedis>)[FACTORIES[url.kind]]!;
   return [make({ ...given, ...overridesOf(url.kind, given) }), given];
 }
 
-function givenBy({ kind, hosts, isTls, masterName, ...logins }: RedisUrl): GivenOptions {
+/** The options of an application that would name the same. */
+function givenByUrl({ kind, hosts, isTls, masterName, ...logins }: RedisUrl): GivenOptions {
   const { username, password, sentinelUsername, sentinelPassword } = logins;
-  const socket: Socket = isTls ? { tls: true } : {};
+  const socket = isTls ? { tls: true } : {};
   const node = { username, password, socket };
   switch (kind) {
     case 'standalone':
@@ -55,7 +46,7 @@ function givenBy({ kind, hosts, isTls, masterName, ...logins }: RedisUrl): Given
     case 'sentinel': {
       const own = { username: sentinelUsername, password: sentinelPassword, socket };
       const sentinels = { sentinelRootNodes: hosts, sentinelClientOptions: own };
-      return { name: masterName!, nodeClientOptions: node, ...sentinels };
+      return { name: masterName, nodeClientOptions: node, ...sentinels };
     }
     case 'cluster': {
       const rootNodes = hosts.map((host) => ({ socket: { ...host, ...socket } }));
@@ -64,49 +55,47 @@ function givenBy({ kind, hosts, isTls, masterName, ...logins }: RedisUrl): Given
   }
 }
 
-/** The end that a client leads to, and the options in place of its own by which it makes ours. */
-interface Way {
-  readonly servers: readonly Login[] | string;
-  readonly db: number | undefined;
-  readonly logins: readonly (Login | undefined)[];
-  readonly ours: GivenOptions;
-}
-
-const WAYS: Readonly<Record<RedisUrl['kind'], (given: GivenOptions) => Way>> = {
-  standalone: (options) => ({
-    servers: options.socket?.path ?? [{ host: 'localhost', ...options.socket }],
-    db: databaseOf('database', options.database),
-    logins: [options],
-    ours: nodeOptions(options),
-  }),
-  sentinel: ({ sentinelRootNodes = [], nodeClientOptions: node, sentinelClientOptions }) => ({
-    servers: sentinelRootNodes,
-    db: databaseOf('nodeClientOptions.database', node?.database),
-    logins: [node, sentinelClientOptions],
-    ours: { replicaPoolSize: 0, nodeClientOptions: nodeOptions(node) },
-  }),
-  cluster({ rootNodes = [], defaults }) {
-    refuseDatabase('defaults.database', defaults?.database);
-    const servers = rootNodes.map(({ socket, url }) => socket ?? loginOf(url));
-    const roots = rootNodes.map((node) => impatient(node));
-    const ours = { useReplicas: false, defaults: nodeOptions(defaults), rootNodes: roots };
-    return { servers, db: undefined, logins: [defaults, ...rootNodes, ...servers], ours };
-  },
-};
-
 /** @throws SnowflakeError CONFIG_INVALID */
-export function locate(client: GivenNodeRedis): RedisLocation {
-  const { servers, db, logins } = WAYS[kindOf(client)](optionsOf(client));
-  const secrets = logins.map((login) => login?.password);
-  return locationOf(servers, db, secrets);
+export function locate(client: NodeRedis): RedisLocation {
+  const kind = kindOf(client);
+  const given = optionsOf(client);
+  const { socket, nodeClientOptions: node, defaults } = given;
+  switch (kind) {
+    case 'standalone': {
+      const servers = socket?.path ?? [{ host: 'localhost', ...socket }];
+      return locationOf({ kind, servers, database: ['database', given.database], logins: [given] });
+    }
+    case 'sentinel': {
+      const servers = given.sentinelRootNodes!;
+      const database = ['nodeClientOptions.database', node?.database] as const;
+      return locationOf({ kind, servers, database, logins: [node, given.sentinelClientOptions] });
+    }
+    case 'cluster': {
+      const { rootNodes = [] } = given;
+      const servers = rootNodes.map(({ socket: own, url }) => own ?? loginOf(url));
+      const database = ['defaults.database', defaults?.database] as const;
+      return locationOf({ kind, servers, database, logins: [defaults, ...rootNodes, ...servers] });
+    }
+  }
 }
 
-function overridesOf(kind: RedisUrl['kind'], given: GivenOptions): GivenOptions {
-  return { ...WAYS[kind](given).ours, commandOptions: commandOptionsOf(given) };
+/** The options in place of the given ones by which our client is made. */
+function overridesOf(kind: RedisUrl['kind'], given: GivenOptions): object {
+  const { nodeClientOptions, defaults, rootNodes = [] } = given;
+  const ours = {
+    standalone: nodeOptions(given),
+    sentinel: { replicaPoolSize: 0, nodeClientOptions: nodeOptions(nodeClientOptions) },
+    cluster: {
+      useReplicas: false,
+      defaults: nodeOptions(defaults),
+      rootNodes: rootNodes.map(impatient),
+    },
+  };
+  return { ...ours[kind], commandOptions: commandOptionsOf(given) };
 }
 
 /** Our connection answers at once or fails; what a script answers is given as it comes. */
-function nodeOptions(given: NodeOptions = {}): NodeOptions {
+function nodeOptions(given: NodeOptions = {}): object {
   // An application's own strategy may give up for good, or wait for long.
   const reconnectStrategy = (retries: number) => backoffMs(retries + 1);
   return {
@@ -137,7 +126,7 @@ function commandOptionsOf({ commandOptions }: NodeOptions): NodeOptions['command
 }
 
 /** For a connection to one Sentinel, made after one to the master. */
-export function optionsOfSentinel({ host, port }: Login, given: GivenOptions): NodeOptions {
+export function optionsOfSentinel({ host, port }: Login, given: GivenOptions): object {
   const { sentinelClientOptions: own } = given;
   const login = { username: undefined, password: undefined, credentialsProvider: undefined };
   const socket = { ...own?.socket, host, port, reconnectStrategy: false };

@@ -3,62 +3,44 @@
  */
 import { type Emitter, invalidClient, type Login } from './redis-client.js';
 
-export interface Socket extends Login {
-  readonly path?: string;
-  readonly tls?: unknown;
-  readonly reconnectStrategy?: unknown;
-  readonly socketTimeout?: number;
-}
-
 /** The options for one Redis; those of Sentinel and of a Cluster contain them. */
 export interface NodeOptions extends Login {
-  readonly socket?: Socket;
+  readonly socket?: Login & { readonly path?: string; readonly tls?: unknown };
   readonly url?: unknown;
-  readonly username?: unknown;
   readonly database?: unknown;
   readonly commandOptions?: { readonly timeout?: number };
 }
 
-/** The options of any of the three. */
 export interface GivenOptions extends NodeOptions {
   readonly rootNodes?: readonly NodeOptions[];
   readonly defaults?: NodeOptions;
-  readonly useReplicas?: boolean;
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly sentinelRootNodes?: readonly Login[];
   readonly nodeClientOptions?: NodeOptions;
   readonly sentinelClientOptions?: NodeOptions;
-  readonly replicaPoolSize?: number;
 }
 
-/** A client that an application gives, by shape. */
-export interface GivenNodeRedis {
-  /** Only a client of one Redis has them. */
-  readonly options?: GivenOptions;
-  /** Only a Cluster has them. */
-  readonly _options?: GivenOptions;
-  readonly masters?: unknown;
-  /** Only a Sentinel client has it. */
-  getSentinelNode?: unknown;
-  readonly _self?: unknown;
-  /** It is absent in a Sentinel client of node-redis 5. */
-  duplicate?(overrides?: object): GivenNodeRedis;
-}
-
-/** The part of our own client that is used. */
-export interface NodeRedis extends GivenNodeRedis, Emitter {
+/** A client by its shape, ours or one that an application gives. */
+export interface NodeRedis extends Emitter {
   readonly isOpen: boolean;
   /** It is absent in a Cluster of node-redis 5. */
   readonly isReady?: boolean;
-  /** Only a Cluster has these. */
+  /** A client of one Redis has the first, and a Cluster the second. */
+  readonly options?: GivenOptions;
+  readonly _options?: GivenOptions;
+  /** Only a Sentinel client has these; the last lends its connection to the master. */
+  readonly _self?: unknown;
+  getSentinelNode?: unknown;
+  _execute?(isReadonly: boolean, use: (node: NodeRedis) => Promise<NodeRedis>): Promise<NodeRedis>;
+  /** Only a Cluster has these; of the arguments of the last the second is of node-redis 6. */
   readonly masters?: readonly ClusterNode[];
   readonly slots?: readonly ({ readonly master: ClusterNode } | undefined)[];
-  readonly _slots?: Slots;
-  nodeClient?(node: object): Node | Promise<Node>;
+  nodeClient?(node: object): NodeRedis | Promise<NodeRedis>;
+  readonly _slots?: { rediscover(node: object, without: { has(): boolean }): Promise<void> };
+  /** It is absent in a Sentinel client of node-redis 5. */
+  duplicate?(overrides?: object): NodeRedis;
   /** Before the command: by Sentinel whether it only reads, in a Cluster also its key. */
   sendCommand(...command: readonly unknown[]): Promise<unknown>;
-  /** Lends its connection to the master; only a Sentinel client has it. */
-  _execute?(isReadonly: boolean, use: (node: Node) => Promise<Node>): Promise<Node>;
   connect(): Promise<unknown>;
   destroy(): unknown;
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
@@ -66,17 +48,8 @@ export interface NodeRedis extends GivenNodeRedis, Emitter {
 }
 
 interface ClusterNode {
-  client?: Node | undefined;
-  connectPromise?: Promise<Node> | undefined;
-}
-
-export interface Node extends NodeRedis {
-  duplicate(overrides: object): NodeRedis;
-}
-
-interface Slots {
-  /** The second is of node-redis 6. */
-  rediscover(startWith: { options: object }, without: { has(): boolean }): Promise<void>;
+  client?: NodeRedis | undefined;
+  connectPromise?: Promise<NodeRedis> | undefined;
 }
 
 /**
@@ -108,7 +81,7 @@ const UNHEARD_MS = 5000;
  * For a connection that only asks which node has which slots. Without a limit one that a node
  * accepts and never answers would keep the Cluster from asking any other, for ever.
  */
-export function impatient(node: NodeOptions): NodeOptions {
+export function impatient(node: NodeOptions): object {
   return { ...node, socket: { socketTimeout: UNHEARD_MS, ...node.socket } };
 }
 
@@ -119,18 +92,18 @@ export function isNodeRedis(value: object): boolean {
   return [typeof isOpen, typeof connect, typeof destroy].join() === 'boolean,function,function';
 }
 
-export function kindOf(client: GivenNodeRedis): 'standalone' | 'sentinel' | 'cluster' {
+export function kindOf(client: NodeRedis): 'standalone' | 'sentinel' | 'cluster' {
   if ('masters' in client) return 'cluster';
   return typeof client.getSentinelNode === 'function' ? 'sentinel' : 'standalone';
 }
 
 /** @throws SnowflakeError CONFIG_INVALID */
-export function optionsOf(client: GivenNodeRedis): GivenOptions {
+export function optionsOf(client: NodeRedis): GivenOptions {
   if (kindOf(client) !== 'sentinel') return client.options ?? client._options ?? {};
   // It keeps them to itself, but for the constructor of its duplicates.
-  const given = Object.create({ _self: client._self, constructor: Given }) as GivenNodeRedis;
-  const { sentinelRootNodes, ...others } = (client.duplicate?.call(given) as GivenOptions) ?? {};
-  if (sentinelRootNodes !== undefined) return { sentinelRootNodes, ...others };
+  const given = Object.create({ _self: client._self, constructor: Given }) as NodeRedis;
+  const options = client.duplicate?.call(given) as GivenOptions | undefined;
+  if (options?.sentinelRootNodes !== undefined) return options;
   throw invalidClient(
     'a Sentinel client of node-redis 5 makes no second connection. Use node-redis 6, or a URL, ' +
       'redis+sentinel://host:26379/mymaster',

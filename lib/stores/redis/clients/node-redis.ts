@@ -24,9 +24,8 @@ const IN_VAIN_MAX = 6;
 export const NODE_REDIS: ClientLibrary = {
   hasSentinel: true,
   isClient: isNodeRedis,
-  isReplicated: (client) => kindOf(client) !== 'standalone',
-  locate,
-  duplicate: (client) => new NodeRedisClient(...madeBy(client)),
+  locate: (client) => locate(client as NodeRedis),
+  duplicate: (client) => new NodeRedisClient(...madeBy(client as NodeRedis)),
   build: (url, loaded) => new NodeRedisClient(...madeFor(url, loaded)),
 };
 
@@ -37,7 +36,6 @@ export const NODE_REDIS: ClientLibrary = {
 export class NodeRedisClient implements RedisClient {
   readonly library = 'redis';
   readonly isTls: boolean;
-  readonly isCluster: boolean;
   readonly #kind: ReturnType<typeof kindOf>;
   readonly #client: NodeRedis;
   readonly #options: GivenOptions;
@@ -51,7 +49,6 @@ export class NodeRedisClient implements RedisClient {
     this.#client = client;
     this.#options = options;
     this.#kind = kindOf(client);
-    this.isCluster = this.#kind === 'cluster';
     const node = options.nodeClientOptions ?? options.defaults ?? options;
     this.isTls = Boolean(node.socket?.tls);
     // An error that nobody hears would end the process; the next call reports it.
@@ -147,7 +144,7 @@ export class NodeRedisClient implements RedisClient {
     if (this.#kind !== 'sentinel') return undefined;
     const master = await this.#client._execute!(false, async (node) => node);
     const options = sentinelRootNodes.map((node) => optionsOfSentinel(node, this.#options));
-    const clients = options.map((ours) => new NodeRedisClient(master.duplicate(ours), ours));
+    const clients = options.map((ours) => new NodeRedisClient(master.duplicate!(ours), ours));
     return { masterName: name, clients };
   }
 }

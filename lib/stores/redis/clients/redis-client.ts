@@ -14,7 +14,6 @@ import type { RedisUrl } from '../redis-url.js';
 export interface RedisClient {
   /** The package that made it, or those that may have. */
   readonly library: LibraryLabel;
-  readonly isCluster: boolean;
   readonly isTls: boolean;
   /** True while a command can be sent at once. */
   readonly isReady: boolean;
@@ -59,7 +58,6 @@ export interface ClientLibrary {
   /** True if it speaks to Sentinels. */
   readonly hasSentinel: boolean;
   isClient(value: object): boolean;
-  isReplicated(client: object): boolean;
   /** @throws SnowflakeError CONFIG_INVALID for a client that cannot be used */
   locate(client: object): RedisLocation;
   /** Our own connection to where the client leads, which the application may close in any hook. */
@@ -109,6 +107,7 @@ export function nextEvent(emitter: Emitter, events: readonly string[]): Promise<
  */
 
 export interface RedisLocation {
+  readonly kind: RedisUrl['kind'];
   /** The location in messages, without a password. */
   readonly where: string;
   readonly db: number;
@@ -126,16 +125,24 @@ export interface Login {
 const PLAIN_HOST = /^[\p{L}\p{N}._:%-]+$/u;
 const UNNAMED = 'the given client';
 
-/** @param db undefined for a Cluster, which has one */
-export function locationOf(
-  servers: readonly Login[] | string,
-  db: number | undefined,
-  secrets: readonly unknown[],
-): RedisLocation {
+/** What the options of a client, or a URL, say of where it leads. */
+interface Place {
+  readonly kind: RedisLocation['kind'];
+  /** Hosts, or the path of a socket. */
+  readonly servers: readonly Login[] | string;
+  /** What its option asks for. */
+  readonly database: readonly [option: string, asked: unknown];
+  readonly logins: readonly (Pick<Login, 'password'> | undefined)[];
+}
+
+/** @throws SnowflakeError CONFIG_INVALID */
+export function locationOf({ kind, servers, database, logins }: Place): RedisLocation {
+  const db = databaseOf(kind, ...database);
   const hosts = typeof servers === 'string' ? servers : servers.map(hostText).join(',') || UNNAMED;
-  const where = db === undefined ? hosts : `${hosts}, database ${db}`;
-  const texts = secrets.filter((one): one is string => typeof one === 'string' && one !== '');
-  return { where, db: db ?? 0, secrets: texts };
+  const where = kind === 'cluster' ? hosts : `${hosts}, database ${db}`;
+  const passwords = logins.map((login) => login?.password);
+  const secrets = passwords.filter((one): one is string => typeof one === 'string' && one !== '');
+  return { kind, where, db, secrets };
 }
 
 function hostText({ host, port = 6379 }: Login): string {
@@ -143,20 +150,16 @@ function hostText({ host, port = 6379 }: Login): string {
   return `${host}:${Number(port)}`;
 }
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function databaseOf(option: string, asked: unknown): number {
+function databaseOf(kind: RedisLocation['kind'], option: string, asked: unknown): number {
   const db = asked ?? 0;
+  if (kind === 'cluster' && db !== 0) {
+    throw invalidClient(
+      `a Cluster has only database 0, but its \`${option}\` asks for ${format(db)}`,
+    );
+  }
   if (Number.isSafeInteger(db) && (db as number) >= 0) return db as number;
   throw invalidClient(
     `its option \`${option}\` is ${format(db)}, which is not the number of a database`,
-  );
-}
-
-/** @throws SnowflakeError CONFIG_INVALID where a Cluster is asked for another database */
-export function refuseDatabase(option: string, asked: unknown): void {
-  if ((asked ?? 0) === 0) return;
-  throw invalidClient(
-    `a Cluster has only database 0, but its \`${option}\` asks for ${format(asked)}`,
   );
 }
 

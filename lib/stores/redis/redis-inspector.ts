@@ -6,14 +6,10 @@
  */
 import { RowInspector } from '../../registry/row-inspector.js';
 import { finding, type Finding, type RegistryInspector } from '../../registry/snapshot.js';
-import { ClientLife } from './client-life.js';
-import type { RedisLocation, LibraryLabel, RedisClient } from './clients/redis-client.js';
-import { clientFromUrl, locationOfUrl } from './redis-client.js';
-import { RedisConnection } from './redis-connection.js';
+import type { LibraryLabel, RedisLocation } from './clients/redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
 import { counterPage } from './redis-counters.js';
-import { redisError } from './redis-errors.js';
 import { BELIEVED, BELIEVED_LATER } from './redis-options.js';
-import { parseRedisUrl, type RedisUrl } from './redis-url.js';
 import { RedisRows } from './redis-rows.js';
 import { checkedParts, supportOptionsOfUrl } from './redis.support.js';
 import { SCRIPTS } from './scripts.generated.js';
@@ -24,63 +20,38 @@ export function inspectorFromUrl(url: string): RegistryInspector {
 }
 
 class RedisInspector extends RowInspector {
-  readonly #client: InspectedClient;
+  readonly #connection: RedisConnection;
   readonly #rows: RedisRows;
 
   constructor(url: string) {
-    const client = new InspectedClient(url);
     const parts = checkedParts(supportOptionsOfUrl(url));
-    const rows = new RedisRows({ ...parts, connection: client.connection });
-    super(rows, client.location.where, parts.key);
-    [this.#client, this.#rows] = [client, rows];
+    const rows = new RedisRows(parts);
+    super(rows, parts.connection.where, parts.key);
+    [this.#connection, this.#rows] = [parts.connection, rows];
   }
 
   override async findings(): Promise<Finding[]> {
-    const { connection } = this.#client;
+    const connection = this.#connection;
     // The advice reports a missing permission.
     const infoAsked = connection.info('default').catch(() => '');
     // A key that may not be read gives no findings.
     const counted = this.#hasCounters().catch(() => false);
     const asked = [this.#rows.advice(), infoAsked, counted] as const;
     const [advice, info, hasCounters] = await Promise.all(asked);
-    const { url, library } = this.#client;
-    const { kind } = url;
+    const { kind, library } = connection;
     const { lossWindowMs } = this;
     return redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library });
   }
 
   lastFault(): Error | undefined {
-    return this.#client.fault;
+    return this.#connection.lastFault;
   }
 
   /** The counters of the same namespace. */
   async #hasCounters(): Promise<boolean> {
     const key = this.key.replace(/:registry$/, ':counters');
-    const reply = await this.#client.connection.run(SCRIPTS.counters, key, ['0']);
+    const reply = await this.#connection.run(SCRIPTS.counters, key, ['0']);
     return counterPage(reply).records.length > 0;
-  }
-}
-
-/** A client of our own, whose failures are kept: while a call waits, only events report them. */
-class InspectedClient {
-  readonly url: RedisUrl;
-  readonly location: RedisLocation;
-  readonly connection: RedisConnection;
-  fault: Error | undefined;
-  library: LibraryLabel | undefined;
-
-  constructor(url: string) {
-    this.url = parseRedisUrl(url);
-    this.location = locationOfUrl(this.url);
-    this.connection = new RedisConnection(() => new ClientLife(() => this.#open()), this.location);
-  }
-
-  async #open(): Promise<RedisClient> {
-    const client = await clientFromUrl(this.url);
-    const failed = (fault: Error) => (this.fault = redisError(fault, this.location).cause as Error);
-    client.listen({ failed });
-    this.library = client.library;
-    return client;
   }
 }
 
@@ -94,7 +65,7 @@ interface RedisReports {
   readonly info: string;
   /** The advice of the support itself. */
   readonly advice: readonly string[];
-  readonly kind: RedisUrl['kind'];
+  readonly kind: RedisLocation['kind'];
   readonly lossWindowMs: number;
   /** True if the namespace has counters as well. */
   readonly hasCounters: boolean;

@@ -52,7 +52,7 @@ export { ordinalSupport } from './stores/host/ordinal.support.js';
 export {
   MemoryCounters,
   MemoryLocks,
-  MemoryRegistry,
+  MemoryRows,
   MemorySupport,
   type MemoryCountersOptions,
   type MemoryLocksOptions,

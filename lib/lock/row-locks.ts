@@ -201,7 +201,8 @@ export class RowLocks extends RowOperations implements LockStore {
           rows: [],
         });
         if (isWritten === false) refused.note(headerVersion, server);
-        return isWritten === true && row === undefined ? { answer } : undefined;
+        if (isWritten !== true) return undefined;
+        return row === undefined ? { answer } : { pauseMs: 0 };
       }
       if (header === undefined || row === undefined) return { answer };
       const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
@@ -263,7 +264,7 @@ const ROW_NUMBERS = ['era', 'sinceMs', 'untilMs'] as const;
 /** No lock of this era is held. */
 const NO_ERA = 0;
 
-function headerRowOf(header: LockHeader): Row {
+export function headerRowOf(header: LockHeader): Row {
   const fields = { version: VERSION, ...header, forgottenTo: String(header.forgottenTo) };
   return { key: HEADER_KEY, number: HEADER_NUMBER, text: JSON.stringify(fields) };
 }

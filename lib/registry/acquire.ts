@@ -105,84 +105,6 @@ function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest):
 }
 
 /*
- * Searches for the worker id to be leased where looking at a ceiling costs little: a small span is
- * read whole to find the one that has been free for longest, a wide one by draws.
- *
- * Guarantee: if all that it looked at are held, it returns the one that ends first. The same seed
- * finds the same.
- */
-
-/** So many are drawn from each reach of a wide span. */
-const REACH_DRAW_COUNT = 4;
-/** If all these are held, hardly any is free: up to so many rounds follow over all of the span. */
-const ROUND_COUNT = 8;
-const ROUND_DRAW_COUNT = 256;
-
-interface Searched {
-  /** Returns 0 for a worker id that was never leased. */
-  readonly ceilingOf: (workerId: number) => number;
-  readonly nowMs: number;
-  /** The seed changes with each call, so that the next attempt looks at others. */
-  readonly seed: string;
-  /** The default is 4096; a test makes small spans wide. */
-  readonly wholeCountMax?: number | undefined;
-}
-
-/** What a request may look at: the worker ids of its layout, if that moves. */
-export function spanToSearch(
-  request: LeaseRequest,
-  stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
-  nowMs: number,
-): IdSpan {
-  const text = latestOf(stored?.fingerprint ?? '', request.layouts);
-  const span = admittedSpan(text, request.fingerprint, nowMs + request.ttlMs);
-  return commonSpan(request, span) ?? request;
-}
-
-export function nextWorkerId(span: IdSpan, searched: Searched): number {
-  const { wholeCountMax = WHOLE_COUNT_MAX } = searched;
-  return isWide(span, wholeCountMax) ? drawn(span, searched) : longestFree(span, searched);
-}
-
-/** ICH's rule: the worker id that has been free for longest, which has the lowest ceiling. */
-function longestFree({ workerIdMin, workerIdMax }: IdSpan, { ceilingOf }: Searched): number {
-  let best = workerIdMin;
-  for (let workerId = workerIdMin; workerId <= workerIdMax; workerId++) {
-    const ceilingMs = ceilingOf(workerId);
-    if (ceilingMs === 0) return workerId;
-    if (ceilingMs < ceilingOf(best)) best = workerId;
-  }
-  return best;
-}
-
-/**
- * Returns one of the first round in which any is free, and one that was used before if possible.
- */
-function drawn(span: IdSpan, { ceilingOf, nowMs, seed }: Searched): number {
-  let best: number | undefined;
-  for (const round of roundsOf(span, seed)) {
-    let unused: number | undefined;
-    for (const workerId of round) {
-      const ceilingMs = ceilingOf(workerId);
-      if (ceilingMs === 0) unused ??= workerId;
-      else if (best === undefined || ceilingMs < ceilingOf(best)) best = workerId;
-    }
-    if (best !== undefined && ceilingOf(best) <= nowMs) return best;
-    if (unused !== undefined) return unused;
-  }
-  return best!;
-}
-
-function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
-  const draw = drawsOf(seed);
-  const of = (reach: number, count: number) =>
-    Array.from({ length: count }, () => span.workerIdMin + Math.floor(draw() * reach));
-  const reaches = reachesOf(span);
-  yield reaches.flatMap((reach) => of(reach, REACH_DRAW_COUNT));
-  for (let n = 0; n < ROUND_COUNT; n++) yield of(reaches.at(-1)!, ROUND_DRAW_COUNT);
-}
-
-/*
  * Chooses the worker ids to look at before one of them is leased.
  *
  * A few, drawn by a text, are enough: if any is free, a fleet that starts at once spreads over all
@@ -196,10 +118,21 @@ function* roundsOf(span: IdSpan, seed: string): Generator<number[]> {
 const CANDIDATE_COUNT = 64;
 
 /** So many ceilings can be read whole to find the one that has been free for longest. */
-export const WHOLE_COUNT_MAX = 4096;
+const WHOLE_COUNT_MAX = 4096;
 
 /** The shortest beginning of a wide span that draws are made from. */
 const REACH_MIN = 64;
+
+/** What a request may look at: the worker ids of its layout, if that moves. */
+export function spanToSearch(
+  request: LeaseRequest,
+  stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
+  nowMs: number,
+): IdSpan {
+  const text = latestOf(stored?.fingerprint ?? '', request.layouts);
+  const span = admittedSpan(text, request.fingerprint, nowMs + request.ttlMs);
+  return commonSpan(request, span) ?? request;
+}
 
 export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
   return workerIdMax - workerIdMin + 1;
@@ -213,8 +146,8 @@ export function isSmall(span: IdSpan): boolean {
 }
 
 /** True if there are too many ceilings to read them all. */
-export function isWide(span: IdSpan, wholeCountMax = WHOLE_COUNT_MAX): boolean {
-  return countOf(span) > wholeCountMax;
+export function isWide(span: IdSpan): boolean {
+  return countOf(span) > WHOLE_COUNT_MAX;
 }
 
 /** Returns the same candidates for the same seed, and all of a span that is not larger. */

@@ -53,7 +53,8 @@ export async function retried<T>(
   for (let count = 0; count < ATTEMPT_COUNT; count++) {
     const attempted = await attempt(refused, count);
     if (attempted !== undefined && 'answer' in attempted) return attempted.answer;
-    await pause(timers, delay.next(attempted?.pauseMs));
+    const waitMs = delay.next(attempted?.pauseMs);
+    if (waitMs > 0) await pause(timers, waitMs);
   }
   throw overtaken(location);
 }

@@ -65,20 +65,20 @@ const registries = processWide('contract-registries', () => ({ count: 0 }));
  * @example
  * ```ts
  * import { describe, expect, it } from '@jest/globals';
- * import { MemoryRegistry, MemorySupport } from 'nestjs-snowflake';
+ * import { MemoryRows, MemorySupport } from 'nestjs-snowflake';
  * import { describeDistributedSupport, SettableTime } from 'nestjs-snowflake/testing';
  *
  * const clock = new SettableTime();
- * const registries = new Map<string, MemoryRegistry>();
+ * const stores = new Map<string, MemoryRows>();
  *
  * describe('MemorySupport', () => {
  *   describeDistributedSupport({
  *     test: it,
  *     expect,
  *     createSupport(name) {
- *       const registry = registries.get(name) ?? new MemoryRegistry();
- *       registries.set(name, registry);
- *       return new MemorySupport({ registry, clock });
+ *       const rows = stores.get(name) ?? new MemoryRows(clock);
+ *       stores.set(name, rows);
+ *       return new MemorySupport({ rows });
  *     },
  *     clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
  *     leaveOut: ['losses', 'version'],

@@ -3,7 +3,7 @@
  * case that is about its fault; those that are right in another way must pass.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { MemoryRegistry } from '../../lib/stores/memory/index.js';
+import { MemoryRegistry } from '../models/memory-registry.js';
 import { CONTRACT_CASES } from '../../lib/testing/describe-stores.js';
 import {
   describeDistributedSupport,
@@ -279,8 +279,10 @@ async function failuresOf(
   return failed;
 }
 
+const MODEL = '../test/models/memory-registry.ts';
+
 async function mutated(edits: Parameters<typeof loadLibrary>[0]) {
-  const { MemoryRegistry: Mutant } = (await loadLibrary(edits, 'stores/memory/index.ts')) as {
+  const { MemoryRegistry: Mutant } = (await loadLibrary(edits, MODEL)) as {
     MemoryRegistry: typeof MemoryRegistry;
   };
   return memoryStore(Mutant);

@@ -12,12 +12,12 @@ export interface Fault {
 }
 
 const editIn = (file: string) => (find: string, put: string) => ({ file, find, put });
-const inMemory = editIn('stores/memory/memory.support.ts');
+const inMemory = editIn('../test/models/memory-registry.ts');
 const inAcquire = editIn('registry/acquire.ts');
 const inRenew = editIn('registry/renew.ts');
 const inRelease = editIn('registry/renew.ts');
 const inOpening = editIn('registry/prologue.ts');
-const inSearch = editIn('registry/acquire.ts');
+const inSearch = editIn('../test/models/worker-id-search.ts');
 const inClock = editIn('rows/store-clock.ts');
 
 export const REGISTRY_FAULTS: readonly Fault[] = [

@@ -8,7 +8,7 @@ import { describe, expect, it, afterAll } from '@jest/globals';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
-import { MemoryRegistry, MemorySupport } from '../../lib/stores/memory/index.js';
+import { MemoryRows, MemorySupport } from '../../lib/stores/memory/index.js';
 import {
   describeCounterStore,
   describeDistributedSupport,
@@ -16,6 +16,7 @@ import {
   SettableTime,
 } from '../../lib/testing/index.js';
 import { HEADER_KEY, type RowWrite } from '../../lib/rows/row-store.js';
+import { MemoryRegistry } from '../models/memory-registry.js';
 import { MapStore } from '../registry/walk-store.js';
 import { mapStore, memoryStore } from './settable-stores.js';
 import { FolderFiles } from '../../lib/stores/host/folder-files.js';
@@ -50,25 +51,77 @@ describe('a Map under RowLocks', () => {
   describeLockStore({ test: it, expect, createStore, clockControl, lossControl, leaveOut });
 });
 
-// The registry in memory keeps the contract, bare and as the support that applications use.
-
-describe('MemoryRegistry', () => {
+describe('the reference registry of the tests', () => {
   describeDistributedSupport({ test: it, expect, ...memoryStore(MemoryRegistry) });
 });
 
-describe('MemorySupport', () => {
+// Rows in memory keep all three contracts, also through losses and failovers.
+
+describe('MemoryRows', () => {
   const clock = new SettableTime();
-  const registries = new Map<string, MemoryRegistry>();
-  describeDistributedSupport({
-    test: it,
-    expect,
-    createSupport(name) {
-      const registry = registries.get(name) ?? new MemoryRegistry();
-      registries.set(name, registry);
-      return new MemorySupport({ registry, clock });
+  const stores = new Map<string, MemoryRows>();
+  const copies = new Map<string, MemoryRows['rows']>();
+  const rowsOf = (name: string) => {
+    const rows = stores.get(name) ?? new MemoryRows(clock);
+    stores.set(name, rows);
+    return rows;
+  };
+  const restart = (name: string) => void (rowsOf(name).server += '+');
+  const setVersion = (name: string, version: string) => {
+    const { rows } = rowsOf(name);
+    const header = rows.get(HEADER_KEY)!;
+    const text = JSON.stringify({ ...JSON.parse(header.text), version });
+    rows.set(HEADER_KEY, { ...header, text });
+  };
+  const clockControl = {
+    now: () => clock.now(),
+    advance: (ms: number) => void (clock.wallMs += ms),
+  };
+  const controls = {
+    clockControl,
+    lossControl: {
+      wipe: (name: string) => rowsOf(name).rows.clear(),
+      restart,
+      remember: (name: string) => void copies.set(name, new Map(rowsOf(name).rows)),
+      restore(name: string) {
+        rowsOf(name).rows = new Map(copies.get(name));
+        restart(name);
+      },
     },
-    clockControl: { now: () => clock.now(), advance: (ms) => void (clock.wallMs += ms) },
-    leaveOut: ['losses', 'version'],
+  };
+
+  describe('under RegistrySupport', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      ...controls,
+      createSupport: (name) => new RegistrySupport(rowsOf(name)),
+      versionControl: {
+        raise: (name) => setVersion(name, '3'),
+        lower: (name) => setVersion(name, '2'),
+      },
+    });
+  });
+
+  describe('under RowCounters', () => {
+    const createStore = (name: string) => new RowCounters(rowsOf(name));
+    describeCounterStore({ test: it, expect, ...controls, createStore });
+  });
+
+  describe('under RowLocks', () => {
+    const createStore = (name: string) => new RowLocks(rowsOf(name));
+    const leaveOut = ['untilReleased'] as const;
+    describeLockStore({ test: it, expect, ...controls, createStore, leaveOut });
+  });
+
+  describe('under MemorySupport, whose registry begins as a new one', () => {
+    describeDistributedSupport({
+      test: it,
+      expect,
+      clockControl,
+      createSupport: (name) => new MemorySupport({ rows: rowsOf(`memory ${name}`) }),
+      leaveOut: ['losses', 'version'],
+    });
   });
 });
 

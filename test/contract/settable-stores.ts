@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
-import type { MemoryRegistry } from '../../lib/stores/memory/index.js';
+import type { MemoryRegistry } from '../models/memory-registry.js';
 import { RedisSupport } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlParameter, SqlQuery } from '../../lib/stores/sql/sql-connection.js';

@@ -8,7 +8,7 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
-import { MemoryRegistry } from '../../lib/stores/memory/index.js';
+import { MemoryRegistry } from '../models/memory-registry.js';
 import { SettableTime, type HarnessParts, type ContractNeed } from '../../lib/testing/index.js';
 import type { Fault } from './registry-faults.js';
 type Store = Omit<HarnessParts, 'expect'>;
@@ -194,7 +194,7 @@ export const TIME_FAULTS: readonly Fault[] = [
     by: 'does not follow its store to a wrong time after it has answered that none is free',
     edits: [
       {
-        file: 'stores/memory/memory.support.ts',
+        file: '../test/models/memory-registry.ts',
         find: 'if (header !== undefined) this.state',
         put: 'if (header !== undefined && (slots.length > 0 || !this.state)) this.state',
       },

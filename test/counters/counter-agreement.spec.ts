@@ -14,7 +14,7 @@ import {
   type TakeAnswer,
   type TakeRequest,
 } from '../../lib/counters/counter-store.js';
-import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { CounterMap } from '../models/counter-map.js';
 import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
 import { isLeftServer } from '../stores/timed-redis.js';
 import { TIMED_COUNTER_LUA } from './settable-counters.js';

@@ -6,7 +6,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { TakeAnswer, TakeGrant } from '../../lib/counters/counter-store.js';
 import { RowCounters } from '../../lib/counters/row-counters.js';
 import { MemoryCounters } from '../../lib/index.js';
-import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { CounterMap } from '../models/counter-map.js';
 import { countersOf } from '../../lib/stores/schemes.js';
 import { COUNTER_CASES } from '../../lib/testing/describe-stores.js';
 import { describeCounterStore, SettableTime } from '../../lib/testing/index.js';
@@ -115,7 +115,7 @@ describe('the contract suite of counters', () => {
 
   const tried = COUNTER_MUTANTS.filter(({ by }) => by !== undefined);
   it.each(tried)('rejects: $name', async ({ edits, by }) => {
-    const loaded = await loadLibrary(edits, 'stores/memory/memory-counters.ts');
+    const loaded = await loadLibrary(edits, '../test/models/counter-map.ts');
     const { CounterMap: Mutant } = loaded as { CounterMap: typeof CounterMap };
     expect(await failuresOf(Mutant)).toContain(by);
   });

@@ -7,7 +7,7 @@
  * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss,
  * and a flush under a clock that is behind what was granted. What nobody was answered is nobody's.
  */
-import { CounterMap, type CounterState } from '../../lib/stores/memory/memory-counters.js';
+import { CounterMap, type CounterState } from '../models/counter-map.js';
 import {
   type TakeAnswer,
   type TakeGrant,

@@ -5,7 +5,7 @@
 import type { Redis } from 'ioredis';
 import { checkNew, checkTake } from '../../lib/counters/counter-rules.js';
 import { namedGrant, type CounterStore } from '../../lib/counters/counter-store.js';
-import type { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import type { CounterMap } from '../models/counter-map.js';
 import { RedisCounters } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';

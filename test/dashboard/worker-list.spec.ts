@@ -23,15 +23,23 @@ function startList() {
   return { time, support, read: () => list.read(time.now()) };
 }
 
+const inOrder = <T extends { readonly workerId: number }>(records: readonly T[]): T[] =>
+  records.toSorted((a, b) => a.workerId - b.workerId);
+
 describe('the list of workers', () => {
   it('tells holder, age and time to the ceiling by the clock of the store', async () => {
     const { time, support, read } = startList();
     const first = await leaseAs(support, { host: 'a', pid: 1 });
     await time.advance(20_000);
-    await leaseAs(support, { host: 'b', pid: 2, application: 'mail', version: '1\u202e' });
+    const second = await leaseAs(support, {
+      host: 'b',
+      pid: 2,
+      application: 'mail',
+      version: '1\u202e',
+    });
     await time.advance(10_000);
     expect(await read()).toEqual({
-      workers: [
+      workers: inOrder([
         {
           workerId: first.workerId,
           state: 'held',
@@ -39,12 +47,12 @@ describe('the list of workers', () => {
           remainingMs: 30_000,
         },
         {
-          workerId: 1,
+          workerId: second.workerId,
           state: 'held',
           holder: { host: 'b', pid: 2, application: 'mail', version: '1?', heldForMs: 10_000 },
           remainingMs: 50_000,
         },
-      ],
+      ]),
     });
   });
 
@@ -53,10 +61,11 @@ describe('the list of workers', () => {
     const crashed = await leaseAs(support, { host: 'crashed', pid: 1 });
     const left = await leaseAs(support, { host: 'left', pid: 2 });
     await left.leave(time.now() + 499);
-    expect((await read()).workers).toEqual([
-      expect.objectContaining({ workerId: crashed.workerId, state: 'held' }),
+    const [held, resting] = inOrder([
+      { workerId: crashed.workerId, state: 'held' },
       { workerId: left.workerId, state: 'resting', remainingMs: 500 },
     ]);
+    expect((await read()).workers).toMatchObject([held, resting]);
     await time.advance(61_000);
     const { workers } = await read();
     expect(workers).toEqual([

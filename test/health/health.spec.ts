@@ -13,7 +13,7 @@ import {
   type IdMakerStatus,
   layouts,
   type LeaseState,
-  MemoryRegistry,
+  MemoryRows,
   SnowflakeModule,
   type SnowflakeModuleExtras,
   type SnowflakeModuleOptions,
@@ -129,8 +129,8 @@ describe('snowflake health indicator', () => {
 
   async function start(options: Options = {}, isAway = false) {
     const time = new SettableTime();
-    const registry = new MemoryRegistry();
-    const store = new StoreThatFails({ registry, clock: time });
+    const rows = new MemoryRows(time);
+    const store = new StoreThatFails({ rows });
     store.isAway = isAway;
     const common = { support: store, clock: time, timers: time } as const;
     const imports = [
@@ -151,7 +151,7 @@ describe('snowflake health indicator', () => {
       const { status, details } = (await answer.json()) as Answer;
       return { code: answer.status, status, ...details[path] };
     };
-    return { time, registry, store, check };
+    return { time, rows, store, check };
   }
 
   interface Answer {
@@ -193,8 +193,8 @@ describe('snowflake health indicator', () => {
     });
 
     it('degraded, while the store has forgotten the holder and the range lasts', async () => {
-      const { time, registry, store, check } = await start();
-      registry.state = undefined;
+      const { time, rows, store, check } = await start();
+      rows.rows.clear();
       store.grantsNone = true;
       await time.advance(13_000);
       expect(await check()).toMatchObject({ code: 200, status: 'degraded', state: 'fenced' });

@@ -9,7 +9,7 @@ import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/c
 import { countedTerms, type IdOptions } from '../../lib/counters/ids/store-ids-options.js';
 import { StoreIds } from '../../lib/counters/ids/store-ids.js';
 import type { OpenGenerator } from '../../lib/generator.js';
-import { CounterMap } from '../../lib/stores/memory/memory-counters.js';
+import { CounterMap } from '../models/counter-map.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { turn } from '../../lib/time/timers.js';

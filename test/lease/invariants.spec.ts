@@ -9,7 +9,7 @@ import type { LeaseRequest, WorkerLease } from '../../lib/lease/distributed-supp
 import type * as heldLease from '../../lib/lease/held-lease.js';
 import type * as registrySupport from '../../lib/registry/registry-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
-import type * as memory from '../../lib/stores/memory/index.js';
+import type * as memory from '../models/memory-registry.js';
 import { INVARIANT_MUTANTS } from '../mutants/lease-mutants.mjs';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { MapStore } from '../registry/walk-store.js';
@@ -76,9 +76,11 @@ async function ofLateRenewal(edits: Edits): Promise<string> {
   }
 }
 
+const MODEL = '../test/models/memory-registry.ts';
+
 /** What stores notice of a fleet that finds no registry, of other ttls, and of moves. */
 async function ofStores(edits: Edits): Promise<string[]> {
-  const { MemoryRegistry } = (await loadLibrary(edits, 'stores/memory/index.ts')) as typeof memory;
+  const { MemoryRegistry } = (await loadLibrary(edits, MODEL)) as typeof memory;
   const { RegistrySupport } = (await loadLibrary(
     edits,
     'registry/registry-support.ts',

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Logger } from '@nestjs/common';
 import { MemorySupport, startSnowflake, type SnowflakeModuleOptions } from 'nestjs-snowflake';
 import type { SnowflakeError } from '../../lib/errors.js';
-import { MemoryRegistry } from '../../lib/index.js';
+import { MemoryRows } from '../../lib/index.js';
 import type { LeaseAnswer, LeaseRequest } from '../../lib/lease/distributed-support.js';
 import {
   LEASE_STATES,
@@ -334,22 +334,23 @@ describe('the option onWorkerIdChange', () => {
   /** Of an application on a clock that is set back between two renewals. */
   async function movedBy(onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange']) {
     const time = new SettableTime();
-    const support = new MemorySupport({ registry: new MemoryRegistry(), clock: time });
+    const support = new MemorySupport({ rows: new MemoryRows(time) });
     const common = { clock: time, timers: time, maxDriftMs: 1000 };
     const snowflake = await startSnowflake({ support, ...common, onWorkerIdChange });
     await time.advance(9500);
-    snowflake.ids.nextId();
+    const { workerId: first } = snowflake.ids.parse(snowflake.ids.nextId());
     time.wallMs -= 5000;
     await time.advance(10_000);
     const { workerId } = snowflake.ids.parse(snowflake.ids.nextId());
     await snowflake.close();
-    return workerId;
+    return [first, workerId];
   }
 
   it('is called for the first lease, for a clock that was set back, and at the end', async () => {
     const told: string[] = [];
-    expect(await movedBy((change) => void told.push(moveOf(change)))).toBe(1);
-    expect(told).toEqual(['undefined -> 0', '0 -> 1', '1 -> undefined']);
+    const [first, next] = await movedBy((change) => void told.push(moveOf(change)));
+    expect(first).not.toBe(next);
+    expect(told).toEqual([`undefined -> ${first}`, `${first} -> ${next}`, `${next} -> undefined`]);
   });
 
   it.each([
@@ -361,13 +362,15 @@ describe('the option onWorkerIdChange', () => {
     ],
     ['rejects', () => Promise.reject(new Error('no label'))],
   ])('costs a warning where it %s', async (_case, listener) => {
-    expect(await movedBy(listener)).toBe(1);
+    const [first, next] = await movedBy(listener);
+    expect(first).not.toBe(next);
     const text = 'The function `onWorkerIdChange` failed: no label';
     expect(said.filter((line) => line === text)).toHaveLength(3);
   });
 
   it('may wait, and nothing waits for it', async () => {
-    expect(await movedBy(() => new Promise(() => undefined))).toBe(1);
+    const [first, next] = await movedBy(() => new Promise(() => undefined));
+    expect(first).not.toBe(next);
   });
 
   it('is a function, in the thread that holds a lease', async () => {

@@ -9,7 +9,7 @@ import {
   type IDistributedSupport,
   IdMaker,
   layouts,
-  MemoryRegistry,
+  MemoryRows,
   MemorySupport,
   SnowflakeModule,
   type SnowflakeModuleOptions,
@@ -157,7 +157,7 @@ describe('a registry in memory, which a restart forgets', () => {
     const time = new SettableTime(Date.now());
     const made: bigint[] = [];
     for (let n = 0; n < 3; n++) {
-      const support = new MemorySupport({ registry: new MemoryRegistry() });
+      const support = new MemorySupport({ rows: new MemoryRows() });
       const options = { ...given, support, clock: time, timers: time };
       const { app, ids } = await startWhileTimePasses(time, options);
       takeAll(ids, made);

@@ -2,8 +2,7 @@
  * A small world for the keeper: the real keeper, lease window and generator on the reference
  * registry, with time that a test moves and a store that a test can break.
  */
-import { MemoryRegistry } from '../../lib/stores/memory/index.js';
-import { stateOf } from '../../lib/stores/memory/memory.support.js';
+import { MemoryRegistry, stateOf } from '../models/memory-registry.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { WindowWords } from '../../lib/core/window/window-memory.js';
 import { SnowflakeGenerator } from '../../lib/core/generator/snowflake-generator.js';

@@ -3,7 +3,7 @@
  * the test moves.
  */
 import { describe, expect, it } from '@jest/globals';
-import { MemoryLocks } from '../../lib/index.js';
+import { MemoryLocks, type MemoryRows } from '../../lib/index.js';
 import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/cron/cron-once.js';
 import { newRecord, recordIn, recordText, type Schedule } from '../../lib/cron/cron-record.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
@@ -64,7 +64,8 @@ class Fleet {
 
   /** All data is lost, also the note that has the record. */
   forget(): void {
-    Object.assign(this.store, { map: Reflect.get(new MemoryLocks({ clock: this.time }), 'map') });
+    const rowsOf = (store: LockStore) => Reflect.get(store, 'rows') as MemoryRows;
+    rowsOf(this.store).rows = rowsOf(new MemoryLocks({ clock: this.time })).rows;
   }
 
   async record() {

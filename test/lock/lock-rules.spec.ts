@@ -16,7 +16,7 @@ import { acquireLock, newHeader } from '../../lib/lock/lock-rules.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
-import { LockMap } from '../../lib/stores/memory/memory-locks.js';
+import { LockMap } from '../models/lock-map.js';
 import { LOCK_CASES } from '../../lib/testing/describe-stores.js';
 import { describeLockStore, SettableTime } from '../../lib/testing/index.js';
 import { loadLibrary, loadLockSimulation } from '../mutants/load-library.mjs';
@@ -47,7 +47,7 @@ describe('the contract suite of locks', () => {
   });
 
   it.each(LOCK_MUTANTS)('rejects: $name', async ({ edits, by }) => {
-    const inMemory = (await loadLibrary(edits, 'stores/memory/memory-locks.ts')) as {
+    const inMemory = (await loadLibrary(edits, '../test/models/lock-map.ts')) as {
       LockMap: typeof LockMap;
     };
     expect(await failuresOf(memoryLockStore(inMemory.LockMap), by)).toEqual([by]);

@@ -10,7 +10,7 @@ import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockSection } from '../../lib/lock/held-section.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
-import { LockMap, type LockState } from '../../lib/stores/memory/memory-locks.js';
+import { LockMap, type LockState } from '../models/lock-map.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import type { TimerHandle, Timers } from '../../lib/time/timers.js';

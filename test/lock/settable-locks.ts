@@ -15,7 +15,7 @@ import {
   type HeldLock,
 } from '../../lib/lock/lock-store.js';
 import type { RowLocks } from '../../lib/lock/row-locks.js';
-import type { LockMap } from '../../lib/stores/memory/memory-locks.js';
+import type { LockMap } from '../models/lock-map.js';
 import { RedisLocks } from '../../lib/stores/redis/index.js';
 import { SCRIPTS } from '../../lib/stores/redis/scripts.generated.js';
 import type { SqlQuery } from '../../lib/stores/sql/sql-connection.js';

@@ -332,7 +332,7 @@ const TIME_MUTANTS = [
 
 // Changes that the protocol expects to be safe: they may cost accuracy or order, not uniqueness.
 
-const MEMORY = 'stores/memory/memory.support.ts';
+const MEMORY = '../test/models/memory-registry.ts';
 const RENEW = 'registry/renew.ts';
 
 /** @type {readonly Mutant[]} */

@@ -5,10 +5,10 @@
 
 /** @import { Mutant } from './load-library.mjs' */
 
-const MEMORY = 'stores/memory/memory.support.ts';
+const MEMORY = '../test/models/memory-registry.ts';
 const CLOCK = 'rows/store-clock.ts';
 const OPENING = 'registry/prologue.ts';
-const SEARCH = 'registry/acquire.ts';
+const SEARCH = '../test/models/worker-id-search.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';

@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, MemoryRegistry, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { IdMaker, MemoryRows, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { BitLayout, layouts } from '../../lib/core/index.js';
 import type { SnowflakeError } from '../../lib/errors.js';
@@ -255,8 +255,9 @@ async function idsOf(regions: readonly ({ readonly region: number } | undefined)
   const made: bigint[] = [];
   for (const workerFields of regions) {
     const clock = new SettableTime();
-    const support = new MemorySupport({ registry: new MemoryRegistry(), clock });
-    const snowflake = SnowflakeModule.forRoot({ support, layout, workerFields, clock });
+    const support = new MemorySupport({ rows: new MemoryRows(clock) });
+    const given = workerFields ? { workerFields } : { workerId: 3 };
+    const snowflake = SnowflakeModule.forRoot({ support, layout, clock, ...given });
     const app = await Test.createTestingModule({
       imports: [ScheduleModule.forRoot(), snowflake],
     }).compile();
@@ -339,8 +340,7 @@ describe('claims', () => {
       ],
     ])('is claimed from a pod that was killed a moment ago: %s', async (_name, optionsOf) => {
       const time = new SettableTime();
-      const registry = new MemoryRegistry();
-      const support = new MemorySupport({ registry, clock: time });
+      const support = new MemorySupport({ rows: new MemoryRows(time) });
       const killed = await support.getNextWorkId(former);
       const before = time.now();
       await using running = await started(time, optionsOf(support));
@@ -353,8 +353,7 @@ describe('claims', () => {
 
     it('leaves its holder for another process, comes back, and says why', async () => {
       const time = new SettableTime();
-      const registry = new MemoryRegistry();
-      const support = new MemorySupport({ registry, clock: time });
+      const support = new MemorySupport({ rows: new MemoryRows(time) });
       await using running = await started(time, { workerId: 3, support });
       const first = running.ids.nextId();
       const other = { ...former, token: 'of another pod', takesOver: true };
@@ -375,11 +374,8 @@ describe('claims', () => {
 
     it('is refused to a second generator of the process', async () => {
       const time = new SettableTime();
-      const registry = new MemoryRegistry();
-      const options = () => ({
-        workerId: 3,
-        support: new MemorySupport({ registry, clock: time }),
-      });
+      const rows = new MemoryRows(time);
+      const options = () => ({ workerId: 3, support: new MemorySupport({ rows }) });
       await using first = await started(time, options());
       await expect(started(time, options())).rejects.toMatchObject({
         code: 'CONFIG_INVALID',

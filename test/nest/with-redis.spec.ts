@@ -17,7 +17,7 @@ import {
   RefreshAlive,
   SnowflakeModule,
   type SnowflakeModuleOptions,
-  MemoryRegistry,
+  MemoryRows,
   MemorySupport,
   layouts,
   startSnowflake,
@@ -352,18 +352,20 @@ describe('the guide to scripts', () => {
 
 describe('startSnowflake()', () => {
   it('renews the lease until it is closed, and gives the worker id back once', async () => {
-    const [time, registry] = [new SettableTime(), new MemoryRegistry()];
-    const support = new MemorySupport({ registry, clock: time });
+    const time = new SettableTime();
+    const support = new MemorySupport({ rows: new MemoryRows(time) });
+    const holders = async () =>
+      (await support.workers()).filter(({ holder }) => holder !== undefined);
     const starting = startSnowflake({ support, clock: time, timers: time });
     await time.advance(5000);
     const snowflake = await starting;
     const { ids } = snowflake;
     await time.advance(600_000);
     expect(ids.status.leaseEndsAt! > ids.status.readAt).toBe(true);
-    expect(registry.state!.holders.size).toBe(1);
+    expect(await holders()).toHaveLength(1);
     await Promise.all([snowflake.close(), snowflake.close()]);
     await snowflake.close();
-    expect([registry.state!.holders.size, time.timerCount]).toEqual([0, 0]);
+    expect([await holders(), time.timerCount]).toEqual([[], 0]);
     expect(() => ids.nextId()).toThrow(/given back at shutdown/);
   });
 

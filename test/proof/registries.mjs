@@ -5,7 +5,7 @@
 
 /** @import { RegistryHeader, SlotHolder, WorkerSlot } from '../../lib/registry/snapshot.js' */
 /** @import { Row } from '../../lib/rows/row-store.js' */
-/** @import { RegistryState } from '../../lib/stores/memory/index.js' */
+/** @import { RegistryState } from '../models/memory-registry.js' */
 
 /**
  * @typedef {RegistryHeader | undefined} Header undefined where there is no registry

@@ -4,13 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import type { LeaseGrant, LeaseRequest, WorkerLease } from '../../lib/lease/distributed-support.js';
-import {
-  acquire,
-  candidatesOf,
-  drawsOf,
-  nextWorkerId,
-  reachesOf,
-} from '../../lib/registry/acquire.js';
+import { acquire, candidatesOf, drawsOf, reachesOf } from '../../lib/registry/acquire.js';
 import { newHeader } from '../../lib/registry/prologue.js';
 import * as real from '../../lib/registry/registry-support.js';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
@@ -24,6 +18,7 @@ import {
 import { HEADER_KEY, type RowStore } from '../../lib/rows/row-store.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { pause, turn } from '../../lib/time/timers.js';
+import { nextWorkerId } from '../models/worker-id-search.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 import { MapStore, SlowStore } from './walk-store.js';
 

@@ -12,7 +12,7 @@ import { release } from '../../lib/registry/renew.js';
 import { headerRow } from '../../lib/registry/stored-snapshot.js';
 import { HEADER_KEY, numberIn, type RowStore } from '../../lib/rows/row-store.js';
 import { type ClockPolicy, highest, nowOf, slewed } from '../../lib/rows/store-clock.js';
-import { MemoryRegistry } from '../../lib/stores/memory/memory.support.js';
+import { MemoryRegistry } from '../models/memory-registry.js';
 import { keptTimeIn, MapStore, TIME_IS_KEPT, type StoreFault, WalkStore } from './walk-store.js';
 
 const T0 = 1_800_000_000_000;

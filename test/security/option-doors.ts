@@ -368,7 +368,7 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'memory option',
-    names: ['namespace', 'registry', 'clock'],
+    names: ['namespace', 'rows', 'clock'],
     use: given((options: object) => new MemorySupport(options as never), {}),
     right: { namespace: AS_NAMED },
   },

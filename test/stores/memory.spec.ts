@@ -3,7 +3,7 @@
  * whoever made them, and only a registry that begins with its process is known to be new.
  */
 import { randomUUID } from 'node:crypto';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { systemClock } from '../../lib/core/index.js';
 import type {
   IDistributedSupport,
@@ -12,30 +12,39 @@ import type {
   WorkerLease,
 } from '../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../lib/registry/snapshot.js';
-import { MemoryRegistry, MemorySupport } from '../../lib/stores/memory/index.js';
+import { MemoryRows, MemorySupport } from '../../lib/stores/memory/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
+import { MemoryRegistry } from '../models/memory-registry.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 
 describe('memory support', () => {
-  function lease(support: IDistributedSupport, fingerprint = 'f') {
-    return support.getNextWorkId({
-      fingerprint,
-      ttlMs: 60_000,
-      minRangeMs: 1000,
-      quarantineMs: 0,
-      token: randomUUID(),
-      nonce: 'n',
-      workerIdMin: 0,
-      workerIdMax: 9,
-      haveMs: 0,
-      holder: { host: 'h', pid: 1, application: 'a' },
-    });
-  }
+  const requestOf = (fingerprint: string): LeaseRequest => ({
+    fingerprint,
+    ttlMs: 60_000,
+    minRangeMs: 1000,
+    quarantineMs: 0,
+    token: randomUUID(),
+    nonce: 'n',
+    workerIdMin: 0,
+    workerIdMax: 9,
+    haveMs: 0,
+    holder: { host: 'h', pid: 1, application: 'a' },
+  });
+
+  const lease = (support: IDistributedSupport, fingerprint = 'f') =>
+    support.getNextWorkId(requestOf(fingerprint));
 
   const workerIds = async (...supports: IDistributedSupport[]) => {
     const grants = await Promise.all(supports.map((support) => lease(support)));
     return grants.map((grant) => (grant as LeaseGrant).workerId);
   };
+
+  /** In the registry of each, once each of them holds a worker id. */
+  async function heldCounts(...supports: MemorySupport[]): Promise<number[]> {
+    await workerIds(...supports);
+    const records = await Promise.all(supports.map((support) => support.workers()));
+    return records.map((workers) => workers.length);
+  }
 
   describe('memory supports of one process', () => {
     it('share a registry by default', async () => {
@@ -46,7 +55,7 @@ describe('memory support', () => {
     it('share a registry by the name of a namespace, and only so', async () => {
       const [a, b] = [randomUUID(), randomUUID()];
       const supports = [a, a, b].map((namespace) => new MemorySupport({ namespace }));
-      expect(await workerIds(...supports)).toEqual([0, 1, 0]);
+      expect(await heldCounts(...supports)).toEqual([2, 2, 1]);
       expect(await lease(supports[2]!, 'other')).toMatchObject({ status: 'layout-mismatch' });
     });
 
@@ -57,7 +66,7 @@ describe('memory support', () => {
       };
       expect(Copy).not.toBe(MemorySupport);
       const supports = [new MemorySupport({ namespace }), new Copy({ namespace })];
-      expect(await workerIds(...supports)).toEqual([0, 1]);
+      expect(await heldCounts(...supports)).toEqual([2, 2]);
     });
 
     it('share a registry by the clock of the host, whichever copy names it', async () => {
@@ -66,45 +75,59 @@ describe('memory support', () => {
       const supports = copies.map(
         (clock) => new MemorySupport({ namespace, ...(clock && { clock }) }),
       );
-      expect(await workerIds(...supports)).toEqual([0, 1, 2]);
+      expect(await heldCounts(...supports)).toEqual([3, 3, 3]);
     });
 
-    it('have another registry where another one, or another time, is given', async () => {
-      const registry = new MemoryRegistry();
+    it('have another registry where other rows, or another time, are given', async () => {
+      const rows = new MemoryRows();
       const clock = new SettableTime();
       const supports = [
-        new MemorySupport({ registry }),
-        new MemorySupport({ registry }),
+        new MemorySupport({ rows }),
+        new MemorySupport({ rows }),
         new MemorySupport({ clock }),
         new MemorySupport({ clock }),
         new MemorySupport({ clock: new SettableTime() }),
       ];
-      expect(await workerIds(...supports)).toEqual([0, 1, 0, 1, 0]);
+      expect(await heldCounts(...supports)).toEqual([2, 2, 2, 2, 1]);
     });
 
     it('start at once with exact times, but never after a loss', async () => {
-      const registry = new MemoryRegistry();
-      const grant = (await lease(new MemorySupport({ registry }))) as LeaseGrant;
+      const rows = new MemoryRows();
+      const grant = (await lease(new MemorySupport({ rows }))) as LeaseGrant;
       expect(grant.floorMs).toBeLessThanOrEqual(grant.nowMs!);
-      registry.state = undefined;
-      expect(await lease(new MemorySupport({ registry }))).toMatchObject({ status: 'wait' });
+      rows.rows.clear();
+      expect(await lease(new MemorySupport({ rows }))).toMatchObject({ status: 'wait' });
     });
 
-    it('trust nothing in a registry that was loaded from elsewhere', async () => {
-      const registry = new MemoryRegistry();
-      registry.state = undefined;
-      const reading = { timeMs: Date.now(), server: 's', random: 'r', lossWindowMs: 0 };
-      const terms = { fingerprint: 'f', ttlMs: 60_000, minRangeMs: 50, quarantineMs: 0, haveMs: 0 };
-      const range = { workerIdMin: 0, workerIdMax: 0 };
-      const holder = { host: 'h', pid: 1, application: 'a' };
-      const request = { ...terms, ...range, token: 't', nonce: 'n', holder };
-      expect(registry.acquire(request, reading)).toMatchObject({ status: 'wait' });
+    it('need no timer to lease a worker id of any layout, renew it and give it back', async () => {
+      jest.useFakeTimers({ now: Date.now() });
+      const support = new MemorySupport({ rows: new MemoryRows() });
+      const asked = { ...requestOf('f'), workerIdMin: 100_000, workerIdMax: 4_194_303 };
+      const grant = (await support.getNextWorkId(asked)) as LeaseGrant;
+      const held = { ...asked, workerId: grant.workerId, haveMs: grant.ceilingMs };
+      const renewing = { ...held, mark: grant.mark!, nonceNext: 'm' };
+      expect(await support.refreshAlive(renewing)).toMatchObject({ status: 'ok' });
+      await support.release({ ...renewing, nonce: 'm', nonceNext: 'o' }, undefined);
+      expect((await support.workers()).map(({ holder }) => holder)).toEqual([undefined]);
+      jest.useRealTimers();
+    });
+
+    it('trust nothing in rows that were put in from elsewhere', async () => {
+      const [lost, rows] = [new MemoryRows(), new MemoryRows()];
+      await lease(new MemorySupport({ rows: lost }));
+      rows.rows = new Map(lost.rows);
+      rows.server = 'another';
+      expect(await lease(new MemorySupport({ rows }))).toMatchObject({ status: 'wait' });
+    });
+
+    it('take no clock beside that of their rows', () => {
+      const both = { rows: new MemoryRows(), clock: new SettableTime() };
+      expect(() => new MemorySupport(both)).toThrow('Expected `rows` or `clock`, not both');
     });
 
     it('tell two processes apart by the incarnation', async () => {
-      const [one, two] = [new MemoryRegistry(), new MemoryRegistry()];
       const grants = await Promise.all(
-        [one, two].map((registry) => lease(new MemorySupport({ registry }))),
+        [1, 2].map(() => lease(new MemorySupport({ rows: new MemoryRows() }))),
       );
       const [a, b] = grants.map((grant) => (grant as LeaseGrant).mark!.incarnation);
       expect(a).not.toBe(b);

@@ -311,7 +311,7 @@ const RULES: readonly Rule[] = [
     keeps: [
       'package-lock.json',
       '"integrity": "sha512-abc"',
-      'const registry = new MemoryRegistry();',
+      'const registry = new Registry();',
       'https://www.npmjs.com/package/a',
       'https://example.org/home/start',
     ],

@@ -1,11 +1,7 @@
 /**
- * The memory support and the registry behind it, counters and locks in memory.
+ * Worker ids, counters and locks in memory, and the rows behind them.
  */
-export {
-  MemoryRegistry,
-  MemorySupport,
-  type RegistryState,
-  type MemorySupportOptions,
-} from './memory.support.js';
+export { MemoryRows } from './memory-rows.js';
+export { MemorySupport, type MemorySupportOptions } from './memory.support.js';
 export { MemoryCounters, type MemoryCountersOptions } from './memory-counters.js';
 export { MemoryLocks, type MemoryLocksOptions } from './memory-locks.js';

@@ -11,7 +11,7 @@ import {
 } from '../../../lib/core/index.js';
 import type { LeaseRequest } from '../../../lib/lease/distributed-support.js';
 import { minRangeMsOf } from '../../../lib/lease/lease-options.js';
-import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
+import { MemoryRegistry } from '../../models/memory-registry.js';
 import { codeOf, runs } from '../../until.js';
 
 describe('snowflake generator', () => {

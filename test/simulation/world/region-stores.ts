@@ -4,8 +4,7 @@
  */
 import type { IDistributedSupport } from '../../../lib/lease/distributed-support.js';
 import { newHeader } from '../../../lib/registry/prologue.js';
-import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
-import { stateOf } from '../../../lib/stores/memory/memory.support.js';
+import { MemoryRegistry, stateOf } from '../../models/memory-registry.js';
 import type { SettableTime } from '../../../lib/testing/settable-time.js';
 
 /** A registry on a server that may be replaced, with or without its data. */

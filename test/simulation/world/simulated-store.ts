@@ -18,7 +18,7 @@ import type {
   StoredRow,
 } from '../../../lib/rows/row-store.js';
 import { nowOf } from '../../../lib/rows/store-clock.js';
-import { MemoryRegistry } from '../../../lib/stores/memory/index.js';
+import { MemoryRegistry } from '../../models/memory-registry.js';
 import type { Brought } from './excuses.js';
 import { SimulatedServers } from './simulated-servers.js';
 import type { Server } from './simulated-servers.js';

@@ -6,7 +6,7 @@ import type {
 } from '../../../lib/lease/distributed-support.js';
 import type { StoreReading } from '../../../lib/registry/snapshot.js';
 import type { StoredRow } from '../../../lib/rows/row-store.js';
-import type { RegistryState } from '../../../lib/stores/memory/index.js';
+import type { RegistryState } from '../../models/memory-registry.js';
 
 /** What a process asks of the store. */
 export type StoreCall =

@@ -1,0 +1,96 @@
+/**
+ * The reference locks of the tests: a Map around the rules of `lib/lock`.
+ *
+ * Time, server and randomness are given at each call, and each call is one step, so that tests and
+ * simulations decide what happens.
+ */
+import { acquireLock, extendLock, releaseLock } from '../../lib/lock/lock-rules.js';
+import {
+  isForgettable,
+  type LockHeader,
+  type LockReading,
+  type LockRow,
+  type LockSnapshot,
+  type LockStep,
+  lockNotes,
+  lockRecords,
+} from '../../lib/lock/lock-snapshot.js';
+import type {
+  AcquireAnswer,
+  AcquireRequest,
+  ExtendAnswer,
+  ExtendRequest,
+  LockNote,
+  LockRecord,
+  ReleaseRequest,
+} from '../../lib/lock/lock-store.js';
+import { nowOf } from '../../lib/rows/store-clock.js';
+
+export interface LockState {
+  header: LockHeader;
+  /** The one that was written last is the last. */
+  readonly rows: Map<string, LockRow>;
+}
+
+/** Each acquire forgets at most so many. */
+const SWEPT_COUNT = 2;
+
+export class LockMap {
+  /** Undefined where nothing was ever locked, or where it was lost. */
+  state: LockState | undefined;
+
+  acquire(request: AcquireRequest, reading: LockReading): AcquireAnswer {
+    const answer = this.taken(request.lock, (snapshot) => acquireLock(snapshot, request, reading));
+    this.sweep();
+    return answer;
+  }
+
+  extend(request: ExtendRequest, reading: LockReading): ExtendAnswer {
+    return this.taken(request.lock, (snapshot) => extendLock(snapshot, request, reading));
+  }
+
+  release(request: ReleaseRequest, reading: LockReading): boolean {
+    return this.taken(request.lock, (snapshot) => releaseLock(snapshot, request, reading));
+  }
+
+  locks(timeMs: number): LockRecord[] {
+    if (this.state === undefined) return [];
+    return lockRecords(this.state.header, this.named, { timeMs });
+  }
+
+  notes(): LockNote[] {
+    return lockNotes(this.named);
+  }
+
+  private get named() {
+    return [...(this.state?.rows ?? [])].map(([lock, row]) => ({ lock, row }));
+  }
+
+  private taken<T>(lock: string, rule: (snapshot: LockSnapshot) => LockStep<T>): T {
+    const { state } = this;
+    const step = rule({ header: state?.header, row: state?.rows.get(lock) });
+    const header = step.header ?? state?.header;
+    if (header === undefined) return step.answer;
+    const rows = state?.rows ?? new Map<string, LockRow>();
+    this.state = { header, rows };
+    if (step.row === undefined) return step.answer;
+    rows.delete(lock);
+    rows.set(lock, step.row);
+    return step.answer;
+  }
+
+  private sweep(): void {
+    const { header, rows } = this.state!;
+    const oldest = rows.entries();
+    for (let count = 0; count < SWEPT_COUNT; count++) {
+      const next = oldest.next();
+      if (next.done === true) return;
+      const [lock, row] = next.value;
+      const isOver = isForgettable(row, nowOf(header));
+      if (!isOver && row.note === undefined) return;
+      rows.delete(lock);
+      // A row that is kept for its note must not hide the older ones behind it.
+      if (!isOver) rows.set(lock, row);
+    }
+  }
+}

@@ -25,7 +25,7 @@ import {
 import { RenewalRecord, type Keeper, type KeeperParts } from './keeper.js';
 import type { LeaseOptions } from './lease-options.js';
 import * as texts from './lease-texts.js';
-import { ClockSkew, RequestTerms } from './request-terms.js';
+import { ClockSkew, ownLabel, RequestTerms } from './request-terms.js';
 import { claimEndless, giveBackEndless, untilNewIds } from './static.support.js';
 import { answerWithin, checkedAnswer, type AskedFor } from './support-caller.js';
 
@@ -170,19 +170,17 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   private request(): LeaseRequest {
-    const { terms, options, identity, workerIds, support, window } = this.parts;
-    const { min, max } = workerIds;
-    const isPart = min > 0 || max < window.layout.workerIdMax;
+    const { terms, options, identity, workerIds, support } = this.parts;
     return {
       ...terms,
       // 'wait' asks for a whole lease at least, which exists once the clock has reached its floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
-      workerIdMin: min,
-      workerIdMax: max,
+      workerIdMin: workerIds.min,
+      workerIdMax: workerIds.max,
       haveMs: 0,
-      holder: { ...identity.label(), ...(isPart && { workerIds: `${min}-${max}` }) },
+      holder: ownLabel(this.parts),
       takesOver: support.takesOver === true,
     };
   }

@@ -14,7 +14,15 @@ import type {
   SeenRange,
 } from './distributed-support.js';
 import type { KeeperParts } from './keeper.js';
+import type { HolderLabel } from '../time/process-identity.js';
 import { isClosed, moveCountOf } from './lease-texts.js';
+
+/** The label of a holder; it has the worker ids that the process may have, if not all. */
+export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLabel {
+  const { min, max } = workerIds;
+  const isAll = min === 0 && max >= window.layout.workerIdMax;
+  return { ...identity.label(), ...(!isAll && { workerIds: `${min}-${max}` }) };
+}
 
 /** The clocks in an answer of a registry, and the time of the request. */
 interface ClockReading extends ReckonedTime {

@@ -183,7 +183,7 @@ describe('a move between two stores', () => {
     [
       'a region has no worker id in the half that is left',
       { from: { ...IN_USE, holders: [heldIn(645, '640-767')] } },
-      'processes that may only have the worker ids 640-767 find none among them: worker id 645 (shop',
+      'may only have the worker ids 640-767 find none among them: worker id 645 (shop',
     ],
     [
       'the clocks are days apart',

@@ -1,6 +1,6 @@
 /**
- * `snowflake layout move` lets another layout in, and one of the two out again. What it has in common
- * with `registry move` is here, too.
+ * `snowflake layout move` lets another layout in, and one of the two out again. What it has in
+ * common with `registry move` is here, too.
  *
  * Guarantee: a change takes effect only if the registry still is as it was shown, and within a
  * minute. No layout that has holders is let out.

@@ -184,7 +184,8 @@ function pairOf(terms: StoreMoveTerms): Pair | string {
   if (known.length === 0) return 'There is no registry, so nothing has to be moved.';
   if (known.some(({ kind }) => kind === 'other')) {
     const texts = [terms.from, terms.to].map(({ text }) => text && layoutsText(text));
-    return `Two layouts run side by side, or contest a registry: ${texts.join('; ')}. End that first.`;
+    const names = texts.filter((text) => text !== '').join('; ');
+    return `Two layouts run side by side, or contest a registry: ${names}. End that first.`;
   }
   const { layouts } = known[0]!;
   const { fingerprint } = layouts.at(-1)!;

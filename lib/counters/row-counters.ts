@@ -68,7 +68,7 @@ export class RowCounters extends RowOperations implements CounterStore {
     return this.inTurn([counter], async ({ rows, reading, refused }) => {
       const stored = rows.find(({ key }) => key === counter);
       const read = stored && counterOf(stored);
-      const known = read && seen(read, reading);
+      const known = read && asSeen(read, reading);
       const step = begun ?? rule({ header: read?.header, row: known }, reading);
       const { answer, header = read?.header, row = known } = step;
       if (header === undefined || row === undefined) return { answer };
@@ -91,7 +91,7 @@ export class RowCounters extends RowOperations implements CounterStore {
 }
 
 /** A counter that waits until it can no longer be lost does so from a read that finds it stored. */
-function seen({ header, row, isUnseen }: CounterOfRow, reading: CounterReading): CounterRow {
+function asSeen({ header, row, isUnseen }: CounterOfRow, reading: CounterReading): CounterRow {
   if (!isUnseen) return row;
   return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }

@@ -197,10 +197,10 @@ const LOCK_RULES = [
     ],
   },
   {
-    // A release that has ended is remembered for ever: of the soak.
+    // A lock that was released is remembered for ever: of the soak.
     name: 'lock-forgotten',
     shows: 'memory that grows',
-    edits: [{ in: 'code', says: 'this.#background.delete(end);', insteadSays: '' }],
+    edits: [{ in: 'code', says: 'this.#held.delete(section);', insteadSays: '' }],
   },
 ];
 

@@ -55,7 +55,7 @@ describe('texts', () => {
 const CORE_BYTES_MAX = 52_000;
 
 /** Of what an application imports by `nestjs-snowflake`, minified. */
-const LOADED_BYTES_MAX = 185_000;
+const LOADED_BYTES_MAX = 195_000;
 
 /* Whoever bundles a part of the core gets that part: `textForms` brings no layouts along. */
 describe('core parts', () => {

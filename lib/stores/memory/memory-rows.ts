@@ -52,11 +52,11 @@ export class MemoryRows implements RowStore {
     const rows = keys.map((key) => this.rows.get(key));
     const isAsked = (row: Row) => row.token === token && !keys.includes(row.key);
     if (token !== undefined) rows.push([...this.rows.values()].find(isAsked));
-    return this.#at(rows.filter((row) => row !== undefined));
+    return this.#snapshotOf(rows.filter((row) => row !== undefined));
   }
 
   async readAll(): Promise<RowSnapshot> {
-    return this.#at([...this.rows.values()]);
+    return this.#snapshotOf([...this.rows.values()]);
   }
 
   async write(write: RowWrite): Promise<boolean> {
@@ -90,7 +90,7 @@ export class MemoryRows implements RowStore {
     if (isNew) this.#put(headerAt({ timeMs: this.#timeMs, server, random, lossWindowMs }));
   }
 
-  #at(rows: readonly StoredRow[]): RowSnapshot {
+  #snapshotOf(rows: readonly StoredRow[]): RowSnapshot {
     return { timeMs: this.#timeMs, server: this.server, rows };
   }
 

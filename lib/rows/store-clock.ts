@@ -71,8 +71,9 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   }
   // Within a lease the registry may have been idle, and the clock of the caller be slow.
   const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
-  // The stored time may be old: holders ask seldom, and rows keep it once a second.
-  const usedMs = lastTimeMs + Math.max(ttlMs, quarantineMs);
+  // The stored time may be old: holders ask seldom, and rows keep it once a second. What it has
+  // granted ends by its own clock, which may be ahead of the store's.
+  const usedMs = lastTimeMs + slewMs + Math.max(ttlMs, quarantineMs);
   const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= usedMs;
   // The caller has no time of the store but the registry's clock while that does not follow it.
   const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);

@@ -74,10 +74,11 @@ const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = 
   { scenario: 'layout move', seeds: [39_000_191, 39_000_618], rows: true },
   { scenario: 'rows', seeds: [39_000_018] },
   { scenario: 'rows', seeds: [58_637_894], rows: true, follows: true },
+  { scenario: 'claims', seeds: [43_001_330], rows: true },
   { scenario: 'settled, then lost', seeds: [20_001_654] },
   {
     scenario: 'step forward for seconds',
-    seeds: [940005, 940025, 940033, 940075, 21_000_524],
+    seeds: [940005, 940025, 940033, 940075, 21_000_524, 43_001_782],
     rows: true,
   },
 ];

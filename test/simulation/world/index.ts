@@ -239,7 +239,7 @@ class Simulation {
     for (const store of this.around.stores) store.isAway = false;
     for (const host of this.fleet.hosts) {
       // Where they are right they stay so: the store's clock may still be wrong.
-      if (!this.plan.scenario.datesAreRight) host.aheadMs = host.store.clockAheadMs;
+      if (!this.plan.scenario.datesAreRight) host.aheadMs = host.store.answeredAheadMs;
     }
     for (const process of this.fleet.running) {
       process.wire.isCut = false;

@@ -199,6 +199,11 @@ export abstract class SimulatedServers<R extends Kept> {
     this.hasFollowedWrong ||= this.slots.every(({ ceilingMs }) => ceilingMs <= nowMs);
   }
 
+  /** How far the time in the last answer was from the true time. */
+  get answeredAheadMs(): number {
+    return this.clockAheadMs;
+  }
+
   /** What the registry's clock is told to be. */
   protected told(nowMs: number): void {
     this.clockAheadMs = nowMs - this.time.now();

@@ -131,6 +131,12 @@ export type Carry = <T>(ask: () => T, what: () => string) => Promise<T>;
 export class SimulatedRows extends SimulatedServers<KeptRows> {
   /** Of all servers, so that no version ever comes again. */
   private versionCount = 0;
+  #answeredAheadMs = 0;
+
+  /** A read shows the time of the store, which the registry need not follow. */
+  override get answeredAheadMs(): number {
+    return this.#answeredAheadMs;
+  }
 
   /** As a process has it over its wire. */
   supportBy(carry: Carry, parts?: RegistrySupportParts): Asking {
@@ -138,6 +144,8 @@ export class SimulatedRows extends SimulatedServers<KeptRows> {
     const told = async (call: StoreCall, ask: () => Promise<LeaseAnswer>) => {
       const answer = await operations.run({ call, reads: [] }, ask);
       this.record({ kind: 'answered', call, answer });
+      const { nowMs = this.time.now() } = answer;
+      this.#answeredAheadMs = nowMs - this.time.now();
       return answer;
     };
     return {

@@ -71,17 +71,19 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   }
   // Within a lease the registry may have been idle, and the clock of the caller be slow.
   const isFar = timeMs - lastTimeMs > ttlMs + STEP_MS;
-  // The stored time may be old: holders ask seldom, and rows keep it once a second. What it has
-  // granted ends by its own clock, which may be ahead of the store's.
-  const usedMs = lastTimeMs + slewMs + Math.max(ttlMs, quarantineMs);
-  const fits = isFar && wallMs >= lastTimeMs - STEP_MS && wallMs <= usedMs;
+  // The stored time may be old: holders ask seldom, and rows keep it once a second.
+  const usedMs = lastTimeMs + Math.max(ttlMs, quarantineMs);
+  const isInTime = isFar && wallMs >= lastTimeMs - STEP_MS;
+  const fits = isInTime && wallMs <= usedMs;
+  // A registry ahead of its store goes on slowly, and what it granted lasts by its own clock.
+  const mayFit = isInTime && wallMs <= usedMs + slewMs;
   // The caller has no time of the store but the registry's clock while that does not follow it.
   const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);
-  const knownMs = reckonedMs ?? (fits ? wallMs : undefined);
+  const knownMs = reckonedMs ?? (mayFit ? wallMs : undefined);
   const isOther = timeMs - (knownMs ?? timeMs) > STEP_MS;
   return {
     timeMs: isOther ? Math.max(lastTimeMs, knownMs!) : timeMs,
-    isUnconfirmed: isFar && knownMs === undefined,
+    isUnconfirmed: isFar && reckonedMs === undefined && !fits,
   };
 }
 

@@ -295,7 +295,11 @@ export const REPEATED_MUTANTS = [
     name: 'another question gets the same answer',
     by: 'gets an answer of its own where it asks something else',
     edits: [
-      { file: LATEST, find: 'latest?.question === question', put: 'latest?.question !== undefined' },
+      {
+        file: LATEST,
+        find: 'latest?.question === question',
+        put: 'latest?.question !== undefined',
+      },
     ],
   },
   {

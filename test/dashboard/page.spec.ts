@@ -4,7 +4,7 @@
 import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication, Type } from '@nestjs/common';
-import { IdMaker, layouts, MemoryLocks, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { IdMaker, layouts, MemoryLocks, SnowflakeModule } from 'nestjs-snowflake';
 import {
   CronOnce,
   DistributedLock,
@@ -18,7 +18,7 @@ import type { LocksAnswer, StateAnswer } from '../../lib/dashboard/answers.js';
 import { LIBRARY_VERSION } from '../../lib/time/process-identity.js';
 import { StoreThatFails } from '../metrics/measured-app.js';
 import { startBrowser, Visit } from './browser.js';
-import { leaseAs, showApp, type ShownAppOptions } from './shown-app.js';
+import { leaseAs, LowestFirst, showApp, type ShownAppOptions } from './shown-app.js';
 
 describe('page', () => {
   let browser: Browser;
@@ -43,7 +43,7 @@ describe('page', () => {
     path = '/snowflake',
     viewer: BrowserContextOptions = {},
   ): Promise<Visit> {
-    const { support = new MemorySupport({ clock: time }), workerId } = options.snowflake ?? {};
+    const { support = new LowestFirst({ clock: time }), workerId } = options.snowflake ?? {};
     const from = workerId === undefined ? { support } : { workerId };
     const snowflake = { ...from, clock: time, timers: time };
     const format = await showApp({ ...options, snowflake });
@@ -73,7 +73,7 @@ describe('page', () => {
     });
 
     it('speaks Chinese to a Chinese browser, but for names and messages', async () => {
-      const support = new MemorySupport({ clock: time });
+      const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'No lock is held.', pid: 5, application: 'held here' });
       await look({ snowflake: { support } }, '/snowflake#382366441078288384', { locale: 'zh-CN' });
       await visit.says('.card', /每秒 id 数\s/);
@@ -98,7 +98,7 @@ describe('page', () => {
     });
 
     it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
-      const support = new MemorySupport({ clock: time });
+      const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'a', pid: 11 });
       await time.advance(30_000);
       await look({ snowflake: { support } });
@@ -127,7 +127,7 @@ describe('page', () => {
     });
 
     it('shows a lease that ran out because its holder crashed', async () => {
-      const support = new MemorySupport({ clock: time });
+      const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'gone', pid: 5 });
       await look({ snowflake: { support } });
       await visit.says('#legend', '2 held');
@@ -232,7 +232,7 @@ describe('page', () => {
     });
 
     it('writes names from elsewhere as text', async () => {
-      const support = new MemorySupport({ clock: time });
+      const support = new LowestFirst({ clock: time });
       const host = '<img src=x onerror=alert(1)>';
       await leaseAs(support, { host, pid: 1, application: '<script>alert(2)</script>' });
       await look({ snowflake: { support } });

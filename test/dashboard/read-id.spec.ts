@@ -11,7 +11,6 @@ import {
   getDistributedSupportToken,
   IdMaker,
   layouts,
-  MemorySupport,
   textForms,
 } from 'nestjs-snowflake';
 import { registerPrometheusMetrics } from 'nestjs-snowflake/metrics';
@@ -24,7 +23,7 @@ import { LONG, plant, type Planted, STEERING, STEERS } from '../cli/run-command.
 import { changeHeader } from '../stores/timed-redis.js';
 import { until } from '../until.js';
 import { startBrowser, Visit } from './browser.js';
-import { showApp } from './shown-app.js';
+import { LowestFirst, showApp } from './shown-app.js';
 
 describe('read id', () => {
   const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
@@ -45,7 +44,7 @@ describe('read id', () => {
 
   async function look(layout: BitLayout = layouts.snowflake(), hash = ''): Promise<void> {
     const time = new SettableTime(NOW_MS);
-    const support = new MemorySupport({ clock: time });
+    const support = new LowestFirst({ clock: time });
     const common = { clock: time, timers: time };
     const format = await showApp({ snowflake: { support, layout, ...common } });
     app = format.app;

@@ -12,7 +12,9 @@ import {
   SnowflakeModule,
   layouts,
   type IDistributedSupport,
+  type LeaseAnswer,
   type LeaseGrant,
+  type LeaseRequest,
   type SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
 import {
@@ -96,4 +98,16 @@ export async function leaseAs(support: IDistributedSupport, other: OtherHolder) 
     renew: () => support.refreshAlive(lease),
     leave: (lastIssuedMs?: number) => support.release!(lease, lastIssuedMs),
   };
+}
+
+/** Grants the lowest worker id that is free, so that a page shows the same ones at each run. */
+export class LowestFirst extends MemorySupport {
+  override async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
+    for (let workerId = request.workerIdMin; workerId < request.workerIdMax; workerId++) {
+      const only = { workerIdMin: workerId, workerIdMax: workerId };
+      const answer = await super.getNextWorkId({ ...request, ...only });
+      if (answer.status === 'ok') return answer;
+    }
+    return super.getNextWorkId(request);
+  }
 }

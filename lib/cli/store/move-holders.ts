@@ -39,18 +39,19 @@ interface Leaving {
  */
 export class Resettled {
   readonly #leaving = new Map<number, Leaving>();
-  #sinceMs: number | undefined;
+  /** The leases of the first read: any other one is new. */
+  #known: ReadonlySet<string> | undefined;
 
   /** Returns those that have none of the worker ids of the layouts yet. */
   rest({ workers, nowMs, facts }: RegistryView): WorkerRecord[] {
-    this.#sinceMs ??= nowMs;
     const held = workers.filter(isHeld);
+    this.#known ??= new Set(held.map(leaseOf));
     const isPlaced = isWithinAny(activeIn(facts?.fingerprint ?? ''));
     const outside = held.filter((record) => !isPlaced(record));
     for (const record of outside) {
       this.#leaving.set(record.workerId, { record, byMs: nowMs + record.freeInMs });
     }
-    const placed = held.filter((each) => isPlaced(each) && each.holder!.sinceMs >= this.#sinceMs!);
+    const placed = held.filter((each) => isPlaced(each) && !this.#known!.has(leaseOf(each)));
     const owners = placed.map(ownerOf);
     const between = [...this.#leaving.values()].filter(({ record, byMs }) => {
       if (byMs <= nowMs || outside.some(({ workerId }) => workerId === record.workerId))
@@ -62,6 +63,8 @@ export class Resettled {
     return [...outside, ...between.map(({ record }) => record)];
   }
 }
+
+const leaseOf = ({ workerId, holder }: WorkerRecord): string => `${workerId} ${holder!.sinceMs}`;
 
 const ownerOf = ({ holder }: WorkerRecord): string =>
   JSON.stringify([holder!.host, holder!.pid, holder!.application]);

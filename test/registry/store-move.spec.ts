@@ -18,7 +18,7 @@ import {
 } from '../../lib/cli/store/store-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
-import { crowdedText } from '../../lib/cli/store/move-holders.js';
+import { crowdedText, Resettled } from '../../lib/cli/store/move-holders.js';
 import { admittedSpan, commonSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
 
@@ -77,7 +77,7 @@ function stepOf(terms: Partial<StoreMoveTerms>) {
 const refusalWith = (text: string) => ({ refusal: expect.stringContaining(text) as unknown });
 
 describe('the holders that a half must have room for', () => {
-  const LEFT = { workerIdMin: 0, workerIdMax: 3 };
+  const left = { workerIdMin: 0, workerIdMax: 3 };
   it.each<[string, (string | undefined)[], boolean]>([
     ['nobody', [], true],
     ['four that may have any', Array.from({ length: 4 }), true],
@@ -89,7 +89,48 @@ describe('the holders that a half must have room for', () => {
     ['a chain that does not fit', ['2-3', '2-2', '3-3', undefined], false],
   ])('counts %s', (_who, workerIds, isEnough) => {
     const holders = workerIds.map((ids, at) => heldIn(at, ids));
-    expect(crowdedText(holders, LEFT) === undefined).toBe(isEnough);
+    expect(crowdedText(holders, { left, rest: left }) === undefined).toBe(isEnough);
+  });
+
+  it.each([
+    ['a region that has none on the other side', '0-3', false],
+    ['a region that has some on both', '2-5', true],
+    ['a number that is claimed, and another one by its successor', '2-2', true],
+  ])('counts what a rollout needs: %s', (_who, workerIds, isEnough) => {
+    const rest = { workerIdMin: 4, workerIdMax: 7 };
+    const refusal = crowdedText([heldIn(2, workerIds)], { left, rest });
+    expect(refusal === undefined).toBe(isEnough);
+  });
+
+  it('counts a worker id that was given back and is not free yet', () => {
+    const records = [0, 1, 2, 3, 4].map((at) => ({ ...heldIn(at), holder: undefined }));
+    expect(crowdedText(records, { left, rest: left })).toContain('5 worker ids are in use');
+  });
+});
+
+describe('the processes that a move waits for', () => {
+  const whole = layoutOf().fingerprint;
+  const view = (text: string, workers: WorkerRecord[], nowMs = NOW_MS) =>
+    ({ facts: { fingerprint: text }, workers, nowMs }) as unknown as RegistryView;
+  const halved = `#1 ${whole}[0-511] ${WIDE.fingerprint}[2048-4095]`;
+  const again = (workerId: number, of: WorkerRecord): WorkerRecord => ({
+    ...of,
+    workerId,
+    holder: { ...of.holder!, sinceMs: 1 },
+  });
+
+  it('are those that hold another worker id, and those that are between two', () => {
+    const [stays, moves] = [heldIn(3), heldIn(700)];
+    const resettled = new Resettled();
+    expect(resettled.rest(view(whole, [stays, moves]))).toEqual([]);
+    expect(resettled.rest(view(halved, [stays, moves]))).toEqual([moves]);
+    // It has given it up, and that no read had shown before does not matter.
+    expect(resettled.rest(view(halved, [stays]))).toEqual([moves]);
+    expect(resettled.rest(view(halved, [stays, again(9, moves)]))).toEqual([]);
+    const unseen = new Resettled();
+    unseen.rest(view(whole, [stays, moves]));
+    expect(unseen.rest(view(halved, [stays]))).toEqual([moves]);
+    expect(unseen.rest(view(halved, [stays], NOW_MS + 10_000))).toEqual([]);
   });
 });
 
@@ -183,7 +224,7 @@ describe('a move between two stores', () => {
     [
       'a region has no worker id in the half that is left',
       { from: { ...IN_USE, holders: [heldIn(645, '640-767')] } },
-      'may only have the worker ids 640-767 find none among them: worker id 645 (shop',
+      'worker ids 640-767 find none on one side of the move (0 to 511, and 512 to 1023): worker id',
     ],
     [
       'the clocks are days apart',

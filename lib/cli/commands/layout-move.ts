@@ -84,6 +84,7 @@ export const layoutMove: Command = {
       await terminal.print(...shown.notice.flatMap((sentence) => wrapped(sentence, WIDTH)));
       if (options.flag('dry')) return 0;
       const readHeldUp = heldUp(options, store);
+      // It follows those who hold a worker id before the change.
       await readHeldUp();
       if (shown.text !== undefined) {
         const isMeant = options.flag('yes') || (await confirm(terminal, `Change ${store.key}?`));
@@ -168,7 +169,12 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
     return `${plan.refusal} A move from ${from.fingerprint} to ${to.fingerprint} is ${when}.`;
   }
   const left = plan.layouts.find(({ fingerprint }) => fingerprint === from.fingerprint)!.span!;
-  const refusal = crowdedText(view.workers, left);
+  const { workerIdMin, workerIdMax } = span;
+  const rest =
+    left.workerIdMin === workerIdMin
+      ? { workerIdMin: left.workerIdMax + 1, workerIdMax }
+      : { workerIdMin, workerIdMax: left.workerIdMin - 1 };
+  const refusal = crowdedText(view.workers, { left, rest });
   if (refusal !== undefined) return refusal;
   return {
     text: moveText(moveCountOf(text) + 1, plan.layouts),

@@ -27,40 +27,39 @@ export function holdersText(records: readonly WorkerRecord[]): string {
   return [...names, ...(restCount > 0 ? [`${restCount} more`] : [])].join('; ');
 }
 
-interface Leaving {
+interface Lease {
   readonly record: WorkerRecord;
   /** Its range has ended by then, Unix ms. */
   readonly byMs: number;
 }
 
 /**
- * Follows the processes whose worker id is for others now, over several reads of a registry. Each
- * gives it up at a renewal and leases another one, which shows at the next read, or has ended.
+ * Follows the processes whose worker id is for others now, over several reads of a registry, the
+ * first of them before the move. Each gives it up at a renewal, and then leases another one.
  */
 export class Resettled {
-  readonly #leaving = new Map<number, Leaving>();
-  /** The leases of the first read: any other one is new. */
-  #known: ReadonlySet<string> | undefined;
+  /** Those of before the move. */
+  readonly #leases = new Map<string, Lease>();
 
   /** Returns those that have none of the worker ids of the layouts yet. */
   rest({ workers, nowMs, facts }: RegistryView): WorkerRecord[] {
     const held = workers.filter(isHeld);
-    this.#known ??= new Set(held.map(leaseOf));
     const isPlaced = isWithinAny(activeIn(facts?.fingerprint ?? ''));
-    const outside = held.filter((record) => !isPlaced(record));
-    for (const record of outside) {
-      this.#leaving.set(record.workerId, { record, byMs: nowMs + record.freeInMs });
+    const isFirst = this.#leases.size === 0;
+    for (const record of held) {
+      if (!isFirst && isPlaced(record) && !this.#leases.has(leaseOf(record))) continue;
+      this.#leases.set(leaseOf(record), { record, byMs: nowMs + record.freeInMs });
     }
-    const placed = held.filter((each) => isPlaced(each) && !this.#known!.has(leaseOf(each)));
-    const owners = placed.map(ownerOf);
-    const between = [...this.#leaving.values()].filter(({ record, byMs }) => {
-      if (byMs <= nowMs || outside.some(({ workerId }) => workerId === record.workerId))
-        return false;
+    const placed = held.filter(isPlaced);
+    const kept = new Set(placed.map(leaseOf));
+    const owners = placed.filter((each) => !this.#leases.has(leaseOf(each))).map(ownerOf);
+    const waiting = [...this.#leases].filter(([lease, { record, byMs }]) => {
+      if (byMs <= nowMs || kept.has(lease)) return false;
       const at = owners.indexOf(ownerOf(record));
       if (at >= 0) owners.splice(at, 1);
       return at < 0;
     });
-    return [...outside, ...between.map(({ record }) => record)];
+    return waiting.map(([, { record }]) => record);
   }
 }
 
@@ -92,20 +91,35 @@ export async function untilNobody(
   }
 }
 
-/** Returns why the holders of a registry do not all find a worker id in a part of it. */
-export function crowdedText(records: readonly WorkerRecord[], left: IdSpan): string | undefined {
-  const holders = records.filter(isHeld);
+/** The worker ids of the two sides of a move, both as the old side counts them. */
+interface Sides {
+  readonly left: IdSpan;
+  readonly rest: IdSpan;
+}
+
+/** Returns why the holders of a registry do not all find a worker id, before or after a rollout. */
+export function crowdedText(
+  records: readonly WorkerRecord[],
+  { left, rest }: Sides,
+): string | undefined {
+  const takenCount = records.filter(({ freeInMs }) => freeInMs > 0).length;
   const leftCount = left.workerIdMax - left.workerIdMin + 1;
-  if (holders.length > leftCount) {
-    return `${holders.length} worker ids are in use, and ${leftCount} would be left for them.`;
+  if (takenCount > leftCount) {
+    return `${takenCount} worker ids are in use, and ${leftCount} would be left for them.`;
   }
-  const unplaced = unplacedIn(holders, left);
-  if (unplaced.length === 0) return undefined;
-  const asked = new Set(unplaced.map(({ holder }) => `${holder!.workerIds}`));
+  const holders = records.filter(isHeld);
+  // The successor of a process that claims one number may claim another one.
+  const ofRegions = holders.filter(
+    (record) => spanOf(record).workerIdMin < spanOf(record).workerIdMax,
+  );
+  const unplaced = new Set([...unplacedIn(holders, left), ...unplacedIn(ofRegions, rest)]);
+  if (unplaced.size === 0) return undefined;
+  const asked = new Set([...unplaced].map(({ holder }) => `${holder!.workerIds}`));
   return (
-    `Worker ids ${idsText(left)} would be left, and processes that may only have the worker ids ` +
-    `${[...asked].slice(0, SHOWN_COUNT).join(', ')} find none among them: ` +
-    `${holdersText(unplaced)}. If all processes here may have the same ones, name those: --workers.`
+    `Processes that may only have the worker ids ${[...asked].slice(0, SHOWN_COUNT).join(', ')} ` +
+    `find none on one side of the move (${idsText(left)}, and ${idsText(rest)}): ` +
+    `${holdersText([...unplaced])}. If all processes here may have the same ones, name those: ` +
+    '--workers.'
   );
 }
 

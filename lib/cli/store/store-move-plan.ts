@@ -249,7 +249,8 @@ function refusalOfNew({ terms, to, whole }: Pair): string | undefined {
   const { from } = terms;
   const isFree = to.kind === 'closed' || (to.kind === 'none' && !terms.to.isUsed);
   if (!isFree) return 'The registry to move to is in use: only an empty one can follow.';
-  const crowded = crowdedText(from.holders, halfOf(whole, 'from'));
+  const sides = { left: halfOf(whole, 'from'), rest: halfOf(whole, 'to') };
+  const crowded = crowdedText(from.holders, sides);
   if (crowded !== undefined) return crowded;
   if (Math.abs(from.nowMs - terms.to.nowMs) > SANE_MS) {
     return 'The clocks of the two registries are more than a day apart. Set them (NTP) first.';

@@ -17,12 +17,10 @@ import {
   wayOn,
 } from '../../lib/cli/store/store-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
-import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
-import { crowdedText, Resettled } from '../../lib/cli/store/move-holders.js';
+import { heldIn, NOW_MS } from './held-records.js';
 import { admittedSpan, commonSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
 
-const NOW_MS = Date.UTC(2026, 10, 24);
 const YEAR_MS = 365 * 86_400_000;
 const DAY_MS = 86_400_000;
 
@@ -59,12 +57,6 @@ const NONE: RegistryState = {
   latestIdMs: NOW_MS + 1000,
   usualLatestIdMs: NOW_MS + 1000,
 };
-/** A process that may have these worker ids alone. */
-function heldIn(workerId: number, workerIds?: string): WorkerRecord {
-  const label = { host: `host-${workerId}`, pid: 10 + workerId, application: 'shop', workerIds };
-  return { workerId, ceilingMs: NOW_MS, freeInMs: 10_000, holder: { ...label, sinceMs: 0 } };
-}
-
 const heldBy = (count: number) => Array.from({ length: count }, (_, id) => heldIn(id));
 
 const IN_USE: RegistryState = { ...NONE, text: FINGERPRINT, isUsed: true };
@@ -75,64 +67,6 @@ function stepOf(terms: Partial<StoreMoveTerms>) {
 }
 
 const refusalWith = (text: string) => ({ refusal: expect.stringContaining(text) as unknown });
-
-describe('the holders that a half must have room for', () => {
-  const left = { workerIdMin: 0, workerIdMax: 3 };
-  it.each<[string, (string | undefined)[], boolean]>([
-    ['nobody', [], true],
-    ['four that may have any', Array.from({ length: 4 }), true],
-    ['five that may have any', Array.from({ length: 5 }), false],
-    ['one that may have none of it', ['4-7'], false],
-    ['the narrow ones before the wide ones', ['0-7', '0-7', '0-1', '0-1'], true],
-    ['three for two places', ['0-1', '0-1', '0-1'], false],
-    ['a chain that fits in one way only', ['0-3', '1-1', '0-1', '2-9'], true],
-    ['a chain that does not fit', ['2-3', '2-2', '3-3', undefined], false],
-  ])('counts %s', (_who, workerIds, isEnough) => {
-    const holders = workerIds.map((ids, at) => heldIn(at, ids));
-    expect(crowdedText(holders, { left, rest: left }) === undefined).toBe(isEnough);
-  });
-
-  it.each([
-    ['a region that has none on the other side', '0-3', false],
-    ['a region that has some on both', '2-5', true],
-    ['a number that is claimed, and another one by its successor', '2-2', true],
-  ])('counts what a rollout needs: %s', (_who, workerIds, isEnough) => {
-    const rest = { workerIdMin: 4, workerIdMax: 7 };
-    const refusal = crowdedText([heldIn(2, workerIds)], { left, rest });
-    expect(refusal === undefined).toBe(isEnough);
-  });
-
-  it('counts a worker id that was given back and is not free yet', () => {
-    const records = [0, 1, 2, 3, 4].map((at) => ({ ...heldIn(at), holder: undefined }));
-    expect(crowdedText(records, { left, rest: left })).toContain('5 worker ids are in use');
-  });
-});
-
-describe('the processes that a move waits for', () => {
-  const whole = layoutOf().fingerprint;
-  const view = (text: string, workers: WorkerRecord[], nowMs = NOW_MS) =>
-    ({ facts: { fingerprint: text }, workers, nowMs }) as unknown as RegistryView;
-  const halved = `#1 ${whole}[0-511] ${WIDE.fingerprint}[2048-4095]`;
-  const again = (workerId: number, of: WorkerRecord): WorkerRecord => ({
-    ...of,
-    workerId,
-    holder: { ...of.holder!, sinceMs: 1 },
-  });
-
-  it('are those that hold another worker id, and those that are between two', () => {
-    const [stays, moves] = [heldIn(3), heldIn(700)];
-    const resettled = new Resettled();
-    expect(resettled.rest(view(whole, [stays, moves]))).toEqual([]);
-    expect(resettled.rest(view(halved, [stays, moves]))).toEqual([moves]);
-    // It has given it up, and that no read had shown before does not matter.
-    expect(resettled.rest(view(halved, [stays]))).toEqual([moves]);
-    expect(resettled.rest(view(halved, [stays, again(9, moves)]))).toEqual([]);
-    const unseen = new Resettled();
-    unseen.rest(view(whole, [stays, moves]));
-    expect(unseen.rest(view(halved, [stays]))).toEqual([moves]);
-    expect(unseen.rest(view(halved, [stays], NOW_MS + 10_000))).toEqual([]);
-  });
-});
 
 describe('a move between two stores', () => {
   /** Every step to the goal, each as it is found there. */

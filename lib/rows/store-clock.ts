@@ -81,10 +81,18 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);
   const knownMs = reckonedMs ?? (mayFit ? wallMs : undefined);
   const isOther = timeMs - (knownMs ?? timeMs) > STEP_MS;
+  // As fast as time, unless it is ahead of the caller, or was idle and is followed at once.
+  const nowMs = reckoned?.nowMs ?? (fits ? Infinity : wallMs);
+  const onwardMs = wallMs < nowMs ? knownMs! : timeFor(nowMs, last);
   return {
-    timeMs: isOther ? Math.max(lastTimeMs, knownMs!) : timeMs,
+    timeMs: isOther ? Math.min(Math.max(lastTimeMs, onwardMs), timeMs) : timeMs,
     isUnconfirmed: isFar && reckonedMs === undefined && !fits,
   };
+}
+
+/** Returns the time of the store by which the slewed clock comes to this, or as close as it may. */
+function timeFor(nowMs: number, last: ClockState): number {
+  return Math.min(nowMs, last.lastTimeMs + 2 * (nowMs - nowOf(last)));
 }
 
 /** Returns the clock at a later time: a step would begin with it, and the operator sees it. */

@@ -74,7 +74,9 @@ const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = 
   { scenario: 'layout move', seeds: [39_000_191, 39_000_618], rows: true },
   { scenario: 'rows', seeds: [39_000_018] },
   { scenario: 'rows', seeds: [58_637_894], rows: true, follows: true },
-  { scenario: 'claims', seeds: [43_001_330], rows: true },
+  { scenario: 'claims', seeds: [43_001_330, 44_001_398], rows: true },
+  { scenario: 'clocks', seeds: [44_001_738], rows: true },
+  { scenario: 'everything', seeds: [44_000_248], rows: true },
   { scenario: 'settled, then lost', seeds: [20_001_654] },
   {
     scenario: 'step forward for seconds',

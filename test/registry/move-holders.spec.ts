@@ -1,6 +1,6 @@
 /** Whom a move of a running fleet has a worker id for, and whom it waits for. */
 import { describe, expect, it } from '@jest/globals';
-import { crowdedText, Resettled } from '../../lib/cli/store/move-holders.js';
+import { crowdedText, isHeldBeside, Resettled } from '../../lib/cli/store/move-holders.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
 import type { RegistryView } from '../../lib/registry/snapshot.js';
 import { heldIn, NOW_MS } from './held-records.js';
@@ -60,5 +60,21 @@ describe('the processes that a move waits for', () => {
     unseen.rest(view(whole, [stays, moves]));
     expect(unseen.rest(view(halved, [stays]))).toEqual([moves]);
     expect(unseen.rest(view(halved, [stays], NOW_MS + 10_000))).toEqual([]);
+  });
+});
+
+describe('the processes that hold up the end of a layout move', () => {
+  const [old, next] = [
+    { fingerprint: 't41-w10-s12/1ms@0', span: { workerIdMin: 0, workerIdMax: 511 } },
+    { fingerprint: 't41-w12-s10/1ms@0', span: { workerIdMin: 2048, workerIdMax: 4095 } },
+  ] as const;
+  const held = [3, 700, 2050].map((workerId) => heldIn(workerId));
+
+  it.each([
+    ['that lets the new layout stay: the old ones, also before they have moved', next, [3, 700]],
+    ['that undoes the move: the new ones alone', old, [2050]],
+  ])('%s', (_end, kept, workerIds) => {
+    const holders = held.filter(isHeldBeside(kept, [old, next]));
+    expect(holders.map(({ workerId }) => workerId)).toEqual(workerIds);
   });
 });

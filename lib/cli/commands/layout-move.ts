@@ -34,8 +34,7 @@ import {
 import {
   crowdedText,
   holdersText,
-  isHeld,
-  isWithinAny,
+  isHeldBeside,
   Resettled,
   untilNobody,
 } from '../store/move-holders.js';
@@ -210,7 +209,7 @@ function ended(
   const leaving = active.filter((layout) => !isKept(layout));
   if (leaving.length === 0) return { notice: [`${layoutsText(text)} alone.`, NOTHING_LEFT] };
   const names = leaving.map(({ fingerprint }) => fingerprint).join(' and ');
-  const holders = isContested(text) ? [] : view.workers.filter(isHeldIn(leaving));
+  const holders = isContested(text) ? [] : view.workers.filter(isHeldBeside(kept, active));
   const isHeldUp = holders.length > 0;
   if (isHeldUp && !options.flag('wait')) {
     return (
@@ -240,18 +239,12 @@ function heldUp(options: Options, store: RegistryInspector): () => Promise<Worke
   const end = options.text('end');
   const resettled = new Resettled();
   if (end === undefined) return async () => resettled.rest(await store.read());
-  const { fingerprint } = layoutNamed(end, options.text('epoch'));
+  const kept = layoutNamed(end, options.text('epoch'));
   return async () => {
     const { facts, workers } = await store.read();
-    const active = activeIn(facts?.fingerprint ?? '');
-    return workers.filter(isHeldIn(active.filter((layout) => layout.fingerprint !== fingerprint)));
+    return workers.filter(isHeldBeside(kept, activeIn(facts?.fingerprint ?? '')));
   };
 }
-
-const isHeldIn =
-  (layouts: readonly AdmittedLayout[]) =>
-  (record: WorkerRecord): boolean =>
-    isHeld(record) && isWithinAny(layouts)(record);
 
 export function aheadText(quarantineMs: number): string {
   const span = spanText(quarantineMs);

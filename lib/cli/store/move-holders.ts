@@ -73,6 +73,20 @@ export function isWithinAny(layouts: readonly AdmittedLayout[]) {
     layouts.some(({ span }) => isWithin(workerId, span!));
 }
 
+/**
+ * Holders of a layout that is not kept. The first of the layouts ran before the move, so worker ids
+ * of neither layout are its own, until the next renewal gives them up.
+ */
+export function isHeldBeside(
+  { fingerprint }: Pick<AdmittedLayout, 'fingerprint'>,
+  active: readonly AdmittedLayout[],
+) {
+  const leaving = active.filter((layout) => layout.fingerprint !== fingerprint);
+  const ownsRest = leaving.includes(active[0]!);
+  return (record: WorkerRecord): boolean =>
+    isHeld(record) && (isWithinAny(leaving)(record) || (ownsRest && !isWithinAny(active)(record)));
+}
+
 /** How often a registry is read for those who are waited for. */
 export const POLL_MS = 250;
 

@@ -13,14 +13,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startSnowflake, type RunningSnowflake } from 'nestjs-snowflake';
 import { BitLayout, layouts } from 'nestjs-snowflake/core';
 import { redisSupport } from 'nestjs-snowflake/redis';
-import { registryTable } from 'nestjs-snowflake/sql';
 import { quickFolder } from '../support/made-once.mjs';
-import { SqlLab } from '../stores/sql-lab.js';
 import { until } from '../until.js';
-import { command, RunningProgram, type Answer } from './run-command.js';
+import { Fleet, TTL_MS } from './moving-fleet.js';
+import { MovingStores, type StoreName } from './moving-stores.js';
+import { command, killedSaying, RunningProgram, type Answer } from './run-command.js';
 import { bundledScript, compiledLibrary } from '../support/builds.mjs';
 
 const FROM = layouts.snowflake();
@@ -35,139 +34,67 @@ const TO = new BitLayout({
 const FLEET_COUNT = 12;
 /** A folder serves the processes of one host, and each of its writes waits for a disk. */
 const FOLDER_FLEET_COUNT = 4;
-const TTL_MS = 10_000;
-const MINT_EVERY_MS = 20;
 
-/** A busy machine may keep an answer for longer than a second. */
-const PATIENT_ETCD = 'requestTimeoutMs=3000';
-
-/** Several processes' worth of generators, which make ids all the time. */
-class Fleet {
-  readonly ids: bigint[] = [];
-  refusedCount = 0;
-  private readonly members: { layout: BitLayout; running: RunningSnowflake }[] = [];
-  private readonly minting: NodeJS.Timeout;
-
-  constructor(private readonly url: string) {
-    this.minting = setInterval(() => {
-      for (const { running } of this.members) {
-        try {
-          for (let n = 0; n < 20; n++) this.ids.push(running.ids.nextId());
-        } catch {
-          this.refusedCount++;
-        }
-      }
-    }, MINT_EVERY_MS);
-  }
-
-  async start(
-    layout: BitLayout,
-    more: Partial<Parameters<typeof startSnowflake>[0]> = {},
-  ): Promise<void> {
-    const lease = { leaseTtlMs: TTL_MS, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
-    const patient = { startTimeoutMs: 600_000, callTimeoutMs: 4000 };
-    const support = this.url;
-    const running = await startSnowflake({ support, layout, ...lease, ...patient, ...more });
-    this.members.push({ layout, running });
-  }
-
-  /** As a rollout does it: one more, then one less. */
-  async roll(to: BitLayout, count: number): Promise<void> {
-    for (let n = 0; n < count; n++) {
-      await this.start(to);
-      const at = this.members.findIndex(({ layout }) => layout !== to);
-      const [left] = this.members.splice(at, 1);
-      await left!.running.close();
-    }
-  }
-
-  get workerIds(): number[] {
-    return this.members.map(({ running }) => running.ids.status.workerId!);
-  }
-
-  async close(): Promise<void> {
-    clearInterval(this.minting);
-    await Promise.all(this.members.splice(0).map(({ running }) => running.close()));
-  }
-}
-
-const lab = new SqlLab();
-const folder = quickFolder('layout-move');
-const own = `namespace=${randomUUID()}`;
-const ofSql = `${own}&table=${lab.table}&replicated=false`;
-
-beforeAll(() =>
-  Promise.all([
-    lab.pool().query(registryTable('postgres', lab.table)),
-    lab.mysql().query(registryTable('mysql', lab.table)),
-  ]),
-);
-
+const stores = new MovingStores(quickFolder('moves'));
 const closing: (() => Promise<void>)[] = [];
+beforeAll(() => stores.open());
 afterAll(async () => {
   await Promise.all(closing.map((close) => close()));
-  const sql = `DROP TABLE IF EXISTS ${lab.table}`;
-  await Promise.all([lab.pool().query(sql), lab.mysql().query(sql)]);
-  await lab.end();
-  rmSync(folder, { recursive: true });
+  await stores.close();
 });
 
-const STORES = [
-  ['Redis', FLEET_COUNT, `${process.env['REDIS_URL']}?${own}`],
-  ['PostgreSQL', FLEET_COUNT, `${process.env['DATABASE_URL']}?${ofSql}`],
-  ['MariaDB', FLEET_COUNT, `${process.env['MYSQL_URL']}?${ofSql}`],
-  ['etcd', FLEET_COUNT, `${process.env['ETCD_URL']}?${own}&${PATIENT_ETCD}`],
-  ['a folder', FOLDER_FLEET_COUNT, `file:${folder}/registry?${own}`],
-] as const;
-
 describe('snowflake layout move', () => {
-  it.each(STORES)(
-    'moves a fleet on %s to another layout, and back',
-    async (_store, fleetCount, url) => {
-      const move = (...args: string[]) =>
-        command(['layout', 'move', '--support', url, '--yes', ...args]);
-      expect((await move('--to', TO.fingerprint)).err).toContain('There is no registry yet');
-      const fleet = new Fleet(url);
-      closing.push(() => fleet.close());
-      for (let n = 0; n < fleetCount; n++) await fleet.start(FROM);
+  it.each<[StoreName, number]>([
+    ['Redis', FLEET_COUNT],
+    ['PostgreSQL', FLEET_COUNT],
+    ['MariaDB', FLEET_COUNT],
+    ['etcd', FLEET_COUNT],
+    ['a folder', FOLDER_FLEET_COUNT],
+  ])('moves a fleet on %s to another layout, and back', async (store, fleetCount) => {
+    const url = stores.url(store);
+    const move = (...args: string[]) =>
+      command(['layout', 'move', '--support', url, '--yes', ...args]);
+    expect((await move('--to', TO.fingerprint)).err).toContain('There is no registry yet');
+    const fleet = new Fleet(url);
+    closing.push(() => fleet.close());
+    for (let n = 0; n < fleetCount; n++) await fleet.start(FROM);
 
-      const dry = await move('--to', TO.fingerprint, '--dry');
-      expect(dry).toMatchObject({ code: 0 });
-      expect(dry.out).toContain('has the worker ids 2048 to 4095');
-      expect(await move('--to', TO.fingerprint, '--wait')).toMatchObject({ code: 0 });
-      // It has waited until each process has a worker id of its half.
-      expect(Math.max(...fleet.workerIds)).toBeLessThan(512);
-      const again = await move('--to', TO.fingerprint);
-      expect(again).toMatchObject({ code: 0 });
-      expect(again.out).toContain('Nothing is left to do.');
-      const doctor = await command(['doctor', '--support', url]);
-      expect(doctor.out).toContain('A move is under way');
-      expect(doctor.out.replaceAll(/\s+/g, ' ')).toMatch(
-        /\d of 512 free for t41-w10-s12\S+, 2048 of 2048 free for t41-w12-s10/,
-      );
-      await fleet.roll(TO, fleetCount / 2);
-      const early = await move('--end', TO.fingerprint);
-      expect([early.code, early.err.includes('still hold worker ids')]).toEqual([1, true]);
-      expect(early.err).toMatch(/worker id \d+ \(\S+ on \S+, pid \d+, free in \d+ s at most\)/);
-      expect(Math.min(...fleet.workerIds.slice(fleetCount / 2))).toBeGreaterThanOrEqual(2048);
-      const ending = move('--end', TO.fingerprint, '--wait');
-      await fleet.roll(TO, fleetCount / 2);
-      expect(await ending).toMatchObject({ code: 0 });
+    const dry = await move('--to', TO.fingerprint, '--dry');
+    expect(dry).toMatchObject({ code: 0 });
+    expect(dry.out).toContain('has the worker ids 2048 to 4095');
+    expect(await move('--to', TO.fingerprint, '--wait')).toMatchObject({ code: 0 });
+    // It has waited until each process has a worker id of its half.
+    expect(Math.max(...fleet.workerIds)).toBeLessThan(512);
+    const again = await move('--to', TO.fingerprint);
+    expect(again).toMatchObject({ code: 0 });
+    expect(again.out).toContain('Nothing is left to do.');
+    const doctor = await command(['doctor', '--support', url]);
+    expect(doctor.out).toContain('A move is under way');
+    expect(doctor.out.replaceAll(/\s+/g, ' ')).toMatch(
+      /\d of 512 free for t41-w10-s12\S+, 2048 of 2048 free for t41-w12-s10/,
+    );
+    await fleet.roll(TO, fleetCount / 2);
+    const early = await move('--end', TO.fingerprint);
+    expect([early.code, early.err.includes('still hold worker ids')]).toEqual([1, true]);
+    expect(early.err).toMatch(/worker id \d+ \(\S+ on \S+, pid \d+, free in \d+ s at most\)/);
+    expect(Math.min(...fleet.workerIds.slice(fleetCount / 2))).toBeGreaterThanOrEqual(2048);
+    const ending = move('--end', TO.fingerprint, '--wait');
+    await fleet.roll(TO, fleetCount / 2);
+    expect(await ending).toMatchObject({ code: 0 });
 
-      // Back the same way, undone half way, and once more to the end.
-      expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });
-      await fleet.roll(FROM, fleetCount / 2);
-      await fleet.roll(TO, fleetCount / 2);
-      expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
-      const ended = await move('--end', TO.fingerprint);
-      expect(ended).toMatchObject({ code: 0 });
-      expect(ended.out).toContain('Nothing is left to do.');
-      await fleet.close();
-      expect(fleet.refusedCount).toBe(0);
-      expect(fleet.ids.length).toBeGreaterThan(5000);
-      expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
-    },
-  );
+    // Back the same way, undone half way, and once more to the end.
+    expect(await move('--to', FROM.fingerprint)).toMatchObject({ code: 0 });
+    await fleet.roll(FROM, fleetCount / 2);
+    await fleet.roll(TO, fleetCount / 2);
+    expect(await move('--end', TO.fingerprint)).toMatchObject({ code: 0 });
+    const ended = await move('--end', TO.fingerprint);
+    expect(ended).toMatchObject({ code: 0 });
+    expect(ended.out).toContain('Nothing is left to do.');
+    await fleet.close();
+    expect(fleet.refusedCount).toBe(0);
+    expect(fleet.ids.length).toBeGreaterThan(5000);
+    expect(new Set(fleet.ids).size).toBe(fleet.ids.length);
+  });
 });
 
 describe('a registry that two layouts contest', () => {
@@ -247,7 +174,6 @@ const ID_BYTES = 8;
 const PROCESS_COUNT = 4;
 
 const running = new Set<ChildProcess>();
-const movedFolder = mkdtempSync(join(tmpdir(), 'snowflake-move-'));
 
 /** Others make the same meanwhile, or have made it. */
 const library = compiledLibrary();
@@ -255,7 +181,6 @@ const script = bundledScript('support/worker.mjs');
 
 afterAll(() => {
   for (const child of running) child.kill('SIGKILL');
-  rmSync(movedFolder, { recursive: true });
 });
 
 /** Processes that make ids, wherever their store is. */
@@ -333,17 +258,6 @@ async function started(args: readonly string[], flags?: readonly string[]) {
   return program;
 }
 
-/** The flags of a process that is killed as it says this, before it does anything more. */
-function killedSaying(words: string): string[] {
-  const script = `const { stderr, pid } = process;
-    const write = stderr.write;
-    stderr.write = (text, ...more) => {
-      if (text.includes(${JSON.stringify(words)})) process.kill(pid, 'SIGKILL');
-      return write.call(stderr, text, ...more);
-    };`;
-  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
-}
-
 async function answerOf(...args: string[]): Promise<Pick<Answer, 'code' | 'out' | 'err'>> {
   const { code, out, err } = await (await started(args)).end();
   return { code: code ?? -1, out, err };
@@ -381,20 +295,11 @@ class Operator {
   }
 }
 
-const urlOf = (server: string, more = '') => `${server}?namespace=${randomUUID()}${more}`;
-
-const SERVERS: Readonly<Record<string, () => string>> = {
-  Redis: () => urlOf(process.env['REDIS_URL']!),
-  PostgreSQL: () => urlOf(process.env['DATABASE_URL']!, '&replicated=false'),
-  etcd: () => urlOf(process.env['ETCD_URL']!, `&${PATIENT_ETCD}`),
-  'a folder': () => urlOf(`file:${movedFolder}`),
-};
-
 const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
 
 describe('snowflake registry move', () => {
   // They wait most of the time, for leases of those that were killed.
-  it.concurrent.each([
+  it.concurrent.each<[StoreName, StoreName]>([
     ['Redis', 'PostgreSQL'],
     ['PostgreSQL', 'etcd'],
     ['Redis', 'Redis'],
@@ -402,7 +307,7 @@ describe('snowflake registry move', () => {
   ])(
     'moves a fleet from %s to %s, whoever is killed',
     async (one, other) => {
-      const [from, to] = [SERVERS[one]!(), SERVERS[other]!()];
+      const [from, to] = [stores.url(one), stores.url(other)];
       const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];
       const terms = ['--ttl', '10000', '--support', from, '--yes'];
       const created = await answerOf('registry', 'create', ...terms);
@@ -442,7 +347,7 @@ describe('snowflake registry move', () => {
 
   it('opens a registry again by the option that is named, where neither is open', async () => {
     const old = mkdtempSync(join(tmpdir(), 'snowflake-old-'));
-    const [from, to] = [urlOf(`file:${old}/registry`), SERVERS['a folder']!()];
+    const [from, to] = [`file:${old}/registry`, stores.url('a folder')];
     const [fleet, operator] = [new ProcessFleet(), new Operator(from, to)];
     await fleet.start(from);
     await operator.killedAt('Waiting for');

@@ -165,6 +165,17 @@ export class RunningProgram {
   }
 }
 
+/** The flags of a process that is killed as it says this, before it does anything more. */
+export function killedSaying(words: string): string[] {
+  const script = `const { stderr, pid } = process;
+    const write = stderr.write;
+    stderr.write = (text, ...more) => {
+      if (text.includes(${JSON.stringify(words)})) process.kill(pid, 'SIGKILL');
+      return write.call(stderr, text, ...more);
+    };`;
+  return ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+}
+
 /** The flags of a process in which these packages are as good as not installed. */
 export function withoutPackages(names: readonly string[]): string[] {
   const hook = `export const resolve = (name, context, next) => {

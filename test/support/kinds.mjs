@@ -130,6 +130,7 @@ export const LONGEST = [
   'test/package/recipes.spec.ts',
   'test/package/exam.spec.ts',
   'test/cli/moves.spec.ts',
+  'test/cli/moves-interrupted.spec.ts',
   'test/registry/fleets.spec.ts',
   'test/lock/lock-rules.spec.ts',
   'test/contract/broken-supports.spec.ts',

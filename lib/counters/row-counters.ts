@@ -4,9 +4,8 @@
  *
  * Guarantee: the contract of CounterStore in full, by the rules of every counter.
  */
-import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations } from '../rows/cas-retry.js';
-import { fieldsIn, isWhole, numberIn, type Row } from '../rows/row-store.js';
+import { formText, readForm, type Row, type TextForm } from '../rows/row-store.js';
 import { nowAt, nowOf } from '../rows/store-clock.js';
 import { checkNew, checkTake, createCounter, giveBack, take } from './counter-rules.js';
 import {
@@ -96,14 +95,7 @@ function asSeen({ header, row, isUnseen }: CounterOfRow, reading: CounterReading
   return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }
 
-/*
- * Encodes a counter, with the header of its time, as the text that a store keeps, and parses it.
- *
- * Guarantee: a text that cannot be read is refused, and never taken for a new counter.
- */
-
-/** The version of the protocol. A counter of another version is left alone. */
-const VERSION = '1';
+/* A counter, with the header of its time, as the text that a store keeps. */
 
 interface CounterOfRow {
   readonly header: CounterHeader;
@@ -113,42 +105,31 @@ interface CounterOfRow {
 }
 
 function counterText({ header, row, isUnseen }: CounterOfRow): string {
-  const { next: _, margin, windowCount, era, ...rest } = row;
-  const amounts = { margin: String(margin), windowCount: String(windowCount), counterEra: era };
+  const { next: _, margin, windowCount, era: counterEra, ...rest } = row;
   const flag = isUnseen ? { unseen: true } : {};
-  return JSON.stringify({ version: VERSION, ...header, ...rest, ...amounts, ...flag });
+  return formText({ ...header, ...rest, margin, windowCount, counterEra, ...flag });
 }
 
-const NUMBERS = ['lastTimeMs', 'slewMs', 'era', 'counterEra', 'readyAtMs', 'windowAtMs'] as const;
-const TEXTS = ['incarnation', 'server', 'form', 'grant'] as const;
-const AMOUNTS = ['margin', 'windowCount'] as const;
+const COUNTER: TextForm = {
+  texts: ['incarnation', 'server', 'form', 'grant'],
+  numbers: ['lastTimeMs', 'slewMs', 'era', 'counterEra', 'readyAtMs', 'windowAtMs'],
+  bigints: ['margin', 'windowCount'],
+  whose: 'The counter has',
+  advice:
+    'The row of the counter cannot be read: somebody else wrote into it. Nothing is granted ' +
+    'from it. Restore the row, or delete it and create the counter above every number in use.',
+};
+
+type CounterFields = CounterHeader & CounterRow & { counterEra: number; unseen?: unknown };
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
 function counterOf({ number: next, text }: Pick<Row, 'number' | 'text'>): CounterOfRow {
-  const fields = fieldsIn(text);
-  const isCounter =
-    fields['version'] === VERSION &&
-    isWhole(fields, TEXTS, NUMBERS) &&
-    AMOUNTS.every((name) => numberIn(fields[name]) !== undefined);
-  if (!isCounter || next < 0n) throw unreadable(fields['version']);
-  const whole = fields as Record<(typeof NUMBERS)[number], number> &
-    Record<(typeof TEXTS | typeof AMOUNTS)[number], string>;
-  const { incarnation, server, lastTimeMs, slewMs, era } = whole;
-  const { form, counterEra, readyAtMs, windowAtMs, grant } = whole;
-  const [margin, windowCount] = [BigInt(whole.margin), BigInt(whole.windowCount)];
+  const fields = readForm<CounterFields>(next < 0n ? '' : text, COUNTER);
+  const { incarnation, server, lastTimeMs, slewMs, era, counterEra, unseen } = fields;
+  const { form, margin, readyAtMs, windowAtMs, windowCount, grant } = fields;
   return {
     header: { incarnation, server, lastTimeMs, slewMs, era },
     row: { form, next, era: counterEra, margin, readyAtMs, windowAtMs, windowCount, grant },
-    isUnseen: fields['unseen'] === true,
+    isUnseen: unseen === true,
   };
-}
-
-function unreadable(version: unknown): SnowflakeError {
-  const isOther = typeof version === 'string' && version !== VERSION;
-  const message = isOther
-    ? 'The counter has a protocol version that this package does not know. Nothing was changed. ' +
-      'Use one version of nestjs-snowflake for it.'
-    : 'The row of the counter cannot be read: somebody else wrote into it. Nothing is granted ' +
-      'from it. Restore the row, or delete it and create the counter above every number in use.';
-  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }

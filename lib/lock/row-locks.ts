@@ -6,16 +6,15 @@
  * Guarantee: the contract of LockStore in full, by the rules of every lock. The header is written
  * before anything that depends on it, and a row only beside the header that was read.
  */
-import { SnowflakeError } from '../errors.js';
 import { isNews, RowOperations, type RetryParts, type RowAttempt } from '../rows/cas-retry.js';
 import {
   HEADER_KEY,
-  fieldsIn,
-  isWhole,
-  numberIn,
+  formText,
+  readForm,
   type Row,
   type RowStore,
   type StoredRow,
+  type TextForm,
 } from '../rows/row-store.js';
 import { nowAt, nowOf } from '../rows/store-clock.js';
 import { acquireLock, extendLock, releaseLock } from './lock-rules.js';
@@ -169,7 +168,7 @@ export class RowLocks extends RowOperations implements LockStore {
   async #all() {
     const { timeMs, rows } = await this.rows.readAll();
     const stored = rows.find(({ key }) => key === HEADER_KEY);
-    const header = stored && headerIn(stored.text);
+    const header = stored && readForm<LockHeader>(stored.text, HEADER);
     const named = rows
       .filter(({ key }) => key !== HEADER_KEY)
       .map(({ key: lock, text }) => ({ lock, row: parseRow(text, header) }));
@@ -235,49 +234,47 @@ export class RowLocks extends RowOperations implements LockStore {
 function storedIn(rows: readonly StoredRow[], lock: string): Stored {
   const headerRow = rows.find(({ key }) => key === HEADER_KEY);
   const lockRow = rows.find(({ key }) => key === lock);
-  const header = headerRow && headerIn(headerRow.text);
+  const header = headerRow && readForm<LockHeader>(headerRow.text, HEADER);
   const row = lockRow && parseRow(lockRow.text, header);
   return { header, row, headerRow, lockRow };
 }
 
-/*
- * Encodes a lock, and the header of all, as the text that a store keeps, and parses it.
- *
- * Guarantee: a text that cannot be read is refused, and never taken for a lock without a holder.
- */
+/* A lock, and the header of all, as the text that a store keeps. */
 
-/** The version of the protocol. Locks of another version are left alone. */
-const VERSION = '1';
+/** @param which names the text of locks @param advice tells what to do if it cannot be read */
+export function locksForm(
+  fields: Pick<TextForm, 'texts' | 'numbers' | 'bigints'>,
+  which = 'A row',
+  advice = 'Delete all rows of the namespace',
+): TextForm {
+  return {
+    ...fields,
+    whose: 'The locks have',
+    advice:
+      `${which} of the locks cannot be read: somebody else wrote into it. Nothing is granted ` +
+      `by it. ${advice}; locks are granted again when those that may still be held have ended.`,
+  };
+}
 
-const HEADER_TEXTS = ['incarnation', 'server', 'forgottenTo'] as const;
-const HEADER_NUMBERS = [
-  'lastTimeMs',
-  'slewMs',
-  'era',
-  'longestMs',
-  'provenMs',
-  'provenAtMs',
-  'readyAtMs',
-] as const;
-const ROW_TEXTS = ['incarnation', 'holder', 'label', 'token'] as const;
-const ROW_NUMBERS = ['era', 'sinceMs', 'untilMs'] as const;
+const HEADER = locksForm({
+  texts: ['incarnation', 'server'],
+  numbers: ['lastTimeMs', 'slewMs', 'era', 'longestMs', 'provenMs', 'provenAtMs', 'readyAtMs'],
+  bigints: ['forgottenTo'],
+});
+const LOCK = locksForm({
+  texts: ['incarnation', 'holder', 'label'],
+  numbers: ['era', 'sinceMs', 'untilMs'],
+  bigints: ['token'],
+});
 /** No lock of this era is held. */
 const NO_ERA = 0;
 
 export function headerRowOf(header: LockHeader): Row {
-  const fields = { version: VERSION, ...header, forgottenTo: String(header.forgottenTo) };
-  return { key: HEADER_KEY, number: HEADER_NUMBER, text: JSON.stringify(fields) };
-}
-
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
-function headerIn(text: string): LockHeader {
-  const { version: _, ...header } = wholeFields(text, HEADER_TEXTS, HEADER_NUMBERS);
-  const forgottenTo = tokenIn(header['forgottenTo']);
-  return { ...(header as unknown as LockHeader), forgottenTo };
+  return { key: HEADER_KEY, number: HEADER_NUMBER, text: formText(header) };
 }
 
 function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): string {
-  return JSON.stringify({ version: VERSION, incarnation, ...rest, token: String(token) });
+  return formText({ incarnation, ...rest, token });
 }
 
 /**
@@ -285,49 +282,9 @@ function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): st
  * @throws SnowflakeError STORE_UNAVAILABLE, not retryable
  */
 function parseRow(text: string, header: LockHeader | undefined): LockRow {
-  const fields = wholeFields(text, ROW_TEXTS, ROW_NUMBERS);
-  const { incarnation, holder, label, era, sinceMs, untilMs } = fields as unknown as LockRow & {
-    readonly incarnation: string;
-  };
-  const token = tokenIn(fields['token']);
-  const isOfNow = incarnation === header?.incarnation;
-  const moment = { era: isOfNow ? era : NO_ERA, sinceMs, untilMs };
-  const { note } = fields;
-  return { token, holder, label, ...moment, ...(typeof note === 'string' && { note }) };
-}
-
-function tokenIn(digits: unknown): bigint {
-  const token = numberIn(digits);
-  if (token === undefined) throw unreadable(VERSION);
-  return token;
-}
-
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not ours */
-function wholeFields(
-  text: string,
-  texts: readonly string[],
-  numbers: readonly string[],
-): Readonly<Record<string, unknown>> {
-  const fields = fieldsIn(text);
-  if (fields['version'] === VERSION && isWhole(fields, texts, numbers)) return fields;
-  throw unreadable(fields['version']);
-}
-
-function unreadable(version: unknown): SnowflakeError {
-  return unreadableLocks(version, 'A row', 'Delete all rows of the namespace');
-}
-
-/** @param location names the unreadable text @param advice tells what to do */
-export function unreadableLocks(
-  version: unknown,
-  location: string,
-  advice: string,
-): SnowflakeError {
-  const isOther = typeof version === 'string' && version !== VERSION;
-  const message = isOther
-    ? 'The locks have a protocol version that this package does not know. Nothing was changed. ' +
-      'Use one version of nestjs-snowflake for them.'
-    : `${location} of the locks cannot be read: somebody else wrote into it. Nothing is granted ` +
-      `by it. ${advice}; locks are granted again when those that may still be held have ended.`;
-  return new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
+  const fields = readForm<LockRow & { readonly incarnation: string }>(text, LOCK);
+  const { token, holder, label, sinceMs, untilMs, note } = fields;
+  const era = fields.incarnation === header?.incarnation ? fields.era : NO_ERA;
+  const left = typeof note === 'string' && { note };
+  return { token, holder, label, era, sinceMs, untilMs, ...left };
 }

@@ -4,9 +4,10 @@
  * (`RowLocks`).
  *
  * One store object keeps one of these three, in one namespace. It keeps rows, counts how often each
- * was written, and never has to understand them.
+ * was written, and never has to understand them. The form of their texts is in one file with it.
  */
 import { isDecimalId } from '../core/text/decimal.js';
+import { SnowflakeError } from '../errors.js';
 import { cutName } from '../messages.js';
 import type { HolderLabel } from '../time/process-identity.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
@@ -233,6 +234,49 @@ export function isWhole(
 /** Reads a position, a token or an amount as decimal text; undefined for any other value. */
 export function numberIn(text: unknown): bigint | undefined {
   return typeof text === 'string' && isDecimalId(text) ? BigInt(text) : undefined;
+}
+
+/*
+ * A counter, a lock, or the header of all locks, as the text that a store keeps.
+ *
+ * Guarantee: a text is read back as it was written. One that cannot be read is refused, and never
+ * taken for an absent one.
+ */
+
+/** The version of the protocol. A text of another version is left alone. */
+const VERSION = '1';
+
+/** The fields that a text must have; it may have others. */
+export interface TextForm {
+  readonly texts: readonly string[];
+  readonly numbers: readonly string[];
+  /** They may not fit a Number, and are kept as decimal text. */
+  readonly bigints: readonly string[];
+  /** Names what it describes, as `The locks have` or `The counter has`. */
+  readonly whose: string;
+  /** What an unreadable text means, and what to do. */
+  readonly advice: string;
+}
+
+export function formText(fields: object): string {
+  const digits = (_: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value);
+  return JSON.stringify({ version: VERSION, ...fields }, digits);
+}
+
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not of the form */
+export function readForm<T>(text: string, form: TextForm): T {
+  const { version, ...fields } = fieldsIn(text);
+  const bigints = form.bigints.map((name) => [name, numberIn(fields[name])] as const);
+  const isReadable = bigints.every(([, number]) => number !== undefined);
+  if (version === VERSION && isReadable && isWhole(fields, form.texts, form.numbers)) {
+    return { ...fields, ...Object.fromEntries(bigints) } as T;
+  }
+  const isOther = typeof version === 'string' && version !== VERSION;
+  const message = isOther
+    ? `${form.whose} a protocol version that this package does not know. Nothing was changed. ` +
+      'Use one version of nestjs-snowflake for all of the namespace.'
+    : form.advice;
+  throw new SnowflakeError('STORE_UNAVAILABLE', message, { retryable: false });
 }
 
 /*

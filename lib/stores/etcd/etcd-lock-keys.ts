@@ -4,14 +4,10 @@
  * Guarantee: a value is read back as it was written; one that another program spoilt is refused,
  * and never taken for a lock without a holder.
  */
-import type { SnowflakeError } from '../../errors.js';
-import { unreadableLocks } from '../../lock/row-locks.js';
-import { fieldsIn, isWhole, numberIn } from '../../rows/row-store.js';
+import { locksForm } from '../../lock/row-locks.js';
+import { formText, readForm, type TextForm } from '../../rows/row-store.js';
 import { wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
 import { toBase64 } from './etcd-rows.js';
-
-/** The version of the protocol. Locks of another version are left alone. */
-const VERSION = '1';
 
 /** The header that all locks share. */
 export interface EtcdLockHeader {
@@ -79,45 +75,33 @@ export class LockKeys {
   }
 }
 
+const lockText = (fields: Pick<TextForm, 'texts' | 'numbers' | 'bigints'>): TextForm =>
+  locksForm(fields, 'A key', 'Delete all keys below locks/ of the namespace');
+
+const HEADER = lockText({
+  texts: ['server'],
+  numbers: ['era', 'longestMs', 'provenMs'],
+  bigints: ['tokenBase', 'forgottenTo'],
+});
+const VALUE = lockText({
+  texts: ['holder', 'label'],
+  numbers: ['era', 'sinceMs', 'leaseMs'],
+  bigints: ['tokenBase'],
+});
+
 export function headerText({ tokenBase, forgottenTo, ...rest }: EtcdLockHeader): string {
-  const tokens = { tokenBase: String(tokenBase), forgottenTo: String(forgottenTo) };
-  return JSON.stringify({ version: VERSION, ...rest, ...tokens });
+  return formText({ ...rest, tokenBase, forgottenTo });
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
-export function lockHeaderIn(text: string): EtcdLockHeader {
-  const fields = wholeFields(text, ['server'], ['era', 'longestMs', 'provenMs']);
-  const { version: _, ...rest } = fields as unknown as EtcdLockHeader & { version: string };
-  const tokenBase = tokenIn(fields['tokenBase']);
-  return { ...rest, tokenBase, forgottenTo: tokenIn(fields['forgottenTo']) };
-}
-
-function tokenIn(digits: unknown): bigint {
-  const token = numberIn(digits);
-  if (token === undefined) throw unreadable(VERSION);
-  return token;
-}
+export const lockHeaderIn = (text: string) => readForm<EtcdLockHeader>(text, HEADER);
 
 export function valueText({ tokenBase, ...rest }: EtcdLockValue): string {
-  return JSON.stringify({ version: VERSION, ...rest, tokenBase: String(tokenBase) });
+  return formText({ ...rest, tokenBase });
 }
 
 /** @throws SnowflakeError STORE_UNAVAILABLE, not retryable */
-export function lockValueIn(text: string): EtcdLockValue {
-  const fields = wholeFields(text, ['holder', 'label'], ['era', 'sinceMs', 'leaseMs']);
-  const { version: _, ...value } = fields as unknown as EtcdLockValue & { version: string };
-  return { ...value, tokenBase: tokenIn(fields['tokenBase']) };
-}
-
-function wholeFields(text: string, texts: readonly string[], numbers: readonly string[]) {
-  const fields = fieldsIn(text);
-  if (fields['version'] === VERSION && isWhole(fields, texts, numbers)) return fields;
-  throw unreadable(fields['version']);
-}
-
-function unreadable(version: unknown): SnowflakeError {
-  return unreadableLocks(version, 'A key', 'Delete all keys below locks/ of the namespace');
-}
+export const lockValueIn = (text: string) => readForm<EtcdLockValue>(text, VALUE);
 
 /*
  * Leases of etcd: what is attached to one is deleted when it ends, by the steady clock of the

@@ -50,13 +50,13 @@ export async function retried<T>(
 ): Promise<T> {
   const delay = new RetryDelay(random, 1, pauseMsMax);
   const refused = new RefusedWrites(location);
-  for (let count = 0; count < ATTEMPT_COUNT; count++) {
-    const attempted = await attempt(refused, count);
+  for (let count = 1; ; count++) {
+    const attempted = await attempt(refused, count - 1);
     if (attempted !== undefined && 'answer' in attempted) return attempted.answer;
+    if (count === ATTEMPT_COUNT) throw overtaken(location);
     const waitMs = delay.next(attempted?.pauseMs);
     if (waitMs > 0) await pause(timers, waitMs);
   }
-  throw overtaken(location);
 }
 
 export function overtaken(location: string): SnowflakeError {

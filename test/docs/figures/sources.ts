@@ -316,7 +316,19 @@ const GUIDES: Sources = {
   'docs/reference/options.md': { '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;' },
 };
 
-export const SOURCES: Sources = { ...GUIDES, ...OPERATING };
+const INTERNALS: Sources = {
+  'docs/internals/architecture.md': {
+    '2 s': 'lib/time/timers.ts: const LAST_MS = 2000',
+    '5 s': 'lib/stores/sql/sql-connection.ts: export const PATIENCE_MS = 5000',
+    '30 s': 'lib/lease/lease-options.ts: startTimeoutMs: 30_000',
+    '60 s': 'lib/counters/counter-client.ts: const WAIT_MS_MAX = 60_000',
+    '0.5 s': 'lib/rows/cas-retry.ts: const PAUSE_MS_MAX = 500',
+    '1 s': 'lib/stores/etcd/etcd-options.ts: requestTimeoutMs = 1000',
+    '10 s': 'lib/stores/redis/client-life.ts: export const SILENCE_MS = 10_000',
+  },
+};
+
+export const SOURCES: Sources = { ...GUIDES, ...OPERATING, ...INTERNALS };
 
 /** By page, by figure: whose it is. What was aimed at, and how long a recorded run took, too. */
 export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -330,6 +342,12 @@ export const NOT_OURS: Readonly<Record<string, Readonly<Record<string, string>>>
   },
   'docs/guides/etcd.md': { '2 s': 'the election timeout of etcd' },
   'docs/guides/ids-in-json.md': { '100 kB': 'the body parser of Express' },
+  'docs/internals/architecture.md': {
+    '0.1 s': 'test/stores/who-asks-again.spec.ts reads it there',
+    '1.5 s': 'test/lease/who-asks-again.spec.ts measures it',
+    '16 s': 'test/lease/who-asks-again.spec.ts reads it there',
+    '58 s': 'test/lease/who-asks-again.spec.ts reads it there',
+  },
   'docs/internals/performance.md': { '15 ns': 'a target', '99 %': 'a target', '1 %': 'a target' },
   'docs/internals/proof.md': {
     '5 s': 'lib/rows/store-clock.ts: const STEP_MS = 5000',

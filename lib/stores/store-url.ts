@@ -10,6 +10,13 @@ import { readFileSync } from 'node:fs';
 import { invalidUrl, nearest } from '../options.js';
 import { kindOf } from '../url-schemes.js';
 
+/** How each option of a store is read from its URL. */
+export type OptionKinds = Readonly<Record<string, 'text' | 'number' | 'flag' | 'file'>>;
+
+type OptionsOf<K extends OptionKinds> = {
+  readonly [N in keyof K]?: { text: string; number: number; flag: boolean; file: string }[K[N]];
+};
+
 /** What follows `?`. Faults are collected until `refuse()`. */
 export class UrlQuery {
   readonly #url: string;
@@ -58,6 +65,17 @@ export class UrlQuery {
       this.fault(`the file that its ${name} names cannot be read (${code})`);
       return undefined;
     }
+  }
+
+  /** The options that were given; every other parameter is a fault. */
+  options<K extends OptionKinds>(kinds: K, strangers: string, more: readonly string[] = []) {
+    this.expect([...Object.keys(kinds), ...more], strangers);
+    return this.read(kinds);
+  }
+
+  read<K extends OptionKinds>(kinds: K): OptionsOf<K> {
+    const read = Object.entries(kinds).map(([name, kind]) => [name, this[kind](name)] as const);
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as OptionsOf<K>;
   }
 
   fault(fault: string): void {

@@ -34,7 +34,6 @@ const NAMES: readonly (keyof EtcdSettings)[] = [
   'clockDifferenceMs',
   'requestTimeoutMs',
 ];
-const TLS_NAMES: readonly string[] = ['ca', 'cert', 'key', 'servername'];
 const PORT = '2379';
 const REQUEST_MS_MIN = 10;
 const REQUEST_MS_MAX = 60_000;
@@ -108,7 +107,7 @@ function tlsFaults(tls: unknown, endpoints: unknown): string[] {
     return [`Expected \`tls\` to be { ca, cert, key, servername }, got ${typeof tls}.`];
   }
   const faults = Object.entries(tls).flatMap(([name, value]) => {
-    if (!TLS_NAMES.includes(name)) return ['`tls` takes ca, cert, key and servername only.'];
+    if (!Object.hasOwn(OF_TLS, name)) return ['`tls` takes ca, cert, key and servername only.'];
     if (value === undefined || isPem(value, name === 'servername')) return [];
     return [`Expected \`tls.${name}\` to be a text or a Buffer that is not empty.`];
   });
@@ -134,10 +133,13 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
  */
 
 const FORM = { kind: 'etcd', example: 'etcd://host:2379,host:2379?namespace=name' } as const;
-const NUMBERS = ['failoverWindowMs', 'clockDifferenceMs', 'requestTimeoutMs'];
-const FILES = ['ca', 'cert', 'key'];
-const OF_TLS = [...FILES, 'servername'];
-const KNOWN = ['namespace', ...NUMBERS, ...OF_TLS];
+const OPTIONS = {
+  namespace: 'text',
+  failoverWindowMs: 'number',
+  clockDifferenceMs: 'number',
+  requestTimeoutMs: 'number',
+} as const;
+const OF_TLS = { ca: 'file', cert: 'file', key: 'file', servername: 'text' } as const;
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert cafile timeout ttl';
 
@@ -146,30 +148,20 @@ export function optionsOfUrl(text: string): GivenOptions {
   const url = new StoreUrl(text, { ...FORM, port: Number(PORT) });
   const isTls = schemeOf(text) === 'etcds';
   if (url.path !== '') url.fault('a path follows its hosts: leave it out');
-  url.expect(KNOWN, COMMON_STRANGERS);
-  for (const name of isTls ? [] : OF_TLS) {
+  const ofTls = Object.keys(OF_TLS);
+  const options = url.options(OPTIONS, COMMON_STRANGERS, ofTls);
+  for (const name of isTls ? [] : ofTls) {
     if (url.text(name) !== undefined) url.fault(`its ${name} is for TLS: write etcds://`);
   }
   url.refuse();
-  const tls = given(FILES, (name) => url.file(name));
+  const tls = url.read(OF_TLS);
   url.refuse();
-  Object.assign(
-    tls,
-    given(['servername'], (name) => url.text(name)),
-  );
   return {
     endpoints: url.hosts.map(({ host, port }) => {
       return `${isTls ? 'https' : 'http'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
     }),
     ...url.login,
-    ...given(['namespace'], (name) => url.text(name)),
-    ...given(NUMBERS, (name) => url.number(name)),
+    ...options,
     ...(Object.keys(tls).length > 0 && { tls }),
   };
-}
-
-/** What the URL has of these; the options decide whether it may be used. */
-function given<T>(names: readonly string[], read: (name: string) => T | undefined) {
-  const values = names.map((name) => [name, read(name)] as const);
-  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }

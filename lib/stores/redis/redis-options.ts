@@ -12,7 +12,7 @@ import { sharedClients } from './client-life.js';
 import { fieldOf, type RedisClient, type RedisLocation } from './clients/redis-client.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
-import { parseRedisUrl, queryOf } from './redis-url.js';
+import { optionsOfUrl, parseRedisUrl } from './redis-url.js';
 import { SCRIPTS } from './scripts.generated.js';
 
 export type GivenRedis = GivenClient | string;
@@ -200,7 +200,7 @@ export class RedisHash {
    */
   constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
     const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
-    const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, whose);
+    const strangers = unknownNames(options, `redis, ${NAMES}`, whose);
     const { namespace = 'default', prefix = 'snowflake:', lossWindowMs = 0 } = options;
     const { keepsWrites = false } = options;
     const faults = [
@@ -272,15 +272,13 @@ export class RedisHash {
   }
 }
 
-const QUERY_NAMES = ['namespace', 'prefix', 'lossWindowMs', 'keepsWrites'] as const;
+const OPTIONS = {
+  namespace: 'text',
+  prefix: 'text',
+  lossWindowMs: 'number',
+  keepsWrites: 'flag',
+} as const;
+const NAMES = Object.keys(OPTIONS).join(', ');
 
 /** Reads the options of a hash from a URL, redis://localhost:6379/0?namespace=shop. */
-export function hashOptionsOf(url: string): RedisHashOptions & { readonly redis: string } {
-  return queryOf(url, QUERY_NAMES, (query) => ({
-    redis: url,
-    namespace: query.text('namespace'),
-    prefix: query.text('prefix'),
-    lossWindowMs: query.number('lossWindowMs'),
-    keepsWrites: query.flag('keepsWrites'),
-  }));
-}
+export const hashOptionsOf = (url: string) => optionsOfUrl(url, OPTIONS);

@@ -7,7 +7,7 @@
  *     valkey:// and valkeys:// are the same
  */
 import { schemeOf } from '../../url-schemes.js';
-import { StoreUrl, type Address, type Login, type UrlQuery } from '../store-url.js';
+import { StoreUrl, type Address, type Login, type OptionKinds } from '../store-url.js';
 
 export interface RedisUrl extends Login {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
@@ -19,7 +19,7 @@ export interface RedisUrl extends Login {
   readonly sentinelPassword?: string;
   readonly db: number;
   /** For the support. */
-  readonly query: UrlQuery;
+  readonly query: StoreUrl;
 }
 
 const FORM = { kind: 'redis', example: 'redis://host:port/db?namespace=name' } as const;
@@ -68,11 +68,10 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
   return { masterName, ...Object.fromEntries(login.filter(([, value]) => value)), db };
 }
 
-/** Reads the query. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
-export function queryOf<T>(url: string, names: readonly string[], read: (query: UrlQuery) => T): T {
-  const { query } = readUrl(url);
-  query.expect(names, COMMON_STRANGERS);
-  const options = read(query);
+/** Reads the options. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
+export function optionsOfUrl<K extends OptionKinds>(redis: string, kinds: K) {
+  const { query } = readUrl(redis);
+  const options = query.options(kinds, COMMON_STRANGERS);
   query.refuse();
-  return options;
+  return { redis, ...options };
 }

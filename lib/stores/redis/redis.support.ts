@@ -24,7 +24,7 @@ import {
   type Statement,
 } from './redis-options.js';
 import { RedisRows } from './redis-rows.js';
-import { queryOf } from './redis-url.js';
+import { optionsOfUrl } from './redis-url.js';
 
 /** Options of redisSupport(). */
 export interface RedisSupportOptions extends KeptWrites {
@@ -72,7 +72,7 @@ export class RedisSupport extends RegistrySupport {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkedParts(options: RedisSupportOptions) {
-  const strangers = unknownNames(options, `redis, ${QUERY_NAMES.join(', ')}`, 'redisSupport()');
+  const strangers = unknownNames(options, `redis, ${NAMES}`, 'redisSupport()');
   const { namespace = 'default', prefix = 'snowflake:' } = options;
   const { failoverWindowMs = 0, clockDifferenceMs = 0 } = options;
   const { keepsWrites = false, keepsWritesAfterMs } = options;
@@ -123,14 +123,15 @@ export function redisSupport(options: RedisSupportOptions): RedisSupport {
   return new RedisSupport(options);
 }
 
-const QUERY_NAMES = [
-  'namespace',
-  'prefix',
-  'failoverWindowMs',
-  'clockDifferenceMs',
-  'keepsWrites',
-  'keepsWritesAfterMs',
-] as const;
+const OPTIONS = {
+  namespace: 'text',
+  prefix: 'text',
+  failoverWindowMs: 'number',
+  clockDifferenceMs: 'number',
+  keepsWrites: 'flag',
+  keepsWritesAfterMs: 'number',
+} as const;
+const NAMES = Object.keys(OPTIONS).join(', ');
 
 function keptAfterFaults({ keepsWrites, keepsWritesAfterMs }: RedisSupportOptions): string[] {
   if (keepsWritesAfterMs === undefined) return [];
@@ -146,17 +147,7 @@ export function supportFromUrl(url: string): RedisSupport {
   return new RedisSupport(supportOptionsOfUrl(url));
 }
 
-export function supportOptionsOfUrl(url: string): RedisSupportOptions {
-  return queryOf(url, QUERY_NAMES, (query) => ({
-    redis: url,
-    namespace: query.text('namespace'),
-    prefix: query.text('prefix'),
-    failoverWindowMs: query.number('failoverWindowMs'),
-    clockDifferenceMs: query.number('clockDifferenceMs'),
-    keepsWrites: query.flag('keepsWrites'),
-    keepsWritesAfterMs: query.number('keepsWritesAfterMs'),
-  }));
-}
+export const supportOptionsOfUrl = (url: string) => optionsOfUrl(url, OPTIONS);
 
 /*
  * Advice for a Redis that serves worker ids less well than it could: what it means for ids, and

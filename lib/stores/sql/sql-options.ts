@@ -142,7 +142,13 @@ const TLS = {
   require: 'checked',
   'verify-full': 'checked',
 } as const;
-const OWN = ['namespace', 'table', 'replicated', 'failoverWindowMs', 'clockDifferenceMs'];
+const OPTIONS = {
+  namespace: 'text',
+  table: 'text',
+  replicated: 'flag',
+  failoverWindowMs: 'number',
+  clockDifferenceMs: 'number',
+} as const;
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const STRANGERS =
   'ssl ssl-mode ssl-ca sslcert sslkey channel_binding schema connection_limit pool_timeout ' +
@@ -161,7 +167,7 @@ function fileUrl(url: string): FileUrl {
     throw invalidUrl(url, 'it does not name a file that several processes can open');
   }
   const query = new UrlQuery(url, text);
-  const options = optionsIn(query, OWN);
+  const options = query.options(OPTIONS, STRANGERS);
   query.refuse();
   return { dialect: 'sqlite', path, options };
 }
@@ -174,7 +180,7 @@ function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
   if (hosts.length > 1) url.fault('it names several hosts, and only one is asked');
   if (path === '') url.fault('it names no database after its host');
   if (path.includes('/')) url.fault(`it does not have the form ${example}`);
-  const options = optionsIn(url, [...OWN, 'sslmode', 'sslrootcert']);
+  const options = url.options(OPTIONS, STRANGERS, ['sslmode', 'sslrootcert']);
   const tls = tlsIn(url);
   const [{ host, port }] = hosts as [Address];
   if (dialect === 'mysql' && tls.tls === 'checked' && isIP(host) > 0) {
@@ -196,15 +202,4 @@ function tlsIn(url: UrlQuery): Pick<ServerUrl, 'tls' | 'ca'> {
   if (tls === 'checked') return { tls, ca: url.file('sslrootcert')! };
   url.fault('its sslrootcert is for an sslmode of require or verify-full');
   return { tls };
-}
-
-function optionsIn(query: UrlQuery, known: readonly string[]): SqlRegistryOptions {
-  query.expect(known, STRANGERS);
-  return {
-    namespace: query.text('namespace'),
-    table: query.text('table'),
-    replicated: query.flag('replicated'),
-    failoverWindowMs: query.number('failoverWindowMs'),
-    clockDifferenceMs: query.number('clockDifferenceMs'),
-  };
 }

@@ -35,6 +35,16 @@ export function refusalIn(
   return Object.entries(refusals).find(([, { says }]) => texts.some((text) => says.test(text)));
 }
 
+/** The error of a call that comes after close(), or is under way then. */
+export function closedError(name: string, where: string): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    `The connection to ${name} is closed because the application is shutting down; nothing ` +
+      `would close a new one. Call this while it is running.`,
+    { retryable: false, details: { where } },
+  );
+}
+
 interface Failure {
   readonly place: {
     /** The message begins with it. */

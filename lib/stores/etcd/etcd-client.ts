@@ -7,8 +7,9 @@
  */
 import { setMaxListeners } from 'node:events';
 import type { Agent } from 'node:http';
-import { SnowflakeError, isSnowflakeError } from '../../errors.js';
+import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
 import { systemTimers, withinLimit, type Timers } from '../../time/timers.js';
+import { closedError } from '../refusals.js';
 import { etcdError, isOfMember } from './etcd-errors.js';
 import type { EtcdSettings } from './etcd-options.js';
 import { agentFor, endIdle, post, stream, type HttpAnswer } from './http-request.js';
@@ -74,7 +75,7 @@ export class EtcdClient {
       try {
         return await this.#askAt(life, endpoint, question);
       } catch (fault) {
-        if (life.end.signal.aborted) throw closed(this.where);
+        if (life.end.signal.aborted) throw closedError(`etcd at ${this.where}`, this.where);
         const error = this.#errorAt(life, endpoint, fault);
         if (!isOfMember(error)) throw error;
         if (question.endpoint === undefined && this.#at === at) {
@@ -194,17 +195,12 @@ export class EtcdClient {
     { path, body }: EtcdQuestion,
     token?: string,
   ): Promise<EtcdAnswer> {
-    if (life.end.signal.aborted) throw closed(this.where);
-    const answer = await post({
-      url: new URL(`/v3/${path}`, endpoint),
-      body: JSON.stringify(body),
-      headers: headersOf(token),
-      agent: life.agent,
-      signal: life.end.signal,
-      limitMs: this.#settings.requestTimeoutMs,
-      timers: this.#timers,
-    });
-    return readAnswer(answer, endpoint);
+    if (life.end.signal.aborted) throw closedError(`etcd at ${this.where}`, this.where);
+    const { agent, end } = life;
+    const url = new URL(`/v3/${path}`, endpoint);
+    const own = { body: JSON.stringify(body), headers: headersOf(token), agent };
+    const call = { url, ...own, signal: end.signal };
+    return readAnswer(await post(call, this.#settings.requestTimeoutMs, this.#timers), endpoint);
   }
 
   #errorAt(life: Life | undefined, { host }: URL, fault: unknown): SnowflakeError {
@@ -221,15 +217,6 @@ function headersOf(token: string | undefined) {
 }
 
 const noWhere = { where: '', secrets: [] };
-
-function closed(where: string): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `The connection to etcd at ${where} was closed during this call because the application is ` +
-      `shutting down. Call this while it is running.`,
-    { retryable: false, details: { where } },
-  );
-}
 
 /*
  * Answers of the gateway are checked before they are used.

@@ -42,11 +42,6 @@ interface HttpQuestion {
   readonly signal?: AbortSignal;
 }
 
-interface HttpCall extends HttpQuestion {
-  readonly limitMs: number;
-  readonly timers: Timers;
-}
-
 export interface HttpAnswer {
   readonly status: number;
   readonly date: string | undefined;
@@ -68,9 +63,12 @@ export function endIdle({ freeSockets }: PlainAgent): void {
   for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
 }
 
-export async function post(call: HttpCall): Promise<HttpAnswer> {
+export async function post(
+  call: HttpQuestion,
+  limitMs: number,
+  timers: Timers,
+): Promise<HttpAnswer> {
   const { request, sent, answered } = begun(call);
-  const { limitMs, timers } = call;
   const within = (ms: number, text: string) => ({
     ms,
     timers,

@@ -7,8 +7,8 @@
  * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
  */
 import { createHash } from 'node:crypto';
-import { SnowflakeError } from '../../errors.js';
 import { FewAtOnce } from '../../time/line.js';
+import { closedError } from '../refusals.js';
 import { ClientLife } from './client-life.js';
 import {
   isUnknownScript,
@@ -124,7 +124,7 @@ export class RedisConnection {
         });
       });
     } catch (error) {
-      if (session.isOver) throw closed(this.where);
+      if (session.isOver) throw closedError(`Redis at ${this.where}`, this.where);
       throw redisError(error, this.#location, session.life?.lastError);
     }
   }
@@ -147,15 +147,6 @@ export class RedisConnection {
     this.#boundTo.set(name, bound);
     return bound;
   }
-}
-
-function closed(where: string): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `The connection to Redis at ${where} is closed because the application is shutting down; ` +
-      `nothing would close a new one. Call this while it is running.`,
-    { retryable: false, details: { where } },
-  );
 }
 
 /*

@@ -7,6 +7,7 @@
  * close().
  */
 import { SnowflakeError } from '../../errors.js';
+import { closedError } from '../refusals.js';
 
 /** The location of a database in words, and the passwords that its answers may repeat. */
 export interface SqlLocation {
@@ -100,13 +101,7 @@ export class OwnConnection implements SqlConnection {
   }
 
   #closed(): SnowflakeError {
-    const { text } = this.where;
-    return new SnowflakeError(
-      'NOT_READY',
-      `The connection to ${text} is closed because the application is shutting down; nothing ` +
-        `would close a new one. Call this while it is running.`,
-      { retryable: false, details: { where: text } },
-    );
+    return closedError(this.where.text, this.where.text);
   }
 }
 

@@ -144,21 +144,21 @@ export abstract class CounterClient<R> {
     this.outCount++;
     // This promise also carries the error of a store that throws at once.
     const asked = (async () => this.observed(await this.store.take(request), askedAtMs))();
-    let isLate = false;
-    const over = () => {
-      isLate = true;
-      throw silent(this.where, callTimeoutMs);
+    const returned = () => void this.outCount--;
+    asked.then(returned, returned);
+    const limit = {
+      timers,
+      ms: callTimeoutMs,
+      over: (): never => {
+        throw silent(this.where, callTimeoutMs);
+      },
+      late: (answer: TakeAnswer) => {
+        calls.noteLate(String(answer?.status), clock.now());
+        late(answer);
+      },
     };
-    const handOn = async () => {
-      const answer = await asked.finally(() => this.outCount--);
-      if (!isLate) return;
-      calls.noteLate(String(answer?.status), clock.now());
-      late(answer);
-    };
-    // An error belongs to this call; no caller is left for one of a late answer.
-    void handOn().catch(() => undefined);
     try {
-      const answer = await withinLimit(asked, { timers, ms: callTimeoutMs, over });
+      const answer = await withinLimit(asked, limit);
       calls.note(String(answer?.status), sentAtMs, clock.now());
       return answer;
     } catch (error) {

@@ -5,6 +5,7 @@
  * by no other; a counter of another form stays unchanged.
  */
 import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
+import type { StoreReading } from '../rows/row-store.js';
 import { nowOf, slewed } from '../rows/store-clock.js';
 import {
   blankRow,
@@ -12,7 +13,6 @@ import {
   STORE_COUNT_MAX,
   grantText,
   type CounterHeader,
-  type CounterReading,
   type CounterRow,
   type CounterSnapshot,
   type CounterStep,
@@ -30,14 +30,10 @@ type Step = CounterStep<TakeAnswer>;
 interface Standing {
   readonly header: CounterHeader;
   readonly row: CounterRow;
-  readonly reading: CounterReading;
+  readonly reading: StoreReading;
 }
 
-export function take(
-  snapshot: CounterSnapshot,
-  request: TakeRequest,
-  reading: CounterReading,
-): Step {
+export function take(snapshot: CounterSnapshot, request: TakeRequest, reading: StoreReading): Step {
   const observed = observeServer(snapshot.header, reading);
   const stored = snapshot.row ?? begin(request, observed);
   if (stored === undefined) return { answer: { status: 'absent' } };
@@ -110,7 +106,7 @@ function wait(header: CounterHeader, row: CounterRow, waitMs: number): Step {
 
 function grantRange({ header, row, reading }: Standing, request: TakeRequest, end: bigint): Step {
   const { next: first } = row;
-  const grant = grantText({ first, random: reading.random });
+  const grant = grantText(first, reading.random);
   const named = `${grant}.${request.counter}`;
   const { era } = header;
   const nowMs = nowOf(header);
@@ -134,7 +130,7 @@ function greatest(a: bigint, b: bigint): bigint {
  * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
  */
 
-function observeServer(stored: CounterHeader | undefined, reading: CounterReading): CounterHeader {
+function observeServer(stored: CounterHeader | undefined, reading: StoreReading): CounterHeader {
   const { timeMs, server, isPutBack, isLeft, random, clock = slewed } = reading;
   if (stored === undefined) {
     return { incarnation: random, server, lastTimeMs: timeMs, slewMs: 0, era: 1 };
@@ -194,15 +190,11 @@ function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): Cou
  * another one by now, since those between may have been taken back or forgotten.
  */
 
-interface GivenBack extends NamedGrant {
-  readonly unused: bigint;
-}
-
 /** @returns whether it was taken back */
 export function giveBack(
   { header: stored, row }: CounterSnapshot,
-  { text, first, unused }: GivenBack,
-  reading: CounterReading,
+  { text, first, unused }: NamedGrant & { readonly unused: bigint },
+  reading: StoreReading,
 ): CounterStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
   const header = observeServer(stored, reading);
@@ -223,7 +215,7 @@ export function giveBack(
 export function createCounter(
   snapshot: CounterSnapshot,
   { start, stores }: NewCounter,
-  reading: CounterReading,
+  reading: StoreReading,
 ): CounterStep<boolean> {
   if (snapshot.row !== undefined) return { answer: false };
   const header = observeServer(snapshot.header, reading);

@@ -7,7 +7,7 @@
  */
 import { ID_MAX } from '../core/id-words.js';
 import { format } from '../messages.js';
-import type { RegistryHeader, StoreReading } from '../registry/snapshot.js';
+import type { RegistryHeader } from '../registry/snapshot.js';
 import { nowAt, type LaterTime } from '../rows/store-clock.js';
 import { numberIn } from '../rows/row-store.js';
 
@@ -239,13 +239,8 @@ export function counterRecords(
  * loss, has the same. The caller's copy also names the counter.
  */
 
-interface Grant {
-  readonly first: bigint;
-  readonly random: string;
-}
-
 /** The grant as the store keeps it with its counter. */
-export function grantText({ first, random }: Grant): string {
+export function grantText(first: bigint, random: string): string {
   return `${first}.${random}`;
 }
 
@@ -314,9 +309,6 @@ export interface CounterStep<T> {
   readonly header?: CounterHeader;
   readonly row?: CounterRow;
 }
-
-/** The store adds this to an operation. `random` names the grant. */
-export type CounterReading = StoreReading;
 
 /** A counter of which nothing has been granted yet. */
 export function blankRow(form: string, next: bigint, era: number): CounterRow {

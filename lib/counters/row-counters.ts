@@ -5,14 +5,19 @@
  * Guarantee: the contract of CounterStore in full, by the rules of every counter.
  */
 import { isNews, RowOperations } from '../rows/cas-retry.js';
-import { formText, readForm, type Row, type TextForm } from '../rows/row-store.js';
+import {
+  formText,
+  readForm,
+  type Row,
+  type StoreReading,
+  type TextForm,
+} from '../rows/row-store.js';
 import { nowAt, nowOf } from '../rows/store-clock.js';
 import { checkNew, checkTake, createCounter, giveBack, take } from './counter-rules.js';
 import {
   counterRecords,
   namedGrant,
   type CounterHeader,
-  type CounterReading,
   type CounterRow,
   type CounterSnapshot,
   type CounterStep,
@@ -23,7 +28,7 @@ import {
   type TakeRequest,
 } from './counter-store.js';
 
-type Rule<T> = (snapshot: CounterSnapshot, reading: CounterReading) => CounterStep<T>;
+type Rule<T> = (snapshot: CounterSnapshot, reading: StoreReading) => CounterStep<T>;
 
 /**
  * Counters in a store of your own.
@@ -90,7 +95,7 @@ export class RowCounters extends RowOperations implements CounterStore {
 }
 
 /** A counter that waits until it can no longer be lost does so from a read that finds it stored. */
-function asSeen({ header, row, isUnseen }: CounterOfRow, reading: CounterReading): CounterRow {
+function asSeen({ header, row, isUnseen }: CounterOfRow, reading: StoreReading): CounterRow {
   if (!isUnseen) return row;
   return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }

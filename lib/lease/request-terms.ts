@@ -25,15 +25,11 @@ export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLa
 }
 
 /** The clocks in an answer of a registry, and the time of the request. */
-interface ClockReading extends ReckonedTime {
-  readonly askedAtMs: number;
-}
-
 export class RequestTerms {
   /** It is undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private readonly terms: { -readonly [name in keyof LeaseTerms]: LeaseTerms[name] };
-  private reading: ClockReading | undefined;
+  private reading: (ReckonedTime & { readonly askedAtMs: number }) | undefined;
   /** The furthest end by the readings before this one, whose registry may be another one. */
   private earlierMs = 0;
 

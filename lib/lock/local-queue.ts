@@ -41,17 +41,12 @@ const SHARE = 1 / 10;
 const SHARE_MS_MAX = { notified: 25, polling: 1000 };
 const COUNT_MAX = 1024;
 
-interface Streak {
-  readonly hadMs: number;
-  readonly released: Stopwatch;
-}
-
 export class LocalQueue {
   readonly #parts: QueueParts;
   readonly #shareMsMax: number;
   readonly #lines = new Map<string, Line>();
   readonly #going = new FewInATurn();
-  readonly #streaks = new Map<string, Streak>();
+  readonly #streaks = new Map<string, { hadMs: number; released: Stopwatch }>();
 
   /** @param isNotified whether waiting processes are notified of a release */
   constructor(parts: QueueParts, isNotified: boolean) {

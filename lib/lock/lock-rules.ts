@@ -5,6 +5,7 @@
  * loss of data no lock is granted until every holder that may have been forgotten has ended.
  */
 import { SANE_MS } from '../registry/prologue.js';
+import type { StoreReading } from '../rows/row-store.js';
 import { nowOf, slewed } from '../rows/store-clock.js';
 import {
   firstTokenAt,
@@ -13,7 +14,6 @@ import {
   nextToken,
   timeOf,
   type LockHeader,
-  type LockReading,
   type LockRow,
   type LockSnapshot,
   type LockStep,
@@ -30,7 +30,7 @@ import type {
 export function acquireLock(
   snapshot: LockSnapshot,
   request: AcquireRequest,
-  reading: LockReading,
+  reading: StoreReading,
 ): LockStep<AcquireAnswer> {
   const { row } = snapshot;
   const header = observeAll(snapshot, request, reading);
@@ -60,7 +60,7 @@ export function acquireLock(
 function observeAll(
   { header, row }: LockSnapshot,
   { longestMs, have, era, highest }: AcquireRequest,
-  reading: LockReading,
+  reading: StoreReading,
 ): LockHeader {
   if (header === undefined)
     return observeEra(createHeader(longestMs, reading, highest), era, reading);
@@ -100,7 +100,7 @@ function grant(
 export function extendLock(
   { header: stored, row }: LockSnapshot,
   { holder, token, ttlMs, era, highest, note }: ExtendRequest,
-  reading: LockReading,
+  reading: StoreReading,
 ): LockStep<ExtendAnswer> {
   const lost = { status: 'lost' } as const;
   if (stored === undefined) return { answer: lost };
@@ -125,7 +125,7 @@ export function extendLock(
 export function releaseLock(
   { header: stored, row }: LockSnapshot,
   { holder, token, keepMs = 0 }: ReleaseRequest,
-  reading: LockReading,
+  reading: StoreReading,
 ): LockStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
   const header = observeServer(stored, reading);
@@ -146,12 +146,16 @@ export function releaseLock(
 const AHEAD_STEP_MS = 1000;
 
 /** An absent header looks like a lost one, so no header counts as new. */
-function createHeader(longestMs: number, reading: LockReading, highest?: HighestToken): LockHeader {
+function createHeader(
+  longestMs: number,
+  reading: StoreReading,
+  highest?: HighestToken,
+): LockHeader {
   return recordLoss(moveClock(newHeader(longestMs, reading), highest), reading);
 }
 
 /** The header of a store that begins with its process: no earlier data can be lost. */
-export function newHeader(longestMs: number, { timeMs, server, random }: LockReading): LockHeader {
+export function newHeader(longestMs: number, { timeMs, server, random }: StoreReading): LockHeader {
   return {
     incarnation: random,
     server,
@@ -166,7 +170,7 @@ export function newHeader(longestMs: number, { timeMs, server, random }: LockRea
   };
 }
 
-function observeServer(stored: LockHeader, reading: LockReading): LockHeader {
+function observeServer(stored: LockHeader, reading: StoreReading): LockHeader {
   const { timeMs, server, isPutBack, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
   const isSame = moved.server === server && isPutBack !== true;
@@ -174,7 +178,7 @@ function observeServer(stored: LockHeader, reading: LockReading): LockHeader {
 }
 
 /** Acknowledged writes may be gone; every lock in them has ended by the time computed here. */
-function recordLoss(header: LockHeader, { lossWindowMs }: LockReading): LockHeader {
+function recordLoss(header: LockHeader, { lossWindowMs }: StoreReading): LockHeader {
   const nowMs = nowOf(header);
   const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
   const forgottenTo = greatest(header.forgottenTo, firstTokenAt(nowMs));
@@ -185,7 +189,7 @@ function recordLoss(header: LockHeader, { lossWindowMs }: LockReading): LockHead
 function observeToken(
   header: LockHeader,
   row: LockRow | undefined,
-  { have, reading }: { readonly have: bigint; readonly reading: LockReading },
+  { have, reading }: { readonly have: bigint; readonly reading: StoreReading },
 ): LockHeader {
   const isMissing = row === undefined ? timeOf(have) + KEPT_MS > nowOf(header) : have > row.token;
   if (!isMissing || have <= header.forgottenTo) return header;
@@ -200,7 +204,7 @@ function observeToken(
 function observeHighest(
   header: LockHeader,
   highest: HighestToken | undefined,
-  reading: LockReading,
+  reading: StoreReading,
 ): LockHeader {
   if (highest === undefined || timeOf(highest.token) <= nowOf(header) + HEADER_AGE_MS) {
     return header;
@@ -225,7 +229,7 @@ function moveClock(header: LockHeader, highest?: HighestToken): LockHeader {
  * A caller that knows of more losses than the store has talked to a server that replaced this one,
  * and locks granted there may still be held.
  */
-function observeEra(header: LockHeader, era = 0, reading: LockReading): LockHeader {
+function observeEra(header: LockHeader, era = 0, reading: StoreReading): LockHeader {
   return era > header.era ? recordLoss({ ...header, era }, reading) : header;
 }
 
@@ -240,7 +244,7 @@ function greatest(a: bigint, b: bigint): bigint {
 function raiseLongest(
   header: LockHeader,
   longestMs: number,
-  { lossWindowMs }: LockReading,
+  { lossWindowMs }: StoreReading,
 ): LockHeader {
   const longerMs = longestMs - header.longestMs;
   if (longerMs <= 0) return header;

@@ -2,7 +2,6 @@
  * A lock as its rules see it: the records of the store about it and about all locks, read at one
  * moment, and the records to write. The store never has to understand what it writes.
  */
-import type { StoreReading } from '../registry/snapshot.js';
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
 import type { LockNote, LockRecord } from './lock-store.js';
 
@@ -55,9 +54,6 @@ export interface LockStep<T> {
   readonly row?: LockRow;
 }
 
-/** The store itself brings these to an operation. */
-export type LockReading = StoreReading;
-
 /*
  * Fencing tokens rise, even if the store has forgotten the last one, because they are not lower
  * than the time they were granted at.
@@ -90,15 +86,8 @@ export function nextToken(lastToken: bigint, have: bigint, nowMs: number): bigin
   return known >= first ? known + 1n : first;
 }
 
-/** True if the next token would be higher than its last one even without the record. */
-export function isForgettable(row: Forgettable, nowMs: number): boolean {
-  return forgettableFrom(row) <= firstTokenAt(nowMs);
-}
-
-type Forgettable = Pick<LockRow, 'token' | 'untilMs' | 'note'>;
-
 /** Returns a token: after a grant from that time on, the record is not needed. */
-export function forgettableFrom({ token, untilMs, note }: Forgettable): bigint {
+export function forgettableFrom({ token, untilMs, note }: LockRow): bigint {
   const end = firstTokenAt(untilMs);
   const keptMs = note === undefined ? KEPT_MS : NOTE_KEPT_MS;
   return (token > end ? token : end) + firstTokenAt(keptMs);

@@ -14,6 +14,7 @@ import {
   type Row,
   type RowStore,
   type StoredRow,
+  type StoreReading,
   type TextForm,
 } from '../rows/row-store.js';
 import { nowAt, nowOf } from '../rows/store-clock.js';
@@ -24,7 +25,6 @@ import {
   HEADER_AGE_MS,
   KEPT_MS,
   type LockHeader,
-  type LockReading,
   type LockRow,
   type LockSnapshot,
   type LockStep,
@@ -68,7 +68,7 @@ interface Manner {
   readonly mayBeLost?: boolean | undefined;
 }
 
-type Rule<T> = (snapshot: LockSnapshot, reading: LockReading) => LockStep<T>;
+type Rule<T> = (snapshot: LockSnapshot, reading: StoreReading) => LockStep<T>;
 
 /** The snapshot, with the rows that it was read from. */
 interface Stored extends LockSnapshot {
@@ -130,7 +130,7 @@ export class RowLocks extends RowOperations implements LockStore {
     checkRelease(request);
     const { lock, keepMs = 0 } = request;
     // Nobody's time is before that of the header, whereas the latest one may have gone back since.
-    const atHeader = ({ header }: LockSnapshot, reading: LockReading) =>
+    const atHeader = ({ header }: LockSnapshot, reading: StoreReading) =>
       reading.lateMs === undefined ? reading : { ...reading, timeMs: header!.lastTimeMs };
     const rule: Rule<boolean> = (snapshot, reading) =>
       releaseLock(snapshot, request, atHeader(snapshot, reading));

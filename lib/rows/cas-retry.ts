@@ -143,13 +143,11 @@ export abstract class RowOperations {
   }
 }
 
-interface RowsRead {
+export type RowAttempt<T> = (read: {
   readonly rows: readonly StoredRow[];
   readonly reading: StoreReading;
   readonly refused: RefusedWrites;
-}
-
-export type RowAttempt<T> = (read: RowsRead) => Promise<Attempted<T>>;
+}) => Promise<Attempted<T>>;
 
 /** True if a header differs from the stored one in more than its time. */
 export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {

@@ -181,18 +181,9 @@ export interface RowStore {
 }
 
 /** The facts that a store adds to an operation. */
-export interface StoreReading {
-  readonly timeMs: number;
-  /** How coarse that clock is, in milliseconds; default 1. */
-  readonly resolutionMs?: number | undefined;
+export interface StoreReading extends Omit<RowSnapshot, 'rows'> {
   /** How much the store's clock may have gone on until something is written; default 0. */
   readonly lateMs?: number | undefined;
-  /** Identifies the server or cluster that answers: another one may have lost data. */
-  readonly server: string;
-  /** True if a row is a copy that was put back, on the server as it runs. */
-  readonly isPutBack?: boolean | undefined;
-  /** True if the store knows that this very server was left for another one, and led back to. */
-  readonly isLeft?: boolean | undefined;
   /** Becomes the incarnation of a registry created now. */
   readonly random: string;
   readonly lossWindowMs: number;

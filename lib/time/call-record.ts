@@ -3,11 +3,6 @@
  *
  * Guarantee: it keeps a few numbers, however long the process runs.
  */
-interface CallTime<Outcome extends string = string> {
-  readonly outcome: Outcome;
-  readonly tookMs: number;
-}
-
 /** The calls of a generator to its store, for its status. */
 export interface CallStatus {
   /** `ok`, `wait` ... as the store answered, `error` if it did not. */
@@ -43,7 +38,7 @@ export class CallRecord<Outcome extends string = string> {
   /** The number of calls in each span of DURATION_BOUNDS_MS, and longer than the last. */
   readonly countByDuration: number[] = [...DURATION_BOUNDS_MS, Infinity].map(() => 0);
   /** The last calls, the newest at the end. */
-  readonly recent: CallTime<Outcome>[] = [];
+  readonly recent: { readonly outcome: Outcome; readonly tookMs: number }[] = [];
 
   note(outcome: Outcome, sentAtMs: number, nowMs: number): void {
     this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;
@@ -86,14 +81,10 @@ export class CallRecord<Outcome extends string = string> {
  * closed again.
  */
 
-interface Closable {
-  close?(): Promise<void>;
-}
-
 type Call = (...args: unknown[]) => unknown;
 
 /** The same store, for one user of it. */
-export function closedAfterLastCall<S extends Closable>(store: S): S {
+export function closedAfterLastCall<S extends { close?(): Promise<void> }>(store: S): S {
   let [underWayCount, isOver] = [0, false];
   const close = async (): Promise<void> => {
     isOver = true;

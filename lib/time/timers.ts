@@ -106,10 +106,6 @@ export class RetryDelay {
   }
 }
 
-interface Abortable {
-  readonly signal?: AbortSignal | undefined;
-}
-
 interface Listening<C> {
   readonly callers: Set<C>;
   stopListening(): void;
@@ -120,7 +116,7 @@ interface Listening<C> {
  *
  * Guarantee: a signal has one listener, however many callers wait under it, and none afterwards.
  */
-export class BySignal<C extends Abortable> {
+export class BySignal<C extends { readonly signal?: AbortSignal | undefined }> {
   private readonly listened = new Map<AbortSignal, Listening<C>>();
 
   constructor(private readonly giveUp: (caller: C, reason: unknown) => void) {}

@@ -8,7 +8,6 @@ import { createCounter, giveBack, take } from '../../lib/counters/counter-rules.
 import {
   counterRecords,
   type CounterHeader,
-  type CounterReading,
   type CounterRow,
   type CounterSnapshot,
   type CounterStep,
@@ -18,6 +17,7 @@ import {
   type TakeRequest,
   type NamedGrant,
 } from '../../lib/counters/counter-store.js';
+import type { StoreReading } from '../../lib/rows/row-store.js';
 
 export interface CounterState {
   readonly header: CounterHeader;
@@ -28,17 +28,17 @@ export class CounterMap {
   /** Undefined where nothing was ever counted, or where it was lost. */
   state: CounterState | undefined;
 
-  take(request: TakeRequest, reading: CounterReading): TakeAnswer {
+  take(request: TakeRequest, reading: StoreReading): TakeAnswer {
     return this.taken(request.counter, (snapshot) => take(snapshot, request, reading));
   }
 
-  giveBack(grant: NamedGrant, unused: bigint, reading: CounterReading): boolean {
+  giveBack(grant: NamedGrant, unused: bigint, reading: StoreReading): boolean {
     return this.taken(grant.counter, (snapshot) =>
       giveBack(snapshot, { ...grant, unused }, reading),
     );
   }
 
-  create(counter: NewCounter, reading: CounterReading): boolean {
+  create(counter: NewCounter, reading: StoreReading): boolean {
     return this.taken(counter.counter, (snapshot) => createCounter(snapshot, counter, reading));
   }
 

@@ -6,9 +6,9 @@
  */
 import { acquireLock, extendLock, releaseLock } from '../../lib/lock/lock-rules.js';
 import {
-  isForgettable,
+  firstTokenAt,
+  forgettableFrom,
   type LockHeader,
-  type LockReading,
   type LockRow,
   type LockSnapshot,
   type LockStep,
@@ -25,6 +25,7 @@ import type {
   ReleaseRequest,
 } from '../../lib/lock/lock-store.js';
 import { nowOf } from '../../lib/rows/store-clock.js';
+import type { StoreReading } from '../../lib/rows/row-store.js';
 
 export interface LockState {
   header: LockHeader;
@@ -39,17 +40,17 @@ export class LockMap {
   /** Undefined where nothing was ever locked, or where it was lost. */
   state: LockState | undefined;
 
-  acquire(request: AcquireRequest, reading: LockReading): AcquireAnswer {
+  acquire(request: AcquireRequest, reading: StoreReading): AcquireAnswer {
     const answer = this.taken(request.lock, (snapshot) => acquireLock(snapshot, request, reading));
     this.sweep();
     return answer;
   }
 
-  extend(request: ExtendRequest, reading: LockReading): ExtendAnswer {
+  extend(request: ExtendRequest, reading: StoreReading): ExtendAnswer {
     return this.taken(request.lock, (snapshot) => extendLock(snapshot, request, reading));
   }
 
-  release(request: ReleaseRequest, reading: LockReading): boolean {
+  release(request: ReleaseRequest, reading: StoreReading): boolean {
     return this.taken(request.lock, (snapshot) => releaseLock(snapshot, request, reading));
   }
 
@@ -86,7 +87,7 @@ export class LockMap {
       const next = oldest.next();
       if (next.done === true) return;
       const [lock, row] = next.value;
-      const isOver = isForgettable(row, nowOf(header));
+      const isOver = forgettableFrom(row) <= firstTokenAt(nowOf(header));
       if (!isOver && row.note === undefined) return;
       rows.delete(lock);
       // A row that is kept for its note must not hide the older ones behind it.

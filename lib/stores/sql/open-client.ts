@@ -44,16 +44,11 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
   return connectedPostgres(client);
 }
 
-interface Notification {
-  readonly channel: string;
-  readonly payload?: string | undefined;
-}
-
 /** A client of pg, and whatever has its shape. */
 export interface PostgresClient {
   connect(): Promise<unknown>;
   query(sql: string | NamedStatement, params?: SqlParameter[]): Promise<unknown>;
-  on(event: string, listener: (said: Notification) => void): unknown;
+  on(event: string, listener: (said: { channel: string; payload?: string }) => void): unknown;
 }
 
 /** @param client that is not connected yet */

@@ -39,10 +39,6 @@ import { SqlSession, type SqlSessionParts } from './sql-session.js';
 /** A list is read in pages of so many. */
 const PAGE_ROWS = 10_000;
 
-interface SqlRowsParts extends SqlSessionParts {
-  readonly clock?: ClockPolicy;
-}
-
 export class SqlRows implements RowStore {
   readonly location: string;
   readonly lossWindowMs: number;
@@ -59,7 +55,7 @@ export class SqlRows implements RowStore {
   readonly #remembered: RememberedRows | undefined;
   #sweepFault: string | undefined;
 
-  constructor(parts: SqlRowsParts) {
+  constructor(parts: SqlSessionParts & { readonly clock?: ClockPolicy }) {
     const { lossWindowMs, clock, kind, dialect, connection } = parts;
     this.#kind = kind;
     // Else only a read tells whether the session it gets would keep what is written.

@@ -215,15 +215,9 @@ export function bigFaults(name: string, value: unknown, min: bigint): string[] {
  * Guarantee: reading changes nothing.
  */
 
-interface NamedCounter {
-  readonly counter: string;
-  readonly header: CounterHeader;
-  readonly row: CounterRow;
-}
-
 /** The records are sorted by name. */
 export function counterRecords(
-  counters: readonly NamedCounter[],
+  counters: readonly { counter: string; header: CounterHeader; row: CounterRow }[],
   later: LaterTime,
 ): CounterRecord[] {
   return counters

@@ -70,12 +70,6 @@ interface Manner {
 
 type Rule<T> = (snapshot: LockSnapshot, reading: StoreReading) => LockStep<T>;
 
-/** The snapshot, with the rows that it was read from. */
-interface Stored extends LockSnapshot {
-  readonly headerRow: StoredRow | undefined;
-  readonly lockRow: StoredRow | undefined;
-}
-
 /**
  * Locks in a store of your own.
  *
@@ -231,7 +225,8 @@ export class RowLocks extends RowOperations implements LockStore {
   }
 }
 
-function storedIn(rows: readonly StoredRow[], lock: string): Stored {
+/** The snapshot, with the rows that it was read from. */
+function storedIn(rows: readonly StoredRow[], lock: string) {
   const headerRow = rows.find(({ key }) => key === HEADER_KEY);
   const lockRow = rows.find(({ key }) => key === lock);
   const header = headerRow && readForm<LockHeader>(headerRow.text, HEADER);

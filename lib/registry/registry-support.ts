@@ -374,15 +374,9 @@ function rotated<T>(list: readonly T[], seed: string): T[] {
   return [...list.slice(at), ...list.slice(0, at)];
 }
 
-interface Draws {
-  readonly rows: Rows;
-  readonly request: LeaseRequest;
-  readonly seed: string;
-}
-
 async function acquireByDraws(
   first: Attempt<Step>,
-  { rows, request, seed }: Draws,
+  { rows, request, seed }: { rows: Rows; request: LeaseRequest; seed: string },
 ): Promise<Attempt<Step>> {
   let best = first;
   for (let draw = 1; draw < DRAW_COUNT; draw++) {

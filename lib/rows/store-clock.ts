@@ -51,19 +51,13 @@ const STEP_MS = 5000;
  */
 type Witness = Pick<LeaseTerms, 'ttlMs' | 'wallMs' | 'reckoned'> & { quarantineMs: number };
 
-/** The time by which a registry goes on. */
-interface WitnessedTime {
-  readonly timeMs: number;
-  /** True for a step beyond any lease that the caller can neither confirm nor contradict. */
-  readonly isUnconfirmed: boolean;
-}
-
 /**
  * Returns the time of the store; if that has stepped forward and the caller knows better, the time
  * of this witness. A holder reckons by its monotonic clock. A newcomer has its wall clock alone,
- * which counts only if it fits a registry that was in use until now.
+ * which counts only if it fits a registry that was in use until now. A step beyond any lease that
+ * the caller can neither confirm nor contradict is unconfirmed.
  */
-export function witnessedTime(last: ClockState, timeMs: number, witness: Witness): WitnessedTime {
+export function witnessedTime(last: ClockState, timeMs: number, witness: Witness) {
   const { wallMs, reckoned, ttlMs, quarantineMs } = witness;
   const { lastTimeMs, slewMs } = last;
   if (wallMs === undefined || timeMs - Math.max(lastTimeMs, wallMs) <= STEP_MS) {

@@ -217,15 +217,6 @@ export class EtcdStore implements RowStore {
 
 const PAGE_ROWS = 1000;
 
-/** All keys of a registry but those of its tokens. */
-interface FoundAll {
-  readonly timeMs: number;
-  readonly revision: number;
-  readonly header: KeyValue | undefined;
-  readonly clock: KeyValue | undefined;
-  readonly values: readonly KeyValue[];
-}
-
 class EtcdReader {
   readonly #members: EtcdMembers;
   readonly #keys: RowKeys;
@@ -252,7 +243,8 @@ class EtcdReader {
     return more.length === 0 ? found : this.rows([...rowKeys, ...more], []);
   }
 
-  async all(countMax = Infinity): Promise<FoundAll> {
+  /** All keys of a registry but those of its tokens. */
+  async all(countMax = Infinity) {
     const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];

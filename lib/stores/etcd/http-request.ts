@@ -87,13 +87,6 @@ export async function post(
   return withinLimit(answered, within(limitMs, `no answer within ${limitMs} ms`));
 }
 
-interface Begun {
-  readonly request: ClientRequest;
-  /** Has a connection, which may be opening. */
-  readonly sent: Promise<void>;
-  readonly answered: Promise<HttpAnswer>;
-}
-
 function requested({ url, body, headers, agent, signal }: HttpQuestion): ClientRequest {
   const ask = url.protocol === 'https:' ? requestByTls : requestPlainly;
   const length = { 'content-length': String(Buffer.byteLength(body)) };
@@ -102,7 +95,8 @@ function requested({ url, body, headers, agent, signal }: HttpQuestion): ClientR
   return ask(url, options).end(body);
 }
 
-function begun(call: HttpQuestion): Begun {
+/** It is sent once it has a connection, which may be opening. */
+function begun(call: HttpQuestion) {
   const request = requested(call);
   const sent = new Promise<void>((resolve, reject) => {
     request.once('socket', () => resolve());

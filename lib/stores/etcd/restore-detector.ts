@@ -130,18 +130,15 @@ export function runIn(text: string): EtcdRun | undefined {
   return { clusterId, ...(gap !== 'unknown' && { gap: Number(gap) }), term: Number(term), random };
 }
 
-/** The position of a cluster. */
-interface Progress {
-  readonly clusterId: string;
-  /** 0 where the member has not heard of it since it started. */
-  readonly term: number;
-}
-
 /** The same run; one that may have ended with the term of its leader; or one that was lost. */
 export type Fate = 'same' | 'elected' | 'lost';
 
 /** @param gap at least what it is now; absent if the user may not ask for it */
-export function fateOf(run: EtcdRun, now: Progress, gap: number | undefined): Fate {
+export function fateOf(
+  run: EtcdRun,
+  now: Pick<EtcdHeader, 'clusterId' | 'term'>,
+  gap: number | undefined,
+): Fate {
   const isShorter = gap !== undefined && run.gap !== undefined && gap < run.gap;
   if (now.clusterId !== run.clusterId || isShorter) return 'lost';
   if (now.term === 0 || now.term === run.term) return 'same';

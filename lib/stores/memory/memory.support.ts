@@ -65,22 +65,18 @@ function rowsFaults({ rows, clock }: MemorySupportOptions): string[] {
   return [...methodFaults('rows', rows, ['read', 'write', 'begin']), ...both];
 }
 
-interface ProcessRows {
-  /** A clock of its own is another time, in which the registries of this one mean nothing. */
-  readonly byClock: WeakMap<object, Map<string, MemoryRows>>;
-  /** Stands for the clock of the host. */
-  readonly hostClock: object;
-}
-
 /** Another copy of the package has another object for the same clock. */
 function isHosts(clock: Clock): boolean {
   return clock.now === systemClock.now;
 }
 
-/** The rows of a namespace, which all that ask for it share. */
+/**
+ * The rows of a namespace, which all that ask for it share. A clock of its own is another time, in
+ * which the registries of this one mean nothing.
+ */
 function sharedRows(namespace: string, clock: Clock): MemoryRows {
-  const { byClock, hostClock } = processWide('memory-rows', (): ProcessRows => {
-    return { byClock: new WeakMap(), hostClock: {} };
+  const { byClock, hostClock } = processWide('memory-rows', () => {
+    return { byClock: new WeakMap<object, Map<string, MemoryRows>>(), hostClock: {} };
   });
   const key = isHosts(clock) ? hostClock : clock;
   const registries = byClock.get(key) ?? new Map<string, MemoryRows>();

@@ -9,7 +9,7 @@ import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
 import { sharedClients } from './client-life.js';
-import { fieldOf, type RedisClient, type RedisLocation } from './clients/redis-client.js';
+import { fieldOf } from './clients/redis-client.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
 import { RedisConnection, RedisMessages, type Script } from './redis-connection.js';
 import { optionsOfUrl, parseRedisUrl } from './redis-url.js';
@@ -29,14 +29,8 @@ export function messagesFrom(redis: GivenRedis): RedisMessages {
   return new RedisMessages(build, location);
 }
 
-interface Way {
-  /** It is equal where one client serves. */
-  readonly key: string | object;
-  readonly build: () => Promise<RedisClient>;
-  readonly location: RedisLocation;
-}
-
-function wayTo(redis: GivenRedis): Way {
+/** Its key is equal where one client serves. */
+function wayTo(redis: GivenRedis) {
   if (typeof redis === 'string') {
     const url = parseRedisUrl(redis);
     // A script chooses its database itself, and the query is not about the server.

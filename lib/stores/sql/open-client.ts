@@ -82,7 +82,10 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
     client.on('notification', ({ channel, payload }) => message(channel, payload));
     client.on('end', ended);
   };
-  return { query: oneAtATime(sent), isBroken: () => isBroken, destroy, onMessage };
+  // This driver has a queue of its own, which it warns of and will not have any more.
+  const turns = new OneAtATime<typeof sent>();
+  const inTurn: SqlQuery = (sql, params) => turns.run(sent, () => sent(sql, params));
+  return { query: inTurn, isBroken: () => isBroken, destroy, onMessage };
 }
 
 /** The server keeps it, so that the next one of the same text is neither parsed nor planned. */
@@ -122,12 +125,6 @@ export function preparedQuery(client: Pick<PostgresClient, 'query'>): SqlQuery {
       return client.query(text, values);
     }
   };
-}
-
-/** This driver has a queue of its own, which it warns of and will not have any more. */
-function oneAtATime(query: SqlQuery): SqlQuery {
-  const turns = new OneAtATime<SqlQuery>();
-  return (sql, params) => turns.run(query, () => query(sql, params));
 }
 
 async function openMysql(url: ServerUrl): Promise<OpenClient> {

@@ -15,7 +15,7 @@ import {
   unknownNames,
   windowFaults,
 } from '../../options.js';
-import { highest, type ClockPolicy } from '../../rows/store-clock.js';
+import { highest } from '../../rows/store-clock.js';
 import { kindOf } from '../../url-schemes.js';
 import { decodedPart, refuseInvisible, StoreUrl, UrlQuery, type Address } from '../store-url.js';
 
@@ -42,14 +42,6 @@ export interface SqlRegistryOptions {
   readonly serverSql?: string | undefined;
 }
 
-interface CheckedOptions {
-  readonly namespace: string;
-  readonly table: string;
-  readonly lossWindowMs: number;
-  readonly serverSql?: string;
-  readonly clock?: ClockPolicy;
-}
-
 export const TABLE = 'snowflake_registry';
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
@@ -60,10 +52,7 @@ const NAMESPACE = { of: 'characters without braces or spaces', without: /[{}\s\p
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
-export function checkedOptions(
-  options: SqlRegistryOptions,
-  isReplicatedByDefault = true,
-): CheckedOptions {
+export function checkedOptions(options: SqlRegistryOptions, isReplicatedByDefault = true) {
   const strangers = unknownNames(options, NAMES, 'A store in SQL');
   const { namespace = 'default', table = TABLE, serverSql } = options;
   const { replicated: isReplicated = isReplicatedByDefault } = options;

@@ -40,6 +40,8 @@ export interface IDistributedSupport {
   readonly takesOver?: boolean | undefined;
   /** The place of the registry, in words for the operator, without secrets. */
   readonly location?: string | undefined;
+  /** The name of the id space, by which metrics tell one from another; absent without one. */
+  readonly namespace?: string | undefined;
   /**
    * What the application states of the store and the store does not show, as the option says it:
    * status and health show it. Absent if uniqueness rests on no such statement.
@@ -237,6 +239,11 @@ type Refusal =
   | { readonly status: 'fenced'; readonly floorMs?: number | undefined }
   /** No process holds the worker id; the current range stays ours to its end. */
   | { readonly status: 'unknown' }
+  /**
+   * A move gave the worker id to another layout, or to another store; the current range stays ours
+   * to its end.
+   */
+  | { readonly status: 'moved' }
   /**
    * Another copy of this process renewed the lease. With `isOverlap`, another server granted the
    * same range to another process. Drop everything at once.

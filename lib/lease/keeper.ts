@@ -12,6 +12,13 @@ import type { IDistributedSupport, LeaseAnswer, LeaseTerms } from './distributed
 import type { LeaseState } from './held-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 
+export interface RegistryTerms {
+  /** All ranges of the registry end by then, Unix ms; undefined if that is not known. */
+  readonly furthestMs: number | undefined;
+  /** The layouts of a move, as the registry lists them; empty without one. */
+  readonly layouts: string;
+}
+
 export interface Keeper {
   /** False if another thread holds the lease and renews it. */
   readonly renewsItself: boolean;
@@ -19,8 +26,8 @@ export interface Keeper {
   readonly workerId: number | undefined;
   /** The end of the last range, Unix ms; undefined without one. */
   readonly endMs: number | undefined;
-  /** All ranges of the registry end by then, Unix ms; undefined if that is not known. */
-  readonly furthestMs: number | undefined;
+  /** What the registry has told; undefined in a thread that leaves renewals to another. */
+  readonly terms: RegistryTerms | undefined;
   /** The name of the registry; undefined without one. */
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */

@@ -60,7 +60,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   state: LeaseState = 'unassigned';
   lease: HeldLease | undefined;
   private readonly skew: ClockSkew;
-  private readonly terms: RequestTerms;
+  readonly terms: RequestTerms;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
   /** Causes that were reported and have not ended. */
@@ -84,10 +84,6 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 
   get endMs(): number | undefined {
     return this.parts.window.endMs;
-  }
-
-  get furthestMs(): number | undefined {
-    return this.terms.furthestMs;
   }
 
   get incarnation(): string | undefined {
@@ -331,7 +327,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
         }
         return this.refreshIn(answer.waitMs);
       case 'fenced':
-      case 'unknown': {
+      case 'unknown':
+      case 'moved': {
         // The range lasts to its end, unless it is proved to overlap that of the new holder.
         const { floorMs = Infinity } = answer as { readonly floorMs?: number };
         if (floorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, floorMs));

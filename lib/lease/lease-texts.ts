@@ -88,6 +88,7 @@ export function gaveUp(startTimeoutMs: number, error: SnowflakeError): Snowflake
 }
 
 export function fencedText(status: string, { workerId, takesOver }: IDistributedSupport): string {
+  if (status === 'moved') return 'A move gave this worker id to others, so another one is leased.';
   const text = `The registry answered ${status.toUpperCase()}.`;
   if (takesOver !== true || status !== 'fenced') return text;
   return `${text} Another process has claimed worker id ${workerId}, which is being claimed back.`;

@@ -79,7 +79,7 @@ export interface RegionParts extends RegionPlan {
   /** The name of the registry that worker ids come from, as its last grant gave it. */
   readonly incarnation: () => string | undefined;
   /** The ends of this process's ranges and of all of its registry's, and the clock of the ids. */
-  readonly range: () => Pick<Keeper, 'endMs' | 'furthestMs' | 'nowMs'>;
+  readonly range: () => Pick<Keeper, 'endMs' | 'terms' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
 
@@ -261,8 +261,8 @@ export class RegionClaim {
 
   /** A claim that is made then lasts until the last range has ended, and until the next looks. */
   private ttlAt(nowMs: number): number {
-    const { endMs = 0, furthestMs = 0 } = this.parts.range();
-    const beyondMs = Math.ceil(Math.max(endMs, furthestMs) - nowMs);
+    const { endMs = 0, terms } = this.parts.range();
+    const beyondMs = Math.ceil(Math.max(endMs, terms?.furthestMs ?? 0) - nowMs);
     return Math.min(Math.max(0, beyondMs), BEYOND_MS_MAX) + CLAIM_TTL_MS;
   }
 

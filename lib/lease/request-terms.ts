@@ -13,7 +13,7 @@ import type {
   ReckonedTime,
   SeenRange,
 } from './distributed-support.js';
-import type { KeeperParts } from './keeper.js';
+import type { KeeperParts, RegistryTerms } from './keeper.js';
 import type { HolderLabel } from '../time/process-identity.js';
 import { isClosed, moveCountOf } from './lease-texts.js';
 
@@ -25,7 +25,7 @@ export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLa
 }
 
 /** The clocks in an answer of a registry, and the time of the request. */
-export class RequestTerms {
+export class RequestTerms implements RegistryTerms {
   /** It is undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private readonly terms: { -readonly [name in keyof LeaseTerms]: LeaseTerms[name] };
@@ -43,12 +43,15 @@ export class RequestTerms {
     return { ...terms, wallMs, ...(reckoned && { reckoned }) };
   }
 
+  get layouts(): string {
+    return this.terms.layouts ?? '';
+  }
+
   /** The time of a request, for observe(). */
   get askedAtMs(): number {
     return this.parts.monotonicClock.now();
   }
 
-  /** Every range that the registry has granted ends by then, Unix ms by its clock. */
   get furthestMs(): number | undefined {
     const { reckoned, terms, earlierMs } = this;
     const { quarantineMs, latestMs = 0 } = terms;

@@ -57,7 +57,7 @@ export class SharedLeaseKeeper implements Keeper {
   readonly renewsItself = false;
   /** Only the thread that holds the lease has these. */
   readonly renewals = undefined;
-  readonly furthestMs = undefined;
+  readonly terms = undefined;
   readonly incarnation = undefined;
   private hasStopped = false;
 

@@ -234,6 +234,10 @@ export class ClaimSupport implements IDistributedSupport {
     return location && `worker id ${this.workerId} in ${location}`;
   }
 
+  get namespace(): string | undefined {
+    return this.of.namespace;
+  }
+
   get statement(): string | undefined {
     return this.of.statement;
   }

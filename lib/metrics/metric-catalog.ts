@@ -42,6 +42,7 @@ const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait
   hold: 0,
   fenced: 0,
   unknown: 0,
+  moved: 0,
   cloned: 0,
   'layout-mismatch': 0,
   'other-version': 0,
@@ -60,6 +61,13 @@ const BUFFER_ANSWERS = { ok: 0, wait: 0, absent: 0, mismatch: 0, full: 0, error:
 
 function secondsBetween(from: Date | undefined, to: Date | undefined): number | undefined {
   return from && to && (to.getTime() - from.getTime()) / 1000;
+}
+
+/** The two registries of a move from one store to another are one family. */
+function registryIn(status: IdMakerStatus) {
+  if (status.kind !== 'lease' || status.incarnation === undefined) return undefined;
+  const { incarnation, storeMove: { key, side } = { key: incarnation, side: '' } } = status;
+  return { [incarnation]: { [key]: { [side]: 1 } } };
 }
 
 const IDS: readonly Metric[] = [
@@ -156,11 +164,10 @@ const LEASE: readonly Metric[] = [
     openTelemetry: 'snowflake.registry.info',
     kind: 'gauge',
     unit: '',
-    help: 'Incarnation of the registry, always 1; it must be the same in the whole fleet',
-    labels: ['incarnation'],
+    help: 'Incarnation of the registry, always 1; all of an id space have one family',
+    labels: ['incarnation', 'family', 'side'],
     aggregator: 'max',
-    read: ({ status: { incarnation } }) =>
-      incarnation === undefined ? undefined : { [incarnation]: 1 },
+    read: ({ status }) => registryIn(status),
   },
 ];
 
@@ -273,20 +280,22 @@ const WORKERS: readonly Metric[] = [
     openTelemetry: 'snowflake.workers.in_use',
     kind: 'gauge',
     unit: '{worker}',
-    help: 'Worker ids of the namespace that cannot be leased now',
+    help: 'Worker ids of the layout that cannot be leased now',
+    labels: ['layout'],
     aggregator: 'max',
     asksStore: true,
-    read: ({ workers }) => workers?.inUse,
+    read: ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.inUse },
   },
   {
     prometheus: 'snowflake_workers_free',
     openTelemetry: 'snowflake.workers.free',
     kind: 'gauge',
     unit: '{worker}',
-    help: 'Worker ids of the namespace that can be leased now',
+    help: 'Worker ids of the layout that can be leased now',
+    labels: ['layout'],
     aggregator: 'min',
     asksStore: true,
-    read: ({ workers }) => workers?.free,
+    read: ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.free },
   },
 ];
 
@@ -300,7 +309,10 @@ export const METRICS: readonly Metric[] = [
   ...WORKERS,
 ];
 
-export const GENERATOR_METRICS: Family<GeneratorReading> = { label: 'generator', metrics: METRICS };
+export const GENERATOR_METRICS: Family<GeneratorReading> = {
+  labels: ['generator', 'space'],
+  metrics: METRICS,
+};
 
 /*
  * Metrics of locks: those a process holds, waits for, got and has lost.
@@ -324,7 +336,10 @@ export interface LockReading extends LockStatus {
 
 export function lockReader(measured: MeasuredLocks): ReaderOf<LockReading> {
   const { name = 'default', locks, jobs } = measured;
-  return { name, read: () => ({ ...locks.status, jobs: jobs?.status() ?? [] }) };
+  return {
+    labels: () => ({ locks: name }),
+    read: () => ({ ...locks.status, jobs: jobs?.status() ?? [] }),
+  };
 }
 
 /** A value of each job; the label is not `job`, which is what Prometheus calls its targets. */
@@ -436,6 +451,6 @@ const LOCKS: readonly MetricOf<LockReading>[] = [
 ];
 
 export const LOCK_METRICS: Family<LockReading> = {
-  label: 'locks',
+  labels: ['locks'],
   metrics: [...LOCKS, ...JOBS],
 };

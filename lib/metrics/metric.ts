@@ -16,6 +16,9 @@ type Read = number | { readonly [label: string]: Read } | undefined;
 /** The durations of calls: counts of all of them, and the last ones. */
 type Durations = Pick<CallStatus, 'durations' | 'recent' | 'waitedMs'>;
 
+type OwnLabel =
+  'state' | 'answer' | 'incarnation' | 'family' | 'side' | 'layout' | 'outcome' | 'cron_job';
+
 export interface MetricOf<Reading> {
   readonly prometheus: string;
   readonly openTelemetry: string;
@@ -25,8 +28,8 @@ export interface MetricOf<Reading> {
   readonly help: string;
   /** True if it needs the count of worker ids, for which the store is asked. */
   readonly asksStore?: boolean;
-  /** Labels in addition to the name of the generator or the locks. */
-  readonly labels?: readonly ('state' | 'answer' | 'incarnation' | 'outcome' | 'cron_job')[];
+  /** Labels in addition to those of the generator or the locks. */
+  readonly labels?: readonly OwnLabel[];
   /** How prom-client combines the values of several cluster workers. */
   readonly aggregator: 'sum' | 'min' | 'max' | 'omit';
   readonly read: (reading: Reading) => Read;
@@ -36,22 +39,23 @@ export interface MetricOf<Reading> {
 
 /** A reader of the things to measure. */
 export interface ReaderOf<Reading> {
-  readonly name: string;
+  /** They tell it from the others. */
+  labels(reading: Reading): Record<string, string>;
   read(): Reading;
   /** Resolves when the first read may happen. */
   first?(): Promise<void> | undefined;
 }
 
-/** The readings of a metric, each under its name. */
+/** The readings of a metric, each under its labels. */
 export interface ReadBy<Reading> {
-  readonly label: Family<Reading>['label'];
+  readonly labels: Family<Reading>['labels'];
   readonly readers: ReadonlySet<ReaderOf<Reading>>;
 }
 
 /** All metrics of one kind of thing. */
 export interface Family<Reading> {
-  /** The label that tells the things apart. */
-  readonly label: 'generator' | 'locks';
+  /** The names of the labels that tell the things apart. */
+  readonly labels: readonly ('generator' | 'space' | 'locks')[];
   readonly metrics: readonly MetricOf<Reading>[];
 }
 
@@ -63,10 +67,10 @@ interface Sample {
 /** The values of a metric for one reader. */
 export function samplesOf<Reading>(
   metric: MetricOf<Reading>,
-  labels: Record<string, string>,
+  reader: Pick<ReaderOf<Reading>, 'labels'>,
   reading: Reading,
 ): Sample[] {
-  return samplesIn(metric.read(reading), labels, metric.labels ?? []);
+  return samplesIn(metric.read(reading), reader.labels(reading), metric.labels ?? []);
 }
 
 function samplesIn(
@@ -96,6 +100,11 @@ export function secondsOf(ms: number | undefined): number | undefined {
 export interface MeasuredGenerator {
   /** The value of the label `generator`: the generator's `name`. Default 'default'. */
   readonly name?: string | undefined;
+  /**
+   * The value of the label `space`: the id space, by which alerts group. Default: the namespace of
+   * the support or, where that is 'default', the option `application`.
+   */
+  readonly space?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
    * The generator's support, to count the used and free worker ids of the namespace. It reads the
@@ -113,26 +122,31 @@ export interface GeneratorReading {
   readonly workers: WorkerCount | undefined;
 }
 
-const NAMES = 'name, ids, support, workersEveryMs';
+const NAMES = 'name, space, ids, support, workersEveryMs';
 const WORKERS_EVERY_MS = 60_000;
 
 export class GeneratorReader {
-  readonly name: string;
   private census: WorkerCensus | undefined;
 
   /** @throws SnowflakeError CONFIG_INVALID for a generator that cannot be measured */
   constructor(private readonly generator: MeasuredGenerator) {
     const strangers = unknownNames(generator, NAMES, 'What is measured');
-    const { name = 'default', ids, support, workersEveryMs = WORKERS_EVERY_MS } = generator;
+    const { name = 'default', space, ids, support } = generator;
+    const { workersEveryMs = WORKERS_EVERY_MS } = generator;
     const isGenerator = 'status' in Object(ids);
     refuse([
       ...strangers,
       ...nameFaults('name', name),
+      ...(space === undefined ? [] : nameFaults('space', space)),
       ...(isGenerator ? [] : [`Expected \`ids\` to be an IdMaker, got ${typeof ids}.`]),
       ...(support === undefined ? [] : methodFaults('support', support, ['workers'])),
       ...wholeFaults('workersEveryMs', workersEveryMs, [1000, 86_400_000]),
     ]);
-    this.name = name;
+  }
+
+  labels({ status }: GeneratorReading): Record<string, string> {
+    const { name = 'default', space = spaceOf(status) } = this.generator;
+    return { generator: name, ...(space !== undefined && { space }) };
   }
 
   /** Resolves with the first count of worker ids; undefined from then on. */
@@ -146,7 +160,7 @@ export class GeneratorReader {
   private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
     const { ids, support, workersEveryMs = WORKERS_EVERY_MS } = this.generator;
     if (support === undefined || !hasWorkerId(status)) return undefined;
-    return (this.census ??= new WorkerCensus(support, ids.workerIds, workersEveryMs));
+    return (this.census ??= new WorkerCensus(support, ids, workersEveryMs));
   }
 
   read(): GeneratorReading {
@@ -156,6 +170,10 @@ export class GeneratorReader {
     const workers = this.censusOf(status)?.read(status.readAt.getTime());
     return { status, layout, workers };
   }
+}
+
+function spaceOf(status: IdMakerStatus): string | undefined {
+  return status.kind === 'lease' ? status.space : undefined;
 }
 
 /*
@@ -187,7 +205,7 @@ export class WorkerCensus {
 
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'>,
-    private readonly workerIds: WorkerIdRange,
+    private readonly ids: Pick<IdMaker, 'workerIds'>,
     private readonly everyMs: number,
     private readonly timers: Timers = systemTimers,
   ) {}
@@ -222,7 +240,7 @@ export class WorkerCensus {
   private async ask(): Promise<void> {
     try {
       const records = await this.support.workers?.(COUNTED_MAX + 1);
-      this.counted = records && count(records, this.workerIds);
+      this.counted = records && count(records, this.ids.workerIds);
     } catch {
       // The renewals report a store that is away; the metric just has no value.
       this.counted = undefined;

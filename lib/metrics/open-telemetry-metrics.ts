@@ -102,11 +102,9 @@ export function registerOpenTelemetryLockMetrics<Instrument>(
 function observed<Instrument, Reading>(
   meter: OtelMeter<Instrument>,
   readers: readonly ReaderOf<Reading>[],
-  { label, metrics }: Family<Reading>,
+  { metrics }: Family<Reading>,
 ): () => void {
-  const recorders = metrics
-    .filter(isHistogram)
-    .map((metric) => durationRecorder(meter, metric, label));
+  const recorders = metrics.filter(isHistogram).map((metric) => durationRecorder(meter, metric));
   const observables = metrics.filter((metric) => !isHistogram(metric));
   const instruments = observables.map((metric) => observable(meter, metric));
   const observe = async (result: BatchResult<Instrument>) => {
@@ -115,7 +113,7 @@ function observed<Instrument, Reading>(
       const reading = reader.read();
       for (const record of recorders) record(reader, reading);
       for (const [at, metric] of observables.entries()) {
-        for (const { labels, value } of samplesOf(metric, { [label]: reader.name }, reading)) {
+        for (const { labels, value } of samplesOf(metric, reader, reading)) {
           result.observe(instruments[at]!, value, labels);
         }
       }
@@ -142,7 +140,6 @@ function observable<Instrument>(
 function durationRecorder<Instrument, Reading>(
   meter: OtelMeter<Instrument>,
   { openTelemetry: name, help: description, unit, durations }: MetricOf<Reading>,
-  label: string,
 ): (reader: ReaderOf<Reading>, reading: Reading) => void {
   const explicitBucketBoundaries = DURATION_BOUNDS_MS.map((boundMs) => boundMs / 1000);
   const advice = { explicitBucketBoundaries };
@@ -155,7 +152,7 @@ function durationRecorder<Instrument, Reading>(
     const fresh = Math.min(total - (recorded.get(reader) ?? 0), calls.recent.length);
     recorded.set(reader, total);
     for (const { tookMs } of calls.recent.slice(calls.recent.length - fresh)) {
-      histogram.record(tookMs / 1000, { [label]: reader.name });
+      histogram.record(tookMs / 1000, reader.labels(reading));
     }
   };
 }
@@ -186,12 +183,12 @@ interface ReadHistogram {
 
 export function readHistogram<Reading>(
   metric: MetricOf<Reading>,
-  { label, readers }: ReadBy<Reading>,
+  { readers }: ReadBy<Reading>,
 ): ReadHistogram {
   const { prometheus: name, help, aggregator } = metric;
   const facts = { name, help, type: 'histogram', aggregator } as const;
   const get = async () => {
-    const values = [...readers].flatMap((reader) => valuesOf(metric, label, reader));
+    const values = [...readers].flatMap((reader) => valuesOf(metric, reader));
     return { ...facts, values };
   };
   return { ...facts, get, reset: () => undefined };
@@ -199,12 +196,12 @@ export function readHistogram<Reading>(
 
 function valuesOf<Reading>(
   { prometheus: name, durations }: MetricOf<Reading>,
-  label: string,
   reader: ReaderOf<Reading>,
 ): Value[] {
-  const calls = durations?.(reader.read());
+  const reading = reader.read();
+  const calls = durations?.(reading);
   if (calls === undefined) return [];
-  const labels = { [label]: reader.name };
+  const labels = reader.labels(reading);
   let count = 0;
   const buckets = calls.durations.map((span) => {
     count += span.count;

@@ -172,7 +172,7 @@ function readersIn<Reading>(
   if (known !== undefined && isThere) return known;
   const readers = new Set<ReaderOf<Reading>>();
   for (const metric of family.metrics) {
-    addMetric(metric, { client, registry }, { label: family.label, readers });
+    addMetric(metric, { client, registry }, { labels: family.labels, readers });
   }
   readersOf.set(registry, readers);
   return readers;
@@ -189,12 +189,9 @@ function addMetric<Reading>(
   }
   const { prometheus: name, help, labels: own = [], aggregator } = metric;
   const { readers } = read;
-  const labelNames = [read.label, ...own];
+  const labelNames = [...read.labels, ...own];
   const registers = [registry as never];
-  const samples = () =>
-    [...readers].flatMap((reader) =>
-      samplesOf(metric, { [read.label]: reader.name }, reader.read()),
-    );
+  const samples = () => [...readers].flatMap((reader) => samplesOf(metric, reader, reader.read()));
   /** All values are written in one go, so that two scrapes at the same time do not mix. */
   const collecting = (fill: () => void) => () => {
     const firsts = metric.asksStore ? [...readers].flatMap((one) => one.first?.() ?? []) : [];

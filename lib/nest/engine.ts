@@ -13,6 +13,7 @@ import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
 import { WindowWords, type AnchoredClock } from '../core/window/window-memory.js';
 import { joinWindow, shareWindow } from '../core/window/shared-lease.js';
 import { LeaseWindow } from '../core/window/lease-window.js';
+import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { LeaseState } from '../lease/held-lease.js';
@@ -26,6 +27,7 @@ import { errorText, printable } from '../messages.js';
 import { closedAfterLastCall } from '../time/call-record.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
+import { admittedSpan, commonSpan } from '../registry/layout-move.js';
 import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
@@ -99,9 +101,19 @@ export function workerEngine(
   // With a support overridden, as in a test, no number of a region is claimed.
   const region =
     support === config.support ? regionOf(config, { keeper, identity, log }) : undefined;
+  const space = spaceOf(support, config, name);
   const status = () =>
-    statusOf(generator, keeper, { region: region?.status, statement: support.statement });
-  const idMaker = new IdMaker({ source: generator, status, line, layout, shared, workerIds });
+    statusOf(generator, keeper, { space, region: region?.status, statement: support.statement });
+  const idMaker = new IdMaker({
+    source: generator,
+    status,
+    line,
+    layout,
+    shared,
+    get workerIds() {
+      return leasable(workerIds, layout.fingerprint, keeper);
+    },
+  });
   return {
     keeper,
     idMaker,
@@ -120,6 +132,31 @@ export function workerEngine(
     },
     close: async () => support.close?.(),
   };
+}
+
+/**
+ * The id space, by name: a namespace that nobody chose may be that of many. Where fixed worker
+ * fields keep processes apart, as those of regions, each may have a registry of its own.
+ */
+function spaceOf(
+  { namespace = 'default', takesOver = false }: IDistributedSupport,
+  { application, workerIds: { min, max }, layout }: SnowflakeConfig,
+  name: string | undefined,
+): string {
+  const isAll = takesOver || (min === 0 && max >= layout.workerIdMax);
+  const own = name === undefined ? application : `${application}/${name}`;
+  return `${namespace === 'default' ? own : namespace}${isAll ? '' : `[${min}-${max}]`}`;
+}
+
+/** During a move each layout, and each of two stores, has only some of the worker ids. */
+function leasable(
+  { min, max }: WorkerIdRange,
+  fingerprint: string,
+  { terms, nowMs }: Keeper,
+): WorkerIdRange {
+  const admitted = admittedSpan(terms?.layouts ?? '', fingerprint, nowMs);
+  const span = commonSpan({ workerIdMin: min, workerIdMax: max }, admitted);
+  return span === undefined ? { min, max } : { min: span.workerIdMin, max: span.workerIdMax };
 }
 
 const locationOf = (support: IDistributedSupport) => support.location ?? support.constructor.name;

@@ -1,5 +1,6 @@
 /**
- * An application injects the IdMaker for ids, and for what can be read out of them.
+ * An application injects the IdMaker for ids, and for what can be read out of them; with its status
+ * and those that run, which make no sense without it, in one file.
  *
  * Every call is one line to the source of ids or the layout. The source is ready before other
  * modules' onModuleInit and is closed after their last hook.
@@ -13,6 +14,7 @@ import { SnowflakeError } from '../errors.js';
 import type { GeneratorStatus, CallerQueue } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { Keeper } from '../lease/keeper.js';
+import { storeMoveIn, type StoreMove } from '../lease/lease-texts.js';
 import type { RegionStatus } from '../lease/region-claim.js';
 import { formatName } from '../messages.js';
 import { processWide } from '../process-wide.js';
@@ -220,12 +222,16 @@ interface WorkerIdStatus {
 /** A generator that leases a worker id itself, or has one of its own without end. */
 export interface LeaseStatus extends WorkerIdStatus {
   readonly kind: 'lease';
+  /** The id space: the namespace of its support, or without one the application. */
+  readonly space?: string | undefined;
   /**
    * The registry's name, equal in the whole fleet: its incarnation and, after a loss of data or
    * another server, a bar and the text of the last one, which each process gets with its next
    * renewal. Undefined without a registry.
    */
   readonly incarnation: string | undefined;
+  /** The move of the registry to another store, while it lasts: both have the same key. */
+  readonly storeMove?: StoreMove | undefined;
   /** Whether another region has the number of this one; undefined without the option `regions`. */
   readonly region?: RegionStatus | undefined;
   /** What the application states of the store, such as `keepsWrites`; absent for nothing. */
@@ -262,10 +268,11 @@ export type RenewalStatus = CallStatus;
 export function statusOf(
   generator: SnowflakeGenerator,
   keeper: Keeper,
-  { region, statement }: Pick<LeaseStatus, 'region' | 'statement'> = {},
+  { space, region, statement }: Pick<LeaseStatus, 'space' | 'region' | 'statement'> = {},
 ): WorkerStatus {
   const worker = workerStatus(generator, keeper);
-  const { incarnation, renewals } = keeper;
+  const { incarnation, renewals, terms } = keeper;
+  const storeMove = storeMoveIn(terms?.layouts ?? '');
   if (renewals === undefined) {
     return { kind: 'shared', ...worker, incarnation: undefined, renewals: undefined };
   }
@@ -274,6 +281,8 @@ export function statusOf(
     ...worker,
     // Others may write to the store, and logs and metrics show what stands there.
     incarnation: incarnation && formatName(incarnation),
+    ...(space !== undefined && { space: formatName(space) }),
+    ...(storeMove && { storeMove }),
     ...(region && { region }),
     ...(statement !== undefined && { statement: formatName(statement) }),
     renewals: renewals.status,

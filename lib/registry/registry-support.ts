@@ -101,6 +101,7 @@ export class RegistrySupport implements IDistributedSupport {
    * that.
    */
   readonly lossWindowMs: number;
+  readonly namespace: string | undefined;
   readonly #store: RowStore;
   readonly #timers: Timers;
   readonly #random: () => number;
@@ -124,6 +125,7 @@ export class RegistrySupport implements IDistributedSupport {
     this.#starts = new FewAtOnce(STARTS_AT_ONCE, { ms: START_MS, timers });
     this.#again = new AgainAfter((parts as ClockedParts).monotonic);
     this.#blocks = new BlockMaker(store, (workerIds) => this.#read(workerIds));
+    this.namespace = store.namespace;
     const { lossWindowMs, headerAgeMs = HEADER_AGE_MS, keepsAfterMs } = store;
     this.lossWindowMs =
       keepsAfterMs === undefined ? lossWindowMs + headerAgeMs : 2 * keepsAfterMs + headerAgeMs;

@@ -56,7 +56,10 @@ function renewed(snapshot: WorkerSnapshot, lease: WorkerLease, reading: StoreRea
     const step = prolonged(header, { ...believed, holder }, { lease, reading });
     return step.slots.length > 0 ? step : { ...step, slots: raised };
   }
-  if (holder === undefined) return { answer: { status: 'unknown' }, header, slots: raised };
+  if (holder === undefined) {
+    const status = isElsewhere(header, lease) ? 'moved' : 'unknown';
+    return { answer: { status }, header, slots: raised };
+  }
   return { answer: { status: 'fenced', floorMs: holder.floorMs }, header, slots: raised };
 }
 
@@ -81,8 +84,7 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
     const unlinked = { ...slot, holder: { ...holder, nonce: '' } };
     return { answer: { status: 'cloned' }, header, slots: [unlinked] };
   }
-  const span = spanFor(header, lease);
-  if (span !== undefined && !isWithin(slot.workerId, span)) return movedAway(header, slot);
+  if (isElsewhere(header, lease)) return movedAway(header, slot);
   const next = { ...slot, holder: heldUnder(header, { ...holder, nonce: nonceNext }) };
   return isNewEra || missedMove(header, holder)
     ? secondRange(header, next, asked)
@@ -95,10 +97,16 @@ function isForgotten({ nonce }: SlotHolder, { lease, reading }: Asked): boolean 
   return keepsAfterMs > 0 && nonce !== '' && nonce === lease.nonceBefore;
 }
 
-/** The worker id is for another layout now: the range lasts, and nothing begins before its end. */
+/** True for a worker id that is for another layout now, or for the other store of a move. */
+function isElsewhere(header: RegistryHeader, lease: WorkerLease): boolean {
+  const span = spanFor(header, lease);
+  return span !== undefined && !isWithin(lease.workerId, span);
+}
+
+/** The range lasts, and nothing begins before its end. */
 function movedAway(header: RegistryHeader, { workerId, ceilingMs }: HeldSlot): Step {
   const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, ceilingMs);
-  const answer: LeaseAnswer = { status: 'unknown' };
+  const answer: LeaseAnswer = { status: 'moved' };
   return { answer, header: { ...header, layoutFloorMs }, slots: [{ workerId, ceilingMs }] };
 }
 

@@ -121,6 +121,8 @@ export interface RowWrite {
 export interface RowStore {
   /** Describes for the operator where the rows lie, without secrets. */
   readonly location: string;
+  /** The name of the id space, by which metrics tell one from another; absent without one. */
+  readonly namespace?: string | undefined;
   /** Becomes the `lossWindowMs` of the support, counters or locks in this store. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */

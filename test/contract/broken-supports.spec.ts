@@ -185,7 +185,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   {
     name: 'a worker id that is for another layout is prolonged',
     by: 'goes on without a gap where a worker id stays, and not where it is for another layout',
-    edits: [edit(RENEW, 'span !== undefined && !isWithin(slot.workerId, span)', 'false')],
+    edits: [edit(RENEW, 'span !== undefined && !isWithin(lease.workerId, span)', 'false')],
   },
   {
     name: 'every range begins anew at a move',

@@ -313,9 +313,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   {
     name: 'FENCED where nobody holds the worker id',
     by: 'answers UNKNOWN where nobody holds the worker id',
-    edits: [
-      inRenew("return { answer: { status: 'unknown' }", "return { answer: { status: 'fenced' }"),
-    ],
+    edits: [inRenew("'moved' : 'unknown'", "'moved' : 'fenced'")],
   },
   {
     name: 'the lowest worker id is taken for 0',

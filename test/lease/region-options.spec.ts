@@ -90,7 +90,7 @@ it('a store that fails to close, or answers nonsense, costs no shutdown and no c
     timers: new SettableTime(),
     random: () => 1,
     incarnation: () => 'a',
-    range: () => ({ endMs: Infinity, furthestMs: undefined, nowMs: 0 }),
+    range: () => ({ endMs: Infinity, terms: undefined, nowMs: 0 }),
     report: (_, text) => void reports.push(text),
   });
   await claim.start();

@@ -21,7 +21,8 @@ type Story = Readonly<Record<string, string>>;
 const of = (name: string, more = '', instance = 'a'): string =>
   `${name}{job="shop",instance="${instance}"${more && `,${more}`}}`;
 
-const GENERATOR = 'generator="default"';
+const GENERATOR = 'generator="default",space="shop"';
+const LAYOUT = 'layout="t41-w10-s12/1ms@1704067200000"';
 const ofGenerator = (name: string, more = '', instance = 'a'): string =>
   of(name, GENERATOR + (more && `,${more}`), instance);
 const ofLocks = (name: string, more = ''): string =>
@@ -36,7 +37,7 @@ const answer = (name: string): string =>
 const bucket = (le: string): string =>
   ofGenerator('snowflake_renewal_duration_seconds_bucket', `le="${le}"`);
 const incarnation = (name: string, instance: string): string =>
-  ofGenerator('snowflake_registry_info', `incarnation="${name}"`, instance);
+  ofGenerator('snowflake_registry_info', `incarnation="${name}",family="${name}"`, instance);
 const outcome = (name: string): string =>
   ofLocks('snowflake_locks_attempts_total', `outcome="${name}"`);
 
@@ -49,8 +50,8 @@ const seconds = {
 };
 const rollbacks = ofGenerator('snowflake_clock_rollbacks_total');
 const waits = ofGenerator('snowflake_waits_total');
-const inUse = ofGenerator('snowflake_workers_in_use');
-const free = ofGenerator('snowflake_workers_free');
+const inUse = ofGenerator('snowflake_workers_in_use', LAYOUT);
+const free = ofGenerator('snowflake_workers_free', LAYOUT);
 const lost = ofLocks('snowflake_locks_lost_total');
 const ofJob = (name: string, more = ''): string =>
   ofLocks(name, `cron_job="Reports.nightly"${more && `,${more}`}`);

@@ -60,7 +60,7 @@ export class StoreThatFails extends MemorySupport {
 
 export async function startApp(options: SnowflakeModuleOptions = {}) {
   const time = new SettableTime();
-  const store = new StoreThatFails({ clock: time });
+  const store = new StoreThatFails({ clock: time, namespace: 'shop' });
   const given = options.workerId === undefined ? { support: store } : {};
   const app = await Test.createTestingModule({
     imports: [

@@ -71,7 +71,7 @@ describe('monitoring docs', () => {
     const renewals = { countByAnswer: {}, ...none };
     const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
     const metric = OF_GENERATORS.find(({ prometheus }) => prometheus === name)!;
-    const samples = samplesOf(metric, { generator: 'x' }, reading);
+    const samples = samplesOf(metric, { labels: () => ({ generator: 'x' }) }, reading);
     await app.close();
     return samples.map(({ labels }) => labels[metric.labels![0]!]!);
   }

@@ -53,9 +53,11 @@ describe('a meter of OpenTelemetry', () => {
       expect(dataPointType).toBe(TYPES[kind]);
     }
     // Five ticks ahead; the time of the test has gone by in fractions of a ms.
-    const ahead = (await reader.valuesOf('snowflake.ids.ahead.seconds'))['default'] as number;
+    const ahead = (await reader.valuesOf('snowflake.ids.ahead.seconds'))['default shop'] as number;
     expect(Math.round(ahead * 200)).toBe(1);
-    expect(await reader.valuesOf('snowflake.workers.free')).toEqual({ default: 1023 });
+    expect(await reader.valuesOf('snowflake.workers.free')).toEqual({
+      'default shop t41-w10-s12/1ms@1704067200000': 1023,
+    });
     await provider.shutdown();
     await app.close();
   });
@@ -65,15 +67,16 @@ describe('a meter of OpenTelemetry', () => {
     const { reader, provider, meter } = createMeter();
     registerOpenTelemetryMetrics(meter, [{ ids }]);
     ids.nextIds(5);
-    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 5 });
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ 'default shop': 5 });
     ids.nextIds(6);
-    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 11 });
-    expect(await reader.valuesOf('snowflake.worker.id')).toEqual({ default: ids.status.workerId });
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ 'default shop': 11 });
+    const { workerId } = ids.status;
+    expect(await reader.valuesOf('snowflake.worker.id')).toEqual({ 'default shop': workerId });
     store.isAway = true;
     await time.advance(13_000);
     expect(await reader.valuesOf('snowflake.lease.state')).toMatchObject({
-      'default degraded': 1,
-      'default active': 0,
+      'default shop degraded': 1,
+      'default shop active': 0,
     });
     await provider.shutdown();
     await app.close();
@@ -85,7 +88,7 @@ describe('a meter of OpenTelemetry', () => {
     await time.advance(21_000);
     registerOpenTelemetryMetrics(meter, [{ ids }]);
     const name = 'snowflake.renewal.duration.seconds';
-    const recorded = async () => (await reader.valuesOf(name))['default'] as HistogramValue;
+    const recorded = async () => (await reader.valuesOf(name))['default shop'] as HistogramValue;
     const before = ids.status.renewals!.countByAnswer['ok']!;
     expect(before).toBeGreaterThan(0);
     expect((await recorded()).count).toBe(before);
@@ -111,12 +114,15 @@ describe('a meter of OpenTelemetry', () => {
     const remove = registerOpenTelemetryMetrics(meter, [{ name: 'stock', ids: stock.ids }]);
     shop.ids.nextIds(3);
     stock.ids.nextIds(4);
-    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({ default: 3, stock: 4 });
+    expect(await reader.valuesOf('snowflake.ids.issued')).toEqual({
+      'default shop': 3,
+      'stock shop': 4,
+    });
     remove();
     shop.ids.nextIds(1);
     stock.ids.nextIds(1);
-    expect(await reader.valuesOf('snowflake.ids.issued')).toMatchObject({ default: 4 });
-    expect(await reader.valuesOf('snowflake.ids.issued')).not.toMatchObject({ stock: 5 });
+    expect(await reader.valuesOf('snowflake.ids.issued')).toMatchObject({ 'default shop': 4 });
+    expect(await reader.valuesOf('snowflake.ids.issued')).not.toMatchObject({ 'stock shop': 5 });
     await provider.shutdown();
     await Promise.all([shop.app.close(), stock.app.close()]);
   });
@@ -146,7 +152,7 @@ async function startMeasured(options: Parameters<typeof startApp>[0] = {}) {
   const { ids, store: support } = started;
   registerPrometheusMetrics(client, [{ ids, support }], { registry });
   const value = async (name: string, label = '') => {
-    const wanted = `snowflake_${name}{generator="default"${label}} `;
+    const wanted = `snowflake_${name}{generator="default",space="shop"${label}} `;
     const lines = (await registry.metrics()).split('\n');
     const found = lines.find((line) => line.startsWith(wanted));
     return found === undefined ? undefined : Number(found.slice(wanted.length));
@@ -232,9 +238,11 @@ describe('metrics of time', () => {
 
   it('let worker ids be counted', async () => {
     const { app, value } = await startMeasured();
-    await value('workers_free');
+    const layout = ',layout="t41-w10-s12/1ms@1704067200000"';
+    await value('workers_free', layout);
     await settled();
-    expect([await value('workers_in_use'), await value('workers_free')]).toEqual([1, 1023]);
+    const counts = [await value('workers_in_use', layout), await value('workers_free', layout)];
+    expect(counts).toEqual([1, 1023]);
     await app.close();
   });
 });
@@ -247,7 +255,7 @@ const record = (workerId: number, freeInMs: number): WorkerRecord => ({
   ceilingMs: 1000,
   freeInMs,
 });
-const IDS = { min: 0, max: 15 };
+const IDS = { workerIds: { min: 0, max: 15 } };
 
 async function counted(census: WorkerCensus, nowMs: number) {
   census.read(nowMs);
@@ -265,7 +273,11 @@ describe('the count of worker ids', () => {
   });
 
   it('is not known where nothing is leased, or nobody can say', async () => {
-    const fixed = new WorkerCensus(new StaticSupport(812), { min: 0, max: 1023 }, 1000);
+    const fixed = new WorkerCensus(
+      new StaticSupport(812),
+      { workerIds: { min: 0, max: 1023 } },
+      1000,
+    );
     expect(await counted(fixed, 0)).toBeUndefined();
     expect(await counted(new WorkerCensus({}, IDS, 1000), 0)).toBeUndefined();
   });

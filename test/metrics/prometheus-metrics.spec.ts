@@ -36,14 +36,16 @@ describe('a registry of prom-client', () => {
     registerPrometheusMetrics(client, [{ ids }], { registry });
     ids.nextIds(5);
     const first = await scrape(registry);
-    expect(first.get('snowflake_ids_issued_total{generator="default"}')).toBe(5);
-    expect(first.get('snowflake_waits_total{generator="default"}')).toBe(0);
-    expect(first.get('snowflake_worker_id{generator="default"}')).toBe(ids.status.workerId);
+    expect(first.get('snowflake_ids_issued_total{generator="default",space="shop"}')).toBe(5);
+    expect(first.get('snowflake_waits_total{generator="default",space="shop"}')).toBe(0);
+    expect(first.get('snowflake_worker_id{generator="default",space="shop"}')).toBe(
+      ids.status.workerId,
+    );
     time.wallMs -= 2000;
     ids.nextIds(10_000);
     const second = await scrape(registry);
-    expect(second.get('snowflake_ids_issued_total{generator="default"}')).toBe(10_005);
-    expect(second.get('snowflake_clock_rollbacks_total{generator="default"}')).toBe(1);
+    expect(second.get('snowflake_ids_issued_total{generator="default",space="shop"}')).toBe(10_005);
+    expect(second.get('snowflake_clock_rollbacks_total{generator="default",space="shop"}')).toBe(1);
     await app.close();
   });
 
@@ -85,15 +87,15 @@ describe('a registry of prom-client', () => {
     registerPrometheusMetrics(client, [{ ids: saying(ids, more) }], { registry });
     const samples = await scrape(registry);
     const value = (name: string, labels = '') =>
-      samples.get(`snowflake_${name}{generator="default"${labels}}`);
+      samples.get(`snowflake_${name}{generator="default",space="shop"${labels}}`);
     expect(value('lease_remaining_seconds')).toBe(60);
     expect(value('ids_ahead_seconds')).toBe(0.25);
     expect(value('renewal_duration_seconds_sum')).toBe(2.5);
     expect(value('renewal_duration_seconds_count')).toBe(9);
     expect(of(samples, 'snowflake_renewal_duration_seconds_bucket')).toEqual({
-      'snowflake_renewal_duration_seconds_bucket{le="0.001",generator="default"}': 3,
-      'snowflake_renewal_duration_seconds_bucket{le="2",generator="default"}': 7,
-      'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default"}': 9,
+      'snowflake_renewal_duration_seconds_bucket{le="0.001",generator="default",space="shop"}': 3,
+      'snowflake_renewal_duration_seconds_bucket{le="2",generator="default",space="shop"}': 7,
+      'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default",space="shop"}': 9,
     });
     expect(value('last_renewal_timestamp_seconds')).toBe(time.now() / 1000 - 4);
     expect(value('renewals_total', ',answer="ok"')).toBe(7);
@@ -112,7 +114,9 @@ describe('a registry of prom-client', () => {
     expect(of(samples, 'snowflake_lease_remaining_seconds')).toEqual({});
     expect(of(samples, 'snowflake_registry_info')).toEqual({});
     expect(of(samples, 'snowflake_workers')).toEqual({});
-    expect(samples.get('snowflake_worker_id{generator="default"}')).toBe(811);
+    expect(samples.get('snowflake_worker_id{generator="default",space="nestjs-snowflake"}')).toBe(
+      811,
+    );
     await app.close();
   });
 
@@ -120,8 +124,10 @@ describe('a registry of prom-client', () => {
     const { app, ids } = await startApp();
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
-    const name = `{generator="default",incarnation="${ids.status.incarnation}"}`;
-    expect((await scrape(registry)).get(`snowflake_registry_info${name}`)).toBe(1);
+    const { incarnation } = ids.status;
+    const own = `incarnation="${incarnation}",family="${incarnation}",side=""`;
+    const name = `snowflake_registry_info{generator="default",space="shop",${own}}`;
+    expect((await scrape(registry)).get(name)).toBe(1);
     await app.close();
   });
 
@@ -147,12 +153,12 @@ describe('several generators', () => {
     shop.ids.nextIds(3);
     ids.nextIds(4);
     expect(of(await scrape(registry), 'snowflake_ids_issued_total')).toEqual({
-      'snowflake_ids_issued_total{generator="default"}': 3,
-      'snowflake_ids_issued_total{generator="stock"}': 4,
+      'snowflake_ids_issued_total{generator="default",space="shop"}': 3,
+      'snowflake_ids_issued_total{generator="stock",space="shop"}': 4,
     });
     remove();
     expect(of(await scrape(registry), 'snowflake_ids_issued_total')).toEqual({
-      'snowflake_ids_issued_total{generator="default"}': 3,
+      'snowflake_ids_issued_total{generator="default",space="shop"}': 3,
     });
     await Promise.all([shop.app.close(), stock.app.close()]);
   });
@@ -171,9 +177,11 @@ describe('several generators', () => {
   it('are in the default registry when none is named', async () => {
     const { app, ids } = await startApp();
     const remove = registerPrometheusMetrics(client, [{ ids }]);
-    expect((await scrape(client.register)).has('snowflake_waits_total{generator="default"}')).toBe(
-      true,
-    );
+    expect(
+      (await scrape(client.register)).has(
+        'snowflake_waits_total{generator="default",space="shop"}',
+      ),
+    ).toBe(true);
     remove();
     client.register.clear();
     await app.close();
@@ -214,7 +222,9 @@ describe('other ways to collect', () => {
     ids.nextIds(3);
     await registry.metrics();
     registerPrometheusMetrics(client, [{ name: 'again', ids }], { registry });
-    expect(await registry.metrics()).toContain('snowflake_ids_issued_total{generator="again"} 3');
+    expect(await registry.metrics()).toContain(
+      'snowflake_ids_issued_total{generator="again",space="shop"} 3',
+    );
     await app.close();
   });
 
@@ -231,11 +241,16 @@ describe('other ways to collect', () => {
       return registry.getMetricsAsJSON();
     });
     const samples = await scrape(client.AggregatorRegistry.aggregate(await Promise.all(parts)));
-    expect(samples.get('snowflake_ids_issued_total{generator="default"}')).toBe(10);
-    expect(samples.get('snowflake_lease_remaining_seconds{generator="default"}')).toBe(1);
-    expect(samples.get('snowflake_lease_state{generator="default",state="active"}')).toBe(2);
+    expect(samples.get('snowflake_ids_issued_total{generator="default",space="shop"}')).toBe(10);
+    expect(samples.get('snowflake_lease_remaining_seconds{generator="default",space="shop"}')).toBe(
+      1,
+    );
+    expect(
+      samples.get('snowflake_lease_state{generator="default",space="shop",state="active"}'),
+    ).toBe(2);
     expect(of(samples, 'snowflake_worker_id')).toEqual({});
-    const bucket = 'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default"}';
+    const bucket =
+      'snowflake_renewal_duration_seconds_bucket{le="+Inf",generator="default",space="shop"}';
     const renewals = [one, two].map(({ ids }) => ids.status.renewals!.countByAnswer['ok']!);
     expect(Math.min(...renewals)).toBeGreaterThan(0);
     expect(samples.get(bucket)).toBe(renewals[0]! + renewals[1]!);

@@ -35,9 +35,7 @@ export const MOVE_MUTANTS = [
     edits: [
       {
         file: RENEW,
-        find:
-          'if (span !== undefined && !isWithin(slot.workerId, span)) ' +
-          'return movedAway(header, slot);',
+        find: 'if (isElsewhere(header, lease)) return movedAway(header, slot);',
         put: '',
       },
     ],

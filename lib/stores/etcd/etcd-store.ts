@@ -53,6 +53,7 @@ const ROW_COUNT_MAX = 60;
 
 export class EtcdStore implements RowStore {
   readonly location: string;
+  readonly namespace: string;
   readonly lossWindowMs: number;
   readonly clock: ClockPolicy;
   readonly #client: EtcdClient;
@@ -64,6 +65,7 @@ export class EtcdStore implements RowStore {
 
   constructor(settings: EtcdSettings, client: EtcdClient, kind: EtcdRowKind = 'worker ids') {
     const { namespace, failoverWindowMs, clockDifferenceMs } = settings;
+    this.namespace = namespace;
     this.#client = client;
     this.#settings = settings;
     this.#keys = new RowKeys(namespace, kind);

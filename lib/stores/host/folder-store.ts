@@ -4,6 +4,7 @@
  * Guarantee: an answer is flushed to the disk before it is given. Nothing is locked, so a killed
  * process stops no other. A copy of the folder, and a disk set back by a reboot, are noticed.
  */
+import { basename } from 'node:path';
 import { systemClock, type Clock } from '../../core/clock.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
 import {
@@ -70,6 +71,10 @@ export class FolderStore implements RowStore {
     this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
     this.location = `the folder ${folder}`;
     this.files = new FolderFiles(folder);
+  }
+
+  get namespace(): string {
+    return basename(this.folder);
   }
 
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {

@@ -43,6 +43,7 @@ export interface MemorySupportOptions {
 export class MemorySupport extends RegistrySupport {
   /** A clock that is set belongs to a test: no process goes on in its time after this one. */
   readonly isVolatile: boolean;
+  override readonly namespace: string;
 
   constructor(options: MemorySupportOptions = {}) {
     const { namespace = 'default', clock = systemClock, rows } = options;
@@ -54,6 +55,7 @@ export class MemorySupport extends RegistrySupport {
     ]);
     const asked = rows ?? sharedRows(namespace, clock);
     super(asked, WITHOUT_PAUSE);
+    this.namespace = namespace;
     this.isVolatile = isHosts(asked.time);
     // Without blocks in the making: each is made when it is first used, which takes no pause here.
     asked.begin((reading) => headerRow({ ...newHeader(reading), blocks: [] }));

@@ -27,6 +27,7 @@ import { SCRIPTS } from './scripts.generated.js';
 export interface RedisRowsParts {
   readonly connection: RedisConnection;
   readonly key: string;
+  readonly namespace?: string | undefined;
   readonly lossWindowMs: number;
   readonly statement: Statement;
   readonly keepsAfterMs?: number | undefined;
@@ -37,6 +38,7 @@ export interface RedisRowsParts {
 }
 
 export class RedisRows implements RowStore {
+  readonly namespace?: string | undefined;
   readonly lossWindowMs: number;
   readonly keepsAfterMs: number | undefined;
   readonly comparesRows = true;
@@ -46,6 +48,7 @@ export class RedisRows implements RowStore {
 
   constructor(parts: RedisRowsParts) {
     this.#parts = parts;
+    this.namespace = parts.namespace;
     this.lossWindowMs = parts.lossWindowMs;
     this.keepsAfterMs = parts.keepsAfterMs;
   }

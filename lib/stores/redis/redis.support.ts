@@ -96,6 +96,7 @@ export function checkedParts(options: RedisSupportOptions) {
     (options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0));
   return {
     connection,
+    namespace,
     key: `${prefix}{${namespace}}:registry`,
     lossWindowMs,
     statement,

@@ -41,6 +41,7 @@ const PAGE_ROWS = 10_000;
 
 export class SqlRows implements RowStore {
   readonly location: string;
+  readonly namespace: string;
   readonly lossWindowMs: number;
   readonly clock?: ClockPolicy;
   readonly comparesRows = true;
@@ -56,7 +57,8 @@ export class SqlRows implements RowStore {
   #sweepFault: string | undefined;
 
   constructor(parts: SqlSessionParts & { readonly clock?: ClockPolicy }) {
-    const { lossWindowMs, clock, kind, dialect, connection } = parts;
+    const { lossWindowMs, clock, kind, dialect, connection, namespace } = parts;
+    this.namespace = namespace;
     this.#kind = kind;
     // Else only a read tells whether the session it gets would keep what is written.
     const isKept = dialect.name === 'postgres' || connection.close !== undefined;

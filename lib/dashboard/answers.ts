@@ -73,6 +73,8 @@ export interface LeaseView {
   /** It is absent without a lease, and for one without end. */
   readonly remainingMs?: number | undefined;
   readonly incarnation?: string | undefined;
+  /** What both registries have in common while one store is left for another. */
+  readonly family?: string | undefined;
   /** The least number of ids left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
   /** It is absent in a thread that shares another thread's lease. */

@@ -258,7 +258,8 @@ function leaseView({ readAt, ...status }: WorkerStatus): LeaseView {
   const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
   const renewed = renewals && callsView(renewals, readAt);
   const idsLeft = state === 'stretched' ? status.idsLeft : undefined;
-  return { state, workerId, remainingMs, incarnation, idsLeft, renewals: renewed };
+  const family = status.kind === 'lease' ? status.storeMove?.key : undefined;
+  return { state, workerId, remainingMs, incarnation, family, idsLeft, renewals: renewed };
 }
 
 /** Timeouts do not count, since they had no answer; neither do old renewals. */

@@ -16,6 +16,7 @@ import { hostname } from 'node:os';
 import type { Browser } from 'playwright-core';
 import { systemIdentity } from '../../lib/time/process-identity.js';
 import { StoreThatFails } from '../metrics/measured-app.js';
+import { MeasuredStore } from '../metrics/measured-fleet.js';
 import { until } from '../until.js';
 import { Visit, startBrowser, RoundRobin } from './browser.js';
 import { leaseAs, LowestFirst, showApp, type ShownAppOptions } from './shown-app.js';
@@ -292,6 +293,29 @@ describe('two registries for one id space', () => {
     expect(await visit.page.locator('#verdict').isVisible()).toBe(false);
     await visit.comesToSay('#verdict', 'lease from different registries, so ids may repeat.');
     expect(await visit.page.locator('#verdict.down').count()).toBe(1);
+  });
+});
+
+describe('a move to another store', () => {
+  it('is no alarm, and each process shows the room of its half', async () => {
+    const half = async (text: string) => {
+      const store = new MeasuredStore(time);
+      const url = await serve({ support: new LowestFirst({ rows: store.rows }) });
+      await store.order(`#1 #${text.replace(' ', ' t41-w10-s12/1ms@1704067200000')}`);
+      await time.advance(30_000);
+      return url;
+    };
+    const urls = [await half('out:k1 [0-511]'), await half('in:k1 [512-1023]')];
+    const origins = urls.map((url) => new URL(url).origin);
+    visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
+    await visit.comesToSay('#connection', 'Live from 2 processes in turn.');
+    await visit.comesToSay('#legend', '511 free');
+    for (let count = 0; count < 15; count++) {
+      await visit.askAgain();
+      await visit.settled();
+    }
+    await visit.comesToSay('#connection', 'Live from 2 processes in turn.');
+    expect(await visit.page.locator('#verdict').isVisible()).toBe(false);
   });
 });
 

@@ -143,7 +143,7 @@ class Page {
       const name = isOne ? '' : `${nameOf(one)} `;
       return `${name}${healthText(one)}. ${one.reason ?? ''}`;
     });
-    const differ = this.incarnationsDiffer();
+    const differ = this.registriesDiffer();
     if (differ) verdicts.unshift(TWO_REGISTRIES);
     const isDown = differ || unwell.some(({ health }) => health === 'down');
     setAttributes(found('verdict'), { class: isDown ? 'notice down' : 'notice' });
@@ -156,9 +156,9 @@ class Page {
   }
 
   /** True only after a while, when a change of registry would be over. */
-  private incarnationsDiffer(): boolean {
+  private registriesDiffer(): boolean {
     const nowMs = performance.now();
-    if (this.cards.incarnations.size < 2) this.differsSinceMs = undefined;
+    if (this.cards.registries.size < 2) this.differsSinceMs = undefined;
     else this.differsSinceMs ??= nowMs;
     return this.differsSinceMs !== undefined && nowMs - this.differsSinceMs >= DIFFERING_MS;
   }

@@ -132,13 +132,18 @@ const freeText = (count: number, isKnown: boolean): string =>
 
 function countOf(
   sign: (typeof SIGNS)[number],
-  { workerIds: { min, max } }: LeasedGeneratorView,
+  { workerIds }: LeasedGeneratorView,
   workers: readonly WorkerView[],
 ): number {
   if (sign !== 'free') return workers.filter(({ state }) => state === sign).length;
-  const taken = workers.filter(({ workerId }) => workerId >= min && workerId <= max);
-  return max - min + 1 - taken.length;
+  return workerIds.max - workerIds.min + 1 - workers.filter(isWithin(workerIds)).length;
 }
+
+/** True for a worker id that this application may lease. */
+const isWithin =
+  ({ min, max }: LeasedGeneratorView['workerIds']) =>
+  ({ workerId }: WorkerView): boolean =>
+    workerId >= min && workerId <= max;
 
 /*
  * The fleet in figures: all that the list of holders says of it together.
@@ -146,7 +151,7 @@ function countOf(
 
 export function showFleet(
   list: HTMLElement,
-  { workerIds: { min, max } }: LeasedGeneratorView,
+  { workerIds }: LeasedGeneratorView,
   workers: readonly WorkerView[],
 ): void {
   const held = workers.filter(({ state }) => state === 'held' || state === 'fixed');
@@ -165,7 +170,11 @@ export function showFleet(
     [said('versions of the library'), versionsText(holders)],
     [
       said('worker ids in use'),
-      said('{} of {}', numberText(held.length), numberText(max - min + 1)),
+      said(
+        '{} of {}',
+        numberText(held.filter(isWithin(workerIds)).length),
+        numberText(workerIds.max - workerIds.min + 1),
+      ),
       'large',
     ],
     ...(ages.length === 0 ? [] : spans),

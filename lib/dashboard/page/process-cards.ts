@@ -82,10 +82,10 @@ export class ProcessCards {
   }
 
   /** More than one is a fault: two registries for one id space. */
-  get incarnations(): ReadonlySet<string> {
+  get registries(): ReadonlySet<string> {
     const fresh = [...this.cards.values()].filter(({ isOld }) => !isOld);
-    const all = fresh.map(({ incarnation }) => incarnation);
-    return new Set(all.filter((incarnation) => incarnation !== undefined));
+    const all = fresh.map(({ registry }) => registry);
+    return new Set(all.filter((registry) => registry !== undefined));
   }
 
   clear(): void {
@@ -101,7 +101,7 @@ class ProcessCard {
   private isLost = false;
   private word = '';
   private health = '';
-  incarnation: string | undefined;
+  registry: string | undefined;
   private previous: CountsView | undefined;
   private longestMs = 0;
   private readonly rates: number[] = [];
@@ -133,7 +133,7 @@ class ProcessCard {
   show(generator: GeneratorView, nowMs: number): void {
     const { health, reason, support, lease, buffer, counts } = generator;
     this.seenAtMs = nowMs;
-    this.incarnation = lease?.incarnation;
+    this.registry = lease?.family ?? lease?.incarnation;
     this.seenAt = timeText(new Date());
     this.isLost = false;
     this.word = healthText(generator);

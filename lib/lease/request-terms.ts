@@ -24,7 +24,7 @@ export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLa
   return { ...identity.label(), ...(!isAll && { workerIds: `${min}-${max}` }) };
 }
 
-/** The clocks in an answer of a registry, and the time of the request. */
+/** What a request brings: the terms of a lease, and the clocks that the registry has answered. */
 export class RequestTerms implements RegistryTerms {
   /** It is undefined until a registry has granted a range. */
   seen: SeenRange | undefined;

@@ -9,7 +9,7 @@
  * it, and a killed process leaves nothing but a file that no pointer names.
  */
 import { randomBytes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readFileSync, type BigIntStats } from 'node:fs';
 import {
   lstat,
   mkdir,
@@ -38,11 +38,15 @@ export interface FolderValue {
    */
   readonly identity: string;
   /**
-   * True if the file system keeps no such time, so that a copy may get an inode that was used
-   * before.
+   * True if this process can read no such time, which is 0 then: a copy may get an inode that was
+   * used before.
    */
   readonly isTimeless: boolean;
 }
+
+/** Returns the facts of a file as this host shows them. */
+export type Seen = (stats: BigIntStats) => Pick<BigIntStats, 'ino' | 'birthtimeNs' | 'ctimeNs'>;
+type FileFacts = ReturnType<Seen>;
 
 type KnownValue = Pick<FolderValue, 'name' | 'text'>;
 
@@ -51,12 +55,20 @@ const STATE = /^state-([0-9a-f]{24})-([0-9a-f]{24})\.json$/;
 const NOTHING_BEFORE = '0'.repeat(24);
 /** A name may be missed while it changes, and a file be gone that was pointed at a moment ago. */
 const TRY_COUNT = 100;
+/** Enough for the clock of most file systems to tick, which takes up to 10 ms. */
+const CHANGE_COUNT_MAX = 20_000;
 
 const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
 const newId = () => randomBytes(12).toString('hex');
 
 export class FolderFiles {
-  constructor(readonly folder: string) {}
+  private keepsTimes: boolean | undefined;
+
+  /** @param seen tests replace it */
+  constructor(
+    readonly folder: string,
+    private readonly seen: Seen = (stats) => stats,
+  ) {}
 
   /**
    * Undefined where there is none.
@@ -169,12 +181,39 @@ export class FolderFiles {
     if (pointers.length !== 1 || name === undefined || id === undefined) return undefined;
     try {
       const text = name === known?.name ? known.text : await this.textOf(name);
-      const { ino, birthtimeNs } = await stat(join(this.folder, `at-${name}`), { bigint: true });
-      const isTimeless = birthtimeNs === 0n;
-      return { text, id, name, identity: `${ino}.${birthtimeNs}`, isTimeless };
+      const found = this.seen(await stat(join(this.folder, `at-${name}`), { bigint: true }));
+      const bornNs = await this.keptTimeOf(found);
+      return { text, id, name, identity: `${found.ino}.${bornNs}`, isTimeless: bornNs === 0n };
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined;
       throw folderError(error, this.folder);
+    }
+  }
+
+  /** Without statx libuv gives the time of the last change, which every rename moves. */
+  private async keptTimeOf({ birthtimeNs, ctimeNs }: FileFacts): Promise<bigint> {
+    if (birthtimeNs !== ctimeNs) return birthtimeNs;
+    // Equal times are also those of a file that is new. Who may not write takes them for kept.
+    this.keepsTimes ??= await this.tryTimes().catch(() => undefined);
+    return this.keepsTimes === false ? 0n : birthtimeNs;
+  }
+
+  /** True if a later change of a file leaves its time of creation alone. */
+  private async tryTimes(): Promise<boolean> {
+    const path = join(this.folder, `state-${newId()}-${newId()}.json`);
+    const file = await open(path, 'wx');
+    try {
+      const made = this.seen(await file.stat({ bigint: true }));
+      for (let count = 0; count < CHANGE_COUNT_MAX; count++) {
+        await file.utimes(0, 0);
+        const { birthtimeNs, ctimeNs } = this.seen(await file.stat({ bigint: true }));
+        if (ctimeNs !== made.ctimeNs) return birthtimeNs === made.birthtimeNs;
+      }
+      return false;
+    } finally {
+      await file.close();
+      // The next step sweeps what is left, and may have done so.
+      await unlink(path).catch(() => undefined);
     }
   }
 

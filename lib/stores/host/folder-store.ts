@@ -26,6 +26,7 @@ import {
   unreadable,
   type FileSystem,
   type FolderValue,
+  type Seen,
 } from './folder-files.js';
 
 /** Each failed attempt means that another process wrote other rows. */
@@ -39,6 +40,8 @@ interface FolderStoreParts {
   readonly bootOf?: () => Promise<string>;
   /** Returns the file system of the folder; tests replace it. */
   readonly fileSystemOf?: (folder: string) => Promise<FileSystem>;
+  /** Tests replace it. */
+  readonly seen?: Seen;
 }
 
 interface Found {
@@ -70,7 +73,7 @@ export class FolderStore implements RowStore {
     this.bootOf = parts.bootOf ?? bootOf;
     this.fileSystemOf = parts.fileSystemOf ?? fileSystemOf;
     this.location = `the folder ${folder}`;
-    this.files = new FolderFiles(folder);
+    this.files = new FolderFiles(folder, parts.seen);
   }
 
   get namespace(): string {
@@ -127,8 +130,9 @@ export class FolderStore implements RowStore {
     const found = await this.found();
     if (found?.value.isTimeless === true) {
       advice.push(
-        `The file system of ${this.folder} keeps no times of creation, so an older copy put in ` +
-          `its place may not be noticed. Use another one, such as ext4 with inodes of 256 bytes.`,
+        `This process can read no times of creation in ${this.folder}, so it may not notice an ` +
+          `older copy put in its place. Allow the system call statx, and use a file system such ` +
+          `as ext4 with inodes of 256 bytes.`,
       );
     }
     if ((found?.boot ?? (await this.bootOf())) === '') {
@@ -175,9 +179,9 @@ export class FolderStore implements RowStore {
     const value = await this.files.load(last?.value);
     if (value === undefined) return undefined;
     const boot = await this.bootOf();
-    const server = `${boot} ${value.identity}`;
     const isLast = value.name === last?.value.name;
     const kept = isLast ? last.kept : rowsOf(value.text, this.folder);
+    const server = serverOf(`${boot} ${value.identity}`, value, kept);
     this.last = { value, boot, server, kept };
     return this.last;
   }
@@ -189,6 +193,17 @@ export class FolderStore implements RowStore {
       throw folderError(error, this.folder);
     }
   }
+}
+
+/**
+ * A time that cannot be read is not another one. Whoever can read it takes a header without one for
+ * that of a copy, once, and writes it there.
+ */
+function serverOf(own: string, { isTimeless }: FolderValue, { rows }: FolderRows): string {
+  if (!isTimeless) return own;
+  const { server } = fieldsIn(rows.get(HEADER_KEY)?.text ?? '');
+  const sameInode = own.slice(0, -1); // all but the 0 of its time
+  return typeof server === 'string' && server.startsWith(sameInode) ? server : own;
 }
 
 function isAsRead({ rows }: FolderRows, write: RowWrite): boolean {

@@ -8,8 +8,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { RegistrySupport } from '../../lib/registry/registry-support.js';
 import type { Seen } from '../../lib/stores/host/folder-files.js';
+import { HEADER_AGE_MS } from '../../lib/registry/stored-snapshot.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
-import { held, request } from './redis-lab.js';
+import { failureOf, held, request } from './redis-lab.js';
 
 /** The time of creation as libuv reads it, by statx, and without it. */
 const known: Seen = (stats) => stats;
@@ -32,8 +33,9 @@ describe('a folder that several kinds of processes share', () => {
   afterEach(() => rmSync(root, { recursive: true, force: true }));
 
   /** A process with a token of its own, which leases and renews. */
-  function processOf(token: string, seen: Seen) {
-    const store = new FolderStore(folder, { clock: { now: () => nowMs }, seen });
+  function processOf(token: string, seen: Seen, { byMs = 0, boot = 'boot' } = {}) {
+    const clock = { now: () => nowMs + byMs };
+    const store = new FolderStore(folder, { clock, seen, bootOf: async () => boot });
     const support = new RegistrySupport(store);
     const asked = request({ token, ttlMs: TTL_MS, quarantineMs: 0, workerIdMin: 0 });
     const acquire = () => support.getNextWorkId(asked);
@@ -82,6 +84,67 @@ describe('a folder that several kinds of processes share', () => {
     cpSync(join(root, 'old'), folder, { recursive: true, preserveTimestamps: true });
     expect(await other!.serverNow()).not.toBe(before);
     expect(await processOf('late', kind).serverNow()).not.toBe(before);
+  });
+
+  describe('from several hosts', () => {
+    const second = (ms: number) => BigInt(ms) * 1_000_000n;
+
+    it.each([500, 60_000, 3_600_000])(
+      'is never ahead of the furthest of clocks that are %i ms apart, and never goes back',
+      async (apartMs) => {
+        const hosts = [0, 1, 2].map((at) => processOf(`p${at}`, known, { byMs: at * apartMs }));
+        const times: number[] = [];
+        for (let round = 0; round < 60; round++) {
+          const { nowMs: registryMs } = await hosts[round % 3]!.acquire();
+          times.push(registryMs! - nowMs);
+          nowMs += 20;
+        }
+        expect(Math.max(...times)).toBeLessThanOrEqual(2 * apartMs);
+        const steps = times.slice(1).map((ms, at) => ms + 20 - times[at]!);
+        // A time alone is written once a second.
+        expect(Math.min(...steps)).toBeGreaterThan(-HEADER_AGE_MS);
+      },
+    );
+
+    it.each([
+      [90_000, 'behind'],
+      [-90_000, 'ahead of'],
+    ])('is not written by a host whose clock is %i ms off', async (offMs, words) => {
+      const wrong: Seen = (stats) => ({ ...stats, mtimeNs: stats.mtimeNs + second(offMs) });
+      const failure = await failureOf(processOf('wrong', wrong).acquire());
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+      expect(failure.message).toMatch(new RegExp(`is \\d{5} ms ${words} that of the file system`));
+      expect(Math.abs(Number(failure.details['aheadMs']) + offMs)).toBeLessThan(60_000);
+    });
+
+    it('is written by a host whose clock is a little off', async () => {
+      const slow: Seen = (stats) => ({ ...stats, mtimeNs: stats.mtimeNs + second(20_000) });
+      expect(await started([processOf('slow', slow)])).toBe(1);
+    });
+
+    it('tells each of two hosts that the other one writes too, and when', async () => {
+      const one = processOf('one', known, { boot: 'one' });
+      const other = processOf('other', known, { boot: 'other', byMs: 3_600_000 });
+      await one.acquire();
+      await other.acquire();
+      const failure = await failureOf(one.acquire());
+      const itsTime = new Date(T0 + 3_600_000).toISOString();
+      expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
+      expect(failure.message).toContain(`Another host writes to the folder ${folder} too`);
+      expect(failure.message).toContain(`at ${itsTime} by its clock`);
+      expect(await one.acquire()).toMatchObject({ status: 'wait' });
+      expect((await failureOf(other.acquire())).message).toContain('Another host writes');
+    });
+  });
+
+  it('goes on at half speed while the clock of its host is set back', async () => {
+    const first = processOf('first', known);
+    await first.acquire();
+    nowMs -= 3_600_000;
+    await first.acquire();
+    nowMs += 40_000;
+    const { nowMs: registryMs } = await first.acquire();
+    expect(registryMs! - T0).toBe(20_000);
   });
 
   it('is a copy for whoever reads the first time of creation', async () => {

@@ -24,6 +24,7 @@ import {
   unlink,
 } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
+import { systemClock } from '../../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { errorText, formatName } from '../../messages.js';
 
@@ -45,7 +46,9 @@ export interface FolderValue {
 }
 
 /** Returns the facts of a file as this host shows them. */
-export type Seen = (stats: BigIntStats) => Pick<BigIntStats, 'ino' | 'birthtimeNs' | 'ctimeNs'>;
+export type Seen = (
+  stats: BigIntStats,
+) => Pick<BigIntStats, 'ino' | 'birthtimeNs' | 'ctimeNs' | 'mtimeNs'>;
 type FileFacts = ReturnType<Seen>;
 
 type KnownValue = Pick<FolderValue, 'name' | 'text'>;
@@ -57,6 +60,8 @@ const NOTHING_BEFORE = '0'.repeat(24);
 const TRY_COUNT = 100;
 /** Enough for the clock of most file systems to tick, which takes up to 10 ms. */
 const CHANGE_COUNT_MAX = 20_000;
+/** No host writes whose clock is further from that of the file system, which all of them see. */
+const CLOCK_MS_MAX = 60_000;
 
 const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
 const newId = () => randomBytes(12).toString('hex');
@@ -111,7 +116,10 @@ export class FolderFiles {
     const name = `${value.id}-${id}`;
     const state = join(this.folder, `state-${name}.json`);
     try {
-      await written(state, text);
+      const fromMs = systemClock.now();
+      const { mtimeNs } = this.seen(await written(state, text));
+      const aheadMs = outside(fromMs, Number(mtimeNs / 1_000_000n), systemClock.now());
+      if (Math.abs(aheadMs) > CLOCK_MS_MAX) throw otherClock(this.folder, aheadMs);
       await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
     } catch (error) {
       // The state stays, and is swept by the next one: a file system that repeats a call may tell
@@ -269,12 +277,18 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
+/** How far a clock was ahead of the time that a file got between two of its readings. */
+function outside(fromMs: number, stampMs: number, toMs: number): number {
+  return Math.max(fromMs - stampMs, 0) + Math.min(toMs - stampMs, 0);
+}
+
 /** On the disk before it is named; not at all where that is full. */
-async function written(path: string, text: string): Promise<void> {
+async function written(path: string, text: string): Promise<BigIntStats> {
   const file = await open(path, 'wx');
   try {
     await file.writeFile(text);
     await file.sync();
+    return await file.stat({ bigint: true });
   } catch (error) {
     // No pointer names it, so it may stay.
     await rm(path, { force: true }).catch(() => undefined);
@@ -430,12 +444,37 @@ export function unreadable(folder: string): SnowflakeError {
   );
 }
 
+function otherClock(folder: string, aheadMs: number): SnowflakeError {
+  const side = aheadMs < 0 ? 'behind' : 'ahead of';
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `The clock of this host is ${Math.abs(aheadMs)} ms ${side} that of the file system of ` +
+      `${folder}, so nothing is leased here: its ids would have another time than those of other ` +
+      `hosts. Set the clock of this host (NTP).`,
+    { details: { aheadMs } },
+  );
+}
+
+export function twoHosts(folder: string, itsMs: number, hereMs: number): SnowflakeError {
+  const [its, here] = [itsMs, hereMs].map((ms) => new Date(ms).toISOString());
+  return new SnowflakeError(
+    'STORE_UNAVAILABLE',
+    `Another host writes to the folder ${folder} too: its last write was at ${its} by its clock, ` +
+      `and here it is ${here}. Each takes the other for a restart of its own, so neither is ` +
+      `granted anything. ${FOR_SEVERAL}`,
+    { details: { itsMs, hereMs } },
+  );
+}
+
+const FOR_SEVERAL =
+  'Use a folder on a local disk for processes of one host, and a registry for several: ' +
+  "'redis://host:6379?namespace=shop'.";
+
 export function onNetwork(folder: string, kind: string): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `The folder ${folder} is on a network file system (${kind}), where what one host has ` +
-      `written another may not see, and each has its own clock. Use a folder on a local disk for ` +
-      `processes of one host, and a registry for several: 'redis://host:6379?namespace=shop'.`,
+      `written another may not see, and each has its own clock. ${FOR_SEVERAL}`,
     { details: { kind } },
   );
 }

@@ -17,12 +17,14 @@ import {
   type RowWrite,
   type StoredRow,
 } from '../../rows/row-store.js';
+import { LAST_MS, nowOf, type ClockPolicy } from '../../rows/store-clock.js';
 import {
   bootOf,
   fileSystemOf,
   folderError,
   FolderFiles,
   onNetwork,
+  twoHosts,
   unreadable,
   type FileSystem,
   type FolderValue,
@@ -63,6 +65,8 @@ export class FolderStore implements RowStore {
   private checked: Promise<void> | undefined;
   /** As it was last read or written by this process. */
   private last: Found | undefined;
+  /** When the registry was first ahead of this clock, and where it was then. */
+  private behind: { readonly timeMs: number; readonly nowMs: number } | undefined;
 
   constructor(
     readonly folder: string,
@@ -79,6 +83,20 @@ export class FolderStore implements RowStore {
   get namespace(): string {
     return basename(this.folder);
   }
+
+  /**
+   * A registry ahead of this clock goes on at half its speed from when that was first seen: by
+   * processes whose clocks differ it is never moved ahead of the furthest of them.
+   */
+  readonly clock: ClockPolicy = (last, timeMs) => {
+    const nowMs = nowOf(last);
+    const { timeMs: sinceMs, nowMs: wasMs } = this.behind ?? { timeMs, nowMs };
+    const isSince = sinceMs <= timeMs && wasMs <= nowMs;
+    const laterMs = isSince ? wasMs + Math.floor((timeMs - sinceMs) / 2) : nowMs;
+    if (timeMs >= nowMs) this.behind = undefined;
+    else if (this.behind === undefined || !isSince) this.behind = { timeMs, nowMs };
+    return { lastTimeMs: timeMs, slewMs: Math.max(nowMs, timeMs, laterMs) - timeMs };
+  };
 
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
     const { server, kept } = await this.open();
@@ -105,6 +123,9 @@ export class FolderStore implements RowStore {
       const value = await this.files.replace(found.value, textOf(kept));
       if (value !== undefined) {
         this.last = { ...found, value, kept };
+        const { lastTimeMs, slewMs } = fieldsIn(write.header?.text ?? '');
+        // A rule may have moved the registry ahead of this clock.
+        if (isWhole(lastTimeMs) && isWhole(slewMs)) this.clock({ lastTimeMs, slewMs }, lastTimeMs);
         return true;
       }
       found = await this.found();
@@ -183,6 +204,10 @@ export class FolderStore implements RowStore {
     const kept = isLast ? last.kept : rowsOf(value.text, this.folder);
     const server = serverOf(`${boot} ${value.identity}`, value, kept);
     this.last = { value, boot, server, kept };
+    if (last?.boot === boot && isTaken(last, this.last)) {
+      const itsMs = Math.min(Number(kept.rows.get(HEADER_KEY)!.number), LAST_MS);
+      throw twoHosts(this.folder, itsMs, this.now());
+    }
     return this.last;
   }
 
@@ -201,9 +226,22 @@ export class FolderStore implements RowStore {
  */
 function serverOf(own: string, { isTimeless }: FolderValue, { rows }: FolderRows): string {
   if (!isTimeless) return own;
-  const { server } = fieldsIn(rows.get(HEADER_KEY)?.text ?? '');
+  const stored = storedServer(rows);
   const sameInode = own.slice(0, -1); // all but the 0 of its time
-  return typeof server === 'string' && server.startsWith(sameInode) ? server : own;
+  return stored.startsWith(sameInode) ? stored : own;
+}
+
+/** True if the header of a process of this boot was replaced by one of another boot. */
+function isTaken(before: Found, now: Found): boolean {
+  const [was, is] = [before, now].map(({ kept }) => storedServer(kept.rows));
+  const own = `${now.boot} `;
+  const isOfOther = is !== '' && !is!.startsWith(own);
+  return isOfOther && was!.startsWith(own) && before.value.identity === now.value.identity;
+}
+
+function storedServer(rows: FolderRows['rows']): string {
+  const { server } = fieldsIn(rows.get(HEADER_KEY)?.text ?? '');
+  return typeof server === 'string' ? server : '';
 }
 
 function isAsRead({ rows }: FolderRows, write: RowWrite): boolean {

@@ -266,7 +266,7 @@ describe('a Redis that refuses', () => {
     await admin.quit();
     const error = await refused(support({ redis: `redis://127.0.0.1:${port}` }));
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
-    expect(error.message).toContain('read-only replica');
+    expect(error.message).toContain('is a replica');
   });
 
   it('is out of memory', async () => {

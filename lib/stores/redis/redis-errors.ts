@@ -140,8 +140,8 @@ export const REFUSALS = {
   ),
   replica: later(
     /^READONLY/,
-    'This server is a read-only replica. Name the master, or use redis+sentinel:// or ' +
-      'redis+cluster:// so that it is found after a failover.',
+    'This server is a replica, which forgets what is written to it. Name the master, or use ' +
+      'redis+sentinel:// or redis+cluster:// so that it is found after a failover.',
   ),
   'out-of-memory': later(
     /^OOM/,

@@ -5,7 +5,7 @@
 const PARTS = {
   'time': "local seconds, us = unpack(redis.call('TIME'))\nlocal time = seconds * 1000 + math.floor(us / 1000)\n",
   'rows/version': "local VERSION = '2'\n",
-  'prologue': "local key = KEYS[1]\nlocal version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',\n  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))\nif version and version ~= VERSION then return { 'other-version', version, time } end\n\nlocal function text(number) return string.format('%.0f', number) end\n\nlocal refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }\nlocal function info(...)\n  local reply = redis.pcall('INFO', ...)\n  if type(reply) == 'string' then return reply end\n  refusal = reply\nend\nlocal facts = redis.REDIS_VERSION_NUM and info('server', 'replication')\n  or (info('server') or '') .. (info('replication') or '')\nlocal function field(name)\n  local _, last = string.find(facts, name, 1, true)\n  return last and string.match(facts, '^%w+', last + 1)\nend\nlocal run, replication = field('run_id:'), field('master_replid:')\nlocal isNamed = run and replication\nif not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end\nlocal server = run and replication and run .. ':' .. replication or lastServer or 'declared'\n\nlocal isOther = lastTime and lastServer ~= server\nlocal epoch = isOther and 0 or tonumber(lastEpoch or 0)\nlocal isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch\nlocal isLeft = isLater and isNamed\nepoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater\n",
+  'prologue': "local key = KEYS[1]\nlocal version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',\n  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))\nif version and version ~= VERSION then return { 'other-version', version, time } end\n\nlocal function text(number) return string.format('%.0f', number) end\n\nlocal refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }\nlocal function info(...)\n  local reply = redis.pcall('INFO', ...)\n  if type(reply) == 'string' then return reply end\n  refusal = reply\nend\nlocal facts = redis.REDIS_VERSION_NUM and info('server', 'replication')\n  or (info('server') or '') .. (info('replication') or '')\nif string.find(facts, '\\nrole:slave', 1, true) then\n  return { err = 'READONLY role:slave of INFO' }\nend\nlocal function field(name)\n  local _, last = string.find(facts, name, 1, true)\n  return last and string.match(facts, '^%w+', last + 1)\nend\nlocal run, replication = field('run_id:'), field('master_replid:')\nlocal isNamed = run and replication\nif not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end\nlocal server = run and replication and run .. ':' .. replication or lastServer or 'declared'\n\nlocal isOther = lastTime and lastServer ~= server\nlocal epoch = isOther and 0 or tonumber(lastEpoch or 0)\nlocal isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch\nlocal isLeft = isLater and isNamed\nepoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater\n",
   'rows/read': "local token, count = ARGV[1], ARGV[2]\n\nif isLater then\n  redis.call('HSET', key, 'epoch', text(epoch), 'left', isLeft and 'left' or 'lost')\n  local header = redis.call('HGET', key, 'r:|')\n  local headerVersion, rest = string.match(header or '', '^(%d+)(|.*)$')\n  if headerVersion then redis.call('HSET', key, 'r:|', text(headerVersion + 1) .. rest) end\nend\n\nlocal names = { 'left' }\nfor at = 3, 2 + count do names[#names + 1] = 'r:' .. ARGV[at] end\nlocal named = token ~= '' and redis.call('HGET', key, 't:' .. token)\nif named then names[#names + 1] = 'r:' .. named end\nlocal lines = redis.call('HMGET', key, unpack(names))\nlocal found = { text(time), server, lines[1] or '' }\nfor at = 2, #names do\n  if lines[at] then\n    found[#found + 1] = string.sub(names[at], 3)\n    found[#found + 1] = lines[at]\n  end\nend\nreturn found\n",
   'rows/write': "local readServer, readVersion, readNumber = ARGV[1], ARGV[2], ARGV[3]\nlocal mode, next, count = ARGV[4], ARGV[5], ARGV[6]\nlocal function partsOf(name)\n  local line = redis.call('HGET', key, name)\n  if not line then return '', '0', '' end\n  return string.match(line, '^(%d+)|(%d+)|([^\\n]*)\\n')\nend\n\nlocal version, number = partsOf('r:|')\nlocal last = 4 + 3 * count\nif isLater or server ~= readServer or version ~= readVersion then return { 0 } end\nif mode == 'whole' and number ~= readNumber then return { 0 } end\nfor at = 7, last, 3 do\n  if partsOf('r:' .. ARGV[at]) ~= ARGV[at + 1] then return { 0 } end\nend\n\nif not lastTime then redis.call('HSET', key, 'version', VERSION, 'lastTime', text(time)) end\nif server ~= lastServer or text(epoch) ~= (lastEpoch or '0') then\n  redis.call('HSET', key, 'server', server, 'epoch', text(epoch))\nend\nif mode == 'whole' then\n  redis.call('HSET', key, 'r:|', next)\n  redis.call('HDEL', key, 'left')\nelseif mode == 'time' and tonumber(number) < tonumber(next) then\n  local line = redis.call('HGET', key, 'r:|')\n  local rest = string.sub(line, #version + #number + 2)\n  redis.call('HSET', key, 'r:|', version .. '|' .. next .. rest)\nend\nfor at = 7, last, 3 do\n  local name, line = ARGV[at], ARGV[at + 2]\n  local _, _, before = partsOf('r:' .. name)\n  local after = string.match(line, '^%d+|%d+|([^\\n]*)\\n')\n  local isGone = before ~= '' and before ~= after\n  if isGone and redis.call('HGET', key, 't:' .. before) == name then\n    redis.call('HDEL', key, 't:' .. before)\n  end\n  if after ~= '' then redis.call('HSET', key, 't:' .. after, name) end\n  redis.call('HSET', key, 'r:' .. name, line)\nend\nreturn { 1 }\n",
   'rows/page': "local key, cursor = KEYS[1], ARGV[1]\nlocal page = redis.call('HSCAN', key, cursor, 'COUNT', 2048)\nlocal facts = redis.call('HMGET', key, 'version', 'r:|')\nlocal found = { time, facts[1] or '', page[1], facts[2] or '' }\nfor at = 1, #page[2], 2 do\n  local name, line = page[2][at], page[2][at + 1]\n  local isBlank = string.find(line, '|0|\\n{}', 1, true)\n  if string.sub(name, 1, 2) == 'r:' and name ~= 'r:|' and not isBlank then\n    found[#found + 1] = string.sub(name, 3)\n    found[#found + 1] = line\n  end\nend\nreturn found\n",
@@ -34,11 +34,11 @@ const joined = (...names: (keyof typeof PARTS)[]): string =>
 
 export const SCRIPTS = {
   readRows: {
-    sha1: '7fe59992dd4fdd2d7852e68a6e456d075d7ad4a6',
+    sha1: '3f9ee9dda944fc333d2499e58789a3bc429a44bd',
     lua: joined('time', 'rows/version', 'prologue', 'rows/read'),
   },
   writeRows: {
-    sha1: '30c57ace1c4223cf60e55f5b5340168227bcc158',
+    sha1: 'c7ea464f7c224e050c083d9b4bf9a88b4cd94975',
     lua: joined('time', 'rows/version', 'prologue', 'rows/write'),
   },
   pageOfRows: {
@@ -50,23 +50,23 @@ export const SCRIPTS = {
     lua: joined('rows/ceilings'),
   },
   takePositions: {
-    sha1: 'e84929f86b504c642c931ed5e8a4454aca70095a',
+    sha1: 'df56cfa96a1619a757f919019abc40fbf5230f51',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/take'),
   },
   takeKeptPositions: {
-    sha1: 'accab5023d17cdfaf67da15c3da2ee6bc0832a66',
+    sha1: '47d18e81c3bcbdd00f7f9f25fdb6372f63e3d214',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/file', 'counters/take'),
   },
   giveBackPositions: {
-    sha1: '76e667e1e6d268c2f01189c92eca2d966df63728',
+    sha1: '62f099d1d003973d410b157ded4740c7fbc3ea8a',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/give-back'),
   },
   createCounter: {
-    sha1: 'afbded3717d1a0ae69692f133147a56cb26e0111',
+    sha1: 'd0f4778c9a2d134133f8b528940e707e46461b28',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/create'),
   },
   createKeptCounter: {
-    sha1: 'bc141197a4fe730c8dbf145c5ded30a7d06b2e30',
+    sha1: '10760f73604d596947fe5790309196e3ebd8c3ac',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'counters/counter', 'counters/file', 'counters/create'),
   },
   counters: {
@@ -78,15 +78,15 @@ export const SCRIPTS = {
     lua: joined('facts'),
   },
   acquireLock: {
-    sha1: '9872e8eaef701ebc1e86a64cc6ba6e695ac0ca3c',
+    sha1: '4cacca70b890dbaa46e26a35a32fa2b850a373b4',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/highest', 'locks/acquire'),
   },
   extendLock: {
-    sha1: '8f4ed9947b42f4313892df6a729d83753c7732c8',
+    sha1: '377eff8591db74085fb5dc6d49c725d36ada7af7',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/highest', 'locks/extend'),
   },
   releaseLock: {
-    sha1: '0876aa791cfb748eb5c8924d20b944fe425c5f67',
+    sha1: '6e5020350239167f9b1e5bd62a641cccb5fa78f8',
     lua: joined('time', 'version', 'prologue', 'clock', 'counters/numbers', 'locks/lock', 'locks/release'),
   },
   isLockFree: {

@@ -225,7 +225,11 @@ const GUIDES: Sources = {
     '1 s': our.etcdDifferenceMs,
     '2 GiB': 'lib/stores/etcd/etcd-members.ts: etcd allows 2 GiB by default',
   },
-  'docs/guides/host.md': { '10 ms': our.longestWaitMs, '1 s': layouts.baidu().unitMs },
+  'docs/guides/host.md': {
+    '10 ms': our.longestWaitMs,
+    '1 s': layouts.baidu().unitMs,
+    '60 s': 'lib/stores/host/folder-files.ts: CLOCK_MS_MAX = 60_000',
+  },
   'docs/guides/ids-in-json.md': {
     '15 minutes': FUTURE_MS_MAX,
     '10 minutes': 'lib/lease/lease-options.ts: ttlMs: [10_000, 600_000]',

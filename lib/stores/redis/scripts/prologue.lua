@@ -2,8 +2,9 @@
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says; the last one may be 'keepsWrites'
 -- Answer   'other-version', the stored one and the time, if another protocol keeps the hash; an
---          error if the server cannot be identified, since a failover could then forget its grants
---          unnoticed, unless the caller says that this Redis never loses a part of its writes
+--          error on a replica, or if the server cannot be identified, since a failover could then
+--          forget its grants unnoticed, unless the caller says that this Redis never loses a part
+--          of its writes
 local key = KEYS[1]
 local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
   key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
@@ -20,6 +21,10 @@ local function info(...)
 end
 local facts = redis.REDIS_VERSION_NUM and info('server', 'replication')
   or (info('server') or '') .. (info('replication') or '')
+-- What a replica is sent it forgets as soon as it follows its master again.
+if string.find(facts, '\nrole:slave', 1, true) then
+  return { err = 'READONLY role:slave of INFO' }
+end
 local function field(name)
   local _, last = string.find(facts, name, 1, true) -- plain: a pattern would cost 5 us
   return last and string.match(facts, '^%w+', last + 1)

@@ -124,7 +124,8 @@ export function clonedText({ isOverlap = false }: { isOverlap?: boolean }): Snow
       ? `The store was led back to a server that had been left for another one, which granted ` +
           `worker ids meanwhile: the range held here may be somebody else's as well. Restart a ` +
           `server, or let it follow the other one, before clients are led back to it.`
-      : 'A copy of this process renewed the same lease.',
+      : 'Somebody else renewed the same lease: there is a copy of this process, or a proxy ' +
+          'repeats requests or answers.',
   );
 }
 

@@ -158,7 +158,7 @@ describe('the keeper', () => {
 
   it('drops everything at once when it has been cloned', async () => {
     const world = new World();
-    const { keeper, generator, window, states } = process(world);
+    const { keeper, generator, window, states, changes } = process(world);
     await keeper.start();
     const last = generator.nextId();
     world.isSlow = true;
@@ -172,6 +172,8 @@ describe('the keeper', () => {
     world.deliver();
     await refreshing;
     expect(states()).toEqual(['active', 'unassigned', 'active']);
+    const reasons = changes.map(({ reason }) => reason);
+    expect(reasons.join()).toContain('or a proxy repeats requests or answers');
     expect(window.layout.parse(generator.nextId()).workerId).not.toBe(0);
     expect(generator.nextId()).toBeGreaterThan(last);
   });

@@ -19,7 +19,9 @@ const folder = mkdtempSync(join(tmpdir(), 'sqlite-drivers-'));
 let app: string;
 beforeAll(async () => {
   app = await unpackLibrary(folder, undefined);
-  cpSync(`${ROOT}/test/package/consumers/sqlite/contract.mjs`, join(app, 'contract.mjs'));
+  for (const name of ['contract.mjs', 'refusals.mjs']) {
+    cpSync(`${ROOT}/test/package/consumers/sqlite/${name}`, join(app, name));
+  }
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 

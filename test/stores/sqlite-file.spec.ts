@@ -21,6 +21,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import Database from 'libsql';
 import { registryTable, sqliteSupport } from '../../lib/stores/sql/index.js';
 import { sqliteHandle } from '../../lib/stores/sql/dialects/sqlite-file.js';
+import { supportFromUrl } from '../../lib/stores/sql/sql.support.js';
+import { OF_SERVERS, REFUSALS } from '../package/consumers/sqlite/refusals.mjs';
 import { bundledScript } from '../support/builds.mjs';
 import { failureOf, request, until } from './redis-lab.js';
 
@@ -227,6 +229,33 @@ describe('a file that others write to', () => {
     other.exec('INSERT INTO written VALUES (1)');
     expect(await read()).toEqual([{ rows: 1 }]);
   });
+});
+
+describe('a file that is refused', () => {
+  const openAll: Database.Database[] = [];
+  afterEach(() => openAll.splice(0).forEach((database) => database.close()));
+  const open = (path: string) => {
+    const database = new Database(path, { timeout: 20 });
+    openAll.push(database);
+    return database;
+  };
+
+  it.each(REFUSALS.map(([refusal, words, make], at) => ({ at, refusal, words, make })))(
+    'is so in words of its own, by libsql: $refusal ($at)',
+    async ({ refusal, words, make }) => {
+      const refusing = make({ folder, open, table: registryTable('sqlite') });
+      const support =
+        'path' in refusing
+          ? supportFromUrl(`sqlite:${refusing.path}`)
+          : sqliteSupport({ database: refusing.database as Database.Database });
+      const { message, details } = await failureOf(support.getNextWorkId(request()));
+      expect({ refusal: details['refusal'], message }).toEqual({
+        refusal,
+        message: expect.stringMatching(words) as unknown,
+      });
+      expect(message.replace(folder, '')).not.toMatch(OF_SERVERS);
+    },
+  );
 });
 
 describe('a host that refuses statx', () => {

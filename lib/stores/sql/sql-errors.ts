@@ -171,16 +171,30 @@ const SQLITE = {
   'no-table': never(/no such table/i, TABLE),
   'no-key': later(/ON CONFLICT clause does not match/i, KEY),
   'other-table': never(/no such column|has no column/i, COLUMNS),
-  replica: never(
+  busy: later(
+    /^SQLITE_(BUSY|LOCKED)|is locked|stays open/i,
+    'A program that uses the file has a transaction open, perhaps this one. End it, and keep ' +
+      'transactions short.',
+  ),
+  'read-only': never(
     /^(SQLITE_READONLY|EACCES|EPERM|EROFS)$|readonly/i,
-    'The file or its folder is not writable.',
+    'The file or its folder is not writable for this user, or is opened read-only.',
   ),
   file: never(
-    /^SQLITE_(CANTOPEN|NOTADB|CORRUPT)$|unable to open|not a data|malformed|directory does not/i,
+    /^SQLITE_(CANTOPEN|NOTADB)$|unable to open|not a data|directory does not/i,
     'The file cannot be used as a database. Check its path, its rights and its content.',
   ),
-  disk: later(/^(SQLITE_FULL|ENOSPC|EDQUOT)$|disk is full/i, DISK),
-  'disk-io': later(/^SQLITE_IOERR$|disk I\/O/i, FILE_LOST),
+  damaged: never(
+    /^SQLITE_CORRUPT|malformed/i,
+    'The file is damaged, so nothing is granted from it. Stop all processes and put a backup in ' +
+      'its place, without its -wal and -shm.',
+  ),
+  disk: later(
+    /^(SQLITE_FULL|ENOSPC|EDQUOT)$|disk is full/i,
+    'The disk of the file is full, or the file as large as it may be. Free some space.',
+  ),
+  'disk-io': later(/^SQLITE_IOERR|disk I\/O/i, FILE_LOST),
+  unexpected: later(/^/, 'SQLite gave an unexpected answer. Look it up in its result codes.'),
 };
 
 const REFUSALS = { postgres: POSTGRES, mysql: MYSQL, sqlite: SQLITE };

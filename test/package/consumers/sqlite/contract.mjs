@@ -1,6 +1,8 @@
 // The contracts over a file of SQLite by a handle of the driver that SNOWFLAKE_DRIVER names, and a
 // worker id by the URL of the same file: run by `node --test`.
-import { deepStrictEqual, ok } from 'node:assert';
+import { deepStrictEqual, doesNotMatch, match, ok, rejects } from 'node:assert';
+import { mkdtempSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { describe, test } from 'node:test';
 import { startSnowflake } from 'nestjs-snowflake';
 import { registryTable, sqlCounters, sqliteSupport, sqlLocks } from 'nestjs-snowflake/sql';
@@ -9,6 +11,7 @@ import {
   describeDistributedSupport,
   describeLockStore,
 } from 'nestjs-snowflake/testing';
+import { OF_SERVERS, REFUSALS } from './refusals.mjs';
 
 const { SNOWFLAKE_DRIVER: driver, SNOWFLAKE_FILE: path } = process.env;
 const { default: Database, DatabaseSync = Database } = await import(driver);
@@ -49,4 +52,21 @@ describe('a file of SQLite', { concurrency: true }, () => {
     ok(snowflake.ids.nextId() > 0n);
     await snowflake.close();
   });
+});
+
+describe('a file that is refused', () => {
+  for (const [refusal, words, make] of REFUSALS) {
+    test(`is so in words of its own: ${refusal}`, async () => {
+      const folder = mkdtempSync(join(dirname(path), 'refused-'));
+      const open = (name) => new DatabaseSync(name, { timeout: 20 });
+      const refusing = make({ folder, open, table: registryTable('sqlite') });
+      const support = 'path' in refusing ? `sqlite:${refusing.path}` : sqliteSupport(refusing);
+      await rejects(startSnowflake({ support, startTimeoutMs: 1000 }), ({ message, details }) => {
+        match(message, words);
+        doesNotMatch(message.replace(folder, ''), OF_SERVERS);
+        deepStrictEqual(details.refusal, refusal);
+        return true;
+      });
+    });
+  }
 });

@@ -1,0 +1,118 @@
+// What a file of SQLite refuses, each made on a real file: by the handle of any driver, or by a URL
+// where the driver itself cannot open it.
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/**
+ * @typedef {{ exec(sql: string): unknown, close(): unknown }} Handle
+ * @typedef {{ database: Handle } | { path: string }} Refusing
+ * @typedef {{ folder: string, open: (path: string) => any, table: string }} Means
+ */
+
+/** @type {[refusal: string, words: RegExp, make: (means: Means) => Refusing][]} */
+export const REFUSALS = [
+  ['file', /Check its path/, ({ folder }) => ({ path: join(folder, 'none', 'x.db') })],
+  ['file', /Check its path/, ({ folder }) => ({ path: folder })],
+  [
+    'file',
+    /Check its path/,
+    ({ folder }) => {
+      const path = join(folder, 'text.db');
+      writeFileSync(path, 'no database'.repeat(500));
+      return { path };
+    },
+  ],
+  [
+    'damaged',
+    /put a backup in its place/,
+    ({ folder, open, table }) => {
+      const path = made({ folder, open, table }, 'damaged.db');
+      const bytes = readFileSync(path);
+      bytes.fill(255, 4096);
+      writeFileSync(path, bytes);
+      return { database: open(path) };
+    },
+  ],
+  [
+    'damaged',
+    /put a backup in its place/,
+    (means) => {
+      const path = made(means, 'short.db');
+      truncateSync(path, 4096);
+      return { database: means.open(path) };
+    },
+  ],
+  ['no-table', /Create it/, ({ folder, open }) => ({ database: open(join(folder, 'new.db')) })],
+  [
+    'other-table',
+    /does not have the expected columns/,
+    ({ folder, open }) => {
+      const database = open(join(folder, 'other.db'));
+      database.exec('CREATE TABLE snowflake_registry (id INTEGER PRIMARY KEY)');
+      return { database };
+    },
+  ],
+  [
+    'busy',
+    /has a transaction open/,
+    (means) => {
+      const path = made(means, 'busy.db');
+      means.open(path).exec('BEGIN EXCLUSIVE');
+      return { database: means.open(path) };
+    },
+  ],
+  [
+    'busy',
+    /has a transaction open/,
+    (means) => {
+      const database = means.open(made(means, 'own.db'));
+      database.exec('BEGIN');
+      return { database };
+    },
+  ],
+  [
+    'read-only',
+    /not writable/,
+    (means) => {
+      const database = means.open(made(means, 'read-only.db'));
+      database.exec('PRAGMA query_only = ON');
+      return { database };
+    },
+  ],
+  [
+    'disk',
+    /Free some space/,
+    (means) => {
+      const database = means.open(made(means, 'full.db'));
+      database.exec('PRAGMA max_page_count = 1');
+      fill(database);
+      return { database };
+    },
+  ],
+];
+
+/** Words that are of no use with a file. */
+export const OF_SERVERS = /\b(ports?|hosts?|servers?|replicas?|primary|login|pools?|log)\b/i;
+
+function made(/** @type {Means} */ { folder, open, table }, /** @type {string} */ name) {
+  const path = join(folder, name);
+  const database = open(path);
+  database.exec(table);
+  database.close();
+  return path;
+}
+
+/** Writes rows of others until nothing more fits. */
+function fill(/** @type {Handle} */ database) {
+  for (let count = 0; count < 1000; count++) {
+    const values = `'others', 'filler', '${count}', 1, 1, '{}'`;
+    try {
+      database.exec(
+        `INSERT INTO snowflake_registry (namespace, kind, name, version, number, data) ` +
+          `VALUES (${values})`,
+      );
+    } catch {
+      return; // It is full, as it shall be.
+    }
+  }
+}

@@ -306,11 +306,8 @@ export function lockKey(
 }
 
 function isPart(part: unknown): boolean {
-  return typeof part === 'number' ? !Number.isNaN(part) : typeof part === 'bigint' || isText(part);
-}
-
-function isText(part: unknown): boolean {
-  return typeof part === 'string' && part !== '';
+  if (typeof part === 'number') return !Number.isNaN(part);
+  return typeof part === 'bigint' || (typeof part === 'string' && part !== '');
 }
 
 /** Escapes byte by byte, like a URL. */

@@ -91,7 +91,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'tokens are revisions alone',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [etcdEdit(CALLS, 'const tokenBase = greatest(', 'const tokenBase = 0n * greatest(')],
+    edits: [etcdEdit(CALLS, 'const tokenBase = known', 'const tokenBase = 0n * known')],
   },
   {
     name: 'an absent store is a new one',

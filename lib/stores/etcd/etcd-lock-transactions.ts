@@ -187,7 +187,7 @@ export class EtcdLockTransactions {
     const { have, highest } = asked;
     const survived = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
     const known = [timed, have, survived].map((token) => token - at);
-    const tokenBase = greatest([old?.tokenBase ?? 0n, ...known]);
+    const tokenBase = known.reduce((a, b) => (a > b ? a : b), old?.tokenBase ?? 0n);
     const header = {
       server,
       era: (old?.era ?? 0) + (fate === 'elected' ? 0 : 1),
@@ -303,10 +303,6 @@ export class EtcdLockTransactions {
     const token = value.tokenBase + BigInt(createRevision);
     return { ...value, name: this.#keys.nameOf(key), token, modRevision, lease };
   }
-}
-
-function greatest(values: readonly bigint[]): bigint {
-  return values.reduce((a, b) => (a > b ? a : b));
 }
 
 function leasedKeyIn(value: unknown): LeasedKey {

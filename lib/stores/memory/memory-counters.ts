@@ -4,10 +4,9 @@
  * Guarantee: the contract of CounterStore in full. It is empty at each start, so earlier numbers
  * must be known from elsewhere.
  */
-import { systemClock, type Clock } from '../../core/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { RowCounters } from '../../counters/row-counters.js';
-import { methodFaults, refuse, unknownNames } from '../../options.js';
-import { MemoryRows, WITHOUT_PAUSE } from './memory-rows.js';
+import { rowsBy, WITHOUT_PAUSE } from './memory-rows.js';
 
 /** Options of MemoryCounters. */
 export interface MemoryCountersOptions {
@@ -29,12 +28,7 @@ export interface MemoryCountersOptions {
  */
 export class MemoryCounters extends RowCounters {
   constructor(options: MemoryCountersOptions = {}) {
-    const { clock = systemClock } = options;
-    refuse([
-      ...unknownNames(options, 'clock', 'MemoryCounters'),
-      ...methodFaults('clock', clock, ['now']),
-    ]);
-    super(new MemoryRows(clock), WITHOUT_PAUSE);
+    super(rowsBy(options, 'MemoryCounters'), WITHOUT_PAUSE);
   }
 
   override async advice(): Promise<string[]> {

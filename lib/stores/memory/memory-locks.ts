@@ -4,11 +4,10 @@
  * Guarantee: the contract of LockStore in full. It begins with the process, so nothing was
  * forgotten and no caller has to wait.
  */
-import { systemClock, type Clock } from '../../core/clock.js';
+import type { Clock } from '../../core/clock.js';
 import { newHeader } from '../../lock/lock-rules.js';
 import { headerRowOf, RowLocks } from '../../lock/row-locks.js';
-import { methodFaults, refuse, unknownNames } from '../../options.js';
-import { MemoryRows, WITHOUT_PAUSE } from './memory-rows.js';
+import { rowsBy, WITHOUT_PAUSE } from './memory-rows.js';
 
 /** Options of MemoryLocks. */
 export interface MemoryLocksOptions {
@@ -28,12 +27,7 @@ export interface MemoryLocksOptions {
  */
 export class MemoryLocks extends RowLocks {
   constructor(options: MemoryLocksOptions = {}) {
-    const { clock = systemClock } = options;
-    refuse([
-      ...unknownNames(options, 'clock', 'MemoryLocks'),
-      ...methodFaults('clock', clock, ['now']),
-    ]);
-    const rows = new MemoryRows(clock);
+    const rows = rowsBy(options, 'MemoryLocks');
     rows.begin((reading) => headerRowOf(newHeader(0, reading)));
     super(rows, { ...WITHOUT_PAUSE, releases: new MemoryReleases() });
   }

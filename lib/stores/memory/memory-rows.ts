@@ -5,6 +5,7 @@
  * Guarantee: the contract of RowStore in full. Each read and each write is one step.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
+import { methodFaults, refuse, unknownNames } from '../../options.js';
 import {
   HEADER_KEY,
   type Row,
@@ -16,6 +17,13 @@ import {
   type StoredRow,
   type StoreReading,
 } from '../../rows/row-store.js';
+
+/** Rows by the clock of these options. @throws SnowflakeError CONFIG_INVALID with every fault */
+export function rowsBy(options: { readonly clock?: Clock | undefined }, whose: string): MemoryRows {
+  const { clock = systemClock } = options;
+  refuse([...unknownNames(options, 'clock', whose), ...methodFaults('clock', clock, ['now'])]);
+  return new MemoryRows(clock);
+}
 
 /** Callers of one process race nobody else, so none of them pauses before it tries again. */
 export const WITHOUT_PAUSE = { random: () => 0 };

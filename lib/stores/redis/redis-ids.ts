@@ -28,15 +28,11 @@ const NAMES = 'redis, tag, layout, aheadMs, prefetch, namespace, prefix, lossWin
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function redisIds(options: RedisIdsOptions, environment: GeneratorEnvironment): StoreIds {
-  const { redis, namespace, prefix, lossWindowMs, keepsWrites, ...others } = checked(options);
+  refuse(unknownNames(options, NAMES, 'RedisIdsModule'));
+  const { redis, namespace, prefix, lossWindowMs, keepsWrites, ...others } = options;
   const given = { namespace, prefix, lossWindowMs, keepsWrites };
   const stores = nodesOf(redis).map((node) => storeOf(node, given));
   return new StoreIds(countedTerms({ stores, ...others }), environment);
-}
-
-function checked(options: RedisIdsOptions): RedisIdsOptions {
-  refuse(unknownNames(options, NAMES, 'RedisIdsModule'));
-  return options;
 }
 
 function nodesOf(redis: RedisIdsOptions['redis']): readonly GivenRedis[] {

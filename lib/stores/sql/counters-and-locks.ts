@@ -12,7 +12,7 @@ import { OneAtATime } from '../../time/line.js';
 import { RetryDelay, systemTimers, withinLimit, type TimerHandle } from '../../time/timers.js';
 import type { DialectName, SqlTable } from './dialects/dialect.js';
 import { givenDatabase, type GivenDatabase } from './given-database.js';
-import { PATIENCE_MS, type ListeningClient, type SqlConnection } from './sql-connection.js';
+import { STATEMENT_MS_MAX, type ListeningClient, type SqlConnection } from './sql-connection.js';
 import {
   checkedOptions,
   misconfigured,
@@ -203,7 +203,7 @@ class PostgresMessages implements ReleaseMessages {
       this.#missed(listening);
       throw new Error(`PostgreSQL did not answer ${sql}.`);
     };
-    const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+    const limit = { ms: STATEMENT_MS_MAX, timers: systemTimers, over };
     await this.#turns.run(listening, async () =>
       withinLimit((await listening.client).query(sql, []), limit),
     );

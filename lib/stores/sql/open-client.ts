@@ -9,7 +9,7 @@ import { SnowflakeError } from '../../errors.js';
 import { OneAtATime } from '../../time/line.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import {
-  PATIENCE_MS,
+  STATEMENT_MS_MAX,
   type ListeningClient,
   type OpenClient,
   type SqlParameter,
@@ -37,8 +37,8 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
     ...loginOf(url),
     ssl: tlsOf(url) ?? false,
     keepAlive: true,
-    connectionTimeoutMillis: PATIENCE_MS,
-    query_timeout: PATIENCE_MS,
+    connectionTimeoutMillis: STATEMENT_MS_MAX,
+    query_timeout: STATEMENT_MS_MAX,
     application_name: 'nestjs-snowflake',
   });
   return connectedPostgres(client);
@@ -134,7 +134,7 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
     ...loginOf(url),
     // Left to itself, this driver takes the certificate of any host.
     ...(ssl !== undefined && { ssl: { ...ssl, verifyIdentity: ssl.rejectUnauthorized } }),
-    connectTimeout: PATIENCE_MS,
+    connectTimeout: STATEMENT_MS_MAX,
     enableKeepAlive: true,
     charset: 'utf8mb4',
   });
@@ -153,7 +153,7 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
     destroy();
     throw Object.assign(new Error('query read timeout'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' });
   };
-  const limit = { ms: PATIENCE_MS, timers: systemTimers, over };
+  const limit = { ms: STATEMENT_MS_MAX, timers: systemTimers, over };
   const query = async (sql: string, values: SqlParameter[]) => {
     try {
       return await withinLimit<unknown>(client.execute(sql, values), limit);

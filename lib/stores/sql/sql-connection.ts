@@ -47,8 +47,8 @@ interface Life {
   client?: OpenClient;
 }
 
-/** No call may hold the connection longer: the keeper asks again. */
-export const PATIENCE_MS = 5000;
+/** No statement may hold the connection longer: the keeper asks again. */
+export const STATEMENT_MS_MAX = 5000;
 
 export class OwnConnection implements SqlConnection {
   // Private, so that printing the support does not show it: a client holds its password.

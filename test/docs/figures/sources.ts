@@ -323,7 +323,7 @@ const GUIDES: Sources = {
 const INTERNALS: Sources = {
   'docs/internals/architecture.md': {
     '2 s': 'lib/time/timers.ts: const LAST_MS = 2000',
-    '5 s': 'lib/stores/sql/sql-connection.ts: export const PATIENCE_MS = 5000',
+    '5 s': 'lib/stores/sql/sql-connection.ts: export const STATEMENT_MS_MAX = 5000',
     '30 s': 'lib/lease/lease-options.ts: startTimeoutMs: 30_000',
     '60 s': 'lib/counters/counter-client.ts: const WAIT_MS_MAX = 60_000',
     '0.5 s': 'lib/rows/cas-retry.ts: const PAUSE_MS_MAX = 500',

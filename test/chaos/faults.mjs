@@ -4,7 +4,10 @@
  * Each fault is over when its promise settles. Faults of one level follow each other; faults of
  * processes happen beside those of the store.
  */
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import { THERE_AND_BACK } from './fault.mjs';
 import { setClock } from './fleet.mjs';
 import { REGISTRY } from './topologies.mjs';
@@ -81,8 +84,45 @@ function rolled({ fleet, random }, /** @type {boolean} */ toPrevious) {
   return fleet.roll(toPrevious, random() < 0.5 ? size : Math.ceil(random() * size));
 }
 
+const runProgram = promisify(execFile);
+
+/**
+ * A move of the layout begins, or is undone, while processes of two builds take it. It is refused
+ * while more worker IDs than a half has are held or not free yet.
+ */
+async function movedLayout({ fleet, random }, /** @type {boolean} */ isUndone) {
+  const { app, support, settings } = fleet.parts;
+  const workerBits = Number(settings.CHAOS_WORKER_BITS);
+  const layoutOf = (/** @type {number} */ bits, /** @type {number} */ rest) =>
+    `t41-w${bits}-s${rest}/1ms@${Date.UTC(2024, 0)}`;
+  const goal = isUndone
+    ? ['--end', layoutOf(workerBits, 12)]
+    : ['--to', layoutOf(workerBits + 1, 11)];
+  const program = join(app, 'node_modules/nestjs-snowflake/dist/esm/cli/main.js');
+  const wait = random() < 0.5 ? ['--wait'] : [];
+  const args = [program, 'layout', 'move', '--support', support, '--yes', ...goal, ...wait];
+  const { output, code } = await runProgram(process.execPath, args, { timeout: 15_000 }).then(
+    () => ({ output: '', code: 0 }),
+    (error) => ({ output: `${error.stderr}`, code: error.code }),
+  );
+  if (code !== 0) console.log(`[chaos] layout move ${goal.join(' ')}: ${output.slice(0, 200)}`);
+}
+
 /** @type {readonly Fault[]} */
 export const FAULTS = [
+  {
+    name: 'layout move begun',
+    level: 'process',
+    ofTwoBuilds: true,
+    cardCount: 2,
+    apply: (world) => movedLayout(world, false),
+  },
+  {
+    name: 'layout move undone',
+    level: 'process',
+    ofTwoBuilds: true,
+    apply: (world) => movedLayout(world, true),
+  },
   {
     name: 'rolled forward',
     level: 'process',

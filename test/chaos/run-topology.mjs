@@ -125,7 +125,8 @@ function fleetOf(
 ) {
   const { hasOneClock = false, worker = 'worker.mjs', previousApp } = topology;
   const settings = {
-    CHAOS_WORKER_BITS: String(pace.workerBits),
+    // A move of the layout needs half of the worker IDs for all, and for those not free yet.
+    CHAOS_WORKER_BITS: String(pace.workerBits + (previousApp ? 2 : 0)),
     CHAOS_CALL_TIMEOUT_MS: String(pace.callTimeoutMs),
     CHAOS_CLIENT: packageOf(topology.client),
     ...topology.settings,

@@ -21,6 +21,7 @@ const SCRIPTS = {
   writeRows: [...ROWS, 'rows/write'],
   pageOfRows: [TIME, 'rows/page'],
   ceilings: ['rows/ceilings'],
+  rights: ['rows/rights'],
   takePositions: [...COUNTER, 'counters/take'],
   takeKeptPositions: [...KEPT_COUNTER, 'counters/take'],
   giveBackPositions: [...COUNTER, 'counters/give-back'],

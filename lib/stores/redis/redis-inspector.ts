@@ -4,7 +4,7 @@
  * Guarantee: it is read by a script that changes nothing, and is changed by the operations of the
  * support alone. The connection is closed.
  */
-import { RowInspector } from '../../registry/row-inspector.js';
+import { RIGHTS_TRIED, RowInspector } from '../../registry/row-inspector.js';
 import { finding, type Finding, type RegistryInspector } from '../../registry/snapshot.js';
 import type { LibraryLabel, RedisLocation } from './clients/redis-client.js';
 import type { RedisConnection } from './redis-connection.js';
@@ -36,11 +36,19 @@ class RedisInspector extends RowInspector {
     const infoAsked = connection.info('default').catch(() => '');
     // A key that may not be read gives no findings.
     const counted = this.#hasCounters().catch(() => false);
-    const asked = [this.#rows.advice(), infoAsked, counted] as const;
-    const [advice, info, hasCounters] = await Promise.all(asked);
+    const asked = [this.#rows.advice(), infoAsked, counted, this.#rights()] as const;
+    const [advice, info, hasCounters, rights] = await Promise.all(asked);
     const { kind, library } = connection;
     const { lossWindowMs } = this;
-    return redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library });
+    return [
+      ...redisFindings({ info, advice, kind, lossWindowMs, hasCounters, library }),
+      rightsFinding(rights),
+    ];
+  }
+
+  /** No script runs a command only to try it, so Redis is asked for the rights of the user. */
+  async #rights(): Promise<string[]> {
+    return (await this.#connection.run(SCRIPTS.rights, this.key, [])).map(String);
   }
 
   lastFault(): Error | undefined {
@@ -53,6 +61,18 @@ class RedisInspector extends RowInspector {
     const reply = await this.#connection.run(SCRIPTS.counters, key, ['0']);
     return counterPage(reply).records.length > 0;
   }
+}
+
+function rightsFinding([known, ...refused]: readonly string[]): Finding {
+  if (known === 'unknown') {
+    const text = 'Whether this user may write was not tried: Redis tells it from version 7 on.';
+    return finding('note', 'rights', text);
+  }
+  if (refused.length === 0) return finding('ok', 'rights', RIGHTS_TRIED);
+  const text =
+    `This user may not run ${refused.join(' and ')} on the registry, so no worker id can be ` +
+    `leased or renewed. Allow it by ACL SETUSER.`;
+  return finding('fault', 'rights', text);
 }
 
 /*

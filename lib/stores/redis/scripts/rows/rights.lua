@@ -1,0 +1,10 @@
+-- Names what the user may not do with a hash, without doing it.
+-- KEYS[1]  the hash
+-- Answer   'unknown' before Redis 7, which does not tell; else 'known' and the commands refused
+local key = KEYS[1]
+if redis.acl_check_cmd == nil then return { 'unknown' } end
+local answer = { 'known' }
+for _, command in ipairs({ 'HSET', 'HDEL' }) do
+  if not redis.acl_check_cmd(command, key, 'h', '') then answer[#answer + 1] = command end
+end
+return answer

@@ -43,7 +43,7 @@ export function keptText(waitMs: number): string {
 /** The error for an answer without a lease. It says whether waiting can help. */
 export function refusal(
   answer: LeaseRefusal,
-  { fingerprint, takesOver = false }: LeaseRequest,
+  { fingerprint, ttlMs, takesOver = false }: LeaseRequest,
 ): SnowflakeError {
   switch (answer.status) {
     case 'none-free':
@@ -56,9 +56,11 @@ export function refusal(
       );
     case 'wait':
     case 'hold':
-      return new SnowflakeError('NOT_READY', soonText(answer, takesOver), {
-        details: { waitMs: answer.waitMs },
-      });
+      return new SnowflakeError(
+        'NOT_READY',
+        soonText(answer, takesOver) + longText(answer, ttlMs),
+        { details: { waitMs: answer.waitMs } },
+      );
     case 'layout-mismatch':
       return otherLayout(answer.fingerprint, fingerprint);
     case 'other-version':
@@ -79,6 +81,16 @@ function soonText({ waitMs, isStored }: Waiting, takesOver: boolean): string {
         `process has the same number.`
     : `The registry is new or has lost data. Ids start in ${waitMs} ms, after everything that it ` +
         `could have forgotten.`;
+}
+
+/** Says why a registry keeps away from forgotten ranges for longer than this process needs. */
+function longText({ waitMs, quarantineMs = 0 }: LeaseRefusal & Waiting, ttlMs: number): string {
+  if (waitMs <= ttlMs || quarantineMs <= ttlMs) return '';
+  return (
+    ` The registry keeps ${quarantineMs} ms away from forgotten ranges, and leaseTtlMs is ` +
+    `${ttlMs} here: that is the longest leaseTtlMs of a process, or the --ttl of \`snowflake ` +
+    `registry create\` (60000 by default), and the failover window of the store.`
+  );
 }
 
 /** The error of a start that has waited for as long as it may. */

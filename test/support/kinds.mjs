@@ -19,8 +19,8 @@ const WHOLE = new RegExp(
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;
 const PROOF = new RegExp(
-  '^test/(contract/broken-supports|lease/invariants|lock/lock-agreement|mutants|proof|' +
-    'registry/fleets|simulation/)',
+  '^test/(contract/broken-supports|cron/schedule-fuzz|lease/invariants|lock/lock-agreement|' +
+    'mutants|proof|registry/fleets|simulation/)',
 );
 /** What all else stands on, and what a small change touches: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcripts)\//;

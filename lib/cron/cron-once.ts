@@ -1,40 +1,44 @@
 /**
- * One job of a process of a fleet, all that it does in one file: at each tick it asks for the lock
- * of the job, and the process that gets it does what the record in the lock's note says is open.
+ * One job of a process of a fleet, all that it does in one file: it sleeps until a tick, asks for
+ * the lock of the job, and the process that gets it does what the record in the lock's note says is
+ * open.
  *
  * Guarantee: while the store keeps its data, a tick whose run has ended is never run again, and a
  * tick that is due is run as long as a process is there to do it; a run whose process is gone is
- * taken over within the ttl of the lock. No failure in the background is an unhandled rejection.
+ * taken over within the ttl of the lock. The store is asked at most once in `LEAST_MS`. No failure
+ * in the background is an unhandled rejection.
  */
 import type { Clock } from '../core/clock.js';
-import { isSnowflakeError } from '../errors.js';
+import { SnowflakeError } from '../errors.js';
+import type { DistributedLock } from '../lock/distributed-lock.js';
+import type { AcquiredLock, LockSection } from '../lock/held-section.js';
 import { pause, RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
 import {
-  dueTick,
-  newRecord,
+  decide,
   recordIn,
   recordText,
-  settledAfterLoss,
+  tickAfter,
   withBegun,
   withEnded,
-  withoutHolder,
-  withSkipped,
-  type CronOutcome,
+  type CountedOutcome,
   type CronRecord,
   type CronRunRecord,
+  type CronTerms,
   type DueTick,
-  type MissedTicks,
-  type Schedule,
 } from './cron-record.js';
-import type { DistributedLock } from '../lock/distributed-lock.js';
-import type { AcquiredLock } from '../lock/held-section.js';
 
 /** What the method of a job is given for one run. */
-export interface CronRun extends Omit<AcquiredLock, 'release'> {
+export interface CronRun extends Pick<LockSection, 'token' | 'leftMs' | 'assertHeld'> {
   /** The time at which the run was due. It is the same in every process that ever does this run. */
   readonly tick: Date;
   /** How many ticks before it were left out because they were too late. */
   readonly skippedCount: number;
+  /** How often this tick was begun, from 1; more than once if a process was gone in the midst. */
+  readonly attempt: number;
+  /** Aborted when the process begins to shut down: a run that throws then is done again. */
+  readonly closing: AbortSignal;
+  /** Aborted when the lock is lost, the run takes too long, or the time of a shutdown is over. */
+  readonly signal: AbortSignal;
 }
 
 /** One thing that happened to a job in this process. */
@@ -44,23 +48,27 @@ export type CronEvent = { readonly job: string } & (
       readonly kind: 'ended';
       readonly tickMs: number;
       readonly tookMs: number;
-      readonly outcome: CronOutcome;
-      /** What the method threw, if it failed. */
+      readonly outcome: CountedOutcome;
+      /** What the method threw, if it did. */
       readonly error?: unknown;
     }
-  /** A run that its process did not end is done again. */
-  | { readonly kind: 'taken-over'; readonly tickMs: number; readonly from: string }
+  /** A run that its process did not end, as it was judged. */
+  | { readonly kind: 'gone'; readonly run: CronRunRecord }
   /** A tick was too late, and left out with those before it. */
   | { readonly kind: 'skipped'; readonly tickMs: number; readonly skippedCount: number }
   /** The store has lost the record: of the ticks since then only the last one is done. */
   | { readonly kind: 'forgotten'; readonly skippedCount: number }
-  /** The record is ahead of the store's clock by more than a tick may be late. */
+  /** Another application has a job of this name in the same store. */
+  | { readonly kind: 'shared'; readonly application: string }
+  /** The clocks of the store and of the host differ by more than a tick may be late. */
+  | { readonly kind: 'clocks'; readonly storeMs: number; readonly hostMs: number }
+  /** The record is ahead of both clocks by more than a tick may be late. */
   | { readonly kind: 'ahead'; readonly aheadMs: number }
   /** The store was away or grants nothing yet; it is asked again. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
 );
 
-export interface OnceJobParts {
+export interface OnceJobParts extends Omit<CronTerms, 'nowMs' | 'startedMs' | 'knownMs'> {
   readonly locks: DistributedLock;
   readonly clock: Clock;
   readonly timers: Timers;
@@ -70,10 +78,6 @@ export interface OnceJobParts {
   readonly lock: string;
   /** The process, for the record. */
   readonly by: string;
-  readonly schedule: Schedule;
-  readonly lateMs: number;
-  readonly missed: MissedTicks;
-  readonly holdAtMostMs: number;
   readonly run: (run: CronRun) => unknown;
   readonly notify: (event: CronEvent) => void;
 }
@@ -91,22 +95,33 @@ export interface OnceJobStatus {
   readonly isRunning: boolean;
   /** For how long a run has been going on in this process; undefined without one. */
   readonly runningMs: number | undefined;
-  /** The runs of this process since its start; `lost` are those of others that it did again. */
+  /**
+   * The runs of this process since its start; `lost`, `given-up` and most of `interrupted` are
+   * those of others that it found without their process.
+   */
   readonly runCounts: Readonly<Record<CountedOutcome, number>>;
   /** How many ticks this process has left out, because they were too late. */
   readonly skippedCount: number;
+  /** Another application that has a job of this name in the same store; undefined without one. */
+  readonly sharedWith: string | undefined;
 }
 
-type CountedOutcome = Exclude<CronOutcome, 'running' | 'skipped'>;
-
-interface NextTick {
-  readonly record: CronRecord;
-  readonly due: DueTick;
-  readonly nowMs: number;
+/** A run that goes on, and how it is told of a shutdown. */
+interface Running {
+  readonly closing: AbortController;
+  readonly ending: AbortController;
 }
 
-/** A wait for a store that is away is no longer than this, so that no tick becomes too late. */
-const AGAIN_MS_MAX = 5000;
+/** What a run is begun for. */
+type Begun = DueTick & { readonly record: CronRecord };
+
+const LEAST_MS = 100;
+/** A process that only looks holds the lock for no longer than this. */
+const LOOK_MS = 1000;
+/** A clock that was set, or a host that slept, is noticed within this. */
+const SLEEP_MS_MAX = 60_000;
+/** The clock of a host may be behind that of its store by this. */
+const BEHIND_MS = 1000;
 /** At the limit of a run the lock comes first, and aborts the signal. */
 const LIMIT_GRACE_MS = 1000;
 
@@ -118,26 +133,29 @@ export class OnceJob {
   /** It is undefined until this process has seen a record. */
   #settledMs: number | undefined;
   #runningSinceMs: number | undefined;
-  readonly #runCounts = { done: 0, failed: 0, 'too-long': 0, lost: 0 };
+  readonly #running = new Set<Running>();
+  readonly #runCounts: Record<CountedOutcome, number>;
   #skippedCount = 0;
+  #sharedWith: string | undefined;
   /** The last run of this process, whose end may not have been written. */
   #ended: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'> | undefined;
-  /** A tick came while the loop was about to end. */
-  #isAskedAgain = false;
-  #loop: Promise<void> | undefined;
-  /** Ends the pause before the next attempt. */
-  #wake: AbortController | undefined;
+  /** Writes into the record that its run is closing. */
+  #writeClosing: (() => Promise<void>) | undefined;
+  #writing: Promise<unknown> = Promise.resolve();
+  readonly #told = new Set<string>();
 
   constructor(parts: OnceJobParts) {
     this.#parts = parts;
     this.#retry = new RetryDelay(parts.random);
     this.#startedMs = parts.clock.now();
+    const counts = { done: 0, failed: 0, lost: 0, 'given-up': 0, interrupted: 0, 'too-long': 0 };
+    this.#runCounts = counts;
   }
 
   get status(): OnceJobStatus {
     const { job, schedule, clock } = this.#parts;
     const settledMs = this.#settledMs ?? this.#startedMs;
-    const dueMs = nextOf(schedule, settledMs);
+    const dueMs = tickAfter(schedule, settledMs);
     const sinceMs = this.#runningSinceMs;
     return {
       job,
@@ -149,182 +167,195 @@ export class OnceJob {
       runningMs: sinceMs === undefined ? undefined : Math.max(0, clock.now() - sinceMs),
       runCounts: { ...this.#runCounts },
       skippedCount: this.#skippedCount,
+      sharedWith: this.#sharedWith,
     };
   }
 
   /** The first tick after a time, in Unix ms; undefined if there is none. */
   next(afterMs: number): number | undefined {
-    return nextOf(this.#parts.schedule, afterMs);
+    return tickAfter(this.#parts.schedule, afterMs);
   }
 
-  /**
-   * Does what is due, or sees that another process has done it. Resolves when nothing is left to be
-   * done, or at once where an earlier call is at it: a job that is never in time would keep every
-   * tick in memory. Never throws.
-   */
-  async look(): Promise<void> {
-    this.#isAskedAgain = true;
-    this.#wake?.abort();
-    if (this.#loop !== undefined) return;
-    this.#loop = this.#untilNothingIsDue().finally(() => (this.#loop = undefined));
-    await this.#loop;
+  /** Does what is due, at each tick, until it is closed. Never throws. */
+  async begin(): Promise<void> {
+    const { signal } = this.#closed;
+    while (!signal.aborted) await this.#sleep(await this.#attempt());
   }
 
-  /** Begins no further run. One that runs goes on: the locks wait for it. */
-  close(): void {
-    this.#closed.abort();
-    this.#wake?.abort();
-  }
-
-  async #untilNothingIsDue(): Promise<void> {
-    while (!this.#closed.signal.aborted) {
-      this.#isAskedAgain = false;
-      const againMs = await this.#attempt();
-      if (againMs === undefined && !this.#isAskedAgain) return;
-      if (againMs !== undefined && againMs > 0) await this.#pause(againMs);
-    }
-  }
-
-  async #pause(ms: number): Promise<void> {
-    this.#wake = new AbortController();
-    const { signal } = this.#wake;
-    if (this.#closed.signal.aborted || this.#isAskedAgain) return;
-    // A pause that was ended has done its work.
-    await pause(this.#parts.timers, Math.ceil(ms), signal).catch(() => undefined);
-    this.#wake = undefined;
-  }
-
-  /** Returns after how long to ask again; undefined if nothing is left to be done. */
-  async #attempt(): Promise<number | undefined> {
-    const { locks, lock, holdAtMostMs } = this.#parts;
-    let held: AcquiredLock;
+  /** Runs it now under its lock, beside its ticks. @throws LOCK_HELD, and what the method throws */
+  async runNow(): Promise<void> {
+    const { locks, lock, clock, holdAtMostMs } = this.#parts;
+    const held = await locks.acquire(lock, { holdAtMostMs, waitMs: LOOK_MS });
     try {
-      held = await locks.acquire(lock, { holdAtMostMs });
-    } catch (error) {
-      return this.#refusedMs(error);
-    }
-    try {
-      this.#retry.reset();
-      return await this.#doNext(held);
-    } catch (error) {
-      // The lock was lost, or the store went away, before anything was run.
-      return this.#refusedMs(error);
+      await this.#call(held, { tickMs: clock.now(), skippedCount: 0, attempt: 1 });
     } finally {
       await held.release();
     }
   }
 
-  #refusedMs(error: unknown): number | undefined {
-    const { job, notify, random } = this.#parts;
-    // A schedule without a further tick throws an error of its own.
-    if (!isSnowflakeError(error)) {
-      notify({ kind: 'unavailable', job, error });
-      return undefined;
+  /** Begins no further run, and tells one that goes on, and whoever may take it over. */
+  async close(): Promise<void> {
+    const reason = shutDown(this.#parts.job);
+    this.#closed.abort(reason);
+    for (const { closing } of this.#running) closing.abort(reason);
+    // The store may be away: then it is a run whose process is gone.
+    await this.#writeClosing?.().catch(() => undefined);
+  }
+
+  /** Aborts a run that goes on, as the time of a shutdown is over. */
+  end(): void {
+    for (const { ending } of this.#running) ending.abort(shutDown(this.#parts.job));
+  }
+
+  async #sleep(ms: number): Promise<void> {
+    const { clock, timers } = this.#parts;
+    const { signal } = this.#closed;
+    const untilMs = clock.now() + ms;
+    for (let leftMs = Math.max(LEAST_MS, ms); leftMs > 0; leftMs = untilMs - clock.now()) {
+      if (signal.aborted) return;
+      // A pause that was ended has done its work.
+      await pause(timers, Math.ceil(Math.min(SLEEP_MS_MAX, leftMs)), signal).catch(() => undefined);
     }
+  }
+
+  /** Returns after how long to ask again. */
+  async #attempt(): Promise<number> {
+    const { locks, lock, holdAtMostMs } = this.#parts;
+    let held: AcquiredLock | undefined;
+    try {
+      held = await locks.acquire(lock, { holdAtMostMs });
+      this.#retry.reset();
+      return await this.#doNext(held);
+    } catch (error) {
+      // It was not granted, or lost, or the store went away, before anything was run.
+      return this.#refusedMs(error as SnowflakeError);
+    } finally {
+      await held?.release();
+    }
+  }
+
+  #refusedMs(error: SnowflakeError): number {
+    const { job, notify, random, clock } = this.#parts;
     const { code, details, retryable } = error;
+    const tickMs = this.#untilTick(clock.now());
     // Its holder may be gone: the lock is free when its time is over, and the record says more.
-    if (code === 'LOCK_HELD') return Number(details['leftMs']) + 1 + random() * 50;
-    if (this.#closed.signal.aborted) return undefined;
-    if (code === 'LOCK_LOST') return this.#retry.next();
+    if (code === 'LOCK_HELD') return Math.min(tickMs, Number(details['leftMs']) + random() * 50);
+    if (code === 'LOCK_LOST' || this.#closed.signal.aborted) return this.#retry.next();
     notify({ kind: 'unavailable', job, error });
-    if (!retryable) return undefined;
+    if (retryable !== true) return tickMs;
     const { waitMs } = details;
-    return typeof waitMs === 'number' ? waitMs + 1 : Math.min(AGAIN_MS_MAX, this.#retry.next());
+    return typeof waitMs === 'number' ? waitMs + 1 : this.#retry.next();
   }
 
-  /**
-   * Does the next tick that is due. @returns after how long to ask again; undefined if none is due
-   */
-  async #doNext(held: AcquiredLock): Promise<number | undefined> {
-    const { clock, schedule, holdAtMostMs: limitMs, lateMs, missed } = this.#parts;
-    // The clock of a process only wakes it: that of the store says what is due.
-    const nowMs = held.grantedAtMs ?? clock.now();
+  /** Does the next tick that is due. @returns after how long to ask again */
+  async #doNext(held: AcquiredLock): Promise<number> {
+    const { application, job, by, notify } = this.#parts;
+    const nowMs = this.#nowMs(held);
     const stored = recordIn(held.note);
-    const lost = stored === undefined ? this.#afterLoss(nowMs) : undefined;
-    const found = stored ?? newRecord(schedule.text, lost?.settledMs ?? nowMs);
     // The end of a run of ours could not be written if the lock was lost meanwhile.
-    const known = this.#ended === undefined ? found : withEnded(found, this.#ended);
-    const record = { ...withoutHolder(known, { nowMs, limitMs }), schedule: schedule.text };
-    this.#noteRecord(record, { nowMs, isTakenOver: known.runs[0]?.outcome === 'running' });
-    const settledMs = Math.max(record.settledMs, this.#settledMs ?? 0);
-    const due = dueTick(schedule, { settledMs, nowMs, lateMs, missed });
+    const known = stored && this.#ended ? withEnded(stored, this.#ended) : stored;
+    const times = { nowMs, startedMs: this.#startedMs, knownMs: this.#settledMs };
+    const { record, due, untilMs } = decide(known, { ...this.#parts, ...times });
+    if (stored === undefined && this.#settledMs !== undefined) {
+      notify({ kind: 'forgotten', job, skippedCount: due?.skippedCount ?? 0 });
+    }
+    this.#noteRecord(record, known?.runs[0], nowMs);
     if (due === undefined) {
-      if (stored === undefined) await held.writeNote(recordText({ ...record, settledMs }));
-      return this.#untilMs(schedule.next(Math.max(settledMs, nowMs)), nowMs);
+      if (record !== stored) await this.#write(held, record);
+      return (untilMs ?? Infinity) - nowMs;
     }
-    const skippedCount = due.skippedCount + (lost?.skippedCount ?? 0);
-    const next = { record: { ...record, settledMs }, due: { ...due, skippedCount }, nowMs };
-    await (due.isTooLate ? this.#skip(held, next) : this.#run(held, next));
-    return 0;
-  }
-
-  /** A clock that is ahead of the store's has woken this process too early, and not again. */
-  #untilMs(tickMs: number, nowMs: number): number | undefined {
-    return tickMs <= this.#parts.clock.now() ? tickMs - nowMs + 1 : undefined;
-  }
-
-  /** Undefined where this process has seen no record before: a new job begins now. */
-  #afterLoss(nowMs: number): ReturnType<typeof settledAfterLoss> | undefined {
-    const { schedule, job, notify } = this.#parts;
-    if (this.#settledMs === undefined) return undefined;
-    const after = settledAfterLoss(schedule, { sinceMs: this.#settledMs, nowMs });
-    notify({ kind: 'forgotten', job, skippedCount: after.skippedCount });
-    return after;
-  }
-
-  #noteRecord(
-    { settledMs, runs: [last] }: CronRecord,
-    { nowMs, isTakenOver }: { readonly nowMs: number; readonly isTakenOver: boolean },
-  ): void {
-    const { job, notify, lateMs } = this.#parts;
-    this.#settledMs = Math.max(this.#settledMs ?? 0, Math.min(settledMs, nowMs));
-    const aheadMs = settledMs - nowMs;
-    if (aheadMs > lateMs) notify({ kind: 'ahead', job, aheadMs });
-    if (isTakenOver && last?.outcome === 'lost') {
-      this.#runCounts.lost++;
-      notify({ kind: 'taken-over', job, tickMs: last.tickMs, from: last.by });
-    }
-  }
-
-  /** The record says so, as of a run. */
-  async #skip(
-    held: AcquiredLock,
-    { record, due: { tickMs, skippedCount }, nowMs }: NextTick,
-  ): Promise<void> {
-    const { job, by, notify } = this.#parts;
+    const { tickMs, skippedCount, isTooLate } = due;
     const run = { tickMs, skippedCount, startedAtMs: nowMs, by, token: held.token };
-    await held.writeNote(recordText(withSkipped(record, run)));
+    const begun = withBegun({ ...record, application }, run);
+    if (!isTooLate) {
+      await this.#run(held, { ...due, record: begun });
+      return this.#untilTick(tickMs);
+    }
+    const end = { token: held.token, outcome: 'skipped', tookMs: 0 } as const;
+    await this.#write(held, withEnded(begun, end));
     this.#settledMs = tickMs;
     this.#skippedCount += skippedCount + 1;
     notify({ kind: 'skipped', job, tickMs, skippedCount });
+    return this.#untilTick(tickMs);
   }
 
-  async #run(held: AcquiredLock, { record, due, nowMs }: NextTick): Promise<void> {
-    const { clock, job, by, notify } = this.#parts;
-    const { tickMs, skippedCount } = due;
-    const startedAtMs = clock.now();
-    const run = { tickMs, skippedCount, startedAtMs: nowMs, by, token: held.token };
-    const begun = withBegun(record, run);
-    await held.writeNote(recordText(begun));
+  /** How long it is until the first tick after a time. */
+  #untilTick(afterMs: number): number {
+    return (this.next(afterMs) ?? Infinity) - this.#parts.clock.now();
+  }
+
+  /** What both clocks have reached: one that is wrong alone makes no job run too early. */
+  #nowMs({ grantedAtMs }: AcquiredLock): number {
+    const { clock, job } = this.#parts;
+    const hostMs = clock.now();
+    const storeMs = grantedAtMs ?? hostMs;
+    this.#tell(Math.abs(storeMs - hostMs), { kind: 'clocks', job, storeMs, hostMs });
+    return Math.min(storeMs, hostMs + BEHIND_MS);
+  }
+
+  /** Tells what goes on for long once, if it is more than a tick may be late. */
+  #tell(ms: number, event: CronEvent): void {
+    const { lateMs, notify } = this.#parts;
+    const isNew = ms > lateMs && !this.#told.has(event.kind);
+    if (ms > lateMs) this.#told.add(event.kind);
+    else this.#told.delete(event.kind);
+    if (isNew) notify(event);
+  }
+
+  /** @param last what the last run was before it was judged */
+  #noteRecord(record: CronRecord, last: CronRunRecord | undefined, nowMs: number): void {
+    const { job, notify, application } = this.#parts;
+    const { settledMs, runs } = record;
+    this.#settledMs = Math.max(this.#settledMs ?? 0, Math.min(settledMs, nowMs));
+    const aheadMs = settledMs - nowMs;
+    this.#tell(aheadMs, { kind: 'ahead', job, aheadMs });
+    const other = record.application;
+    const isShared = other !== '' && other !== application;
+    if (isShared && other !== this.#sharedWith) notify({ kind: 'shared', job, application: other });
+    if (isShared) this.#sharedWith = other;
+    if (last?.outcome !== 'running') return;
+    const run = runs[0]!;
+    this.#runCounts[run.outcome as CountedOutcome]++;
+    notify({ kind: 'gone', job, run });
+  }
+
+  async #run(held: AcquiredLock, begun: Begun): Promise<void> {
+    const { clock, job, notify } = this.#parts;
+    const { tickMs, skippedCount, record } = begun;
+    await this.#write(held, record);
     // A process that stood still since is told before it begins what is another one's by now.
     held.assertHeld();
+    const startedMs = clock.now();
     this.#skippedCount += skippedCount;
     notify({ kind: 'began', job, tickMs, skippedCount });
-    this.#runningSinceMs = startedAtMs;
-    const { outcome, error } = await this.#outcomeOf(held, due);
+    this.#runningSinceMs = startedMs;
+    const [first, ...rest] = record.runs;
+    const closing = { ...record, runs: [{ ...first!, isClosing: true }, ...rest] };
+    this.#writeClosing = () => this.#write(held, closing);
+    const { outcome, error } = await this.#outcomeOf(held, begun);
+    this.#writeClosing = undefined;
     this.#runningSinceMs = undefined;
     this.#runCounts[outcome]++;
-    const tookMs = Math.max(0, clock.now() - startedAtMs);
+    const tookMs = Math.max(0, clock.now() - startedMs);
     notify({ kind: 'ended', job, tickMs, tookMs, outcome, error });
-    this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);
     this.#ended = { token: held.token, outcome, tookMs };
-    await this.#writeEnd(held, recordText(withEnded(begun, this.#ended)));
+    const ended = withEnded(record, this.#ended);
+    this.#settledMs = Math.max(this.#settledMs ?? 0, ended.settledMs);
+    await this.#writeEnd(held, ended);
+  }
+
+  /** Writes one after another, so that an end is never overwritten by what was before it. */
+  #write(held: AcquiredLock, record: CronRecord): Promise<void> {
+    const written = this.#writing.then(() => held.writeNote(recordText(record)));
+    // Its caller has the error.
+    this.#writing = written.catch(() => undefined);
+    return written;
   }
 
   /** Without the lock nothing can be written, and the next holder does the run again. */
-  async #writeEnd(held: AcquiredLock, text: string): Promise<void> {
+  async #writeEnd(held: AcquiredLock, record: CronRecord): Promise<void> {
     while (held.leftMs > 0) {
-      const isWritten = await held.writeNote(text).then(
+      const isWritten = await this.#write(held, record).then(
         () => true,
         // The store may be back before the time of the lock is over.
         () => false,
@@ -337,12 +368,14 @@ export class OnceJob {
   /** Waits for the end of a run, but for no longer than it may take. */
   async #outcomeOf(
     held: AcquiredLock,
-    { tickMs, skippedCount }: DueTick,
-  ): Promise<{ readonly outcome: 'done' | 'failed' | 'too-long'; readonly error?: unknown }> {
-    const run: CronRun = Object.assign(held, { tick: new Date(tickMs), skippedCount });
-    const ended = (async () => this.#parts.run(run))().then(
+    due: DueTick,
+  ): Promise<{ readonly outcome: CountedOutcome; readonly error?: unknown }> {
+    const { signal } = this.#closed;
+    // The shutdown began while the record was written.
+    if (signal.aborted) return { outcome: 'interrupted' };
+    const ended = this.#call(held, due).then(
       () => ({ outcome: 'done' }) as const,
-      (error: unknown) => ({ outcome: 'failed', error }) as const,
+      (error: unknown) => ({ outcome: signal.aborted ? 'interrupted' : 'failed', error }) as const,
     );
     const { timers, holdAtMostMs } = this.#parts;
     let limit: TimerHandle;
@@ -352,13 +385,32 @@ export class OnceJob {
     });
     return Promise.race([ended, tooLong]).finally(() => timers.cancel(limit));
   }
+
+  async #call(held: AcquiredLock, { tickMs, skippedCount, attempt }: DueTick): Promise<void> {
+    const running = { closing: new AbortController(), ending: new AbortController() };
+    const { ending } = running;
+    held.signal.addEventListener('abort', () => ending.abort(held.signal.reason));
+    this.#running.add(running);
+    try {
+      await this.#parts.run({
+        tick: new Date(tickMs),
+        skippedCount,
+        attempt,
+        token: held.token,
+        closing: running.closing.signal,
+        signal: ending.signal,
+        get leftMs() {
+          return held.leftMs;
+        },
+        assertHeld: () => held.assertHeld(),
+      });
+    } finally {
+      this.#running.delete(running);
+    }
+  }
 }
 
-/** A schedule without a further tick throws an error of its own. */
-function nextOf(schedule: Schedule, afterMs: number): number | undefined {
-  try {
-    return schedule.next(afterMs);
-  } catch {
-    return undefined;
-  }
+function shutDown(job: string): SnowflakeError {
+  const message = `The run of ${job} is to end, because this process is shutting down.`;
+  return new SnowflakeError('NOT_READY', message, { retryable: false, details: { job } });
 }

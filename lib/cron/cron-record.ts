@@ -1,27 +1,25 @@
 /**
- * The record of a job that runs once in a fleet: up to which of its ticks all is settled, and its
- * last runs. It is the note of the lock of the job. A tick is a time at which the job is due.
+ * The record of a job that runs once in a fleet, and what a process does that holds the lock of the
+ * job. The record is the note of the lock: up to which tick all is settled, and the last runs. A
+ * tick is a time at which the job is due.
  *
  * Guarantee: everything here is a pure function of the record and the times given. A tick is
  * settled once a run of it has ended, whatever came of it, or once it was left out by the rules; a
- * run whose holder is gone leaves its tick open, so that the next holder does it.
+ * run whose holder is gone leaves its tick open, so that the next holder does it, but for a run
+ * that has ended its process as often as a tick may be tried.
  */
 import { fieldsIn, isWhole, numberIn } from '../rows/row-store.js';
 import { NOTE_LENGTH_MAX, type LockNote } from '../lock/lock-store.js';
-
-/** When a job is due. */
-export interface Schedule {
-  /** The expression, for people. */
-  readonly text: string;
-  /** The first tick after a time, in Unix milliseconds. */
-  next(afterMs: number): number;
-}
+import type { Schedule } from './schedule.js';
 
 /**
- * What became of a run: its method returned, or threw; it runs; its holder was gone before its end;
- * it ran for longer than it may; it was left out, since it was too late.
+ * What became of a run: its method returned, or threw; it runs; its holder was gone before its end,
+ * or that was so as often as a tick is tried; its process was shut down; it ran for longer than it
+ * may; it was left out, since it was too late.
  */
-export type CronOutcome = 'done' | 'failed' | 'running' | 'lost' | 'too-long' | 'skipped';
+export type CronOutcome = 'running' | 'skipped' | CountedOutcome;
+export type CountedOutcome = (typeof COUNTED)[number];
+const COUNTED = ['done', 'failed', 'lost', 'given-up', 'interrupted', 'too-long'] as const;
 
 /** One run of a job. Its times are those of the store, if that tells them. */
 export interface CronRunRecord {
@@ -37,11 +35,15 @@ export interface CronRunRecord {
   readonly by: string;
   /** How many ticks before it were left out because they were too late, up to 1000. */
   readonly skippedCount: number;
+  /** True if its process was shutting down. */
+  readonly isClosing?: boolean | undefined;
 }
 
 export interface CronRecord {
-  /** The expression of the schedule. */
+  /** The text of the schedule by which ticks are settled. */
   readonly schedule: string;
+  /** The application that ran it last; empty if that is unknown. */
+  readonly application: string;
   /** Every tick up to this is settled. */
   readonly settledMs: number;
   /** The latest run is the first, and a few dozen are kept at most. */
@@ -51,19 +53,20 @@ export interface CronRecord {
 /** The lock of a job is called by this and the name of the job. */
 export const CRON_PREFIX = 'cron:';
 
-const VERSION = '1';
+const VERSION = '2';
+/** Its schedule is that of another arithmetic, and it has no application. */
+const OLD_VERSION = '1';
 const RUN_COUNT_MAX = 24;
 /** The label of a process may be long; this is enough to find it. */
 const BY_LENGTH_MAX = 64;
-const OUTCOMES: readonly string[] = ['done', 'failed', 'running', 'lost', 'too-long', 'skipped'];
+const OUTCOMES: readonly string[] = ['running', 'skipped', ...COUNTED];
 
-export function recordText({ schedule, settledMs, runs }: CronRecord): string {
+export function recordText({ runs, ...record }: CronRecord): string {
   const kept = runs.slice(0, RUN_COUNT_MAX).map(({ token, by, ...rest }) => {
     return { ...rest, token: String(token), by: by.slice(0, BY_LENGTH_MAX) };
   });
   for (;;) {
-    const fields = { version: VERSION, schedule: schedule.slice(0, 200), settledMs, runs: kept };
-    const text = JSON.stringify(fields);
+    const text = JSON.stringify({ version: VERSION, ...record, runs: kept });
     if (text.length <= NOTE_LENGTH_MAX || kept.length === 0) return text;
     kept.pop();
   }
@@ -72,11 +75,14 @@ export function recordText({ schedule, settledMs, runs }: CronRecord): string {
 /** Undefined for a text that is no record, such as a note of somebody else. */
 export function recordIn(text: string | undefined): CronRecord | undefined {
   const fields = fieldsIn(text ?? '');
-  const { version, schedule, settledMs, runs } = fields;
-  if (version !== VERSION || !isWhole(fields, ['schedule'], ['settledMs'])) return undefined;
-  if (!Array.isArray(runs)) return undefined;
-  const read = runs.flatMap((run: unknown) => runIn(run));
-  return { schedule: schedule as string, settledMs: settledMs as number, runs: read };
+  const { version, runs } = fields;
+  const old = version === OLD_VERSION && { schedule: '', application: '' };
+  if (version !== VERSION && !old) return undefined;
+  const record = { ...fields, ...old };
+  const isRecord = isWhole(record, ['schedule', 'application'], ['settledMs']);
+  if (!isRecord || !Array.isArray(runs)) return undefined;
+  const { schedule, application, settledMs } = record as unknown as CronRecord;
+  return { schedule, application, settledMs, runs: runs.flatMap((run: unknown) => runIn(run)) };
 }
 
 function runIn(run: unknown): CronRunRecord[] {
@@ -101,27 +107,110 @@ export function recordsIn(notes: readonly LockNote[]): NamedRecord[] {
   });
 }
 
-/** The record of a job of which none is stored. */
-export function newRecord(schedule: string, settledMs: number): CronRecord {
-  return { schedule, settledMs, runs: [] };
+/** What becomes of ticks that are too late. */
+export type MissedTicks = 'once' | 'skip';
+
+export interface CronTerms {
+  readonly schedule: Schedule;
+  readonly application: string;
+  /** The time that both the clock of the store and that of the host have reached. */
+  readonly nowMs: number;
+  readonly startedMs: number;
+  /** Up to this all is settled, as this process has seen it; undefined if it has seen no record. */
+  readonly knownMs: number | undefined;
+  /** A tick is still done, however many there are, if it is no later than this. */
+  readonly lateMs: number;
+  /** Says whether the last of the ticks that are too late is done, or none. */
+  readonly missed: MissedTicks;
+  /** How often a tick is begun at most. */
+  readonly attempts: number;
+  readonly holdAtMostMs: number;
 }
 
-/**
- * Judges a run that its holder did not end: the caller holds the lock now. One that had as long as
- * it may is settled, since it would only hang again.
- */
-export function withoutHolder(
-  record: CronRecord,
-  { nowMs, limitMs }: { readonly nowMs: number; readonly limitMs: number },
-): CronRecord {
-  const [last, ...rest] = record.runs;
+/** A tick that is to be run. */
+export interface DueTick {
+  readonly tickMs: number;
+  /** How many before it are left out, up to `COUNT_MAX`. */
+  readonly skippedCount: number;
+  /** How often it is begun, this time included. */
+  readonly attempt: number;
+}
+
+export interface Decision {
+  /** The record as it is now; the one that was given unless something in it has to be written. */
+  readonly record: CronRecord;
+  /** A tick that is due, to be run or to be left out. */
+  readonly due?: DueTick & { readonly isTooLate: boolean };
+  /** Without one: when there may be one; undefined if never. */
+  readonly untilMs?: number | undefined;
+}
+
+/** More ticks than this are not counted. */
+const COUNT_MAX = 1000;
+/** The search for the last of many ticks begins with the last minute. */
+const SEARCH_MS = 60_000;
+const BACK_OFF_MS = 60_000;
+const BACK_OFF_MS_MAX = 3_600_000;
+
+/** What the holder of the lock does. */
+export function decide(stored: CronRecord | undefined, terms: CronTerms): Decision {
+  const { schedule, nowMs, startedMs, knownMs = startedMs, missed } = terms;
+  const record = stored === undefined ? newRecord(terms) : judged(stored, terms);
+  const { settledMs, runs } = record;
+  const againMs = againMsOf(runs);
+  if (againMs > nowMs) return { record, untilMs: againMs };
+  const lateBeforeMs = nowMs - terms.lateMs - 1;
+  const next = tickAfter(schedule, Math.max(settledMs, lateBeforeMs));
+  const isInTime = next !== undefined && next <= nowMs;
+  const tickMs = isInTime ? next : lastIn(schedule, settledMs, lateBeforeMs);
+  if (tickMs === undefined) return { record, untilMs: next };
+  // A record that is lost has settled what this process does not know of.
+  const sinceMs = stored === undefined ? Math.min(knownMs, settledMs) : settledMs;
+  const skippedCount = countIn(schedule, sinceMs, tickMs - 1);
+  const due = { tickMs, skippedCount, attempt: 1 + lossesOf(runs, tickMs) };
+  return { record, due: { ...due, isTooLate: !isInTime && missed === 'skip' } };
+}
+
+/** Of what came since this process saw the record, or its own start, only the last is open. */
+function newRecord({ schedule, application, nowMs, startedMs, knownMs = startedMs }: CronTerms) {
+  const sinceMs = Math.min(knownMs, nowMs);
+  const lastMs = lastIn(schedule, sinceMs, nowMs);
+  const settledMs = lastMs === undefined ? sinceMs : lastMs - 1;
+  return { schedule: schedule.text, application, settledMs, runs: [] };
+}
+
+/** The record as it is for a holder of the lock, by its schedule. */
+function judged(stored: CronRecord, terms: CronTerms): CronRecord {
+  const { nowMs, startedMs, knownMs = 0, attempts, holdAtMostMs } = terms;
+  const { text } = terms.schedule;
+  const isOther = stored.schedule !== text;
+  const changedMs = isOther ? Math.min(startedMs, nowMs) : 0;
+  const settledMs = Math.max(stored.settledMs, knownMs, changedMs);
+  const isSame = !isOther && settledMs === stored.settledMs;
+  const record = isSame ? stored : { ...stored, schedule: text, settledMs };
+  const [last] = stored.runs;
   if (last?.outcome !== 'running') return record;
   const tookMs = Math.max(0, nowMs - last.startedAtMs);
-  // The clocks of two processes differ a little.
-  const isTooLong = tookMs >= limitMs * 0.9;
-  const outcome = isTooLong ? 'too-long' : 'lost';
-  const settledMs = isTooLong ? Math.max(record.settledMs, last.tickMs) : record.settledMs;
-  return { ...record, settledMs, runs: [{ ...last, tookMs, outcome }, ...rest] };
+  const isLast = lossesOf(stored.runs, last.tickMs) + 1 >= attempts;
+  const lost = isLast ? 'given-up' : 'lost';
+  const gone = last.isClosing === true ? 'interrupted' : lost;
+  // The clocks of two processes differ a little, and what hangs would only hang again.
+  const outcome = tookMs >= holdAtMostMs * 0.9 ? 'too-long' : gone;
+  return withEnded(record, { token: last.token, outcome, tookMs });
+}
+
+/** After two losses in a row a job waits, longer each time, until a run of it ends. */
+function againMsOf(runs: readonly CronRunRecord[]): number {
+  const all = runs.filter(({ outcome }) => !['interrupted', 'skipped'].includes(outcome));
+  const other = all.findIndex(({ outcome }) => !['lost', 'given-up'].includes(outcome));
+  const count = other < 0 ? all.length : other;
+  if (count < 2) return 0;
+  const { startedAtMs, tookMs } = all[0]!;
+  return startedAtMs + tookMs + Math.min(BACK_OFF_MS_MAX, BACK_OFF_MS * 2 ** (count - 2));
+}
+
+function lossesOf(runs: readonly CronRunRecord[], tickMs: number): number {
+  return runs.filter((run) => run.tickMs === tickMs && run.outcome === 'lost').length;
 }
 
 export function withBegun(
@@ -131,16 +220,7 @@ export function withBegun(
   return { ...record, runs: [{ ...run, tookMs: 0, outcome: 'running' }, ...record.runs] };
 }
 
-/** Settles a tick that is left out, with those before it. */
-export function withSkipped(
-  record: CronRecord,
-  run: Omit<CronRunRecord, 'tookMs' | 'outcome'>,
-): CronRecord {
-  const skipped: CronRunRecord = { ...run, tookMs: 0, outcome: 'skipped' };
-  return { ...record, settledMs: run.tickMs, runs: [skipped, ...record.runs] };
-}
-
-/** Settles the tick of the run with this token. */
+/** Settles the tick of the run with this token, unless it is open to be done again. */
 export function withEnded(
   record: CronRecord,
   { token, outcome, tookMs }: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'>,
@@ -148,94 +228,34 @@ export function withEnded(
   const ended = record.runs.find((run) => run.token === token);
   if (ended === undefined) return record;
   const runs = record.runs.map((run) => (run === ended ? { ...run, outcome, tookMs } : run));
-  return { ...record, settledMs: Math.max(record.settledMs, ended.tickMs), runs };
+  const isOpen = outcome === 'lost' || outcome === 'interrupted';
+  const settledMs = isOpen ? record.settledMs : Math.max(record.settledMs, ended.tickMs);
+  return { ...record, settledMs, runs };
 }
 
-/* Which tick comes next. */
-
-/** What becomes of ticks that are too late. */
-export type MissedTicks = 'once' | 'skip';
-
-export interface DueTerms {
-  /** Every tick up to this is settled. */
-  readonly settledMs: number;
-  readonly nowMs: number;
-  /** A tick is still done, however many there are, if it is no later than this. */
-  readonly lateMs: number;
-  /** Says whether the last of the ticks that are too late is done, or none. */
-  readonly missed: MissedTicks;
+/** A schedule that does not go on is over, so that no loop goes round for ever. */
+export function tickAfter(schedule: Schedule, ms: number): number | undefined {
+  const tick = schedule.next(ms);
+  return tick !== undefined && tick > ms ? tick : undefined;
 }
 
-export interface DueTick {
-  readonly tickMs: number;
-  /** How many before it are left out, up to `COUNT_MAX`. */
-  readonly skippedCount: number;
-  /** True if it is too late itself, and is left out. */
-  readonly isTooLate: boolean;
-}
-
-/** More ticks than this are not counted. */
-const COUNT_MAX = 1000;
-/** The search for the last of many ticks begins with the last minute. */
-const SEARCH_MS = 60_000;
-
-/** The next tick to be done, or to be left out; undefined if none is due. */
-export function dueTick(schedule: Schedule, terms: DueTerms): DueTick | undefined {
-  const { settledMs, nowMs, lateMs, missed } = terms;
-  const lateBeforeMs = nowMs - lateMs;
-  const first = schedule.next(Math.max(settledMs, lateBeforeMs));
-  const late = ticksIn(schedule, settledMs, lateBeforeMs);
-  if (first > settledMs && first <= nowMs) {
-    return { tickMs: first, skippedCount: late.length, isTooLate: false };
-  }
-  return late.length === 0
-    ? undefined
-    : { ...lastOf(schedule, late, lateBeforeMs), isTooLate: missed === 'skip' };
-}
-
-/**
- * After a loss of data only the last tick is known to be open: those before it are left out, since
- * others may have done them.
- *
- * @param terms `sinceMs`: up to here this process knew them to be settled
- */
-export function settledAfterLoss(
-  schedule: Schedule,
-  { sinceMs, nowMs }: { readonly sinceMs: number; readonly nowMs: number },
-): { readonly settledMs: number; readonly skippedCount: number } {
-  const ticks = ticksIn(schedule, sinceMs, nowMs);
-  if (ticks.length === 0) return { settledMs: Math.max(sinceMs, nowMs), skippedCount: 0 };
-  const { tickMs, skippedCount } = lastOf(schedule, ticks, nowMs);
-  return { settledMs: tickMs - 1, skippedCount };
-}
-
-/** The first ticks after one time and up to another one. */
-function ticksIn(schedule: Schedule, afterMs: number, upToMs: number): number[] {
-  const ticks: number[] = [];
-  for (let atMs = afterMs; ticks.length < COUNT_MAX;) {
-    const next = schedule.next(atMs);
-    // A schedule that does not go on would never end.
-    if (!(next > atMs) || next > upToMs) return ticks;
-    ticks.push(next);
-    atMs = next;
-  }
-  return ticks;
-}
-
-/** The last tick up to a time, if these are the first ones, and how many are before it. */
-function lastOf(
-  schedule: Schedule,
-  first: readonly number[],
-  upToMs: number,
-): Pick<DueTick, 'tickMs' | 'skippedCount'> {
-  const { length } = first;
-  if (length < COUNT_MAX) return { tickMs: first.at(-1)!, skippedCount: length - 1 };
-  for (let spanMs = SEARCH_MS; ; spanMs *= 8) {
+/** The last tick after one time and up to another one. */
+function lastIn(schedule: Schedule, afterMs: number, upToMs: number): number | undefined {
+  for (let spanMs = SEARCH_MS; ; spanMs *= 4) {
+    const fromMs = Math.max(afterMs, upToMs - spanMs);
     let last: number | undefined;
-    for (let ticks = ticksIn(schedule, upToMs - spanMs, upToMs); ticks.length > 0;) {
-      last = ticks.at(-1)!;
-      ticks = ticksIn(schedule, last, upToMs);
-    }
-    if (last !== undefined) return { tickMs: last, skippedCount: COUNT_MAX };
+    for (const tick of ticksIn(schedule, fromMs, upToMs)) last = tick;
+    if (last !== undefined || fromMs === afterMs) return last;
   }
+}
+
+function countIn(schedule: Schedule, afterMs: number, upToMs: number): number {
+  let count = 0;
+  for (const _ of ticksIn(schedule, afterMs, upToMs)) if (++count === COUNT_MAX) break;
+  return count;
+}
+
+function* ticksIn(schedule: Schedule, afterMs: number, upToMs: number): Generator<number> {
+  let tick = tickAfter(schedule, afterMs);
+  for (; tick !== undefined && tick <= upToMs; tick = tickAfter(schedule, tick)) yield tick;
 }

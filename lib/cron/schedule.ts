@@ -41,6 +41,7 @@ const PRESETS: Readonly<Record<string, string>> = {
   '@weekdays': '0 0 * * 1-5',
   '@weekends': '0 0 * * 0,6',
 };
+const TEXT_LENGTH_MAX = 200;
 const DAY_MS = 86_400_000;
 /** From one 29th of February to the next it may be eight years. */
 const SEARCH_MS = 9 * 366 * DAY_MS;
@@ -57,7 +58,10 @@ export function scheduleOf(expression: string, zone: string | number): Schedule 
   const offset = typeof zone === 'string' ? offsetIn(zone) : () => zone * 60_000;
   const ticks = fields[2]!.length === 24 ? { fields, offset } : { fields, offset, isNamed: true };
   const zoneText = typeof zone === 'string' ? zone : `UTC${zone < 0 ? '' : '+'}${zone} min`;
-  return { text: `${expression} ${zoneText}`, next: (afterMs) => nextTick(ticks, afterMs) };
+  return {
+    text: `${expression} ${zoneText}`.slice(0, TEXT_LENGTH_MAX),
+    next: (afterMs) => nextTick(ticks, afterMs),
+  };
 }
 
 /** @throws SnowflakeError CONFIG_INVALID that names the part */

@@ -374,7 +374,7 @@ const JOBS: readonly MetricOf<LockReading>[] = [
     openTelemetry: 'snowflake.cron.runs',
     kind: 'counter',
     unit: '{run}',
-    help: 'Runs of the job that ended here by outcome; lost where another process did not end it',
+    help: 'Runs of the job by outcome that this process ended, or found without their process',
     labels: ['cron_job', 'outcome'],
     aggregator: 'sum',
     read: ofJobs(({ runCounts }) => runCounts),
@@ -388,6 +388,16 @@ const JOBS: readonly MetricOf<LockReading>[] = [
     labels: ['cron_job'],
     aggregator: 'sum',
     read: ofJobs(({ skippedCount }) => skippedCount),
+  },
+  {
+    prometheus: 'snowflake_cron_shared',
+    openTelemetry: 'snowflake.cron.shared',
+    kind: 'gauge',
+    unit: '{application}',
+    help: '1 if another application has a job of this name in the same store of locks',
+    labels: ['cron_job'],
+    aggregator: 'max',
+    read: ofJobs(({ sharedWith }) => (sharedWith === undefined ? 0 : 1)),
   },
 ];
 

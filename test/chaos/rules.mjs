@@ -129,12 +129,14 @@ const LOCK_RULES = [
       },
       {
         in: 'code',
-        says: 'Math.max(record.settledMs, this.#settledMs ?? 0)',
-        insteadSays: '(this.#ownMs ??= record.settledMs)',
+        says: 'const stored = recordIn(held.note);',
+        insteadSays:
+          'const note = recordIn(held.note); ' +
+          'const stored = note && { ...note, settledMs: (this.#ownMs ??= note.settledMs) };',
       },
       {
         in: 'code',
-        says: 'this.#settledMs = Math.max(this.#settledMs ?? 0, tickMs);',
+        says: 'this.#settledMs = Math.max(this.#settledMs ?? 0, ended.settledMs);',
         insteadSays: 'this.#ownMs = tickMs;',
       },
     ],

@@ -10,7 +10,7 @@ import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { EtcdLab } from '../stores/etcd-lab.js';
 import { SqlLab } from '../stores/sql-lab.js';
 import { command, typing } from './run-command.js';
-import { newRecord, recordText, withBegun, withEnded } from '../../lib/cron/cron-record.js';
+import { recordText, withBegun, withEnded } from '../../lib/cron/cron-record.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { DistributedLock, type AcquiredLock } from '../../lib/nest/lock/index.js';
 import { until } from '../until.js';
@@ -138,10 +138,9 @@ describe.each(LOCK_STORES)('snowflake locks on $store', ({ url, table }) => {
     await other.writeNote('no record');
     const [at, by] = [Date.UTC(2026, 10, 26, 3), 'web-1 7 shop\u001b[31m'];
     const begun = { startedAtMs: at + 40, by, token: section.token, skippedCount: 2 };
-    const running = withBegun(newRecord('0 3 * * * Europe/Berlin', at - 1), {
-      ...begun,
-      tickMs: at,
-    });
+    const schedule = '0 3 * * * Europe/Berlin';
+    const record = { schedule, application: 'shop', settledMs: at - 1, runs: [] };
+    const running = withBegun(record, { ...begun, tickMs: at });
     await section.writeNote(recordText(running));
     expect((await run('cron')).lines[1]).toMatch(
       /^Reports\.nightly +0 3 \* \* \* Europe.Berlin +2026-11-26T03:00:00.000Z +running/,

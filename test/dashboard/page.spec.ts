@@ -380,7 +380,13 @@ describe('locks', () => {
       const run = { tickMs: 0, startedAtMs: 1000, tookMs: 0, outcome: 'skipped', skippedCount: 3 };
       const runs = [{ ...run, token: '1', by: 'mail' }];
       await held.writeNote(
-        JSON.stringify({ version: '1', schedule: '\u001b[31m', settledMs: 0, runs }),
+        JSON.stringify({
+          version: '2',
+          schedule: '\u001b[31m',
+          application: '',
+          settledMs: 0,
+          runs,
+        }),
       );
       await held.release();
       await visit.comesToSay('#job-table', 'skipped, 3 before left out');

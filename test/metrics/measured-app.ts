@@ -142,19 +142,24 @@ async function jobThatRuns(locks: DistributedLock) {
     by: 'this process',
     // By the time of the locks, which is that of the host, it is due at once.
     schedule: { text: 'each millisecond', next: (afterMs) => afterMs + 1 },
+    application: 'this application',
     lateMs: 60_000,
     missed: 'once',
+    attempts: 3,
     holdAtMostMs: 60_000,
     run: () => ended,
     notify: () => {},
   });
-  void job.look();
-  await until(() => (void job.look(), job.status.isRunning));
+  void job.begin();
+  await until(async () => {
+    await time.advance(1000);
+    return job.status.isRunning;
+  });
   return {
     get status() {
       return job.status;
     },
-    end: () => (job.close(), end()),
+    end: () => (void job.close(), end()),
   };
 }
 

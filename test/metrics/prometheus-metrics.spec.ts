@@ -308,8 +308,9 @@ const jobOf = (): OnceJobStatus => ({
   overdueMs: 0,
   isRunning: false,
   runningMs: undefined,
-  runCounts: { done: 3, failed: 1, 'too-long': 0, lost: 2 },
+  runCounts: { done: 3, failed: 1, 'too-long': 0, lost: 2, 'given-up': 0, interrupted: 0 },
   skippedCount: 5,
+  sharedWith: 'mail',
 });
 
 describe('the metrics of locks', () => {
@@ -382,8 +383,9 @@ describe('the metrics of locks', () => {
       [`snowflake_cron_runs_total{${nightly},outcome="done"}`]: 3,
       [`snowflake_cron_runs_total{${nightly},outcome="too-long"}`]: 0,
       [`snowflake_cron_skipped_total{${nightly}}`]: 5,
+      [`snowflake_cron_shared{${nightly}}`]: 1,
     });
-    expect(Object.keys(values)).toHaveLength(2 + 2 * 4 + 2);
+    expect(Object.keys(values)).toHaveLength(2 + 2 * 6 + 2 + 2);
   });
 
   it('of several stores have a label each, and are taken out again', async () => {

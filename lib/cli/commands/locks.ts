@@ -161,8 +161,10 @@ export const cron: Command = {
   summary: 'The jobs of @CronOnce and their last runs; with a job: all its runs that are known',
   says: [
     'A run is done, failed, running, lost (its process was gone, and another one did it again), ' +
-      'too-long (it was given up) or skipped (it was left out as too late). The record of a job ' +
-      'stands beside its lock and has its last runs. Exit code 1: there is no job of that name.',
+      'given-up (that was so as often as a tick is tried), interrupted (its process was shut ' +
+      'down, and another one did it again), too-long (it was given up at holdAtMostMs) or ' +
+      'skipped (it was left out as too late). The record of a job stands beside its lock and ' +
+      'has its last runs. Exit code 1: there is no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
   options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per job, with all its runs' } },

@@ -391,7 +391,7 @@ export class JobPanel {
   }
 }
 
-const BAD: readonly string[] = ['failed', 'lost', 'too-long'];
+const BAD: readonly string[] = ['failed', 'lost', 'given-up', 'too-long'];
 
 function endText({ outcome, tookMs, skippedCount }: JobRunView): string {
   const took = ['running', 'skipped'].includes(outcome) ? '' : said(' in {}', spanText(tookMs));

@@ -1,38 +1,38 @@
 /**
  * `@CronOnce()`, in one file with the jobs that it makes: a method that runs at each tick of a
- * schedule in one process of the fleet. The schedule is Nest's own: `@Cron` of @nestjs/schedule
- * calls the method in each process, and the lock of the job decides which of them does the work.
+ * schedule in one process of the fleet.
  *
- * Guarantee: what cannot work is told at the start, all at once: a name that two jobs have, an
- * option that cannot be meant so, a missing ScheduleModule.
+ * Guarantee: what cannot work is told at the start, all at once, with class and method: a schedule
+ * that cannot be read or is never due, a name that two jobs have, an option that cannot be meant
+ * so, an object of which there is not one.
  */
 import {
   Inject,
-  Logger,
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
-import { Cron, SchedulerRegistry } from '@nestjs/schedule';
-import { OnceJob, type CronEvent, type CronRun, type OnceJobStatus } from '../../cron/cron-once.js';
-import { CRON_PREFIX, recordsIn, type NamedRecord, type Schedule } from '../../cron/cron-record.js';
+import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
+import { OnceJob, type CronRun, type OnceJobStatus } from '../../cron/cron-once.js';
+import { CRON_PREFIX, recordsIn, type NamedRecord } from '../../cron/cron-record.js';
+import { scheduleOf, type Schedule } from '../../cron/schedule.js';
 import type { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
-import { errorText, printable } from '../../messages.js';
-import { choiceFaults, typeFaults, unknownNames, wholeFaults } from '../../options.js';
-import { pause, RetryDelay } from '../../time/timers.js';
-import { alike, type Method } from './locked.decorator.js';
+import { quoted } from '../../messages.js';
+import {
+  choiceFaults,
+  refused,
+  suggestion,
+  typeFaults,
+  unknownNames,
+  wholeFaults,
+} from '../../options.js';
+import { faultsOf } from '../resolve-support.js';
+import { CronLog } from './cron-log.js';
 
-/** Options of `@CronOnce()`; the first four are those of `@Cron`. */
-export interface CronOnceOptions {
-  /**
-   * The name of the job, and of its lock: one in all processes, and in all versions of the
-   * application. Default: class and method, as `Reports.nightly`; give one where a bundler renames
-   * classes.
-   */
-  readonly name?: string | undefined;
-  /** The time zone of the schedule, as `Europe/Berlin`. Default: that of the process. */
+/** Options of a job. */
+export interface CronJobOptions {
+  /** The time zone of the schedule, as `Europe/Berlin`. Default: `cron.timeZone`, or UTC. */
   readonly timeZone?: string | undefined;
   /** The offset from UTC in minutes, instead of a time zone. */
   readonly utcOffset?: number | undefined;
@@ -49,11 +49,43 @@ export interface CronOnceOptions {
    */
   readonly missed?: 'once' | 'skip' | undefined;
   /**
+   * How often a tick is begun whose run does not end, since its process is gone: from 1 to 10.
+   * Then it is given up. Default 3. A shutdown does not count.
+   */
+  readonly attempts?: number | undefined;
+  /**
    * A run that takes longer is given up: its signal is aborted, its tick counts as done, and the
    * next one may begin. From 100 ms to a day. Default: ten times the time between two ticks, at
-   * least an hour and at most a day.
+   * least 5 minutes and at most a day.
    */
   readonly holdAtMostMs?: number | undefined;
+}
+
+/** Options of `@CronOnce()`. */
+export interface CronOnceOptions extends CronJobOptions {
+  /**
+   * The name of the job, and of its lock: one in all processes, and in all versions of the
+   * application. Default: class and method, as `Reports.nightly`; give one where a bundler renames
+   * classes.
+   */
+  readonly name?: string | undefined;
+}
+
+/** What the configuration says of a job; each wins over the decorator. */
+export interface CronJobSettings extends CronJobOptions {
+  /** The schedule, as `@Cron` takes it. */
+  readonly schedule?: string | undefined;
+}
+
+/** The jobs of `@CronOnce` in the options of LockModule. */
+export interface CronModuleOptions {
+  /** False if no job runs in this process, but by `runNow`. Default true. */
+  readonly enabled?: boolean | undefined;
+  /** The time zone of jobs that have none. Default UTC, whatever that of the process. */
+  readonly timeZone?: string | undefined;
+  /** By the name of a job its schedule, its settings, or false if it never runs in this process. */
+  readonly jobs?:
+    Readonly<Record<string, string | CronJobSettings | false | undefined>> | undefined;
 }
 
 /** It fits a method that takes what a run is given, or nothing. */
@@ -63,30 +95,42 @@ export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
 
-interface CronOnceMark {
+type Method = (this: object, run: CronRun) => unknown;
+type Mark = CronOnceOptions & CronJobSettings;
+
+/** A job before it is checked. */
+interface Planned {
   readonly job: string;
-  readonly method: Method;
-  readonly options: CronOnceOptions;
+  readonly settings: CronJobSettings;
+  readonly run: (run: CronRun) => unknown;
 }
 
-/** Nest puts the jobs here, into each object that has one. */
+/** The methods of a class, and of its only object if it has one. */
+interface FoundClass {
+  readonly type: { readonly name: string; readonly prototype: object };
+  readonly instance: object | undefined;
+  readonly module: string;
+}
+
+/** The objects that have jobs need the CronJobs, so that a missing LockModule is Nest's error. */
 const JOBS = Symbol.for('nestjs-snowflake:cron-jobs');
 const CRON_ONCE = Symbol.for('nestjs-snowflake:cron-once');
-const OPTION_NAMES = 'name, timeZone, utcOffset, disabled, lateMs, missed, holdAtMostMs';
-const HOUR_MS = 3_600_000;
+const OPTION_NAMES =
+  'name, schedule, timeZone, utcOffset, disabled, lateMs, missed, attempts, holdAtMostMs';
+const LEAST_HOLD_MS = 300_000;
 const LATE_MS = 60_000;
-/** Whether a tick is too late is decided here, and not by the timer that came late. */
-const THRESHOLD_MS = 2 ** 31 - 1;
+/** The name of an application may be long; this is enough to tell it from another. */
+const APPLICATION_LENGTH_MAX = 64;
 
 /**
  * Runs the method at each tick of a schedule in one process of the fleet, by a lock of LockModule.
- * The application imports `ScheduleModule.forRoot()` as well.
  *
  * A tick is done once: the record of the job, kept beside its lock, says which ones are done. A
  * process that dies in a run is taken over within the ttl of the locks (10 s): the run is done
- * again with a higher token. A call of the method with an argument, as in a test, simply runs it.
+ * again with a higher token, up to `attempts` times in all. A call of the method simply runs it.
  *
- * @param cronTime the schedule, as `@Cron` takes it, with seconds or without
+ * @param schedule as `@Cron` takes it, with seconds or without; in UTC without a time zone. It may
+ *   be left out where `cron.jobs` of LockModule has one
  * @throws SnowflakeError CONFIG_INVALID at the start of the application
  * @example
  * ```ts
@@ -98,42 +142,41 @@ const THRESHOLD_MS = 2 ** 31 - 1;
  * }}
  * ```
  */
-export function CronOnce(cronTime: string, options: CronOnceOptions = {}): CronOnceDecorator {
-  return (target, name, descriptor) => {
-    Inject(CronJobs)(target, JOBS);
-    const given = descriptor as unknown as TypedPropertyDescriptor<Method>;
-    const method = given.value!;
-    const job = options.name ?? `${target.constructor.name}.${String(name)}`;
-    const once: Method = async function (...args) {
-      const jobs = (this as { [JOBS]?: CronJobs } | undefined)?.[JOBS];
-      // The scheduler calls with undefined.
-      if (args[0] !== undefined || jobs === undefined) return method.apply(this, args);
-      return jobs.look(job);
-    };
-    given.value = alike(once, method);
-    const { timeZone, utcOffset, disabled = false } = options;
-    const zone = timeZone === undefined ? { utcOffset } : { timeZone };
-    const scheduled = { name: job, disabled, threshold: THRESHOLD_MS, ...zone };
-    Cron(cronTime, scheduled as object)(target, name, given);
-    const mark: CronOnceMark = { job, method, options };
-    Reflect.defineMetadata(CRON_ONCE, mark, once);
+export function CronOnce(schedule: string, options?: CronOnceOptions): CronOnceDecorator;
+export function CronOnce(options: CronOnceOptions): CronOnceDecorator;
+export function CronOnce(
+  given: string | CronOnceOptions,
+  options: CronOnceOptions = {},
+): CronOnceDecorator {
+  const mark: Mark = typeof given === 'string' ? { ...options, schedule: given } : given;
+  return (target, _, { value }) => {
+    const marks = marksOf(value);
+    if (typeof target === 'object' && marks.length === 0) Inject(CronJobs)(target, JOBS);
+    Reflect.defineMetadata(CRON_ONCE, [...marks, mark], value!);
   };
 }
 
-/** What is wrong with the options of one method, for all to be told at once. */
-function optionFaults({ job, options }: CronOnceMark, where: string): string[] {
-  const { name = job, missed = 'once', lateMs = LATE_MS, holdAtMostMs = HOUR_MS } = options;
-  const faults = [
-    ...unknownNames(options, OPTION_NAMES, '@CronOnce'),
-    ...(name === '' ? ['Expected `name` not to be empty.'] : typeFaults('name', name, 'string')),
-    ...(options.timeZone === undefined || options.utcOffset === undefined
+function marksOf(method: unknown): readonly Mark[] {
+  if (typeof method !== 'function') return [];
+  return (Reflect.getMetadata(CRON_ONCE, method) as readonly Mark[] | undefined) ?? [];
+}
+
+/** What is wrong with the settings of one job, for all to be told at once. */
+function settingFaults(job: string, settings: CronJobSettings): string[] {
+  const { missed = 'once', lateMs = LATE_MS, attempts = 3, holdAtMostMs = LATE_MS } = settings;
+  const { timeZone, utcOffset } = settings;
+  return [
+    ...unknownNames(settings, OPTION_NAMES, '@CronOnce'),
+    ...(job === '' ? ['Expected `name` not to be empty.'] : typeFaults('name', job, 'string')),
+    ...(timeZone === undefined || utcOffset === undefined
       ? []
       : ['Expected `timeZone` or `utcOffset`, got both.']),
+    ...wholeFaults('utcOffset', utcOffset ?? 0, [-1440, 1440]),
     ...choiceFaults('missed', missed, ['once', 'skip']),
     ...wholeFaults('lateMs', lateMs, [0, TTL_MS_MAX]),
+    ...wholeFaults('attempts', attempts, [1, 10]),
     ...wholeFaults('holdAtMostMs', holdAtMostMs, [100, TTL_MS_MAX]),
   ];
-  return faults.map((fault) => `@CronOnce on ${where}: ${fault}`);
 }
 
 /** The record of a job, and when it is due next. */
@@ -143,39 +186,40 @@ export interface CronJobRecord extends NamedRecord {
 }
 
 function withNext(record: NamedRecord, job: OnceJob | undefined): CronJobRecord {
-  const { runs, settledMs, schedule } = record;
-  const [last] = runs;
+  const [last] = record.runs;
   const begunMs = last?.outcome === 'running' ? last.tickMs : 0;
-  const name = job?.status.job ?? record.job;
-  const nextMs = job?.next(Math.max(settledMs, begunMs));
-  return { job: name, schedule, settledMs, runs, nextMs };
+  const nextMs = job?.next(Math.max(record.settledMs, begunMs));
+  return { ...record, job: job?.status.job ?? record.job, nextMs };
 }
 
 /** The parts of Nest that find the decorated methods. */
 export interface CronEnvironment {
   readonly discovery: DiscoveryService;
   readonly scanner: MetadataScanner;
-  readonly injector: ModuleRef;
+}
+
+export interface CronJobsTerms extends LockTerms {
+  readonly application: string;
+  readonly cron: CronModuleOptions;
 }
 
 /** The jobs of an application; LockModule provides it. */
 export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdown {
-  readonly #logger = new Logger('CronOnce');
+  readonly #log = new CronLog();
   readonly #jobs = new Map<string, OnceJob>();
-  readonly #marks = new Map<string, { readonly mark: CronOnceMark; readonly instance: object }>();
-  readonly #closed = new AbortController();
-  /** Jobs whose store is away, so that the log has one line for each outage. */
-  readonly #waiting = new Set<string>();
+  /** True once jobs begin as soon as they are added. */
+  #isOpen = false;
+  #hasDefaultZone = false;
 
   constructor(
     private readonly locks: DistributedLock,
-    private readonly terms: LockTerms,
+    private readonly terms: CronJobsTerms,
     private readonly environment: CronEnvironment,
   ) {}
 
-  /** What this process knows of its jobs, in the order of their names. */
+  /** What this process knows of the jobs that run in it, in the order of their names. */
   status(): OnceJobStatus[] {
-    const all = [...this.#jobs.values()].map(({ status }) => status);
+    const all = this.#isEnabled ? [...this.#jobs.values()].map(({ status }) => status) : [];
     return all.toSorted((a, b) => (a.job < b.job ? -1 : 1));
   }
 
@@ -193,187 +237,220 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       own.delete(lock);
       return withNext(record, job);
     });
-    const begun = [...own.values()].map((job) => withNext({ ...job.status, runs: [] }, job));
+    const { application } = this.terms;
+    const begun = [...own.values()].map((once) => {
+      const { job, schedule, settledMs } = once.status;
+      return withNext({ job, schedule, settledMs, application, runs: [] }, once);
+    });
     return [...stored, ...begun];
   }
 
-  /** Is called at each tick. */
-  async look(job: string): Promise<void> {
-    await this.#jobOf(job)?.look();
+  /**
+   * Adds a job like one of `@CronOnce`; each replica has to. A job of this name is replaced.
+   *
+   * @param schedule as `@Cron` takes it; at its ticks `run` is called in one process of the fleet
+   * @throws SnowflakeError ARGUMENT_INVALID
+   */
+  add(
+    name: string,
+    schedule: string,
+    run: (run: CronRun) => unknown,
+    options: CronJobOptions = {},
+  ): void {
+    const before = this.#jobs.get(name);
+    const faults = this.#add({ job: name, settings: { ...options, schedule }, run });
+    if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
+    void before?.close();
   }
 
-  /** @returns every fault of the decorated methods */
+  /** Ends a job in this process; a run that goes on is told by `closing`. */
+  remove(name: string): void {
+    void this.#jobs.get(name)?.close();
+    this.#jobs.delete(name);
+  }
+
+  /**
+   * Runs a job now, under its lock and beside its ticks: none of them counts as done by it.
+   *
+   * @throws SnowflakeError LOCK_HELD if it runs; ARGUMENT_INVALID; and what the method throws
+   */
+  async runNow(name: string): Promise<void> {
+    const job = this.#jobs.get(name);
+    if (job !== undefined) return job.runNow();
+    const known = suggestion(String(name), [...this.#jobs.keys()]);
+    const fault = `This process has no job that is called ${quoted(String(name))}. ${known}`;
+    throw refused([fault], '', 'ARGUMENT_INVALID');
+  }
+
+  /** @returns every fault of the decorated methods, and of what the configuration says of them */
   faults(): string[] {
-    const { discovery, scanner } = this.environment;
-    const faults: string[] = [];
-    for (const { instance } of [...discovery.getProviders(), ...discovery.getControllers()]) {
-      if (typeof instance !== 'object' || instance === null) continue;
-      const object = instance as Record<string, unknown>;
-      const prototype = Object.getPrototypeOf(object) as Record<string, unknown> | null;
-      if (prototype === null) continue;
-      for (const name of scanner.getAllMethodNames(prototype)) {
-        const mark = markOf(prototype[name]);
-        if (mark !== undefined) faults.push(...this.#add(mark, object, name));
-      }
-    }
-    const isMissing = this.#marks.size > 0 && this.#registry() === undefined;
-    return isMissing ? [...faults, WITHOUT_SCHEDULER] : faults;
+    const { cron } = this.terms;
+    const { enabled = true, timeZone = 'UTC', jobs = {} } = cron;
+    const faults = [
+      ...unknownNames(cron, 'enabled, timeZone, jobs', '`cron`'),
+      ...typeFaults('cron.enabled', enabled, 'boolean'),
+      ...scheduleIn('@daily', timeZone).faults,
+    ];
+    const places = new Map<string, string>();
+    for (const found of this.#classes()) faults.push(...this.#faultsOf(found, places));
+    const names = [...places.keys()];
+    const unknown = Object.keys(jobs).filter((name) => !places.has(name));
+    const say = (name: string) =>
+      `\`cron.jobs\` has ${quoted(name)}, and no job is called so. ${suggestion(name, names)}`;
+    return [...faults, ...unknown.map(say)];
   }
 
   /** Ticks that were missed while no process was there are looked for now. */
   onApplicationBootstrap(): void {
-    const enabled = [...this.#marks].filter(([, { mark }]) => mark.options.disabled !== true);
-    const names = enabled.map(([name]) => name);
-    this.#begin(names).catch((error: unknown) => this.#logger.error(error));
+    this.#isOpen = this.#isEnabled;
+    if (!this.#isOpen) return;
+    const { timeZone } = new Intl.DateTimeFormat().resolvedOptions();
+    if (this.#hasDefaultZone && timeZone !== 'UTC') this.#log.noteZone(timeZone);
+    for (const job of this.#jobs.values()) void job.begin();
   }
 
   beforeApplicationShutdown(): void {
-    this.#closed.abort();
-    for (const job of this.#jobs.values()) job.close();
+    this.#isOpen = false;
+    for (const job of this.#jobs.values()) void job.close();
   }
 
-  #add(mark: CronOnceMark, instance: object, method: string): string[] {
-    const where = `${instance.constructor.name}.${method}`;
-    const other = this.#marks.get(mark.job);
-    if (other?.mark === mark && other.instance === instance) return [];
-    this.#marks.set(mark.job, { mark, instance });
-    const faults = optionFaults(mark, where);
-    if (other === undefined) return faults;
-    return [
-      ...faults,
-      `@CronOnce on ${where}: another job of this application is called ${mark.job} as well, so ` +
-        'that only one of them would run. Give each a `name` of its own.',
-    ];
+  /** Aborts the runs that are left when the time of the shutdown is over. */
+  endRuns(): void {
+    for (const job of this.#jobs.values()) job.end();
   }
 
-  /** The jobs of Nest are made by a hook that may come after ours. */
-  async #begin(names: readonly string[]): Promise<void> {
-    const { timers, random } = this.terms;
-    const { signal } = this.#closed;
-    const retry = new RetryDelay(random);
-    for (let left = names; left.length > 0 && !signal.aborted;) {
-      for (const name of left) void this.#jobOf(name)?.look();
-      left = left.filter((name) => !this.#jobs.has(name));
-      // A shutdown ends the pause.
-      if (left.length > 0) await pause(timers, retry.next() + 1, signal).catch(() => undefined);
+  get #isEnabled(): boolean {
+    return this.terms.cron.enabled !== false;
+  }
+
+  *#classes(): Generator<FoundClass> {
+    const { discovery } = this.environment;
+    const seen = new Set<unknown>();
+    for (const wrapper of [...discovery.getProviders(), ...discovery.getControllers()]) {
+      const { metatype, host } = wrapper;
+      const isOne = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+      const instance = isOne ? (Object(wrapper.instance) as object) : undefined;
+      const prototype = instance && (Object.getPrototypeOf(instance) as object | null);
+      const type = instance === undefined ? metatype : prototype?.constructor;
+      // A provider may have two names.
+      if (typeof type !== 'function' || seen.has(instance ?? type)) continue;
+      seen.add(instance ?? type);
+      yield { type: type as FoundClass['type'], instance, module: host?.name ?? '' };
     }
   }
 
-  #jobOf(name: string): OnceJob | undefined {
-    const known = this.#jobs.get(name);
-    const marked = this.#marks.get(name);
-    if (known !== undefined || marked === undefined || this.#closed.signal.aborted) return known;
-    const schedule = this.#scheduleOf(name);
-    if (schedule === undefined) return undefined;
-    const { mark, instance } = marked;
-    const { clock, timers, random, label: by } = this.terms;
-    const { lateMs = LATE_MS, missed = 'once' } = mark.options;
-    const job = new OnceJob({
+  /** Adds the jobs of a class. @param places where the jobs before were found, by their names */
+  #faultsOf({ type, instance, module }: FoundClass, places: Map<string, string>): string[] {
+    const faults: string[] = [];
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(type))) {
+      if (marksOf(value).length > 0) faults.push(faultAt(`${type.name}.${name}`, STATIC));
+    }
+    const { prototype } = type as { readonly prototype: Readonly<Record<string, Method>> };
+    for (const method of this.environment.scanner.getAllMethodNames(prototype ?? {})) {
+      for (const { name, ...decorated } of marksOf(prototype[method])) {
+        const where = `${type.name}.${method}`;
+        const job = name ?? where;
+        const place = `${where} of ${module}`;
+        const other = places.get(job);
+        places.set(job, place);
+        const settings = settingsOf(decorated, this.terms.cron.jobs?.[job]);
+        if (settings.disabled === true) continue;
+        const run = (given: CronRun): unknown => prototype[method]!.call(instance!, given);
+        const own = [
+          ...(instance === undefined ? [SCOPED] : []),
+          ...(name === undefined && type.name.length < 3 ? [MINIFIED] : []),
+          ...(other === undefined ? this.#add({ job, settings, run }) : [sameName(job, other)]),
+        ];
+        faults.push(...own.map((fault) => faultAt(place, fault)));
+      }
+    }
+    return faults;
+  }
+
+  #add({ job, settings, run }: Planned): string[] {
+    const { clock, timers, random, label: by, application, cron } = this.terms;
+    const { timeZone, utcOffset, lateMs = LATE_MS, missed = 'once', attempts = 3 } = settings;
+    const given = timeZone ?? utcOffset ?? cron.timeZone;
+    const read = scheduleIn(settings.schedule, given ?? 'UTC');
+    const faults = [...settingFaults(job, settings), ...read.faults];
+    const { schedule } = read;
+    if (schedule === undefined || faults.length > 0) return faults;
+    if (schedule.next(clock.now()) === undefined) return [`${quoted(schedule.text)} is never due.`];
+    if (given === undefined) this.#hasDefaultZone = true;
+    const once = new OnceJob({
       locks: this.locks,
       clock,
       timers,
       random,
-      job: name,
-      lock: lockOfJob(name),
+      job,
+      lock: lockOfJob(job),
       by,
+      application: application.slice(0, APPLICATION_LENGTH_MAX),
       schedule,
       lateMs,
       missed,
-      holdAtMostMs: mark.options.holdAtMostMs ?? longestMs(schedule, clock.now()),
-      run: (run) => mark.method.call(instance, run),
-      notify: (event) => this.#note(event),
+      attempts,
+      holdAtMostMs: settings.holdAtMostMs ?? longestMs(schedule, clock.now()),
+      run,
+      notify: (event) => this.#log.note(event),
     });
-    this.#jobs.set(name, job);
-    return job;
-  }
-
-  #scheduleOf(name: string): Schedule | undefined {
-    const registry = this.#registry();
-    if (registry?.doesExist('cron', name) !== true) return undefined;
-    const { cronTime } = registry.getCronJob(name);
-    const { source, timeZone, utcOffset } = cronTime;
-    const zone = timeZone ?? zoneOf(utcOffset ?? 0);
-    return {
-      text: `${String(source)} ${zone}`,
-      next: (afterMs) => cronTime.getNextDateFrom(new Date(afterMs), zone).toMillis(),
-    };
-  }
-
-  #registry(): SchedulerRegistry | undefined {
-    try {
-      return this.environment.injector.get(SchedulerRegistry, { strict: false });
-    } catch {
-      return undefined;
-    }
-  }
-
-  #note(event: CronEvent): void {
-    const { job, kind } = event;
-    const isWaiting = this.#waiting.has(job);
-    if (kind !== 'unavailable') this.#waiting.delete(job);
-    if (kind === 'ended') return this.#noteEnd(event);
-    if (kind === 'taken-over') {
-      const at = new Date(event.tickMs).toISOString();
-      this.#logger.warn(
-        `The run of ${job} for ${at} did not end: ${printable(event.from)} is gone, or lost its ` +
-          'lock. It is done again, with a higher token.',
-      );
-    } else if (kind === 'skipped') {
-      const at = new Date(event.tickMs).toISOString();
-      this.#logger.warn(
-        `${job} was too late for ${at}, and does not run for it: \`missed\` is 'skip'. ` +
-          `${event.skippedCount} ticks before are left out as well.`,
-      );
-    } else if (kind === 'forgotten') {
-      this.#logger.warn(
-        `The store has lost the record of ${job}. Its last tick may be done again, and ` +
-          `${event.skippedCount} ticks before are left out, unless another process did them.`,
-      );
-    } else if (kind === 'ahead') {
-      this.#logger.warn(
-        `The record of ${job} is ${event.aheadMs} ms ahead of the clock of its store, which is ` +
-          'wrong now or was when the job last ran. The job does not run until then.',
-      );
-    } else if (kind === 'unavailable' && !isWaiting) {
-      this.#waiting.add(job);
-      this.#logger.warn(`${job} is due and waits for its lock. ${errorText(event.error)}`);
-    } else if (kind === 'began' && event.skippedCount > 0) {
-      this.#logger.warn(`${job} was late: ${event.skippedCount} ticks before were left out.`);
-    }
-  }
-
-  #noteEnd({ job, outcome, tookMs, error }: CronEvent & { readonly kind: 'ended' }): void {
-    if (outcome === 'failed') this.#logger.error(error);
-    if (outcome !== 'too-long') return;
-    this.#logger.error(
-      `${job} ran for ${tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. Its ` +
-        'signal is aborted; whatever goes on has to look at it.',
-    );
+    this.#jobs.set(job, once);
+    if (this.#isOpen) void once.begin();
+    return [];
   }
 }
 
-const WITHOUT_SCHEDULER =
-  'Methods with @CronOnce would never run: import ScheduleModule.forRoot() of @nestjs/schedule.';
+const STATIC = 'A static method has no object, and never runs. Decorate one of an object.';
+const SCOPED =
+  'Its class is made anew for each request or user, so that no object is there at a tick. Give ' +
+  'it the default scope, and what it injects as well.';
+const MINIFIED =
+  'Its class has a name that a minifier gave it, another one in each build. Give the job a `name`.';
+
+function faultAt(where: string, fault: string): string {
+  return `@CronOnce on ${where}: ${fault}`;
+}
+
+function sameName(job: string, other: string): string {
+  return (
+    `${quoted(job)} is the job of ${other} as well, and only one of them would run. Provide the ` +
+    'class in one module, which exports it; or give each job a `name` of its own.'
+  );
+}
+
+/** What the configuration says wins, but for what is undefined in it. */
+function settingsOf(
+  decorated: CronJobSettings,
+  set: string | CronJobSettings | false | undefined,
+): CronJobSettings {
+  if (set === false) return { disabled: true };
+  const given = typeof set === 'string' ? { schedule: set } : (set ?? {});
+  const defined = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...decorated, ...Object.fromEntries(defined) };
+}
+
+function scheduleIn(
+  expression: string | undefined,
+  zone: string | number,
+): { readonly schedule?: Schedule; readonly faults: readonly string[] } {
+  if (expression === undefined) {
+    return { faults: ['It has no schedule: give it one, there or in `cron.jobs`.'] };
+  }
+  try {
+    return { schedule: scheduleOf(expression, zone), faults: [] };
+  } catch (error) {
+    return { faults: faultsOf(error) };
+  }
+}
 
 /** The lock of a job, whose note is its record. */
 export function lockOfJob(job: string): string {
   return lockKey`cron:${job}`;
 }
 
-function markOf(method: unknown): CronOnceMark | undefined {
-  if (typeof method !== 'function') return undefined;
-  return Reflect.getMetadata(CRON_ONCE, method) as CronOnceMark | undefined;
-}
-
-function zoneOf(utcOffset: number): string {
-  const minutes = Math.abs(utcOffset % 60);
-  const hours = Math.trunc(Math.abs(utcOffset) / 60);
-  return `UTC${utcOffset < 0 ? '-' : '+'}${hours}:${String(minutes).padStart(2, '0')}`;
-}
-
 /** The longest that a run may take, by the time between two ticks. */
 function longestMs(schedule: Schedule, nowMs: number): number {
-  const first = schedule.next(nowMs);
-  const periodMs = schedule.next(first) - first;
-  return Math.min(TTL_MS_MAX, Math.max(HOUR_MS, 10 * periodMs));
+  const first = schedule.next(nowMs) ?? nowMs;
+  const periodMs = (schedule.next(first) ?? Infinity) - first;
+  return Math.min(TTL_MS_MAX, Math.max(LEAST_HOLD_MS, 10 * periodMs));
 }

@@ -12,7 +12,6 @@ import {
   DiscoveryModule,
   DiscoveryService,
   MetadataScanner,
-  ModuleRef,
   type ModulesContainer,
 } from '@nestjs/core';
 import { monotonicClock } from '../../core/clock.js';
@@ -31,14 +30,17 @@ import { MODULES } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
 import { applicationName } from '../resolve-options.js';
-import { CronJobs, type CronEnvironment } from './cron-once.js';
+import { CronJobs, type CronEnvironment, type CronModuleOptions } from './cron-once.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 import { openLocks } from './open-locks.js';
 
 export {
   CronJobs,
   CronOnce,
+  type CronJobOptions,
   type CronJobRecord,
+  type CronJobSettings,
+  type CronModuleOptions,
   type CronOnceDecorator,
   type CronOnceOptions,
 } from './cron-once.js';
@@ -99,6 +101,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
   /** This hook runs before connections are closed, which sections may need. */
   async beforeApplicationShutdown(): Promise<void> {
     this.drainLeftMs = await this.locks.drain();
+    this.jobs.endRuns();
   }
 
   async onApplicationShutdown(): Promise<void> {
@@ -171,10 +174,9 @@ const PROVIDERS = [
     useFactory: (
       discovery: DiscoveryService,
       scanner: MetadataScanner,
-      injector: ModuleRef,
       modules?: ModulesContainer,
-    ): LockEnvironment => ({ discovery, scanner, injector, modules }),
-    inject: [DiscoveryService, MetadataScanner, ModuleRef, MODULES],
+    ): LockEnvironment => ({ discovery, scanner, modules }),
+    inject: [DiscoveryService, MetadataScanner, MODULES],
   },
   {
     provide: CronJobs,
@@ -183,8 +185,9 @@ const PROVIDERS = [
       locks: DistributedLock,
       environment: LockEnvironment,
     ) => {
-      const { locks: _, application = applicationName(), ...others } = options;
-      return new CronJobs(locks, lockTerms({ ...others, application }), environment);
+      const { locks: _, cron = {}, application = applicationName(), ...others } = options;
+      const terms = { ...lockTerms({ ...others, application }), application, cron };
+      return new CronJobs(locks, terms, environment);
     },
     inject: [LOCK_MODULE_OPTIONS, DistributedLock, LOCK_ENVIRONMENT],
   },
@@ -250,4 +253,6 @@ export interface LockModuleOptions extends LockOptions {
    * The store of the locks: a URL, or a store. `memory:` is for tests and for a single process.
    */
   readonly locks: string | LockStore;
+  /** The jobs of `@CronOnce`: whether they run in this process, by which schedules and zone. */
+  readonly cron?: CronModuleOptions | undefined;
 }

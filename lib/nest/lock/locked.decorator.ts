@@ -32,7 +32,7 @@ export type LockedDecorator<A extends unknown[]> = <
   descriptor: Parameters<M> extends [...A, ...unknown[]] ? TypedPropertyDescriptor<M> : never,
 ) => void;
 
-export type Method = (this: object, ...args: unknown[]) => unknown;
+type Method = (this: object, ...args: unknown[]) => unknown;
 
 /** Nest puts the locks here, into each object that has such a method. */
 const LOCKS = Symbol.for('nestjs-snowflake:locks');
@@ -91,7 +91,7 @@ export function Locked<A extends unknown[] = []>(
 }
 
 /** The metadata of other decorators is copied to the function that takes the method's place. */
-export function alike(locked: Method, method: Method): Method {
+function alike(locked: Method, method: Method): Method {
   for (const key of Reflect.getMetadataKeys(method) as unknown[]) {
     Reflect.defineMetadata(key, Reflect.getMetadata(key, method), locked);
   }

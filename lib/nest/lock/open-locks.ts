@@ -12,6 +12,7 @@ import { faultsOf, invalid } from '../resolve-support.js';
 
 interface GivenLocks extends LockOptions {
   readonly locks: string | LockStore;
+  readonly cron?: object | undefined;
 }
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
@@ -19,9 +20,9 @@ export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
   if (typeof given !== 'object' || given === null) {
     throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
   }
-  const { locks, application = applicationName(), ...others } = given;
+  const { locks, cron: _, application = applicationName(), ...others } = given;
   const options = { ...others, application };
-  const faults = lockFaults(options, `locks, ${LOCK_OPTIONS}`);
+  const faults = lockFaults(options, `locks, cron, ${LOCK_OPTIONS}`);
   const store = await storeOf(locks, faults);
   if (faults.length === 0) {
     return new DistributedLock(store!, options);

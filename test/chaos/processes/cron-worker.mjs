@@ -4,7 +4,6 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Module } from '@nestjs/common';
-import { ScheduleModule } from '@nestjs/schedule';
 import { CronOnce, LockModule } from 'nestjs-snowflake/lock';
 import { givenLocks } from './given-store.mjs';
 import { begin, nowMs, report, tell } from './living.mjs';
@@ -26,7 +25,7 @@ store.extend = async (request) => {
   return answer;
 };
 
-async function run({ lock, tick, token, skippedCount }) {
+async function run(lock, { tick, token, skippedCount }) {
   const begun = { lock, tickMs: tick.getTime(), token: String(token), skippedCount };
   tell({ kind: 'run', ...begun, atMs: nowMs() });
   report({ lock });
@@ -59,7 +58,7 @@ async function effect({ lock, token, tickMs }) {
 const jobs = JOBS.map((name) => {
   class Job {
     async each(one) {
-      return run(one);
+      return run(`cron:${name}`, one);
     }
   }
   decorated(Job.prototype, 'each', CronOnce('* * * * * *', { name }));
@@ -76,7 +75,6 @@ function decorated(target, name, decorate) {
 class AppModule {}
 Module({
   imports: [
-    ScheduleModule.forRoot(),
     LockModule.forRoot({
       locks: store,
       ttlMs: TTL_MS,

@@ -188,7 +188,8 @@ async function doing(part, url) {
   };
   const jobs = JOBS.map((name) => {
     class Job {
-      async each({ lock, tick, token, skippedCount }) {
+      async each({ tick, token, skippedCount }) {
+        const lock = `cron:${name}`;
         const begun = { lock, tickMs: tick.getTime(), token: String(token), skippedCount };
         tell({ kind: 'run', ...begun, atMs: nowMs() });
         await sleep(5 + 50 * Math.random());
@@ -197,7 +198,7 @@ async function doing(part, url) {
     decorated(Job.prototype, 'each', CronOnce('* * * * * *', { name }));
     return Job;
   });
-  await opened([ScheduleModule.forRoot(), lockModule(store)], jobs);
+  await opened([lockModule(store)], jobs);
 }
 
 /** Without a compiler a decorator is called by hand. */

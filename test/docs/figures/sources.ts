@@ -17,6 +17,7 @@ import type { Sources, Figure } from './figure.js';
 const { lease } = our;
 const RESULTS = 'bench/RESULTS.md: ';
 const POLL = 'lib/lock/lock-attempt.ts: polling: { firstMs: 5';
+const LEAST_HOLD = 'lib/nest/lock/cron-once.ts: LEAST_HOLD_MS = 300_000';
 const ALERTS = 'docs/operating/monitoring/alert-rules.yaml: ';
 const STANDBY = 'test/chaos/stores/postgres.mjs: GOES_ON_MS = 2000';
 const BUCKETS = 'lib/time/call-record.ts: 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000';
@@ -260,6 +261,7 @@ const GUIDES: Sources = {
   'docs/guides/one-cron-job.md': {
     '12 s': 10_000 + our.redisRestartMs,
     '10 s': LOCKS,
+    '5 min': LEAST_HOLD,
   },
   'docs/guides/order-numbers.md': {
     '5 s': 'lib/rows/cas-retry.ts: TURN_MS_MAX = 5000',
@@ -317,7 +319,10 @@ const GUIDES: Sources = {
     '5 s': 'lib/rows/store-clock.ts: const STEP_MS = 5000',
   },
   'docs/reference/keys.md': { '0.5 MB': SIZE, '470 bytes': SIZE, '60 s': KEPT_MS },
-  'docs/reference/options.md': { '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;' },
+  'docs/reference/options.md': {
+    '20 %': 'lib/nest/refresh-alive.job.ts: SPREAD = 0.2;',
+    '5 min': LEAST_HOLD,
+  },
 };
 
 const INTERNALS: Sources = {

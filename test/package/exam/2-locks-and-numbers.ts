@@ -167,7 +167,7 @@ class Reports {
 }
 
 @Module({
-  imports: [ScheduleModule.forRoot(), LockModule.forRoot({ locks: redis, ttlMs: 1000 })],
+  imports: [LockModule.forRoot({ locks: redis, ttlMs: 1000 })],
   providers: [Reports],
 })
 class ReportsModule {}

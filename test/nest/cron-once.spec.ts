@@ -1,0 +1,433 @@
+/**
+ * `@CronOnce` in Nest applications that share their locks in memory, whose time the test moves; and
+ * everything about it that is refused at the start.
+ */
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import { Injectable, Logger, Module, Scope, type INestApplicationContext } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { recordIn } from '../../lib/cron/cron-record.js';
+import { MemoryLocks } from '../../lib/index.js';
+import { lockOfJob } from '../../lib/nest/lock/cron-once.js';
+import {
+  CronJobs,
+  CronOnce,
+  DistributedLock,
+  LockModule,
+  type CronModuleOptions,
+  type CronRun,
+} from '../../lib/nest/lock/index.js';
+import { SettableTime } from '../../lib/testing/index.js';
+import { turn } from '../../lib/time/timers.js';
+
+const MINUTE = 60_000;
+
+/** The module of an application, and modules of it. */
+interface Given {
+  readonly providers?: readonly object[];
+  readonly modules?: readonly object[];
+  readonly cron?: CronModuleOptions;
+  readonly application?: string;
+}
+
+const open: INestApplicationContext[] = [];
+
+class Apps {
+  readonly time = new SettableTime(Date.UTC(2026, 5, 1, 2, 59));
+  readonly store = new MemoryLocks({ clock: this.time });
+
+  async start({ providers = [], modules = [], cron = {}, application = 'shop' }: Given) {
+    const { time } = this;
+    const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
+    class App {}
+    const locks = LockModule.forRootAsync({
+      useFactory: async () => ({ locks: this.store, application, cron, ...ports }),
+    });
+    Module({ imports: [locks, ...(modules as [])], providers: [...(providers as [])] })(App);
+    const options = { logger: false, abortOnError: false } as const;
+    const app = await NestFactory.createApplicationContext(App, options);
+    open.push(app);
+    return app;
+  }
+
+  async pass(ms: number): Promise<void> {
+    await this.time.advance(ms);
+    for (let count = 0; count < 20; count++) await turn();
+  }
+}
+
+/** The faults of an application that does not start. */
+async function faultsOf(given: Given): Promise<string> {
+  return new Apps().start(given).then(
+    () => 'started',
+    (error: Error & { code?: string }) => `${error.code}: ${error.message}`,
+  );
+}
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await Promise.all(open.splice(0).map((app) => app.close()));
+});
+
+describe('@CronOnce', () => {
+  it('runs each tick once in three applications that share their locks', async () => {
+    const apps = new Apps();
+    const ran: CronRun[] = [];
+    @Injectable()
+    class Reports {
+      readonly word = 'this';
+      @CronOnce('* * * * *', { timeZone: 'Europe/Berlin' })
+      async each(run: CronRun): Promise<void> {
+        expect(this.word).toBe('this');
+        ran.push(run);
+      }
+    }
+    const all = [];
+    for (let at = 0; at < 3; at++) all.push(await apps.start({ providers: [Reports] }));
+    await apps.pass(3 * MINUTE + 1000);
+    const ticks = ran.map(({ tick }) => tick.toJSON().slice(11, 16));
+    expect(ticks).toEqual(['03:00', '03:01', '03:02']);
+    expect(ran[1]!.token > ran[0]!.token).toBe(true);
+    const [noted] = await all[0]!.get(DistributedLock).notes();
+    expect(noted!.lock).toBe('cron:Reports.each');
+    expect(recordIn(noted!.note)!.schedule).toBe('* * * * * Europe/Berlin');
+    const [status] = all[0]!.get(CronJobs).status();
+    expect(status).toMatchObject({ job: 'Reports.each', isRunning: false, sharedWith: undefined });
+    const closed = Promise.all(open.splice(0).map((app) => app.close()));
+    await apps.pass(2 * MINUTE);
+    await closed;
+    expect(ran).toHaveLength(3);
+  });
+
+  it('is due by UTC without a zone, and says so where the process has another', async () => {
+    const warn = jest.spyOn(Logger.prototype, 'warn').mockImplementation(() => undefined);
+    const zone = jest.spyOn(Intl.DateTimeFormat.prototype, 'resolvedOptions');
+    const apps = new Apps();
+    const ran: string[] = [];
+    class Reports {
+      @CronOnce('0 3 * * *')
+      nightly({ tick }: CronRun): void {
+        ran.push(tick.toJSON());
+      }
+    }
+    zone.mockReturnValue({ timeZone: 'Asia/Tokyo' } as Intl.ResolvedDateTimeFormatOptions);
+    await apps.start({ providers: [Reports] });
+    zone.mockReturnValue({ timeZone: 'UTC' } as Intl.ResolvedDateTimeFormatOptions);
+    await apps.start({ providers: [Reports] });
+    await apps.pass(2 * MINUTE);
+    expect(ran).toEqual(['2026-06-01T03:00:00.000Z']);
+    const all = warn.mock.calls.map(([text]) => String(text));
+    const said = all.filter((text) => text.includes('by UTC'));
+    expect(said).toHaveLength(1);
+    expect(said[0]).toContain("cron: { timeZone: 'Asia/Tokyo' }");
+  });
+
+  it('has the zone of the module, the one of its own, or an offset', async () => {
+    class Reports {
+      @CronOnce('0 3 * * *')
+      one(): void {}
+      @CronOnce('0 3 * * *', { timeZone: 'Asia/Tokyo' })
+      two(): void {}
+      @CronOnce('0 3 * * *', { utcOffset: -60 })
+      three(): void {}
+    }
+    const cron = { timeZone: 'Europe/Berlin' };
+    const app = await new Apps().start({ providers: [Reports], cron });
+    const zones = app.get(CronJobs).status();
+    expect(zones.map(({ job, schedule }) => `${job} ${schedule}`)).toEqual([
+      'Reports.one 0 3 * * * Europe/Berlin',
+      'Reports.three 0 3 * * * UTC-60 min',
+      'Reports.two 0 3 * * * Asia/Tokyo',
+    ]);
+  });
+
+  it('leaves a call of the method as it is', async () => {
+    class Reports {
+      @CronOnce('0 3 * * *')
+      async nightly(run?: Partial<CronRun>): Promise<string> {
+        return `the report of ${run?.tick?.toISOString() ?? 'no time'}`;
+      }
+    }
+    expect(await new Reports().nightly()).toBe('the report of no time');
+    const app = await new Apps().start({ providers: [Reports] });
+    expect(await app.get(Reports).nightly({ tick: new Date(0) })).toMatch(/1970/);
+    expect(await app.get(Reports).nightly()).toBe('the report of no time');
+  });
+
+  it('is named by the class of the object, where a base class has the method', async () => {
+    class Base {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    class Sales extends Base {}
+    class Stock extends Base {}
+    const app = await new Apps().start({ providers: [Sales, Stock] });
+    const jobs = app.get(CronJobs).status();
+    expect(jobs.map(({ job }) => job)).toEqual(['Sales.nightly', 'Stock.nightly']);
+  });
+
+  it('may stand on a method more than once, with names', async () => {
+    class Reports {
+      @CronOnce('0 4 * * *', { name: 'second' })
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    const app = await new Apps().start({ providers: [Reports] });
+    const jobs = app.get(CronJobs).status();
+    expect(jobs.map(({ job }) => job)).toEqual(['Reports.nightly', 'second']);
+  });
+
+  it('is one job where a provider has two names', async () => {
+    class Reports {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    const providers = [Reports, { provide: 'alias', useExisting: Reports }];
+    const app = await new Apps().start({ providers });
+    expect(app.get(CronJobs).status()).toHaveLength(1);
+  });
+
+  it('keeps what other decorators left on the method', () => {
+    const Mark = (target: object, name: string | symbol, descriptor: PropertyDescriptor) =>
+      Reflect.defineMetadata('mark', 'kept', descriptor.value as object);
+    class Reports {
+      @CronOnce('0 3 * * *')
+      @Mark
+      async nightly(): Promise<void> {}
+    }
+    const method = Object.getOwnPropertyDescriptor(Reports.prototype, 'nightly')!.value as object;
+    expect(Reflect.getMetadata('mark', method)).toBe('kept');
+  });
+
+  it('has a lock whose name is valid, however long that of the job is', () => {
+    for (const job of ['Reports.nightly', 'x'.repeat(123), 'y'.repeat(500), 'a|b c:d']) {
+      expect(lockOfJob(job)).toMatch(/^cron:[^\s|]+$/);
+      expect(lockOfJob(job).length).toBeLessThanOrEqual(128);
+    }
+  });
+});
+
+describe('the configuration of jobs', () => {
+  class Reports {
+    readonly ran: string[] = [];
+
+    @CronOnce('0 3 * * *', { timeZone: 'Asia/Tokyo' })
+    nightly(): void {
+      this.ran.push('nightly');
+    }
+
+    @CronOnce({ name: 'cleanup' })
+    cleanup(): void {
+      this.ran.push('cleanup');
+    }
+  }
+
+  it('wins over the decorator, after injection, and leaves what is undefined in it', async () => {
+    const jobs = { 'Reports.nightly': { schedule: '0 4 * * *', timeZone: undefined } };
+    const cron = { jobs: { ...jobs, cleanup: '* * * * *' } };
+    const app = await new Apps().start({ providers: [Reports], cron });
+    const status = app.get(CronJobs).status();
+    expect(status.map(({ schedule }) => schedule)).toEqual([
+      '0 4 * * * Asia/Tokyo',
+      '* * * * * UTC',
+    ]);
+  });
+
+  it('puts out a job, of which nothing is looked at then', async () => {
+    class Wrong {
+      @CronOnce('no schedule', { disabled: true, timeZone: 'Mars/Base' })
+      never(): void {}
+    }
+    const cron = { jobs: { cleanup: false as const, 'Reports.nightly': undefined } };
+    const app = await new Apps().start({ providers: [Reports, Wrong], cron });
+    const status = app.get(CronJobs).status();
+    expect(status.map(({ job }) => job)).toEqual(['Reports.nightly']);
+  });
+
+  it('runs no job where `enabled` is false, but on demand', async () => {
+    const apps = new Apps();
+    const cron = { enabled: false, jobs: { cleanup: '* * * * *' } };
+    const app = await apps.start({ providers: [Reports], cron });
+    await apps.pass(3 * MINUTE);
+    expect(app.get(Reports).ran).toEqual([]);
+    expect(app.get(CronJobs).status()).toEqual([]);
+    await app.get(CronJobs).runNow('cleanup');
+    expect(app.get(Reports).ran).toEqual(['cleanup']);
+  });
+});
+
+describe('CronJobs', () => {
+  it('adds a job, replaces it by one of its name, and removes it', async () => {
+    const apps = new Apps();
+    const app = await apps.start({});
+    const jobs = app.get(CronJobs);
+    const ran: string[] = [];
+    const run = ({ tick }: CronRun) => void ran.push(tick.toJSON().slice(11, 16));
+    jobs.add('mails', '* * * * *', run);
+    jobs.add('mails', '* * * * *', run);
+    await apps.pass(2 * MINUTE + 1000);
+    expect(ran).toEqual(['03:00', '03:01']);
+    jobs.add('mails', '*/5 * * * *', run, { timeZone: 'Europe/Berlin' });
+    await apps.pass(6 * MINUTE);
+    expect(ran).toEqual(['03:00', '03:01', '03:05']);
+    jobs.remove('mails');
+    await apps.pass(6 * MINUTE);
+    expect([ran.length, jobs.status()]).toEqual([3, []]);
+    const refused = { code: 'ARGUMENT_INVALID' };
+    expect(() => jobs.add('', '* * * * *', run)).toThrow(expect.objectContaining(refused));
+    expect(() => jobs.add('x', 'L', run)).toThrow('5 or 6 parts');
+    await expect(jobs.runNow('mails')).rejects.toMatchObject(refused);
+  });
+
+  it('runs a job now, and throws what it throws', async () => {
+    const app = await new Apps().start({});
+    const jobs = app.get(CronJobs);
+    jobs.add('mails', '0 3 * * *', () => Promise.reject(new Error('no paper')));
+    await expect(jobs.runNow('mails')).rejects.toThrow('no paper');
+    const [record] = await jobs.records();
+    expect(record).toMatchObject({ job: 'mails', runs: [], nextMs: Date.UTC(2026, 5, 1, 3) });
+  });
+});
+
+describe('what cannot work', () => {
+  it('is refused at the start, all of it at once', async () => {
+    const wrong = { utcOffset: 60, timeZone: 'UTC', lateMs: -1, missed: 'all', every: 3 } as object;
+    class Reports {
+      @CronOnce('* * * * *', wrong)
+      each(): void {}
+      @CronOnce('* * * * *', { name: 'one', attempts: 0 })
+      first(): void {}
+      @CronOnce('* * * * *', { name: 'two', holdAtMostMs: 5 })
+      second(): void {}
+      @CronOnce('* * * * *', { name: 'same' })
+      third(): void {}
+      @CronOnce('* * * * *', { name: 'same' })
+      fourth(): void {}
+      @CronOnce('0 0 L * *')
+      fifth(): void {}
+      @CronOnce('0 0 30 2 *')
+      sixth(): void {}
+      @CronOnce('0 0 * * *', { timeZone: 'Mars/Base' })
+      seventh(): void {}
+      @CronOnce({ name: 'bare' })
+      eighth(): void {}
+      @CronOnce('0 0 * * *')
+      static ninth(): void {}
+    }
+    const cron = { enabled: 1, jobs: { barr: false }, job: {} } as object;
+    const failure = await faultsOf({ providers: [Reports], cron });
+    expect(failure).toMatch(/^CONFIG_INVALID/);
+    for (const part of [
+      '@CronOnce on Reports.each of App: ',
+      '`timeZone` or `utcOffset`, got both',
+      '`lateMs`',
+      '`missed`',
+      '`every`',
+      '`attempts`',
+      '`holdAtMostMs`',
+      '"same" is the job of Reports.third of App as well',
+      'Reports.fifth of App: Expected the day of the month',
+      '"0 0 30 2 * ',
+      'is never due',
+      '"Mars/Base"',
+      'Reports.eighth of App: It has no schedule',
+      'Reports.ninth: A static method',
+      '`cron.enabled`',
+      '`cron.jobs` has "barr", and no job is called so. Did you mean bare?',
+      '`job`',
+    ]) {
+      expect(failure).toContain(part);
+    }
+  });
+
+  it('is a zone of the module that there is not', async () => {
+    expect(await faultsOf({ cron: { timeZone: 'Venus/Base' } })).toContain('"Venus/Base"');
+  });
+
+  it('is a class that two modules provide, which are both named', async () => {
+    class Reports {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    class One {}
+    class Two {}
+    for (const module of [One, Two]) Module({ providers: [Reports] })(module);
+    const failure = await faultsOf({ modules: [One, Two] });
+    expect(failure).toMatch(/Reports.nightly of Two: .*Reports.nightly of One as well/);
+    expect(failure).toContain('Provide the class in one module');
+  });
+
+  it.each([
+    ['of a request', { scope: Scope.REQUEST }],
+    ['of each who asks', { scope: Scope.TRANSIENT }],
+  ])('is an object %s', async (_, scope) => {
+    @Injectable(scope)
+    class Reports {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    expect(await faultsOf({ providers: [Reports] })).toMatch(/Reports.nightly of App: Its class/);
+  });
+
+  it('is a name that a minifier gave, unless the job has one of its own', async () => {
+    class R {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+      @CronOnce('0 3 * * *', { name: 'named' })
+      named(): void {}
+    }
+    const failure = await faultsOf({ providers: [R] });
+    expect(failure).toContain('@CronOnce on R.nightly of App: Its class has a name');
+    expect(failure).not.toContain('R.named');
+  });
+
+  it('is an application without LockModule, by the error of Nest', async () => {
+    class Reports {
+      @CronOnce('0 3 * * *')
+      nightly(): void {}
+    }
+    class App {}
+    Module({ providers: [Reports] })(App);
+    const options = { logger: false, abortOnError: false } as const;
+    const starts = NestFactory.createApplicationContext(App, options);
+    await expect(starts).rejects.toThrow(/CronJobs/);
+  });
+});
+
+describe('the log of jobs', () => {
+  it('has an error where another application has the name', async () => {
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const apps = new Apps();
+    class Tasks {
+      @CronOnce('* * * * *')
+      handleCron(): void {}
+    }
+    await apps.start({ providers: [Tasks] });
+    await apps.pass(2 * MINUTE);
+    const other = await apps.start({ providers: [Tasks], application: 'mail' });
+    await apps.pass(5 * MINUTE);
+    const said = error.mock.calls.map(([text]) => String(text));
+    const ofOther = said.filter((text) => text.includes('the application shop as well'));
+    expect(ofOther).toHaveLength(1);
+    expect(ofOther[0]).toMatch(/`namespace`.*`name`/s);
+    const [status] = other.get(CronJobs).status();
+    expect(status!.sharedWith).toBe('shop');
+  });
+
+  it('has the error of a run, and goes on', async () => {
+    const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
+    const apps = new Apps();
+    class Reports {
+      @CronOnce('* * * * *')
+      each(): never {
+        throw new Error('no paper');
+      }
+    }
+    const app = await apps.start({ providers: [Reports] });
+    await apps.pass(2 * MINUTE + 1000);
+    expect(error.mock.calls.map(([one]) => (one as Error).message)).toEqual([
+      'no paper',
+      'no paper',
+    ]);
+    expect(app.get(CronJobs).status()[0]!.runCounts).toMatchObject({ failed: 2, done: 0 });
+  });
+});

@@ -279,6 +279,11 @@ describe('a shutdown', () => {
       if (request.note?.includes('isClosing') === true) await pause(fleet.time, 1000);
       return extend(request);
     };
+    const release = fleet.store.release.bind(fleet.store);
+    fleet.store.release = async (request) => {
+      await pause(fleet.time, 1500);
+      return release(request);
+    };
     void job.close();
     end();
     await fleet.pass(5000);

@@ -32,7 +32,7 @@ describe('the own tests of a changed file', () => {
     expect(ownSpecs(['lib/nest/lock/locked.decorator.ts'])).toContain(
       'test/nest/lock.module.spec.ts',
     );
-    expect(ownSpecs(['lib/nest/lock/cron-once.ts'])).toEqual(['test/nest/lock.module.spec.ts']);
+    expect(ownSpecs(['lib/nest/lock/cron-once.ts'])).toEqual(['test/nest/cron-once.spec.ts']);
   });
 
   it('are not a slow spec, unless that has changed itself', () => {

@@ -16,7 +16,7 @@ interface Caller {
   readonly reckonedMs?: number;
 }
 
-/** Returns the registry's clock after a call when the store is ahead by a day, in ms after START. */
+/** Returns the registry's clock after a call if the store is a day ahead, in ms after START_MS. */
 function clockAfter({ slewMs, wallMs, reckonedMs }: Caller): number {
   const last = { lastTimeMs: START_MS, slewMs };
   const reckoned = reckonedMs !== undefined && {

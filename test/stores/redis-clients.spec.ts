@@ -394,7 +394,10 @@ describe('redis clients', () => {
   });
 
   it('takes no pool, and nothing else that is no client', () => {
-    for (const redis of [six.createClientPool(), {}, 7, null] as unknown as GivenClient[]) {
+    // As a client of ioredis-mock.
+    const mock = { customCommand: () => undefined };
+    const others = [six.createClientPool(), mock, {}, 7, null];
+    for (const redis of others as unknown as GivenClient[]) {
       expect(() => redisSupport({ redis })).toThrow(/Expected `redis` to be a URL or a client of/);
     }
   });

@@ -13,7 +13,11 @@ import {
 
 export const GLIDE: ClientLibrary = {
   hasSentinel: false,
-  isClient: (value) => typeof (value as Partial<Glide>).customCommand === 'function',
+  isClient(value) {
+    const { customCommand, constructor } = value as Partial<Glide>;
+    // A mock of another client may have all names of commands.
+    return [customCommand, constructor?.createClient].every((one) => typeof one === 'function');
+  },
   locate(client) {
     // Version 1 takes two arguments there, and has other words for what a server answered.
     if ((client as { exec?: { readonly length: number } }).exec?.length === 2)

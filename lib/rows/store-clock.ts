@@ -69,18 +69,19 @@ export function witnessedTime(last: ClockState, timeMs: number, witness: Witness
   const usedMs = lastTimeMs + Math.max(ttlMs, quarantineMs);
   const isInTime = isFar && wallMs >= lastTimeMs - STEP_MS;
   const fits = isInTime && wallMs <= usedMs;
-  // A registry ahead of its store goes on slowly, and what it granted lasts by its own clock.
+  // A registry ahead of its store goes on slowly, and what it granted lasts by its own clock: if it
+  // may be in use, it waits for its holders.
   const mayFit = isInTime && wallMs <= usedMs + slewMs;
   // The caller has no time of the store but the registry's clock while that does not follow it.
   const reckonedMs = reckoned && Math.min(reckoned.timeMs, reckoned.nowMs - slewMs);
-  const knownMs = reckonedMs ?? (mayFit ? wallMs : undefined);
+  const knownMs = reckonedMs ?? (fits ? wallMs : mayFit ? lastTimeMs : undefined);
   const isOther = timeMs - (knownMs ?? timeMs) > STEP_MS;
-  // As fast as time, unless it is ahead of the caller, or was idle and is followed at once.
-  const nowMs = reckoned?.nowMs ?? (fits ? Infinity : wallMs);
-  const onwardMs = wallMs < nowMs ? knownMs! : timeFor(nowMs, last);
+  // It goes on as fast as time, unless it is ahead of a holder.
+  const isBehind = reckoned !== undefined && wallMs >= reckoned.nowMs;
+  const onwardMs = isBehind ? timeFor(reckoned.nowMs, last) : knownMs!;
   return {
     timeMs: isOther ? Math.min(Math.max(lastTimeMs, onwardMs), timeMs) : timeMs,
-    isUnconfirmed: isFar && reckonedMs === undefined && !fits,
+    isUnconfirmed: isFar && knownMs === undefined,
   };
 }
 

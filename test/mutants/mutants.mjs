@@ -314,14 +314,18 @@ const TIME_MUTANTS = [
       {
         file: CLOCK,
         find: 'const { lastTimeMs, slewMs } = last;',
-        put: 'const { lastTimeMs, slewMs } = last;\n  if (lastTimeMs > 0) return timeMs;',
+        put:
+          'const { lastTimeMs, slewMs } = last;\n' +
+          '  if (lastTimeMs > 0) return { timeMs, isUnconfirmed: false };',
       },
     ],
   },
   {
     name: 'a registry follows its store where somebody new asks',
     tryFirst: { scenario: 'step forward for seconds', seed: 2 },
-    edits: [{ file: CLOCK, find: '(mayFit ? wallMs : undefined)', put: 'undefined' }],
+    edits: [
+      { file: CLOCK, find: 'fits ? wallMs : mayFit ? lastTimeMs : undefined', put: 'undefined' },
+    ],
   },
 ];
 

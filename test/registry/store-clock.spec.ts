@@ -34,8 +34,9 @@ describe('the clock of a registry whose store has stepped forward', () => {
   it.each<[string, Caller, number]>([
     ['within a lease of the last time', { slewMs: 0, wallMs: 2000 }, 2000],
     ['beyond it', { slewMs: 0, wallMs: 2800 }, DAY_MS],
-    ['beyond it, if the registry is ahead of the caller', { slewMs: 3600, wallMs: 2800 }, 3600],
-    ['beyond it, if the caller is ahead', { slewMs: 3600, wallMs: 4000 }, 4000],
+    ['no further if the registry is ahead of the caller', { slewMs: 3600, wallMs: 2800 }, 3600],
+    ['no further if only holders may be ahead', { slewMs: 3600, wallMs: 4000 }, 3600],
+    ['beyond what holders have', { slewMs: 3600, wallMs: 6000 }, DAY_MS],
   ])('follows a newcomer: %s', (_when, caller, clockMs) => {
     expect(clockAfter(caller)).toBe(clockMs);
   });

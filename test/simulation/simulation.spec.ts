@@ -66,6 +66,7 @@ const HELD: readonly ({ scenario: string; seeds: readonly number[] } & Way)[] = 
     scenario: 'step back, then loss, newcomers',
     seeds: [900118, 900138, 900144, 900187, 930205, 34_002_743],
   },
+  { scenario: 'step back, then loss, newcomers', seeds: [45_001_290], rows: true },
   { scenario: 'store move, losses', seeds: [920452, 921111, 921375, 921494] },
   { scenario: 'store move', seeds: [920089, 921701, 921816, 921962, 36_002_601] },
   { scenario: 'store move, losses', seeds: [21_000_133], rows: true },

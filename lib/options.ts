@@ -92,10 +92,11 @@ export function choiceFaults(option: string, value: unknown, choices: readonly s
 export function typeFaults(
   option: string,
   value: unknown,
-  type: 'string' | 'boolean' | 'function',
+  type: 'string' | 'boolean' | 'function' | 'object',
 ): string[] {
-  if (typeof value === type) return [];
-  return [`Expected \`${option}\` to be a ${type}, got ${format(value)}.`];
+  if (typeof value === type && value !== null && !Array.isArray(value)) return [];
+  const name = type === 'object' ? 'an object' : `a ${type}`;
+  return [`Expected \`${option}\` to be ${name}, got ${format(value)}.`];
 }
 
 /** For what is used by its methods: a clock, timers, a signal. */

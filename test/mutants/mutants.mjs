@@ -22,7 +22,7 @@ const firstTick = 'return Math.max(this.window.follow(range, nowTick), range.flo
 const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
 const sameLease = '    if (lease !== this.lease) return;\n';
 const failure = 'this.retryLater((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
-const fencedCase = "      case 'fenced':\n      case 'unknown': {\n";
+const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
 const asksRenewal = 'const answer = await this.ask({\n        run: () => support.refreshAlive';
 
 /** Prolongs the range by what the holder believes it will be answered. */
@@ -153,7 +153,7 @@ const CLIENT_MUTANTS = [
       {
         file: KEEPER,
         find: fencedCase,
-        put: `case 'fenced':\n        ${believes}\n        return;\n      case 'unknown': {\n`,
+        put: `case 'fenced':\n        ${believes}\n        return;\n      case 'unknown':\n`,
       },
     ],
   },

@@ -99,7 +99,7 @@ describe('the tarball', () => {
 });
 
 /** Twice as much would be felt by those who install it; it was 984 files of 3.5 MB once. */
-const FILE_COUNT_MAX = 330;
+const FILE_COUNT_MAX = 335;
 const BYTES_MAX = 2_150_000;
 /** What npm sends. */
 const TARBALL_BYTES_MAX = 680_000;

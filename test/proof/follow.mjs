@@ -194,7 +194,9 @@ function clocksOf(header, { call, reading }, { lastTimeMs }) {
 /** Where the store has stepped forward, the clock of whoever asks may be followed in its place. */
 /** @type {(header: RegistryHeader, terms: LeaseTerms, read: number[]) => number[]} */
 function timesOf({ lastTimeMs, slewMs }, { wallMs, reckoned: clock }, read) {
-  const times = [wallMs, clock?.timeMs, clock && clock.nowMs - slewMs];
+  const nowMs = lastTimeMs + slewMs;
+  const asFast = clock && Math.min(clock.nowMs, lastTimeMs + 2 * (clock.nowMs - nowMs));
+  const times = [wallMs, clock?.timeMs, clock && clock.nowMs - slewMs, asFast, lastTimeMs];
   const others = times.filter((time) => time !== undefined);
   return [...new Set([...read, ...others.map((time) => Math.max(lastTimeMs, time))])];
 }

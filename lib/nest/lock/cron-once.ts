@@ -289,6 +289,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     const faults = [
       ...unknownNames(cron, 'enabled, timeZone, jobs', '`cron`'),
       ...typeFaults('cron.enabled', enabled, 'boolean'),
+      ...typeFaults('cron.jobs', jobs, 'object'),
       ...scheduleIn('@daily', timeZone).faults,
     ];
     const places = new Map<string, string>();

@@ -7,6 +7,7 @@ import { DistributedLock } from '../../lock/distributed-lock.js';
 import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { locksOf } from '../../stores/schemes.js';
+import { typeFaults } from '../../options.js';
 import { applicationName } from '../resolve-options.js';
 import { faultsOf, invalid } from '../resolve-support.js';
 
@@ -20,9 +21,12 @@ export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
   if (typeof given !== 'object' || given === null) {
     throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
   }
-  const { locks, cron: _, application = applicationName(), ...others } = given;
+  const { locks, cron = {}, application = applicationName(), ...others } = given;
   const options = { ...others, application };
-  const faults = lockFaults(options, `locks, cron, ${LOCK_OPTIONS}`);
+  const faults = [
+    ...lockFaults(options, `locks, cron, ${LOCK_OPTIONS}`),
+    ...typeFaults('cron', cron, 'object'),
+  ];
   const store = await storeOf(locks, faults);
   if (faults.length === 0) {
     return new DistributedLock(store!, options);

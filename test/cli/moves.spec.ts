@@ -63,7 +63,7 @@ describe('snowflake layout move', () => {
     expect(dry).toMatchObject({ code: 0 });
     expect(dry.out).toContain('has the worker ids 2048 to 4095');
     expect(await move('--to', TO.fingerprint, '--wait')).toMatchObject({ code: 0 });
-      await until(() => Math.max(...fleet.workerIds) < 512);
+    await until(() => Math.max(...fleet.workerIds) < 512);
     const again = await move('--to', TO.fingerprint);
     expect(again).toMatchObject({ code: 0 });
     expect(again.out).toContain('Nothing is left to do.');

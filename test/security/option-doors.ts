@@ -198,7 +198,6 @@ export const DOORS: readonly Door[] = [
     use: given(openLocks, { locks: 'memory:' }),
     right: {
       locks: ['a URL of a store'],
-      // What it has is judged with the jobs, at the start.
       cron: [...AS_OBJECT, 'bytes', 'the options of a client'],
       drainMs: ['zero'],
       application: TEXTS,

@@ -297,7 +297,7 @@ const PRIVATE = '$private$';
 
 /** The functions and methods of a module keep their names too. */
 async function asEsm(/** @type {string} */ text, names = functionsOf(text)) {
-  const definitions = text.matchAll(/^\s+(?:\w+ )*#(\w+)\(.*\{$/gm);
+  const definitions = text.matchAll(/^\s+(?:\w+ )*\*?#(\w+)\(.*\{$/gm);
   const methods = new Set(Array.from(definitions, ([, name]) => name));
   const hidden = (/** @type {string} */ all, /** @type {string} */ name) =>
     methods.has(name) ? PRIVATE + name : all;

@@ -102,22 +102,24 @@ describe('the shop in operation', () => {
   });
 
   it('counts the ids it makes, beside the memory of the process', async () => {
-    const issued = 'snowflake_ids_issued_total{generator="default"}';
+    const own = 'generator="default",space="shop"';
+    const issued = `snowflake_ids_issued_total{${own}}`;
     const before = await scrape();
     await shop.post('/customers', { name: 'Ada' });
     const after = await scrape();
     expect(after.get(issued)).toBe(before.get(issued)! + 1);
     const { workerId } = (await readiness()).body.details.ids;
-    expect(after.get('snowflake_worker_id{generator="default"}')).toBe(workerId);
-    expect(after.get('snowflake_lease_state{generator="default",state="active"}')).toBe(1);
+    expect(after.get(`snowflake_worker_id{${own}}`)).toBe(workerId);
+    expect(after.get(`snowflake_lease_state{${own},state="active"}`)).toBe(1);
     expect(after.get('process_resident_memory_bytes')).toBeGreaterThan(0);
   });
 
   it('counts the worker ids of its namespace', async () => {
-    const inUse = 'snowflake_workers_in_use{generator="default"}';
+    const own = 'generator="default",space="shop",layout="t41-w10-s12/1ms@1704067200000"';
+    const inUse = `snowflake_workers_in_use{${own}}`;
     const samples = await eventually(scrape, (found) => found.has(inUse));
     expect(samples.get(inUse)).toBe(1);
-    expect(samples.get('snowflake_workers_free{generator="default"}')).toBe(1023);
+    expect(samples.get(`snowflake_workers_free{${own}}`)).toBe(1023);
   });
 
   it(

@@ -42,7 +42,7 @@ it('applications count their own ids, and nothing is left of one that has ended'
   one.get(IdMaker).nextIds(5);
   other.get(IdMaker).nextIds(7);
   const [ofOne, ofOther] = [one.get(MetricsService), other.get(MetricsService)];
-  const issued = 'snowflake_ids_issued_total{generator="default"}';
+  const issued = 'snowflake_ids_issued_total{generator="default",space="nestjs-snowflake"}';
   expect(await ofOne.read()).toContain(`${issued} 5\n`);
   expect(await ofOne.read()).toContain('snowflake_buffer_ids{generator="invoices"}');
   expect(await ofOne.read()).toContain('snowflake_locks_held{locks="default"} 0');

@@ -57,8 +57,10 @@ export const REFUSALS = [
     /has a transaction open/,
     (means) => {
       const path = made(means, 'busy.db');
-      means.open(path).exec('BEGIN EXCLUSIVE');
-      return { database: means.open(path) };
+      const holder = means.open(path);
+      holder.exec('BEGIN EXCLUSIVE');
+      // A handle that nobody keeps is closed by the garbage collector.
+      return { database: Object.assign(means.open(path), { holder }) };
     },
   ],
   [

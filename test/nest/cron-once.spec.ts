@@ -339,6 +339,11 @@ describe('what cannot work', () => {
     }
   });
 
+  it.each([null, 'nightly'])('is a map of the module that is none: %s', async (jobs) => {
+    const failure = await faultsOf({ providers: [], cron: { jobs } as object });
+    expect(failure).toMatch(/Expected `cron.jobs` to be an object, got [^\n]*$/);
+  });
+
   it('is a zone of the module that there is not', async () => {
     expect(await faultsOf({ cron: { timeZone: 'Venus/Base' } })).toContain('"Venus/Base"');
   });

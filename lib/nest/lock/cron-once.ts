@@ -286,16 +286,18 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   faults(): string[] {
     const { cron } = this.terms;
     const { enabled = true, timeZone = 'UTC', jobs = {} } = cron;
+    const ofJobs = typeFaults('cron.jobs', jobs, 'object');
     const faults = [
       ...unknownNames(cron, 'enabled, timeZone, jobs', '`cron`'),
       ...typeFaults('cron.enabled', enabled, 'boolean'),
-      ...typeFaults('cron.jobs', jobs, 'object'),
+      ...ofJobs,
       ...scheduleIn('@daily', timeZone).faults,
     ];
     const places = new Map<string, string>();
     for (const found of this.#classes()) faults.push(...this.#faultsOf(found, places));
     const names = [...places.keys()];
-    const unknown = Object.keys(jobs).filter((name) => !places.has(name));
+    const named = ofJobs.length === 0 ? Object.keys(jobs) : [];
+    const unknown = named.filter((name) => !places.has(name));
     const say = (name: string) =>
       `\`cron.jobs\` has ${quoted(name)}, and no job is called so. ${suggestion(name, names)}`;
     return [...faults, ...unknown.map(say)];

@@ -132,7 +132,7 @@ const INTERRUPTIONS: Readonly<Record<string, Interruption>> = {
     await done(move.end);
   },
   'the command killed as it ends': async (move, fleet) => {
-    await done(move.begin);
+    await done([...move.begin, '--wait']);
     const before = await move.standing();
     await killedAt('Waiting for', [...move.end, '--wait']);
     expect(await move.standing()).toBe(before);

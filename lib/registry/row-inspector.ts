@@ -26,6 +26,23 @@ interface InspectedStore extends RowStore {
 /** Says that nothing keeps the user of a command from writing. */
 export const RIGHTS_TRIED = 'This user may write the registry: it was tried without a change.';
 
+/**
+ * Tries to write a new row and one that is there, as they would be on another server: this store
+ * refuses what the user may not write before it finds that there is nothing to write.
+ */
+export async function triedRights(store: RowStore): Promise<Finding> {
+  const row = { key: '0', number: 0n, text: '' };
+  const never = { server: 'none', headerVersion: 0, headerNumber: 0n };
+  try {
+    for (const version of [undefined, 1]) {
+      await store.write({ ...never, rows: [{ row, version }] });
+    }
+  } catch (error) {
+    return finding('fault', 'rights', (error as Error).message);
+  }
+  return finding('ok', 'rights', RIGHTS_TRIED);
+}
+
 export class RowInspector implements RegistryInspector {
   readonly lossWindowMs: number;
   readonly #store: InspectedStore;
@@ -59,29 +76,11 @@ export class RowInspector implements RegistryInspector {
   }
 
   async findings(): Promise<Finding[]> {
-    const [advice, findings = [], rights] = await Promise.all([
+    const [advice, findings = []] = await Promise.all([
       this.#support.advice(),
       this.#store.findings?.(),
-      this.#rights(),
     ]);
-    return [...findings, ...rights, ...advice.map((text) => finding('warning', 'settings', text))];
-  }
-
-  /**
-   * Tries to write a new row and one that is there, as they would be on another server: a store
-   * refuses what the user may not write before it finds that there is nothing to write.
-   */
-  async #rights(): Promise<Finding[]> {
-    const row = { key: '0', number: 0n, text: '' };
-    const never = { server: 'none', headerVersion: 1, headerNumber: 0n };
-    try {
-      for (const version of [undefined, 1]) {
-        await this.#store.write({ ...never, rows: [{ row, version }] });
-      }
-    } catch (error) {
-      return [finding('fault', 'rights', (error as Error).message)];
-    }
-    return [finding('ok', 'rights', RIGHTS_TRIED)];
+    return [...findings, ...advice.map((text) => finding('warning', 'settings', text))];
   }
 
   release(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void> {

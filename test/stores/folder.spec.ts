@@ -244,7 +244,10 @@ describe('folder files', () => {
       const inspector = await inspectorFromUrl(`file:${root}/looked?namespace=shop`);
       expect(await inspector.read()).toMatchObject({ isUnfinished: false, workers: [] });
       const findings = await inspector.findings();
-      expect(findings.map(({ topic }) => topic)).toEqual(['disk', 'rights']);
+      expect(findings.map(({ level, topic }) => `${level} ${topic}`)).toEqual([
+        'ok disk',
+        'note rights',
+      ]);
       expect(existsSync(join(root, 'looked'))).toBe(false);
     });
 

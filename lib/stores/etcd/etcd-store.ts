@@ -8,6 +8,7 @@
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
+import { triedRights } from '../../registry/row-inspector.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
   HEADER_KEY,
@@ -157,7 +158,8 @@ export class EtcdStore implements RowStore {
   }
 
   async findings(): Promise<Finding[]> {
-    return etcdFindings(await this.#members.reports(this.#keys.header), this.#settings);
+    const reports = await this.#members.reports(this.#keys.header);
+    return [...etcdFindings(reports, this.#settings), await triedRights(this)];
   }
 
   close(): Promise<void> {

@@ -4,6 +4,7 @@
  * Guarantee: an answer is flushed to the disk before it is given. Nothing is locked, so a killed
  * process stops no other. A copy of the folder, and a disk set back by a reboot, are noticed.
  */
+import { access, constants } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { systemClock, type Clock } from '../../core/clock.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
@@ -171,9 +172,23 @@ export class FolderStore implements RowStore {
       return [finding('fault', 'disk', onNetwork(this.folder, network).message)];
     }
     const mebibytes = `${Math.floor(freeBytes / 2 ** 20)} MiB are free on its disk`;
-    if (freeBytes >= FREE_BYTES_MIN) return [finding('ok', 'disk', `${mebibytes}.`)];
     const text = `${mebibytes}: once full, no worker id is leased or renewed. Free some space.`;
-    return [finding('warning', 'disk', text)];
+    const isRoomy = freeBytes >= FREE_BYTES_MIN;
+    return [
+      isRoomy ? finding('ok', 'disk', `${mebibytes}.`) : finding('warning', 'disk', text),
+      await this.rights(),
+    ];
+  }
+
+  private async rights(): Promise<Finding> {
+    if ((await this.found()) === undefined) {
+      const text = 'Whether this user may write was not tried: the folder has no registry yet.';
+      return finding('note', 'rights', text);
+    }
+    const ok = () => finding('ok', 'rights', 'This user may write the registry.');
+    return access(this.folder, constants.W_OK).then(ok, (error: unknown) =>
+      finding('fault', 'rights', folderError(error, this.folder).message),
+    );
   }
 
   /** The registry, which is made where there is none. */

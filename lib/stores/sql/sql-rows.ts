@@ -8,6 +8,7 @@
  * each read and write notes it.
  */
 import { randomInt } from 'node:crypto';
+import { triedRights } from '../../registry/row-inspector.js';
 import type { Finding } from '../../registry/snapshot.js';
 import {
   fieldsIn,
@@ -200,9 +201,10 @@ export class SqlRows implements RowStore {
     return [...found, `Old locks cannot be removed from the table. ${this.#sweepFault}`];
   }
 
-  findings(): Promise<Finding[]> {
-    const { lossWindowMs } = this;
-    return this.#session.asked(() => this.#dialect.findings(this.#session.query, lossWindowMs));
+  async findings(): Promise<Finding[]> {
+    const { query } = this.#session;
+    const find = () => this.#dialect.findings(query, this.lossWindowMs);
+    return [...(await this.#session.asked(find)), await triedRights(this)];
   }
 
   /** A statement of the operator. */

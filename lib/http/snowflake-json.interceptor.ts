@@ -11,15 +11,13 @@ import {
   type ExecutionContext,
   type NestInterceptor,
 } from '@nestjs/common';
-import { throwError, type Observable } from 'rxjs';
-import { catchError, map } from 'rxjs/operators';
-
-// rxjs 7.1 exports its operators only from here.
+import { Observable } from 'rxjs';
 
 /**
- * Writes every bigint in a response as decimal text, and every Long of BSON, at any depth, also in
- * the body of an exception that a handler, a pipe or a later interceptor throws. List it first: the
- * interceptor that is listed first sees the response last, after ClassSerializerInterceptor.
+ * Writes every bigint in a response as decimal text, and every Long of BSON, to a depth of 2,500
+ * levels, also in the body of an exception that a handler, a pipe or a later interceptor throws.
+ * List it first: the interceptor that is listed first sees the response last, after
+ * ClassSerializerInterceptor.
  *
  * In a GraphQL resolver it does nothing: there the scalars write the ids.
  *
@@ -35,11 +33,31 @@ import { catchError, map } from 'rxjs/operators';
 export class SnowflakeJsonInterceptor implements NestInterceptor {
   intercept(context: ExecutionContext, next: CallHandler): Observable<unknown> {
     if (context.getType<string>() === 'graphql') return next.handle();
-    return next.handle().pipe(
-      map(withTexts),
-      catchError((error: unknown) => throwError(() => errorWithTexts(error))),
-    );
+    return inTexts(next.handle());
   }
+}
+
+/**
+ * One subscription in place of the two of map and catchError, which cost more than a look at a
+ * small response. An error of the response's own code, such as its toJSON, takes its place.
+ */
+function inTexts(responses: Observable<unknown>): Observable<unknown> {
+  return new Observable((subscriber) => {
+    const send = (kind: 'next' | 'error', change: (value: unknown) => unknown, value: unknown) => {
+      try {
+        value = change(value);
+      } catch (error) {
+        subscriber.error(error);
+        return;
+      }
+      subscriber[kind](value);
+    };
+    return responses.subscribe({
+      next: (response) => send('next', withTexts, response),
+      error: (error) => send('error', errorWithTexts, error),
+      complete: () => subscriber.complete(),
+    });
+  });
 }
 
 /** The methods by which Nest's filters read the body of exceptions: HTTP, messages, sockets. */
@@ -47,9 +65,9 @@ const BODIES = ['getResponse', 'getError'] as const;
 
 /** The same exception with another body, so that filters still recognise its class. */
 function errorWithTexts(error: unknown): unknown {
-  if (typeof error !== 'object' || error === null) return error;
+  if (!isObject(error)) return error;
   for (const name of BODIES) {
-    const method = (error as Record<string, unknown>)[name];
+    const method = (error as Parts)[name];
     if (typeof method !== 'function') continue;
     const body: unknown = method.call(error);
     const copy = textCopyOf(body);
@@ -65,7 +83,7 @@ function withTexts(response: unknown): unknown {
 
 /** Nest 12 sends these line by line. Streams of Node and the web mostly send bytes: unchanged. */
 function isLines(response: unknown): response is AsyncIterable<unknown> {
-  if (typeof response !== 'object' || response === null) return false;
+  if (!isObject(response)) return false;
   const isStream = 'pipe' in response || 'getReader' in response;
   return Symbol.asyncIterator in response && !isStream;
 }
@@ -78,134 +96,123 @@ async function* linesWithTexts(lines: AsyncIterable<unknown>): AsyncGenerator<un
  * Copies a value as JSON.stringify reads it, with decimal text in place of every bigint.
  *
  * Guarantee: a part without bigints is returned as it is; the others are copied, and no original is
- * changed. Copies keep their class, so that a later serializer finds its decorators. Cycles and any
- * depth are handled; refusing them is left to JSON.stringify.
+ * changed. Copies keep their class, so that a later serializer finds its decorators. A cycle stays
+ * a cycle, and a value of more levels than DEPTH_MAX stays as it is: JSON.stringify refuses both.
  */
+
+/** JSON.stringify overflows the stack at about 4,000 levels. */
+const DEPTH_MAX = 2500;
 
 /** The value itself if it contains no bigint, otherwise a copy with text in their place. */
 export function textCopyOf(value: unknown): unknown {
-  if (typeof value === 'bigint') return value.toString();
-  if (typeof value !== 'object' || value === null) return value;
-  return new TextCopier().copyOf(value);
+  if (isObject(value)) return new FirstLook().finds(value) ? new TextCopier().copyOf(value) : value;
+  return typeof value === 'bigint' ? value.toString() : value;
 }
 
-/** An object whose parts are being visited. */
-class Visit {
-  done = 0;
-  copy: object | undefined;
+/**
+ * True if a closer look is needed. Most responses need none, and this costs a fraction of
+ * JSON.stringify.
+ */
+class FirstLook {
+  /** Shared parts are looked at again and again, so the number of looks is limited. */
+  private left = 1_000_000;
+
+  finds(value: object, depth = 0): boolean {
+    if (depth > DEPTH_MAX || this.left-- === 0) return true;
+    if (!isPlain(value)) {
+      if (isOpaque(value)) return false;
+      if (value instanceof BigInt || isBigintArray(value) || isLong(value)) return true;
+    }
+    const parts = value as Parts;
+    if (typeof parts['toJSON'] === 'function') return true;
+    if (Array.isArray(value)) return this.findsInList(value, depth);
+    // This reads inherited parts too, which are not JSON; a bigint there only causes a closer look.
+    for (const key in parts) {
+      const part = parts[key];
+      if (typeof part === 'bigint') return true;
+      if (typeof part === 'object' && part !== null && this.finds(part, depth + 1)) return true;
+    }
+    return false;
+  }
+
+  private findsInList(list: readonly unknown[], depth: number): boolean {
+    for (const part of list) {
+      if (typeof part === 'bigint') return true;
+      if (typeof part === 'object' && part !== null && this.finds(part, depth + 1)) return true;
+    }
+    return false;
+  }
+}
+
+/** An object whose parts are being replaced. */
+class Draft {
+  isDone = false;
+  /** Made when the first part changes. */
+  private made: object | undefined;
 
   constructor(
+    /** Stays in the response if nothing is changed. */
+    private readonly original: object,
     /** The object, or the result of its toJSON. */
     readonly source: object,
-    /** Stays in the response if nothing is changed. */
-    readonly original: object,
     /** It is undefined for a list. */
     readonly keys: readonly string[] | undefined,
   ) {}
 
-  get length(): number {
-    return this.keys?.length ?? (this.source as unknown[]).length;
+  get result(): object {
+    return this.made ?? this.original;
   }
 
-  keyAt(at: number): string | number {
-    return this.keys?.[at] ?? at;
+  copy(): Parts {
+    return (this.made ??= beginCopyOf(this.source, this.keys)) as Parts;
   }
 }
 
-/**
- * Uses its own stack, because the call stack ends after some thousand levels. An object whose parts
- * are all plain values, the usual case, needs neither a place on it nor an entry in the map.
- */
 class TextCopier {
   private hasFound = false;
-  private readonly stack: Visit[] = [];
-  /** Maps an object to its replacement, or to its visit if that is not finished. */
-  private readonly known = new Map<object, unknown>();
+  private isTooDeep = false;
+  private readonly drafts = new Map<object, Draft>();
 
   copyOf(root: object): unknown {
-    let result = this.enter(root, '');
-    let visit: Visit | undefined;
-    while ((visit = this.stack.at(-1)) !== undefined) {
-      if (!this.advance(visit)) continue;
-      this.stack.pop();
-      result = visit.copy ?? visit.original;
-      this.remember(visit, result);
-      const parent = this.stack.at(-1);
-      if (parent !== undefined) this.deliver(parent, result);
-    }
+    const copy = this.replacementOf(root, '', 0);
     // A cycle is copied before it is known whether it contains a bigint.
-    return this.hasFound ? result : root;
+    return this.hasFound && !this.isTooDeep ? copy : root;
   }
 
-  /** Continues to the next object that needs its own visit; true if there is none left. */
-  private advance(visit: Visit): boolean {
-    const source = visit.source as Record<string | number, unknown>;
-    for (const { length } = visit; visit.done < length; visit.done++) {
-      const key = visit.keyAt(visit.done);
-      const part = source[key];
-      if (typeof part === 'bigint') this.change(visit, key, this.textOf(part));
-      if (typeof part !== 'object' || part === null) continue;
-      const entered = this.enter(part, key);
-      if (entered === undefined) return false;
-      if (entered !== part) this.change(visit, key, entered);
-    }
-    return true;
-  }
-
-  /** Returns the replacement of an object, or undefined if its visit has been started. */
-  private enter(value: object, key: string | number): unknown {
-    if (isOpaque(value)) return value;
-    const known = this.known.get(value);
-    if (known instanceof Visit) return known.source === value ? this.copyIn(known) : value;
-    if (known !== undefined) return known;
+  private replacementOf(value: object, key: string | number, depth: number): unknown {
+    if (this.isTooDeep || isOpaque(value)) return value;
+    const known = this.drafts.get(value);
+    if (known?.isDone) return known.result;
+    if (known !== undefined) return known.source === value ? known.copy() : value;
     const view = viewOf(value, key);
     if (typeof view === 'bigint') return this.textOf(view);
-    if (typeof view !== 'object' || view === null) return value;
-    if (view !== value && isOpaque(view)) return value;
-    const texts = listOfTexts(view);
-    if (texts !== undefined) {
-      this.hasFound = true;
-      return texts;
-    }
-    const visit = new Visit(view, value, Array.isArray(view) ? undefined : Object.keys(view));
-    if (this.isFlat(visit)) return visit.copy ?? value;
-    this.known.set(value, visit);
-    this.stack.push(visit);
-    return undefined;
+    if (!isObject(view) || (view !== value && isOpaque(view))) return value;
+    if (isBigintArray(view)) return Array.from(view, (id) => this.textOf(id));
+    this.isTooDeep = depth > DEPTH_MAX;
+    const keys = Array.isArray(view) ? undefined : Object.keys(view);
+    const draft = new Draft(value, view, keys);
+    this.drafts.set(value, draft);
+    this.replaceParts(draft, depth);
+    draft.isDone = true;
+    // The result of toJSON may differ under another key.
+    if (view !== value) this.drafts.delete(value);
+    return draft.result;
   }
 
-  /** Handles an object without objects in it; returns false at the first object it finds. */
-  private isFlat(visit: Visit): boolean {
-    const source = visit.source as Record<string | number, unknown>;
-    for (const { length } = visit; visit.done < length; visit.done++) {
-      const key = visit.keyAt(visit.done);
+  private replaceParts(draft: Draft, depth: number): void {
+    const { keys } = draft;
+    const source = draft.source as Parts;
+    const count = keys?.length ?? (source as unknown as unknown[]).length;
+    for (let at = 0; at < count; at++) {
+      const key = keys === undefined ? at : keys[at]!;
       const part = source[key];
-      if (typeof part === 'bigint') this.change(visit, key, this.textOf(part));
-      else if (typeof part === 'object' && part !== null) return false;
+      // The copy already has these properties, so no setter can run.
+      if (typeof part === 'bigint') draft.copy()[key] = this.textOf(part);
+      else if (typeof part === 'object' && part !== null) {
+        const replacement = this.replacementOf(part, key, depth + 1);
+        if (replacement !== part) draft.copy()[key] = replacement;
+      }
     }
-    if (visit.copy !== undefined) this.remember(visit, visit.copy);
-    return true;
-  }
-
-  /** The result of toJSON is not remembered, since it may differ under another key. */
-  private remember({ source, original }: Visit, result: unknown): void {
-    if (source === original) this.known.set(original, result);
-    else this.known.delete(original);
-  }
-
-  private deliver(parent: Visit, result: unknown): void {
-    const key = parent.keyAt(parent.done++);
-    const part = (parent.source as Record<string | number, unknown>)[key];
-    if (result !== part) this.change(parent, key, result);
-  }
-
-  private change(visit: Visit, key: string | number, part: unknown): void {
-    // The copy already has this property, so no setter can run.
-    (this.copyIn(visit) as Record<string | number, unknown>)[key] = part;
-  }
-
-  private copyIn(visit: Visit): object {
-    return (visit.copy ??= beginCopyOf(visit.source, visit.keys));
   }
 
   private textOf(id: bigint): string {
@@ -275,7 +282,7 @@ interface Long {
 
 /** Only an object of a class counts: a client's JSON that is sent back is no Long. */
 function isLong(value: unknown): value is Long {
-  if (typeof value !== 'object' || value === null) return false;
+  if (!isObject(value)) return false;
   const { _bsontype, high, low } = value as Parts;
   return _bsontype === 'Long' && !isPlain(value) && Number.isInteger(high) && Number.isInteger(low);
 }
@@ -283,11 +290,6 @@ function isLong(value: unknown): value is Long {
 function bigintOf({ high, low, unsigned }: Long): bigint {
   const bits = (BigInt(high) << 32n) | BigInt.asUintN(32, BigInt(low));
   return unsigned ? BigInt.asUintN(64, bits) : BigInt.asIntN(64, bits);
-}
-
-/** The ids in a typed array of bigints, as text; undefined for everything else. */
-export function listOfTexts(value: object): string[] | undefined {
-  return isBigintArray(value) ? Array.from(value, String) : undefined;
 }
 
 /**
@@ -315,6 +317,10 @@ function putInto(copy: object, key: string | number, value: unknown): void {
     const property = { value, enumerable: true, writable: true, configurable: true };
     Object.defineProperty(copy, key, property);
   }
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function isPlain(value: object): boolean {

@@ -2,7 +2,7 @@
  * The interceptor in real applications: what leaves is JSON with text in place of bigint.
  */
 import { Readable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import {
   type CallHandler,
   ClassSerializerInterceptor,
@@ -20,7 +20,7 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Exclude } from 'class-transformer';
 import fc from 'fast-check';
-import { firstValueFrom, of } from 'rxjs';
+import { firstValueFrom, Observable, of, throwError } from 'rxjs';
 import { bigintAsText, SnowflakeJsonInterceptor } from '../../lib/http/index.js';
 import { textCopyOf } from '../../lib/http/snowflake-json.interceptor.js';
 import { PLATFORMS, serve, type Served } from './serve.js';
@@ -223,11 +223,12 @@ describe('snowflake json interceptor', () => {
   });
 
   describe('contexts', () => {
-    const through = (type: string, response: unknown) => {
+    const passed = (type: string, responses: Observable<unknown>) => {
       const context = { getType: () => type } as unknown as ExecutionContext;
-      const next: CallHandler = { handle: () => of(response) };
+      const next: CallHandler = { handle: () => responses };
       return firstValueFrom(new SnowflakeJsonInterceptor().intercept(context, next));
     };
+    const through = (type: string, response: unknown) => passed(type, of(response));
 
     it('a response without bigints is the object the handler returned', async () => {
       const response = { id: TEXT, lines: [{ id: 'x' }] };
@@ -237,6 +238,24 @@ describe('snowflake json interceptor', () => {
     it('messages of other transports are written too, values of GraphQL by scalars', async () => {
       expect(await through('rpc', { id: ID })).toEqual({ id: TEXT });
       expect(await through('graphql', { id: ID })).toEqual({ id: ID });
+    });
+
+    it('an error that a body throws while it is read takes the place of the response', async () => {
+      const fault = new Error('of the body');
+      const toJSON = () => {
+        throw fault;
+      };
+      await expect(through('http', { id: ID, part: { toJSON } })).rejects.toBe(fault);
+      const unreadable = throwError(() => ({ getResponse: toJSON }));
+      await expect(passed('http', unreadable)).rejects.toBe(fault);
+    });
+
+    it('unsubscribes from the handler with its caller', () => {
+      const left = jest.fn();
+      const context = { getType: () => 'http' } as unknown as ExecutionContext;
+      const next: CallHandler = { handle: () => new Observable(() => left) };
+      new SnowflakeJsonInterceptor().intercept(context, next).subscribe().unsubscribe();
+      expect(left).toHaveBeenCalledTimes(1);
     });
   });
 });
@@ -300,16 +319,15 @@ describe('text copy', () => {
       );
     });
 
-    it('is made at any depth, and so is none', () => {
-      for (const id of [ID, TEXT]) {
+    it('is made at 2,500 levels; deeper values stay, as JSON.stringify refuses them', () => {
+      const nested = (id: unknown, levels: number) => {
         let deep: unknown = { id };
-        for (let level = 0; level < 100_000; level++) deep = level % 2 ? [deep] : { deep, id };
-        let copy = textCopyOf(deep);
-        expect(copy === deep).toBe(id === TEXT);
-        while (Array.isArray(copy) || 'deep' in (copy as object)) {
-          copy = Array.isArray(copy) ? copy[0] : (copy as { deep: unknown }).deep;
-        }
-        expect(copy).toEqual({ id: TEXT });
+        for (let level = 0; level < levels; level++) deep = level % 2 ? [deep] : { deep, id };
+        return deep;
+      };
+      expect(JSON.stringify(textCopyOf(nested(ID, 2500)))).toBe(JSON.stringify(nested(TEXT, 2500)));
+      for (const deep of [nested(TEXT, 2500), nested(TEXT, 100_000), nested(ID, 100_000)]) {
+        expect(textCopyOf(deep)).toBe(deep);
       }
     });
 
@@ -370,6 +388,9 @@ describe('text copy', () => {
       let doubled: unknown = { id: ID };
       for (let depth = 0; depth < 60; depth++) doubled = [doubled, doubled];
       expect(textCopyOf(doubled)).not.toBe(doubled);
+      let plain: unknown = { id: TEXT };
+      for (let depth = 0; depth < 60; depth++) plain = [plain, plain];
+      expect(textCopyOf(plain)).toBe(plain);
     });
   });
 

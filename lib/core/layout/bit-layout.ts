@@ -186,16 +186,17 @@ export class BitLayout {
    */
   parse(id: bigint | string): SnowflakeParts {
     const { high, low } = this.read(id);
-    const fields: Record<string, number> = {};
+    const { fields, workerFields, sequence } = this;
+    const timestampMs = this.msOf(this.timestamp.read(high, low));
     let workerId = 0;
-    for (const field of this.fields) {
-      const value = field.read(high, low);
-      fields[field.name] = value;
-      if (field.role === 'worker') workerId = workerId * (field.max + 1) + value;
-    }
-    const timestampMs = this.msOf(fields[this.timestamp.name]!);
-    const sequence = fields[this.sequence.name]!;
-    return { timestampMs, date: new Date(timestampMs), workerId, sequence, fields };
+    for (const field of workerFields) workerId = workerId * (field.max + 1) + field.read(high, low);
+    return {
+      timestampMs,
+      date: new Date(timestampMs),
+      workerId,
+      sequence: sequence.read(high, low),
+      fields: valuesByName(fields, high, low),
+    };
   }
 
   /**
@@ -293,6 +294,31 @@ export class BitLayout {
       { details: { value: id } },
     );
   }
+}
+
+/** Most layouts have three or four fields; a literal is faster than adding a name at a time. */
+function valuesByName(
+  fields: readonly LayoutField[],
+  high: number,
+  low: number,
+): Record<string, number> {
+  const [first, second, third] = [fields[0]!, fields[1]!, fields[2]!];
+  if (fields.length === 3) {
+    return {
+      [first.name]: first.read(high, low),
+      [second.name]: second.read(high, low),
+      [third.name]: third.read(high, low),
+    };
+  }
+  if (fields.length === 4) {
+    return {
+      [first.name]: first.read(high, low),
+      [second.name]: second.read(high, low),
+      [third.name]: third.read(high, low),
+      [fields[3]!.name]: fields[3]!.read(high, low),
+    };
+  }
+  return Object.fromEntries(fields.map((field) => [field.name, field.read(high, low)]));
 }
 
 /*

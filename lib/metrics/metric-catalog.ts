@@ -12,6 +12,7 @@ import type { RegionStatus } from '../lease/region-claim.js';
 import type { OnceJobStatus } from '../cron/cron-once.js';
 import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
 import { hasWorkerId, type IdMakerStatus } from '../nest/id-maker.js';
+import { methodFaults, nameFaults, refuse, unknownNames } from '../options.js';
 import {
   secondsOf,
   type Family,
@@ -334,8 +335,17 @@ export interface LockReading extends LockStatus {
   readonly jobs: readonly OnceJobStatus[];
 }
 
+/** @throws SnowflakeError CONFIG_INVALID for locks that cannot be measured */
 export function lockReader(measured: MeasuredLocks): ReaderOf<LockReading> {
+  const strangers = unknownNames(measured, 'name, locks, jobs', 'What is measured');
   const { name = 'default', locks, jobs } = measured;
+  const hasLocks = 'status' in Object(locks);
+  refuse([
+    ...strangers,
+    ...nameFaults('name', name),
+    ...(hasLocks ? [] : [`Expected \`locks\` to be a DistributedLock, got ${typeof locks}.`]),
+    ...(jobs === undefined ? [] : methodFaults('jobs', jobs, ['status'])),
+  ]);
   return {
     labels: () => ({ locks: name }),
     read: () => ({ ...locks.status, jobs: jobs?.status() ?? [] }),

@@ -46,10 +46,45 @@ export interface ReaderOf<Reading> {
   first?(): Promise<void> | undefined;
 }
 
+/** The readers in a registry. It collects all metrics in one turn, for which each reads once. */
+export class Readers<Reading> {
+  readonly added = new Set<ReaderOf<Reading>>();
+  private readings: (readonly [ReaderOf<Reading>, Reading])[] | undefined;
+
+  /** @returns a function that removes these readers again */
+  add(readers: readonly ReaderOf<Reading>[]): () => void {
+    for (const reader of readers) this.added.add(reader);
+    this.readings = undefined;
+    return () => {
+      for (const reader of readers) this.added.delete(reader);
+      this.readings = undefined;
+    };
+  }
+
+  read(): readonly (readonly [ReaderOf<Reading>, Reading])[] {
+    if (this.readings === undefined) {
+      this.readings = [...this.added].map((reader) => [reader, reader.read()]);
+      queueMicrotask(() => (this.readings = undefined));
+    }
+    return this.readings;
+  }
+}
+
+/** @throws SnowflakeError CONFIG_INVALID for what is no list, or holds something not measurable */
+export function readersOf<Measured, Reading>(
+  measured: readonly Measured[],
+  reader: (one: Measured) => ReaderOf<Reading>,
+): ReaderOf<Reading>[] {
+  if (!Array.isArray(measured)) {
+    refuse([`Expected a list of what to measure, such as [{ ids }], got ${typeof measured}.`]);
+  }
+  return measured.map(reader);
+}
+
 /** The readings of a metric, each under its labels. */
 export interface ReadBy<Reading> {
   readonly labels: Family<Reading>['labels'];
-  readonly readers: ReadonlySet<ReaderOf<Reading>>;
+  readonly readers: Readers<Reading>;
 }
 
 /** All metrics of one kind of thing. */

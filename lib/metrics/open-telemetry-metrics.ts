@@ -14,6 +14,7 @@ import {
 } from './metric-catalog.js';
 import {
   GeneratorReader,
+  readersOf,
   samplesOf,
   type Family,
   type MeasuredGenerator,
@@ -71,7 +72,7 @@ export function registerOpenTelemetryMetrics<Instrument>(
   meter: OtelMeter<Instrument>,
   generators: readonly MeasuredGenerator[],
 ): () => void {
-  const readers = generators.map((generator) => new GeneratorReader(generator));
+  const readers = readersOf(generators, (generator) => new GeneratorReader(generator));
   return observed(meter, readers, GENERATOR_METRICS);
 }
 
@@ -96,7 +97,7 @@ export function registerOpenTelemetryLockMetrics<Instrument>(
   meter: OtelMeter<Instrument>,
   locks: readonly MeasuredLocks[],
 ): () => void {
-  return observed(meter, locks.map(lockReader), LOCK_METRICS);
+  return observed(meter, readersOf(locks, lockReader), LOCK_METRICS);
 }
 
 function observed<Instrument, Reading>(
@@ -188,7 +189,7 @@ export function readHistogram<Reading>(
   const { prometheus: name, help, aggregator } = metric;
   const facts = { name, help, type: 'histogram', aggregator } as const;
   const get = async () => {
-    const values = [...readers].flatMap((reader) => valuesOf(metric, reader));
+    const values = readers.read().flatMap(([reader, reading]) => valuesOf(metric, reader, reading));
     return { ...facts, values };
   };
   return { ...facts, get, reset: () => undefined };
@@ -197,8 +198,8 @@ export function readHistogram<Reading>(
 function valuesOf<Reading>(
   { prometheus: name, durations }: MetricOf<Reading>,
   reader: ReaderOf<Reading>,
+  reading: Reading,
 ): Value[] {
-  const reading = reader.read();
   const calls = durations?.(reading);
   if (calls === undefined) return [];
   const labels = reader.labels(reading);

@@ -13,13 +13,14 @@ import {
 } from './metric-catalog.js';
 import {
   GeneratorReader,
+  Readers,
+  readersOf,
   samplesOf,
   type Family,
   type GeneratorReading,
   type MeasuredGenerator,
   type MetricOf,
   type ReadBy,
-  type ReaderOf,
 } from './metric.js';
 import { readHistogram } from './open-telemetry-metrics.js';
 
@@ -63,8 +64,8 @@ export function registerPrometheusMetrics(
   options: PromOptions = {},
 ): () => void {
   const registry = registryOf(client, options);
-  const added = generators.map((generator) => new GeneratorReader(generator));
-  return addReaders(added, GENERATOR_METRICS, { client, registry }, generatorsOf);
+  const added = readersOf(generators, (generator) => new GeneratorReader(generator));
+  return readersIn(GENERATOR_METRICS, { client, registry }, generatorsOf).add(added);
 }
 
 /**
@@ -89,7 +90,8 @@ export function registerPrometheusLockMetrics(
   options: PromOptions = {},
 ): () => void {
   const registry = registryOf(client, options);
-  return addReaders(locks.map(lockReader), LOCK_METRICS, { client, registry }, locksOf);
+  const added = readersOf(locks, lockReader);
+  return readersIn(LOCK_METRICS, { client, registry }, locksOf).add(added);
 }
 
 function registryOf(client: PromClient, options: PromOptions): PromRegistry {
@@ -140,37 +142,23 @@ interface PromGauge {
 }
 
 /** The readers of each registry, read at every scrape. */
-type ReadersByRegistry<Reading> = WeakMap<object, Set<ReaderOf<Reading>>>;
+type ReadersByRegistry<Reading> = WeakMap<object, Readers<Reading>>;
 
 interface PromTarget {
   readonly client: PromClient;
   readonly registry: PromRegistry;
 }
 
-/** @returns a function that removes these readers again */
-function addReaders<Reading>(
-  added: readonly ReaderOf<Reading>[],
-  family: Family<Reading>,
-  target: PromTarget,
-  readersOf: ReadersByRegistry<Reading>,
-): () => void {
-  const readers = readersIn(family, target, readersOf);
-  for (const reader of added) readers.add(reader);
-  return () => {
-    for (const reader of added) readers.delete(reader);
-  };
-}
-
 function readersIn<Reading>(
   family: Family<Reading>,
   { client, registry }: PromTarget,
   readersOf: ReadersByRegistry<Reading>,
-): Set<ReaderOf<Reading>> {
+): Readers<Reading> {
   const known = readersOf.get(registry);
   // The registry may have been cleared since.
   const isThere = registry.getSingleMetric(family.metrics[0]!.prometheus) !== undefined;
   if (known !== undefined && isThere) return known;
-  const readers = new Set<ReaderOf<Reading>>();
+  const readers = new Readers<Reading>();
   for (const metric of family.metrics) {
     addMetric(metric, { client, registry }, { labels: family.labels, readers });
   }
@@ -191,10 +179,11 @@ function addMetric<Reading>(
   const { readers } = read;
   const labelNames = [...read.labels, ...own];
   const registers = [registry as never];
-  const samples = () => [...readers].flatMap((reader) => samplesOf(metric, reader, reader.read()));
+  const samples = () =>
+    readers.read().flatMap(([reader, reading]) => samplesOf(metric, reader, reading));
   /** All values are written in one go, so that two scrapes at the same time do not mix. */
   const collecting = (fill: () => void) => () => {
-    const firsts = metric.asksStore ? [...readers].flatMap((one) => one.first?.() ?? []) : [];
+    const firsts = metric.asksStore ? [...readers.added].flatMap((one) => one.first?.() ?? []) : [];
     return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
   };
   const configuration = { name, help, labelNames, registers, aggregator };

@@ -1,7 +1,7 @@
 /**
  * The metrics in registries of the real prom-client.
  */
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { MeterProvider } from '@opentelemetry/sdk-metrics';
 import * as client from 'prom-client';
 import {
@@ -386,6 +386,25 @@ describe('the metrics of locks', () => {
       [`snowflake_cron_shared{${nightly}}`]: 1,
     });
     expect(Object.keys(values)).toHaveLength(2 + 2 * 6 + 2 + 2);
+  });
+
+  it('a scrape reads the status of many locks once', async () => {
+    const { registry, locks } = measured();
+    const reads = jest.spyOn(locks, 'status', 'get');
+    await registry.metrics();
+    expect(reads).toHaveBeenCalledTimes(1);
+    await registry.metrics();
+    expect(reads).toHaveBeenCalledTimes(2);
+  });
+
+  it('of what are no locks are refused in words', () => {
+    const { locks } = measured();
+    const adding = (given: unknown) => () =>
+      registerPrometheusLockMetrics(client, given as never, { registry: new client.Registry() });
+    expect(adding([locks])).toThrow('Expected `locks` to be a DistributedLock, got undefined.');
+    expect(adding({ locks })).toThrow('Expected a list of what to measure');
+    expect(adding([{ locks, jobs: {} }])).toThrow('Expected `jobs` to be an object with status()');
+    expect(adding([{ locks, name: 'a b' }])).toThrow('`name`');
   });
 
   it('of several stores have a label each, and are taken out again', async () => {

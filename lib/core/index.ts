@@ -29,7 +29,6 @@ export {
   type TsidLayoutOptions,
   type YitterLayoutOptions,
 } from './layout/presets.js';
-export { readableForm, type ReadableFormOptions } from './layout/readable-form.js';
 export {
   joinSharedLease,
   SnowflakeGenerator,
@@ -37,14 +36,7 @@ export {
 } from './generator/snowflake-generator.js';
 export type { SharedLease } from './window/shared-lease.js';
 export { idFromBytes, idToBytes } from './text/decimal.js';
-export { checkDigits, type CheckDigit } from './text/check-digits.js';
-export {
-  checkDigitForm,
-  fixedWidthForm,
-  prefixedForm,
-  suffixedForm,
-  textForms,
-} from './text/text-forms.js';
+export { prefixedForm, textForms } from './text/text-forms.js';
 export {
   type PublicId,
   type PublicIds,

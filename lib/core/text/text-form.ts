@@ -3,7 +3,7 @@
  * there are.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import { quoted, formatShort } from '../../messages.js';
+import { formatShort } from '../../messages.js';
 
 /** One way of writing an id as text, both ways. */
 export interface TextForm<Text extends string = string> {
@@ -58,60 +58,6 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
     `Expected an id as ${form.name} text, got ${formatShort(text)}. Give it the string that ` +
     'encode wrote.'
   );
-}
-
-/*
- * A form around another form.
- *
- * Guarantee: a text without the wrapping is refused in the words of this form, a wrong text inside
- * it in the words of the inner form.
- */
-
-/** Adds something to the texts of the inner form, and takes it off again. */
-interface Wrapping<Text extends string> {
-  readonly name: string;
-  readonly pattern: string | undefined;
-  readonly inner: TextForm;
-  wrap(text: string): Text;
-  /** Returns the text of the inner form, or undefined for a text that is not of this form. */
-  unwrap(text: string): string | undefined;
-  /** Says from a comma on why a text cannot be unwrapped. */
-  faultOf(text: string): string;
-}
-
-export class WrappedForm<Text extends string> implements TextForm<Text> {
-  readonly name: string;
-  readonly pattern?: string;
-  private readonly wrapping: Wrapping<Text>;
-
-  constructor(wrapping: Wrapping<Text>) {
-    this.name = wrapping.name;
-    if (wrapping.pattern !== undefined) this.pattern = `^${wrapping.pattern}$`;
-    this.wrapping = wrapping;
-  }
-
-  encode(id: bigint): Text {
-    return this.wrapping.wrap(this.wrapping.inner.encode(id));
-  }
-
-  decode(text: string): bigint {
-    return decodedBy(this, text);
-  }
-
-  tryDecode(text: string): bigint | undefined {
-    if (typeof text !== 'string') return undefined;
-    const inner = this.wrapping.unwrap(text);
-    return inner === undefined ? undefined : this.wrapping.inner.tryDecode(inner);
-  }
-
-  refusalOf(text: string): string {
-    const notText = notTextRefusal(this, text);
-    if (notText !== undefined) return notText;
-    const start = `Expected an id as ${this.name} text, got ${quoted(text)}`;
-    const within = this.wrapping.unwrap(text);
-    if (within === undefined) return start + this.wrapping.faultOf(text);
-    return `${start}. ${refusalBy(this.wrapping.inner, within)}`;
-  }
 }
 
 /**

@@ -6,10 +6,9 @@
  * so text order is id order.
  */
 import { SnowflakeError } from '../../errors.js';
-import { formatShort } from '../../messages.js';
-import type { CheckDigit } from './check-digits.js';
+import { formatShort, quoted } from '../../messages.js';
 import { RadixForm, type Base } from './radix.js';
-import { WrappedForm, type TextForm } from './text-form.js';
+import { decodedBy, notTextRefusal, refusalBy, type TextForm } from './text-form.js';
 
 const DIGITS = '0123456789';
 const LOWER = 'abcdefghijklmnopqrstuvwxyz';
@@ -74,22 +73,64 @@ export const textForms = {
   sortableBase62: new RadixForm('sortable base 62', BASE_62, true),
 } as const satisfies Record<string, TextForm>;
 
-/*
- * Forms made of other forms: with a prefix or a suffix, of a fixed width, with a check digit.
+/**
+ * A prefix before the texts of another form.
  *
- * Guarantee: the result is a form again, so they may be combined, and each id still has one
- * spelling if the inner form has one.
+ * Guarantee: each id has one spelling if it has one in the inner form. A text without the prefix is
+ * refused in the words of this form, a wrong text behind it in the words of the inner form.
  */
+class PrefixedForm<
+  Prefix extends string,
+  Text extends string,
+> implements TextForm<`${Prefix}${Text}`> {
+  readonly name: string;
+  readonly pattern?: string;
+
+  constructor(
+    private readonly prefix: Prefix,
+    private readonly inner: TextForm<Text>,
+  ) {
+    this.name = `${prefix}(${inner.name})`;
+    if (inner.pattern === undefined) return;
+    // Only characters with a meaning are escaped: the flag `u` forbids to escape others.
+    const literal = prefix.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+    this.pattern = `^${literal}${inner.pattern.replace(/^\^/, '')}`;
+  }
+
+  encode(id: bigint): `${Prefix}${Text}` {
+    return `${this.prefix}${this.inner.encode(id)}`;
+  }
+
+  decode(text: string): bigint {
+    return decodedBy(this, text);
+  }
+
+  tryDecode(text: string): bigint | undefined {
+    if (typeof text !== 'string' || !text.startsWith(this.prefix)) return undefined;
+    return this.inner.tryDecode(text.slice(this.prefix.length));
+  }
+
+  refusalOf(text: string): string {
+    const notText = notTextRefusal(this, text);
+    if (notText !== undefined) return notText;
+    const start = `Expected an id as ${this.name} text, got ${quoted(text)}`;
+    return text.startsWith(this.prefix)
+      ? `${start}. ${refusalBy(this.inner, text.slice(this.prefix.length))}`
+      : `${start}, which does not begin with "${this.prefix}". Check what kind of id it is.`;
+  }
+}
+
+const PREFIX = /^[!-~]{1,32}$/;
 
 /**
  * Puts a prefix before the texts of a form.
  * @throws SnowflakeError CONFIG_INVALID for a prefix that is not printable ASCII without spaces.
  * @example
  * ```ts
- * import { checkDigitForm, checkDigits, prefixedForm, textForms } from 'nestjs-snowflake/core';
+ * import { prefixedForm, textForms } from 'nestjs-snowflake/core';
  *
- * const form = prefixedForm('INV-', checkDigitForm(textForms.decimal, checkDigits.damm));
- * const text: `INV-${string}` = form.encode(382366441078288384n); // 'INV-3823664410782883849'
+ * const form = prefixedForm('INV-', textForms.decimal);
+ * const text: `INV-${string}` = form.encode(382366441078288384n); // 'INV-382366441078288384'
  * form.decode(text); // 382366441078288384n
  * ```
  */
@@ -97,118 +138,10 @@ export function prefixedForm<const Prefix extends string, Text extends string>(
   prefix: Prefix,
   form: TextForm<Text>,
 ): TextForm<`${Prefix}${Text}`> {
-  checkAffix('prefix', prefix);
-  return new WrappedForm({
-    name: `${prefix}(${form.name})`,
-    pattern: patternWithin(form, (pattern) => escaped(prefix) + pattern),
-    inner: form,
-    wrap: (text) => `${prefix}${text as Text}` as const,
-    unwrap: (text) => (text.startsWith(prefix) ? text.slice(prefix.length) : undefined),
-    faultOf: () => `, which does not begin with "${prefix}". Check what kind of id it is.`,
-  });
-}
-
-/**
- * Puts a suffix after the texts of a form.
- * @throws SnowflakeError CONFIG_INVALID for a suffix that is not printable ASCII without spaces.
- */
-export function suffixedForm<Text extends string, const Suffix extends string>(
-  form: TextForm<Text>,
-  suffix: Suffix,
-): TextForm<`${Text}${Suffix}`> {
-  checkAffix('suffix', suffix);
-  return new WrappedForm({
-    name: `(${form.name})${suffix}`,
-    pattern: patternWithin(form, (pattern) => pattern + escaped(suffix)),
-    inner: form,
-    wrap: (text) => `${text as Text}${suffix}` as const,
-    unwrap: (text) => (text.endsWith(suffix) ? text.slice(0, -suffix.length) : undefined),
-    faultOf: () => `, which does not end with "${suffix}". Check what kind of id it is.`,
-  });
-}
-
-/**
- * Fills up the texts of a form on the left with its zero digit.
- * @param width Characters, 1 to 64. An id that needs more cannot be written: ID_INVALID.
- * @throws SnowflakeError CONFIG_INVALID for another width, and for a form that does not write 0 as
- * one digit, as the sortable forms and those with a prefix do not.
- * @example
- * ```ts
- * import { fixedWidthForm, textForms } from 'nestjs-snowflake/core';
- *
- * fixedWidthForm(textForms.decimal, 8).encode(1234n); // '00001234'
- * ```
- */
-export function fixedWidthForm(form: TextForm, width: number): TextForm {
-  const zero = form.encode(0n);
-  if (!Number.isInteger(width) || width < 1 || width > WIDTH_MAX) {
-    throw configFault('width', `an integer from 1 to ${WIDTH_MAX}`, width);
-  }
-  if (zero.length !== 1) throw configFault('form', 'a form that writes 0 as one digit', zero);
-  return new WrappedForm({
-    name: `${form.name} of ${width} characters`,
-    pattern: `.{${width}}`,
-    inner: form,
-    wrap: (text) => filledUp(text, width, zero),
-    unwrap: (text) => (text.length === width ? withoutZeros(text, zero) : undefined),
-    faultOf: (text) =>
-      `, which has ${text.length} characters. This form has exactly ${width}, filled up with ` +
-      `leading "${zero}".`,
-  });
-}
-
-/**
- * Puts a check digit after the texts of a decimal form. It covers no other digits.
- * @throws SnowflakeError CONFIG_INVALID for a form of another base.
- */
-export function checkDigitForm(form: TextForm, digit: CheckDigit): TextForm {
-  const twelve = form.encode(12n);
-  if (!twelve.includes('12')) throw configFault('form', 'a decimal form', twelve);
-  return new WrappedForm({
-    name: `${form.name} with a ${digit.name} digit`,
-    pattern: patternWithin(form, (pattern) => `${pattern}\\d`),
-    inner: form,
-    wrap: (text) => digit.append(text),
-    unwrap: (text) => (digit.verify(text) ? text.slice(0, -1) : undefined),
-    faultOf: () => ', whose check digit does not fit. A digit is wrong, missing or swapped.',
-  });
-}
-
-const AFFIX = /^[!-~]{1,32}$/;
-const WIDTH_MAX = 64;
-
-function checkAffix(name: string, affix: unknown): void {
-  if (typeof affix === 'string' && AFFIX.test(affix)) return;
-  throw configFault(name, '1 to 32 characters of printable ASCII without spaces', affix);
-}
-
-function configFault(name: string, expected: string, got: unknown): SnowflakeError {
-  const text = `Expected \`${name}\` to be ${expected}, got ${formatShort(got)}.`;
-  return new SnowflakeError('CONFIG_INVALID', text);
-}
-
-function filledUp(text: string, width: number, zero: string): string {
-  if (text.length <= width) return text.padStart(width, zero);
-  const fault = `Expected an id of at most ${width} characters, got "${text}". Take a wider form.`;
-  throw new SnowflakeError('ID_INVALID', fault, { details: { value: text } });
-}
-
-/** Keeps at least the last character, which may be the only digit of 0. */
-function withoutZeros(text: string, zero: string): string {
-  let at = 0;
-  while (at < text.length - 1 && text[at] === zero) at++;
-  return text.slice(at);
-}
-
-/** Makes the grammar of a form a part of another one. */
-function patternWithin(
-  { pattern }: TextForm,
-  within: (pattern: string) => string,
-): string | undefined {
-  return pattern === undefined ? undefined : within(pattern.replace(/^\^|\$$/g, ''));
-}
-
-/** Escapes only characters with a meaning: the flag `u` forbids to escape others. */
-function escaped(text: string): string {
-  return text.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
+  if (typeof prefix === 'string' && PREFIX.test(prefix)) return new PrefixedForm(prefix, form);
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    'Expected `prefix` to be 1 to 32 characters of printable ASCII without spaces, got ' +
+      `${formatShort(prefix)}.`,
+  );
 }

@@ -16,7 +16,6 @@ export const ENTRIES = {
   './segments': 'nest/segments/index',
   './redis-ids': 'nest/redis-ids/index',
   './api-keys': 'api-keys/index',
-  './api-keys/swagger': 'api-keys/swagger',
   './lock': 'nest/lock/index',
   './typeorm': 'orm/typeorm/index',
   './prisma': 'orm/prisma/index',

@@ -2,7 +2,7 @@
  * The options --form and --public decide how ids are written in arguments and output. The key of
  * public ids comes from the environment, since every user of the machine would see an argument.
  */
-import { ApiKeys } from '../api-keys/key/api-keys.js';
+import { ApiKeys } from '../api-keys/api-keys.js';
 import { publicIds, textForms, type TextForm } from '../core/index.js';
 import { suggestion } from '../options.js';
 import { quoted, usageFault, type Call, type OptionSpecs } from './command.js';

@@ -3,7 +3,6 @@
  */
 import type { INestApplication } from '@nestjs/common';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
-import { API_KEY_SCHEME, apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 
 export function serveOpenApi(app: INestApplication): void {
   const head = new DocumentBuilder()
@@ -14,7 +13,7 @@ export function serveOpenApi(app: INestApplication): void {
     )
     .setVersion('1.0')
     .addBasicAuth()
-    .addSecurity(API_KEY_SCHEME, apiKeyScheme({ prefix: 'shop' }))
+    .addBearerAuth({ type: 'http', bearerFormat: 'API key' }, 'apiKey')
     .build();
   SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, head));
 }

@@ -58,7 +58,7 @@ describe('the attack on keys', () => {
   });
 
   it('sees the calls: an issued key is hashed once and compared once', async () => {
-    const { ApiKeys } = await import('../../lib/api-keys/key/api-keys.js');
+    const { ApiKeys } = await import('../../lib/api-keys/api-keys.js');
     const keys = new ApiKeys({ prefix: 'shop' });
     const { key, hash } = keys.issue(7n);
     const seen = await watch(() => keys.verify(key, hash));

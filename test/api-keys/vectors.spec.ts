@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { ApiKeys, hmacApiKey } from '../../lib/api-keys/index.js';
-import { SECRET_WIDTH, base62Of, hmacOf, KeyText } from '../../lib/api-keys/key/key-text.js';
+import { SECRET_WIDTH, base62Of, hmacOf, KeyText } from '../../lib/api-keys/key-text.js';
 
 const ID = 382_366_441_078_288_384n;
 const SECRETS = {

@@ -25,7 +25,7 @@ const OPTIONS = [
   ['segment option', 'lib/nest/segments/index.ts', 'SegmentOptions'],
   ['Redis id option', 'lib/nest/redis-ids/index.ts', 'RedisIdsOptions'],
   ['Redis counter option', 'lib/stores/redis/index.ts', 'RedisCountersOptions'],
-  ['API key option', 'lib/api-keys/index.ts', 'ApiKeyModuleOptions'],
+  ['API key option', 'lib/api-keys/index.ts', 'ApiKeysOptions'],
   ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
   ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],
 ] as const;

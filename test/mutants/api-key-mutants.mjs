@@ -3,9 +3,8 @@
  */
 /** @import { Edit } from './load-library.mjs' */
 
-const KEYS = 'api-keys/key/api-keys.ts';
-const TEXT = 'api-keys/key/key-text.ts';
-const ADMISSION = 'api-keys/guard/guard-options.ts';
+const KEYS = 'api-keys/api-keys.ts';
+const TEXT = 'api-keys/key-text.ts';
 
 /** @type {readonly { name: string, breaks: string, edits: readonly Edit[] }[]} with its claim */
 export const API_KEY_MUTANTS = [
@@ -174,137 +173,13 @@ export const API_KEY_MUTANTS = [
   },
   {
     name: 'longer texts are cut and read',
-    breaks: 'a text that is no key costs no query and no hash',
+    breaks: 'a text that is no key is not read and costs no hash',
     edits: [
       {
         file: TEXT,
         find: '    const from = text.length - BODY_WIDTH;',
         put: `    if (text.length === this.#start.length + BODY_WIDTH + 1) text = text.slice(0, -1);
     const from = text.length - BODY_WIDTH;`,
-      },
-    ],
-  },
-  {
-    name: 'a store that fails makes every key wrong',
-    breaks: 'whoever cannot be asked makes no key wrong, and none right',
-    edits: [
-      {
-        file: ADMISSION,
-        find: "return { refusal: 'unavailable', cause };",
-        put: "return { refusal: 'wrong', cause } as never;",
-      },
-    ],
-  },
-  {
-    name: 'a store that fails lets everybody in',
-    breaks: 'whoever cannot be asked makes no key wrong, and none right',
-    edits: [
-      {
-        file: ADMISSION,
-        find: "return { refusal: 'unavailable', cause };",
-        put: 'return { keyId };',
-      },
-    ],
-  },
-  {
-    name: 'revoked keys are let in',
-    breaks: 'the guard does one work and gives one answer: unknown, wrong and revoked',
-    edits: [
-      {
-        file: ADMISSION,
-        find: 'return isRight && !revoked;',
-        put: 'return isRight;',
-      },
-    ],
-  },
-  {
-    name: 'revoked keys are refused before they are compared',
-    breaks: 'the guard does one work and gives one answer: unknown, wrong and revoked',
-    edits: [
-      {
-        file: ADMISSION,
-        find: '  const isRight = keys.verify(sent, hash);',
-        put: `  if (revoked) return false;
-  const isRight = keys.verify(sent, hash);`,
-      },
-    ],
-  },
-  {
-    name: 'unknown keys are refused before they are compared',
-    breaks: 'the guard does one work and gives one answer: unknown, wrong and revoked',
-    edits: [
-      {
-        file: ADMISSION,
-        find: '  const isRight = keys.verify(sent, hash);',
-        put: `  if (hash === NOBODY.hash) return false;
-  const isRight = keys.verify(sent, hash);`,
-      },
-    ],
-  },
-  {
-    name: 'half a row is a row',
-    breaks: 'whoever cannot be asked makes no key wrong, and none right',
-    edits: [
-      {
-        file: ADMISSION,
-        find: "if (typeof hash === 'string' && typeof revoked === 'boolean')",
-        put: "if (hash !== '')",
-      },
-    ],
-  },
-  {
-    name: 'the store is asked before the text is read',
-    breaks: 'a text that is no key costs no query and no hash',
-    edits: [
-      {
-        file: ADMISSION,
-        find: "  if (sent === undefined || parsed === undefined) return { refusal: 'malformed' };",
-        put: `  await records.find?.('0');
-  if (sent === undefined || parsed === undefined) return { refusal: 'malformed' };`,
-      },
-    ],
-  },
-  {
-    name: 'the list of derived keys is not asked',
-    breaks: 'a derived key on the list is not let in, and the list is asked for right ones alone',
-    edits: [
-      {
-        file: ADMISSION,
-        find: 'keys.verifyDerived(sent) && !(await isListed(records, keyId))',
-        put: 'keys.verifyDerived(sent)',
-      },
-    ],
-  },
-  {
-    name: 'the list of derived keys is asked for forged ones too',
-    breaks: 'a derived key on the list is not let in, and the list is asked for right ones alone',
-    edits: [
-      {
-        file: ADMISSION,
-        find: 'keys.verifyDerived(sent) && !(await isListed(records, keyId))',
-        put: '!(await isListed(records, keyId)) && keys.verifyDerived(sent)',
-      },
-    ],
-  },
-  {
-    name: 'what the list answers is taken for yes or no',
-    breaks: 'whoever cannot be asked makes no key wrong, and none right',
-    edits: [
-      {
-        file: ADMISSION,
-        find: "if (typeof answer === 'boolean') return answer;",
-        put: 'return Boolean(answer);',
-      },
-    ],
-  },
-  {
-    name: 'derived keys are let in unseen',
-    breaks: 'a derived key on the list is not let in, and the list is asked for right ones alone',
-    edits: [
-      {
-        file: ADMISSION,
-        find: 'keys.verifyDerived(sent) && !(await isListed(records, keyId))',
-        put: '!(await isListed(records, keyId))',
       },
     ],
   },

@@ -39,7 +39,7 @@ it('has the signatures of api.txt, and a change of them is in CHANGELOG.md', () 
 /** What a careless hand may change of the declarations, and what its users notice. */
 const EDITS: readonly [file: string, found: string, put: string][] = [
   ['core/layout/bit-layout', 'withEpoch(epoch: Epoch)', 'withEpoch(epoch: Date)'],
-  ['api-keys/key/api-keys', 'issue(id: bigint | string): IssuedApiKey;', ''],
+  ['api-keys/api-keys', 'issue(id: bigint | string): IssuedApiKey;', ''],
   ['lock/lock-store', 'readonly note: string;', 'readonly note?: string;'],
   ['lock/lock-store', 'export declare function lockKey(', '/** @deprecated Use b. */ $&'],
   // Nobody notices these.

@@ -22,7 +22,6 @@ const CONSUMERS = ['nest-12-esm', 'nest-11-cjs'] as const;
 const NEEDS: Readonly<Record<string, string>> = {
   './typeorm': 'typeorm',
   './swagger': '@nestjs/swagger',
-  './api-keys/swagger': '@nestjs/swagger',
   './class-validator': 'class-validator',
   './class-transformer': 'class-transformer',
   './zod': 'zod',

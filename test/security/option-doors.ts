@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Counter, Gauge, Registry } from 'prom-client';
 import { layouts, LeaseWindow, publicIds, SnowflakeGenerator } from '../../lib/core/index.js';
-import { resolveGuardOptions } from '../../lib/api-keys/guard/guard-options.js';
+import { ApiKeys } from '../../lib/api-keys/index.js';
 import { SnowflakeDashboardModule } from '../../lib/dashboard/index.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
 import { healthFaults } from '../../lib/health/health-report.js';
@@ -213,15 +213,14 @@ export const DOORS: readonly Door[] = [
   {
     title: 'API key option',
     names: inTable('API key option'),
-    use: given(resolveGuardOptions, {
+    use: given((options) => new ApiKeys(options), {
       prefix: 'shop',
       secrets: { a: 'abcdefghijklmnopqrstuvwxyz0123456789' },
     }),
     right: {
       prefix: AS_WORD,
-      header: [...AS_WORD, 'a number as text', 'a number with a unit', 'a hexadecimal number'],
-      find: AS_FUNCTION,
-      isRevoked: AS_FUNCTION,
+      // Of no letter.
+      secrets: AS_OBJECT,
       // 32 characters of any kind.
       pepper: ['a URL in quotes', 'a path that is a file'],
     },

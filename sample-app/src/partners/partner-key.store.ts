@@ -3,7 +3,6 @@
  */
 import { Injectable } from '@nestjs/common';
 import { InjectRepository } from '@nestjs/typeorm';
-import type { StoredApiKey } from 'nestjs-snowflake/api-keys';
 import { IsNull, Repository } from 'typeorm';
 import { PartnerKey } from './partner-key.entity.js';
 
@@ -11,9 +10,8 @@ import { PartnerKey } from './partner-key.entity.js';
 export class PartnerKeyStore {
   constructor(@InjectRepository(PartnerKey) private readonly rows: Repository<PartnerKey>) {}
 
-  async find(keyId: string): Promise<StoredApiKey | undefined> {
-    const row = await this.rows.findOneBy({ id: keyId });
-    return row === null ? undefined : { hash: row.hash, revoked: row.revokedAt !== null };
+  find(keyId: string): Promise<PartnerKey | null> {
+    return this.rows.findOneBy({ id: keyId });
   }
 
   async add(row: Pick<PartnerKey, 'id' | 'partner' | 'hash'>): Promise<void> {
@@ -25,9 +23,5 @@ export class PartnerKeyStore {
     const valid = { id: keyId, revokedAt: IsNull() };
     const { affected } = await this.rows.update(valid, { revokedAt: new Date() });
     return affected === 1;
-  }
-
-  async partnerOf(keyId: string): Promise<string> {
-    return (await this.rows.findOneByOrFail({ id: keyId })).partner;
   }
 }

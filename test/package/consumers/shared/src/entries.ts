@@ -3,7 +3,6 @@ import type { Cluster as Cluster6, Redis as Redis6 } from 'ioredis-6';
 import type { Pool as MysqlPool } from 'mysql2/promise';
 import { type IDistributedSupport, type IdMaker } from 'nestjs-snowflake';
 import type { ApiKeys } from 'nestjs-snowflake/api-keys';
-import { apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 import { SnowflakeText } from 'nestjs-snowflake/class-transformer';
 import { IsSnowflakeId } from 'nestjs-snowflake/class-validator';
 import { BitLayout } from 'nestjs-snowflake/core';
@@ -86,8 +85,6 @@ export const notAnyRedisIds = () => RedisIdsModule.forRoot({ redis: 'redis://h',
 export const notAnyLock = () => LockModule.forRoot({});
 // @ts-expect-error A key is for an id.
 export const notAnyApiKeys = (keys: ApiKeys) => keys.issue(7);
-// @ts-expect-error A scheme takes options.
-export const notAnyApiKeyScheme = () => apiKeyScheme(7);
 // @ts-expect-error A layout has no such member.
 export const notAnyCore = (): unknown => layout.absent;
 // @ts-expect-error Counters are kept in rows.

@@ -1,24 +1,18 @@
 import { Module, ValidationPipe } from '@nestjs/common';
 import type { CanActivate, ExecutionContext, INestApplication } from '@nestjs/common';
-import { APP_GUARD, NestFactory } from '@nestjs/core';
+import { NestFactory } from '@nestjs/core';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import { TerminusModule } from '@nestjs/terminus';
-import { API_KEY_SCHEME, apiKeyScheme } from 'nestjs-snowflake/api-keys/swagger';
 import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
 import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
 import { AppModule } from '../app.module.js';
 import {
   CustomersController,
-  GlobalKeyGuard,
   InvoicesController,
   invoiceDatabase,
-  OpenGateway,
   OrdersGateway,
-  KeyStoreModule,
-  PartnerApiKeys,
   PartnersController,
-  PartnersGateway,
   SchemasController,
   WatchController,
 } from './controllers.js';
@@ -39,17 +33,8 @@ interface Request {
     AppModule,
     TerminusModule,
     SnowflakeDashboardModule.forRoot({ guards: [OperatorGuard] }),
-    KeyStoreModule,
-    PartnerApiKeys,
   ],
-  providers: [
-    SnowflakeHealthIndicator,
-    invoiceDatabase,
-    OrdersGateway,
-    OpenGateway,
-    PartnersGateway,
-    { provide: APP_GUARD, useClass: GlobalKeyGuard },
-  ],
+  providers: [SnowflakeHealthIndicator, invoiceDatabase, OrdersGateway],
   controllers: [
     OrdersController,
     CustomersController,
@@ -65,8 +50,7 @@ class EdgeModule {}
 export async function startEdgeApp(): Promise<{ app: INestApplication; url: string }> {
   const app = await NestFactory.create(EdgeModule, { logger: ['error', 'warn'] });
   app.useGlobalPipes(new ValidationPipe({ transform: true, whitelist: true }));
-  const head = new DocumentBuilder().addSecurity(API_KEY_SCHEME, apiKeyScheme());
-  const document = SwaggerModule.createDocument(app, head.build());
+  const document = SwaggerModule.createDocument(app, new DocumentBuilder().build());
   SwaggerModule.setup('docs', app, document, { jsonDocumentUrl: 'openapi.json' });
   app.useWebSocketAdapter(new WsAdapter(app));
   await app.listen(0, '127.0.0.1');

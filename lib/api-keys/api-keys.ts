@@ -5,15 +5,14 @@
  * constant time. Neither JSON, nor inspection, nor a message shows a secret.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { isDecimalId, isId } from '../../core/text/decimal.js';
-import { SnowflakeError } from '../../errors.js';
-import { format } from '../../messages.js';
-import { refused } from '../../options.js';
+import { isDecimalId, isId } from '../core/text/decimal.js';
+import { SnowflakeError } from '../errors.js';
+import { format } from '../messages.js';
+import { refused } from '../options.js';
 import {
   bytesOf,
   kindOf,
-  readKeyOptions,
-  refuseFaults,
+  resolveKeyOptions,
   type ApiKeySecret,
   type ApiKeysOptions,
 } from './key-options.js';
@@ -59,8 +58,7 @@ export class ApiKeys {
   readonly #nobodys = randomBytes(SECRET_BYTES).toString('hex');
 
   constructor(options: ApiKeysOptions) {
-    const { resolved, faults } = readKeyOptions(options);
-    refuseFaults(faults);
+    const resolved = resolveKeyOptions(options);
     this.#text = new KeyText(resolved.prefix, [...resolved.secrets.keys()]);
     this.#pepper = resolved.pepper;
     this.#secrets = resolved.secrets;
@@ -205,7 +203,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
  */
 
 /** @throws SnowflakeError ID_INVALID */
-export function idOf(id: bigint | string): bigint {
+function idOf(id: bigint | string): bigint {
   if (isId(id)) return id;
   if (typeof id === 'string' && isDecimalId(id)) return BigInt(id);
   throw new SnowflakeError(

@@ -4,8 +4,8 @@
  * Guarantee: no message shows a pepper or a secret, wherever it was put, not even in the place of a
  * name.
  */
-import { formatShort } from '../../messages.js';
-import { refuse, unknownNames } from '../../options.js';
+import { formatShort } from '../messages.js';
+import { refuse, unknownNames } from '../options.js';
 
 /** Options of ApiKeys. */
 export interface ApiKeysOptions {
@@ -30,24 +30,6 @@ export interface ApiKeysOptions {
   readonly deriveWith?: string | undefined;
 }
 
-interface ResolvedKeyOptions {
-  readonly prefix: string;
-  readonly pepper: Buffer | undefined;
-  readonly secrets: ReadonlyMap<string, Buffer>;
-  readonly deriveWith: string | undefined;
-}
-
-/** The compiler keeps the list complete. */
-const NAMES: Record<keyof ApiKeysOptions, true> = {
-  prefix: true,
-  pepper: true,
-  secrets: true,
-  deriveWith: true,
-};
-
-export const KEY_OPTION_NAMES: readonly string[] = Object.keys(NAMES);
-
-const NO_OPTIONS = {} as ApiKeysOptions;
 const NO_SECRETS =
   'Expected `secrets` to be an object, such as { a: process.env.API_KEY_SECRET_A }.';
 /** A further part has at least two letters: a single one is the name of a secret. */
@@ -55,21 +37,16 @@ const PREFIX = /^[a-z][a-z0-9]*(_[a-z0-9]{2,})*$/;
 const PREFIX_LENGTH_MAX = 32;
 const LETTER = /^[a-z]$/;
 
-/**
- * Returns the valid options, and the faults of the others.
- * @param known all names that the options may have
- */
-export function readKeyOptions(
-  options: ApiKeysOptions,
-  known = KEY_OPTION_NAMES,
-): { readonly resolved: ResolvedKeyOptions; readonly faults: readonly string[] } {
-  const all = isObject(options) ? options : NO_OPTIONS;
+/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+export function resolveKeyOptions(options: ApiKeysOptions) {
+  const all = isObject(options) ? options : ({} as ApiKeysOptions);
   const { prefix, pepper, secrets: given = {}, deriveWith } = all;
   const secrets = isObject(given) ? given : {};
+  const letters = Object.keys(secrets);
   const faults = [
-    ...unknownNames(all, known.join(', '), 'ApiKeys'),
+    ...unknownNames(all, 'prefix, pepper, secrets, deriveWith', 'ApiKeys'),
     prefixFault(prefix),
-    ...(isObject(given) ? letterFaults(Object.keys(given)) : [NO_SECRETS]),
+    ...(isObject(given) ? letterFaults(letters) : [NO_SECRETS]),
   ];
   const read = (name: string, secret: unknown): Buffer | undefined => {
     const bytes = readSecret(name, secret);
@@ -83,22 +60,12 @@ export function readKeyOptions(
     const bytes = read(LETTER.test(letter) ? `secrets.${letter}` : 'secrets', secret);
     if (bytes !== undefined) byLetter.set(letter, bytes);
   }
-  const letters = Object.keys(secrets);
   faults.push(deriveWithFault(deriveWith, letters));
-  return {
-    resolved: {
-      prefix,
-      pepper: pepperBytes,
-      secrets: byLetter,
-      deriveWith: deriveWith ?? letters[0],
-    },
-    faults: faults.filter((fault) => fault !== undefined),
-  };
-}
-
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
-export function refuseFaults(faults: readonly string[]): void {
-  refuse(faults, 'The API key options are invalid. ');
+  refuse(
+    faults.filter((fault) => fault !== undefined),
+    'The API key options are invalid. ',
+  );
+  return { prefix, pepper: pepperBytes, secrets: byLetter, deriveWith: deriveWith ?? letters[0] };
 }
 
 function prefixFault(prefix: unknown): string | undefined {

@@ -9,9 +9,9 @@
  */
 import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { ID_MAX, IdWords } from '../../core/id-words.js';
-import { RadixDigits } from '../../core/text/radix.js';
-import { BASE_62 } from '../../core/text/text-forms.js';
+import { ID_MAX, IdWords } from '../core/id-words.js';
+import { RadixDigits } from '../core/text/radix.js';
+import { BASE_62 } from '../core/text/text-forms.js';
 
 /*
  * Base 62: the digits, and 256 bits as text of one width.
@@ -37,7 +37,9 @@ export function base62Of(bytes: Uint8Array): string {
   const limbs = new Float64Array(SECRET_BYTES / 2);
   for (let at = 0; at < limbs.length; at++) limbs[at] = bytes[2 * at]! * 256 + bytes[2 * at + 1]!;
   let text = '';
-  for (let part = 0; part < PART_COUNT; part++) text = partText(dividedByPart(limbs)) + text;
+  for (let part = 0; part < PART_COUNT; part++) {
+    text = filled(0, dividedByPart(limbs), PART_WIDTH) + text;
+  }
   return text.slice(-SECRET_WIDTH);
 }
 
@@ -52,8 +54,6 @@ function dividedByPart(limbs: Float64Array): number {
   }
   return rest;
 }
-
-const partText = (part: number): string => digits.textOf(0, part).padStart(PART_WIDTH, '0');
 
 /** The parts of a key that are readable without a secret. */
 export interface ParsedApiKey {

@@ -5,7 +5,7 @@
 import { parseArgs } from 'node:util';
 import { systemClock } from '../core/clock.js';
 import { isDecimalId } from '../core/text/decimal.js';
-import { SnowflakeError } from '../errors.js';
+import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { formatUrl } from '../messages.js';
 import { nearest } from '../options.js';
 import { type ExitCode, type Environment, type Terminal, lineChunks } from './terminal.js';
@@ -19,13 +19,6 @@ interface OptionSpec {
 }
 
 export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
-
-/** The arguments after a command that are not options. */
-interface WordSpec {
-  readonly name: string;
-  readonly min: number;
-  readonly max: number;
-}
 
 /** The command line, read and checked. */
 export interface Options {
@@ -54,7 +47,8 @@ export interface Command {
   readonly summary: string;
   /** Paragraphs of the help of this command. */
   readonly says?: readonly string[];
-  readonly words?: WordSpec;
+  /** The arguments that are not options. */
+  readonly words?: { readonly name: string; readonly min: number; readonly max: number };
   readonly options: OptionSpecs;
   readonly examples: readonly string[];
   run(call: Call): Promise<ExitCode>;
@@ -279,11 +273,25 @@ export function spanText(ms: number): string {
 }
 
 /*
- * Asks before a change that others would feel.
+ * A change that others would feel.
  *
  * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not
  * wait.
  */
+
+/** The options of a command that asks before it changes something. */
+export const YES_OPTION: OptionSpecs = { yes: { says: 'do not ask, for scripts' } };
+
+/**
+ * True with --yes, or when the operator types yes; says that nothing was changed otherwise.
+ * @throws SnowflakeError CONFIG_INVALID without a terminal
+ */
+export async function isMeant(call: Call, question: string): Promise<boolean> {
+  const { terminal, options } = call;
+  if (options.flag('yes') || (await confirm(terminal, question))) return true;
+  await terminal.say('Nothing was changed.');
+  return false;
+}
 
 /** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */
 export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
@@ -296,4 +304,20 @@ export async function confirm(terminal: Terminal, question: string): Promise<boo
   await terminal.ask(`${question} Type yes to continue: `);
   for await (const [answer = ''] of lineChunks(terminal.stdin)) return /^yes\s*$/i.test(answer);
   return false;
+}
+
+/** Says why a command did not do what it is for. @returns its exit code */
+export async function failed({ terminal }: Call, reason: string): Promise<1> {
+  await terminal.say(`snowflake: ${reason}`);
+  return 1;
+}
+
+/** Runs what refuses a part of the command line, which is then a mistake in it. */
+export function asUsage<T>(run: () => T): T {
+  try {
+    return run();
+  } catch (error) {
+    if (isSnowflakeError(error)) throw usageFault(error.message);
+    throw error;
+  }
 }

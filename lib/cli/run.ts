@@ -45,7 +45,10 @@ async function dispatch(world: Environment, terminal: Terminal): Promise<ExitCod
   const { args } = world;
   const [first = ''] = args;
   if (VERSION_WORDS.includes(first)) return printLines(terminal, [versionOf(world.program)]);
-  if (asksForHelp(args)) return printLines(terminal, helpAbout(withoutHelpWords(args)));
+  if (asksForHelp(args)) {
+    const about = args.filter((word) => word !== 'help' && !HELP_OPTIONS.includes(word));
+    return printLines(terminal, helpAbout(about));
+  }
   const members = familyOf(first);
   if (args.length === 0 || (args.length === 1 && members.length > 0 && !isCommand(first))) {
     // Without a command the help appears, but not as a result.
@@ -67,18 +70,15 @@ function asksForHelp(args: readonly string[]): boolean {
   return isHelp || options.some((word) => HELP_OPTIONS.includes(word));
 }
 
-function withoutHelpWords(args: readonly string[]): string[] {
-  return args.filter((word) => word !== 'help' && !HELP_OPTIONS.includes(word));
-}
-
 /** The help of a command, of one with its subcommands, or of all commands. */
 function helpAbout(args: readonly string[]): string[] {
   const [first, second] = args;
   if (first === undefined) return helpOfAll(COMMANDS);
   const members = familyOf(first);
   const isAlone = second === undefined || second.startsWith('-');
-  const isFamily = members.length > 0 && isAlone && !isCommand(first);
-  return isFamily ? helpOfFamily(first, members) : helpOf(commandOf(args).command);
+  if (members.length === 0 || !isAlone) return helpOf(commandOf(args).command);
+  const family = overview(`snowflake ${first}`, members);
+  return isCommand(first) ? [...helpOf(commandOf(args).command), '', ...family] : family;
 }
 
 async function printLines(terminal: Terminal, lines: readonly string[]): Promise<ExitCode> {
@@ -206,7 +206,8 @@ const EXIT_CODES =
 
 function helpOf(command: Command): string[] {
   const { name, words, says = [], examples } = command;
-  const after = words === undefined ? '' : ` ${wordText(words)}`;
+  const word = words && `<${words.name}${words.max > 1 ? '...' : ''}>`;
+  const after = word === undefined ? '' : ` ${words?.min === 0 ? `[${word}]` : word}`;
   return [
     `snowflake ${name} [options]${after}`,
     '',
@@ -232,11 +233,6 @@ function helpOfAll(commands: readonly Command[]): string[] {
   ];
 }
 
-/** @param command one that takes a subcommand; @param members it with each of its subcommands */
-function helpOfFamily(command: string, members: readonly Command[]): string[] {
-  return overview(`snowflake ${command}`, members);
-}
-
 function overview(begin: string, commands: readonly Command[]): string[] {
   return [
     `${begin} <command> [options]`,
@@ -249,11 +245,6 @@ function overview(begin: string, commands: readonly Command[]): string[] {
     '',
     `  ${begin} <command> --help    options and examples of a command`,
   ];
-}
-
-function wordText({ name, min, max }: NonNullable<Command['words']>): string {
-  const text = `<${name}${max > 1 ? '...' : ''}>`;
-  return min === 0 ? `[${text}]` : text;
 }
 
 function optionRows(specs: OptionSpecs): string[][] {

@@ -50,6 +50,40 @@ describe('help of a first word that several commands have', () => {
   });
 });
 
+describe('help of a command that has subcommands', () => {
+  it.each([
+    ['layout', 'layout move'],
+    ['locks', 'locks create'],
+  ])('names %s and %s', async (name, subcommand) => {
+    const { out } = await command([name, '--help']);
+    expect(out).toContain(`snowflake ${name} [options]`);
+    expect(out).toContain(`  ${subcommand} `);
+  });
+});
+
+describe('a wrong argument', () => {
+  it.each([
+    ['workers --limit 0', '--limit'],
+    ['locks --limit 0', '--limit'],
+    ['release x', '<worker>'],
+    ['registry create --ttl 5', '--ttl'],
+    ['locks create --ttl x', '--ttl'],
+    ['counters create order --start x', '--start'],
+    ['doctor --layout nope', '"nope"'],
+  ])('is refused before the store is opened: %s', async (words, said) => {
+    const { code, out, err } = await command([...words.split(' '), '--support', 'static:7']);
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(said);
+    expect(err).not.toContain('static');
+  });
+
+  it('names the field that a layout has not', async () => {
+    const { code, err } = await command(['encode', '--time', 'now', '--field', 'foo=1']);
+    expect(code).toBe(2);
+    expect(err).toContain('got "foo"');
+  });
+});
+
 describe('who asks for help', () => {
   it.each([
     [['decode', '-h']],

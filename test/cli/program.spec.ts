@@ -72,7 +72,7 @@ describe('the program', () => {
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
     const codes = [
       ['decode', String(idAt(0))],
-      ['workers', '--support', support],
+      ['locks', '--support', support],
       ['decode', 'x'],
       ['workers', '--support', 'redis://127.0.0.1:1'],
       ['decoed'],

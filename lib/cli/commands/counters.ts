@@ -7,30 +7,37 @@ import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
 import type { CounterRecord } from '../../counters/counter-store.js';
 import { formatName } from '../../messages.js';
-import { quoted, usageFault, type Call, type Command, confirm, spanText } from '../command.js';
+import {
+  failed,
+  isMeant,
+  quoted,
+  spanText,
+  usageFault,
+  YES_OPTION,
+  type Call,
+  type Command,
+} from '../command.js';
+import { listCommand } from '../list-command.js';
 import { SUPPORT_OPTIONS, withCounters, type NamedCounters } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
 
-export const countersList: Command = {
+export const countersList = listCommand<CounterRecord>({
   name: 'counters list',
   summary: 'The counters of a store and their positions',
-  options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per counter' } },
+  options: SUPPORT_OPTIONS,
+  json: 'one JSON object per counter',
   examples: [`snowflake counters list --support 'redis://localhost:6379?namespace=shop'`],
-  run: (call: Call): Promise<ExitCode> =>
+  read: (call) =>
     withCounters(call, async (counters) => {
-      const records = await recordsOf(counters);
-      const { terminal, options } = call;
-      if (options.flag('json')) {
-        await terminal.printJson(...records.map(jsonOf));
-        return 0;
-      }
-      const head = ['counter', 'form', 'next', 'era', 'grants'];
-      const [title = '', ...rows] = tableLines([head, ...records.map(rowOf)], '', [2, 3]);
-      if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows);
-      else await terminal.print(`There are no counters in ${counters.location}.`);
-      return 0;
+      const rows = await recordsOf(counters);
+      return {
+        rows,
+        below: rows.length > 0 ? [] : [`There are no counters in ${counters.location}.`],
+      };
     }),
-};
+  cells: cellsOf,
+  record: ({ next, ...record }) => ({ ...record, next: String(next) }),
+});
 
 export const countersInspect: Command = {
   name: 'counters inspect',
@@ -41,30 +48,22 @@ export const countersInspect: Command = {
   run: (call: Call): Promise<ExitCode> =>
     withCounters(call, async (counters) => {
       const [counter = ''] = call.options.words;
+      const { store, location, limited } = counters;
       const record = (await recordsOf(counters)).find((each) => each.counter === counter);
-      const { terminal } = call;
       if (record === undefined) {
-        await terminal.say(`There is no counter ${formatName(counter)} in ${counters.location}.`);
-        return 1;
+        return failed(call, `There is no counter ${formatName(counter)} in ${location}.`);
       }
-      await terminal.print(...counterLines(record, counters.location));
-      for (const text of (await counters.limited(adviceOf(counters))) ?? []) {
-        await terminal.print(`Note: ${text}`);
-      }
+      const advice = (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [];
+      const notes = advice.map((text) => `Note: ${text}`);
+      await call.terminal.print(...counterLines(record, location), ...notes);
       return 0;
     }),
 };
 
-function counterLines(record: CounterRecord, location: string): string[] {
-  const [counter = '', form = '', next = '', era = '', grants = ''] = rowOf(record);
-  return tableLines([
-    ['counter', counter],
-    ['store', location],
-    ['form', form],
-    ['next', next],
-    ['era', era],
-    ['grants', grants],
-  ]);
+function counterLines(record: CounterRecord, store: string): string[] {
+  const { counter, ...cells } = cellsOf(record);
+  const rows = Object.entries({ counter, store, ...cells });
+  return tableLines(rows.map(([label, text]) => [label, String(text)]));
 }
 
 async function recordsOf({ store, limited, location }: NamedCounters) {
@@ -73,17 +72,9 @@ async function recordsOf({ store, limited, location }: NamedCounters) {
   return records.toSorted((a, b) => (a.counter < b.counter ? -1 : 1));
 }
 
-async function adviceOf({ store }: NamedCounters): Promise<readonly string[] | undefined> {
-  return store.advice?.();
-}
-
-function rowOf({ counter, form, next, era, waitMs }: CounterRecord): string[] {
+function cellsOf({ counter, form, next, era, waitMs }: CounterRecord) {
   const grants = waitMs > 0 ? `in ${spanText(waitMs)}` : 'now';
-  return [formatName(counter), formatName(form), String(next), String(era), grants];
-}
-
-function jsonOf({ next, ...record }: CounterRecord): object {
-  return { ...record, next: String(next) };
+  return { counter: formatName(counter), form: formatName(form), next, era, grants };
 }
 
 /*
@@ -105,31 +96,28 @@ export const countersCreate: Command = {
     ...SUPPORT_OPTIONS,
     start: { value: 'number', says: 'the first number; of several stores the first position' },
     stores: { value: 'k/N', says: 'which of how many stores this is; default 1/1' },
-    yes: { says: 'do not ask, for scripts' },
+    ...YES_OPTION,
   },
   examples: [
     `snowflake counters create order --start 1 --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake counters create order --start 500000 --yes --support postgres://localhost/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withCounters(call, async (counters) => {
+  async run(call: Call): Promise<ExitCode> {
+    const { terminal, options } = call;
+    const [counter = ''] = options.words;
+    const start = startOf(options.required('start'));
+    const stores = options.text('stores') ?? '1/1';
+    return withCounters(call, async (counters) => {
       const { store, location, limited } = counters;
-      const { terminal, options } = call;
-      const [counter = ''] = options.words;
-      const start = startOf(options.required('start'));
-      const stores = options.text('stores') ?? '1/1';
       if (store.create === undefined) throw usageFault(`${location} cannot create counters.`);
       const question = `Create the counter ${formatName(counter)} at ${start} in ${location}?`;
-      if (!options.flag('yes') && !(await confirm(terminal, question))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isMeant(call, question))) return 1;
       const isNew = await limited(store.create({ counter, start, stores }));
       const record = (await recordsOf(counters)).find((each) => each.counter === counter);
       if (record !== undefined) await terminal.print(...counterLines(record, location));
-      if (!isNew) await terminal.say('snowflake: the counter already exists. Nothing was changed.');
-      return isNew ? 0 : 1;
-    }),
+      return isNew ? 0 : failed(call, 'the counter already exists. Nothing was changed.');
+    });
+  },
 };
 
 function startOf(text: string): bigint {

@@ -7,7 +7,7 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import { quoted, usageFault, type Call, type Command } from '../command.js';
+import { failed, quoted, usageFault, type Call, type Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';
 import { isStoreNamed, REGIONS_OPTION, SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Colour, type Painted } from '../terminal.js';
@@ -43,17 +43,18 @@ export const doctor: Command = {
     `snowflake doctor --support redis://eu --regions 'etcd://global?namespace=shop-regions'`,
     `snowflake doctor --support redis://eu --against redis://us`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
-      const { terminal, options } = call;
-      const layout = namesLayout(options) ? layoutFrom(options) : undefined;
+  async run(call: Call): Promise<ExitCode> {
+    const { terminal, options } = call;
+    const layout = namesLayout(options) ? layoutFrom(options) : undefined;
+    return withStore(call, async (store) => {
       const found = await examine(store, call, layout?.fingerprint);
       for (const finding of found) {
         if (options.flag('json')) await terminal.printJson(finding);
         else await terminal.print(lineOf(finding));
       }
       return found.some(({ level }) => level === 'warning' || level === 'fault') ? 1 : 0;
-    }),
+    });
+  },
 };
 
 async function examine(
@@ -138,10 +139,7 @@ export const explain: Command = {
   async run(call: Call): Promise<ExitCode> {
     const { options, terminal } = call;
     const page = call.packed(PAGE);
-    if (page === undefined) {
-      await terminal.say(`snowflake: this installation lacks ${PAGE}; read ${ONLINE}.`);
-      return 1;
-    }
+    if (page === undefined) return failed(call, `this installation lacks ${PAGE}; read ${ONLINE}.`);
     const runbooks = runbooksIn(page);
     const { words } = options;
     if (words.length === 0) {
@@ -161,14 +159,8 @@ export const explain: Command = {
   },
 };
 
-interface Runbook {
-  readonly title: string;
-  /** Each is an item of its list, in one piece. */
-  readonly lines: readonly string[];
-}
-
-/** The headings of the third level, each with the list below it. */
-function runbooksIn(page: string): Runbook[] {
+/** The headings of the third level, each with the items of the list below it. */
+function runbooksIn(page: string) {
   const [, ...sections] = page.replace(/^## .*$/gm, '### ').split(/^### /m);
   return sections.flatMap((section) => {
     const [title = '', ...body] = section.split('\n');

@@ -8,6 +8,8 @@ import { systemClock, type BitLayout, type TextForm } from '../../core/index.js'
 import { isSnowflakeError } from '../../errors.js';
 import { printableJson } from '../../messages.js';
 import {
+  asUsage,
+  failed,
   quoted,
   readWhole,
   usageFault,
@@ -95,7 +97,7 @@ export const decode: Command = {
       }
       await terminal.print(...said);
       if (faults.length > 0) code = 1;
-      for (const fault of faults) await terminal.say(`snowflake: ${fault}`);
+      for (const fault of faults) await failed(call, fault);
     }
     return code;
   },
@@ -163,28 +165,19 @@ export const encode: Command = {
     const { options, terminal } = call;
     const layout = layoutFrom(options);
     const form = formFrom(call);
-    const id = compose(layout, {
+    const parts = {
       timestampMs: readTime('--time', options.required('time')).firstMs,
       workerId: options.whole('worker'),
       sequence: options.whole('sequence'),
       fields: fieldsFrom(options, layout),
-    });
+    };
+    const id = asUsage(() => layout.compose(parts));
     const text = form.encode(id);
     if (options.flag('json')) await terminal.printJson({ ...idRecord(layout, id), text });
     else await terminal.print(text);
     return 0;
   },
 };
-
-/** A part that does not fit its field is a mistake in the command line. */
-function compose(layout: BitLayout, parts: Parameters<BitLayout['compose']>[0]): bigint {
-  try {
-    return layout.compose(parts);
-  } catch (error) {
-    if (isSnowflakeError(error)) throw usageFault(error.message);
-    throw error;
-  }
-}
 
 function fieldsFrom(options: Options, layout: BitLayout): Record<string, number> {
   const isWorkerGiven = options.text('worker') !== undefined;
@@ -195,9 +188,9 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
     if (!names.includes(name)) {
       throw usageFault(
         names.length === 0
-          ? `This layout has no field that --field can set, got ${quoted(text)}.`
+          ? `This layout has no field that --field can set, got ${quoted(name || text)}.`
           : `Expected --field to be name=value with one of ${names.join(', ')}, got ` +
-              `${quoted(text)}.`,
+              `${quoted(name || text)}.`,
       );
     }
     return [name, readWhole(`--field ${name}`, value)] as const;
@@ -232,7 +225,8 @@ export const range: Command = {
     'snowflake range --from 2026-11-01 --to 2026-11-30',
     'snowflake range --from 2026-11-21T08:00Z --to now --column orders.id',
   ],
-  async run({ options, terminal }: Call): Promise<ExitCode> {
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
     const layout = layoutFrom(options);
     const fromMs = readTime('--from', options.required('from')).firstMs;
     const toMs = readTime('--to', options.required('to')).lastMs;
@@ -244,10 +238,7 @@ export const range: Command = {
     const { first, last } = layout.idRange(new Date(fromMs), new Date(toMs));
     if (first > last) {
       const lifetime = `${utcText(layout.epochMs)} to ${layout.lastDate.toISOString()}`;
-      await terminal.say(
-        `snowflake: there are no ids in that span; this layout has ids from ${lifetime}.`,
-      );
-      return 1;
+      return failed(call, `there are no ids in that span; this layout has ids from ${lifetime}.`);
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];
     const where = `${column} BETWEEN ${first} AND ${last}`;

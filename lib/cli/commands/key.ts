@@ -4,7 +4,7 @@
  * Guarantee: the key is the only secret in the output. No id is made: the id is that of a row.
  */
 import { isSnowflakeError } from '../../errors.js';
-import { usageFault, type Call, type Command } from '../command.js';
+import { asUsage, failed, usageFault, type Call, type Command } from '../command.js';
 import { KEY_OPTIONS, keysFrom, PEPPER_SAYS, pepperText, type NamedKeys } from '../form-option.js';
 import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
 
@@ -46,16 +46,6 @@ function rowsOf(said: Said): string[][] {
   const keyId = ['key id', said.keyId];
   if ('secretName' in said) return [keyId, ['derived', `with the secret ${said.secretName}`]];
   return [keyId, ['hash', said.hash], ['pepper', pepperText(said.hasPepper)]];
-}
-
-/** A wrong id is a mistake in the command line. */
-function asUsage<T>(run: () => T): T {
-  try {
-    return run();
-  } catch (error) {
-    if (isSnowflakeError(error)) throw usageFault(error.message);
-    throw error;
-  }
 }
 
 /*
@@ -113,9 +103,7 @@ export const keyRead: Command = {
         if (reading === undefined || reading.isRight === false) code = 1;
       }
     }
-    if (keyCount > 0) return code;
-    await terminal.say('snowflake: there was no key on standard input.');
-    return 1;
+    return keyCount > 0 ? code : failed(call, 'there was no key on standard input.');
   },
 };
 

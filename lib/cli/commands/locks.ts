@@ -7,17 +7,21 @@
 import { isSnowflakeError } from '../../errors.js';
 import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
 import type { LockRecord } from '../../lock/lock-store.js';
-import { cutName, formatName, printable } from '../../messages.js';
-import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
+import { formatName, printable } from '../../messages.js';
+import {
+  failed,
+  isMeant,
+  spanText,
+  utcText,
+  YES_OPTION,
+  type Call,
+  type Command,
+} from '../command.js';
+import { listCommand, nameCell, type Cells } from '../list-command.js';
 import { SUPPORT_OPTIONS, withLocks, type NamedLocks } from '../store/stores.js';
-import { tableLines, type ExitCode } from '../terminal.js';
+import type { ExitCode } from '../terminal.js';
 
-const LIMIT = 1000;
-const LIMIT_MAX = 1_000_000;
-/** One long name must not widen the column of all others. */
-const NAME_LENGTH_MAX = 63;
-
-export const locks: Command = {
+export const locks = listCommand<LockRecord>({
   name: 'locks',
   summary: 'Which locks are held, by whom and since when',
   says: [
@@ -25,69 +29,43 @@ export const locks: Command = {
       'Each process reports in its metrics who waits for a lock and who has lost one. You cannot ' +
       "free somebody else's lock: it is free when its time is over.",
   ],
-  options: {
-    ...SUPPORT_OPTIONS,
-    limit: { value: 'count', says: `the most locks to show; default ${LIMIT}` },
-    json: { says: 'one JSON object per lock, then one with the counts' },
-  },
+  options: SUPPORT_OPTIONS,
+  limit: { says: 'the most locks to show', count: 1000, max: 1_000_000 },
+  json: 'one JSON object per lock, then one with the counts',
   examples: [
     `snowflake locks --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake locks --json --support postgres://localhost/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
+  read: (call, limit) =>
     withLocks(call, async (store) => {
-      const limit = limitOf(call);
       const records = await store.records();
-      const format = records.slice(0, limit);
-      const keptCount = records.filter(({ isKept }) => isKept).length;
-      const counts = { held: records.length - keptCount, kept: keptCount };
-      const { terminal, options } = call;
-      if (options.flag('json')) {
-        const cut = format.length < records.length && { isCut: true, limit };
-        await terminal.printJson(...format.map(jsonOf), { ...counts, ...cut });
-        return 0;
-      }
-      const head = ['lock', 'state', 'by', 'token', 'since', 'free in'];
-      const [title = '', ...rows] = tableLines([head, ...format.map(rowOf)], '', [3]);
-      if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows, '');
-      await terminal.print(`${countsText(counts, limit)} In ${store.location}.`);
-      await printAdvice(store, call);
-      return 0;
+      const kept = records.filter(({ isKept }) => isKept).length;
+      const held = records.length - kept;
+      const isCut = records.length > limit;
+      const cut = isCut ? ` These are the first ${limit}. Raise --limit to see more.` : '';
+      const advice = call.options.flag('json') ? [] : await store.advice();
+      return {
+        rows: records.slice(0, limit),
+        totals: { held, kept, ...(isCut && { isCut, limit }) },
+        below: [
+          `${held} held, ${kept} kept.${cut} In ${store.location}.`,
+          ...advice.map((text) => `Note: ${text}`),
+        ],
+      };
     }),
-};
-
-/** @throws SnowflakeError CONFIG_INVALID */
-function limitOf({ options }: Call): number {
-  const limit = options.whole('limit') ?? LIMIT;
-  if (limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw usageFault(`Expected --limit to be from 1 to ${LIMIT_MAX}, got ${limit}.`);
-}
-
-function countsText({ held, kept }: { held: number; kept: number }, limit: number): string {
-  const counts = `${held} held, ${kept} kept.`;
-  if (held + kept <= limit) return counts;
-  return `${counts} These are the first ${limit}. Raise --limit to see more.`;
-}
-
-async function printAdvice(store: NamedLocks, { terminal }: Call): Promise<void> {
-  for (const text of await store.advice()) await terminal.print(`Note: ${text}`);
-}
-
-function rowOf({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): string[] {
-  return [
-    printable(cutName(lock, NAME_LENGTH_MAX)),
-    isKept ? 'kept' : 'held',
-    printable(cutName(label, NAME_LENGTH_MAX)),
-    String(token),
-    utcText(sinceMs),
-    spanText(leftMs),
-  ];
-}
-
-function jsonOf({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): object {
-  const state = isKept ? 'kept' : 'held';
-  return { lock, state, label, token: String(token), since: utcText(sinceMs), sinceMs, leftMs };
-}
+  cells: ({ lock, label, token, sinceMs, leftMs, isKept }) => ({
+    lock: nameCell(lock),
+    state: isKept ? 'kept' : 'held',
+    by: nameCell(label),
+    token,
+    since: utcText(sinceMs),
+    'free in': spanText(leftMs),
+  }),
+  record({ lock, label, token, sinceMs, leftMs, isKept }) {
+    const state = isKept ? 'kept' : 'held';
+    return { lock, state, label, token: String(token), since: utcText(sinceMs), sinceMs, leftMs };
+  },
+});
 
 /*
  * `snowflake locks create`: makes the table that locks need in a database, and starts the time
@@ -111,33 +89,31 @@ export const locksCreate: Command = {
   options: {
     ...SUPPORT_OPTIONS,
     ttl: { value: 'ms', says: 'the longestTtlMs of any process; default 10000' },
-    yes: { says: 'do not ask, for scripts' },
+    ...YES_OPTION,
     dry: { says: 'print the statement that creates the table, and do nothing' },
   },
   examples: [
     `snowflake locks create --dry --support postgres://localhost/shop`,
     `snowflake locks create --yes --support mysql://localhost/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withLocks(call, async (locks) => {
-      const { terminal, options } = call;
+  async run(call: Call): Promise<ExitCode> {
+    const { terminal, options } = call;
+    const ttlMs = options.whole('ttl') ?? TTL_MS;
+    return withLocks(call, async (locks) => {
       const { preparation, location } = locks;
-      const ttlMs = options.whole('ttl') ?? TTL_MS;
       if (preparation !== undefined) await terminal.printSql(preparation.text);
       else await terminal.say(`${location} needs no table.`);
       if (options.flag('dry')) return 0;
       const isMissing = preparation !== undefined && !(await isThere(locks));
       const question = isMissing ? 'Create this table?' : 'Begin to keep locks?';
-      if (!options.flag('yes') && !(await confirm(terminal, question))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isMeant(call, question))) return 1;
       if (isMissing) await preparation.run();
       const waitMs = await locks.begin(ttlMs);
       const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
       await terminal.say(`${location} grants its first lock ${when}.`);
       return 0;
-    }),
+    });
+  },
 };
 
 async function isThere(locks: NamedLocks): Promise<boolean> {
@@ -156,7 +132,7 @@ async function isThere(locks: NamedLocks): Promise<boolean> {
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 
-export const cron: Command = {
+export const cron = listCommand<NamedRecord>({
   name: 'cron',
   summary: 'The jobs of @CronOnce and their last runs; with a job: all its runs that are known',
   says: [
@@ -167,56 +143,46 @@ export const cron: Command = {
       'has its last runs. Exit code 1: there is no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
-  options: { ...SUPPORT_OPTIONS, json: { says: 'one JSON object per job, with all its runs' } },
+  options: SUPPORT_OPTIONS,
+  json: 'one JSON object per job, with all its runs',
   examples: [
     `snowflake cron --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake cron Reports.nightly --support postgres://localhost/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withLocks(call, async (locks) => {
-      const { terminal, options } = call;
-      const [job] = options.words;
-      const all = recordsIn(await locks.notes());
-      const records = job === undefined ? all : all.filter((record) => record.job === job);
-      if (job !== undefined && records.length === 0) {
-        await terminal.say(`There is no job ${formatName(job)} in ${locks.location}.`);
-        return 1;
+  read: (call) =>
+    withLocks(call, async ({ location, notes }) => {
+      const [job] = call.options.words;
+      const all = recordsIn(await notes());
+      const rows = job === undefined ? all : all.filter((record) => record.job === job);
+      if (job !== undefined && rows.length === 0) {
+        return failed(call, `There is no job ${formatName(job)} in ${location}.`);
       }
-      if (options.flag('json')) {
-        await terminal.printJson(...records.map(jobJsonOf));
-        return 0;
-      }
-      const [head = [], ...table] = job === undefined ? jobTable(records) : runTable(records);
-      const [title = '', ...rows] = tableLines([head, ...table], '', []);
-      if (rows.length > 0) await terminal.print({ colour: 'bold', text: title }, ...rows);
-      else await terminal.print(`There are no jobs in ${locks.location}.`);
-      return 0;
+      return { rows, below: rows.length === 0 ? [`There are no jobs in ${location}.`] : [] };
     }),
-};
+  cells: (record, { words }) =>
+    words.length === 0
+      ? jobCells(record)
+      : record.runs.map((run) => ({
+          ...runCells(run),
+          began: utcText(run.startedAtMs),
+          token: String(run.token),
+        })),
+  record: jobJsonOf,
+});
 
-function jobTable(records: readonly NamedRecord[]): string[][] {
-  const head = ['job', 'schedule', 'last run for', 'ended', 'took', 'by', 'left out'];
-  return [head, ...records.map(jobRow)];
+function jobCells({ job, schedule, settledMs, runs: [last] }: NamedRecord): Cells {
+  const none = { 'run for': `none up to ${utcText(settledMs)}`, ended: '', took: '', by: '' };
+  const { 'run for': at, ...run } = last ? runCells(last) : { ...none, 'left out': '' };
+  return { job: nameCell(job), schedule: printable(schedule), 'last run for': at, ...run };
 }
 
-function jobRow({ job, schedule, settledMs, runs: [last] }: NamedRecord): string[] {
-  const name = printable(cutName(job, NAME_LENGTH_MAX));
-  if (last === undefined) return [name, printable(schedule), `none up to ${utcText(settledMs)}`];
-  return [name, printable(schedule), ...runRow(last)];
-}
-
-function runTable([record]: readonly NamedRecord[]): string[][] {
-  const head = ['run for', 'ended', 'took', 'by', 'left out', 'began', 'token'];
-  const rows = record!.runs.map((run) => {
-    return [...runRow(run), utcText(run.startedAtMs), String(run.token)];
-  });
-  return [head, ...rows];
-}
-
-function runRow({ tickMs, outcome, tookMs, by, skippedCount }: CronRunRecord): string[] {
-  const took = outcome === 'running' ? '' : spanText(tookMs);
-  return [utcText(tickMs), outcome, took, printable(by), String(skippedCount)];
-}
+const runCells = ({ tickMs, outcome, tookMs, by, skippedCount }: CronRunRecord) => ({
+  'run for': utcText(tickMs),
+  ended: outcome,
+  took: outcome === 'running' ? '' : spanText(tookMs),
+  by: printable(by),
+  'left out': String(skippedCount),
+});
 
 function jobJsonOf({ job, schedule, settledMs, runs }: NamedRecord): object {
   return {

@@ -13,60 +13,65 @@ import {
   finding,
   type Finding,
   type RegistryFacts,
+  type RegistryInspector,
   type RegistryView,
 } from '../../registry/snapshot.js';
-import { type Call, type Command, utcText } from '../command.js';
+import { failed, type Call, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
+import { listCommand, type Listing } from '../list-command.js';
 import { keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
-import { type ExitCode, tableLines } from '../terminal.js';
+import type { ExitCode } from '../terminal.js';
 
-export const regions: Command = {
+export const regions = listCommand<WorkerRecord>({
   name: 'regions',
   summary: 'Which region has which number, and the lowest that no region ever had',
   says: [
     'Give a new region the lowest number that was never used, and write it into its ' +
       'workerFields. A number is not handed out by itself: a region that is cut off goes on ' +
-      'with its own.',
+      'with its own. Exit code 1: there is no registry of regions.',
   ],
-  options: {
-    ...REGIONS_OPTION,
-    ...TIMEOUT_OPTION,
-    json: { says: 'one JSON object per number, then one with the counts' },
-  },
+  options: { ...REGIONS_OPTION, ...TIMEOUT_OPTION },
+  json: 'one JSON object per number, then one with the counts',
   examples: [`snowflake regions --regions 'etcd://global:2379?namespace=shop-regions'`],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(
-      call,
-      async (store) => {
-        const { terminal, options } = call;
-        const view = await store.read();
-        const count = countOf(view);
-        const isNone = view.facts === undefined || view.facts.fingerprint === '';
-        if (count === undefined && !isNone) {
-          await terminal.say(notOfRegions(view));
-          return 1;
-        }
-        const used = usedIn(view);
-        const counts = { numbers: count ?? null, neverUsed: neverUsed(used, count) ?? null };
-        if (options.flag('json')) {
-          await terminal.printJson(...used.map(recordOf), counts);
-          return 0;
-        }
-        if (count === undefined) {
-          await terminal.print(noRegistryText(store.key));
-          return 0;
-        }
-        const head = ['region', 'held by', 'first on', 'since', 'until', 'state'];
-        const rows = used.map(rowOf);
-        await terminal.print(...tableLines([head, ...rows], '', [0]), '');
-        const lost = (view.facts?.era ?? 1) > 1 ? ` ${FORGOTTEN}` : '';
-        await terminal.print(`${countsText(counts.neverUsed, count)}${lost}`);
-        return 0;
-      },
-      'regions',
-    ),
-};
+  read: (call) => withStore(call, (store) => regionsIn(store, call), 'regions'),
+  cells(record) {
+    const { workerId, holder, ceilingMs } = record;
+    return {
+      region: workerId,
+      'held by': holder === undefined ? '-' : formatName(holder.application),
+      'first on': holder === undefined ? '-' : formatName(holder.host),
+      since: holder === undefined ? '-' : utcText(holder.sinceMs),
+      until: utcText(ceilingMs),
+      state: isHeld(record) ? 'held' : 'not held',
+    };
+  },
+  record(record) {
+    const { workerId: region, holder, ceilingMs } = record;
+    const since = holder && { ...holder, since: utcText(holder.sinceMs) };
+    return { region, ...since, until: utcText(ceilingMs), isHeld: isHeld(record) };
+  },
+});
+
+async function regionsIn(
+  store: RegistryInspector,
+  call: Call,
+): Promise<Listing<WorkerRecord> | ExitCode> {
+  const view = await store.read();
+  if ((view.facts?.fingerprint ?? '') === '') return failed(call, noRegistryText(store.key));
+  const count = countOf(view);
+  if (count === undefined) return failed(call, notOfRegions(view));
+  const rows = view.workers.filter(({ ceilingMs }) => ceilingMs > 0);
+  const used = new Set(rows.map(({ workerId }) => workerId));
+  const neverUsed =
+    Array.from({ length: count }, (_, at) => at).find((at) => !used.has(at)) ?? null;
+  const lost = view.facts!.era > 1 ? ` ${FORGOTTEN}` : '';
+  return {
+    rows,
+    totals: { numbers: count, neverUsed },
+    below: [`${countsText(neverUsed, count)}${lost}`],
+  };
+}
 
 const FORGOTTEN =
   'The registry has changed servers or lost data: a number that was used before may not be here.';
@@ -87,36 +92,8 @@ function notOfRegions({ facts }: RegistryView): string {
   return `This is no registry of regions, but one of worker ids (layout ${name}).`;
 }
 
-function usedIn({ workers }: RegistryView): WorkerRecord[] {
-  return workers.filter(({ ceilingMs }) => ceilingMs > 0);
-}
-
-function neverUsed(used: readonly WorkerRecord[], count = 0): number | undefined {
-  const numbers = new Set(used.map(({ workerId }) => workerId));
-  for (let number = 0; number < count; number++) if (!numbers.has(number)) return number;
-  return undefined;
-}
-
 const isHeld = ({ freeInMs, holder }: WorkerRecord): boolean =>
   freeInMs > 0 && holder !== undefined;
-
-function rowOf(record: WorkerRecord): string[] {
-  const { workerId, holder, ceilingMs } = record;
-  return [
-    String(workerId),
-    holder === undefined ? '-' : formatName(holder.application),
-    holder === undefined ? '-' : formatName(holder.host),
-    holder === undefined ? '-' : utcText(holder.sinceMs),
-    utcText(ceilingMs),
-    isHeld(record) ? 'held' : 'not held',
-  ];
-}
-
-function recordOf(record: WorkerRecord): object {
-  const { workerId: region, holder } = record;
-  const since = holder && { ...holder, since: utcText(holder.sinceMs) };
-  return { region, ...since, until: utcText(record.ceilingMs), isHeld: isHeld(record) };
-}
 
 /*
  * The number of a registry's processes, compared with the registry of regions.

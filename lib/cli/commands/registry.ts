@@ -10,7 +10,16 @@ import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
-import { usageFault, type Call, type Command, confirm, spanText, utcText } from '../command.js';
+import {
+  failed,
+  isMeant,
+  spanText,
+  usageFault,
+  utcText,
+  YES_OPTION,
+  type Call,
+  type Command,
+} from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
 import {
   measuredSkewMs,
@@ -37,7 +46,7 @@ export const registryCreate: Command = {
   options: {
     ...SUPPORT_OPTIONS,
     ttl: { value: 'ms', says: 'the longest leaseTtlMs of any process; default 60000' },
-    yes: { says: 'do not ask, for scripts' },
+    ...YES_OPTION,
     dry: { says: 'print the statement that creates the table in a database, and do nothing' },
   },
   examples: [
@@ -45,40 +54,33 @@ export const registryCreate: Command = {
     `snowflake registry create --ttl 30000 --yes --support redis://localhost`,
     `snowflake registry create --dry --support postgres://localhost/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
-      const { terminal, options } = call;
-      const ttlMs = readTtl(options.whole('ttl'));
+  async run(call: Call): Promise<ExitCode> {
+    const { terminal, options } = call;
+    const ttlMs = readTtl(options.whole('ttl'));
+    return withStore(call, async (store) => {
       if (options.flag('dry')) {
         if (store.preparation !== undefined) await terminal.printSql(store.preparation.text);
         else await terminal.say(`${store.where} needs no table. Nothing was changed.`);
         return 0;
       }
-      if (!(await isPrepared(store, call))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isPrepared(store, call))) return 1;
       const before = await store.read();
       if (before.facts !== undefined) {
         await terminal.print(...registryLines(store, before));
-        await terminal.say('snowflake: the registry already exists. Nothing was changed.');
-        return 1;
+        return failed(call, 'the registry already exists. Nothing was changed.');
       }
       await terminal.say(creationNotice(ttlMs + store.lossWindowMs));
-      if (!options.flag('yes') && !(await confirm(terminal, `Create ${store.key}?`))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isMeant(call, `Create ${store.key}?`))) return 1;
       await store.release(unheldLease(ttlMs), undefined);
       const after = await store.read();
       await terminal.print(...registryLines(store, after));
       return after.facts === undefined ? 1 : 0;
-    }),
+    });
+  },
 };
 
-/** Returns false if the table is missing and the operator does not want it. */
+/** Returns false if the table is missing and the operator does not want it, and says so. */
 export async function isPrepared(store: RegistryInspector, call: Call): Promise<boolean> {
-  const { terminal, options } = call;
   const { preparation } = store;
   try {
     await store.read();
@@ -87,8 +89,8 @@ export async function isPrepared(store: RegistryInspector, call: Call): Promise<
     const isMissing = isSnowflakeError(error) && error.details['refusal'] === 'no-table';
     if (preparation === undefined || !isMissing) throw error;
   }
-  await terminal.printSql(preparation.text);
-  if (!options.flag('yes') && !(await confirm(terminal, `Create this table?`))) return false;
+  await call.terminal.printSql(preparation.text);
+  if (!(await isMeant(call, 'Create this table?'))) return false;
   await preparation.run();
   return true;
 }
@@ -170,6 +172,7 @@ function registryLines(store: RegistryInspector, view: RegistryView): string[] {
   if (facts === undefined) {
     return [...tableLines(location), view.isUnfinished ? UNFINISHED : noRegistryText(store.key)];
   }
+  const slew = facts.slewMs > 0 ? `, plus ${facts.slewMs} ms because it was set back` : '';
   return tableLines([
     ...location,
     ['layout', layoutText(facts)],
@@ -181,7 +184,7 @@ function registryLines(store: RegistryInspector, view: RegistryView): string[] {
     ],
     ['ranges start', startText(facts, view.nowMs)],
     ['quarantine', `${spanText(facts.quarantineMs)} after a loss of data`],
-    ['clock', `${utcText(view.storeMs)}${slewText(facts)}`],
+    ['clock', `${utcText(view.storeMs)}${slew}`],
     ['operations', String(facts.operations)],
     ['worker ids', occupancyText(occupancyOf(view))],
   ]);
@@ -201,10 +204,6 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
   return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, after any lease that was lost`;
 }
 
-function slewText({ slewMs }: RegistryFacts): string {
-  return slewMs > 0 ? `, plus ${slewMs} ms because it was set back` : '';
-}
-
 /*
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
@@ -222,7 +221,7 @@ export const registrySettle: Command = {
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    yes: { says: 'do not ask, for scripts' },
+    ...YES_OPTION,
     dry: { says: 'say what would be done, and do nothing' },
   },
   examples: [`snowflake registry settle --dry --support 'redis://localhost:6379?namespace=shop'`],
@@ -231,16 +230,10 @@ export const registrySettle: Command = {
       const { terminal, options } = call;
       const view = await store.read();
       const reason = await refusalOf(store, view);
-      if (reason !== undefined) {
-        await terminal.say(`snowflake: ${reason}`);
-        return 1;
-      }
+      if (reason !== undefined) return failed(call, reason);
       await terminal.print(settlementNotice(view));
       if (options.flag('dry')) return 0;
-      if (!options.flag('yes') && !(await confirm(terminal, `Bring ${store.key} back?`))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isMeant(call, `Bring ${store.key} back?`))) return 1;
       const token = systemIdentity('snowflake').randomText();
       const lease = leaseOf(0, { token, nonce: token }, view);
       await store.release({ ...lease, settles: true }, undefined);

@@ -14,13 +14,15 @@ import type {
   RegistryView,
 } from '../../registry/snapshot.js';
 import {
+  failed,
+  isMeant,
+  readWhole,
+  spanText,
   usageFault,
+  utcText,
+  YES_OPTION,
   type Call,
   type Command,
-  readWhole,
-  confirm,
-  spanText,
-  utcText,
 } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { noRegistryText } from '../store/registry-findings.js';
@@ -44,46 +46,33 @@ export const release: Command = {
       'nothing is gained: its worker id becomes free at the same time anyway.',
   ],
   words: { name: 'worker', min: 1, max: 1 },
-  options: { ...SUPPORT_OPTIONS, yes: { says: 'do not ask, for scripts' } },
+  options: { ...SUPPORT_OPTIONS, ...YES_OPTION },
   examples: [`snowflake release 7 --support 'redis://localhost:6379?namespace=shop'`],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
-      const { terminal, options } = call;
-      const workerId = readWhole('<worker>', options.words[0]!);
+  async run(call: Call): Promise<ExitCode> {
+    const { terminal, options } = call;
+    const workerId = readWhole('<worker>', options.words[0]!);
+    return withStore(call, async (store) => {
       const view = await store.read();
-      if (view.facts === undefined) {
-        await terminal.say(`snowflake: ${noRegistryText(store.key)}`);
-        return 1;
-      }
+      if (view.facts === undefined) return failed(call, noRegistryText(store.key));
       checkRange(workerId, view.facts);
       const record = view.workers.find((each) => each.workerId === workerId);
       const proof = view.proofOf(workerId);
       if (proof === undefined && record?.holder !== undefined && record.freeInMs > 0) {
-        await terminal.say(`snowflake: ${unreadable(record)}`);
-        return 1;
+        return failed(call, unreadable(record));
       }
       if (record === undefined || record.freeInMs === 0 || proof === undefined) {
         await terminal.print(nothingToDo(workerId, record, view, store));
         return 0;
       }
-      if (proof.nonce === '') {
-        await terminal.say(`snowflake: ${copiesSeen(record)}`);
-        return 1;
-      }
+      if (proof.nonce === '') return failed(call, copiesSeen(record));
       await terminal.say(releaseNotice(record));
-      const isMeant = options.flag('yes') || (await confirm(terminal, 'Release it?'));
-      if (!isMeant) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
+      if (!(await isMeant(call, 'Release it?'))) return 1;
       const fault = await forgetHolder(store, workerId, proof.token);
-      if (fault !== undefined) {
-        await terminal.say(`snowflake: ${fault}`);
-        return 1;
-      }
+      if (fault !== undefined) return failed(call, fault);
       await terminal.print(await outcomeOf(store, workerId));
       return 0;
-    }),
+    });
+  },
 };
 
 /** No process can ever have leased it: a mistyped number, or another registry. */

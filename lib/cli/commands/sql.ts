@@ -4,9 +4,8 @@
  * It connects to nothing. The operator has to keep the worker id away from all generators.
  */
 import type { BitLayout } from '../../core/index.js';
-import { isSnowflakeError } from '../../errors.js';
 import { suggestion } from '../../options.js';
-import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import { asUsage, quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import type { ExitCode } from '../terminal.js';
 
@@ -50,7 +49,10 @@ export const sql: Command = {
     await terminal.print(
       `-- Ids ${layout.fingerprint} of worker ${workerId}, which no generator may lease.`,
       `-- ${dialect.call(name)}`,
-      ...dialect.lines(name, numbersOf(layout, workerId)),
+      ...dialect.lines(
+        name,
+        asUsage(() => idNumbers(layout, workerId)),
+      ),
     );
     return 0;
   },
@@ -80,15 +82,6 @@ function nameFrom(options: Options, { schema }: Dialect): string {
     );
   }
   return schema === undefined || name.includes('.') ? name : `${schema}.${name}`;
-}
-
-function numbersOf(layout: BitLayout, workerId: number): IdNumbers {
-  try {
-    return idNumbers(layout, workerId);
-  } catch (error) {
-    if (isSnowflakeError(error)) throw usageFault(error.message);
-    throw error;
-  }
 }
 
 /*

@@ -29,12 +29,7 @@ const FREE_SHARE_MIN = 0.1;
 /** A store whose clock was set back by more than this has a fault of its own. */
 const SLEW_MS_MAX = 1000;
 
-interface Measurement {
-  readonly view: RegistryView;
-  readonly findings: readonly Finding[];
-}
-
-export async function measure(store: RegistryInspector): Promise<Measurement> {
+export async function measure(store: RegistryInspector) {
   const reads = await timedReads(store);
   const worstMs = Math.max(...reads.map(({ tookMs }) => tookMs));
   const meanMs = reads.reduce((sum, { tookMs }) => sum + tookMs, 0) / READS;

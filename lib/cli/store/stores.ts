@@ -19,7 +19,6 @@ import { systemIdentity } from '../../time/process-identity.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import { kindOf } from '../../url-schemes.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
-import type { ExitCode } from '../terminal.js';
 
 export const TIMEOUT_OPTION: OptionSpecs = {
   timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
@@ -47,7 +46,7 @@ const TIMEOUT_MS_MAX = 600_000;
  * Runs with the store that --support names, or another option.
  * @throws SnowflakeError CONFIG_INVALID
  */
-export async function withStore<T = ExitCode>(
+export async function withStore<T>(
   call: Call,
   use: (store: RegistryInspector) => Promise<T>,
   option?: StoreOption,
@@ -122,10 +121,10 @@ export interface NamedCounters {
   readonly limited: Limited;
 }
 
-export async function withCounters(
+export async function withCounters<T>(
   call: Call,
-  use: (counters: NamedCounters) => Promise<ExitCode>,
-): Promise<ExitCode> {
+  use: (counters: NamedCounters) => Promise<T>,
+): Promise<T> {
   const { url, timeoutMs: ms } = namedStore(call);
   const store = await countersOf(url);
   const { location = 'the store' } = store;
@@ -149,10 +148,7 @@ export interface NamedLocks {
 }
 
 /** Runs with the store that --support names. @throws SnowflakeError CONFIG_INVALID */
-export async function withLocks(
-  call: Call,
-  use: (locks: NamedLocks) => Promise<ExitCode>,
-): Promise<ExitCode> {
+export async function withLocks<T>(call: Call, use: (locks: NamedLocks) => Promise<T>): Promise<T> {
   const { url, timeoutMs: ms } = namedStore(call);
   if (isMemory(url)) {
     throw usageFault('Locks in the memory of a process cannot be seen by another one.');

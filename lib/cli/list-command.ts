@@ -1,0 +1,76 @@
+/**
+ * A list as a command: a table for people and, with --json, one object per row.
+ *
+ * Guarantee: arguments are checked before the store is asked, and nothing is changed.
+ */
+import { cutName, printable } from '../messages.js';
+import { usageFault, type Call, type Command, type Options } from './command.js';
+import { tableLines, type ExitCode } from './terminal.js';
+
+/** The cells of a row by the headings of their columns. */
+export type Cells = Readonly<Record<string, string | number | bigint>>;
+
+export interface Listing<Row> {
+  readonly rows: readonly Row[];
+  /** What follows the table: counts and advice, or that there are no rows. */
+  readonly below?: readonly string[];
+  /** What follows the rows in JSON. */
+  readonly totals?: object;
+}
+
+interface ListCommand<Row> extends Omit<Command, 'run'> {
+  /** The most rows to show, and what they are called in the help; absent if all are shown. */
+  readonly limit?: { readonly says: string; readonly count: number; readonly max: number };
+  /** What --json prints, for the help. */
+  readonly json: string;
+  cells(row: Row, options: Options): Cells | readonly Cells[];
+  record(row: Row): object;
+  /** @param limit Infinity without `limit`; @returns an exit code where there is no list */
+  read(call: Call, limit: number): Promise<Listing<Row> | ExitCode>;
+}
+
+export function listCommand<Row>(list: ListCommand<Row>): Command {
+  const { limit, json, cells, record, read, ...command } = list;
+  const limitSays = limit && { value: 'count', says: `${limit.says}; default ${limit.count}` };
+  return {
+    ...command,
+    options: {
+      ...command.options,
+      ...(limitSays && { limit: limitSays }),
+      json: { says: json },
+    },
+    async run(call: Call): Promise<ExitCode> {
+      const { terminal, options } = call;
+      const most = limit ? (options.whole('limit') ?? limit.count) : Infinity;
+      if (limit && (most < 1 || most > limit.max)) {
+        throw usageFault(`Expected --limit to be from 1 to ${limit.max}, got ${most}.`);
+      }
+      const listing = await read(call, most);
+      if (typeof listing === 'number') return listing;
+      const { rows, below = [], totals } = listing;
+      if (options.flag('json')) {
+        await terminal.printJson(...rows.map(record), ...(totals ? [totals] : []));
+        return 0;
+      }
+      const [title, ...lines] = table(rows.flatMap((row) => cells(row, options)));
+      if (title !== undefined) await terminal.print({ colour: 'bold', text: title }, ...lines);
+      if (title !== undefined && below.length > 0) await terminal.print('');
+      await terminal.print(...below);
+      return 0;
+    },
+  };
+}
+
+/** Numbers stand on the right. */
+function table(rows: readonly Cells[]): string[] {
+  const heads = Object.keys(rows[0] ?? {});
+  const isRight = (head: string) => rows.some((row) => typeof row[head] !== 'string');
+  const right = heads.flatMap((head, at) => (isRight(head) ? [at] : []));
+  const lines = rows.map((row) => heads.map((head) => String(row[head])));
+  return rows.length === 0 ? [] : tableLines([heads, ...lines], '', right);
+}
+
+/** A DNS label is as long. One long name must not widen the column of all others. */
+const NAME_LENGTH_MAX = 63;
+
+export const nameCell = (name: string): string => printable(cutName(name, NAME_LENGTH_MAX));

@@ -1,5 +1,5 @@
 /**
- * All metrics, as tables in one file: both names, the meaning, and how the value is read.
+ * All metrics: a row has the name, the meaning, and how the value is read.
  *
  * An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels, so one
  * dashboard serves both. The unit is in the name, since some exporters add none, and those that do
@@ -21,7 +21,35 @@ import {
   type ReaderOf,
 } from './metric.js';
 
-type Metric = MetricOf<GeneratorReading>;
+type Facts<Reading> = Pick<MetricOf<Reading>, 'labels' | 'asksStore' | 'durations'> &
+  Partial<Pick<MetricOf<Reading>, 'unit' | 'kind'>>;
+type Row<Reading> = Facts<Reading> &
+  Pick<MetricOf<Reading>, 'kind' | 'aggregator' | 'help' | 'read'>;
+
+const rowOf =
+  (kind: MetricOf<never>['kind'], aggregator: MetricOf<never>['aggregator']) =>
+  <Reading>(
+    help: string,
+    read: MetricOf<Reading>['read'],
+    facts: Facts<Reading> = {},
+  ): Row<Reading> => ({ kind, aggregator, help, read, ...facts });
+
+const counter = rowOf('counter', 'sum');
+/** Gauges, by how the values of several cluster workers are combined. */
+const sum = rowOf('gauge', 'sum');
+const max = rowOf('gauge', 'max');
+const min = rowOf('gauge', 'min');
+const omit = rowOf('gauge', 'omit');
+
+/** Both names follow from that of the row, and so does the unit of seconds. */
+function named<Reading>(rows: Readonly<Record<string, Row<Reading>>>): MetricOf<Reading>[] {
+  return Object.entries(rows).map(([name, row]) => ({
+    prometheus: `snowflake_${name.replaceAll('.', '_')}${row.kind === 'counter' ? '_total' : ''}`,
+    openTelemetry: `snowflake.${name}`,
+    unit: name.endsWith('.seconds') ? 's' : '',
+    ...row,
+  }));
+}
 
 const STATES: { readonly [state in LeaseState]: 0 } = {
   unassigned: 0,
@@ -71,248 +99,107 @@ function registryIn(status: IdMakerStatus) {
   return { [incarnation]: { [key]: { [side]: 1 } } };
 }
 
-const IDS: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_ids_issued_total',
-    openTelemetry: 'snowflake.ids.issued',
-    kind: 'counter',
-    unit: '{id}',
-    help: 'Ids made',
-    aggregator: 'sum',
-    read: ({ status }) => status.issuedCount,
-  },
-  {
-    prometheus: 'snowflake_ids_ahead_seconds',
-    openTelemetry: 'snowflake.ids.ahead.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'How far the time of the last id is ahead of the clock',
-    aggregator: 'max',
-    read: ({ status }) => secondsOf(status.aheadMs),
-  },
-  {
-    prometheus: 'snowflake_waits_total',
-    openTelemetry: 'snowflake.waits',
-    kind: 'counter',
-    unit: '{wait}',
-    help: 'How often an id waited because the tick and run-ahead or the buffered ids were used up',
-    aggregator: 'sum',
-    read: ({ status }) => status.waitCount,
-  },
-  {
-    prometheus: 'snowflake_layout_remaining_seconds',
-    openTelemetry: 'snowflake.layout.remaining.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'Time until the timestamp bits of the layout run out',
-    aggregator: 'min',
-    read: ({ status, layout }) => secondsBetween(status.readAt, layout?.lastDate),
-  },
-];
-
-const CLOCK: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_clock_rollbacks_total',
-    openTelemetry: 'snowflake.clock.rollbacks',
-    kind: 'counter',
-    unit: '{rollback}',
-    help: 'How often the clock was found to have been set back',
-    aggregator: 'sum',
-    read: ({ status }) => status.rollbackCount,
-  },
-  {
-    prometheus: 'snowflake_clock_skew_seconds',
-    openTelemetry: 'snowflake.clock.skew.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'Clock of the store minus clock of the host, at the last renewal',
-    aggregator: 'max',
-    read: ({ status }) => secondsOf(status.clockSkewMs),
-  },
-];
-
-const LEASE: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_lease_state',
-    openTelemetry: 'snowflake.lease.state',
-    kind: 'gauge',
-    unit: '',
-    help: 'State of the lease: 1 for the current state, 0 for all others',
-    labels: ['state'],
-    aggregator: 'sum',
-    read: ({ status }) => (hasWorkerId(status) ? { ...STATES, [status.state]: 1 } : undefined),
-  },
-  {
-    prometheus: 'snowflake_lease_remaining_seconds',
-    openTelemetry: 'snowflake.lease.remaining.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'Time until the leased range ends, negative once it has ended; absent if it has no end',
-    aggregator: 'min',
-    read: ({ status }) => secondsBetween(status.readAt, status.leaseEndsAt),
-  },
-  {
-    prometheus: 'snowflake_worker_id',
-    openTelemetry: 'snowflake.worker.id',
-    kind: 'gauge',
-    unit: '',
-    help: 'Worker id held; absent without one',
-    aggregator: 'omit',
-    read: ({ status }) => status.workerId,
-  },
-  {
-    prometheus: 'snowflake_registry_info',
-    openTelemetry: 'snowflake.registry.info',
-    kind: 'gauge',
-    unit: '',
-    help: 'Incarnation of the registry, always 1; all of an id space have one family',
-    labels: ['incarnation', 'family', 'side'],
-    aggregator: 'max',
-    read: ({ status }) => registryIn(status),
-  },
-];
-
 /** 1 or 0; absent without the option `regions`. */
 function isRegion(status: IdMakerStatus, state: RegionStatus['state']): number | undefined {
   const region = status.kind === 'lease' ? status.region : undefined;
   return region && Number(region.state === state);
 }
 
-const REGION: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_region_conflict',
-    openTelemetry: 'snowflake.region.conflict',
-    kind: 'gauge',
-    unit: '',
-    help: '1 while another region has the number of this one; absent without `regions`',
-    aggregator: 'max',
-    read: ({ status }) => isRegion(status, 'conflict'),
-  },
-  {
-    prometheus: 'snowflake_region_unchecked',
-    openTelemetry: 'snowflake.region.unchecked',
-    kind: 'gauge',
-    unit: '',
-    help: '1 while the registry of regions does not say whether another one has the number',
-    aggregator: 'max',
-    read: ({ status }) => isRegion(status, 'unchecked'),
-  },
-];
-
-const RENEWALS: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_renewals_total',
-    openTelemetry: 'snowflake.renewals',
-    kind: 'counter',
-    unit: '{renewal}',
-    help: 'Renewals by the answer of the store; error where there was none',
-    labels: ['answer'],
-    aggregator: 'sum',
-    read: ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
-  },
-  {
-    prometheus: 'snowflake_renewal_duration_seconds',
-    openTelemetry: 'snowflake.renewal.duration.seconds',
-    kind: 'histogram',
-    unit: 's',
-    help: 'How long a renewal took; a timeout counts as its limit',
-    aggregator: 'sum',
-    read: () => undefined,
-    durations: ({ status }) => status.renewals,
-  },
-  {
-    prometheus: 'snowflake_last_renewal_timestamp_seconds',
-    openTelemetry: 'snowflake.last_renewal.timestamp.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'When the store last extended the lease, Unix time',
-    aggregator: 'min',
-    read: ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
-  },
-];
-
-/** Metrics of generators without a worker id, whose ids come from a store. */
-const BUFFER: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_buffer_state',
-    openTelemetry: 'snowflake.buffer.state',
-    kind: 'gauge',
-    unit: '',
-    help: 'State of a generator without a worker id: 1 for the current state, 0 for all others',
-    labels: ['state'],
-    aggregator: 'sum',
-    read: ({ status }) =>
-      hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 },
-  },
-  {
-    prometheus: 'snowflake_buffer_ids',
-    openTelemetry: 'snowflake.buffer.ids',
-    kind: 'gauge',
-    unit: '{id}',
-    help: 'Ids that can be made without the store',
-    aggregator: 'sum',
-    read: ({ status }) => (hasWorkerId(status) ? undefined : status.buffered),
-  },
-  {
-    prometheus: 'snowflake_buffer_remaining_seconds',
-    openTelemetry: 'snowflake.buffer.remaining.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'How long the buffered ids last at the current rate, or until they are too old',
-    aggregator: 'min',
-    read: ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.bufferedMs)),
-  },
-  {
-    prometheus: 'snowflake_buffer_calls_total',
-    openTelemetry: 'snowflake.buffer.calls',
-    kind: 'counter',
-    unit: '{call}',
-    help: 'Calls for more ids by the answer of the store; error where there was none',
-    labels: ['answer'],
-    aggregator: 'sum',
-    read: ({ status }) =>
-      hasWorkerId(status) ? undefined : { ...BUFFER_ANSWERS, ...status.calls.countByAnswer },
-  },
-];
-
-const WORKERS: readonly Metric[] = [
-  {
-    prometheus: 'snowflake_workers_in_use',
-    openTelemetry: 'snowflake.workers.in_use',
-    kind: 'gauge',
-    unit: '{worker}',
-    help: 'Worker ids of the layout that cannot be leased now',
-    labels: ['layout'],
-    aggregator: 'max',
-    asksStore: true,
-    read: ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.inUse },
-  },
-  {
-    prometheus: 'snowflake_workers_free',
-    openTelemetry: 'snowflake.workers.free',
-    kind: 'gauge',
-    unit: '{worker}',
-    help: 'Worker ids of the layout that can be leased now',
-    labels: ['layout'],
-    aggregator: 'min',
-    asksStore: true,
-    read: ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.free },
-  },
-];
-
-export const METRICS: readonly Metric[] = [
-  ...IDS,
-  ...CLOCK,
-  ...LEASE,
-  ...REGION,
-  ...RENEWALS,
-  ...BUFFER,
-  ...WORKERS,
-];
-
 export const GENERATOR_METRICS: Family<GeneratorReading> = {
   labels: ['generator', 'space'],
-  metrics: METRICS,
+  metrics: named<GeneratorReading>({
+    'ids.issued': counter('Ids made', ({ status }) => status.issuedCount, { unit: '{id}' }),
+    'ids.ahead.seconds': max(
+      'How far the time of the last id is ahead of the clock',
+      ({ status }) => secondsOf(status.aheadMs),
+    ),
+    waits: counter(
+      'How often an id waited because the tick and run-ahead or the buffered ids were used up',
+      ({ status }) => status.waitCount,
+      { unit: '{wait}' },
+    ),
+    'layout.remaining.seconds': min(
+      'Time until the timestamp bits of the layout run out',
+      ({ status, layout }) => secondsBetween(status.readAt, layout?.lastDate),
+    ),
+    'clock.rollbacks': counter(
+      'How often the clock was found to have been set back',
+      ({ status }) => status.rollbackCount,
+      { unit: '{rollback}' },
+    ),
+    'clock.skew.seconds': max(
+      'Clock of the store minus clock of the host, at the last renewal',
+      ({ status }) => secondsOf(status.clockSkewMs),
+    ),
+    'lease.state': sum(
+      'State of the lease: 1 for the current state, 0 for all others',
+      ({ status }) => (hasWorkerId(status) ? { ...STATES, [status.state]: 1 } : undefined),
+      { labels: ['state'] },
+    ),
+    'lease.remaining.seconds': min(
+      'Time until the leased range ends, negative once it has ended; absent if it has no end',
+      ({ status }) => secondsBetween(status.readAt, status.leaseEndsAt),
+    ),
+    'worker.id': omit('Worker id held; absent without one', ({ status }) => status.workerId),
+    'registry.info': max(
+      'Incarnation of the registry, always 1; all of an id space have one family',
+      ({ status }) => registryIn(status),
+      { labels: ['incarnation', 'family', 'side'] },
+    ),
+    'region.conflict': max(
+      '1 while another region has the number of this one; absent without `regions`',
+      ({ status }) => isRegion(status, 'conflict'),
+    ),
+    'region.unchecked': max(
+      '1 while the registry of regions does not say whether another one has the number',
+      ({ status }) => isRegion(status, 'unchecked'),
+    ),
+    renewals: counter(
+      'Renewals by the answer of the store; error where there was none',
+      ({ status: { renewals } }) => renewals && { ...ANSWERS, ...renewals.countByAnswer },
+      { unit: '{renewal}', labels: ['answer'] },
+    ),
+    'renewal.duration.seconds': sum(
+      'How long a renewal took; a timeout counts as its limit',
+      () => undefined,
+      { kind: 'histogram', durations: ({ status }) => status.renewals },
+    ),
+    'last_renewal.timestamp.seconds': min(
+      'When the store last extended the lease, Unix time',
+      ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
+    ),
+    // Of generators without a worker id, whose ids come from a store.
+    'buffer.state': sum(
+      'State of a generator without a worker id: 1 for the current state, 0 for all others',
+      ({ status }) => (hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 }),
+      { labels: ['state'] },
+    ),
+    'buffer.ids': sum(
+      'Ids that can be made without the store',
+      ({ status }) => (hasWorkerId(status) ? undefined : status.buffered),
+      { unit: '{id}' },
+    ),
+    'buffer.remaining.seconds': min(
+      'How long the buffered ids last at the current rate, or until they are too old',
+      ({ status }) => (hasWorkerId(status) ? undefined : secondsOf(status.bufferedMs)),
+    ),
+    'buffer.calls': counter(
+      'Calls for more ids by the answer of the store; error where there was none',
+      ({ status }) =>
+        hasWorkerId(status) ? undefined : { ...BUFFER_ANSWERS, ...status.calls.countByAnswer },
+      { unit: '{call}', labels: ['answer'] },
+    ),
+    'workers.in_use': max(
+      'Worker ids of the layout that cannot be leased now',
+      ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.inUse },
+      { unit: '{worker}', labels: ['layout'], asksStore: true },
+    ),
+    'workers.free': min(
+      'Worker ids of the layout that can be leased now',
+      ({ workers, layout }) => workers && { [layout!.fingerprint]: workers.free },
+      { unit: '{worker}', labels: ['layout'], asksStore: true },
+    ),
+  }),
 };
 
 /*
@@ -358,119 +245,60 @@ const ofJobs =
   ({ jobs }: LockReading): Record<string, Value> =>
     Object.fromEntries(jobs.map((status) => [status.job, read(status)]));
 
-const JOBS: readonly MetricOf<LockReading>[] = [
-  {
-    prometheus: 'snowflake_cron_due_timestamp_seconds',
-    openTelemetry: 'snowflake.cron.due.timestamp.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'When the first tick of the job that is not done is due, as far as this process knows',
-    labels: ['cron_job'],
-    aggregator: 'max',
-    read: ofJobs(({ dueMs }) => secondsOf(dueMs)),
-  },
-  {
-    prometheus: 'snowflake_cron_running_seconds',
-    openTelemetry: 'snowflake.cron.running.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'How long the job has been running in this process; absent where it is not',
-    labels: ['cron_job'],
-    aggregator: 'max',
-    read: ofJobs(({ runningMs }) => secondsOf(runningMs)),
-  },
-  {
-    prometheus: 'snowflake_cron_runs_total',
-    openTelemetry: 'snowflake.cron.runs',
-    kind: 'counter',
-    unit: '{run}',
-    help: 'Runs of the job by outcome that this process ended, or found without their process',
-    labels: ['cron_job', 'outcome'],
-    aggregator: 'sum',
-    read: ofJobs(({ runCounts }) => runCounts),
-  },
-  {
-    prometheus: 'snowflake_cron_skipped_total',
-    openTelemetry: 'snowflake.cron.skipped',
-    kind: 'counter',
-    unit: '{tick}',
-    help: 'Ticks of the job that this process left out, because they were too late',
-    labels: ['cron_job'],
-    aggregator: 'sum',
-    read: ofJobs(({ skippedCount }) => skippedCount),
-  },
-  {
-    prometheus: 'snowflake_cron_shared',
-    openTelemetry: 'snowflake.cron.shared',
-    kind: 'gauge',
-    unit: '{application}',
-    help: '1 if another application has a job of this name in the same store of locks',
-    labels: ['cron_job'],
-    aggregator: 'max',
-    read: ofJobs(({ sharedWith }) => (sharedWith === undefined ? 0 : 1)),
-  },
-];
-
-const LOCKS: readonly MetricOf<LockReading>[] = [
-  {
-    prometheus: 'snowflake_locks_held',
-    openTelemetry: 'snowflake.locks.held',
-    kind: 'gauge',
-    unit: '{lock}',
-    help: 'Locks that this process holds',
-    aggregator: 'sum',
-    read: ({ held }) => held.length,
-  },
-  {
-    prometheus: 'snowflake_locks_longest_held_seconds',
-    openTelemetry: 'snowflake.locks.longest_held.seconds',
-    kind: 'gauge',
-    unit: 's',
-    help: 'How long the longest-held lock has been held; absent where none is held',
-    aggregator: 'max',
-    read: ({ held }) =>
-      held.length === 0 ? undefined : Math.max(...held.map(({ heldMs }) => heldMs)) / 1000,
-  },
-  {
-    prometheus: 'snowflake_locks_waiting',
-    openTelemetry: 'snowflake.locks.waiting',
-    kind: 'gauge',
-    unit: '{caller}',
-    help: 'Callers of this process that wait for a lock, or for the answer of the store',
-    aggregator: 'sum',
-    read: ({ waitingCount }) => waitingCount,
-  },
-  {
-    prometheus: 'snowflake_locks_attempts_total',
-    openTelemetry: 'snowflake.locks.attempts',
-    kind: 'counter',
-    unit: '{attempt}',
-    help: 'Attempts to hold a lock by outcome: refused where somebody else held it for too long',
-    labels: ['outcome'],
-    aggregator: 'sum',
-    read: ({ counts: { acquired, refused, unavailable } }) => ({ acquired, refused, unavailable }),
-  },
-  {
-    prometheus: 'snowflake_locks_waited_seconds_total',
-    openTelemetry: 'snowflake.locks.waited.seconds',
-    kind: 'counter',
-    unit: 's',
-    help: 'All the time that attempts took, whatever the outcome',
-    aggregator: 'sum',
-    read: ({ waitedMs }) => waitedMs / 1000,
-  },
-  {
-    prometheus: 'snowflake_locks_lost_total',
-    openTelemetry: 'snowflake.locks.lost',
-    kind: 'counter',
-    unit: '{lock}',
-    help: 'Locks that were lost while they were held',
-    aggregator: 'sum',
-    read: ({ counts }) => counts.lost,
-  },
-];
-
 export const LOCK_METRICS: Family<LockReading> = {
   labels: ['locks'],
-  metrics: [...LOCKS, ...JOBS],
+  metrics: named<LockReading>({
+    'locks.held': sum('Locks that this process holds', ({ held }) => held.length, {
+      unit: '{lock}',
+    }),
+    'locks.longest_held.seconds': max(
+      'How long the longest-held lock has been held; absent where none is held',
+      ({ held }) =>
+        held.length === 0 ? undefined : Math.max(...held.map(({ heldMs }) => heldMs)) / 1000,
+    ),
+    'locks.waiting': sum(
+      'Callers of this process that wait for a lock, or for the answer of the store',
+      ({ waitingCount }) => waitingCount,
+      { unit: '{caller}' },
+    ),
+    'locks.attempts': counter(
+      'Attempts to hold a lock by outcome: refused where somebody else held it for too long',
+      ({ counts: { acquired, refused, unavailable } }) => ({ acquired, refused, unavailable }),
+      { unit: '{attempt}', labels: ['outcome'] },
+    ),
+    'locks.waited.seconds': counter(
+      'All the time that attempts took, whatever the outcome',
+      ({ waitedMs }) => waitedMs / 1000,
+    ),
+    'locks.lost': counter(
+      'Locks that were lost while they were held',
+      ({ counts }) => counts.lost,
+      { unit: '{lock}' },
+    ),
+    'cron.due.timestamp.seconds': max(
+      'When the first tick of the job that is not done is due, as far as this process knows',
+      ofJobs(({ dueMs }) => secondsOf(dueMs)),
+      { labels: ['cron_job'] },
+    ),
+    'cron.running.seconds': max(
+      'How long the job has been running in this process; absent where it is not',
+      ofJobs(({ runningMs }) => secondsOf(runningMs)),
+      { labels: ['cron_job'] },
+    ),
+    'cron.runs': counter(
+      'Runs of the job by outcome that this process ended, or found without their process',
+      ofJobs(({ runCounts }) => runCounts),
+      { unit: '{run}', labels: ['cron_job', 'outcome'] },
+    ),
+    'cron.skipped': counter(
+      'Ticks of the job that this process left out, because they were too late',
+      ofJobs(({ skippedCount }) => skippedCount),
+      { unit: '{tick}', labels: ['cron_job'] },
+    ),
+    'cron.shared': max(
+      '1 if another application has a job of this name in the same store of locks',
+      ofJobs(({ sharedWith }) => (sharedWith === undefined ? 0 : 1)),
+      { unit: '{application}', labels: ['cron_job'] },
+    ),
+  }),
 };

@@ -19,7 +19,7 @@ import type { SnowflakeError } from '../../lib/errors.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { regionsFingerprint, regionToken } from '../../lib/lease/region-claim.js';
-import { METRICS } from '../../lib/metrics/metric-catalog.js';
+import { GENERATOR_METRICS } from '../../lib/metrics/metric-catalog.js';
 import { Link, RegionStore } from '../simulation/world/region-stores.js';
 
 const layoutOf = (region: number, worker: number, sequence = 12) =>
@@ -269,11 +269,13 @@ describe('a number that another region has', () => {
 
 function metricsOf({ status }: IdMaker) {
   const read = (name: string) =>
-    METRICS.find(({ prometheus }) => prometheus === `snowflake_region_${name}`)!.read({
-      status,
-      layout: undefined,
-      workers: undefined,
-    });
+    GENERATOR_METRICS.metrics
+      .find(({ prometheus }) => prometheus === `snowflake_region_${name}`)!
+      .read({
+        status,
+        layout: undefined,
+        workers: undefined,
+      });
   return { conflict: read('conflict'), unchecked: read('unchecked') };
 }
 

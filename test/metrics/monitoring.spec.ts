@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { SnowflakeHealthOptions } from '../../lib/health/index.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
-import { LOCK_METRICS, METRICS as OF_GENERATORS } from '../../lib/metrics/metric-catalog.js';
+import { GENERATOR_METRICS, LOCK_METRICS } from '../../lib/metrics/metric-catalog.js';
 import { GeneratorReader, type MetricOf, samplesOf } from '../../lib/metrics/metric.js';
 import { rowsOf } from '../docs/sections.js';
 import { ROOT } from '../tidy/tree.js';
@@ -42,7 +42,7 @@ describe('monitoring docs', () => {
   const VARIABLES = DASHBOARD.templating.list.flatMap(({ definition }) => definition ?? []);
 
   const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
-    ...OF_GENERATORS,
+    ...GENERATOR_METRICS.metrics,
     ...LOCK_METRICS.metrics,
   ];
   const NAMES = METRICS.map(({ prometheus }) => prometheus).toSorted();
@@ -70,7 +70,7 @@ describe('monitoring docs', () => {
     const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
     const renewals = { countByAnswer: {}, ...none };
     const reading = new GeneratorReader({ ids: saying(ids, () => ({ renewals })) }).read();
-    const metric = OF_GENERATORS.find(({ prometheus }) => prometheus === name)!;
+    const metric = GENERATOR_METRICS.metrics.find(({ prometheus }) => prometheus === name)!;
     const samples = samplesOf(metric, { labels: () => ({ generator: 'x' }) }, reading);
     await app.close();
     return samples.map(({ labels }) => labels[metric.labels![0]!]!);
@@ -178,7 +178,7 @@ describe('monitoring docs', () => {
  */
 describe('exported names', () => {
   const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
-    ...OF_GENERATORS,
+    ...GENERATOR_METRICS.metrics,
     ...LOCK_METRICS.metrics,
   ];
 

@@ -11,7 +11,7 @@ import {
   registerOpenTelemetryMetrics,
   registerPrometheusMetrics,
 } from '../../lib/metrics/index.js';
-import { METRICS } from '../../lib/metrics/metric-catalog.js';
+import { GENERATOR_METRICS } from '../../lib/metrics/metric-catalog.js';
 import { WorkerCensus } from '../../lib/metrics/metric.js';
 import { ReaderInMemory, saying, settled, startApp } from './measured-app.js';
 
@@ -37,7 +37,7 @@ describe('a meter of OpenTelemetry', () => {
   it('has every metric of the catalog, with its kind, unit and description', async () => {
     /** The others are of generators without a worker id, or with the option `regions`. */
     const isOther = (name: string) => /\.(buffer|region)\./.test(name);
-    const LEASED = METRICS.filter(({ openTelemetry }) => !isOther(openTelemetry));
+    const LEASED = GENERATOR_METRICS.metrics.filter(({ openTelemetry }) => !isOther(openTelemetry));
     const { app, time, store, ids } = await startApp();
     const { reader, provider, meter } = createMeter();
     registerOpenTelemetryMetrics(meter, [{ ids, support: store }]);

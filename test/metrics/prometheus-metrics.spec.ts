@@ -9,7 +9,7 @@ import {
   registerPrometheusLockMetrics,
   registerPrometheusMetrics,
 } from '../../lib/metrics/index.js';
-import { LOCK_METRICS, METRICS } from '../../lib/metrics/metric-catalog.js';
+import { GENERATOR_METRICS, LOCK_METRICS } from '../../lib/metrics/metric-catalog.js';
 import { DistributedLock, type LockStore, type OnceJobStatus } from '../../lib/nest/lock/index.js';
 import { MemoryLocks } from '../../lib/stores/memory/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
@@ -136,7 +136,7 @@ describe('a registry of prom-client', () => {
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
     const text = await registry.metrics();
-    for (const { prometheus, help, kind } of METRICS) {
+    for (const { prometheus, help, kind } of GENERATOR_METRICS.metrics) {
       expect(text).toContain(`# HELP ${prometheus} ${help}\n# TYPE ${prometheus} ${kind}`);
     }
     await app.close();

@@ -11,8 +11,8 @@ import type {
   TakeRequest,
 } from '../counters/counter-store.js';
 import {
+  casesOf,
   StoreHarness,
-  type Case,
   type ClockControl,
   type Expect,
   type LossControl,
@@ -21,7 +21,7 @@ import {
 /** A need of a case besides a store. */
 export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
 
-export type CounterCase = Case<CounterNeed, CounterHarness>;
+export const counterCases = casesOf<CounterNeed, CounterHarness>;
 
 /** The needs of the contract of a counter store. */
 export interface CounterHarnessParts {

@@ -3,174 +3,131 @@
  * client that knows more than the store.
  */
 import type { TakeGrant } from '../counters/counter-store.js';
-import { DENSE, type CounterHarness, type CounterCase } from './counter-harness.js';
+import { DENSE, type CounterHarness, counterCases } from './counter-harness.js';
 
 /** One window grants at most this. */
 const WINDOW = DENSE.lossGap / 2n;
 
-export const COUNTER_LOSS_CASES: readonly CounterCase[] = [
-  {
-    name: 'jumps over what may be lost when another server answers, and waits before it grants',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.begun();
-      await harness.happen('restart');
-      await expectWait(harness, DENSE.lossGap);
-      const after = await harness.grantOf(() => harness.dense());
-      harness.expect(after.first).toEqual(before.end + DENSE.lossGap);
-      harness.expect(after.era).toEqual(before.era + 1);
+export const COUNTER_LOSS_CASES = [
+  ...counterCases(['clock', 'losses'], {
+    async 'jumps over what may be lost when another server answers, and waits before it grants'(t) {
+      const before = await t.begun();
+      await t.happen('restart');
+      await expectWait(t, DENSE.lossGap);
+      const after = await t.grantOf(() => t.dense());
+      t.expect(after.first).toEqual(before.end + DENSE.lossGap);
+      t.expect(after.era).toEqual(before.era + 1);
     },
-  },
-  {
-    name: 'jumps once, whoever asks first',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.begun();
-      await harness.happen('restart');
-      const after = await harness.grantOf(() => harness.dense());
-      const next = await harness.grantOf(() => harness.dense({ have: before.end }));
-      harness.expect(next.first).toEqual(after.end);
+    async 'jumps once, whoever asks first'(t) {
+      const before = await t.begun();
+      await t.happen('restart');
+      const after = await t.grantOf(() => t.dense());
+      const next = await t.grantOf(() => t.dense({ have: before.end }));
+      t.expect(next.first).toEqual(after.end);
     },
-  },
-  {
-    name: 'jumps with the largest loss gap that it was ever asked with',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.begun({ lossGap: 50_000n });
-      await harness.happen('restart');
-      const after = await harness.grantOf(() => harness.dense({ lossGap: 2n }));
-      harness.expect(after.first).toEqual(before.end + 50_000n);
+    async 'jumps with the largest loss gap that it was ever asked with'(t) {
+      const before = await t.begun({ lossGap: 50_000n });
+      await t.happen('restart');
+      const after = await t.grantOf(() => t.dense({ lossGap: 2n }));
+      t.expect(after.first).toEqual(before.end + 50_000n);
     },
-  },
-  {
-    name: 'grants no more than half of the loss gap within one loss window',
-    needs: ['clock'],
-    async run(harness) {
-      if ((await harness.store()).lossWindowMs === 0) return;
-      await harness.begun({ count: 1n });
-      const count = await grantedNow(harness);
-      harness.expect(count).toEqual(WINDOW - 1n);
-      const answer = await harness.dense();
-      harness.expect(answer.status).toEqual('wait');
-      const next = await harness.grantOf(() => harness.dense({ count: 10n * DENSE.lossGap }));
-      harness.expect(next.end - next.first).toEqual(WINDOW);
+    async 'repeats nothing after an older copy was restored'(t) {
+      const before = await t.begun();
+      await t.happen('remember');
+      const lost = await t.grantOf(() => t.dense({ count: WINDOW - 10n }));
+      t.follows(before, lost);
+      await t.happen('restore');
+      t.follows(lost, await t.grantOf(() => t.dense()));
     },
-  },
-  {
-    name: 'grants nothing by a larger loss gap before it can no longer be lost',
-    needs: ['clock'],
-    async run(harness) {
-      const { end } = await harness.begun();
-      await expectWait(harness, 100n * DENSE.lossGap);
-      const next = await harness.grantOf(() => harness.dense());
-      harness.expect(next.first).toEqual(end);
-    },
-  },
-  {
-    name: 'takes an end that it does not remember for a proof that writes were lost',
-    needs: ['clock'],
-    async run(harness) {
-      const { end, era } = await harness.begun();
-      const have = end + 1n;
-      await expectWait(harness, DENSE.lossGap, have);
-      const after = await harness.grantOf(() => harness.dense({ have }));
-      harness.expect(after.first).toEqual(have + DENSE.lossGap);
-      harness.expect(after.era).toEqual(era + 1);
-    },
-  },
-  {
-    name: 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it',
-    needs: ['clock'],
-    async run(harness) {
-      const before = await harness.begun();
-      const era = before.era + 1;
-      const after = await harness.grantOf(() => harness.dense({ era }));
-      harness.expect(after.first).toEqual(before.end + 2n * DENSE.lossGap);
-      harness.expect(after.era > era).toEqual(true);
-      const next = await harness.grantOf(() => harness.dense({ era }));
-      harness.expect(next.first).toEqual(after.end);
-    },
-  },
-  {
-    name: 'repeats nothing after an older copy was restored',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.begun();
-      await harness.happen('remember');
-      const lost = await harness.grantOf(() => harness.dense({ count: WINDOW - 10n }));
-      harness.follows(before, lost);
-      await harness.happen('restore');
-      harness.follows(lost, await harness.grantOf(() => harness.dense()));
-    },
-  },
-  {
-    name: 'repeats nothing when two losses come within one window',
-    needs: ['clock', 'losses'],
-    async run(harness) {
+    async 'repeats nothing when two losses come within one window'(t) {
       // A store that loses nothing cannot lose a jump.
-      if ((await harness.store()).lossWindowMs === 0) return;
-      await harness.begun();
-      await harness.happen('remember');
-      const lost = await harness.grantOf(() => harness.dense({ count: WINDOW - 10n }));
-      await harness.happen('restore');
+      if ((await t.store()).lossWindowMs === 0) return;
+      await t.begun();
+      await t.happen('remember');
+      const lost = await t.grantOf(() => t.dense({ count: WINDOW - 10n }));
+      await t.happen('restore');
       // Every grant between the two must be clear of the grants after the second.
-      const between = await harness.dense({ count: DENSE.lossGap });
-      await harness.happen('restore');
-      const after = await harness.grantOf(() => harness.dense());
-      harness.follows(lost, after);
-      if (between.status === 'ok') apart(harness, between, after);
+      const between = await t.dense({ count: DENSE.lossGap });
+      await t.happen('restore');
+      const after = await t.grantOf(() => t.dense());
+      t.follows(lost, after);
+      if (between.status !== 'ok') return;
+      t.expect(between.end <= after.first || after.end <= between.first).toEqual(true);
     },
-  },
-  {
-    name: 'refuses after everything was flushed, and then starts after what somebody has',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { end } = await harness.begun({ count: 100n });
-      await harness.happen('wipe');
-      harness.expect(await harness.dense()).toEqual({ status: 'absent' });
-      harness.expect(await harness.dense({ have: end })).toEqual({ status: 'absent' });
-      const after = await harness.grantOf(() => harness.dense({ have: end, startAt: 1n }));
-      harness.expect(after.first).toEqual(end + DENSE.lossGap);
+    async 'refuses after everything was flushed, and then starts after what somebody has'(t) {
+      const { end } = await t.begun({ count: 100n });
+      await t.happen('wipe');
+      t.expect(await t.dense()).toEqual({ status: 'absent' });
+      t.expect(await t.dense({ have: end })).toEqual({ status: 'absent' });
+      const after = await t.grantOf(() => t.dense({ have: end, startAt: 1n }));
+      t.expect(after.first).toEqual(end + DENSE.lossGap);
     },
-  },
-  {
-    name: 'grants nothing of a new counter before it can no longer be lost',
-    needs: ['clock', 'create'],
-    async run(harness) {
-      const store = await harness.store();
-      if (store.lossWindowMs === 0) return;
-      harness.expect((await harness.dense({ startAt: 1n })).status).toEqual('wait');
-      await store.create!({ counter: 'created', start: 1n });
-      harness.expect((await harness.dense({ counter: 'created' })).status).toEqual('wait');
+    async 'makes each counter jump at its own next take'(t) {
+      const order = await t.begun();
+      const other = await t.begun({ counter: 'other' });
+      await t.happen('restart');
+      const after = await t.grantOf(() => t.dense());
+      t.expect(after.first).toEqual(order.end + DENSE.lossGap);
+      const later = await t.grantOf(() => t.dense({ counter: 'other' }));
+      t.expect(later.first).toEqual(other.end + DENSE.lossGap);
     },
-  },
-  {
-    name: 'makes each counter jump at its own next take',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const order = await harness.begun();
-      const other = await harness.begun({ counter: 'other' });
-      await harness.happen('restart');
-      const after = await harness.grantOf(() => harness.dense());
-      harness.expect(after.first).toEqual(order.end + DENSE.lossGap);
-      const later = await harness.grantOf(() => harness.dense({ counter: 'other' }));
-      harness.expect(later.first).toEqual(other.end + DENSE.lossGap);
+  }),
+  ...counterCases(['clock'], {
+    async 'grants no more than half of the loss gap within one loss window'(t) {
+      if ((await t.store()).lossWindowMs === 0) return;
+      await t.begun({ count: 1n });
+      const count = await grantedNow(t);
+      t.expect(count).toEqual(WINDOW - 1n);
+      const answer = await t.dense();
+      t.expect(answer.status).toEqual('wait');
+      const next = await t.grantOf(() => t.dense({ count: 10n * DENSE.lossGap }));
+      t.expect(next.end - next.first).toEqual(WINDOW);
     },
-  },
-  {
-    name: 'counts its windows by a clock that never goes back',
-    needs: ['clock'],
-    async run(harness) {
-      const { lossWindowMs } = await harness.store();
+    async 'grants nothing by a larger loss gap before it can no longer be lost'(t) {
+      const { end } = await t.begun();
+      await expectWait(t, 100n * DENSE.lossGap);
+      const next = await t.grantOf(() => t.dense());
+      t.expect(next.first).toEqual(end);
+    },
+    async 'takes an end that it does not remember for a proof that writes were lost'(t) {
+      const { end, era } = await t.begun();
+      const have = end + 1n;
+      await expectWait(t, DENSE.lossGap, have);
+      const after = await t.grantOf(() => t.dense({ have }));
+      t.expect(after.first).toEqual(have + DENSE.lossGap);
+      t.expect(after.era).toEqual(era + 1);
+    },
+    async 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it'(
+      t,
+    ) {
+      const before = await t.begun();
+      const era = before.era + 1;
+      const after = await t.grantOf(() => t.dense({ era }));
+      t.expect(after.first).toEqual(before.end + 2n * DENSE.lossGap);
+      t.expect(after.era > era).toEqual(true);
+      const next = await t.grantOf(() => t.dense({ era }));
+      t.expect(next.first).toEqual(after.end);
+    },
+    async 'counts its windows by a clock that never goes back'(t) {
+      const { lossWindowMs } = await t.store();
       if (lossWindowMs === 0) return;
-      await harness.begun({ count: 1n });
-      await grantedNow(harness);
-      await harness.advance(-3_600_000);
-      harness.expect((await harness.dense()).status).toEqual('wait');
-      const next = await harness.grantOf(() => harness.dense());
-      harness.expect(next.end > next.first).toEqual(true);
+      await t.begun({ count: 1n });
+      await grantedNow(t);
+      await t.advance(-3_600_000);
+      t.expect((await t.dense()).status).toEqual('wait');
+      const next = await t.grantOf(() => t.dense());
+      t.expect(next.end > next.first).toEqual(true);
     },
-  },
+  }),
+  ...counterCases(['clock', 'create'], {
+    async 'grants nothing of a new counter before it can no longer be lost'(t) {
+      const store = await t.store();
+      if (store.lossWindowMs === 0) return;
+      t.expect((await t.dense({ startAt: 1n })).status).toEqual('wait');
+      await store.create!({ counter: 'created', start: 1n });
+      t.expect((await t.dense({ counter: 'created' })).status).toEqual('wait');
+    },
+  }),
 ];
 
 /** Takes until the store says to wait. */
@@ -193,33 +150,21 @@ async function expectWait(harness: CounterHarness, lossGap: bigint, have = 0n): 
   harness.waits(await harness.dense({ lossGap }), 1);
 }
 
-function apart(harness: CounterHarness, one: TakeGrant, other: TakeGrant): void {
-  harness.expect(one.end <= other.first || other.end <= one.first).toEqual(true);
-}
-
 /* The duties of a store when many processes ask at once. */
 
 const RACE_COUNT = 50;
 
-export const COUNTER_RACE_CASES: readonly CounterCase[] = [
-  {
-    name: `keeps apart ${RACE_COUNT} who take at once`,
-    needs: [],
-    async run(harness) {
-      await harness.begun();
-      await race(harness, (at) => ({ count: BigInt(1 + (at % 3)) }));
-    },
+export const COUNTER_RACE_CASES = counterCases([], {
+  async [`keeps apart ${RACE_COUNT} who take at once`](t) {
+    await t.begun();
+    await race(t, (at) => ({ count: BigInt(1 + (at % 3)) }));
   },
-  {
-    name: `keeps apart ${RACE_COUNT} who create the counter at once`,
-    needs: [],
-    async run(harness) {
-      const grants = await race(harness, () => ({ startAt: 1n, count: 2n }));
-      const firsts = grants.map(({ first }) => first);
-      harness.expect(firsts.some((first) => first === 1n)).toEqual(true);
-    },
+  async [`keeps apart ${RACE_COUNT} who create the counter at once`](t) {
+    const grants = await race(t, () => ({ startAt: 1n, count: 2n }));
+    const firsts = grants.map(({ first }) => first);
+    t.expect(firsts.some((first) => first === 1n)).toEqual(true);
   },
-];
+});
 
 async function race(
   harness: CounterHarness,

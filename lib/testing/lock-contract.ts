@@ -5,172 +5,98 @@
 import { DistributedLock } from '../lock/distributed-lock.js';
 import { turn } from '../time/timers.js';
 import { grantIn } from './contract/harness.js';
-import { ASKED, type LockCase, type LockHarness } from './lock-harness.js';
+import { ASKED, lockCases, type LockHarness } from './lock-harness.js';
 
-export const HOLD_CASES: readonly LockCase[] = [
-  {
-    name: 'grants a lock to one, and tells others by whom it is held',
-    needs: [],
-    async run(harness) {
-      const { token, ttlMs } = await harness.held({ label: 'host 7 shop' });
-      harness.expect([token > 0n, token < 2n ** 63n, ttlMs]).toEqual([true, true, ASKED.ttlMs]);
-      const answer = await harness.acquire();
-      harness.expect(answer.status).toEqual('held');
+export const HOLD_CASES = [
+  ...lockCases([], {
+    async 'grants a lock to one, and tells others by whom it is held'(t) {
+      const { token, ttlMs } = await t.held({ label: 'host 7 shop' });
+      t.expect([token > 0n, token < 2n ** 63n, ttlMs]).toEqual([true, true, ASKED.ttlMs]);
+      const answer = await t.acquire();
+      t.expect(answer.status).toEqual('held');
       if (answer.status !== 'held') return;
-      harness.expect(answer.label).toEqual('host 7 shop');
-      harness.expect(answer.leftMs <= ASKED.ttlMs).toEqual(true);
-      harness.expect(answer.leftMs).toBeGreaterThanOrEqual(1);
-      harness.expect(answer.token ?? token).toEqual(token);
+      t.expect(answer.label).toEqual('host 7 shop');
+      t.expect(answer.leftMs <= ASKED.ttlMs).toEqual(true);
+      t.expect(answer.leftMs).toBeGreaterThanOrEqual(1);
+      t.expect(answer.token ?? token).toEqual(token);
     },
-  },
-  {
-    name: 'keeps locks of other names apart',
-    needs: [],
-    async run(harness) {
-      const order = await harness.held();
-      const other = await harness.held({ lock: 'ORDER:7' });
-      await harness.release(other);
-      await harness.expectStatus(harness.extend(order), 'ok');
-      await harness.expectStatus(harness.acquire(), 'held');
+    async 'keeps locks of other names apart'(t) {
+      const order = await t.held();
+      const other = await t.held({ lock: 'ORDER:7' });
+      await t.release(other);
+      await t.expectStatus(t.extend(order), 'ok');
+      await t.expectStatus(t.acquire(), 'held');
     },
-  },
-  {
-    name: 'grants a released lock at once, with a higher token',
-    needs: [],
-    async run(harness) {
-      let last = await harness.held();
+    async 'grants a released lock at once, with a higher token'(t) {
+      let last = await t.held();
       for (let count = 0; count < 20; count++) {
-        await harness.release(last);
-        const holder = harness.newHolder();
-        const next = { ...last, holder, ...grantIn(await harness.acquire({ holder })) };
-        harness.rises(last, next);
+        await t.release(last);
+        const holder = t.newHolder();
+        const next = { ...last, holder, ...grantIn(await t.acquire({ holder })) };
+        t.rises(last, next);
         last = next;
       }
     },
-  },
-  {
-    name: 'answers an attempt that asks again with the same token',
-    needs: [],
-    async run(harness) {
-      const { holder, token } = await harness.held();
-      const again = grantIn(await harness.acquire({ holder }));
-      harness.expect(again.token).toEqual(token);
+    async 'answers an attempt that asks again with the same token'(t) {
+      const { holder, token } = await t.held();
+      const again = grantIn(await t.acquire({ holder }));
+      t.expect(again.token).toEqual(token);
     },
-  },
-  {
-    name: 'grants a token that is higher than one that somebody has',
-    needs: [],
-    async run(harness) {
-      const { token } = await harness.held({ lock: 'other' });
+    async 'grants a token that is higher than one that somebody has'(t) {
+      const { token } = await t.held({ lock: 'other' });
       const have = token + 2n ** 40n;
-      const held = await harness.held({ have });
-      harness.expect(held.token > have).toEqual(true);
+      const held = await t.held({ have });
+      t.expect(held.token > have).toEqual(true);
     },
-  },
-  {
-    name: 'extends for the holder alone',
-    needs: [],
-    async run(harness) {
-      const held = await harness.held();
-      harness.expect((await harness.extend(held)).status).toEqual('ok');
-      await harness.expectStatus(harness.extend({ ...held, holder: harness.newHolder() }), 'lost');
-      await harness.expectStatus(harness.extend({ ...held, token: held.token - 1n }), 'lost');
-      await harness.expectStatus(harness.extend({ ...held, lock: 'other' }), 'lost');
-      await harness.expectStatus(harness.extend(held), 'ok');
+    async 'extends for the holder alone'(t) {
+      const held = await t.held();
+      t.expect((await t.extend(held)).status).toEqual('ok');
+      await t.expectStatus(t.extend({ ...held, holder: t.newHolder() }), 'lost');
+      await t.expectStatus(t.extend({ ...held, token: held.token - 1n }), 'lost');
+      await t.expectStatus(t.extend({ ...held, lock: 'other' }), 'lost');
+      await t.expectStatus(t.extend(held), 'ok');
     },
-  },
-  {
-    name: 'releases for the holder alone',
-    needs: [],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.release({ ...held, holder: harness.newHolder() });
-      await harness.release({ ...held, token: held.token + 1n });
-      await harness.expectStatus(harness.extend(held), 'ok');
-      await harness.release(held);
-      await harness.expectStatus(harness.extend(held), 'lost');
+    async 'releases for the holder alone'(t) {
+      const held = await t.held();
+      await t.release({ ...held, holder: t.newHolder() });
+      await t.release({ ...held, token: held.token + 1n });
+      await t.expectStatus(t.extend(held), 'ok');
+      await t.release(held);
+      await t.expectStatus(t.extend(held), 'lost');
     },
-  },
-  {
-    name: 'releases for an attempt that never heard its token',
-    needs: [],
-    async run(harness) {
-      const { lock, holder } = await harness.held();
-      await (await harness.store()).release({ lock, holder });
-      await harness.expectStatus(harness.acquire(), 'ok');
+    async 'releases for an attempt that never heard its token'(t) {
+      const { lock, holder } = await t.held();
+      await (await t.store()).release({ lock, holder });
+      await t.expectStatus(t.acquire(), 'ok');
     },
-  },
-  {
-    name: 'leaves the next holder alone when the last one releases again',
-    needs: [],
-    async run(harness) {
-      const first = await harness.held();
-      await harness.release(first);
-      const second = await harness.held();
-      await harness.release(first);
-      await harness.expectStatus(harness.extend(second), 'ok');
-      await harness.expectStatus(harness.acquire(), 'held');
+    async 'leaves the next holder alone when the last one releases again'(t) {
+      const first = await t.held();
+      await t.release(first);
+      const second = await t.held();
+      await t.release(first);
+      await t.expectStatus(t.extend(second), 'ok');
+      await t.expectStatus(t.acquire(), 'held');
     },
-  },
-  {
-    name: 'hands on the note of a holder, and takes none from another caller',
-    needs: [],
-    async run(harness) {
-      const first = await harness.held();
-      harness.expect(first.note).toEqual(undefined);
-      await harness.expectStatus(harness.extend({ ...first, note: '{"at":"ä|\n"}' }), 'ok');
-      const again = grantIn(await harness.acquire({ holder: first.holder }));
-      harness.expect(again.note).toEqual('{"at":"ä|\n"}');
-      await harness.expectStatus(harness.extend({ ...first, note: 'second' }), 'ok');
-      await harness.expectStatus(harness.extend(first), 'ok');
-      await harness.release(first);
-      await harness.expectStatus(harness.extend({ ...first, note: 'too late' }), 'lost');
-      const next = await harness.held();
-      harness.expect(next.note).toEqual('second');
-      const other = { ...next, holder: harness.newHolder(), note: 'from another' };
-      await harness.expectStatus(harness.extend(other), 'lost');
-      await harness.expectStatus(harness.extend({ ...next, note: 'third' }), 'ok');
-      await harness.release(next);
-      harness.expect((await harness.held({ lock: 'other' })).note).toEqual(undefined);
-      harness.expect((await harness.held()).note).toEqual('third');
+    async 'hands on the note of a holder, and takes none from another caller'(t) {
+      const first = await t.held();
+      t.expect(first.note).toEqual(undefined);
+      await t.expectStatus(t.extend({ ...first, note: '{"at":"ä|\n"}' }), 'ok');
+      const again = grantIn(await t.acquire({ holder: first.holder }));
+      t.expect(again.note).toEqual('{"at":"ä|\n"}');
+      await t.expectStatus(t.extend({ ...first, note: 'second' }), 'ok');
+      await t.expectStatus(t.extend(first), 'ok');
+      await t.release(first);
+      await t.expectStatus(t.extend({ ...first, note: 'too late' }), 'lost');
+      const next = await t.held();
+      t.expect(next.note).toEqual('second');
+      const other = { ...next, holder: t.newHolder(), note: 'from another' };
+      await t.expectStatus(t.extend(other), 'lost');
+      await t.expectStatus(t.extend({ ...next, note: 'third' }), 'ok');
+      await t.release(next);
+      t.expect((await t.held({ lock: 'other' })).note).toEqual(undefined);
+      t.expect((await t.held()).note).toEqual('third');
     },
-  },
-  {
-    name: 'lists the notes, also of locks that are free',
-    needs: ['notes'],
-    async run(harness) {
-      const held = await harness.held({ lock: 'b' });
-      await harness.extend({ ...held, note: 'of b' });
-      const free = await harness.held({ lock: 'a' });
-      await harness.extend({ ...free, note: 'of a' });
-      await harness.release(free);
-      await harness.held({ lock: 'c' });
-      harness.expect(await (await harness.store()).notes!()).toEqual([
-        { lock: 'a', note: 'of a' },
-        { lock: 'b', note: 'of b' },
-      ]);
-    },
-  },
-  {
-    name: 'lists who holds what',
-    needs: ['locks'],
-    async run(harness) {
-      const { lock, token } = await harness.held({ lock: 'b', label: 'second' });
-      await harness.held({ lock: 'a', label: 'first' });
-      await harness.release(await harness.held({ lock: 'c' }));
-      const locks = await (await harness.store()).locks!();
-      harness.expect(locks.map(({ label, isKept }) => [label, isKept])).toEqual([
-        ['first', false],
-        ['second', false],
-      ]);
-      harness.expect([locks[1]!.lock, locks[1]!.token]).toEqual([lock, token]);
-      harness.expect(locks[1]!.leftMs).toBeGreaterThanOrEqual(1);
-    },
-  },
-  {
-    name: 'refuses requests that cannot be meant so',
-    needs: [],
-    async run(harness) {
+    async 'refuses requests that cannot be meant so'(t) {
       const wrong = [
         { lock: '' },
         { lock: 'a b' },
@@ -185,24 +111,50 @@ export const HOLD_CASES: readonly LockCase[] = [
         { have: -1n },
       ];
       for (const changes of wrong) {
-        const failure: unknown = await harness.acquire(changes).then(
+        const failure: unknown = await t.acquire(changes).then(
           () => 'nothing',
           (error: unknown) => (error as { code?: unknown }).code,
         );
-        harness.expect([changes, failure]).toEqual([changes, 'CONFIG_INVALID']);
+        t.expect([changes, failure]).toEqual([changes, 'CONFIG_INVALID']);
       }
     },
-  },
-  {
-    name: 'wakes whoever waits for a release, and not before',
-    needs: ['untilReleased'],
-    async run(harness) {
-      const held = await harness.held();
-      const store = await harness.another();
+  }),
+  ...lockCases(['notes'], {
+    async 'lists the notes, also of locks that are free'(t) {
+      const held = await t.held({ lock: 'b' });
+      await t.extend({ ...held, note: 'of b' });
+      const free = await t.held({ lock: 'a' });
+      await t.extend({ ...free, note: 'of a' });
+      await t.release(free);
+      await t.held({ lock: 'c' });
+      t.expect(await (await t.store()).notes!()).toEqual([
+        { lock: 'a', note: 'of a' },
+        { lock: 'b', note: 'of b' },
+      ]);
+    },
+  }),
+  ...lockCases(['locks'], {
+    async 'lists who holds what'(t) {
+      const { lock, token } = await t.held({ lock: 'b', label: 'second' });
+      await t.held({ lock: 'a', label: 'first' });
+      await t.release(await t.held({ lock: 'c' }));
+      const locks = await (await t.store()).locks!();
+      t.expect(locks.map(({ label, isKept }) => [label, isKept])).toEqual([
+        ['first', false],
+        ['second', false],
+      ]);
+      t.expect([locks[1]!.lock, locks[1]!.token]).toEqual([lock, token]);
+      t.expect(locks[1]!.leftMs).toBeGreaterThanOrEqual(1);
+    },
+  }),
+  ...lockCases(['untilReleased'], {
+    async 'wakes whoever waits for a release, and not before'(t) {
+      const held = await t.held();
+      const store = await t.another();
       const [woken, given] = [new AbortController(), new AbortController()];
       let isFree = false;
       const waiting = store.untilReleased!(held.lock, 60_000, woken.signal).then(async () => {
-        harness.expect(isFree).toEqual(true);
+        t.expect(isFree).toEqual(true);
       });
       const givenUp = store.untilReleased!(held.lock, 60_000, given.signal);
       given.abort();
@@ -210,13 +162,13 @@ export const HOLD_CASES: readonly LockCase[] = [
       isFree = true;
       // A subscription may begin later than the call, so that waiters poll as well.
       for (let count = 0; count < 20; count++) {
-        await harness.release(held);
+        await t.release(held);
         if (await settled(waiting)) break;
       }
       woken.abort();
       await waiting;
     },
-  },
+  }),
 ];
 
 async function settled(waiting: Promise<void>): Promise<boolean> {
@@ -230,87 +182,69 @@ const TRIES_MAX = 5000;
 /** On a slow machine a short lock would be over before the last one asks, and granted again. */
 const HELD_THROUGHOUT = { ttlMs: 20_000, longestMs: 20_000 };
 
-export const LOCK_RACE_CASES: readonly LockCase[] = [
-  {
-    name: `grants a lock to one of ${RACE_COUNT} who ask at once`,
-    needs: [],
-    async run(harness) {
-      await harness.begin(HELD_THROUGHOUT);
-      const stores = [await harness.store(), await harness.another(), await harness.another()];
-      const answers = await Promise.all(
-        Array.from({ length: RACE_COUNT }, (_, at) => {
-          const holder = harness.newHolder();
-          return stores[at % stores.length]!.acquire({ ...ASKED, ...HELD_THROUGHOUT, holder });
-        }),
-      );
-      const statuses = answers.map(({ status }) => status).toSorted();
-      const others = Array.from({ length: RACE_COUNT - 1 }, () => 'held');
-      harness.expect(statuses).toEqual([...others, 'ok']);
-    },
+export const LOCK_RACE_CASES = lockCases([], {
+  async [`grants a lock to one of ${RACE_COUNT} who ask at once`](t) {
+    await t.begin(HELD_THROUGHOUT);
+    const stores = [await t.store(), await t.another(), await t.another()];
+    const answers = await Promise.all(
+      Array.from({ length: RACE_COUNT }, (_, at) => {
+        const holder = t.newHolder();
+        return stores[at % stores.length]!.acquire({ ...ASKED, ...HELD_THROUGHOUT, holder });
+      }),
+    );
+    const statuses = answers.map(({ status }) => status).toSorted();
+    const others = Array.from({ length: RACE_COUNT - 1 }, () => 'held');
+    t.expect(statuses).toEqual([...others, 'ok']);
   },
-  {
-    name: `hands a lock through ${RACE_COUNT} who want it, with tokens that rise`,
-    needs: [],
-    async run(harness) {
-      await harness.begin();
-      const stores = [await harness.store(), await harness.another(), await harness.another()];
-      const tokens: bigint[] = [];
-      const through = async (at: number) => {
-        const store = stores[at % stores.length]!;
-        const { lock } = ASKED;
-        const holder = harness.newHolder();
-        for (let tries = 0; tries < TRIES_MAX; tries++) {
-          const answer = await store.acquire({ ...ASKED, holder });
-          if (answer.status !== 'ok') continue;
-          tokens.push(answer.token);
-          await store.release({ lock, holder, token: answer.token });
-          return;
-        }
-      };
-      await Promise.all(Array.from({ length: RACE_COUNT }, (_, at) => through(at)));
-      harness.expect(tokens.length).toEqual(RACE_COUNT);
-      harness.expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
-    },
+  async [`hands a lock through ${RACE_COUNT} who want it, with tokens that rise`](t) {
+    await t.begin();
+    const stores = [await t.store(), await t.another(), await t.another()];
+    const tokens: bigint[] = [];
+    const through = async (at: number) => {
+      const store = stores[at % stores.length]!;
+      const { lock } = ASKED;
+      const holder = t.newHolder();
+      for (let tries = 0; tries < TRIES_MAX; tries++) {
+        const answer = await store.acquire({ ...ASKED, holder });
+        if (answer.status !== 'ok') continue;
+        tokens.push(answer.token);
+        await store.release({ lock, holder, token: answer.token });
+        return;
+      }
+    };
+    await Promise.all(Array.from({ length: RACE_COUNT }, (_, at) => through(at)));
+    t.expect(tokens.length).toEqual(RACE_COUNT);
+    t.expect(tokens).toEqual(tokens.toSorted((a, b) => (a < b ? -1 : 1)));
   },
-  {
-    name: 'grants as many permits as there are, each to one of all who ask at once',
-    needs: [],
-    async run(harness) {
-      const [one, other] = await fleetOf(harness);
-      const ask = (at: number) => [one, other][at % 2]!.tryAcquire('pool', { permits: 3 });
-      const asked = await Promise.all(Array.from({ length: RACE_COUNT }, (_, at) => ask(at)));
-      const granted = asked.filter((lock) => lock !== undefined);
-      harness
-        .expect(granted.map(({ permit }) => permit).toSorted((a, b) => a - b))
-        .toEqual([1, 2, 3]);
-      harness.expect(await other.tryAcquire('pool', { permits: 3 })).toEqual(undefined);
-      await granted[1]!.release();
-      const next = await other.acquire('pool', { permits: 3, waitMs: 5000 });
-      harness.expect(next.permit).toEqual(granted[1]!.permit);
-      harness.rises(granted[1]!, next);
-      await Promise.all([granted[0]!, granted[2]!, next].map((lock) => lock.release()));
-    },
+  async 'grants as many permits as there are, each to one of all who ask at once'(t) {
+    const [one, other] = await fleetOf(t);
+    const ask = (at: number) => [one, other][at % 2]!.tryAcquire('pool', { permits: 3 });
+    const asked = await Promise.all(Array.from({ length: RACE_COUNT }, (_, at) => ask(at)));
+    const granted = asked.filter((lock) => lock !== undefined);
+    t.expect(granted.map(({ permit }) => permit).toSorted((a, b) => a - b)).toEqual([1, 2, 3]);
+    t.expect(await other.tryAcquire('pool', { permits: 3 })).toEqual(undefined);
+    await granted[1]!.release();
+    const next = await other.acquire('pool', { permits: 3, waitMs: 5000 });
+    t.expect(next.permit).toEqual(granted[1]!.permit);
+    t.rises(granted[1]!, next);
+    await Promise.all([granted[0]!, granted[2]!, next].map((lock) => lock.release()));
   },
-  {
-    name: 'takes several locks or none of them, and no two wait for each other',
-    needs: [],
-    async run(harness) {
-      const [one, other] = await fleetOf(harness);
-      const held = await one.acquire('b');
-      const refused: unknown = await other.acquireAll(['c', 'b', 'a']).catch((error: unknown) => {
-        return (error as { code?: unknown }).code;
-      });
-      harness.expect(refused).toEqual('LOCK_HELD');
-      await held.release();
-      const both = await Promise.all([
-        one.usingAll(['a', 'b', 'c'], { waitMs: 20_000 }, ({ tokens }) => tokens),
-        other.usingAll(['c', 'b', 'a'], { waitMs: 20_000 }, ({ tokens }) => tokens),
-      ]);
-      const [first, second] = both.toSorted((a, b) => (a.get('a')! < b.get('a')! ? -1 : 1));
-      for (const [lock, token] of first!) harness.rises({ token }, { token: second!.get(lock)! });
-    },
+  async 'takes several locks or none of them, and no two wait for each other'(t) {
+    const [one, other] = await fleetOf(t);
+    const held = await one.acquire('b');
+    const refused: unknown = await other.acquireAll(['c', 'b', 'a']).catch((error: unknown) => {
+      return (error as { code?: unknown }).code;
+    });
+    t.expect(refused).toEqual('LOCK_HELD');
+    await held.release();
+    const both = await Promise.all([
+      one.usingAll(['a', 'b', 'c'], { waitMs: 20_000 }, ({ tokens }) => tokens),
+      other.usingAll(['c', 'b', 'a'], { waitMs: 20_000 }, ({ tokens }) => tokens),
+    ]);
+    const [first, second] = both.toSorted((a, b) => (a.get('a')! < b.get('a')! ? -1 : 1));
+    for (const [lock, token] of first!) t.rises({ token }, { token: second!.get(lock)! });
   },
-];
+});
 
 /** Two processes on a store that grants. They are not closed: the store is the harness's. */
 async function fleetOf(harness: LockHarness): Promise<readonly [DistributedLock, DistributedLock]> {

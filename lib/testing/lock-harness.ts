@@ -12,8 +12,8 @@ import type {
   LockStore,
 } from '../lock/lock-store.js';
 import {
+  casesOf,
   StoreHarness,
-  type Case,
   type ClockControl,
   type Expect,
   type LossControl,
@@ -22,7 +22,7 @@ import {
 /** A need of a case besides a store. */
 export type LockNeed = 'clock' | 'losses' | 'locks' | 'notes' | 'untilReleased';
 
-export type LockCase = Case<LockNeed, LockHarness>;
+export const lockCases = casesOf<LockNeed, LockHarness>;
 
 /** The needs of the contract of a lock store. */
 export interface LockHarnessParts {

@@ -2,187 +2,137 @@
  * The duties of a store when acknowledged writes may be gone: another server, an empty store, a
  * client that knows more than the store.
  */
-import { ASKED, type LockHarness, type LockCase } from './lock-harness.js';
+import { ASKED, type LockHarness, lockCases } from './lock-harness.js';
 
-export const LOCK_LOSS_CASES: readonly LockCase[] = [
-  {
-    name: 'grants nothing after everything was lost, until what was forgotten has ended',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.held();
-      await harness.happen('wipe');
-      await harness.expectStatus(harness.extend(before), 'lost');
-      await expectWait(harness);
-      harness.rises(before, await harness.held());
+export const LOCK_LOSS_CASES = [
+  ...lockCases(['clock', 'losses'], {
+    async 'grants nothing after everything was lost, until what was forgotten has ended'(t) {
+      const before = await t.held();
+      await t.happen('wipe');
+      await t.expectStatus(t.extend(before), 'lost');
+      await expectWait(t);
+      t.rises(before, await t.held());
     },
-  },
-  {
-    name: 'grants nothing when another server answers, until what was forgotten has ended',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const before = await harness.held();
-      await harness.happen('restart');
-      await expectWait(harness);
-      const after = await harness.held();
-      harness.rises(before, after);
-      harness.expect(after.era).toEqual(before.era + 1);
+    async 'grants nothing when another server answers, until what was forgotten has ended'(t) {
+      const before = await t.held();
+      await t.happen('restart');
+      await expectWait(t);
+      const after = await t.held();
+      t.rises(before, after);
+      t.expect(after.era).toEqual(before.era + 1);
     },
-  },
-  {
-    name: 'tells a holder that its lock is lost when another server answers',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.happen('restart');
-      await harness.expectStatus(harness.extend(held), 'lost');
-      await harness.expectStatus(harness.acquire({ holder: held.holder }), 'wait');
+    async 'tells a holder that its lock is lost when another server answers'(t) {
+      const held = await t.held();
+      await t.happen('restart');
+      await t.expectStatus(t.extend(held), 'lost');
+      await t.expectStatus(t.acquire({ holder: held.holder }), 'wait');
     },
-  },
-  {
-    name: 'waits for the longest time that anybody may hold a lock, not for that of who asks',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      await harness.begin();
-      await harness.held({ lock: 'other', longestMs: 60_000 });
-      await harness.held({ lock: 'third' });
-      await harness.happen('restart');
-      await harness.expectStatus(harness.acquire(), 'wait');
-      await harness.advance(59_999);
-      await harness.expectStatus(harness.acquire(), 'wait');
+    async 'waits for the longest time that anybody may hold a lock, not for that of who asks'(t) {
+      await t.begin();
+      await t.held({ lock: 'other', longestMs: 60_000 });
+      await t.held({ lock: 'third' });
+      await t.happen('restart');
+      await t.expectStatus(t.acquire(), 'wait');
+      await t.advance(59_999);
+      await t.expectStatus(t.acquire(), 'wait');
     },
-  },
-  {
-    name: 'waits longer where it learns later that a lock may have been held for longer',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      await harness.held();
-      await harness.happen('wipe');
-      await harness.expectStatus(harness.acquire(), 'wait');
-      await harness.expectStatus(harness.acquire({ longestMs: 60_000 }), 'wait');
-      await harness.advance(59_999);
-      await harness.expectStatus(harness.acquire(), 'wait');
+    async 'waits longer where it learns later that a lock may have been held for longer'(t) {
+      await t.held();
+      await t.happen('wipe');
+      await t.expectStatus(t.acquire(), 'wait');
+      await t.expectStatus(t.acquire({ longestMs: 60_000 }), 'wait');
+      await t.advance(59_999);
+      await t.expectStatus(t.acquire(), 'wait');
     },
-  },
-  {
-    name: 'grants nothing for a longer time than before until the record of it cannot be lost',
-    needs: ['clock'],
-    async run(harness) {
-      const { lossWindowMs } = await harness.store();
-      if (lossWindowMs === 0) return;
-      await harness.begin();
-      const longer = { ttlMs: ASKED.longestMs + 1, longestMs: ASKED.longestMs + 1 };
-      const answer = await harness.acquire(longer);
-      harness.expect(answer).toEqual({ status: 'wait', waitMs: lossWindowMs });
-      await harness.expectStatus(harness.acquire({ lock: 'other' }), 'ok');
-      await harness.advance(lossWindowMs);
-      await harness.expectStatus(harness.acquire(longer), 'ok');
+    async 'grants no lock twice after an older copy was restored'(t) {
+      await t.begin();
+      await t.happen('remember');
+      const forgotten = await t.held();
+      await t.happen('restore');
+      await t.expectStatus(t.extend(forgotten), 'lost');
+      await expectWait(t);
+      t.rises(forgotten, await t.held());
     },
-  },
-  {
-    name: 'grants no lock twice after an older copy was restored',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      await harness.begin();
-      await harness.happen('remember');
-      const forgotten = await harness.held();
-      await harness.happen('restore');
-      await harness.expectStatus(harness.extend(forgotten), 'lost');
-      await expectWait(harness);
-      harness.rises(forgotten, await harness.held());
-    },
-  },
-  {
-    name: 'takes a token that it does not remember for a proof that writes were lost',
-    needs: ['clock'],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.release(held);
-      const have = held.token + 1n;
-      await harness.expectStatus(harness.acquire({ lock: 'other' }), 'ok');
-      const answer = await harness.acquire({ have });
-      harness.expect(answer.status).toEqual('wait');
-      await harness.expectStatus(harness.acquire({ lock: 'third' }), 'wait');
-      const after = await harness.held({ have });
-      harness.expect([after.token > have, after.era]).toEqual([true, held.era + 1]);
-    },
-  },
-  {
-    name: 'takes a young token of a lock that it does not know for such a proof',
-    needs: ['clock'],
-    async run(harness) {
-      const held = await harness.held();
-      const answer = await harness.acquire({ lock: 'unknown', have: held.token });
-      harness.expect(answer.status).toEqual('wait');
-    },
-  },
-  {
-    name: 'learns from survivors how far ahead of its clock a store was that was lost',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const survivor = await harness.held();
-      await harness.advance(600_000);
-      const last = await harness.held();
-      await harness.advance(-3_600_000);
-      await harness.happen('wipe');
-      await harness.expectStatus(harness.acquire({ lock: 'other' }), 'wait');
+    async 'learns from survivors how far ahead of its clock a store was that was lost'(t) {
+      const survivor = await t.held();
+      await t.advance(600_000);
+      const last = await t.held();
+      await t.advance(-3_600_000);
+      await t.happen('wipe');
+      await t.expectStatus(t.acquire({ lock: 'other' }), 'wait');
       const highest = { token: survivor.token, ageMs: 600_001 };
-      await harness.expectStatus(harness.acquire({ lock: 'third', highest }), 'wait');
-      const after = await harness.held();
-      harness.rises(last, after);
-      harness.expect((await harness.held({ lock: 'third', highest })).era).toEqual(after.era);
+      await t.expectStatus(t.acquire({ lock: 'third', highest }), 'wait');
+      const after = await t.held();
+      t.rises(last, after);
+      t.expect((await t.held({ lock: 'third', highest })).era).toEqual(after.era);
     },
-  },
-  {
-    name: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { token } = await harness.held();
+    async 'begins no lower than the first who asks knows, nor lets a holder keep what began lower'(
+      t,
+    ) {
+      const { token } = await t.held();
       const highest = { token, ageMs: 0 };
-      await harness.advance(-3_600_000);
-      await harness.happen('wipe');
-      const first = await harness.held({ lock: 'other', highest });
-      harness.rises({ token }, first);
-      await harness.advance(-3_600_000);
-      await harness.happen('wipe');
-      const low = await harness.held();
-      harness.expect(low.era).toEqual(first.era);
-      await harness.expectStatus(harness.extend({ ...low, highest }), 'lost');
-      await harness.expectStatus(harness.acquire(), 'wait');
-      harness.rises({ token }, await harness.held());
+      await t.advance(-3_600_000);
+      await t.happen('wipe');
+      const first = await t.held({ lock: 'other', highest });
+      t.rises({ token }, first);
+      await t.advance(-3_600_000);
+      await t.happen('wipe');
+      const low = await t.held();
+      t.expect(low.era).toEqual(first.era);
+      await t.expectStatus(t.extend({ ...low, highest }), 'lost');
+      await t.expectStatus(t.acquire(), 'wait');
+      t.rises({ token }, await t.held());
     },
-  },
-  {
-    name: 'takes a step of some seconds back for no loss',
-    needs: ['clock'],
-    async run(harness) {
-      await harness.held();
-      await harness.advance(5500);
-      const { token, era } = await harness.held();
-      await harness.advance(-5000);
-      const next = await harness.held({ lock: 'other', highest: { token, ageMs: 0 } });
-      harness.expect(next.era).toEqual(era);
+    async 'keeps a released lock from others for as long as was asked, also after a restart'(t) {
+      await t.release(await t.held(), 600_000);
+      await t.happen('restart');
+      await t.release(await t.held({ lock: 'other' }));
+      await t.expectStatus(t.acquire(), 'held');
     },
-  },
-  {
-    name: 'keeps a released lock from others for as long as was asked, also after a restart',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      await harness.release(await harness.held(), 600_000);
-      await harness.happen('restart');
-      await harness.release(await harness.held({ lock: 'other' }));
-      await harness.expectStatus(harness.acquire(), 'held');
+    async 'notices one loss once'(t) {
+      const { era } = await t.held();
+      await t.happen('restart');
+      t.expect((await t.held()).era).toEqual(era + 1);
+      t.expect((await t.held({ lock: 'other' })).era).toEqual(era + 1);
     },
-  },
-  {
-    name: 'notices one loss once',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { era } = await harness.held();
-      await harness.happen('restart');
-      harness.expect((await harness.held()).era).toEqual(era + 1);
-      harness.expect((await harness.held({ lock: 'other' })).era).toEqual(era + 1);
+  }),
+  ...lockCases(['clock'], {
+    async 'grants nothing for a longer time than before until the record of it cannot be lost'(t) {
+      const { lossWindowMs } = await t.store();
+      if (lossWindowMs === 0) return;
+      await t.begin();
+      const longer = { ttlMs: ASKED.longestMs + 1, longestMs: ASKED.longestMs + 1 };
+      const answer = await t.acquire(longer);
+      t.expect(answer).toEqual({ status: 'wait', waitMs: lossWindowMs });
+      await t.expectStatus(t.acquire({ lock: 'other' }), 'ok');
+      await t.advance(lossWindowMs);
+      await t.expectStatus(t.acquire(longer), 'ok');
     },
-  },
+    async 'takes a token that it does not remember for a proof that writes were lost'(t) {
+      const held = await t.held();
+      await t.release(held);
+      const have = held.token + 1n;
+      await t.expectStatus(t.acquire({ lock: 'other' }), 'ok');
+      const answer = await t.acquire({ have });
+      t.expect(answer.status).toEqual('wait');
+      await t.expectStatus(t.acquire({ lock: 'third' }), 'wait');
+      const after = await t.held({ have });
+      t.expect([after.token > have, after.era]).toEqual([true, held.era + 1]);
+    },
+    async 'takes a young token of a lock that it does not know for such a proof'(t) {
+      const held = await t.held();
+      const answer = await t.acquire({ lock: 'unknown', have: held.token });
+      t.expect(answer.status).toEqual('wait');
+    },
+    async 'takes a step of some seconds back for no loss'(t) {
+      await t.held();
+      await t.advance(5500);
+      const { token, era } = await t.held();
+      await t.advance(-5000);
+      const next = await t.held({ lock: 'other', highest: { token, ageMs: 0 } });
+      t.expect(next.era).toEqual(era);
+    },
+  }),
 ];
 
 /** The store grants nothing for the longest time and the loss window, and then it does. */
@@ -199,122 +149,92 @@ async function expectWait(harness: LockHarness): Promise<void> {
 /** Any store has forgotten a lock by then. */
 const LONG_MS = 600_000;
 
-export const LOCK_CLOCK_CASES: readonly LockCase[] = [
-  {
-    name: 'frees a lock when its time is over, to the millisecond, with a higher token',
-    needs: ['clock'],
-    async run(harness) {
-      const first = await harness.held();
-      await harness.advance(ASKED.ttlMs - 1);
-      await harness.expectStatus(harness.acquire(), 'held');
-      await harness.advance(1);
-      const second = await harness.held();
-      harness.rises(first, second);
-      await harness.expectStatus(harness.extend(first), 'lost');
-      await harness.release(first);
-      await harness.expectStatus(harness.extend(second), 'ok');
+export const LOCK_CLOCK_CASES = [
+  ...lockCases(['clock'], {
+    async 'frees a lock when its time is over, to the millisecond, with a higher token'(t) {
+      const first = await t.held();
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.acquire(), 'held');
+      await t.advance(1);
+      const second = await t.held();
+      t.rises(first, second);
+      await t.expectStatus(t.extend(first), 'lost');
+      await t.release(first);
+      await t.expectStatus(t.extend(second), 'ok');
     },
-  },
-  {
-    name: 'holds nothing again whose time is over',
-    needs: ['clock'],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.advance(ASKED.ttlMs);
-      await harness.expectStatus(harness.extend(held), 'lost');
+    async 'holds nothing again whose time is over'(t) {
+      const held = await t.held();
+      await t.advance(ASKED.ttlMs);
+      await t.expectStatus(t.extend(held), 'lost');
       const { holder } = held;
-      harness.rises(held, await harness.held({ holder }));
+      t.rises(held, await t.held({ holder }));
     },
-  },
-  {
-    name: 'keeps a note for a year, whatever else is forgotten meanwhile',
-    needs: ['clock'],
-    async run(harness) {
-      const noted = await harness.held();
-      await harness.expectStatus(harness.extend({ ...noted, note: 'from last year' }), 'ok');
-      await harness.release(noted);
+    async 'keeps a note for a year, whatever else is forgotten meanwhile'(t) {
+      const noted = await t.held();
+      await t.expectStatus(t.extend({ ...noted, note: 'from last year' }), 'ok');
+      await t.release(noted);
       for (const days of [0.01, 100, 265]) {
-        await harness.advance(days * 86_400_000);
+        await t.advance(days * 86_400_000);
         for (let at = 0; at < 20; at++) {
           const lock = `other:${days}:${at}`;
-          await harness.release(await harness.held({ lock }));
+          await t.release(await t.held({ lock }));
         }
       }
-      harness.expect((await harness.held()).note).toEqual('from last year');
+      t.expect((await t.held()).note).toEqual('from last year');
     },
-  },
-  {
-    name: 'extends from now on, and never shortens',
-    needs: ['clock'],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.advance(ASKED.ttlMs - 1);
-      await harness.expectStatus(harness.extend(held), 'ok');
-      await harness.expectStatus(harness.extend(held, 1), 'ok');
-      await harness.advance(ASKED.ttlMs - 1);
-      await harness.expectStatus(harness.acquire(), 'held');
-      await harness.advance(1);
-      await harness.expectStatus(harness.acquire(), 'ok');
+    async 'extends from now on, and never shortens'(t) {
+      const held = await t.held();
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.extend(held), 'ok');
+      await t.expectStatus(t.extend(held, 1), 'ok');
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.acquire(), 'held');
+      await t.advance(1);
+      await t.expectStatus(t.acquire(), 'ok');
     },
-  },
-  {
-    name: 'gives an attempt that asks again the whole time from then on',
-    needs: ['clock'],
-    async run(harness) {
-      const { holder } = await harness.held();
-      await harness.advance(ASKED.ttlMs - 1);
-      await harness.expectStatus(harness.acquire({ holder }), 'ok');
-      await harness.advance(ASKED.ttlMs - 1);
-      await harness.expectStatus(harness.acquire(), 'held');
+    async 'gives an attempt that asks again the whole time from then on'(t) {
+      const { holder } = await t.held();
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.acquire({ holder }), 'ok');
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.acquire(), 'held');
     },
-  },
-  {
-    name: 'keeps a released lock from others for as long as was asked',
-    needs: ['clock', 'locks'],
-    async run(harness) {
-      const held = await harness.held();
-      await harness.release(held, LONG_MS);
-      await harness.expectStatus(harness.extend(held), 'lost');
-      await harness.advance(LONG_MS - 1);
-      await harness.expectStatus(harness.acquire(), 'held');
-      harness
-        .expect((await (await harness.store()).locks!()).map(({ isKept }) => isKept))
-        .toEqual([true]);
-      await harness.advance(1);
-      harness.rises(held, await harness.held());
-    },
-  },
-  {
-    name: 'rises although it may have forgotten the last token, and notices no loss',
-    needs: ['clock'],
-    async run(harness) {
-      const first = await harness.held();
+    async 'rises although it may have forgotten the last token, and notices no loss'(t) {
+      const first = await t.held();
       for (let count = 0; count < 4; count++) {
-        await harness.advance(LONG_MS);
-        await harness.release(await harness.held({ lock: 'other' }));
+        await t.advance(LONG_MS);
+        await t.release(await t.held({ lock: 'other' }));
       }
       const { token: have, era } = first;
-      const second = await harness.held({ have });
-      harness.rises(first, second);
-      harness.expect(second.era).toEqual(era);
+      const second = await t.held({ have });
+      t.rises(first, second);
+      t.expect(second.era).toEqual(era);
     },
-  },
-  {
-    name: 'frees nothing and repeats no token although its clock goes back, again and again',
-    needs: ['clock'],
-    async run(harness) {
-      let last = await harness.held();
+    async 'frees nothing and repeats no token although its clock goes back, again and again'(t) {
+      let last = await t.held();
       for (const stepMs of [-3_600_000, 500, -10, -60_000, 1]) {
-        await harness.advance(stepMs);
-        const answer = await harness.acquire();
-        harness.expect(answer.status).toEqual('held');
+        await t.advance(stepMs);
+        const answer = await t.acquire();
+        t.expect(answer.status).toEqual('held');
         // A store may take up a step of some seconds late.
-        harness.expect('leftMs' in answer && answer.leftMs < 60_000).toEqual(true);
-        await harness.release(last);
-        const next = await harness.held();
-        harness.rises(last, next);
+        t.expect('leftMs' in answer && answer.leftMs < 60_000).toEqual(true);
+        await t.release(last);
+        const next = await t.held();
+        t.rises(last, next);
         last = next;
       }
     },
-  },
+  }),
+  ...lockCases(['clock', 'locks'], {
+    async 'keeps a released lock from others for as long as was asked'(t) {
+      const held = await t.held();
+      await t.release(held, LONG_MS);
+      await t.expectStatus(t.extend(held), 'lost');
+      await t.advance(LONG_MS - 1);
+      await t.expectStatus(t.acquire(), 'held');
+      t.expect((await (await t.store()).locks!()).map(({ isKept }) => isKept)).toEqual([true]);
+      await t.advance(1);
+      t.rises(held, await t.held());
+    },
+  }),
 ];

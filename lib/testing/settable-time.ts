@@ -89,68 +89,45 @@ interface Due {
   atMs: number;
   readonly everyMs: number | undefined;
   readonly run: () => void;
-  /** Among equals the smaller goes first. */
-  order: number;
   isCancelled: boolean;
 }
 
-/** A binary heap. A cancelled task stays in it until its time comes. */
+/** A cancelled task stays until its time comes. */
 class Agenda {
-  private readonly heap: Due[] = [];
-  private count = 0;
+  private readonly tasks: Due[] = [];
 
   add(atMs: number, run: () => void, everyMs?: number): Due {
-    return this.push({ atMs, everyMs, run, order: 0, isCancelled: false });
+    return this.put({ atMs, everyMs, run, isCancelled: false });
   }
 
   get openCount(): number {
-    return this.heap.filter((due) => !due.isCancelled).length;
+    return this.tasks.filter((due) => !due.isCancelled).length;
   }
 
   /** Takes the first task due by then; a repeated one is put back for its next time. */
   take(endMs: number): Due | undefined {
     for (;;) {
-      const first = this.heap[0];
+      const [first] = this.tasks;
       if (first === undefined || (first.atMs > endMs && !first.isCancelled)) return undefined;
-      this.pop();
+      this.tasks.shift();
       if (first.isCancelled) continue;
       if (first.everyMs === undefined) return first;
       const taken = { ...first };
       first.atMs += first.everyMs;
-      this.push(first);
+      this.put(first);
       return taken;
     }
   }
 
-  private push(due: Due): Due {
-    due.order = this.count++;
-    const { heap } = this;
-    let at = heap.length;
-    for (; at > 0; at = (at - 1) >> 1) {
-      const parent = heap[(at - 1) >> 1]!;
-      if (!isBefore(due, parent)) break;
-      heap[at] = parent;
+  /** After all tasks that are due no later. */
+  private put(due: Due): Due {
+    let [from, to] = [0, this.tasks.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      if (this.tasks[middle]!.atMs <= due.atMs) from = middle + 1;
+      else to = middle;
     }
-    heap[at] = due;
+    this.tasks.splice(from, 0, due);
     return due;
   }
-
-  private pop(): void {
-    const { heap } = this;
-    const last = heap.pop()!;
-    if (heap.length === 0) return;
-    let at = 0;
-    for (;;) {
-      let child = 2 * at + 1;
-      if (child + 1 < heap.length && isBefore(heap[child + 1]!, heap[child]!)) child++;
-      if (child >= heap.length || !isBefore(heap[child]!, last)) break;
-      heap[at] = heap[child]!;
-      at = child;
-    }
-    heap[at] = last;
-  }
-}
-
-function isBefore(a: Due, b: Due): boolean {
-  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order);
 }

@@ -417,8 +417,8 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'starts after what a lost registry granted before an operator set its clock back',
   ],
   'renew without `have`': [
-    'lets others start only after a ceiling that a former holder was told',
     'lets others start only after such a ceiling if somebody else has the worker id by now',
+    'lets others start only after a ceiling that a former holder was told',
     'takes a ceiling it does not remember for a proof that writes were lost',
     'starts above what another server granted meanwhile, once somebody renews who knows',
     'has everybody leave who was granted a range by a server that had been left',

@@ -68,7 +68,15 @@ export interface Case<Need extends string, H> {
   readonly run: (harness: H) => Promise<void>;
 }
 
-export type ContractCase = Case<ContractNeed, Harness>;
+/** Cases by their properties, in words: each gets `t`, the tools of a test. They share needs. */
+export function casesOf<Need extends string, H>(
+  needs: readonly Need[],
+  runs: Readonly<Record<string, (t: H) => Promise<void>>>,
+): Case<Need, H>[] {
+  return Object.entries(runs).map(([name, run]) => ({ name, needs, run }));
+}
+
+export const contractCases = casesOf<ContractNeed, Harness>;
 
 /** The needs of the contract of a support. */
 export interface HarnessParts {

@@ -3,7 +3,7 @@
  * side, and what ranges keep apart. A support that ignores `move` refuses the other layout, which
  * is safe, and its fleets need a stop to move.
  */
-import { grantIn, reasonOf, TERMS, type ContractCase, type Harness } from './harness.js';
+import { grantIn, reasonOf, TERMS, contractCases, type Harness } from './harness.js';
 
 const FEW = TERMS.fingerprint;
 const MANY = 'many';
@@ -27,134 +27,104 @@ async function change(harness: Harness, from: string, to: string, order: Order =
   await support.release!({ ...TERMS, ...own, fingerprint: from, ttlMs: 0, mark, move }, undefined);
 }
 
-export const MOVE_CASES: readonly ContractCase[] = [
-  {
-    name: 'admits the layouts of a move side by side, each with its own worker ids',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      await harness.holder(POOL);
-      await change(harness, FEW, BEGUN);
+export const MOVE_CASES = [
+  ...contractCases(['clock', 'release', 'moves'], {
+    async 'admits the layouts of a move side by side, each with its own worker ids'(t) {
+      await t.holder(POOL);
+      await change(t, FEW, BEGUN);
       const workerIds = [];
       for (const terms of [OTHER, POOL, OTHER]) {
-        const { grant } = await harness.holder(terms);
-        harness.expect(grant.layouts).toEqual(BEGUN);
+        const { grant } = await t.holder(terms);
+        t.expect(grant.layouts).toEqual(BEGUN);
         workerIds.push(grant.workerId);
       }
-      harness.expect(workerIds.map((workerId) => workerId >= 4)).toEqual([true, false, true]);
-      const stranger = await harness.asker({ ...POOL, fingerprint: 'third' });
+      t.expect(workerIds.map((workerId) => workerId >= 4)).toEqual([true, false, true]);
+      const stranger = await t.asker({ ...POOL, fingerprint: 'third' });
       const refusal = { status: 'layout-mismatch', fingerprint: BEGUN };
-      harness.expect(reasonOf(await stranger.acquire())).toEqual(refusal);
+      t.expect(reasonOf(await stranger.acquire())).toEqual(refusal);
       // None of the worker ids that it asks for is for its layout.
-      const claimant = await harness.asker({ workerIdMin: 2, workerIdMax: 2 });
-      harness.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
+      const claimant = await t.asker({ workerIdMin: 2, workerIdMax: 2 });
+      t.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
     },
-  },
-  {
-    name: 'goes on without a gap where a worker id stays, and not where it is for another layout',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const stays = await harness.holder({ workerIdMin: 1, workerIdMax: 1 });
-      const leaves = await harness.holder({ workerIdMin: 3, workerIdMax: 3 });
-      await change(harness, FEW, BEGUN);
-      harness.expect(grantIn(await stays.holder.renew()).floorMs).toEqual(stays.grant.floorMs);
+    async 'goes on without a gap where a worker id stays, and not where it is for another layout'(
+      t,
+    ) {
+      const stays = await t.holder({ workerIdMin: 1, workerIdMax: 1 });
+      const leaves = await t.holder({ workerIdMin: 3, workerIdMax: 3 });
+      await change(t, FEW, BEGUN);
+      t.expect(grantIn(await stays.holder.renew()).floorMs).toEqual(stays.grant.floorMs);
       for (let count = 0; count < 2; count++) {
-        harness.expect((await leaves.holder.renew()).status).toEqual('moved');
+        t.expect((await leaves.holder.renew()).status).toEqual('moved');
       }
     },
-  },
-  {
-    name: 'begins no range below what was granted before a move',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const { holder } = await harness.holder({ ...POOL, ttlMs: 2 * TERMS.ttlMs });
-      await change(harness, FEW, BEGUN);
-      const floorMs = harness.nowMs + holder.quarantineMs;
-      const { grant } = await harness.holder(OTHER);
-      harness.expect(grant.floorMs).toBeGreaterThanOrEqual(floorMs);
+    async 'begins no range below what was granted before a move'(t) {
+      const { holder } = await t.holder({ ...POOL, ttlMs: 2 * TERMS.ttlMs });
+      await change(t, FEW, BEGUN);
+      const floorMs = t.nowMs + holder.quarantineMs;
+      const { grant } = await t.holder(OTHER);
+      t.expect(grant.floorMs).toBeGreaterThanOrEqual(floorMs);
     },
-  },
-  {
-    name: 'begins no range below the floor of another registry, and takes its time up',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const { holder } = await harness.holder({ workerIdMax: 1 });
-      const beganMs = harness.nowMs;
+    async 'begins no range below the floor of another registry, and takes its time up'(t) {
+      const { holder } = await t.holder({ workerIdMax: 1 });
+      const beganMs = t.nowMs;
       const floorMs = beganMs + 100 * TERMS.ttlMs;
-      await change(harness, FEW, BEGUN, { floorMs });
-      const { grant } = await harness.holder(OTHER);
-      harness.expect(grant.floorMs).toBeGreaterThanOrEqual(floorMs);
-      harness.expect(holder.quarantineMs).toBeGreaterThanOrEqual(harness.nowMs - beganMs);
+      await change(t, FEW, BEGUN, { floorMs });
+      const { grant } = await t.holder(OTHER);
+      t.expect(grant.floorMs).toBeGreaterThanOrEqual(floorMs);
+      t.expect(holder.quarantineMs).toBeGreaterThanOrEqual(t.nowMs - beganMs);
       grantIn(await holder.renew());
     },
-  },
-  {
-    name: 'begins a new range for a holder that missed a whole state of the layouts',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const { holder } = await harness.holder({ workerIdMax: 1, ttlMs: 10 * TERMS.ttlMs });
-      await change(harness, FEW, BEGUN);
-      await change(harness, BEGUN, UNDONE);
-      const floorMs = harness.nowMs + holder.quarantineMs;
-      const renewed = await harness.patiently(() => holder.renew());
-      harness.expect(renewed.floorMs).toBeGreaterThanOrEqual(floorMs);
+    async 'begins a new range for a holder that missed a whole state of the layouts'(t) {
+      const { holder } = await t.holder({ workerIdMax: 1, ttlMs: 10 * TERMS.ttlMs });
+      await change(t, FEW, BEGUN);
+      await change(t, BEGUN, UNDONE);
+      const floorMs = t.nowMs + holder.quarantineMs;
+      const renewed = await t.patiently(() => holder.renew());
+      t.expect(renewed.floorMs).toBeGreaterThanOrEqual(floorMs);
     },
-  },
-  {
-    name: 'refuses a layout that ended, which stops no other one',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const { holder } = await harness.holder({ workerIdMax: 1 });
-      await change(harness, FEW, BEGUN);
-      const other = await harness.holder(OTHER);
+    async 'refuses a layout that ended, which stops no other one'(t) {
+      const { holder } = await t.holder({ workerIdMax: 1 });
+      await change(t, FEW, BEGUN);
+      const other = await t.holder(OTHER);
       grantIn(await holder.renew());
-      await change(harness, BEGUN, UNDONE);
+      await change(t, BEGUN, UNDONE);
       const refusal = { status: 'layout-mismatch', fingerprint: UNDONE };
-      harness.expect(reasonOf(await other.holder.renew())).toEqual(refusal);
-      harness.expect(grantIn(await holder.renew()).layouts).toEqual(UNDONE);
+      t.expect(reasonOf(await other.holder.renew())).toEqual(refusal);
+      t.expect(grantIn(await holder.renew()).layouts).toEqual(UNDONE);
     },
-  },
-  {
-    name: 'gives a layout no range beyond its end',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const text = `#1 ${FEW}[0-3<${harness.nowMs + 3 * TERMS.ttlMs}] ${MANY}[0-7]`;
-      await change(harness, FEW, text);
+    async 'gives a layout no range beyond its end'(t) {
+      const { holder } = await t.holder(POOL);
+      const text = `#1 ${FEW}[0-3<${t.nowMs + 3 * TERMS.ttlMs}] ${MANY}[0-7]`;
+      await change(t, FEW, text);
       grantIn(await holder.renew());
-      await harness.advance(2.5 * TERMS.ttlMs);
+      await t.advance(2.5 * TERMS.ttlMs);
       const refusal = { status: 'layout-mismatch', fingerprint: text };
-      harness.expect(reasonOf(await holder.renew())).toEqual(refusal);
-      grantIn(await harness.patiently(async () => (await harness.asker(OTHER)).acquire()));
+      t.expect(reasonOf(await holder.renew())).toEqual(refusal);
+      grantIn(await t.patiently(async () => (await t.asker(OTHER)).acquire()));
     },
-  },
-  {
-    name: 'ignores a change that comes late, or after another one',
-    needs: ['clock', 'release', 'moves'],
-    async run(harness) {
-      await harness.holder(POOL);
-      await change(harness, FEW, BEGUN, { inMs: -1 });
+    async 'ignores a change that comes late, or after another one'(t) {
+      await t.holder(POOL);
+      await change(t, FEW, BEGUN, { inMs: -1 });
       const refusal = { status: 'layout-mismatch', fingerprint: FEW };
-      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(refusal);
-      await change(harness, BEGUN, UNDONE);
-      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(refusal);
+      t.expect(reasonOf(await (await t.asker(OTHER)).acquire())).toEqual(refusal);
+      await change(t, BEGUN, UNDONE);
+      t.expect(reasonOf(await (await t.asker(OTHER)).acquire())).toEqual(refusal);
     },
-  },
-  {
-    name: 'hears of a move that it forgot from whoever was told of it',
-    needs: ['clock', 'losses', 'release', 'moves'],
-    async run(harness) {
-      await harness.holder(POOL);
-      await change(harness, FEW, BEGUN);
-      const other = await harness.holder(OTHER);
-      await harness.happen('wipe');
-      const first = await harness.asker(POOL);
-      const { ceilingMs } = await harness.patiently(() => first.acquire());
+  }),
+  ...contractCases(['clock', 'losses', 'release', 'moves'], {
+    async 'hears of a move that it forgot from whoever was told of it'(t) {
+      await t.holder(POOL);
+      await change(t, FEW, BEGUN);
+      const other = await t.holder(OTHER);
+      await t.happen('wipe');
+      const first = await t.asker(POOL);
+      const { ceilingMs } = await t.patiently(() => first.acquire());
       const told = { layouts: BEGUN };
-      harness.expect((await other.holder.renew(told)).status).toEqual('unknown');
-      const next = await harness.asker({ ...OTHER, ...told });
-      const grant = await harness.patiently(() => next.acquire());
-      harness.expect([grant.workerId >= 4, grant.layouts]).toEqual([true, BEGUN]);
-      harness.expect(grant.floorMs).toBeGreaterThanOrEqual(ceilingMs);
+      t.expect((await other.holder.renew(told)).status).toEqual('unknown');
+      const next = await t.asker({ ...OTHER, ...told });
+      const grant = await t.patiently(() => next.acquire());
+      t.expect([grant.workerId >= 4, grant.layouts]).toEqual([true, BEGUN]);
+      t.expect(grant.floorMs).toBeGreaterThanOrEqual(ceilingMs);
     },
-  },
+  }),
 ];

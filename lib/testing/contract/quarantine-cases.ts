@@ -2,62 +2,52 @@
  * The duties of a support to processes with leases of different length: a process that knew a
  * longer one brings it to a registry that forgot it.
  */
-import { grantIn, reasonOf, TERMS, type ContractCase } from './harness.js';
+import { grantIn, reasonOf, TERMS, contractCases } from './harness.js';
 
 const LONG_MS = 600_000;
 const POOL = { workerIdMax: 3 } as const;
 
-export const QUARANTINE_CASES: readonly ContractCase[] = [
-  {
-    name: 'says with each grant how long its quarantine is',
-    needs: [],
-    async run(harness) {
-      const { holder, grant } = await harness.holder();
-      harness.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
+export const QUARANTINE_CASES = [
+  ...contractCases([], {
+    async 'says with each grant how long its quarantine is'(t) {
+      const { holder, grant } = await t.holder();
+      t.expect(grant.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
       const renewed = grantIn(await holder.renew());
-      harness.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
+      t.expect(renewed.quarantineMs).toBeGreaterThanOrEqual(holder.quarantineMs);
     },
-  },
-  {
-    name: 'takes for its own the longer quarantine of a registry that was lost',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const holder = await harness.asker({ quarantineMs: LONG_MS });
-      await harness.happen('wipe');
-      const lostMs = harness.nowMs;
-      const { floorMs } = await harness.patiently(() => holder.acquire());
-      harness.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
+  }),
+  ...contractCases(['clock', 'losses'], {
+    async 'takes for its own the longer quarantine of a registry that was lost'(t) {
+      const holder = await t.asker({ quarantineMs: LONG_MS });
+      await t.happen('wipe');
+      const lostMs = t.nowMs;
+      const { floorMs } = await t.patiently(() => holder.acquire());
+      t.expect(floorMs).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
-  },
-  {
-    name: 'moves the floor of the last loss where its quarantine turns out longer, for all',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      await harness.happen('wipe');
-      const lostMs = harness.nowMs;
-      const first = await harness.asker(POOL);
-      await harness.patiently(() => first.acquire());
+    async 'moves the floor of the last loss where its quarantine turns out longer, for all'(t) {
+      const { holder } = await t.holder(POOL);
+      await t.happen('wipe');
+      const lostMs = t.nowMs;
+      const first = await t.asker(POOL);
+      await t.patiently(() => first.acquire());
       await holder.renew({ quarantineMs: LONG_MS });
-      const next = await harness.asker(POOL);
+      const next = await t.asker(POOL);
       const floors = [
-        (await harness.patiently(() => first.renew())).floorMs,
-        (await harness.patiently(() => next.acquire())).floorMs,
+        (await t.patiently(() => first.renew())).floorMs,
+        (await t.patiently(() => next.acquire())).floorMs,
       ];
-      harness.expect(Math.min(...floors)).toBeGreaterThanOrEqual(lostMs + LONG_MS);
+      t.expect(Math.min(...floors)).toBeGreaterThanOrEqual(lostMs + LONG_MS);
     },
-  },
-  {
-    name: 'goes on as before where a longer quarantine comes long after the last loss',
-    needs: ['clock'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(POOL);
-      await harness.advance(LONG_MS);
-      const { grant: other } = await harness.holder({ ...POOL, ttlMs: LONG_MS });
-      harness.expect(grantIn(await holder.renew()).floorMs).toEqual(grant.floorMs);
-      harness.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
+  }),
+  ...contractCases(['clock'], {
+    async 'goes on as before where a longer quarantine comes long after the last loss'(t) {
+      const { holder, grant } = await t.holder(POOL);
+      await t.advance(LONG_MS);
+      const { grant: other } = await t.holder({ ...POOL, ttlMs: LONG_MS });
+      t.expect(grantIn(await holder.renew()).floorMs).toEqual(grant.floorMs);
+      t.expect(other.nowMs! + LONG_MS).toBeGreaterThanOrEqual(other.floorMs + TERMS.ttlMs);
     },
-  },
+  }),
 ];
 
 /*
@@ -71,136 +61,106 @@ const ofUsual = { status: 'layout-mismatch', fingerprint: TERMS.fingerprint } as
 const HOUR_MS = 3_600_000;
 const LAYOUT_POOL = { workerIdMax: 3 } as const;
 
-export const LAYOUT_CASES: readonly ContractCase[] = [
-  {
-    name: 'is for no layout as long as nobody had a range: whoever has to wait claims nothing',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const first = await harness.asker();
-      await harness.happen('wipe');
-      harness.expect((await first.acquire()).status).toEqual('wait');
-      const other = await harness.asker(OTHER);
-      harness.expect((await other.acquire()).status).toEqual('wait');
-      await harness.patiently(() => other.acquire());
-      harness.expect(reasonOf(await first.acquire())).toEqual(ofOther);
+export const LAYOUT_CASES = [
+  ...contractCases(['clock', 'losses'], {
+    async 'is for no layout as long as nobody had a range: whoever has to wait claims nothing'(t) {
+      const first = await t.asker();
+      await t.happen('wipe');
+      t.expect((await first.acquire()).status).toEqual('wait');
+      const other = await t.asker(OTHER);
+      t.expect((await other.acquire()).status).toEqual('wait');
+      await t.patiently(() => other.acquire());
+      t.expect(reasonOf(await first.acquire())).toEqual(ofOther);
     },
-  },
-  {
-    name: 'is for the layout of a holder that renews before a newcomer of another has a range',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder } = await harness.holder();
-      await harness.happen('wipe');
-      const other = await harness.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
-      harness.expect((await other.acquire()).status).toEqual('wait');
-      harness.expect((await holder.renew()).status).toEqual('unknown');
-      harness.expect(reasonOf(await other.acquire())).toEqual(ofUsual);
+    async 'is for the layout of a holder that renews before a newcomer of another has a range'(t) {
+      const { holder } = await t.holder();
+      await t.happen('wipe');
+      const other = await t.asker({ ...OTHER, workerIdMin: 1, workerIdMax: 1 });
+      t.expect((await other.acquire()).status).toEqual('wait');
+      t.expect((await holder.renew()).status).toEqual('unknown');
+      t.expect(reasonOf(await other.acquire())).toEqual(ofUsual);
     },
-  },
-  {
-    name: 'is for the layout of one who asks for a worker id while it has a range yet',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { grant } = await harness.holder();
-      await harness.happen('wipe');
-      const next = await harness.asker({ haveMs: grant.ceilingMs });
-      harness.expect((await next.acquire()).status).toEqual('wait');
-      harness.expect(reasonOf(await (await harness.asker(OTHER)).acquire())).toEqual(ofUsual);
+    async 'is for the layout of one who asks for a worker id while it has a range yet'(t) {
+      const { grant } = await t.holder();
+      await t.happen('wipe');
+      const next = await t.asker({ haveMs: grant.ceilingMs });
+      t.expect((await next.acquire()).status).toEqual('wait');
+      t.expect(reasonOf(await (await t.asker(OTHER)).acquire())).toEqual(ofUsual);
     },
-  },
-  {
-    name: 'stops both sides where a renewal shows that two layouts have ranges at once',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder } = await harness.holder(LAYOUT_POOL);
-      await harness.happen('wipe');
-      const other = await harness.asker({ ...OTHER, ...POOL });
-      await harness.patiently(() => other.acquire());
+    async 'stops both sides where a renewal shows that two layouts have ranges at once'(t) {
+      const { holder } = await t.holder(LAYOUT_POOL);
+      await t.happen('wipe');
+      const other = await t.asker({ ...OTHER, ...POOL });
+      await t.patiently(() => other.acquire());
       const contested = await holder.renew();
       const reason = reasonOf(contested);
-      harness.expect(contested.status).toEqual('layout-mismatch');
+      t.expect(contested.status).toEqual('layout-mismatch');
       for (const { fingerprint } of [TERMS, OTHER]) {
         const { renewed, asked } = {
           renewed: await (fingerprint === OTHER.fingerprint ? other : holder).renew(),
-          asked: await (await harness.asker({ ...POOL, fingerprint })).acquire(),
+          asked: await (await t.asker({ ...POOL, fingerprint })).acquire(),
         };
-        harness.expect([renewed, asked].map(reasonOf)).toEqual([reason, reason]);
+        t.expect([renewed, asked].map(reasonOf)).toEqual([reason, reason]);
       }
     },
-  },
-  {
-    name: 'stops both sides also where one asks for a worker id that has a range of another layout',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(LAYOUT_POOL);
-      await harness.happen('wipe');
-      const other = await harness.asker({ ...OTHER, ...POOL });
-      await harness.patiently(() => other.acquire());
+    async 'stops both sides also where one asks for a worker id that has a range of another layout'(
+      t,
+    ) {
+      const { holder, grant } = await t.holder(LAYOUT_POOL);
+      await t.happen('wipe');
+      const other = await t.asker({ ...OTHER, ...POOL });
+      await t.patiently(() => other.acquire());
       const contested = await holder.acquire({ haveMs: grant.ceilingMs });
-      harness.expect(contested.status).toEqual('layout-mismatch');
-      harness.expect(reasonOf(await other.renew())).toEqual(reasonOf(contested));
+      t.expect(contested.status).toEqual('layout-mismatch');
+      t.expect(reasonOf(await other.renew())).toEqual(reasonOf(contested));
     },
-  },
-  {
-    name: 'goes on with its layout where the range of another has ended',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(LAYOUT_POOL);
-      await harness.happen('wipe');
-      const other = await harness.asker({ ...OTHER, ...POOL });
-      const first = await harness.patiently(() => other.acquire());
-      await harness.advance(Math.max(0, grant.ceilingMs - harness.nowMs));
-      harness.expect(reasonOf(await holder.renew())).toEqual(ofOther);
-      harness.expect(grantIn(await other.renew()).floorMs).toEqual(first.floorMs);
+    async 'goes on with its layout where the range of another has ended'(t) {
+      const { holder, grant } = await t.holder(LAYOUT_POOL);
+      await t.happen('wipe');
+      const other = await t.asker({ ...OTHER, ...POOL });
+      const first = await t.patiently(() => other.acquire());
+      await t.advance(Math.max(0, grant.ceilingMs - t.nowMs));
+      t.expect(reasonOf(await holder.renew())).toEqual(ofOther);
+      t.expect(grantIn(await other.renew()).floorMs).toEqual(first.floorMs);
     },
-  },
-  {
-    name: 'believes in no range of another layout that ends further than a day ahead',
-    needs: ['clock', 'losses'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(LAYOUT_POOL);
-      await harness.happen('wipe');
-      const other = await harness.asker({ ...OTHER, ...POOL });
-      await harness.patiently(() => other.acquire());
+    async 'believes in no range of another layout that ends further than a day ahead'(t) {
+      const { holder, grant } = await t.holder(LAYOUT_POOL);
+      await t.happen('wipe');
+      const other = await t.asker({ ...OTHER, ...POOL });
+      await t.patiently(() => other.acquire());
       const haveMs = grant.ceilingMs + 48 * HOUR_MS;
-      harness.expect(reasonOf(await holder.renew({ haveMs }))).toEqual(ofOther);
+      t.expect(reasonOf(await holder.renew({ haveMs }))).toEqual(ofOther);
       grantIn(await other.renew());
     },
-  },
-  {
-    name: 'takes whoever leaves for no claim of a layout, and for no contest',
-    needs: ['clock', 'losses', 'release'],
-    async run(harness) {
-      const { holder } = await harness.holder(LAYOUT_POOL);
-      await harness.happen('wipe');
+  }),
+  ...contractCases(['clock', 'losses', 'release'], {
+    async 'takes whoever leaves for no claim of a layout, and for no contest'(t) {
+      const { holder } = await t.holder(LAYOUT_POOL);
+      await t.happen('wipe');
       await holder.release(undefined);
-      const other = await harness.asker({ ...OTHER, ...POOL });
-      await harness.patiently(() => other.acquire());
+      const other = await t.asker({ ...OTHER, ...POOL });
+      await t.patiently(() => other.acquire());
       await holder.release(undefined);
       grantIn(await other.renew());
     },
-  },
+  }),
 ];
 
-export const VERSION_CASES: readonly ContractCase[] = [
-  {
-    name: 'changes nothing in a registry that is kept by another version of the protocol',
-    needs: ['version'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(LAYOUT_POOL);
-      const { operations } = grantIn(await holder.renew()).mark!;
-      const next = await harness.asker(LAYOUT_POOL);
-      await harness.underLaterVersion(async () => {
-        harness.expect((await holder.renew()).status).toEqual('other-version');
-        harness.expect((await next.acquire()).status).toEqual('other-version');
-        const alien = await harness.asker({ ...OTHER, haveMs: grant.ceilingMs });
-        harness.expect((await alien.acquire()).status).toEqual('other-version');
-        await holder.support.release?.(holder.lease!, undefined);
-      });
-      const renewed = grantIn(await holder.renew());
-      harness.expect(renewed.floorMs).toEqual(grant.floorMs);
-      // Each operation makes one change, so those before made none.
-      harness.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
-    },
+export const VERSION_CASES = contractCases(['version'], {
+  async 'changes nothing in a registry that is kept by another version of the protocol'(t) {
+    const { holder, grant } = await t.holder(LAYOUT_POOL);
+    const { operations } = grantIn(await holder.renew()).mark!;
+    const next = await t.asker(LAYOUT_POOL);
+    await t.underLaterVersion(async () => {
+      t.expect((await holder.renew()).status).toEqual('other-version');
+      t.expect((await next.acquire()).status).toEqual('other-version');
+      const alien = await t.asker({ ...OTHER, haveMs: grant.ceilingMs });
+      t.expect((await alien.acquire()).status).toEqual('other-version');
+      await holder.support.release?.(holder.lease!, undefined);
+    });
+    const renewed = grantIn(await holder.renew());
+    t.expect(renewed.floorMs).toEqual(grant.floorMs);
+    // Each operation makes one change, so those before made none.
+    t.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
   },
-];
+});

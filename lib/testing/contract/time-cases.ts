@@ -4,7 +4,7 @@
  * went wrong.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
-import { grantIn, TERMS, type Harness, type ContractCase, type ContractHolder } from './harness.js';
+import { grantIn, TERMS, type Harness, contractCases, type ContractHolder } from './harness.js';
 
 const POOL = { workerIdMax: 3 } as const;
 const NEEDS = ['clock', 'losses', 'reckoned'] as const;
@@ -45,217 +45,167 @@ async function refusesWrongYear(harness: Harness, asker: ContractHolder): Promis
   harness.expect(wallMs + RESOLUTION_MS).toBeGreaterThanOrEqual(nowMs!);
 }
 
-export const TIME_CASES: readonly ContractCase[] = [
-  {
-    name: 'starts after what a lost registry granted whose clock was ahead, where it is told so',
-    needs: NEEDS,
-    async run(harness) {
-      const { holder, grant } = await harness.holder(POOL);
-      const clocks = clocksOf(holder, harness.nowMs);
-      await stepBackAndLose(harness);
-      const next = await harness.newcomer(POOL);
-      const { floorMs } = await harness.patiently(() =>
-        next.acquire(goneOn(clocks, harness.nowMs)),
-      );
-      harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+export const TIME_CASES = [
+  ...contractCases(NEEDS, {
+    async 'starts after what a lost registry granted whose clock was ahead, where it is told so'(
+      t,
+    ) {
+      const { holder, grant } = await t.holder(POOL);
+      const clocks = clocksOf(holder, t.nowMs);
+      await stepBackAndLose(t);
+      const next = await t.newcomer(POOL);
+      const { floorMs } = await t.patiently(() => next.acquire(goneOn(clocks, t.nowMs)));
+      t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
-  },
-  {
-    name: 'moves the floor for all where it is told late that a lost registry was ahead',
-    needs: NEEDS,
-    async run(harness) {
-      const { holder, grant } = await harness.holder(POOL);
-      await stepBackAndLose(harness);
-      const lostMs = harness.nowMs;
-      const first = await harness.newcomer(POOL);
-      await harness.patiently(() => first.acquire());
-      await holder.renew(clocksOf(holder, harness.nowMs + BACK_MS, harness.nowMs - lostMs));
-      const next = await harness.newcomer(POOL);
+    async 'moves the floor for all where it is told late that a lost registry was ahead'(t) {
+      const { holder, grant } = await t.holder(POOL);
+      await stepBackAndLose(t);
+      const lostMs = t.nowMs;
+      const first = await t.newcomer(POOL);
+      await t.patiently(() => first.acquire());
+      await holder.renew(clocksOf(holder, t.nowMs + BACK_MS, t.nowMs - lostMs));
+      const next = await t.newcomer(POOL);
       const floors = [
-        (await harness.patiently(() => first.renew())).floorMs,
-        (await harness.patiently(() => next.acquire())).floorMs,
+        (await t.patiently(() => first.renew())).floorMs,
+        (await t.patiently(() => next.acquire())).floorMs,
       ];
-      harness.expect(Math.min(...floors)).toBeGreaterThanOrEqual(grant.ceilingMs);
+      t.expect(Math.min(...floors)).toBeGreaterThanOrEqual(grant.ceilingMs);
     },
-  },
-  {
-    name: 'grants nothing by the time of another server before a failover window is over',
-    needs: NEEDS,
-    async run(harness) {
-      await harness.holder(POOL);
-      await harness.happen('wipe');
-      const next = await harness.newcomer(POOL);
+    async 'grants nothing by the time of another server before a failover window is over'(t) {
+      await t.holder(POOL);
+      await t.happen('wipe');
+      const next = await t.newcomer(POOL);
       await next.acquire();
       const windowMs = next.quarantineMs - TERMS.ttlMs;
-      await harness.advance(windowMs);
-      const nowMs = harness.nowMs + BACK_MS;
+      await t.advance(windowMs);
+      const nowMs = t.nowMs + BACK_MS;
       const reckoned = { incarnation: 'other', server: 'other', nowMs, timeMs: nowMs };
-      const answer = await next.acquire({ wallMs: harness.nowMs, reckoned });
+      const answer = await next.acquire({ wallMs: t.nowMs, reckoned });
       const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
-      harness.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
+      t.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
     },
-  },
-  {
-    name: 'grants nothing within a failover window by a step forward that no clock confirms',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const windowMs = holder.quarantineMs - TERMS.ttlMs;
-      const wallMs = harness.nowMs - YEAR_MS;
-      await harness.advance(YEAR_MS);
-      const answer = await (await harness.newcomer(POOL)).acquire({ wallMs });
-      const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
-      harness.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
-    },
-  },
-  {
-    name: 'goes on as before where it is told long after what was forgotten has ended',
-    needs: NEEDS,
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      await harness.happen('wipe');
-      const other = await harness.newcomer(POOL);
-      await harness.patiently(() => other.acquire());
-      await harness.advance(2 * BACK_MS);
-      const { floorMs } = await harness.patiently(() => other.renew());
-      const clocks = clocksOf(holder, harness.nowMs);
-      const nowMs = harness.nowMs + RESOLUTION_MS;
+    async 'goes on as before where it is told long after what was forgotten has ended'(t) {
+      const { holder } = await t.holder(POOL);
+      await t.happen('wipe');
+      const other = await t.newcomer(POOL);
+      await t.patiently(() => other.acquire());
+      await t.advance(2 * BACK_MS);
+      const { floorMs } = await t.patiently(() => other.renew());
+      const clocks = clocksOf(holder, t.nowMs);
+      const nowMs = t.nowMs + RESOLUTION_MS;
       await holder.renew({ ...clocks, reckoned: { ...clocks.reckoned, nowMs } });
-      harness.expect(grantIn(await other.renew()).floorMs).toEqual(floorMs);
+      t.expect(grantIn(await other.renew()).floorMs).toEqual(floorMs);
     },
-  },
-  {
-    name: 'has its clock, its quarantine and its mark in a refusal, as in a grant',
-    needs: ['reckoned'],
-    async run(harness) {
-      const { grant } = await harness.holder();
-      const refused = await (await harness.asker()).acquire();
-      harness.expect(refused.status).toEqual('none-free');
-      harness.expect(refused.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
-      harness.expect(refused.quarantineMs).toEqual(grant.quarantineMs);
-      const names = [grant, refused].map(({ mark }) => [mark!.incarnation, mark!.server]);
-      harness.expect(names[1]).toEqual(names[0]);
+    async 'believes nobody who tells a time of more than a day ahead'(t) {
+      const { holder } = await t.holder(POOL);
+      const clocks = clocksOf(holder, t.nowMs, DAY_MS + BACK_MS);
+      await t.happen('wipe');
+      const wipedMs = t.nowMs;
+      const next = await t.newcomer(POOL);
+      const { nowMs } = await t.patiently(() => next.acquire(goneOn(clocks, t.nowMs)));
+      t.expect(wipedMs + DAY_MS).toBeGreaterThanOrEqual(nowMs!);
     },
-  },
-  {
-    name: 'starts after what a lost registry granted before an operator set its clock back',
-    needs: [...NEEDS, 'release'],
-    async run(harness) {
-      const { holder, grant } = await harness.holder(POOL);
-      await harness.advance(-BACK_MS);
-      const operator = { token: 'an operator', settles: true };
-      await holder.support.release!({ ...holder.lease!, ...operator }, undefined);
-      const next = await harness.newcomer(POOL);
-      const { latestMs } = await next.acquire({ wallMs: harness.nowMs });
-      harness.expect(latestMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-      await harness.happen('wipe');
-      const { floorMs } = await harness.patiently(() =>
-        next.acquire({ wallMs: harness.nowMs, latestMs }),
-      );
-      harness.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
-    },
-  },
-  {
-    name: 'believes nobody who tells a time of more than a day ahead',
-    needs: NEEDS,
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const clocks = clocksOf(holder, harness.nowMs, DAY_MS + BACK_MS);
-      await harness.happen('wipe');
-      const wipedMs = harness.nowMs;
-      const next = await harness.newcomer(POOL);
-      const { nowMs } = await harness.patiently(() => next.acquire(goneOn(clocks, harness.nowMs)));
-      harness.expect(wipedMs + DAY_MS).toBeGreaterThanOrEqual(nowMs!);
-    },
-  },
-  {
-    name: 'does not follow its store to a time that its holders know to be wrong',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const rightMs = harness.nowMs;
-      const clocks = clocksOf(holder, rightMs);
-      await harness.advance(YEAR_MS);
-      const wrong = grantIn(await holder.renew(clocks));
-      const other = await harness.newcomer(POOL);
-      const { ceilingMs } = grantIn(await other.acquire({ wallMs: rightMs }));
-      await harness.advance(-YEAR_MS);
-      const latestMs = rightMs + TERMS.ttlMs + RESOLUTION_MS;
-      for (const endMs of [wrong.ceilingMs, ceilingMs, grantIn(await holder.renew()).ceilingMs]) {
-        harness.expect(latestMs).toBeGreaterThanOrEqual(endMs);
-      }
-      harness.expect(wrong.timeMs).toBeGreaterThanOrEqual(rightMs + YEAR_MS - RESOLUTION_MS);
-    },
-  },
-  {
-    name: 'does not follow its store to a wrong time where somebody new has a shorter lease',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      await harness.holder(POOL);
-      await harness.advance(TERMS.ttlMs / 2);
-      const other = await harness.newcomer({ ...POOL, ttlMs: TERMS.ttlMs / 6 });
-      await refusesWrongYear(harness, other);
-    },
-  },
-  {
-    name: 'does not follow its store to a wrong time after it has answered that none is free',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      const { holder } = await harness.holder();
-      await harness.advance(TERMS.ttlMs * 0.9);
-      const other = await harness.newcomer();
-      harness.expect((await other.acquire()).status).toEqual('none-free');
-      // All that was granted has ended, and another lease has nearly gone by.
-      await harness.advance(holder.quarantineMs - TERMS.ttlMs / 10);
-      await refusesWrongYear(harness, other);
-    },
-  },
-  {
-    name: 'goes no further than its holders reckon while its store shows a wrong time',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const wallMs = harness.nowMs;
-      await harness.advance(-BACK_MS);
-      let clocks = reckonedBy(grantIn(await holder.renew()), wallMs);
-      const startMs = clocks.reckoned.nowMs;
-      await harness.advance(YEAR_MS);
-      for (let n = 0; n < 3; n++) clocks = reckonedBy(grantIn(await holder.renew(clocks)), wallMs);
-      harness.expect(startMs + RESOLUTION_MS).toBeGreaterThanOrEqual(clocks.reckoned.nowMs);
-    },
-  },
-  {
-    name: 'follows its store where the clock of whoever asks has gone as far',
-    needs: ['clock', 'reckoned'],
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const clocks = clocksOf(holder, harness.nowMs);
-      await harness.advance(YEAR_MS);
-      const wallMs = harness.nowMs;
-      const { nowMs } = grantIn(await holder.renew({ ...clocks, wallMs }));
-      harness.expect(nowMs).toBeGreaterThanOrEqual(wallMs - RESOLUTION_MS);
-    },
-  },
-  {
-    name: 'follows its store after a loss, whatever clock whoever asks has',
-    needs: NEEDS,
-    async run(harness) {
-      const { holder } = await harness.holder(POOL);
-      const clocks = clocksOf(holder, harness.nowMs);
-      await harness.happen('restart');
-      await harness.advance(YEAR_MS);
-      const changedMs = harness.nowMs;
+    async 'follows its store after a loss, whatever clock whoever asks has'(t) {
+      const { holder } = await t.holder(POOL);
+      const clocks = clocksOf(holder, t.nowMs);
+      await t.happen('restart');
+      await t.advance(YEAR_MS);
+      const changedMs = t.nowMs;
       let reckoned = clocks.reckoned;
       let askedMs = changedMs;
-      const { floorMs } = await harness.patiently(async () => {
-        const [wallMs, passedMs] = [harness.nowMs - YEAR_MS, harness.nowMs - askedMs];
+      const { floorMs } = await t.patiently(async () => {
+        const [wallMs, passedMs] = [t.nowMs - YEAR_MS, t.nowMs - askedMs];
         const [nowMs, timeMs] = [reckoned.nowMs + passedMs, reckoned.timeMs + passedMs];
         const answer = await holder.renew({ wallMs, reckoned: { ...reckoned, nowMs, timeMs } });
-        askedMs = harness.nowMs;
+        askedMs = t.nowMs;
         reckoned = reckonedBy(answer as LeaseGrant, wallMs).reckoned;
         return answer;
       });
-      harness.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs - RESOLUTION_MS);
+      t.expect(floorMs).toBeGreaterThanOrEqual(changedMs + TERMS.ttlMs - RESOLUTION_MS);
     },
-  },
+  }),
+  ...contractCases(['clock', 'reckoned'], {
+    async 'grants nothing within a failover window by a step forward that no clock confirms'(t) {
+      const { holder } = await t.holder(POOL);
+      const windowMs = holder.quarantineMs - TERMS.ttlMs;
+      const wallMs = t.nowMs - YEAR_MS;
+      await t.advance(YEAR_MS);
+      const answer = await (await t.newcomer(POOL)).acquire({ wallMs });
+      const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
+      t.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
+    },
+    async 'does not follow its store to a time that its holders know to be wrong'(t) {
+      const { holder } = await t.holder(POOL);
+      const rightMs = t.nowMs;
+      const clocks = clocksOf(holder, rightMs);
+      await t.advance(YEAR_MS);
+      const wrong = grantIn(await holder.renew(clocks));
+      const other = await t.newcomer(POOL);
+      const { ceilingMs } = grantIn(await other.acquire({ wallMs: rightMs }));
+      await t.advance(-YEAR_MS);
+      const latestMs = rightMs + TERMS.ttlMs + RESOLUTION_MS;
+      for (const endMs of [wrong.ceilingMs, ceilingMs, grantIn(await holder.renew()).ceilingMs]) {
+        t.expect(latestMs).toBeGreaterThanOrEqual(endMs);
+      }
+      t.expect(wrong.timeMs).toBeGreaterThanOrEqual(rightMs + YEAR_MS - RESOLUTION_MS);
+    },
+    async 'does not follow its store to a wrong time where somebody new has a shorter lease'(t) {
+      await t.holder(POOL);
+      await t.advance(TERMS.ttlMs / 2);
+      const other = await t.newcomer({ ...POOL, ttlMs: TERMS.ttlMs / 6 });
+      await refusesWrongYear(t, other);
+    },
+    async 'does not follow its store to a wrong time after it has answered that none is free'(t) {
+      const { holder } = await t.holder();
+      await t.advance(TERMS.ttlMs * 0.9);
+      const other = await t.newcomer();
+      t.expect((await other.acquire()).status).toEqual('none-free');
+      // All that was granted has ended, and another lease has nearly gone by.
+      await t.advance(holder.quarantineMs - TERMS.ttlMs / 10);
+      await refusesWrongYear(t, other);
+    },
+    async 'goes no further than its holders reckon while its store shows a wrong time'(t) {
+      const { holder } = await t.holder(POOL);
+      const wallMs = t.nowMs;
+      await t.advance(-BACK_MS);
+      let clocks = reckonedBy(grantIn(await holder.renew()), wallMs);
+      const startMs = clocks.reckoned.nowMs;
+      await t.advance(YEAR_MS);
+      for (let n = 0; n < 3; n++) clocks = reckonedBy(grantIn(await holder.renew(clocks)), wallMs);
+      t.expect(startMs + RESOLUTION_MS).toBeGreaterThanOrEqual(clocks.reckoned.nowMs);
+    },
+    async 'follows its store where the clock of whoever asks has gone as far'(t) {
+      const { holder } = await t.holder(POOL);
+      const clocks = clocksOf(holder, t.nowMs);
+      await t.advance(YEAR_MS);
+      const wallMs = t.nowMs;
+      const { nowMs } = grantIn(await holder.renew({ ...clocks, wallMs }));
+      t.expect(nowMs).toBeGreaterThanOrEqual(wallMs - RESOLUTION_MS);
+    },
+  }),
+  ...contractCases(['reckoned'], {
+    async 'has its clock, its quarantine and its mark in a refusal, as in a grant'(t) {
+      const { grant } = await t.holder();
+      const refused = await (await t.asker()).acquire();
+      t.expect(refused.status).toEqual('none-free');
+      t.expect(refused.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
+      t.expect(refused.quarantineMs).toEqual(grant.quarantineMs);
+      const names = [grant, refused].map(({ mark }) => [mark!.incarnation, mark!.server]);
+      t.expect(names[1]).toEqual(names[0]);
+    },
+  }),
+  ...contractCases([...NEEDS, 'release'], {
+    async 'starts after what a lost registry granted before an operator set its clock back'(t) {
+      const { holder, grant } = await t.holder(POOL);
+      await t.advance(-BACK_MS);
+      const operator = { token: 'an operator', settles: true };
+      await holder.support.release!({ ...holder.lease!, ...operator }, undefined);
+      const next = await t.newcomer(POOL);
+      const { latestMs } = await next.acquire({ wallMs: t.nowMs });
+      t.expect(latestMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+      await t.happen('wipe');
+      const { floorMs } = await t.patiently(() => next.acquire({ wallMs: t.nowMs, latestMs }));
+      t.expect(floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
+    },
+  }),
 ];

@@ -7,7 +7,7 @@ import {
   SeededRandom,
   TERMS,
   type Harness,
-  type ContractCase,
+  contractCases,
   type ContractHolder,
   type LossControl,
 } from './harness.js';
@@ -35,22 +35,17 @@ const LOSSES: readonly (keyof LossControl)[] = [
 /** Some holders are later than their ttl. */
 const STEP_MS_MAX = 20_000;
 
-export const WALK_CASES: readonly ContractCase[] = [
-  {
-    name: 'keeps ranges apart on a random walk of holders and clocks',
-    needs: ['clock', 'release'],
-    run: (harness) => new Walk(harness, 1, []).run(),
-  },
-  {
-    name: 'keeps ranges apart on a random walk with losses of data',
-    needs: ['clock', 'release', 'losses'],
-    run: (harness) => new Walk(harness, 2, LOSSES).run(),
-  },
-  {
-    name: 'keeps ranges apart on a random walk of holders who take over from each other',
-    needs: ['clock', 'release', 'claims'],
-    run: (harness) => new Walk(harness, 3, [], 0.7).run(),
-  },
+export const WALK_CASES = [
+  ...contractCases(['clock', 'release'], {
+    'keeps ranges apart on a random walk of holders and clocks': (t) => new Walk(t, 1, []).run(),
+  }),
+  ...contractCases(['clock', 'release', 'losses'], {
+    'keeps ranges apart on a random walk with losses of data': (t) => new Walk(t, 2, LOSSES).run(),
+  }),
+  ...contractCases(['clock', 'release', 'claims'], {
+    'keeps ranges apart on a random walk of holders who take over from each other': (t) =>
+      new Walk(t, 3, [], 0.7).run(),
+  }),
 ];
 
 class Walk {
@@ -178,34 +173,30 @@ function overlaps(claims: readonly Claim[]): string[] {
 const WORKER_COUNT = 10;
 const POOL = { workerIdMax: WORKER_COUNT - 1 };
 
-export const RACE_CASES: readonly ContractCase[] = [
-  {
-    name: 'gives a worker id to one of two when its holder and a new one come at once',
-    needs: ['clock'],
-    async run(harness) {
-      const { old, next } = await meeting(harness);
+export const RACE_CASES = [
+  ...contractCases(['clock'], {
+    async 'gives a worker id to one of two when its holder and a new one come at once'(t) {
+      const { old, next } = await meeting(t);
       const answers = await Promise.all(
         old.flatMap((holder, at) => [holder.renew(), next[at]!.acquire()]),
       );
       const ids = answers.flatMap((answer) => (answer.status === 'ok' ? [answer.workerId] : []));
-      harness.expect(new Set(ids).size).toEqual(ids.length);
-      harness.expect(ids.length).toEqual(WORKER_COUNT);
+      t.expect(new Set(ids).size).toEqual(ids.length);
+      t.expect(ids.length).toEqual(WORKER_COUNT);
     },
-  },
-  {
-    name: 'loses no new lease to a release that comes at once',
-    needs: ['clock', 'release'],
-    async run(harness) {
-      const { old, next } = await meeting(harness);
+  }),
+  ...contractCases(['clock', 'release'], {
+    async 'loses no new lease to a release that comes at once'(t) {
+      const { old, next } = await meeting(t);
       await Promise.all(
         old.flatMap((holder, at) => [holder.release(undefined), next[at]!.acquire()]),
       );
       const statuses = new Set<string>();
       for (const holder of next) statuses.add((await holder.renew()).status);
-      harness.expect(statuses).toEqual(new Set(['ok']));
-      harness.expect((await (await harness.asker(POOL)).acquire()).status).toEqual('none-free');
+      t.expect(statuses).toEqual(new Set(['ok']));
+      t.expect((await (await t.asker(POOL)).acquire()).status).toEqual('none-free');
     },
-  },
+  }),
 ];
 
 /** Holders whose ranges have just ended, and as many other processes that want a worker id. */

@@ -27,7 +27,9 @@ export function unknownNames(options: object, known: string, whose: string): str
     .filter((name) => !names.includes(name))
     .map((name) => {
       const formatName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
-      return `${whose} has no option ${formatName}. ${knownNames(name, names)}`;
+      const meant = nearest(name, names);
+      const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
+      return `${whose} has no option ${formatName}. ${guess}The options are ${known}.`;
     });
 }
 
@@ -171,13 +173,6 @@ export function nearest(word: string, names: readonly string[]): string | undefi
 export function suggestion(word: string, names: readonly string[]): string {
   const name = nearest(word, names);
   return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
-}
-
-/** Follows a name that does not exist, as a sentence. */
-export function knownNames(name: string, names: readonly string[]): string {
-  const meant = nearest(name, names);
-  const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
-  return `${guess}The options are ${names.join(', ')}.`;
 }
 
 /** Counts the letters that have to be inserted, removed, changed or swapped. */

@@ -5,8 +5,6 @@
  * Nothing runs yet: generator-run.ts starts and stops it, for the module and for scripts alike.
  * Guarantee: a line of log about a lease never changes it, whatever the application's logger does.
  */
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Logger } from '@nestjs/common';
 import { monotonicClock } from '../core/clock.js';
 import { SnowflakeGenerator } from '../core/generator/snowflake-generator.js';
@@ -28,7 +26,7 @@ import { closedAfterLastCall } from '../time/call-record.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
 import { IdMaker, statusOf } from './id-maker.js';
 import { admittedSpan, commonSpan } from '../registry/layout-move.js';
-import { foldersAbove, type SnowflakeConfig } from './resolve-options.js';
+import type { SnowflakeConfig } from './resolve-options.js';
 
 /** The parts of a generator that belong together; nobody else sees them. */
 export interface Engine {
@@ -295,39 +293,4 @@ export class GeneratorLog {
 function levelOf(from: LeaseState, to: LeaseState): Level {
   if (to === 'exhausted' || (to === 'unassigned' && from !== 'released')) return 'error';
   return to === 'active' || to === 'released' ? 'log' : 'warn';
-}
-
-/*
- * Some packages start together and yet do not fit: npm installs them beside each other without a
- * warning, and then the tests of the application cannot load.
- */
-
-/** @param entryPoint process.argv[1]; without it nothing is known */
-export function packageAdvice(entryPoint: string | undefined = process.argv[1]): string[] {
-  const folders = foldersAbove(entryPoint);
-  const core = versionOf('@nestjs/core', folders);
-  const schedule = versionOf('@nestjs/schedule', folders);
-  // The scheduler has the number of Nest from 12 on, where Nest became ES modules alone.
-  if (!(majorOf(core) < 12) || !(majorOf(schedule) >= 12)) return [];
-  return [
-    `@nestjs/schedule ${schedule} in an application of Nest ${core}: it runs, but it is made of ` +
-      'ES modules alone, which the Jest of such an application cannot load ("Must use import to ' +
-      'load ES Module"). Write `npm install @nestjs/schedule@6`.',
-  ];
-}
-
-const majorOf = (version: string | undefined): number => Number.parseInt(version ?? '', 10);
-
-/** The version of the package that Node would find from the innermost of the folders. */
-function versionOf(name: string, folders: readonly string[]): string | undefined {
-  for (const folder of folders) {
-    try {
-      const text = readFileSync(join(folder, 'node_modules', name, 'package.json'), 'utf8');
-      const { version } = JSON.parse(text) as { version?: unknown };
-      return typeof version === 'string' ? version : undefined;
-    } catch {
-      // It does not lie here, so a folder further out is tried.
-    }
-  }
-  return undefined;
 }

@@ -39,7 +39,8 @@ export class GeneratorRun {
       if (!this.isReplaced) await this.lease();
       if (this.stopping !== undefined) throw stopped();
       addIdMaker(name, idMaker);
-      runIntegrations(instances());
+      const providers = instances();
+      for (const integration of integrations) integration(providers);
       if (this.isReplaced) return this.warnInProduction();
       this.parts.refreshAlive?.start();
       this.parts.engine.region?.watch();
@@ -48,11 +49,6 @@ export class GeneratorRun {
       throw error;
     }
     void this.advise();
-  }
-
-  /** Logs what does no harm to ids. */
-  warn(texts: readonly string[]): void {
-    this.parts.engine.log.warnOf(texts);
   }
 
   /** Nest's scheduler ends its jobs before the shutdown is over; renewals go on without it. */
@@ -122,8 +118,4 @@ const integrations = processWide('integrations', () => new Set<Integration>());
 
 export function addIntegration(integration: Integration): void {
   integrations.add(integration);
-}
-
-function runIntegrations(instances: readonly unknown[]): void {
-  for (const integration of integrations) integration(instances);
 }

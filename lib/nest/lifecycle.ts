@@ -11,7 +11,6 @@ import type {
   OnModuleInit,
 } from '@nestjs/common';
 import type { DiscoveryService, ModulesContainer } from '@nestjs/core';
-import { packageAdvice } from './engine.js';
 import { GeneratorRun, type RunParts } from './generator-run.js';
 import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 
@@ -33,8 +32,6 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
 
   async onModuleInit(): Promise<void> {
     const { discovery } = this.application;
-    // The advice is logged once, however many generators there are.
-    if (this.ofApplication()[0] === this) this.run.warn(packageAdvice());
     try {
       await this.run.start(() =>
         discovery.getProviders().map(({ instance }) => instance as unknown),

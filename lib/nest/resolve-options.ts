@@ -26,7 +26,7 @@ import {
 } from '../lease/lease-options.js';
 import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
-import { knownNames, methodFaults, TIMER_METHODS, typeFaults, wholeFaults } from '../options.js';
+import { methodFaults, TIMER_METHODS, typeFaults, unknownNames, wholeFaults } from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import { systemTimers, type Timers } from '../time/timers.js';
 import {
@@ -97,29 +97,15 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly timers?: Timers | undefined;
 }
 
-/** All options but those of the lease; the compiler keeps the list complete. */
-const OWN_NAMES: Record<Exclude<keyof SnowflakeModuleOptions, keyof LeaseOptions>, true> = {
-  support: true,
-  supports: true,
-  workerId: true,
-  layout: true,
-  epoch: true,
-  workerFields: true,
-  regions: true,
-  leaseTtlMs: true,
-  aheadMsMax: true,
-  sequenceStart: true,
-  sharesLease: true,
-  lazy: true,
-  onWorkerIdChange: true,
-  application: true,
-  clock: true,
-  timers: true,
-};
+/** Beside those of the lease. */
+const OWN_NAMES =
+  'support, supports, workerId, layout, epoch, workerFields, regions, leaseTtlMs, aheadMsMax, ' +
+  'sequenceStart, sharesLease, lazy, onWorkerIdChange, application, clock, timers';
 
-const KNOWN_NAMES = [...Object.keys(OWN_NAMES), ...Object.keys(LEASE_DEFAULTS)]
+const NAMES = [...OWN_NAMES.split(', '), ...Object.keys(LEASE_DEFAULTS)]
   .filter((name) => name !== 'ttlMs')
-  .toSorted();
+  .toSorted()
+  .join(', ');
 
 /**
  * Three steps: parse what the options say, open what they name, and check the one against the
@@ -165,7 +151,7 @@ function parseOptions(options: SnowflakeModuleOptions): ParsedOptions {
   const layout = parseLayout(options, shared, faults);
   const workerIds = layout && parseWorkerIds(layout, options.workerFields, faults);
   const lease = parseLease(options, faults);
-  faults.push(...unknownFaults(options));
+  faults.push(...unknownNames(options, NAMES, 'SnowflakeModule'));
   const environment = parseEnvironment(options, faults);
   const others = { ...environment, ...parseOrder(options, shared, faults) };
   if (layout !== undefined) faults.push(...endFaults(layout, environment.clock));
@@ -208,12 +194,6 @@ export function parseLease(
   const found = leaseFaults(lease);
   faults.push(...found);
   return found.length === 0 ? lease : undefined;
-}
-
-function unknownFaults(options: SnowflakeModuleOptions): string[] {
-  return Object.keys(options)
-    .filter((name) => !KNOWN_NAMES.includes(name))
-    .map((name) => `The option \`${name}\` is unknown. ${knownNames(name, KNOWN_NAMES)}`);
 }
 
 /** Null is not an option left out: it is reported as it was given. */
@@ -412,18 +392,11 @@ export function applicationName(
 ): string {
   const fromNpm = env['npm_package_name'];
   if (fromNpm) return fromNpm;
-  for (const folder of foldersAbove(entryPoint)) {
-    const name = nameIn(join(folder, 'package.json'));
+  for (let at = entryPoint; at && dirname(at) !== at; at = dirname(at)) {
+    const name = nameIn(join(dirname(at), 'package.json'));
     if (name !== undefined) return name;
   }
   return 'unnamed';
-}
-
-/** The folder of a file and those that it lies in, up to the root; none of no file. */
-export function foldersAbove(file: string | undefined): string[] {
-  const folders: string[] = [];
-  for (let at = file; at && dirname(at) !== at; at = dirname(at)) folders.push(dirname(at));
-  return folders;
 }
 
 /** A build may put a package.json without a name next to its output: then the parent is read. */

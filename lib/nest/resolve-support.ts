@@ -67,17 +67,15 @@ export async function openSupports(given: Given, faults: string[]): Promise<Open
 async function givenSupport(given: Given, own: OwnSupports): Promise<IDistributedSupport> {
   const { support, workerId } = given;
   if (workerId === undefined) {
-    if (support === undefined) throw nothingGiven(given);
+    if (support === undefined) {
+      const more = Object.hasOwn(given, 'support') ? UNDEFINED_GIVEN : '';
+      throw new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
+    }
     if (!isClaim(support) || isSupport(support)) return toSupport(support, own);
     return claimed(support.workerId, support.of, { given, own });
   }
   if (support !== undefined) return claimed(workerId, support, { given, own });
   return new StaticSupport(await numberOf(workerId, given));
-}
-
-function nothingGiven(given: Given): SnowflakeError {
-  const more = Object.hasOwn(given, 'support') ? UNDEFINED_GIVEN : '';
-  return new SnowflakeError('CONFIG_INVALID', NOTHING_GIVEN + more);
 }
 
 /** Both parts are resolved, so that the faults of both are reported. */

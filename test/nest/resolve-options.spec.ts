@@ -75,7 +75,7 @@ describe('options', () => {
     ],
     ['workerFields', { workerFields: { room: 1 } }, 'room'],
     ['workerFields', { workerFields: { worker: 1024 } }, '1024'],
-    ['unknown', { leaseTtl: 1 }, 'leaseTtl'],
+    ['has no option', { leaseTtl: 1 }, 'leaseTtl'],
     ['ran out', { epoch: 0, layout: layouts.baidu() }, '1978'],
   ];
 
@@ -106,8 +106,10 @@ describe('options', () => {
 
     it('a misspelt name is told the one that was meant, and any other all there are', async () => {
       const [misspelt, far] = await faultsOf({ workerId: 1, leaseTTlMS: 60_000, retries: 3 });
-      expect(misspelt).toMatch(/`leaseTTlMS` is unknown\. Did you mean `leaseTtlMs`\? The options/);
-      expect(far).toMatch(/`retries` is unknown\. The options are aheadMsMax, /);
+      expect(misspelt).toMatch(
+        /has no option `leaseTTlMS`\. Did you mean `leaseTtlMs`\? The options/,
+      );
+      expect(far).toMatch(/has no option `retries`\. The options are aheadMsMax, /);
     });
 
     it('a worker id must be given, one way', async () => {
@@ -172,7 +174,7 @@ describe('options', () => {
           [name, 1],
         ]);
         expect(await faultsOf(options)).toEqual([
-          expect.stringContaining(`The option \`${name}\` is unknown.`),
+          expect.stringContaining(`SnowflakeModule has no option \`${name}\`.`),
         ]);
       },
     );

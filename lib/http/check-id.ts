@@ -7,7 +7,7 @@
  * a message that quotes no more than the start of it.
  */
 import { systemClock, type Clock } from '../core/clock.js';
-import { layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
+import { isLayout, layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
 import { DATE_MS_MAX } from '../core/layout/layout-fields.js';
 import { DECIMAL_PATTERN, isId, notAnIdText } from '../core/text/decimal.js';
 import { refusalBy, type TextForm } from '../core/text/text-form.js';
@@ -31,9 +31,7 @@ export class IdCheck {
     more = '',
   ) {
     refuse(unknownNames(checks, `${CHECKS}${more}`, 'A check of ids'));
-    refuse(kindFaults(checks));
-    const fault = checksFault(checks, forms);
-    if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
+    refuse([...formFaults(checks, forms), ...layoutCheckFaults(checks)]);
     const all = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
     this.forms = checks.form === undefined ? all : [checks.form];
   }
@@ -260,73 +258,56 @@ export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
 const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
 
-function kindFaults({ layout, notInFuture = false, clock = systemClock }: SnowflakeIdChecks) {
-  return [
-    ...(layout === undefined ? [] : layoutFaults(layout)),
-    ...typeFaults('notInFuture', notInFuture, 'boolean'),
-    ...methodFaults('clock', clock, ['now']),
-  ];
-}
-
-function checksFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
-  return (
-    formsFault(forms) ??
-    formFault(checks, forms) ??
-    layoutFault(checks) ??
-    futureFault(checks) ??
-    workerFault(checks)
-  );
-}
-
 const isForm = (form: unknown): boolean =>
   typeof (form as Partial<TextForm> | null | undefined)?.tryDecode === 'function';
 
-function formFault(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string | undefined {
-  // The name counts: a form that is undefined by mistake would let decimal text in.
-  if (!('form' in checks)) return undefined;
-  if (!isForm(checks.form)) {
-    return (
-      'Expected `form` to be a text form, with `encode`, `decode` and `tryDecode`, got ' +
-      `${format(checks.form)}. Leave it out for decimal text.`
-    );
+function formFaults(checks: SnowflakeIdChecks, forms: readonly TextForm[]): string[] {
+  const methods = '`encode`, `decode` and `tryDecode`';
+  if (!Array.isArray(forms) || !forms.every(isForm)) {
+    const got: unknown = Array.isArray(forms) ? forms.find((form) => !isForm(form)) : forms;
+    const expected = `Expected \`forms\` to be text forms, with ${methods}`;
+    return [`${expected}, got ${format(got)}. Take them from \`textForms\`.`];
   }
-  if (forms.length === 0) return undefined;
-  return (
+  // The name counts: a form that is undefined by mistake would let decimal text in.
+  if (!('form' in checks)) return [];
+  if (!isForm(checks.form)) {
+    const got = format(checks.form);
+    const expected = `Expected \`form\` to be a text form, with ${methods}`;
+    return [`${expected}, got ${got}. Leave it out for decimal text.`];
+  }
+  if (forms.length === 0) return [];
+  return [
     'Expected `form` or `forms`, got both. `form` is the only one that is read, `forms` are read ' +
-    'in addition to decimal.'
-  );
+      'in addition to decimal.',
+  ];
 }
 
-function formsFault(forms: readonly TextForm[]): string | undefined {
-  if (Array.isArray(forms) && forms.every(isForm)) return undefined;
-  const fault: unknown = Array.isArray(forms) ? forms.find((form) => !isForm(form)) : forms;
-  return (
-    `Expected \`forms\` to be text forms, with \`encode\`, \`decode\` and \`tryDecode\`, got ` +
-    `${format(fault)}. Take them from \`textForms\`.`
-  );
-}
-
-function layoutFault(checks: SnowflakeIdChecks): string | undefined {
-  if (checks.layout !== undefined) return undefined;
-  const { notInFuture, futureMsMax, workerId } = checks;
+function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
+  const { layout, notInFuture = false, futureMsMax, workerId, clock = systemClock } = checks;
   const needs = { notInFuture: notInFuture || undefined, futureMsMax, workerId };
   const name = Object.entries(needs).find(([, value]) => value !== undefined)?.[0];
-  if (name === undefined) return undefined;
-  return (
-    `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
-    'an id has its time and its worker: give the one that makes the ids.'
-  );
-}
-
-function futureFault({ notInFuture, futureMsMax }: SnowflakeIdChecks): string | undefined {
-  if (futureMsMax === undefined) return undefined;
-  if (!notInFuture) return 'Expected `notInFuture: true` together with `futureMsMax`.';
-  return wholeFaults('futureMsMax', futureMsMax, [0, DAY_MS])[0];
-}
-
-function workerFault({ layout, workerId }: SnowflakeIdChecks): string | undefined {
-  if (workerId === undefined) return undefined;
-  return wholeFaults('workerId', workerId, [0, layout!.workerIdMax])[0];
+  const faults = [
+    ...typeFaults('notInFuture', notInFuture, 'boolean'),
+    ...methodFaults('clock', clock, ['now']),
+  ];
+  if (layout === undefined) {
+    if (name === undefined) return faults;
+    return [
+      ...faults,
+      `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
+        'an id has its time and its worker: give the one that makes the ids.',
+    ];
+  }
+  if (!isLayout(layout)) return [...faults, ...layoutFaults(layout)];
+  if (futureMsMax !== undefined && !notInFuture) {
+    faults.push('Expected `notInFuture: true` together with `futureMsMax`.');
+  }
+  if (futureMsMax !== undefined)
+    faults.push(...wholeFaults('futureMsMax', futureMsMax, [0, DAY_MS]));
+  if (workerId !== undefined) {
+    faults.push(...wholeFaults('workerId', workerId, [0, layout.workerIdMax]));
+  }
+  return faults;
 }
 
 /*

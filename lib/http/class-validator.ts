@@ -89,7 +89,9 @@ function eachOf(check: IdCheck): ValidatorConstraintInterface {
   };
   const refusalIn = (values: unknown): string | undefined => {
     const count = countOf(values);
-    if (count > COUNT_MAX) return tooMany(count);
+    if (count > COUNT_MAX) {
+      return `Expected at most ${COUNT_MAX} ids, got ${count}. Send them in several requests.`;
+    }
     for (const value of elementsOf(values)) {
       const refusal = check.refusalOf(value);
       if (refusal !== undefined) return refusal;
@@ -97,10 +99,6 @@ function eachOf(check: IdCheck): ValidatorConstraintInterface {
     return undefined;
   };
   return { validate: passes, defaultMessage: (args) => messageOf(refusalIn(args?.value)) };
-}
-
-function tooMany(count: number): string {
-  return `Expected at most ${COUNT_MAX} ids, got ${count}. Send them in several requests.`;
 }
 
 function listRefusal(check: IdListCheck, list: unknown): string | undefined {

@@ -71,7 +71,9 @@ export function publicIds<const Prefix extends string>(
     prefixFault(prefix),
     ...Object.keys(keys).map(letterFault),
     ...read.map(([, bytes]) => (typeof bytes === 'string' ? bytes : undefined)),
-    writeKeyFault(writeKey, Object.keys(keys)),
+    writeKey === '' || Object.keys(keys).includes(writeKey)
+      ? undefined
+      : 'Expected `writeKey` to be one of the letters in `keys`.',
   ].filter((fault) => fault !== undefined);
   refuse(faults);
   const ciphers = read.map(([letter, bytes]) => {
@@ -102,11 +104,6 @@ function letterFault(letter: string): string | undefined {
     'Expected every name in `keys` to be one letter from a to z, got a name of ' +
     `${letter.length} characters.`
   );
-}
-
-function writeKeyFault(writeKey: unknown, letters: readonly string[]): string | undefined {
-  if (writeKey === '' || letters.includes(writeKey as string)) return undefined;
-  return 'Expected `writeKey` to be one of the letters in `keys`.';
 }
 
 /*

@@ -3,7 +3,7 @@
  * are dropped, no insert fails, and what lay in the wrong one is moved.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { layouts } from 'nestjs-snowflake/core';
+import { BitLayout, layouts } from 'nestjs-snowflake/core';
 import { systemClock } from '../../lib/core/clock.js';
 import { until } from '../until.js';
 import { command } from './run-command.js';
@@ -144,6 +144,54 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
         : `ALTER TABLE ${table} DROP PARTITION pmax`,
     );
     await expect(lab.insert(table, [far + 1n])).rejects.toThrow(/partition/i);
+  });
+
+  it('strays get the periods that they lie in; no others behind this one are made', async () => {
+    const nowMs = Date.now();
+    for (const by of ['day', 'week']) {
+      const table = await lab.table();
+      const strays = [80, 79, 20, -300].map((days) => idAt(nowMs - days * DAY_MS));
+      const ids = [...strays, idAt(nowMs - 20 * DAY_MS, 1), 5n].toSorted((a, b) =>
+        a < b ? -1 : 1,
+      );
+      await lab.insert(table, ids);
+      const dry = await done(table, '--keep', '90d', '--by', by, '--dry');
+      const lines = await done(table, '--keep', '90d', '--by', by);
+      const starts = new Set([80, 79, 20].map((days) => startOf(nowMs - days * DAY_MS, by)));
+      for (let ahead = 0; ahead < 8; ahead++) {
+        starts.add(startOf(nowMs + ahead * (by === 'day' ? 1 : 7) * DAY_MS, by));
+      }
+      expect(await lab.dates(table)).toEqual(Array.from(starts, dateOf));
+      expect(dry.map((line) => line.replace('would make', 'made'))).toEqual(lines);
+      expect(await lab.ids(table)).toEqual(ids);
+      const kept = await lab.ids(lab.restOf(table));
+      expect(kept).toEqual(dialect === 'postgres' ? [5n, strays[3]] : [strays[3]]);
+      expect(await done(table, '--keep', '90d', '--by', by)).toEqual(['Nothing to do.']);
+    }
+  });
+
+  it('a stray whose tick begins before its day gets that day', async () => {
+    const table = await lab.table();
+    const layout = new BitLayout({
+      unitMs: 7,
+      fields: [
+        ['timestamp', 41],
+        ['worker', 10],
+        ['sequence', 12],
+      ],
+    });
+    const firsts = Array.from({ length: 20 }, (_, days) => {
+      const date = new Date(Math.floor(Date.now() / DAY_MS - days) * DAY_MS);
+      return layout.idRange(date, date).first;
+    });
+    const before = firsts.filter((id) => layout.timestampMsOf(id) % DAY_MS !== 0);
+    const stray = before.at(-1)!;
+    const dayMs = Math.ceil(layout.timestampMsOf(stray) / DAY_MS) * DAY_MS;
+    await lab.insert(table, [stray]);
+    const fields = 'timestamp:41,worker:10,sequence:12';
+    await done(table, '--keep', '90d', '--fields', fields, '--unit', '7ms');
+    expect((await lab.dates(table))[0]).toBe(dateOf(dayMs));
+    expect(await lab.ids(lab.partOf(table, dateOf(dayMs)))).toEqual([stray]);
   });
 
   describe('others at work', () => {
@@ -326,6 +374,11 @@ describe.each(DIALECTS)('partitions on %s', (dialect) => {
     });
   });
 });
+
+function startOf(ms: number, by: string): number {
+  const [days, since] = by === 'day' ? [1, 0] : [7, 4];
+  return (Math.floor((ms / DAY_MS - since) / days) * days + since) * DAY_MS;
+}
 
 /** The first id of this day, or of one so many days later. */
 const idAtMidnight = (days: number): bigint =>

@@ -1,5 +1,6 @@
 /**
- * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones.
+ * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones;
+ * in one file with its plan, since both count by the same periods.
  *
  * Guarantee: a partition is dropped only if each of its ids is older than --keep, by the clock of
  * the database and by that of this host, and if its name and its end agree in this layout. No row
@@ -82,7 +83,11 @@ export const partitions: Command = {
     const { table: name, layout, nowMs, keepMs } = terms;
     const waitMs = options.whole('wait') ?? WAIT_MS;
     const floor = idAt(layout, startOf(terms.by, nowMs - keepMs - CLOCK_DIFFERENCE_MS_MAX)) ?? 0n;
-    const by = { table: name, column: nameFrom(options, 'column', 'id'), floor };
+    const next = (id: bigint): bigint | undefined => {
+      const ms = id > layout.idMax ? Infinity : periodOf(terms, id, 1);
+      return ms > nowMs + CLOCK_DIFFERENCE_MS_MAX ? undefined : idAt(layout, ms);
+    };
+    const by = { table: name, column: nameFrom(options, 'column', 'id'), floor, next };
     const table = await PartitionedTable.of(storeUrl(call, 'url'), by);
     try {
       return await new Run(call, table, terms, waitMs).run();
@@ -204,32 +209,30 @@ class Run {
   /** All that is left to do: what is missing first, then what is old, the oldest first. */
   private plan(state: PartitionState): PartitionStep[] {
     const { layout, nowMs, keepMs } = this.terms;
-    const { databaseMs, partitions: present, catchAll } = state;
+    const { databaseMs, partitions: present, catchAll, strays } = state;
     checkClocks(nowMs, databaseMs);
     const named = present.filter(({ name }) => DATED.test(name));
     for (const each of named) checkName(each, layout);
-    const keptFromMs = Math.min(nowMs, databaseMs) - keepMs;
     const { stepMax } = this.table;
-    const makes = parts(this.missing(state, keptFromMs), stepMax).map((make): PartitionStep => ({
-      make,
-    }));
+    const occupied = strays.map((id) => periodOf(this.terms, id));
+    const missing = this.missing(state, occupied);
+    const makes: PartitionStep[] = parts(missing, stepMax).map((make) => ({ make }));
     if (catchAll === undefined && makes.length === 0) makes.push({ make: [] });
-    const keptFrom = idAt(layout, keptFromMs) ?? 0n;
+    const keptFrom = idAt(layout, Math.min(nowMs, databaseMs) - keepMs) ?? 0n;
     const old = named.filter(({ to }) => to !== undefined && to <= keptFrom);
     const names = old.sort((a, b) => (a.to! < b.to! ? -1 : 1)).map(({ name }) => name);
     return [...makes, ...parts(names, stepMax).map((drop): PartitionStep => ({ drop }))];
   }
 
-  /** From the oldest id that waits in the catch-all partition, or now, to the last one ahead. */
-  private missing(state: PartitionState, keptFromMs: number): NewPartition[] {
-    const { layout, by, ahead, nowMs } = this.terms;
-    const { databaseMs, strayMin, partitions: present } = state;
-    const isOurs = strayMin !== undefined && strayMin <= layout.idMax;
-    const strayMs = isOurs ? layout.timestampMsOf(strayMin) : Infinity;
-    const firstMs = Math.max(keptFromMs, Math.min(nowMs, databaseMs, strayMs));
+  /** Of the kept periods those that are occupied, or all, and from this one to the last ahead. */
+  private missing(state: PartitionState, occupied?: readonly number[]): NewPartition[] {
+    const { layout, by, ahead, nowMs, keepMs } = this.terms;
+    const { databaseMs, partitions: present } = state;
+    const earlierMs = Math.min(nowMs, databaseMs);
     const endMs = startOf(by, Math.max(nowMs, databaseMs), ahead + 1);
     const found: NewPartition[] = [];
-    for (let ms = startOf(by, firstMs); ms < endMs; ms = startOf(by, ms, 1)) {
+    for (let ms = startOf(by, earlierMs - keepMs); ms < endMs; ms = startOf(by, ms, 1)) {
+      if (ms < startOf(by, earlierMs) && occupied?.includes(ms) === false) continue;
       const [from, to] = [idAt(layout, ms), idAt(layout, startOf(by, ms, 1))];
       if (from === undefined || to === undefined) break;
       for (const open of uncovered({ name: '', from, to }, present)) {
@@ -254,8 +257,7 @@ class Run {
   private async convert(state: PartitionState): Promise<ExitCode> {
     const { options, terminal } = this.call;
     const { table } = this.terms;
-    const all = this.missing({ ...state, strayMin: 0n }, state.databaseMs - this.terms.keepMs);
-    const statements = this.table.convert(all);
+    const statements = this.table.convert(this.missing(state));
     const notice = [
       `-- Gives ${table} partitions, in one transaction. Each primary key and unique index must`,
       '-- have the column of the ids. PostgreSQL leaves foreign keys, triggers, views, policies,',
@@ -305,6 +307,10 @@ function startOf(by: string, ms: number, after = 0): number {
   const [lengthMs, firstMs] = by === 'week' ? [7 * DAY_MS, MONDAY_MS] : [DAY_MS, 0];
   return (Math.floor((ms - firstMs) / lengthMs) + after) * lengthMs + firstMs;
 }
+
+/** The start of the period of an id, whose tick may begin before it, or of one after it. */
+const periodOf = ({ layout, by }: Terms, id: bigint, after = 0): number =>
+  startOf(by, layout.timestampMsOf(id) + layout.unitMs - 1, after);
 
 /** The smallest id from a time on; undefined after the end of the layout. */
 function idAt(layout: BitLayout, ms: number): bigint | undefined {

@@ -20,6 +20,8 @@ export interface PartitionedBy {
   readonly column: string;
   /** Ids below it stay in the catch-all partition. */
   readonly floor: bigint;
+  /** The first id of the next period; undefined where that one has not begun. */
+  next(id: bigint): bigint | undefined;
 }
 
 interface IdPartition {
@@ -39,8 +41,8 @@ export interface PartitionState {
   /** In no order; the catch-all partition is not among them. */
   readonly partitions: readonly IdPartition[];
   readonly catchAll?: string | undefined;
-  /** The smallest id in the catch-all partition, from the floor on. */
-  readonly strayMin?: bigint | undefined;
+  /** The smallest id in the catch-all partition of each period that has gone by. */
+  readonly strays: readonly bigint[];
 }
 
 /** What to do next: to make partitions, with the catch-all where there is none, or to drop some. */
@@ -202,6 +204,18 @@ function checkColumn({ table, column }: PartitionedBy, isTable: boolean, type: u
 const idOf = (text: unknown): bigint | undefined =>
   typeof text === 'string' && /^-?\d+$/.test(text) ? BigInt(text) : undefined;
 
+/** @param sql asks for the smallest id from a given one on */
+async function straysOf(ask: Ask, sql: string, { floor, next }: PartitionedBy): Promise<bigint[]> {
+  const strays: bigint[] = [];
+  for (let from: bigint | undefined = floor; ;) {
+    const [row]: Awaited<ReturnType<Ask>> = await ask(sql, [String(from)]);
+    const id = idOf(row?.['id']);
+    from = id === undefined ? undefined : next(id);
+    if (from === undefined) return strays;
+    strays.push(id!);
+  }
+}
+
 const spanOf = (from: unknown, to: unknown): Omit<IdPartition, 'name'> => {
   const [first, end] = [idOf(from), idOf(to)];
   return { ...(first !== undefined && { from: first }), ...(end !== undefined && { to: end }) };
@@ -275,7 +289,6 @@ const POSTGRES: PartitionSql = {
     const partitions = await ask(PARTITIONS_OF_POSTGRES, [regclass]);
     const sql = `SELECT min("${by.column}")::text AS id FROM ${beside(full, catchAll ?? '')}
       WHERE "${by.column}" >= $1`;
-    const strays = isPartitioned && catchAll ? await ask(sql, [String(by.floor)]) : [];
     return {
       databaseMs: Number(row['now']),
       isPartitioned,
@@ -284,7 +297,7 @@ const POSTGRES: PartitionSql = {
         return found === undefined ? [] : [{ name: String(name), ...spanOf(from, to) }];
       }),
       catchAll,
-      strayMin: idOf(strays[0]?.['id']),
+      strays: isPartitioned && catchAll ? await straysOf(ask, sql, by) : [],
       full,
       columns: row['triggered'] === true ? undefined : String(row['columns']),
     };
@@ -388,14 +401,8 @@ const MARIADB: PartitionSql = {
       .join('.');
     const isPartitioned = rows.every(({ fits }) => Number(fits) === 1);
     const catchAll = rows.find(({ bound }) => bound === 'MAXVALUE')?.['name'] as string | undefined;
-    const strays =
-      isPartitioned && catchAll
-        ? await ask(
-            `SELECT CAST(MIN(\`${column}\`) AS CHAR) AS id FROM ${full} PARTITION (\`${catchAll}\`)
-              WHERE \`${column}\` >= ?`,
-            [String(by.floor)],
-          )
-        : [];
+    const sql = `SELECT CAST(MIN(\`${column}\`) AS CHAR) AS id
+      FROM ${full} PARTITION (\`${catchAll}\`) WHERE \`${column}\` >= ?`;
     return {
       databaseMs: Number(first['now']),
       isPartitioned,
@@ -406,7 +413,7 @@ const MARIADB: PartitionSql = {
         }))
         .filter(({ to }) => to !== undefined),
       catchAll,
-      strayMin: idOf(strays[0]?.['id']),
+      strays: isPartitioned && catchAll ? await straysOf(ask, sql, by) : [],
       full,
     };
   },

@@ -5,7 +5,7 @@
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
@@ -15,6 +15,7 @@ import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 import { compiledLibrary } from '../support/builds.mjs';
 import { withoutPackages, RunningProgram } from './run-command.js';
+import { folderSupport } from '../../lib/stores/host/index.js';
 import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { request } from '../stores/redis-lab.js';
@@ -88,6 +89,22 @@ describe('the program', () => {
         ).code,
     );
     expect(await Promise.all(codes)).toEqual([0, 0, 1, 1, 2, 2, 0, 2]);
+  });
+
+  it.each([
+    [0o755, 0, /^ok +rights +This user may write the registry/m],
+    [0o555, 1, /^fault +rights .*may not/m],
+  ])('has doctor find the rights in a folder of the mode %o', async (mode, code, told) => {
+    const root = mkdtempSync(join(links, 'rights-'));
+    await folderSupport({ folder: root, namespace: 'shop' }).getNextWorkId(request());
+    chmodSync(join(root, 'shop'), mode);
+    const main = join(folder, 'dist', 'esm', 'cli', 'main.js');
+    const doctor = [process.execPath, main, 'doctor', '--support', `file:${root}?namespace=shop`];
+    // Modes are nothing to root but for this.
+    const as = process.getuid?.() === 0 ? ['setpriv', '--bounding-set', '-dac_override'] : [];
+    const [program, ...args] = [...as, ...doctor];
+    const { status, stdout } = spawnSync(program!, args, { encoding: 'utf8' });
+    expect([status, stdout]).toEqual([code, expect.stringMatching(told)]);
   });
 
   it('does not load the client of a store it is not asked for', async () => {

@@ -43,15 +43,17 @@ describe('an etcd with users', () => {
       ['root', 'r00t'],
       ['app', 'hunter2'],
       ['guest', 'hunter2'],
+      ['reader', 'hunter2'],
     ]) {
       await keys.ask('auth/user/add', { name, password });
     }
-    for (const name of ['root', 'app']) await keys.ask('auth/role/add', { name });
+    const roles = ['root', 'app', 'reader'];
+    for (const name of roles) await keys.ask('auth/role/add', { name });
     const [key, range_end] = [base64(keys.prefix), base64('snowflake/shop0')];
     const perm = { permType: 'READWRITE', key, range_end };
     await keys.ask('auth/role/grant', { name: 'app', perm });
-    for (const name of ['root', 'app'])
-      await keys.ask('auth/user/grant', { user: name, role: name });
+    await keys.ask('auth/role/grant', { name: 'reader', perm: { ...perm, permType: 'READ' } });
+    for (const name of roles) await keys.ask('auth/user/grant', { user: name, role: name });
     await keys.ask('auth/enable', {});
     const { token } = await keys.ask('auth/authenticate', { name: 'root', password: 'r00t' });
     root = new EtcdKeys(endpoint, 'shop', String(token));
@@ -105,6 +107,16 @@ describe('an etcd with users', () => {
     expect(error.details['refusal']).toBe(refusal);
     expect(error.message).toMatch(advice);
     expect(error.message).not.toMatch(/hunter/);
+  });
+
+  it.each([
+    ['app', /^ok +rights .* it was tried without a change/m],
+    ['reader', /^fault +rights .*permission denied.*a role with readwrite/m],
+  ])('has doctor try the rights of %s', async (user, told) => {
+    const before = await root.all();
+    const url = `etcd://${user}:hunter2@${endpoint.replace(/^.*\/\//, '')}?namespace=shop`;
+    expect((await command(['doctor', '--support', url])).out).toMatch(told);
+    expect(await root.all()).toEqual(before);
   });
 
   it('is needed where a user is given', async () => {

@@ -1,13 +1,15 @@
 /**
- * Every driver of SQLite that a URL finds, besides libsql, as it is installed from npm and under
- * its own name: better-sqlite3, and node:sqlite, a part of Node.
+ * Every driver of SQLite that a URL finds, as it is installed from npm and under its own name:
+ * better-sqlite3, libsql, and node:sqlite, a part of Node.
  */
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { installed, NODES } from '../../scripts/runtimes.mjs';
+import { BadDisk } from '../../scripts/servers/bad-disk.mjs';
 import { unpackLibrary } from '../chaos/rules.mjs';
 import { ROOT } from '../tidy/tree.js';
 
@@ -19,31 +21,61 @@ const folder = mkdtempSync(join(tmpdir(), 'sqlite-drivers-'));
 let app: string;
 beforeAll(async () => {
   app = await unpackLibrary(folder, undefined);
-  for (const name of ['contract.mjs', 'refusals.mjs']) {
+  rmSync(join(app, 'node_modules/libsql'));
+  for (const name of ['contract.mjs', 'refusals.mjs', 'starts.mjs']) {
     cpSync(`${ROOT}/test/package/consumers/sqlite/${name}`, join(app, name));
   }
 });
 afterAll(() => rmSync(folder, { recursive: true }));
 
-it.each([
-  ['node:sqlite', node22, ''],
-  ['node:sqlite', node24, ''],
-  ['better-sqlite3', node24, BETTER_SQLITE3],
-])('%s of Node %s keeps the contracts, and is found by a URL', (driver, version, ofNpm) => {
-  const node = installed('node', version);
-  const link = join(app, 'node_modules', driver);
-  if (ofNpm !== '') symlinkSync(dirname(installed(driver, ofNpm, 'package.json')), link, 'dir');
-  const env = {
-    ...process.env,
-    SNOWFLAKE_DRIVER: driver,
-    SNOWFLAKE_FILE: join(folder, `${driver.replace(':', '-')}-${version}.db`),
-    NODE_OPTIONS: '',
-  };
-  const { status, stdout } = spawnSync(node, ['--test', 'contract.mjs'], {
-    cwd: app,
-    env,
-    encoding: 'utf8',
+const DRIVERS = [
+  { driver: 'node:sqlite', version: node22 },
+  { driver: 'node:sqlite', version: node24 },
+  { driver: 'better-sqlite3', version: node24 },
+  { driver: 'libsql', version: process.versions.node },
+];
+
+describe.each(DRIVERS)('$driver on Node $version', ({ driver, version }) => {
+  let node: string;
+  const link = () => join(app, 'node_modules', driver);
+  beforeAll(() => {
+    node = version === process.versions.node ? process.execPath : installed('node', version);
+    if (driver === 'libsql') symlinkSync(`${ROOT}/node_modules/libsql`, link(), 'dir');
+    if (driver !== 'better-sqlite3') return;
+    symlinkSync(dirname(installed(driver, BETTER_SQLITE3, 'package.json')), link(), 'dir');
   });
-  expect([status, stdout.slice(-8000)]).toEqual([0, expect.stringMatching(/# fail 0|ℹ fail 0/)]);
-  expect(Number(/(?:#|ℹ) pass (\d+)/.exec(stdout)?.[1])).toBeGreaterThan(70);
+  // A URL finds the only one that is there.
+  afterAll(() => rmSync(link(), { force: true }));
+
+  it('keeps the contracts, and is found by a URL', () => {
+    const env = {
+      ...process.env,
+      SNOWFLAKE_DRIVER: driver,
+      SNOWFLAKE_FILE: join(folder, `${driver.replace(':', '-')}-${version}.db`),
+      NODE_OPTIONS: '',
+    };
+    const { status, stdout } = spawnSync(node, ['--test', 'contract.mjs'], {
+      cwd: app,
+      env,
+      encoding: 'utf8',
+    });
+    expect([status, stdout.slice(-8000)]).toEqual([0, expect.stringMatching(/# fail 0|ℹ fail 0/)]);
+    expect(Number(/(?:#|ℹ) pass (\d+)/.exec(stdout)?.[1])).toBeGreaterThan(70);
+  });
+
+  it('serves 8 processes that start at once on a slow disk, 20 times by each journal', async () => {
+    const data = mkdtempSync(join(folder, 'starts-'));
+    const disk = new BadDisk(`${data}.disk`, data);
+    disk.slow(15);
+    const startsBy = async (mode: string) => {
+      const { command, args } = disk.under({ command: node, args: ['starts.mjs', data, mode] });
+      const options = { cwd: app, env: { ...process.env, NODE_OPTIONS: '' } };
+      const said = await text(spawn(command, args, options).stdout);
+      return JSON.parse(said) as { workerId?: number; failed?: string }[][];
+    };
+    const starts = (await Promise.all(['WAL', 'DELETE'].map(startsBy))).flat();
+    expect(starts.flat().flatMap(({ failed = [] }) => failed)).toEqual([]);
+    const served = starts.map((start) => new Set(start.map(({ workerId }) => workerId)).size);
+    expect(served).toEqual(Array.from({ length: 40 }, () => 8));
+  });
 });

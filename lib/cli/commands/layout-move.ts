@@ -181,7 +181,8 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
       `Processes of ${to.fingerprint} may start beside those of ${from.fingerprint}.`,
       ...plan.layouts.flatMap(admissionText),
       'Whoever holds another worker id gets one of these with its next renewal; no id is ' +
-        `refused. ${aheadText(quarantineMs)}`,
+        `refused. ${aheadText(quarantineMs)} Between the two it holds none, so that an end then ` +
+        'would leave it without one: --wait here waits until each has its new one.',
       ...(plan.untilMs === undefined
         ? []
         : [

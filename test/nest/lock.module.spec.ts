@@ -1,6 +1,7 @@
 /**
  * Locks in a Nest application: the module, `@Locked` on whatever Nest makes, and the shutdown.
  */
+import { Readable } from 'node:stream';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
   Body,
@@ -15,12 +16,14 @@ import {
   Post,
   Scope,
   SetMetadata,
+  StreamableFile,
   type Type,
   UseGuards,
 } from '@nestjs/common';
 import { Reflector } from '@nestjs/core';
 import { Cron, ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
+import { from } from 'rxjs';
 import { MemoryLocks } from 'nestjs-snowflake';
 import {
   DistributedLock,
@@ -183,6 +186,25 @@ describe('lock module', () => {
     it.each(['undefined7', '::1', '2001:db8::'])('takes %s for a part of a key', async (id) => {
       const app = await application({ providers: [Orders] });
       expect(await app.get(Orders).pay({ id })).toBe(`${id} none`);
+    });
+
+    it.each([
+      ['an Observable', () => from([1])],
+      ['a generator', () => [1].values()],
+      ['an asynchronous generator', () => Readable.from([1]).iterator()],
+      ['a stream', () => Readable.from(['a'])],
+      ['a file', () => new StreamableFile(Buffer.of(1))],
+    ])('hands on no stream, which would go on without the lock: %s', async (_, made) => {
+      class Rows {
+        @Locked('rows')
+        async read(): Promise<object> {
+          return made();
+        }
+      }
+      const app = await application({ providers: [Rows] });
+      const read = app.get(Rows).read();
+      await expect(read).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+      await expect(read).rejects.toThrow(/^read is @Locked and returned a stream/);
     });
 
     it('is refused where Nest did not make the object', async () => {

@@ -2,7 +2,7 @@
  * `@Locked()`: a method of a provider or a controller that runs under a lock.
  *
  * Guarantee: it stands above or below any other decorator of the method; the locks are those of the
- * application that made the object, whatever its scope.
+ * application that made the object, whatever its scope. No stream outlives the lock of its method.
  */
 import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
@@ -56,7 +56,7 @@ export interface LockedMark {
  * @param key what the lock is called: a text, or a function of the arguments of the method; with
  *   `lockKey` where they may be any text
  * @throws SnowflakeError as DistributedLock.using; ARGUMENT_INVALID where the key cannot be meant
- *   so, as `order:undefined`
+ *   so, as `order:undefined`; CONFIG_INVALID where the method returns a stream or an Observable
  * @example
  * ```ts
  * import { Locked } from 'nestjs-snowflake/lock';
@@ -81,7 +81,7 @@ export function Locked<A extends unknown[] = []>(
       const locks = (this as { [LOCKS]?: DistributedLock } | undefined)?.[LOCKS];
       if (locks === undefined) throw withoutLocks(name);
       const lock = checkedKey(typeof key === 'function' ? key(...(args as A)) : key, name);
-      const run = async () => method.apply(this, args);
+      const run = async () => withoutStream(await method.apply(this, args), name);
       return onHeld === 'skip' ? locks.usingOrSkip(lock, hold, run) : locks.using(lock, hold, run);
     };
     given.value = alike(locked, method);
@@ -109,6 +109,19 @@ function checkedKey(key: unknown, name: string | symbol): string {
           'arguments, or make it by lockKey, which checks its parts and takes any word.'
       : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done. ` +
           'A key made by lockKey takes any text.',
+  );
+}
+
+/** What a stream does would begin, or go on, after the lock is released. */
+function withoutStream(value: unknown, name: string | symbol): unknown {
+  const object = Object(value) as Readonly<Record<string | symbol, unknown>>;
+  const members = [Symbol.asyncIterator, 'subscribe', 'next', 'getStream'];
+  if (members.every((member) => typeof object[member] !== 'function')) return value;
+  throw new SnowflakeError(
+    'CONFIG_INVALID',
+    `${String(name)} is @Locked and returned a stream, which would go on after its lock is ` +
+      'released. It was not handed on. Return what the stream brings, or read it in a section ' +
+      'of `DistributedLock.using`.',
   );
 }
 

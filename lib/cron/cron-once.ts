@@ -60,10 +60,14 @@ export type CronEvent = { readonly job: string } & (
   | { readonly kind: 'forgotten'; readonly skippedCount: number }
   /** Another application has a job of this name in the same store. */
   | { readonly kind: 'shared'; readonly application: string }
-  /** The clocks of the store and of the host differ by more than a tick may be late. */
-  | { readonly kind: 'clocks'; readonly storeMs: number; readonly hostMs: number }
-  /** The record is ahead of both clocks by more than a tick may be late. */
-  | { readonly kind: 'ahead'; readonly aheadMs: number }
+  /** The clock of the store, that of the host or the record is apart by more than `lateMs`. */
+  | {
+      readonly kind: 'clocks';
+      readonly storeMs: number;
+      readonly hostMs: number;
+      /** Up to then all is settled. */
+      readonly settledMs: number;
+    }
   /** The store was away or grants nothing yet; it is asked again. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
 );
@@ -142,7 +146,8 @@ export class OnceJob {
   /** Writes into the record that its run is closing. */
   #writeClosing: (() => Promise<void>) | undefined;
   #writing: Promise<unknown> = Promise.resolve();
-  readonly #told = new Set<string>();
+  /** What goes on for long is told once. */
+  readonly #told = new Set<CronEvent['kind']>();
 
   constructor(parts: OnceJobParts) {
     this.#parts = parts;
@@ -225,6 +230,7 @@ export class OnceJob {
     try {
       held = await locks.acquire(lock, { holdAtMostMs });
       this.#retry.reset();
+      this.#told.delete('unavailable');
       return await this.#doNext(held);
     } catch (error) {
       // It was not granted, or lost, or the store went away, before anything was run.
@@ -235,13 +241,13 @@ export class OnceJob {
   }
 
   #refusedMs(error: SnowflakeError): number {
-    const { job, notify, random, clock } = this.#parts;
+    const { job, random, clock } = this.#parts;
     const { code, details, retryable } = error;
     const tickMs = this.#untilTick(clock.now());
     // Its holder may be gone: the lock is free when its time is over, and the record says more.
     if (code === 'LOCK_HELD') return Math.min(tickMs, Number(details['leftMs']) + random() * 50);
     if (code === 'LOCK_LOST' || this.#closed.signal.aborted) return this.#retry.next();
-    notify({ kind: 'unavailable', job, error });
+    this.#tellOnce(true, { kind: 'unavailable', job, error });
     if (retryable !== true) return tickMs;
     const { waitMs } = details;
     return typeof waitMs === 'number' ? waitMs + 1 : this.#retry.next();
@@ -249,8 +255,11 @@ export class OnceJob {
 
   /** Does the next tick that is due. @returns after how long to ask again */
   async #doNext(held: AcquiredLock): Promise<number> {
-    const { application, job, by, notify } = this.#parts;
-    const nowMs = this.#nowMs(held);
+    const { application, job, by, notify, clock, lateMs } = this.#parts;
+    const hostMs = clock.now();
+    const { grantedAtMs: storeMs = hostMs } = held;
+    // What both clocks have reached: one that is wrong alone makes no job run too early.
+    const nowMs = Math.min(storeMs, hostMs + BEHIND_MS);
     const stored = recordIn(held.note);
     // The end of a run of ours could not be written if the lock was lost meanwhile.
     const known = stored && this.#ended ? withEnded(stored, this.#ended) : stored;
@@ -259,6 +268,9 @@ export class OnceJob {
     if (stored === undefined && this.#settledMs !== undefined) {
       notify({ kind: 'forgotten', job, skippedCount: due?.skippedCount ?? 0 });
     }
+    const { settledMs } = record;
+    const apartMs = Math.max(Math.abs(storeMs - hostMs), settledMs - nowMs);
+    this.#tellOnce(apartMs > lateMs, { kind: 'clocks', job, storeMs, hostMs, settledMs });
     this.#noteRecord(record, known?.runs[0], nowMs);
     if (due === undefined) {
       if (record !== stored) await this.#write(held, record);
@@ -284,22 +296,11 @@ export class OnceJob {
     return (this.next(afterMs) ?? Infinity) - this.#parts.clock.now();
   }
 
-  /** What both clocks have reached: one that is wrong alone makes no job run too early. */
-  #nowMs({ grantedAtMs }: AcquiredLock): number {
-    const { clock, job } = this.#parts;
-    const hostMs = clock.now();
-    const storeMs = grantedAtMs ?? hostMs;
-    this.#tell(Math.abs(storeMs - hostMs), { kind: 'clocks', job, storeMs, hostMs });
-    return Math.min(storeMs, hostMs + BEHIND_MS);
-  }
-
-  /** Tells what goes on for long once, if it is more than a tick may be late. */
-  #tell(ms: number, event: CronEvent): void {
-    const { lateMs, notify } = this.#parts;
-    const isNew = ms > lateMs && !this.#told.has(event.kind);
-    if (ms > lateMs) this.#told.add(event.kind);
+  #tellOnce(isSo: boolean, event: CronEvent): void {
+    const isTold = this.#told.has(event.kind);
+    if (isSo) this.#told.add(event.kind);
     else this.#told.delete(event.kind);
-    if (isNew) notify(event);
+    if (isSo && !isTold) this.#parts.notify(event);
   }
 
   /** @param last what the last run was before it was judged */
@@ -307,8 +308,6 @@ export class OnceJob {
     const { job, notify, application } = this.#parts;
     const { settledMs, runs } = record;
     this.#settledMs = Math.max(this.#settledMs ?? 0, Math.min(settledMs, nowMs));
-    const aheadMs = settledMs - nowMs;
-    this.#tell(aheadMs, { kind: 'ahead', job, aheadMs });
     const other = record.application;
     const isShared = other !== '' && other !== application;
     if (isShared && other !== this.#sharedWith) notify({ kind: 'shared', job, application: other });

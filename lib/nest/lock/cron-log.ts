@@ -8,8 +8,6 @@ import { errorText, printable } from '../../messages.js';
 
 export class CronLog {
   readonly #logger = new Logger('CronOnce');
-  /** Jobs whose store is away, so that there is one line for each outage. */
-  readonly #waiting = new Set<string>();
 
   noteZone(timeZone: string): void {
     this.#logger.warn(
@@ -19,12 +17,7 @@ export class CronLog {
   }
 
   note(event: CronEvent): void {
-    const { job, kind } = event;
-    const isWaiting = this.#waiting.has(job);
-    if (kind !== 'unavailable') this.#waiting.delete(job);
-    else if (isWaiting) return;
-    else this.#waiting.add(job);
-    if (kind === 'ended' && event.outcome === 'failed') this.#logger.error(event.error);
+    if (event.kind === 'ended' && event.outcome === 'failed') this.#logger.error(event.error);
     const text = textOf(event);
     if (text === undefined) return;
     if (isError(event)) this.#logger.error(text);
@@ -71,15 +64,9 @@ function textOf(event: CronEvent): string | undefined {
   }
   if (kind === 'clocks') {
     return (
-      `The clock of the store of locks is at ${timeText(event.storeMs)}, and that of this host ` +
-      `at ${timeText(event.hostMs)}. ${job} is due when both have reached a tick. Set the one ` +
-      'that is wrong.'
-    );
-  }
-  if (kind === 'ahead') {
-    return (
-      `The record of ${job} is ${event.aheadMs} ms ahead of the clocks, which are wrong now or ` +
-      'were when the job last ran. The job does not run until then.'
+      `${job} is due when the clock of the store of locks (${timeText(event.storeMs)}), that of ` +
+      `this host (${timeText(event.hostMs)}) and the record of the job ` +
+      `(${timeText(event.settledMs)}) have all reached a tick. Set the clock that is wrong.`
     );
   }
   if (kind === 'unavailable') {

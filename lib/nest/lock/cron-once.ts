@@ -11,7 +11,6 @@ import {
   type BeforeApplicationShutdown,
   type OnApplicationBootstrap,
 } from '@nestjs/common';
-import type { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { OnceJob, type CronRun, type OnceJobStatus } from '../../cron/cron-once.js';
 import { CRON_PREFIX, recordsIn, type NamedRecord } from '../../cron/cron-record.js';
 import { scheduleOf, type Schedule } from '../../cron/schedule.js';
@@ -29,6 +28,7 @@ import {
 } from '../../options.js';
 import { faultsOf } from '../resolve-support.js';
 import { CronLog } from './cron-log.js';
+import { methodsIn, type Discovery, type FoundMethod } from './found-methods.js';
 
 /** Options of a job. */
 export interface CronJobOptions {
@@ -95,7 +95,6 @@ export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
   descriptor: TypedPropertyDescriptor<M>,
 ) => void;
 
-type Method = (this: object, run: CronRun) => unknown;
 type Mark = CronOnceOptions & CronJobSettings;
 
 /** A job before it is checked. */
@@ -103,13 +102,6 @@ interface Planned {
   readonly job: string;
   readonly settings: CronJobSettings;
   readonly run: (run: CronRun) => unknown;
-}
-
-/** The methods of a class, and of its only object if it has one. */
-interface FoundClass {
-  readonly type: { readonly name: string; readonly prototype: object };
-  readonly instance: object | undefined;
-  readonly module: string;
 }
 
 /** The objects that have jobs need the CronJobs, so that a missing LockModule is Nest's error. */
@@ -192,12 +184,6 @@ function withNext(record: NamedRecord, job: OnceJob | undefined): CronJobRecord 
   return { ...record, job: job?.status.job ?? record.job, nextMs };
 }
 
-/** The parts of Nest that find the decorated methods. */
-export interface CronEnvironment {
-  readonly discovery: DiscoveryService;
-  readonly scanner: MetadataScanner;
-}
-
 export interface CronJobsTerms extends LockTerms {
   readonly application: string;
   readonly cron: CronModuleOptions;
@@ -214,7 +200,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   constructor(
     private readonly locks: DistributedLock,
     private readonly terms: CronJobsTerms,
-    private readonly environment: CronEnvironment,
+    private readonly environment: Discovery,
   ) {}
 
   /** What this process knows of the jobs that run in it, in the order of their names. */
@@ -294,7 +280,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       ...scheduleIn('@daily', timeZone).faults,
     ];
     const places = new Map<string, string>();
-    for (const found of this.#classes()) faults.push(...this.#faultsOf(found, places));
+    for (const found of methodsIn(this.environment)) faults.push(...this.#faultsOf(found, places));
     const names = [...places.keys()];
     const named = ofJobs.length === 0 ? Object.keys(jobs) : [];
     const unknown = named.filter((name) => !places.has(name));
@@ -326,48 +312,26 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     return this.terms.cron.enabled !== false;
   }
 
-  *#classes(): Generator<FoundClass> {
-    const { discovery } = this.environment;
-    const seen = new Set<unknown>();
-    for (const wrapper of [...discovery.getProviders(), ...discovery.getControllers()]) {
-      const { metatype, host } = wrapper;
-      const isOne = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
-      const instance = isOne ? (Object(wrapper.instance) as object) : undefined;
-      const prototype = instance && (Object.getPrototypeOf(instance) as object | null);
-      const type = instance === undefined ? metatype : prototype?.constructor;
-      // A provider may have two names.
-      if (typeof type !== 'function' || seen.has(instance ?? type)) continue;
-      seen.add(instance ?? type);
-      yield { type: type as FoundClass['type'], instance, module: host?.name ?? '' };
-    }
-  }
-
-  /** Adds the jobs of a class. @param places where the jobs before were found, by their names */
-  #faultsOf({ type, instance, module }: FoundClass, places: Map<string, string>): string[] {
-    const faults: string[] = [];
-    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(type))) {
-      if (marksOf(value).length > 0) faults.push(faultAt(`${type.name}.${name}`, STATIC));
-    }
-    const { prototype } = type as { readonly prototype: Readonly<Record<string, Method>> };
-    for (const method of this.environment.scanner.getAllMethodNames(prototype ?? {})) {
-      for (const { name, ...decorated } of marksOf(prototype[method])) {
-        const where = `${type.name}.${method}`;
-        const job = name ?? where;
-        const place = `${where} of ${module}`;
-        const other = places.get(job);
-        places.set(job, place);
-        const settings = settingsOf(decorated, this.terms.cron.jobs?.[job]);
-        if (settings.disabled === true) continue;
-        const run = (given: CronRun): unknown => prototype[method]!.call(instance!, given);
-        const own = [
-          ...(instance === undefined ? [SCOPED] : []),
-          ...(name === undefined && type.name.length < 3 ? [MINIFIED] : []),
-          ...(other === undefined ? this.#add({ job, settings, run }) : [sameName(job, other)]),
-        ];
-        faults.push(...own.map((fault) => faultAt(place, fault)));
-      }
-    }
-    return faults;
+  /** Adds the jobs of a method. @param places where the jobs before were found, by their names */
+  #faultsOf(found: FoundMethod, places: Map<string, string>): string[] {
+    const { method, where, instance, module } = found;
+    const marks = marksOf(method);
+    if (found.isStatic) return marks.map(() => faultAt(where, STATIC));
+    return marks.flatMap(({ name, ...decorated }) => {
+      const job = name ?? where;
+      const place = `${where} of ${module}`;
+      const other = places.get(job);
+      places.set(job, place);
+      const settings = settingsOf(decorated, this.terms.cron.jobs?.[job]);
+      if (settings.disabled === true) return [];
+      const run = (given: CronRun): unknown => method.call(instance, given);
+      const faults = [
+        ...(instance === undefined ? [SCOPED] : []),
+        ...(name === undefined && found.className.length < 3 ? [MINIFIED] : []),
+        ...(other === undefined ? this.#add({ job, settings, run }) : [sameName(job, other)]),
+      ];
+      return faults.map((fault) => faultAt(place, fault));
+    });
   }
 
   #add({ job, settings, run }: Planned): string[] {

@@ -30,7 +30,8 @@ import { MODULES } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
 import { applicationName } from '../resolve-options.js';
-import { CronJobs, type CronEnvironment, type CronModuleOptions } from './cron-once.js';
+import { CronJobs, type CronModuleOptions } from './cron-once.js';
+import { methodsIn, type Discovery } from './found-methods.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 import { openLocks } from './open-locks.js';
 
@@ -72,7 +73,7 @@ export type { SeveralOptions };
  * logged, and the shutdown waits for every section that runs under a lock.
  */
 
-interface LockEnvironment extends CronEnvironment {
+interface LockEnvironment extends Discovery {
   readonly modules: ModulesContainer | undefined;
 }
 
@@ -113,17 +114,12 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
   }
 
   private faults(): string[] {
-    const { discovery, scanner } = this.environment;
-    const classes = [...discovery.getProviders(), ...discovery.getControllers()]
-      .map(({ metatype }) => metatype)
-      .filter((type) => typeof type === 'function' && type.prototype !== undefined);
-    return [...new Set(classes)].flatMap((type) => {
-      const prototype = (type as { prototype: Record<string, unknown> }).prototype;
-      return scanner.getAllMethodNames(prototype).flatMap((name) => {
-        const mark = markOf(prototype[name]);
-        return mark === undefined ? [] : lockedFaults(mark, `${type!.name}.${name}`);
-      });
+    const faults = [...methodsIn(this.environment)].flatMap(({ method, where }) => {
+      const mark = Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
+      return mark === undefined ? [] : lockedFaults(mark, where);
     });
+    // Two modules may provide one class.
+    return [...new Set(faults)];
   }
 
   private async tellAdvice(): Promise<void> {
@@ -158,11 +154,6 @@ function longText(lock: string, heldMs: number): string {
     `The lock ${lock} has been held for ${Math.round(heldMs / 1000)} s, and is extended as long ` +
     'as its section runs. If that hangs nobody else gets it: `holdAtMostMs` sets an end.'
   );
-}
-
-function markOf(method: unknown): LockedMark | undefined {
-  if (typeof method !== 'function') return undefined;
-  return Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
 }
 
 const LOCK_ENVIRONMENT = Symbol.for('nestjs-snowflake:lock-environment');

@@ -19,14 +19,19 @@ export const every = (ms: number): Schedule => ({
 
 /** Processes of a fleet on one store of locks, on one clock. */
 export class Fleet {
-  readonly time = new SettableTime();
+  readonly time: SettableTime;
   readonly store: LockStore;
   readonly ran: { readonly at: number; readonly by: string; readonly token: bigint }[] = [];
   readonly events: CronEvent[] = [];
-  readonly startMs = Math.floor(this.time.now() / MINUTE) * MINUTE;
+  readonly startMs: number;
 
-  /** @param storeOffMs by how much the clock of the store is wrong */
-  constructor(readonly off = { storeMs: 0 }) {
+  /** @param off by how much the clock of the store is wrong @param atMs when it begins */
+  constructor(
+    readonly off = { storeMs: 0 },
+    atMs?: number,
+  ) {
+    this.time = new SettableTime(atMs);
+    this.startMs = Math.floor(this.time.now() / MINUTE) * MINUTE;
     this.store = new MemoryLocks({ clock: { now: () => this.time.now() + off.storeMs } });
   }
 

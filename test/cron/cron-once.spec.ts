@@ -4,6 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import type { CronRun } from '../../lib/nest/lock/index.js';
+import { scheduleOf } from '../../lib/cron/schedule.js';
 import { pause } from '../../lib/time/timers.js';
 import { every, Fleet, MINUTE } from './cron-fleet.js';
 
@@ -46,6 +47,32 @@ describe('a job of a fleet', () => {
     expect(askedCount).toBeLessThanOrEqual(16);
     expect(job.status.schedule).toBe(text);
   });
+
+  it.each(['0 * * * *', '*/15 2 * * *', '30 2 * * *'])(
+    'late in the minutes before a double hour asks seldom and does each tick: %s',
+    async (expression) => {
+      const change = Date.parse('2027-10-31T01:00:00Z');
+      const fleet = new Fleet({ storeMs: 0 }, change - 30 * MINUTE);
+      let askedCount = 0;
+      const acquire = fleet.store.acquire.bind(fleet.store);
+      fleet.store.acquire = (request) => (askedCount++, acquire(request));
+      const terms = { schedule: scheduleOf(expression, 'Europe/Berlin'), lateMs: 90 * MINUTE };
+      const first = fleet.begun('a', terms);
+      await fleet.pass(1000);
+      void first.close();
+      // Another process begins when ticks of before the change are late.
+      await fleet.time.advance(40 * MINUTE);
+      fleet.begun('b', terms);
+      await fleet.pass(90 * MINUTE);
+      const due: number[] = [];
+      for (let at = terms.schedule.next(fleet.startMs)!; at <= fleet.time.now();) {
+        due.push(at);
+        at = terms.schedule.next(at)!;
+      }
+      expect(fleet.ran.map(({ at }) => at + fleet.startMs)).toEqual(due);
+      expect(askedCount).toBeLessThan(10 + 2 * due.length);
+    },
+  );
 
   it('does a tick that comes while the last one is about to end', async () => {
     const fleet = new Fleet();

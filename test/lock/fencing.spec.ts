@@ -210,7 +210,7 @@ const [LOCK_COUNT, PROCESS_COUNT] = [100, 20];
 const ROUND_COUNT = runs(500);
 
 const GUIDE = new URL('../../docs/guides/locks.md', import.meta.url);
-const STATEMENT = 'UPDATE orders SET fence = $1 WHERE id = $2 AND fence < $1';
+const STATEMENT = 'UPDATE orders SET fence = $1 WHERE id = $2 AND fence <= $1';
 
 /** A table in which each row knows the token of its last write; and all that was written to it. */
 class Orders {

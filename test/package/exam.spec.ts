@@ -62,7 +62,7 @@ const NOT_PASSED: readonly Mistake[] = [
   [
     'a token that nobody compares',
     '2-locks-and-numbers',
-    'WHERE name = $1 AND fence < $3',
+    'WHERE name = $1 AND fence <= $3',
     'WHERE name = $1',
     /9\. a lock[^]*1 !== 0/,
   ],

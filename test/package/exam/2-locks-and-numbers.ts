@@ -75,7 +75,7 @@ class Bookings {
 
   /** Writes nothing if somebody with a higher token has written. */
   async write(account: string, balance: number, token: bigint): Promise<number> {
-    const sql = 'UPDATE accounts SET balance = $2, fence = $3 WHERE name = $1 AND fence < $3';
+    const sql = 'UPDATE accounts SET balance = $2, fence = $3 WHERE name = $1 AND fence <= $3';
     return (await pool.query(sql, [account, balance, String(token)])).rowCount ?? 0;
   }
 }

@@ -54,8 +54,6 @@ export interface CronRecord {
 export const CRON_PREFIX = 'cron:';
 
 const VERSION = '2';
-/** Its schedule is that of another arithmetic, and it has no application. */
-const OLD_VERSION = '1';
 const RUN_COUNT_MAX = 24;
 /** The label of a process may be long; this is enough to find it. */
 const BY_LENGTH_MAX = 64;
@@ -76,12 +74,9 @@ export function recordText({ runs, ...record }: CronRecord): string {
 export function recordIn(text: string | undefined): CronRecord | undefined {
   const fields = fieldsIn(text ?? '');
   const { version, runs } = fields;
-  const old = version === OLD_VERSION && { schedule: '', application: '' };
-  if (version !== VERSION && !old) return undefined;
-  const record = { ...fields, ...old };
-  const isRecord = isWhole(record, ['schedule', 'application'], ['settledMs']);
-  if (!isRecord || !Array.isArray(runs)) return undefined;
-  const { schedule, application, settledMs } = record as unknown as CronRecord;
+  const isRecord = isWhole(fields, ['schedule', 'application'], ['settledMs']);
+  if (version !== VERSION || !isRecord || !Array.isArray(runs)) return undefined;
+  const { schedule, application, settledMs } = fields as unknown as CronRecord;
   return { schedule, application, settledMs, runs: runs.flatMap((run: unknown) => runIn(run)) };
 }
 

@@ -223,12 +223,6 @@ describe('the text of a record', () => {
     expect(recordIn(recordText(record))).toEqual(record);
   });
 
-  it('of the version before is that of another schedule', () => {
-    const fields = JSON.parse(recordText(record)) as Record<string, unknown>;
-    const { application: _, ...old } = { ...fields, version: '1' } as Record<string, unknown>;
-    expect(recordIn(JSON.stringify(old))).toEqual({ ...record, schedule: '', application: '' });
-  });
-
   it.each(['tickMs', 'startedAtMs', 'tookMs', 'skippedCount', 'outcome', 'by', 'token'])(
     'leaves out a run whose %s is not to be read, and keeps the others',
     (name) => {

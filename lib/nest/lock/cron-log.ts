@@ -18,7 +18,7 @@ export class CronLog {
 
   note(event: CronEvent): void {
     if (event.kind === 'ended' && event.outcome === 'failed') this.#logger.error(event.error);
-    const text = textOf(event);
+    const text = TEXTS[event.kind](event as never);
     if (text === undefined) return;
     if (isError(event)) this.#logger.error(text);
     else this.#logger.warn(text);
@@ -32,49 +32,35 @@ function isError(event: CronEvent): boolean {
   return event.kind === 'gone' && ['given-up', 'too-long'].includes(event.run.outcome);
 }
 
-/** What the log says of an event; undefined for one that is as it should be. */
-function textOf(event: CronEvent): string | undefined {
-  const { job, kind } = event;
-  if (kind === 'gone') return goneText(job, event.run);
-  if (kind === 'ended' && event.outcome === 'too-long') {
-    return (
-      `${job} ran for ${event.tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. ` +
-      'Its signal is aborted; whatever goes on has to look at it.'
-    );
-  }
-  if (kind === 'skipped') {
-    return (
-      `${job} was too late for ${timeText(event.tickMs)}, and does not run for it: \`missed\` is ` +
-      `'skip'. ${event.skippedCount} ticks before are left out as well.`
-    );
-  }
-  if (kind === 'forgotten') {
-    return (
-      `The store has lost the record of ${job}. Its last tick may be done again, and ` +
-      `${event.skippedCount} ticks before are left out, unless another process did them.`
-    );
-  }
-  if (kind === 'shared') {
-    return (
-      `${job} is a job of the application ${printable(event.application)} as well, by its record ` +
-      'in this store, and each tick is done by one of the two. Give each application a ' +
-      '`namespace` of its own in the URL of its locks, or the job another `name`. If the ' +
-      'application was renamed, there is nothing to do.'
-    );
-  }
-  if (kind === 'clocks') {
-    return (
-      `${job} is due when the clock of the store of locks (${timeText(event.storeMs)}), that of ` +
-      `this host (${timeText(event.hostMs)}) and the record of the job ` +
-      `(${timeText(event.settledMs)}) have all reached a tick. Set the clock that is wrong.`
-    );
-  }
-  if (kind === 'unavailable') {
-    return `${job} is due and waits for its lock. ${errorText(event.error)}`;
-  }
-  if (kind !== 'began' || event.skippedCount === 0) return undefined;
-  return `${job} was late: ${event.skippedCount} ticks before were left out.`;
-}
+type TextOf<K> = (event: Extract<CronEvent, { readonly kind: K }>) => string | undefined;
+
+/** Each event that is not as it should be. */
+const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
+  began: ({ job, skippedCount }) =>
+    skippedCount === 0 ? undefined : `${job} was late: ${skippedCount} ticks before were left out.`,
+  ended: ({ job, outcome, tookMs }) =>
+    outcome === 'too-long'
+      ? `${job} ran for ${tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. Its ` +
+        'signal is aborted; whatever goes on has to look at it.'
+      : undefined,
+  gone: ({ job, run }) => goneText(job, run),
+  skipped: ({ job, tickMs, skippedCount }) =>
+    `${job} was too late for ${timeText(tickMs)}, and does not run for it: \`missed\` is 'skip'. ` +
+    `${skippedCount} ticks before are left out as well.`,
+  forgotten: ({ job, skippedCount }) =>
+    `The store has lost the record of ${job}. Its last tick may be done again, and ` +
+    `${skippedCount} ticks before are left out, unless another process did them.`,
+  shared: ({ job, application }) =>
+    `${job} is a job of the application ${printable(application)} as well, by its record in this ` +
+    'store, and each tick is done by one of the two. Give each application a `namespace` of its ' +
+    'own in the URL of its locks, or the job another `name`. If the application was renamed, ' +
+    'there is nothing to do.',
+  clocks: ({ job, storeMs, hostMs, settledMs }) =>
+    `${job} is due when all clocks have reached a tick: that of the store of locks is at ` +
+    `${timeText(storeMs)}, that of this host at ${timeText(hostMs)}, and the record of the job at ` +
+    `${timeText(settledMs)}. Set the clock that is wrong.`,
+  unavailable: ({ job, error }) => `${job} is due and waits for its lock. ${errorText(error)}`,
+};
 
 function goneText(job: string, { tickMs, by, outcome, tookMs }: CronRunRecord): string {
   const run = `The run of ${job} for ${timeText(tickMs)} did not end: ${printable(by)}`;

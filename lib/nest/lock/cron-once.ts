@@ -97,13 +97,6 @@ export type CronOnceDecorator = <M extends (run: CronRun) => unknown>(
 
 type Mark = CronOnceOptions & CronJobSettings;
 
-/** A job before it is checked. */
-interface Planned {
-  readonly job: string;
-  readonly settings: CronJobSettings;
-  readonly run: (run: CronRun) => unknown;
-}
-
 /** The objects that have jobs need the CronJobs, so that a missing LockModule is Nest's error. */
 const JOBS = Symbol.for('nestjs-snowflake:cron-jobs');
 const CRON_ONCE = Symbol.for('nestjs-snowflake:cron-once');
@@ -177,13 +170,6 @@ export interface CronJobRecord extends NamedRecord {
   readonly nextMs: number | undefined;
 }
 
-function withNext(record: NamedRecord, job: OnceJob | undefined): CronJobRecord {
-  const [last] = record.runs;
-  const begunMs = last?.outcome === 'running' ? last.tickMs : 0;
-  const nextMs = job?.next(Math.max(record.settledMs, begunMs));
-  return { ...record, job: job?.status.job ?? record.job, nextMs };
-}
-
 export interface CronJobsTerms extends LockTerms {
   readonly application: string;
   readonly cron: CronModuleOptions;
@@ -216,19 +202,20 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
    * @throws SnowflakeError STORE_UNAVAILABLE
    */
   async records(): Promise<CronJobRecord[]> {
-    const own = new Map([...this.#jobs].map(([name, job]) => [lockOfJob(name), job]));
-    const stored = recordsIn(await this.locks.notes()).map((record) => {
-      const lock = CRON_PREFIX + record.job;
-      const job = own.get(lock);
-      own.delete(lock);
-      return withNext(record, job);
-    });
+    const all = new Map<string, CronJobRecord>();
+    for (const record of recordsIn(await this.locks.notes())) {
+      all.set(CRON_PREFIX + record.job, { ...record, nextMs: undefined });
+    }
     const { application } = this.terms;
-    const begun = [...own.values()].map((once) => {
-      const { job, schedule, settledMs } = once.status;
-      return withNext({ job, schedule, settledMs, application, runs: [] }, once);
-    });
-    return [...stored, ...begun];
+    for (const [job, once] of this.#jobs) {
+      const { schedule, settledMs } = once.status;
+      const lock = lockOfJob(job);
+      const record = all.get(lock) ?? { schedule, settledMs, application, runs: [] };
+      const [last] = record.runs;
+      const begunMs = last?.outcome === 'running' ? last.tickMs : 0;
+      all.set(lock, { ...record, job, nextMs: once.next(Math.max(record.settledMs, begunMs)) });
+    }
+    return [...all.values()];
   }
 
   /**
@@ -244,7 +231,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     options: CronJobOptions = {},
   ): void {
     const before = this.#jobs.get(name);
-    const faults = this.#add({ job: name, settings: { ...options, schedule }, run });
+    const faults = this.#add(name, { ...options, schedule }, run);
     if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
     void before?.close();
   }
@@ -328,13 +315,13 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       const faults = [
         ...(instance === undefined ? [SCOPED] : []),
         ...(name === undefined && found.className.length < 3 ? [MINIFIED] : []),
-        ...(other === undefined ? this.#add({ job, settings, run }) : [sameName(job, other)]),
+        ...(other === undefined ? this.#add(job, settings, run) : [sameName(job, other)]),
       ];
       return faults.map((fault) => faultAt(place, fault));
     });
   }
 
-  #add({ job, settings, run }: Planned): string[] {
+  #add(job: string, settings: CronJobSettings, run: (run: CronRun) => unknown): string[] {
     const { clock, timers, random, label: by, application, cron } = this.terms;
     const { timeZone, utcOffset, lateMs = LATE_MS, missed = 'once', attempts = 3 } = settings;
     const given = timeZone ?? utcOffset ?? cron.timeZone;

@@ -99,17 +99,20 @@ function alike(locked: Method, method: Method): Method {
 }
 
 function checkedKey(key: unknown, name: string | symbol): string {
-  const faults = nameFaults('key', key);
-  if (faults.length === 0 && !NOTHING.test(key as string)) return key as string;
+  const [fault] = keyFaults(key);
+  if (fault === undefined) return key as string;
   throw new SnowflakeError(
     'ARGUMENT_INVALID',
-    faults[0] === undefined
-      ? `The key of @Locked on ${String(name)} is ${format(key)}: part of it is missing, and ` +
-          'everybody without it would wait for each other. Nothing was done. Check the ' +
-          'arguments, or make it by lockKey, which checks its parts and takes any word.'
-      : `The key of @Locked on ${String(name)} cannot be used. ${faults[0]} Nothing was done. ` +
-          'A key made by lockKey takes any text.',
+    `The key of @Locked on ${String(name)} cannot be used. ${fault} Nothing was done. Check the ` +
+      'arguments, or make it by lockKey, which checks its parts and takes any text.',
   );
+}
+
+function keyFaults(key: unknown): string[] {
+  const faults = nameFaults('key', key);
+  if (faults.length > 0 || !NOTHING.test(key as string)) return faults;
+  const missing = 'everybody without the one that is missing would wait for each other';
+  return [`Expected \`key\` to have all its parts, got ${format(key)}: ${missing}.`];
 }
 
 /** What a stream does would begin, or go on, after the lock is released. */
@@ -133,13 +136,6 @@ function withoutLocks(name: string | symbol): SnowflakeError {
   );
 }
 
-/** What is wrong with a key that is the same for all calls. */
-function textFaults(key: unknown): string[] {
-  const faults = nameFaults('key', key);
-  if (faults.length > 0 || !NOTHING.test(key as string)) return faults;
-  return [`Expected \`key\` to have all its parts, got ${format(key)}.`];
-}
-
 /** @returns what is wrong with it, for all to be said at once */
 export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
   const known = HOLD_OPTIONS.replace('signal', 'onHeld');
@@ -148,7 +144,7 @@ export function lockedFaults({ key, options }: LockedMark, where: string): strin
     ...unknownNames(options, known, '@Locked'),
     ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
     ...holdFaults(options),
-    ...(typeof key === 'function' ? [] : textFaults(key)),
+    ...(typeof key === 'function' ? [] : keyFaults(key)),
   ];
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);
 }

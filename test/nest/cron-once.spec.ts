@@ -5,8 +5,10 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { Injectable, Logger, Module, Scope, type INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
+import type { CronEvent } from '../../lib/cron/cron-once.js';
 import { recordIn } from '../../lib/cron/cron-record.js';
 import { MemoryLocks } from '../../lib/index.js';
+import { CronLog } from '../../lib/nest/lock/cron-log.js';
 import { lockOfJob } from '../../lib/nest/lock/cron-once.js';
 import {
   CronJobs,
@@ -20,6 +22,11 @@ import { SettableTime } from '../../lib/testing/index.js';
 import { turn } from '../../lib/time/timers.js';
 
 const MINUTE = 60_000;
+
+type Without<E> = E extends unknown ? Omit<E, 'job'> : never;
+type CronEventOf = Without<CronEvent>;
+/** A run whose process is gone. */
+const GONE = { tickMs: 0, startedAtMs: 1, tookMs: 9, token: 5n, by: 'app 7', skippedCount: 0 };
 
 /** The module of an application, and modules of it. */
 interface Given {
@@ -203,6 +210,26 @@ describe('@CronOnce', () => {
       expect(lockOfJob(job)).toMatch(/^cron:[^\s|]+$/);
       expect(lockOfJob(job).length).toBeLessThanOrEqual(128);
     }
+  });
+});
+
+describe('a run that hangs', () => {
+  it.each([
+    ['* * * * * *', 5],
+    ['* * * * *', 10],
+    ['0 3 * * *', 24 * 60],
+  ])('of %s is given up after %s minutes, unless the job says when', async (schedule, minutes) => {
+    const apps = new Apps();
+    const app = await apps.start({});
+    const jobs = app.get(CronJobs);
+    jobs.add('hangs', schedule, () => new Promise(() => {}));
+    const tooLong = () => jobs.status()[0]!.runCounts['too-long'];
+    await apps.pass(2 * MINUTE);
+    const begunMs = apps.time.now() - jobs.status()[0]!.runningMs!;
+    await apps.pass(begunMs + minutes * MINUTE - 1000 - apps.time.now());
+    expect(tooLong()).toBe(0);
+    await apps.pass(5000);
+    expect(tooLong()).toBe(1);
   });
 });
 
@@ -434,5 +461,30 @@ describe('the log of jobs', () => {
       'no paper',
     ]);
     expect(app.get(CronJobs).status()[0]!.runCounts).toMatchObject({ failed: 2, done: 0 });
+  });
+
+  it.each<[CronEventOf, 'error' | 'warn' | undefined, RegExp]>([
+    [{ kind: 'began', tickMs: 0, skippedCount: 0 }, undefined, /^$/],
+    [{ kind: 'began', tickMs: 0, skippedCount: 7 }, 'warn', /^mails was late: 7 ticks/],
+    [{ kind: 'ended', tickMs: 0, tookMs: 5, outcome: 'done' }, undefined, /^$/],
+    [{ kind: 'ended', tickMs: 0, tookMs: 5, outcome: 'too-long' }, 'error', /ran for 5 ms/],
+    [{ kind: 'gone', run: { ...GONE, outcome: 'lost' } }, 'warn', /app 7 is gone.*higher token/],
+    [{ kind: 'gone', run: { ...GONE, outcome: 'given-up' } }, 'error', /`runNow` does it/],
+    [{ kind: 'gone', run: { ...GONE, outcome: 'too-long' } }, 'error', /took 9 ms/],
+    [{ kind: 'gone', run: { ...GONE, outcome: 'interrupted' } }, 'warn', /was shut down/],
+    [{ kind: 'skipped', tickMs: 0, skippedCount: 3 }, 'warn', /too late for 1970.*3 ticks/],
+    [{ kind: 'forgotten', skippedCount: 4 }, 'warn', /lost the record of mails.*4 ticks/],
+    [{ kind: 'shared', application: 'shop' }, 'error', /application shop as well/],
+    [{ kind: 'clocks', storeMs: 0, hostMs: 8.7e15, settledMs: 1000 }, 'warn', /8700000000000000/],
+    [{ kind: 'unavailable', error: new Error('no way') }, 'warn', /waits for its lock.*no way/],
+  ])('says of %j as %s what there is to do', (event, level, text) => {
+    const said = { error: '', warn: '' };
+    for (const name of ['error', 'warn'] as const) {
+      const note = (line: unknown) => void (said[name] += String(line));
+      jest.spyOn(Logger.prototype, name).mockImplementation(note);
+    }
+    new CronLog().note({ job: 'mails', ...event } as CronEvent);
+    expect(level === undefined ? `${said.error}${said.warn}` : said[level]).toMatch(text);
+    expect([said.error !== '', said.warn !== '']).toEqual([level === 'error', level === 'warn']);
   });
 });

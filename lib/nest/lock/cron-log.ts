@@ -57,7 +57,7 @@ const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
     'there is nothing to do.',
   clocks: ({ job, storeMs, hostMs, settledMs }) =>
     `${job} is due when all clocks have reached a tick: that of the store of locks is at ` +
-    `${timeText(storeMs)}, that of this host at ${timeText(hostMs)}, and the record of the job at ` +
+    `${timeText(storeMs)}, that of this host at ${timeText(hostMs)}, the record of the job at ` +
     `${timeText(settledMs)}. Set the clock that is wrong.`,
   unavailable: ({ job, error }) => `${job} is due and waits for its lock. ${errorText(error)}`,
 };

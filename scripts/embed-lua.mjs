@@ -8,13 +8,13 @@ const FOLDER = new URL('../lib/stores/redis/scripts/', import.meta.url);
 
 const TIME = 'time';
 /** Whatever changes something follows the beginning that all of them have in common. */
-const PROLOGUE = [TIME, 'version', 'prologue'];
-const ROWS = [TIME, 'rows/version', 'prologue'];
+const prologueOf = (fields) => [TIME, 'version', fields, 'prologue'];
+const ROWS = [TIME, 'rows/version', 'rows/fields', 'prologue'];
 const CLOCK = 'clock';
-const COUNTER = [...PROLOGUE, CLOCK, 'counters/numbers', 'counters/counter'];
+const COUNTER = [...prologueOf('counters/fields'), CLOCK, 'counters/numbers', 'counters/counter'];
 /** Where nobody has said how much a restart loses. */
 const KEPT_COUNTER = [...COUNTER, 'counters/file'];
-const LOCK = [...PROLOGUE, CLOCK, 'counters/numbers', 'locks/lock'];
+const LOCK = [...prologueOf('locks/fields'), CLOCK, 'counters/numbers', 'locks/lock'];
 const HEARD_LOCK = [...LOCK, 'locks/highest'];
 const SCRIPTS = {
   readRows: [...ROWS, 'rows/read'],

@@ -3,6 +3,8 @@
  * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a wait
  * does.
  */
+import { monotonicClock, type Clock } from '../core/clock.js';
+
 /** Only the port that made it knows what it is. */
 export type TimerHandle = unknown;
 
@@ -18,6 +20,8 @@ export const systemTimers: Timers = {
   every: (ms, run) => setInterval(run, ms).unref(),
   cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
+
+export const systemTime: AlarmTime = { timers: systemTimers, monotonic: monotonicClock };
 
 /** Waits for the next turn of the event loop, when every promise that can go on has done so. */
 export function turn(): Promise<void> {
@@ -75,6 +79,57 @@ export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
     asked.then(end, end);
     asked.then(resolve, reject);
   });
+}
+
+/**
+ * A timer that is mostly put off before it comes: it is left to run, and set anew when it comes too
+ * soon, so that a call costs none of its own.
+ *
+ * Guarantee: it comes neither sooner nor later than it was last set to. It keeps no process alive.
+ */
+export class Alarm {
+  readonly #time: AlarmTime;
+  readonly #ring: () => void;
+  #timer: TimerHandle;
+  /** When the timer comes, and when it is to ring; Infinity where it does not. */
+  #comesMs = Infinity;
+  #dueMs = Infinity;
+
+  constructor(time: AlarmTime, ring: () => void) {
+    [this.#time, this.#ring] = [time, ring];
+  }
+
+  /** @param ms in place of what it was set to; Infinity to be silent */
+  set(ms: number): void {
+    this.#dueMs = this.#time.monotonic.now() + ms;
+    if (this.#dueMs < this.#comesMs) this.#start(ms);
+  }
+
+  end(): void {
+    this.#time.timers.cancel(this.#timer);
+    this.#comesMs = Infinity;
+  }
+
+  #start(ms: number): void {
+    const { timers, monotonic } = this.#time;
+    timers.cancel(this.#timer);
+    const leastMs = Math.max(1, Math.ceil(ms));
+    this.#comesMs = monotonic.now() + leastMs;
+    this.#timer = timers.every(leastMs, () => this.#came());
+  }
+
+  #came(): void {
+    this.end();
+    const leftMs = this.#dueMs - this.#time.monotonic.now();
+    if (leftMs > 0) return this.set(leftMs);
+    this.#dueMs = Infinity;
+    this.#ring();
+  }
+}
+
+export interface AlarmTime {
+  readonly timers: Timers;
+  readonly monotonic: Clock;
 }
 
 const FIRST_MS = 100;

@@ -91,7 +91,7 @@ it('the scripts of version 1 refuse a hash of rows before anything else', async 
   await support.getNextWorkId(request());
   const rows = await redis.hgetall(key);
   // The beginning of all scripts of version 1, as those of locks still have it.
-  expect(await redis.eval(SCRIPTS.acquireLock.lua, 1, key)).toEqual([
+  expect(await redis.eval(SCRIPTS.acquireLock.lua, 1, key, 'lock')).toEqual([
     'other-version',
     '2',
     expect.any(Number),

@@ -133,7 +133,7 @@ class LockTwin {
   ): Promise<unknown[]> {
     const { timeMs, server, lossWindowMs } = this;
     this.isLeft = await isLeftServer(this.redis, this.key, this);
-    const all = [lock, lossWindowMs, 'random', ...args, timeMs, server].map(String);
+    const all = [lock, lossWindowMs, ...args, timeMs, server].map(String);
     const lua = `ARGV.epoch = ${this.epoch}\n${TIMED_LOCK_LUA[script]}`;
     return (await this.redis.eval(lua, 1, this.key, ...all)) as unknown[];
   }

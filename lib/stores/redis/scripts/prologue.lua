@@ -1,4 +1,5 @@
--- Every script that changes its hash begins with this, after time and version: which server it is.
+-- Every script that changes its hash begins with this, after time, version and fields: which server
+-- it is. What else it reads of the hash comes in the same step: read[8] is the first of `fields`.
 -- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
 -- ARGV     as the script says; the last one may be 'keepsWrites'
 -- Answer   'other-version', the stored one and the time, if another protocol keeps the hash; an
@@ -6,8 +7,9 @@
 --          forget its grants unnoticed, unless the caller says that this Redis never loses a part
 --          of its writes
 local key = KEYS[1]
-local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(redis.call('HMGET',
-  key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation', 'epoch'))
+local read = redis.call('HMGET', key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation',
+  'epoch', unpack(fields))
+local version, lastTime, lastServer, slew, era, incarnation, lastEpoch = unpack(read, 1, 7)
 if version and version ~= VERSION then return { 'other-version', version, time } end
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15

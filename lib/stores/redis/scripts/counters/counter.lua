@@ -13,7 +13,6 @@ local SYNC_MS = 100 -- until it is asked again whether an fsync is over
 
 -- A counter is stored as its next position and form|era|margin|ready|window|count|grant.
 local LINE = '^([^|]*)|(%d+)|(%d+)|(%d+)|(%d+)|(%d+)|(.*)$'
-local nextField, restField = 'n:' .. counter, 'c:' .. counter
 
 local function blank(form, position, blankEra)
   return { form = form, next = position, era = blankEra, margin = '0', ready = 0, window = 0,
@@ -21,7 +20,7 @@ local function blank(form, position, blankEra)
 end
 
 local function readCounter()
-  local position, line = unpack(redis.call('HMGET', key, nextField, restField))
+  local position, line = read[8], read[9]
   if not position or not line then return nil end
   local form, rowEra, margin, ready, window, count, grant = string.match(line, LINE)
   return { form = form, next = position, era = tonumber(rowEra), margin = margin,

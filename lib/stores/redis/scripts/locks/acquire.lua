@@ -1,13 +1,13 @@
 -- Grants a free lock, or grants it again to the same attempt.
 -- It says the same as lock-rules.ts in the room of locks.
--- ARGV     4 holder, 5 label, 6 ttl ms, 7 the longest ttl ms, 8 the highest token ever answered,
---          9 the highest era ever answered, or 0, 10 how many other locks are looked at, to be
---          forgotten, 11 the highest token ever answered for any lock, or 0, 12 its age in ms
+-- ARGV     3 holder, 4 label, 5 ttl ms, 6 the longest ttl ms, 7 the highest token ever answered,
+--          8 the highest era ever answered, or 0, 9 how many other locks are looked at, to be
+--          forgotten, 10 the highest token ever answered for any lock, or 0, 11 its age in ms
 -- Answer   'ok', token, era, note or '', time | 'held', label, ms left, token | 'wait', ms |
 --          another version
-local holder, label, ttl, asked = ARGV[4], ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
-local have, seenEra, lookedAt = ARGV[8], tonumber(ARGV[9]), tonumber(ARGV[10])
-local highest, age = ARGV[11], tonumber(ARGV[12])
+local holder, label, ttl, asked = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
+local have, seenEra, lookedAt = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
+local highest, age = ARGV[10], tonumber(ARGV[11])
 -- A note is kept for 400 days.
 local NOTE_KEPT = 34560000000
 local row = readLock()
@@ -25,7 +25,7 @@ if lastTime then
   end
 else
   -- An absent header looks like a lost one.
-  era, longest, incarnation = 0, asked, random
+  era, longest, incarnation = 0, asked, holder
   moveTo(highest, age)
   lose()
   observeEra(seenEra)
@@ -33,17 +33,19 @@ end
 
 local function grant(one)
   keepLock(one)
-  for _, name in ipairs(lookedAt > 0 and redis.pcall('HRANDFIELD', key, lookedAt) or {}) do
-    local line = string.sub(name, 1, 2) == 'l:' and redis.call('HGET', key, name)
-    local token, till = string.match(line or '', '^(%d+)|%d+|%d+|(%d+)')
-    if token then
+  local seen = lookedAt > 0 and redis.pcall('HRANDFIELD', key, lookedAt, 'WITHVALUES') or {}
+  for at = 1, #seen, 2 do
+    local name = seen[at]
+    local token, till = string.match(seen[at + 1], '^(%d+)|%d+|%d+|(%d+)|')
+    -- Only the note of one that ended long ago is worth a look.
+    if token and string.sub(name, 1, 2) == 'l:' and tonumber(till) + KEPT <= now then
       local note = 'n:' .. string.sub(name, 3)
-      local kept = redis.call('HGET', key, note) and NOTE_KEPT or KEPT
+      local kept = redis.call('HMGET', key, note)[1] and NOTE_KEPT or KEPT
       local from = sum(greatest(token, tokenAt(tonumber(till))), tokenAt(kept))
       if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name, note) end
     end
   end
-  return { 'ok', one.token, text(era), redis.call('HGET', key, noteField) or '', text(now) }
+  return { 'ok', one.token, text(era), read[14] or '', text(now) }
 end
 
 if isHeldBy(row, holder) then

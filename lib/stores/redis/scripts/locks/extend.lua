@@ -1,11 +1,11 @@
 -- Extends a lock for its holder, and for no other caller.
 -- It says the same as lock-rules.ts in the room of locks.
--- ARGV     4 holder, 5 token, 6 ttl ms, 7 era of the grant, or 0,
---          8 the highest token ever answered for any lock, or 0, 9 its age in ms,
---          10 the new note of the lock, or ''
+-- ARGV     3 holder, 4 token, 5 ttl ms, 6 era of the grant, or 0,
+--          7 the highest token ever answered for any lock, or 0, 8 its age in ms,
+--          9 the new note of the lock, or ''
 -- Answer   'ok', token, era | 'lost' | another version
-local holder, token, ttl = ARGV[4], ARGV[5], tonumber(ARGV[6])
-local seenEra, highest, age, note = tonumber(ARGV[7]), ARGV[8], tonumber(ARGV[9]), ARGV[10]
+local holder, token, ttl = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local seenEra, highest, age, note = tonumber(ARGV[6]), ARGV[7], tonumber(ARGV[8]), ARGV[9]
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end

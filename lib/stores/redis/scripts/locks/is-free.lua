@@ -3,7 +3,7 @@
 -- ARGV     1 lock
 -- Answer   'free' | 'held'
 local key, lock = KEYS[1], ARGV[1]
-local line = redis.call('HGET', key, 'l:' .. lock)
+local line = redis.call('HMGET', key, 'l:' .. lock)[1]
 local till, holder = string.match(line or '', '^%d+|%d+|%d+|(%d+)|([^|]*)|')
 -- A lock may be kept from others for a while after its release.
 local isKept = till and tonumber(till) > time

@@ -1,14 +1,12 @@
 -- Every script on a lock begins with this, after the clock and the numbers: it reads the header of
 -- all locks, and the lock. It says the same as lock-rules.ts in the room of locks.
--- ARGV     1 lock, 2 loss window ms, 3 random text, 4.. as the script says
-local lock, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+-- ARGV     1 lock, 2 loss window ms, 3.. as the script says
+local lock, lossWindow = ARGV[1], tonumber(ARGV[2])
 local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000
-local lockField, noteField = 'l:' .. lock, 'n:' .. lock
 
-local stored = redis.call('HMGET', key, 'longest', 'proven', 'provenAt', 'ready', 'forgotten')
-local longest, proven = tonumber(stored[1] or 0), tonumber(stored[2] or 0)
-local provenAt, ready = tonumber(stored[3] or 0), tonumber(stored[4] or 0)
-local forgotten = stored[5] or '0'
+local longest, proven = tonumber(read[8] or 0), tonumber(read[9] or 0)
+local provenAt, ready = tonumber(read[10] or 0), tonumber(read[11] or 0)
+local forgotten = read[12] or '0'
 
 -- The time alone is stored only if it has gone on for a while, or back.
 local aged = lastTime and time - lastTime or 0
@@ -28,7 +26,7 @@ if isOther then lose() end
 local LINE = '^(%d+)|(%d+)|(%d+)|(%d+)|([^|]*)|(.*)$'
 
 local function readLock()
-  local line = redis.call('HGET', key, lockField)
+  local line = read[13]
   if not line then return nil end
   local token, rowEra, since, till, holder, label = string.match(line, LINE)
   if not token then return redis.error_reply('ERR a lock is not as it was written') end

@@ -1,0 +1,2 @@
+-- A write of rows reads them one by one.
+local fields = {}

@@ -7,8 +7,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { processWide } from '../process-wide.js';
-import { closedAfterLastCall } from '../time/call-record.js';
 import {
+  Handles,
   HeldSections,
   type AcquiredLock,
   type AcquiredLocks,
@@ -71,10 +71,11 @@ export class DistributedLock {
   readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #holdings: Holdings;
+  readonly #handles = new Handles();
 
   /** @throws SnowflakeError CONFIG_INVALID with every fault */
   constructor(store: LockStore, options: LockOptions = {}) {
-    this.#store = closedAfterLastCall(store);
+    this.#store = store;
     this.#terms = lockTerms(options);
     this.#holdings = new Holdings(this.#store, this.#terms);
   }
@@ -87,12 +88,10 @@ export class DistributedLock {
    */
   using<T>(lock: string, run: Run<T>): Promise<T>;
   using<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T>;
-  using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
+  async using<T>(lock: string, given: HoldOptions | Run<T>, last?: Run<T>): Promise<T> {
     const [options, run] = typeof given === 'function' ? [{}, given] : [given, last!];
-    return this.#holdings.come(async () => {
-      const section = await this.#acquire(lock, options);
-      return this.#runIn([section], () => run(section));
-    });
+    const section = await this.#acquire(lock, options);
+    return this.#runIn(section, () => run(section));
   }
 
   /**
@@ -103,11 +102,9 @@ export class DistributedLock {
    * @returns the result of the section, or undefined if it was not run
    * @throws SnowflakeError like `using`, but never LOCK_HELD
    */
-  usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
-    return this.#holdings.come(async () => {
-      const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
-      return section && this.#runIn([section], () => run(section));
-    });
+  async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
+    const section = await unlessHeld(() => this.#acquire(lock, options, PAUSE_MS_MAX));
+    return section && this.#runIn(section, () => run(section));
   }
 
   /**
@@ -117,7 +114,7 @@ export class DistributedLock {
    *   it is unknown whether the lock is held
    */
   async acquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock> {
-    return this.#holdings.come(() => this.#acquire(lock, options));
+    return this.#handles.of(await this.#acquire(lock, options));
   }
 
   /**
@@ -155,7 +152,7 @@ export class DistributedLock {
     run: (sections: LockSections) => T | Promise<T>,
   ): Promise<T> {
     const held = await this.#holdings.come(() => this.#acquireAll(locks, options));
-    return this.#runIn(held.sections, () => run(held));
+    return this.#runIn(held, () => run(held));
   }
 
   /**
@@ -164,24 +161,24 @@ export class DistributedLock {
    * @throws SnowflakeError like `acquire`
    */
   async acquireAll(locks: readonly string[], options: SeveralOptions = {}): Promise<AcquiredLocks> {
-    return this.#holdings.come(() => this.#acquireAll(locks, options));
+    return this.#handles.of(await this.#holdings.come(() => this.#acquireAll(locks, options)));
   }
 
   /** All notes of the store, in the order of the names of their locks. */
   async notes(): Promise<LockNote[]> {
-    if (this.#store.notes !== undefined) return this.#store.notes();
+    if (this.#store.notes !== undefined) return this.#holdings.calls.ask((one) => one.notes!());
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list their notes.');
   }
 
   /** All locks of the store that are held, in the order of their names. */
   async list(): Promise<LockRecord[]> {
-    if (this.#store.locks !== undefined) return this.#store.locks();
+    if (this.#store.locks !== undefined) return this.#holdings.calls.ask((one) => one.locks!());
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list them.');
   }
 
   /** The known dangers to the locks, one sentence each; empty without any. */
   async advice(): Promise<string[]> {
-    return (await this.#store.advice?.()) ?? [];
+    return this.#holdings.calls.ask(async (one) => (await one.advice?.()) ?? []);
   }
 
   get status(): LockStatus {
@@ -216,10 +213,12 @@ export class DistributedLock {
     return this.#holdings.close(drainMs);
   }
 
-  async #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
-    const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
-    this.#refuseReentry(lock);
-    return this.#holdings.acquire(lock, hold);
+  #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
+    return this.#holdings.come(() => {
+      const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
+      this.#refuseReentry(lock);
+      return this.#holdings.acquire(lock, hold);
+    });
   }
 
   async #acquireAll(locks: readonly string[], options: SeveralOptions): Promise<HeldSections> {
@@ -236,17 +235,17 @@ export class DistributedLock {
     }
   }
 
-  async #runIn<T>(held: readonly HeldSection[], run: () => T | Promise<T>): Promise<T> {
+  async #runIn<T>(held: HeldSection | HeldSections, run: () => T | Promise<T>): Promise<T> {
     try {
       const nest = (outer: Nested | undefined, section: HeldSection) => {
         return { of: this, section, outer };
       };
-      const nested = held.reduce(nest, sections.getStore());
-      const value = await sections.run(nested!, async () => run());
-      for (const section of held) section.assertHeld();
+      const nested = held.sections.reduce(nest, sections.getStore());
+      const value = await sections.run(nested!, run);
+      held.assertHeld();
       return value;
     } finally {
-      await Promise.all(held.map((section) => section.release()));
+      await held.release();
     }
   }
 }

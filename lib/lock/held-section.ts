@@ -62,12 +62,16 @@ export interface AcquiredLock extends LockSection {
   readonly grantedAtMs: number | undefined;
   /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
   release(): Promise<void>;
+  /** Releases it, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Several locks that are held until they are released, or one is lost. */
 export interface AcquiredLocks extends LockSections {
   /** Never throws: if the store cannot be reached, they are free after their ttl. */
   release(): Promise<void>;
+  /** Releases them, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void>;
 }
 
 interface SectionParts {
@@ -98,8 +102,10 @@ export class HeldSection implements AcquiredLock {
   /** The time since it was acquired. */
   readonly #held: Stopwatch;
   #deadline: { readonly ttlMs: number; readonly passed: Stopwatch };
-  #end: TimerHandle;
-  #next: TimerHandle;
+  /** Comes at its end or for the next extension, whichever is first. */
+  #timer: TimerHandle;
+  /** By the clock that nobody sets; Infinity while the store is asked, and after the last one. */
+  #extendAtMs = Infinity;
   #longMs: number;
   #isOver = false;
   #isAbandoned = false;
@@ -123,7 +129,6 @@ export class HeldSection implements AcquiredLock {
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.calls.terms.random);
-    this.#watchDeadline();
     this.#extendAfter(ttlMs * EXTEND_AFTER - passed());
   }
 
@@ -143,6 +148,10 @@ export class HeldSection implements AcquiredLock {
   /** The time for which its section may still run. */
   get #allowedMs(): number {
     return this.#parts.hold.holdAtMostMs - this.#held();
+  }
+
+  get sections(): readonly HeldSection[] {
+    return [this];
   }
 
   get heldMs(): number {
@@ -177,23 +186,40 @@ export class HeldSection implements AcquiredLock {
 
   readonly release = (): Promise<void> => (this.#released ??= this.#release());
 
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+
   async #release(): Promise<void> {
     if (this.#isOver) return;
     this.#stop();
     const { calls, events, lock, hold, onEnd } = this.#parts;
     const { heldMs } = this;
     const request = { lock: this.#name, holder: this.#holder, token: this.token };
-    const released = calls.run('release', { lock }, () => {
-      const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
-      return calls.store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
-    });
-    // A lock that the store could not release is free after its ttl.
-    const isConfirmed = await released.then(
-      () => true,
-      () => false,
-    );
+    let isConfirmed = false;
+    try {
+      await calls.run({ call: 'release', lock }, () => {
+        const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
+        return calls.store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
+      });
+      isConfirmed = true;
+    } catch {
+      // A lock that the store could not release is free after its ttl.
+    }
     onEnd(this, heldMs);
     events.notify({ kind: 'released', lock, heldMs, isConfirmed });
+  }
+
+  /** Nobody is left to release it. */
+  forget(): void {
+    if (this.#isOver) return;
+    process.emitWarning(
+      `The lock ${this.lock} was acquired, and nobody can release it any more: what acquire() ` +
+        `returned was not kept. It is extended no more, so that others get it within its ttl. ` +
+        `Release it in a finally block, or write \`await using\`.`,
+      'Snowflake',
+    );
+    this.abandon();
   }
 
   /**
@@ -202,32 +228,41 @@ export class HeldSection implements AcquiredLock {
    */
   abandon(): void {
     if (this.#isOver) return;
-    this.#parts.calls.terms.timers.cancel(this.#next);
     this.#isAbandoned = true;
-    this.#watchDeadline();
-  }
-
-  #watchDeadline(): void {
-    const { timers } = this.#parts.calls.terms;
-    timers.cancel(this.#end);
-    const look = () => {
-      if (this.leftMs > 0) this.#watchDeadline();
-      else this.#runOut();
-    };
-    const ms = Math.max(1, this.leftMs);
-    // A repeated timer keeps no process alive that has ended everything else.
-    this.#end = this.#isAbandoned ? timers.every(ms, look) : timers.after(ms, look);
+    this.#extendAfter(Infinity);
   }
 
   #extendAfter(ms: number): void {
-    const { timers } = this.#parts.calls.terms;
-    timers.cancel(this.#next);
-    this.#next = timers.after(Math.max(1, Math.ceil(ms)), () => void this.#extend());
+    const { monotonic } = this.#parts.calls.terms;
+    this.#extendAtMs = monotonic.now() + (this.#isLast ? Infinity : ms);
+    this.#watch();
+  }
+
+  #watch(): void {
+    const { timers, monotonic } = this.#parts.calls.terms;
+    timers.cancel(this.#timer);
+    const ms = Math.min(this.leftMs, Math.ceil(this.#extendAtMs - monotonic.now()));
+    const come = () => this.#look();
+    // A repeated timer keeps no process alive that has ended everything else.
+    const isRepeated = this.#isAbandoned;
+    this.#timer = timers[isRepeated ? 'every' : 'after'](Math.max(1, ms), come);
+  }
+
+  #look(): void {
+    if (this.leftMs <= 0) return this.#runOut();
+    if (this.#parts.calls.terms.monotonic.now() < this.#extendAtMs) return this.#watch();
+    this.#extendAfter(Infinity);
+    void this.#extend();
+  }
+
+  /** True where it is held for as long as it may be: more time would only be kept from others. */
+  get #isLast(): boolean {
+    const { ttlMs, passed } = this.#deadline;
+    return ttlMs - passed() > this.#allowedMs - 1;
   }
 
   async #extend(): Promise<void> {
     const { calls, events, lock, hold } = this.#parts;
-    if (this.leftMs <= 0) return this.#runOut();
     const { heldMs } = this;
     if (heldMs >= this.#longMs) {
       this.#longMs *= 2;
@@ -245,12 +280,13 @@ export class HeldSection implements AcquiredLock {
   #askForMore(note?: string): Promise<boolean> {
     const { calls, lock, hold } = this.#parts;
     const own = { lock: this.#name, holder: this.#holder, token: this.token, era: this.#era };
-    const more = { ttlMs: hold.ttlMs, ...(note !== undefined && { note }) };
-    return calls.run('extend', { lock }, async (passed) => {
+    const more = note !== undefined && { note };
+    return calls.run({ call: 'extend', lock }, async (passed) => {
       if (this.#isOver) return false;
       const { highest } = calls.seen;
       // However late an answer comes, it holds from the moment of the request.
-      this.#apply(await calls.store.extend({ ...own, ...more, highest }), passed);
+      const ttlMs = Math.max(1, Math.ceil(Math.min(hold.ttlMs, this.#allowedMs)));
+      this.#apply(await calls.store.extend({ ...own, ttlMs, ...more, highest }), passed);
       return true;
     });
   }
@@ -263,7 +299,6 @@ export class HeldSection implements AcquiredLock {
     const { ttlMs } = answer;
     if (ttlMs - passed() <= this.leftMs) return;
     this.#deadline = { ttlMs, passed };
-    this.#watchDeadline();
   }
 
   #runOut(): void {
@@ -283,9 +318,7 @@ export class HeldSection implements AcquiredLock {
 
   #stop(): void {
     this.#isOver = true;
-    const { timers } = this.#parts.calls.terms;
-    timers.cancel(this.#end);
-    timers.cancel(this.#next);
+    this.#parts.calls.terms.timers.cancel(this.#timer);
   }
 }
 
@@ -322,4 +355,35 @@ export class HeldSections implements AcquiredLocks {
   readonly release = async (): Promise<void> => {
     await Promise.all(this.sections.map((section) => section.release()));
   };
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.release();
+  }
+}
+
+/*
+ * What callers get that have to release what they hold.
+ *
+ * Guarantee: what nobody refers to any more, so that nobody can release it, is not extended until
+ * the process ends: it is given up, with a warning.
+ */
+
+export class Handles {
+  readonly #forgotten = new FinalizationRegistry((held: HeldSection | HeldSections) => {
+    for (const section of held.sections) section.forget();
+  });
+
+  /** The same, which is collected once the caller has lost it. */
+  of<H extends HeldSection | HeldSections>(held: H): H {
+    // Its methods read what is private to `held`, and keep it as long as one of them is kept.
+    const handle = new Proxy(held, {
+      get: (_, name) => {
+        const member: unknown = Reflect.get(held, name);
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]) => Reflect.apply(member, handle && held, args) as unknown;
+      },
+    });
+    this.#forgotten.register(handle, held);
+    return handle;
+  }
 }

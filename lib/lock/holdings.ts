@@ -6,9 +6,10 @@
  */
 import { started, type Stopwatch } from '../core/clock.js';
 import { isSnowflakeError } from '../errors.js';
-import { pause, withinLimit } from '../time/timers.js';
+import { FewInATurn } from '../time/line.js';
+import { BySignal, pause, withinLimit } from '../time/timers.js';
 import { HeldSection } from './held-section.js';
-import { FewInATurn, LocalQueue, type Place } from './local-queue.js';
+import { LocalQueue, type Place } from './local-queue.js';
 import { LockAttempt, LockCalls } from './lock-attempt.js';
 import { closing, LockEvents, lockHeld, type LockCounts } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
@@ -31,12 +32,14 @@ export interface HoldingsStatus {
 
 export class Holdings {
   readonly events = new LockEvents();
-  readonly #store: LockStore;
   readonly #terms: LockTerms;
-  readonly #calls: LockCalls;
+  readonly calls: LockCalls;
   readonly #queue: LocalQueue;
   readonly #held = new Map<HeldSection, Place>();
   readonly #waiting = new Set<Place>();
+  readonly #bySignal = new BySignal<{ place: Place; signal?: AbortSignal | undefined }>(
+    ({ place }, reason) => place.end(reason),
+  );
   readonly #comers = new FewInATurn();
   #comingCount = 0;
   /** Calls that only a shutdown waits for. */
@@ -45,9 +48,8 @@ export class Holdings {
   #closing: Promise<void> | undefined;
 
   constructor(store: LockStore, terms: LockTerms) {
-    this.#store = store;
     this.#terms = terms;
-    this.#calls = new LockCalls(store, terms);
+    this.calls = new LockCalls(store, terms);
     this.#queue = new LocalQueue(terms, store.untilReleased !== undefined);
   }
 
@@ -74,10 +76,12 @@ export class Holdings {
     this.#comingCount++;
     return others.then(() => {
       this.#comingCount--;
-      const entered = enter();
-      // Those that a shutdown refuses do nothing more.
-      this.#noteIdle();
-      return entered;
+      try {
+        return enter();
+      } finally {
+        // Those that are refused at once do nothing more.
+        this.#noteIdle();
+      }
     });
   }
 
@@ -86,8 +90,8 @@ export class Holdings {
     if (this.#closing !== undefined) throw closing(lock);
     hold.signal?.throwIfAborted();
     const place = this.#queue.enter(lock, hold.permits);
-    const end = () => place.end(hold.signal?.reason);
-    hold.signal?.addEventListener('abort', end, { once: true });
+    const caller = { place, signal: hold.signal };
+    this.#bySignal.add(caller);
     this.#waiting.add(place);
     const waited = started(this.#terms);
     try {
@@ -104,7 +108,7 @@ export class Holdings {
       this.events.notify({ kind, lock, waitedMs: Math.floor(waited()) });
       throw error;
     } finally {
-      hold.signal?.removeEventListener('abort', end);
+      this.#bySignal.remove(caller);
       this.#waiting.delete(place);
       this.#noteIdle();
     }
@@ -152,7 +156,7 @@ export class Holdings {
     for (const place of this.#waiting) place.end(closing(place.line.lock));
     await this.drain(drainMs);
     for (const section of this.#held.keys()) section.abandon();
-    await this.#store.close?.();
+    await this.calls.close();
   }
 
   async #inTurn(hold: HoldTerms, place: Place, waited: Stopwatch): Promise<HeldSection> {
@@ -161,7 +165,7 @@ export class Holdings {
     if (!place.isTurn) await this.#turn(place, hold, leftMs());
     const ms = Math.min(this.#queue.othersMs(lock), leftMs());
     if (ms > 0) await pause(this.#terms.timers, ms, place.signal);
-    const parts = { calls: this.#calls, events: this.events, lock, hold };
+    const parts = { calls: this.calls, events: this.events, lock, hold };
     const inBackground = (call: Promise<unknown>) => void this.#inBackground(call);
     const from = await new LockAttempt({ ...parts, place, waited, inBackground }).run();
     const onEnd = (section: HeldSection, heldMs?: number) => this.#forget(section, heldMs);

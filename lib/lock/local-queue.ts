@@ -12,7 +12,8 @@
  * that it had it, but no longer than they need to ask.
  */
 import { started, type Stopwatch, type TwoClocks } from '../core/clock.js';
-import { turn, type Timers } from '../time/timers.js';
+import { FewInATurn } from '../time/line.js';
+import type { Timers } from '../time/timers.js';
 import { permitName, type LockRefusal } from './lock-store.js';
 
 /** The callers of one lock. */
@@ -26,6 +27,8 @@ interface Line {
   readonly searching: Set<Place>;
   /** The permits that they hold or ask for. */
   readonly taken: Set<number>;
+  /** Those of them that are left to other processes for a moment. */
+  readonly left: Set<number>;
 }
 
 interface QueueParts extends TwoClocks {
@@ -56,7 +59,8 @@ export class LocalQueue {
 
   enter(lock: string, permits: number): Place {
     const known = this.#lines.get(lock);
-    const line = known ?? { lock, places: new Set(), searching: new Set(), taken: new Set() };
+    const sets = { places: new Set<Place>(), searching: new Set<Place>() };
+    const line = known ?? { lock, ...sets, taken: new Set(), left: new Set() };
     this.#lines.set(lock, line);
     const place = new Place(line, permits, this.#parts.random);
     line.places.add(place);
@@ -99,15 +103,17 @@ export class LocalQueue {
   }
 
   /** A caller that waits for a permit leaves it to other processes, as for a lock. */
-  #free({ lock, searching, taken }: Line, permit: number): void {
+  #free({ lock, searching, taken, left }: Line, permit: number): void {
     const isWaitedFor = [...searching].some((place) => place.isWaiting);
     const ms = isWaitedFor ? this.othersMs(lock) : 0;
     const free = () => {
       taken.delete(permit);
+      left.delete(permit);
       for (const place of searching) if (place.hand(permit)) return;
     };
-    if (ms > 0) this.#parts.timers.after(ms, free);
-    else free();
+    if (ms <= 0) return free();
+    left.add(permit);
+    this.#parts.timers.after(ms, free);
   }
 }
 
@@ -223,10 +229,12 @@ export class Place {
     if (this.permit !== undefined) return this.permit;
     const here = new Promise<number>((resolve) => (this.#take = resolve));
     signal.addEventListener('abort', () => (this.#take = undefined), { once: true });
-    const told = Array.from({ length: this.permits }, async (_, at) => {
-      await announced(permitName(this.line.lock, at + 1));
-      return at + 1;
-    });
+    const { lock, left } = this.line;
+    const all = Array.from({ length: this.permits }, (_, at) => at + 1);
+    // One that is left to others is free, and is handed on when they have had their time.
+    const told = all
+      .filter((permit) => !left.has(permit))
+      .map((permit) => announced(permitName(lock, permit)).then(() => permit));
     return Promise.race([here, ...told]);
   }
 
@@ -243,31 +251,5 @@ export class Place {
     [this.permit, this.#take] = [permit, undefined];
     take(permit);
     return true;
-  }
-}
-
-/** A turn of the event loop is over soon after them, even if none of them waits for a store. */
-const TURN_COUNT = 16;
-
-/** Lets thousands that come at once go on turn by turn, in the order in which they came. */
-export class FewInATurn {
-  #leftCount = 0;
-  /** The turn of those that come now; undefined for this one. */
-  #own: Promise<void> | undefined;
-  #next: Promise<void> | undefined;
-
-  /** Resolves in the turn of the caller; undefined if it is this one. */
-  next(): Promise<void> | undefined {
-    if (this.#leftCount === 0) this.#begin();
-    this.#leftCount--;
-    return this.#own;
-  }
-
-  #begin(): void {
-    const next = (this.#next ?? Promise.resolve()).then(turn);
-    [this.#leftCount, this.#own, this.#next] = [TURN_COUNT, this.#next, next];
-    void next.then(() => {
-      if (this.#next === next) [this.#leftCount, this.#next] = [0, undefined];
-    });
   }
 }

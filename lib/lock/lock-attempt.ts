@@ -7,9 +7,10 @@
  * store, which may have granted it unnoticed.
  */
 import { randomUUID } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import { started, type Clock, type Stopwatch } from '../core/clock.js';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
-import { pause, RetryDelay, withinLimit } from '../time/timers.js';
+import { Alarm, pause, RetryDelay } from '../time/timers.js';
 import type { Place } from './local-queue.js';
 import { lockHeld, notYet, tooSlow, unavailable, type LockEvents } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
@@ -94,7 +95,8 @@ export class LockAttempt {
     try {
       for (;;) {
         place.throwIfOver();
-        const outcome = await this.#ask();
+        const { permit } = place;
+        const outcome = permit === undefined ? this.#allHeld() : await this.#ask(permit);
         place.throwIfOver();
         // Another permit is left to be asked for.
         if (outcome === undefined) continue;
@@ -107,36 +109,32 @@ export class LockAttempt {
     }
   }
 
-  async #ask(): Promise<HeldFrom | Refusal | undefined> {
-    const { calls, lock, place } = this.#parts;
-    const { permit } = place;
-    if (permit === undefined) return this.#allHeld();
+  #ask(permit: number): Promise<HeldFrom | Refusal | undefined> {
+    const { calls, lock, hold, place } = this.#parts;
+    const { seen, terms, store } = calls;
     const holder = this.#holder;
-    try {
-      const name = permitName(lock, permit);
-      const ask = (passed: Stopwatch) => this.#asked(name, passed);
-      const { answer, passed, askedAtMs } = await calls.run('acquire', { lock, place }, ask);
+    const name = permitName(lock, permit);
+    let passed: Stopwatch = () => 0;
+    let askedAtMs = 0;
+    const ask = (since: Stopwatch) => {
+      const { label, longestTtlMs: longestMs } = terms;
+      const { nowMs, era, highest } = seen;
+      [passed, askedAtMs, this.#isUnsure] = [since, nowMs, true];
+      const own = { lock: name, holder, label, ttlMs: hold.ttlMs, longestMs };
+      return store.acquire({ ...own, have: seen.of(name), era, highest });
+    };
+    const answered = (answer: AcquireAnswer) => {
       this.#answerMs = passed();
       if (answer.status !== 'ok') return this.#refusal(answer);
-      calls.seen.note(name, answer, askedAtMs);
+      seen.note(name, answer, askedAtMs);
       if (passed() < answer.ttlMs) return { permit, holder, passed, answer };
       return { error: tooSlow(lock, answer.ttlMs), againMs: 0 };
-    } catch (error) {
+    };
+    return calls.run({ call: 'acquire', lock, place }, ask).then(answered, (error: unknown) => {
       const failure = unavailable(lock, error);
       const isFinal = isSnowflakeError(error) && !error.retryable;
       return { error: failure, againMs: this.#retry.next(), isFinal };
-    }
-  }
-
-  async #asked(lock: string, passed: Stopwatch) {
-    const { calls, hold } = this.#parts;
-    const { store, seen, terms } = calls;
-    const { label, longestTtlMs: longestMs } = terms;
-    const { nowMs: askedAtMs, era, highest } = seen;
-    const own = { lock, holder: this.#holder, label, ttlMs: hold.ttlMs, longestMs };
-    this.#isUnsure = true;
-    const answer = await store.acquire({ ...own, have: seen.of(lock), era, highest });
-    return { answer, passed, askedAtMs };
+    });
   }
 
   #refusal(answer: Exclude<AcquireAnswer, LockGrant>): Refusal | undefined {
@@ -205,7 +203,10 @@ export class LockAttempt {
     const { store, terms } = calls;
     const over = new AbortController();
     const signal = AbortSignal.any([over.signal, place.signal]);
-    const announced = async (name: string) => store.untilReleased?.(name, ms, signal) ?? never();
+    // Each permit is listened for.
+    setMaxListeners(0, signal);
+    const announced = async (name: string) =>
+      store.untilReleased ? calls.ask((one) => one.untilReleased!(name, ms, signal)) : never();
     // If announcements fail, polling remains.
     const released = place.untilReleased((name) => announced(name).catch(never), signal);
     const late = pause(terms.timers, ms, signal).then(() => undefined);
@@ -220,7 +221,7 @@ export class LockAttempt {
   #giveUp(): void {
     const { calls, lock, place, inBackground } = this.#parts;
     const request = { lock: permitName(lock, place.permit!), holder: this.#holder };
-    inBackground(calls.run('release', { lock }, () => calls.store.release(request)));
+    inBackground(calls.run({ call: 'release', lock }, () => calls.store.release(request)));
   }
 }
 
@@ -229,13 +230,15 @@ function never(): Promise<never> {
 }
 
 /*
- * The calls of one process to its store, of which only so many are under way at once: a client
- * sends them one after another, and the last of thousands would be late before it is sent.
+ * The one door to the store of a process: each call comes by it. Only so many are under way at
+ * once: a client sends them one after another, and the last of thousands would be late before it
+ * is sent.
  *
  * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
  * are released, and these before others are acquired. If the store does not answer a call, those
  * that have waited for half as long are told with it. A store that answers late is asked for fewer
- * locks at once, so that it does not spend its time on answers for which nobody waits any more.
+ * locks at once, so that it does not spend its time on answers for which nobody waits any more. A
+ * call that comes or ends after the end opens a store again: with the last it is closed again.
  */
 
 const CALL_COUNT_MAX = 64;
@@ -246,9 +249,10 @@ const SOON = 1 / 2;
 
 /** From the first in line to the last. */
 const CALLS = ['extend', 'release', 'acquire'] as const;
-type Call = (typeof CALLS)[number];
 
-interface Caller {
+/** What is asked, of which lock. */
+interface Call {
+  readonly call: (typeof CALLS)[number];
   readonly lock: string;
   /** Ends the wait for its turn; absent for a call that waits however long it takes. */
   readonly place?: Place;
@@ -261,6 +265,12 @@ interface InLine {
   readonly fail: (error: unknown) => void;
 }
 
+/** A call that is under way. */
+interface Asked {
+  readonly passed: Stopwatch;
+  readonly late: () => void;
+}
+
 export class LockCalls {
   readonly seen: SeenTokens;
   readonly #waiting = {
@@ -268,7 +278,14 @@ export class LockCalls {
     release: new Set<InLine>(),
     acquire: new Set<InLine>(),
   };
-  #count = 0;
+  /** Those under way, the oldest first. */
+  readonly #asked = new Set<Asked>();
+  readonly #alarm: Alarm;
+  /** Those that the store has not answered, of which nobody may wait for some. */
+  #openCount = 0;
+  #isOver = false;
+  /** Turns that are given and not yet taken. */
+  #givenCount = 0;
   /** Locks are asked for up to so many calls under way. */
   #acquireMax = ACQUIRE_COUNT_MAX;
 
@@ -277,6 +294,7 @@ export class LockCalls {
     readonly terms: LockTerms,
   ) {
     this.seen = new SeenTokens(terms.monotonic);
+    this.#alarm = new Alarm(terms, () => this.#look());
   }
 
   /**
@@ -284,45 +302,99 @@ export class LockCalls {
    * @throws SnowflakeError STORE_UNAVAILABLE if it is not answered in time; the error of the store;
    *   the reason of the place
    */
-  async run<T>(
-    call: Call,
-    { lock, place }: Caller,
-    ask: (passed: Stopwatch) => Promise<T>,
-  ): Promise<T> {
-    if (this.#hasRoomFor(call)) this.#count++;
-    else await this.#turn(call, lock, place?.signal);
-    const { callTimeoutMs: ms, timers } = this.terms;
-    const passed = started(this.terms);
-    const over = (): never => {
-      this.#noteLate();
-      throw tooSlow(lock, ms);
-    };
+  run<T>(asked: Call, ask: (passed: Stopwatch) => Promise<T>): Promise<T> {
+    if (this.#hasRoomFor(asked.call)) return this.#send(asked, ask);
+    return this.#turn(asked).then(() => {
+      this.#givenCount--;
+      return this.#send(asked, ask);
+    });
+  }
+
+  /** Asks something else, for which there is no limit. */
+  async ask<T>(ask: (store: LockStore) => Promise<T>): Promise<T> {
+    this.#openCount++;
     try {
-      const answer = await withinLimit((async () => ask(passed))(), { ms, timers, over });
-      const isSoon = call === 'acquire' && passed() <= ms * SOON;
-      if (isSoon) this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
-      return answer;
+      return await ask(this.store);
     } finally {
-      this.#count--;
-      this.#goOn();
+      this.#noteEnded();
     }
   }
 
-  /** A call was not answered in time: the next ones are not sent after those who gave up. */
-  #noteLate(): void {
-    this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
+  async close(): Promise<void> {
+    this.#isOver = true;
+    if (this.#asked.size === 0) this.#alarm.end();
+    await this.store.close?.();
+  }
+
+  #send<T>({ call, lock }: Call, ask: (passed: Stopwatch) => Promise<T>): Promise<T> {
     const { callTimeoutMs: ms } = this.terms;
+    const passed = started(this.terms);
+    return new Promise((resolve, reject) => {
+      const own = { passed, late: () => reject(tooSlow(lock, ms)) };
+      const answered = (answer: T) => {
+        const isSoon = call === 'acquire' && passed() <= ms * SOON;
+        if (isSoon) this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
+        this.#leave(own);
+        resolve(answer);
+        this.#noteEnded();
+      };
+      const failed = (error: Error) => {
+        this.#leave(own);
+        reject(error);
+        this.#noteEnded();
+      };
+      this.#asked.add(own);
+      this.#openCount++;
+      if (this.#asked.size === 1) this.#alarm.set(ms);
+      try {
+        ask(passed).then(answered, failed);
+      } catch (error) {
+        failed(error as Error);
+      }
+    });
+  }
+
+  #leave(own: Asked): void {
+    if (!this.#asked.delete(own)) return;
+    if (this.#asked.size === 0) this.#alarm.set(Infinity);
+    if (this.#asked.size === 0 && this.#isOver) this.#alarm.end();
+    this.#goOn();
+  }
+
+  #noteEnded(): void {
+    this.#openCount--;
+    // Its failure is not that of the call, which has its own outcome.
+    if (this.#isOver && this.#openCount === 0) this.close().catch(() => undefined);
+  }
+
+  /** Tells those whose time is over: the next ones are not sent after those who gave up. */
+  #look(): void {
+    const { callTimeoutMs: ms } = this.terms;
+    for (const own of this.#asked) {
+      const leftMs = ms - own.passed();
+      if (leftMs > 0) return this.#alarm.set(leftMs);
+      this.#noteLate(ms);
+      // This happens in the turn of the timer, so that a later answer does not win.
+      own.late();
+      this.#leave(own);
+    }
+  }
+
+  #noteLate(ms: number): void {
+    this.#acquireMax = Math.max(1, Math.floor(this.#acquireMax / 2));
     for (const one of CALLS.flatMap((call) => [...this.#waiting[call]])) {
       if (one.waited() >= ms / 2) one.fail(tooSlow(one.lock, ms));
     }
   }
 
-  #hasRoomFor(call: Call): boolean {
-    return this.#count < (call === 'acquire' ? this.#acquireMax : CALL_COUNT_MAX);
+  #hasRoomFor(call: Call['call']): boolean {
+    const count = this.#asked.size + this.#givenCount;
+    return count < (call === 'acquire' ? this.#acquireMax : CALL_COUNT_MAX);
   }
 
-  async #turn(call: Call, lock: string, signal?: AbortSignal): Promise<void> {
+  async #turn({ call, lock, place }: Call): Promise<void> {
     const line = this.#waiting[call];
+    const signal = place?.signal;
     let abort = () => {};
     const turn = new Promise<void>((go, reject) => {
       const fail = (error: unknown) => {
@@ -343,7 +415,7 @@ export class LockCalls {
       for (const one of this.#waiting[call]) {
         if (!this.#hasRoomFor(call)) break;
         this.#waiting[call].delete(one);
-        this.#count++;
+        this.#givenCount++;
         one.go();
       }
     }

@@ -56,9 +56,8 @@ export interface HoldOptions {
    */
   readonly holdAtLeastMs?: number | undefined;
   /**
-   * A limit for a section that may hang: then its signal is aborted and the lock no longer
-   * extended, so that others get it within `ttlMs`. From 100 ms to a day; without it there is no
-   * end.
+   * A limit for a section that may hang: then its signal is aborted and others get the lock, since
+   * no extension asks for more than is left. From 100 ms to a day; without it there is no end.
    */
   readonly holdAtMostMs?: number | undefined;
   /**
@@ -141,7 +140,15 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
     ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
-  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, ...(signal && { signal }) };
+  // The store keeps nobody out for longer than it may be held.
+  const own = {
+    ttlMs: Math.min(ttlMs, holdAtMostMs),
+    waitMs,
+    holdAtLeastMs,
+    holdAtMostMs,
+    permits,
+  };
+  return signal ? { ...own, signal } : own;
 }
 
 const SEVERAL_MAX = 100;

@@ -4,7 +4,7 @@
  * Guarantee: calls begin in the order in which they came, and none gets the error of another. If
  * the line has a limit, a call that takes longer keeps nobody waiting.
  */
-import { withinLimit, type Timers } from './timers.js';
+import { afterTurn, withinLimit, type Timers } from './timers.js';
 
 /** The time after which the next call begins, even if the one before it has not ended. */
 interface TurnLimit {
@@ -68,5 +68,32 @@ export class FewAtOnce {
     if (next === undefined) this.#count--;
     else this.#waiting.delete(next);
     next?.();
+  }
+}
+
+/** A turn of the event loop is over soon after them, even if none of them waits for a store. */
+const TURN_COUNT = 16;
+
+/** Lets thousands that come at once go on turn by turn, in the order in which they came. */
+export class FewInATurn {
+  readonly #waiting = new Set<() => void>();
+  #count = 0;
+
+  /** Resolves in the turn of the caller; undefined if it is this one. */
+  next(): Promise<void> | undefined {
+    if (this.#count === 0) afterTurn(() => this.#begin());
+    if (this.#count < TURN_COUNT) return void this.#count++;
+    return new Promise((go) => this.#waiting.add(go));
+  }
+
+  #begin(): void {
+    this.#count = 0;
+    for (const go of this.#waiting) {
+      if (this.#count === TURN_COUNT) break;
+      this.#waiting.delete(go);
+      this.#count++;
+      go();
+    }
+    if (this.#count > 0) afterTurn(() => this.#begin());
   }
 }

@@ -3,8 +3,6 @@
  * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a wait
  * does.
  */
-import { monotonicClock, type Clock } from '../core/clock.js';
-
 /** Only the port that made it knows what it is. */
 export type TimerHandle = unknown;
 
@@ -21,11 +19,14 @@ export const systemTimers: Timers = {
   cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-export const systemTime: AlarmTime = { timers: systemTimers, monotonic: monotonicClock };
+/** Runs in the next turn of the event loop, when every promise that can go on has done so. */
+export function afterTurn(run: () => void): void {
+  setImmediate(run);
+}
 
-/** Waits for the next turn of the event loop, when every promise that can go on has done so. */
+/** Waits for the next turn of the event loop. */
 export function turn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise(afterTurn);
 }
 
 /** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
@@ -75,9 +76,15 @@ export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
         reject(error as Error);
       }
     });
-    const end = () => timers.cancel(timer);
-    asked.then(end, end);
-    asked.then(resolve, reject);
+    const answered = (result: T) => {
+      timers.cancel(timer);
+      resolve(result);
+    };
+    const failed = (error: Error) => {
+      timers.cancel(timer);
+      reject(error);
+    };
+    asked.then(answered, failed);
   });
 }
 
@@ -127,9 +134,10 @@ export class Alarm {
   }
 }
 
+/** Timers, and a clock of the same time that nobody sets. */
 export interface AlarmTime {
   readonly timers: Timers;
-  readonly monotonic: Clock;
+  readonly monotonic: { now(): number };
 }
 
 const FIRST_MS = 100;

@@ -2,8 +2,11 @@
  * Whoever holds a lock knows when it does no longer: whatever the store, the network and the clocks
  * do, and nothing of it is an unhandled rejection.
  */
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { SnowflakeError } from '../../lib/index.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { MemoryLocks, SnowflakeError } from '../../lib/index.js';
+import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockSection } from '../../lib/lock/held-section.js';
 import { turn } from '../../lib/time/timers.js';
 import { codeOf, LockWorld, open, type Way } from './held-locks.js';
@@ -85,7 +88,7 @@ describe('a lock that is held', () => {
       expect(await codeOf(ran)).toBe('LOCK_LOST');
       expect(world.time.timerCount).toBeLessThan(3);
       await world.time.advance(5000);
-      expect(world.time.timerCount).toBe(0);
+      expect(await world.timersLeft()).toBe(0);
     },
   );
 
@@ -288,7 +291,7 @@ describe('a shutdown', () => {
     expect(link.isClosed).toBe(true);
     expect((await world.store.locks()).map(({ lock }) => lock)).toEqual(['b']);
     await held!.release();
-    expect(world.time.timerCount).toBe(0);
+    expect(await world.timersLeft()).toBe(0);
   });
 
   it('closes at once where nothing is held', async () => {
@@ -308,7 +311,7 @@ describe('a shutdown', () => {
     expect(section.signal.aborted).toBe(true);
     end.resolve();
     expect(await codeOf(ran)).toBe('LOCK_LOST');
-    expect(world.time.timerCount).toBe(0);
+    expect(await world.timersLeft()).toBe(0);
   });
 
   it('releases what ends after it, and leaves no connection open', async () => {
@@ -375,6 +378,82 @@ describe('a shutdown', () => {
     expect(await asking).toBe('NOT_READY');
     expect(await world.store.locks()).toEqual([]);
     expect(link.isClosed).toBe(true);
+  });
+});
+
+describe('a lock that nobody can release any more', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+
+  async function kept(hold: (locks: DistributedLock) => Promise<unknown>) {
+    const world = new LockWorld();
+    const { locks, link } = world.process({ ttlMs: TTL_MS });
+    const found = await hold(locks);
+    const seen = () => link.countOf('extend');
+    for (let count = 0; count < 100; count++) {
+      collect();
+      await turn();
+    }
+    const before = seen();
+    await world.time.advance(TTL_MS);
+    const { held } = locks.status;
+    return { found, isExtended: seen() > before, heldCount: held.length };
+  }
+
+  it('is given up, with a warning', async () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
+    const { isExtended, heldCount } = await kept(async (locks) => {
+      await locks.acquire('a');
+      await locks.acquireAll(['b', 'c']);
+    });
+    expect([isExtended, heldCount]).toEqual([false, 0]);
+    const texts = warned.mock.calls.map(([text]) => String(text)).toSorted();
+    expect(texts.map((text) => text.slice(0, 30))).toEqual(
+      ['a', 'b', 'c'].map((lock) => `The lock ${lock} was acquired, and nob`.slice(0, 30)),
+    );
+    warned.mockRestore();
+  });
+
+  it.each(['release', 'assertHeld'] as const)('is held on by its %s alone', async (name) => {
+    const { found, isExtended, heldCount } = await kept(
+      async (locks) => (await locks.acquire('a'))[name],
+    );
+    expect([typeof found, isExtended, heldCount]).toEqual(['function', true, 1]);
+  });
+
+  it('is released by `await using`', async () => {
+    const locks = new DistributedLock(new MemoryLocks());
+    const both = await locks.acquireAll(['b', 'c']);
+    for (const held of [await locks.acquire('a'), both]) await held[Symbol.asyncDispose]();
+    expect(await locks.list()).toEqual([]);
+  });
+});
+
+describe('many listeners', () => {
+  it('are one where many wait under one signal', async () => {
+    const world = new LockWorld();
+    const { locks } = world.process();
+    await world.process().locks.acquireAll(['a', 'b', 'c'], { ttlMs: 10_000 });
+    const { signal } = new AbortController();
+    const add = jest.spyOn(signal, 'addEventListener');
+    const calls = ['a', 'b', 'c'].map((lock) =>
+      codeOf(locks.using(lock, { waitMs: 9, signal }, open)),
+    );
+    expect(await world.settled(Promise.all(calls))).toEqual(calls.map(() => 'LOCK_HELD'));
+    expect(add).toHaveBeenCalledTimes(1);
+  });
+
+  // Node warns of more than ten on one signal, and a test fails by a warning.
+  it('are no fault where one waits for many permits', async () => {
+    const world = new LockWorld();
+    const [one, other] = [world.process(), world.process()];
+    const permits = 20;
+    const names = Array.from({ length: permits }, () => one.locks.acquire('a', { permits }));
+    const held = await Promise.all(names);
+    const waiting = other.locks.acquire('a', { permits, waitMs: 5000 });
+    await world.time.advance(1000);
+    await held[7]!.release();
+    expect((await world.settled(waiting)).permit).toBe(held[7]!.permit);
   });
 });
 

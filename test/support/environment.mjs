@@ -4,6 +4,8 @@
 // every promise. Jest's runner makes one for each spec file, so that the last files of a worker
 // took a quarter longer than alone.
 //
+// A test by which Node warns of a fault fails.
+//
 // It also lets a file have a package from outside of its context, where it is loaded once for all
 // files of the worker, and its code is not slowed down by what Jest makes of the globals.
 import asyncHooks from 'node:async_hooks';
@@ -24,11 +26,24 @@ class NotedStorage extends asyncHooks.AsyncLocalStorage {
 // Modules of Node are the same to all that a worker runs.
 asyncHooks.AsyncLocalStorage = NotedStorage;
 
+/** What no test may leave behind: each is a fault of whoever added a listener, or set a timer. */
+const FAULTS = ['MaxListenersExceededWarning', 'TimeoutOverflowWarning', 'TimeoutNegativeWarning'];
+/** @type {Error[]} of the test that runs */
+const warnings = [];
+process.on('warning', (warning) => {
+  if (FAULTS.includes(warning.name)) warnings.push(warning);
+});
+
 export default class ForgetfulEnvironment extends TestEnvironment {
   /** @override */
   async setup() {
     await super.setup();
     this.global.requireOutside = createRequire(import.meta.url);
+  }
+
+  /** @param {import('@jest/types').Circus.AsyncEvent} event */
+  async handleTestEvent(event) {
+    if (event.name === 'test_done') event.test.errors.push(...warnings.splice(0));
   }
 
   /** @override */

@@ -136,10 +136,9 @@ export const idsInRedis = {
   explanation:
     'One process and one redis-server with an append-only file. The first row is the algorithm ' +
     'of redis-id-generator, written anew. It does less in a call, since it keeps no promise ' +
-    'over a loss of data or a clock that is set back; half of what a call of ours is INFO, ' +
-    'by which a restart is noticed. So ours are slower where each id has a call of its own, and ' +
-    'faster where callers share calls, as those of `nextIdAsync` do. A layout with 10 bits of ' +
-    'sequence has at most 1,024,000 ids a second, where the last row ends.',
+    'over a loss of data or a clock that is set back. So ours are slower where each id has a ' +
+    'call of its own, and faster where callers share calls, as those of `nextIdAsync` do. A ' +
+    'layout with 10 bits of sequence has at most 1,024,000 ids a second, where the last row ends.',
   columns: [
     'way',
     'in flight',

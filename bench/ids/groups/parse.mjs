@@ -234,8 +234,8 @@ export const parse = {
     'worker id, the sequence and every field by its name; most others give bigints, and none a ' +
     'Date. What the Date alone costs is the last row, against parse(), of which it is a part. ' +
     'The rows that give ms are the calls that read the time alone. ' +
-    'Ours refuse what is not an id of the layout; the peers also take numbers that are no ids, ' +
-    'so part of the time of ours is that check. ' +
+    'Ours refuse what is not an id of the layout, which costs a few ns at most; the peers also ' +
+    'take numbers that are no ids. ' +
     'Times ours compares rows that read and give the same.',
   columns: COLUMNS,
   run,

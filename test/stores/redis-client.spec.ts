@@ -393,7 +393,10 @@ describe('a master of a Cluster that hangs', () => {
     const url = parseRedisUrl(`redis+cluster://${ports}`);
     const time = new SettableTime();
     const build = async () => library.build(url, loaded, 'ioredis');
-    const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
+    const made = new RedisConnection(
+      () => new ClientLife(build, { timers: time, monotonic: time }),
+      locationOfUrl(url),
+    );
     /** The port of the node that answers for a key. */
     const portOf = async (key: string) =>
       Number(/tcp_port:(\d+)/.exec((await made.run(SCRIPTS.facts, key, [])).join())![1]);

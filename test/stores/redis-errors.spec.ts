@@ -329,7 +329,10 @@ describe('redis silence', () => {
       kind === 'a URL'
         ? () => clientFromUrl(url)
         : async () => IOREDIS.duplicate(lab.client(port, { lazyConnect: true, ...options }));
-    const made = new RedisConnection(() => new ClientLife(build, time), locationOfUrl(url));
+    const made = new RedisConnection(
+      () => new ClientLife(build, { timers: time, monotonic: time }),
+      locationOfUrl(url),
+    );
     return { time, made, ask: () => made.info('server') };
   }
 

@@ -310,7 +310,7 @@ describe('redis shared', () => {
 
     it('show no password to whoever prints them', () => {
       const known = (globalThis as unknown as Record<symbol, unknown>)[
-        Symbol.for('nestjs-snowflake:shared-redis-clients')
+        Symbol.for('nestjs-snowflake:redis-clients')
       ];
       expect(known).toHaveProperty('join');
       const clients = new SharedClients();

@@ -219,7 +219,7 @@ describe('a Redis that says nothing', () => {
     proxy = await new MuteProxy(Number(new URL(process.env['REDIS_URL']!).port)).listen();
     const url = parseRedisUrl(`redis://127.0.0.1:${proxy.port}`);
     const time = new SettableTime();
-    const life = () => new ClientLife(() => clientFromUrl(url), time);
+    const life = () => new ClientLife(() => clientFromUrl(url), { timers: time, monotonic: time });
     const connection = new RedisConnection(life, locationOfUrl(url));
     await connection.info('server');
     proxy.mute();

@@ -5,8 +5,15 @@
  * answers no call any more is replaced, and TLS that does not come up is reported while it is
  * tried: a port without it says nothing.
  */
+import { monotonicClock } from '../../core/clock.js';
 import { processWide } from '../../process-wide.js';
-import { systemTimers, withinLimit, type TimerHandle, type Timers } from '../../time/timers.js';
+import {
+  Alarm,
+  systemTimers,
+  withinLimit,
+  type AlarmTime,
+  type Timers,
+} from '../../time/timers.js';
 import { fieldOf, isTimeout, type RedisClient, type Sentinels } from './clients/redis-client.js';
 
 /** Less than a call may take, which would end without a reason. */
@@ -14,17 +21,21 @@ const TLS_MS = 1500;
 /** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
 export const SILENCE_MS = 10_000;
 
-/** The calls that wait for one server. */
+/** The calls that wait for one server, and what watches how long it is silent. */
 interface Waiting {
   count: number;
-  timer: TimerHandle;
+  /** True from the first call on, until one is answered and no other waits. */
+  isWatched: boolean;
+  readonly silence: Alarm;
 }
+
+const REAL_TIME: AlarmTime = { timers: systemTimers, monotonic: monotonicClock };
 
 /** Copies of this package call the public methods of each other's. */
 export class ClientLife {
   // Private, so that printing the support does not show it: a client holds its password.
   readonly #build: () => Promise<RedisClient>;
-  readonly #timers: Timers;
+  readonly #time: AlarmTime;
   readonly #ended: () => void;
   #userCount = 1;
   #opening: Promise<RedisClient> | undefined;
@@ -36,9 +47,9 @@ export class ClientLife {
   /** By the key that led to a node of a Cluster, which may be silent while others answer. */
   readonly #waiting = new Map<string, Waiting>();
 
-  constructor(build: () => Promise<RedisClient>, timers = systemTimers, ended = () => {}) {
+  constructor(build: () => Promise<RedisClient>, time = REAL_TIME, ended = () => {}) {
     this.#build = build;
-    this.#timers = timers;
+    this.#time = time;
     this.#ended = ended;
   }
 
@@ -64,9 +75,15 @@ export class ClientLife {
   end(): void {
     if (--this.#userCount > 0) return;
     this.#ended();
-    for (const node of this.#waiting.keys()) this.#watch(node);
+    for (const { silence } of this.#waiting.values()) silence.end();
+    this.#waiting.clear();
     // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
     this.#client?.disconnect();
+  }
+
+  /** The client, where a call can be sent at once. */
+  get readyClient(): RedisClient | undefined {
+    return this.#asking?.isOver && this.#client?.isReady ? this.#client : undefined;
   }
 
   /** The client, once a connection that is under way has come up or failed. */
@@ -79,56 +96,56 @@ export class ClientLife {
     if (this.#userCount === 0) return client;
     if (!client.isReady) {
       this.#connecting ??= client.settle().finally(() => (this.#connecting = undefined));
-      const connecting = this.answered(this.#connecting);
+      const heard = this.asks();
+      const connecting = this.#connecting.finally(heard);
       await (client.isTls ? this.#withinLimit(connecting) : connecting);
     }
-    if (client.isReady) await (this.#asking ??= failoverEpoch(client, this.#timers)).asked;
+    if (client.isReady) await this.#isAsked(client);
     return client;
   }
 
   /**
-   * Waits for an answer of the client. A connection on which calls wait, and none is answered for
+   * A call waits from now on. A connection on which calls wait, and none is answered for
    * SILENCE_MS, is replaced: a server that is gone with its machine closes none, the kernel repeats
    * the last bytes for some fifteen minutes, and a client without a limit waits as long.
    *
    * @param node the key that led to the node of a Cluster which is to answer
+   * @returns is told when it is answered, with the error if it failed
    */
-  async answered<T>(answer: Promise<T>, node = ''): Promise<T> {
-    const waiting = this.#waiting.get(node) ?? { count: 0, timer: undefined };
-    this.#waiting.set(node, waiting);
+  asks(node = ''): (error?: unknown) => void {
+    const waiting = this.#waitingFor(node);
     waiting.count++;
-    if (waiting.timer === undefined) this.#watch(node);
-    let isHeard = true;
-    try {
-      return await answer;
-    } catch (error) {
-      // A client that gives up waiting has heard nothing.
-      isHeard = !isTimeout(error);
-      throw error;
-    } finally {
+    if (!waiting.isWatched) watch(waiting);
+    return (error) => {
       waiting.count--;
-      if (isHeard) this.#watch(node);
-    }
+      // A client that gives up waiting has heard nothing.
+      if (!isTimeout(error) && this.#userCount > 0) watch(waiting);
+    };
   }
 
-  /** Begins the time of silence anew, if calls wait. */
-  #watch(node: string): void {
-    const waiting = this.#waiting.get(node);
-    this.#timers.cancel(waiting?.timer);
-    if (!waiting?.count || this.#userCount === 0) return void this.#waiting.delete(node);
-    waiting.timer = this.#timers.after(SILENCE_MS, () => {
-      this.#watch(node);
+  #waitingFor(node: string): Waiting {
+    const known = this.#waiting.get(node);
+    if (known !== undefined) return known;
+    const silence = new Alarm(this.#time, () => {
+      watch(waiting);
       this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
       // Its calls go on over the next connection, or fail with it.
       this.#client?.disconnect(true, node === '' ? undefined : node);
     });
+    const waiting = { count: 0, isWatched: false, silence };
+    this.#waiting.set(node, waiting);
+    return waiting;
+  }
+
+  #isAsked(client: RedisClient): Promise<void> {
+    return (this.#asking ??= failoverEpoch(client, this.#time.timers)).asked;
   }
 
   #withinLimit(settling: Promise<void>): Promise<void> {
     const over = () => {
       throw new Error(`no TLS connection within ${TLS_MS} ms`);
     };
-    return withinLimit(settling, { timers: this.#timers, ms: TLS_MS, over });
+    return withinLimit(settling, { timers: this.#time.timers, ms: TLS_MS, over });
   }
 
   async #open(): Promise<RedisClient> {
@@ -141,6 +158,12 @@ export class ClientLife {
     if (this.#userCount === 0) client.disconnect();
     return (this.#client = client);
   }
+}
+
+/** Begins the time of silence anew, if calls wait. */
+function watch(waiting: Waiting): void {
+  waiting.isWatched = waiting.count > 0;
+  waiting.silence.set(waiting.isWatched ? SILENCE_MS : Infinity);
 }
 
 /**
@@ -156,13 +179,13 @@ export class SharedClients {
     const known = this.#clients.get(key);
     if (known !== undefined) return known.join();
     const ended = () => void this.#clients.delete(key);
-    const life = new ClientLife(build, systemTimers, ended);
+    const life = new ClientLife(build, REAL_TIME, ended);
     this.#clients.set(key, life);
     return life;
   }
 }
 
-export const sharedClients = processWide('shared-redis-clients', () => new SharedClients());
+export const sharedClients = processWide('redis-clients', () => new SharedClients());
 
 /*
  * The number of the failover by which Sentinel names a server, which grows with each.
@@ -180,10 +203,12 @@ export interface FailoverEpoch {
   /** The highest that a Sentinel has told so far; 0 where none has, or where there is none. */
   readonly epoch: number;
   readonly asked: Promise<void>;
+  /** True once it is asked. */
+  readonly isOver: boolean;
 }
 
 export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoch {
-  const found = { epoch: 0 };
+  const found = { epoch: 0, isOver: false };
   const ask = async (sentinel: RedisClient, masterName: string) => {
     await sentinel.settle();
     const reply = await sentinel.call(['sentinel', 'master', masterName]);
@@ -204,7 +229,7 @@ export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoc
     await Promise.any(asks).catch(() => undefined);
     await withinLimit(Promise.allSettled(asks), { timers, ms: OTHERS_MS, over: () => [] });
   };
-  return Object.assign(found, { asked: askAll() });
+  return Object.assign(found, { asked: askAll().finally(() => (found.isOver = true)) });
 }
 
 const NONE: Sentinels = { masterName: '', clients: [] };

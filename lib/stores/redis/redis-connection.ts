@@ -7,7 +7,6 @@
  * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
  */
 import { createHash } from 'node:crypto';
-import { FewAtOnce } from '../../time/line.js';
 import { closedError } from '../refusals.js';
 import { ClientLife } from './client-life.js';
 import {
@@ -26,31 +25,58 @@ export interface Script {
 /** So many calls keep the connection busy, and are still answered within some milliseconds. */
 export const UNDER_WAY_MAX = 128;
 
-/** The calls from the first one to close(), of one user of a client that others may use as well. */
+/** A call that waits for the client, for its turn or for its answer. */
+interface OpenCall {
+  /** @param ended is called when it is answered, whatever the answer */
+  readonly send: (client: RedisClient, ended: () => void) => void;
+  readonly fail: (error: unknown) => void;
+}
+
+/**
+ * The calls from the first one to close(), of one user of a client that others may use as well: a
+ * crowd of one user does not stand before each call of another.
+ */
 class Session {
-  /** A crowd of one user does not stand before each call of another. */
-  readonly line = new FewAtOnce(UNDER_WAY_MAX);
-  readonly #givingUp = new Set<() => void>();
+  readonly #open = new Set<OpenCall>();
+  readonly #waiting = new Set<() => void>();
+  #sentCount = 0;
   isOver = false;
   life?: ClientLife;
 
-  /** After the end every call fails at once. */
-  untilOver<T>(call: () => Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const giveUp = () => reject(new Error('closed'));
-      if (this.isOver) return giveUp();
-      this.#givingUp.add(giveUp);
-      const ended = () => void this.#givingUp.delete(giveUp);
-      call().then(resolve, reject).finally(ended);
-    });
+  take(call: OpenCall, life: ClientLife): void {
+    this.#open.add(call);
+    const client = life.readyClient;
+    if (client !== undefined) return this.#enter(call, client);
+    const failed = (error: unknown) => this.#open.delete(call) && call.fail(error);
+    void life.ready().then((ready) => this.#enter(call, ready), failed);
   }
 
+  /** After the end every call fails at once. */
   end(): void {
     if (this.isOver) return;
     this.isOver = true;
-    for (const giveUp of this.#givingUp) giveUp();
+    for (const call of this.#open) call.fail(new Error('closed'));
     // It may live on for others.
     this.life?.end();
+  }
+
+  #enter(call: OpenCall, client: RedisClient): void {
+    const send = () => {
+      if (this.isOver) return;
+      this.#sentCount++;
+      call.send(client, () => this.#leave(call));
+    };
+    if (this.#sentCount < UNDER_WAY_MAX) send();
+    else this.#waiting.add(send);
+  }
+
+  #leave(call: OpenCall): void {
+    this.#open.delete(call);
+    this.#sentCount--;
+    const [next] = this.#waiting;
+    if (next === undefined) return;
+    this.#waiting.delete(next);
+    next();
   }
 }
 
@@ -82,14 +108,13 @@ export class RedisConnection {
   run(script: Script, key: string, args: readonly (string | number)[]): Promise<unknown[]> {
     const session = this.#session;
     const rest = ['1', key, ...args.map(String)];
-    const call = async (client: RedisClient) => {
+    const call = (client: RedisClient) => {
       const { sha1, lua } = this.#bound(script, session.life?.epoch ?? 0);
-      try {
-        return (await client.call(['evalsha', sha1, ...rest], key)) as unknown[];
-      } catch (error) {
+      const byText = (error: unknown) => {
         if (!isUnknownScript(error) || session.isOver) throw error;
-        return (await client.call(['eval', lua, ...rest], key)) as unknown[];
-      }
+        return client.call(['eval', lua, ...rest], key);
+      };
+      return client.call(['evalsha', sha1, ...rest], key).catch(byText) as Promise<unknown[]>;
     };
     return this.ask(call, key);
   }
@@ -111,22 +136,37 @@ export class RedisConnection {
   }
 
   /** @param key the one that the call is sent by, if any */
-  async ask<T>(call: (client: RedisClient) => Promise<T>, key?: string): Promise<T> {
+  ask<T>(call: (client: RedisClient) => Promise<T>, key?: string): Promise<T> {
     const session = this.#session;
-    try {
-      return await session.untilOver(async () => {
-        const life = (session.life ??= this.#join());
-        const client = await life.ready();
+    return new Promise((resolve, reject) => {
+      const fail = (error: unknown) => reject(this.#failed(error, session));
+      const send = (client: RedisClient, ended: () => void) => {
         this.library = client.library;
-        return session.line.run(async () => {
-          if (session.isOver) throw new Error('closed');
-          return life.answered(call(client), this.kind === 'cluster' ? key : undefined);
-        });
-      });
-    } catch (error) {
-      if (session.isOver) throw closedError(`Redis at ${this.where}`, this.where);
-      throw redisError(error, this.#location, session.life?.lastError);
-    }
+        const heard = session.life!.asks(this.kind === 'cluster' ? key : undefined);
+        const answered = (answer: T) => {
+          heard();
+          ended();
+          resolve(answer);
+        };
+        const failed = (error: unknown) => {
+          heard(error);
+          ended();
+          fail(error);
+        };
+        try {
+          call(client).then(answered, failed);
+        } catch (error) {
+          failed(error);
+        }
+      };
+      if (session.isOver) fail(undefined);
+      else session.take({ send, fail }, (session.life ??= this.#join()));
+    });
+  }
+
+  #failed(error: unknown, session: Session): Error {
+    if (session.isOver) return closedError(`Redis at ${this.where}`, this.where);
+    return redisError(error, this.#location, session.life?.lastError);
   }
 
   /**

@@ -215,11 +215,15 @@ export class RedisHash {
   }
 
   /** A script on one of the names in it, by the clock of Redis. */
-  async change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
+  change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
     // A grant of positions names itself; a lock has the name of its attempt.
     const random = this.#content === 'counters' ? [randomUUID()] : [];
     const own = [name, this.lossWindowMs, ...random, ...args];
-    const reply = await this.read(script, [...own, ...keepsWritesArgument(this.#keepsWrites)]);
+    const asked = [...own, ...keepsWritesArgument(this.#keepsWrites)];
+    return this.read(script, asked).then((reply) => this.#ofOurVersion(reply));
+  }
+
+  #ofOurVersion(reply: unknown[]): unknown[] {
     if (reply[0] !== 'other-version') return reply;
     throw new SnowflakeError(
       'STORE_UNAVAILABLE',

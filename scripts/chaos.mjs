@@ -15,7 +15,8 @@ import {
 } from '../test/chaos/topologies.mjs';
 import { COUNTERS } from '../test/chaos/counter-topologies.mjs';
 import { ToldLost, Untold, UntoldLost, UntoldReplica } from '../test/chaos/untold-topologies.mjs';
-import { LOCKS } from '../test/chaos/lock-topologies.mjs';
+import { CRON } from '../test/chaos/cron-topologies.mjs';
+import { LOCKS as PLAIN_LOCKS } from '../test/chaos/lock-topologies.mjs';
 import { OneNumber, Regions } from '../test/chaos/region-topologies.mjs';
 import { MISTAKES, runMistakes, verdictsOfMistakes } from '../test/chaos/mistakes/mistakes.mjs';
 import { CLIENTS, unpackLibrary, RULES } from '../test/chaos/rules.mjs';
@@ -42,6 +43,7 @@ const OF_REDIS = {
 /** A minute at least, which all do not share. @type {typeof OF_REDIS} */
 const OF_REGIONS = { regions: [Regions, 1], 'regions-one-number': [OneNumber, 1] };
 const OF_STORES = Object.entries(STORES).map(([name, Topology]) => [name, [Topology, 1]]);
+const LOCKS = { ...CRON, ...PLAIN_LOCKS };
 const counterName = (/** @type {string} */ name) => `counters-${name}`;
 const lockName = (/** @type {string} */ name) => `locks-${name}`;
 const OF_COUNTERS = Object.entries(COUNTERS).map(([name, Topology]) => [

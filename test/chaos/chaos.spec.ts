@@ -6,8 +6,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it } from '@jest/globals';
+import { checkFleet, checkRuns } from './cron-judge.mjs';
 import { breachesIn } from './region-topologies.mjs';
-import { checkHolds, checkRuns, controlVerdictOf, verdictOf } from './report.mjs';
+import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
 import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
 // The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
@@ -286,9 +287,74 @@ describe('checkRuns', () => {
     expect(judgedRuns([...ticks(1, 2), run(3, 3000, 3)], [effect(1), effect(2)])).toEqual([0, 0]);
   });
 
+  it('goes by the schedule of each version, and allows what its roll-out settles', () => {
+    const second = (at: number) => ({ ...run(at, at * 1000, at), everyMs: 2000 });
+    expect(judgedRuns([run(1, 1000, 1), second(2), second(4), second(6)])).toEqual([0, 0]);
+    expect(judgedRuns([run(1, 1000, 1), second(2), second(6)])).toEqual([0, 1]);
+    const leftOut = { ...second(6), skippedCount: 1 };
+    expect(judgedRuns([second(2), leftOut])).toEqual([0, 0]);
+    const rolled = { kind: 'rolled', name: 'rolled out with another zone', fromMs: 1500 };
+    expect(judgedRuns(ticks(1, 4), [{ ...rolled, toMs: 3000 }])).toEqual([0, 0]);
+    expect(judgedRuns(ticks(1, 2, 4), [{ ...rolled, toMs: 1600 }])).toEqual([0, 0]);
+    expect(judgedRuns(ticks(1, 2, 3, 5), [{ ...rolled, toMs: 1600 }])).toEqual([0, 1]);
+    // It never allows a second run of what was settled.
+    const again = [rolled, run(2, 3500, 9)].map((event) => ({ ...event, toMs: 9000 }));
+    expect(judgedRuns(ticks(1, 2), again)).toEqual([1, 0]);
+  });
+
+  it('allows a tick that was given up to have no effect', () => {
+    const tries = [run(2, 2000, 2), run(2, 5000, 3), run(2, 8000, 4)];
+    const own = [...ticks(1), ...tries, { ...settled(2, 9000), givenUp: [2000] }];
+    expect(judgedRuns(own, [effect(1)])).toEqual([0, 0]);
+    expect(judgedRuns([...ticks(1), ...tries, settled(2, 9000)], [effect(1)])).toEqual([0, 1]);
+  });
+
   it('never lets a loss excuse two effects of one tick', () => {
     const effects = [effect(1), effect(2), effect(2), loss(1500, 2500)];
     expect(judgedRuns(ticks(1, 2), effects)).toEqual([1, 0]);
+  });
+});
+
+describe('checkFleet', () => {
+  const run = (lock: string, second: number, atMs = second * 1000) => {
+    return { kind: 'run', lock, tickMs: second * 1000, atMs, token: String(second) };
+  };
+  const poison = (second: number, atMs: number) => {
+    return { kind: 'poison', tickMs: second * 1000, atMs };
+  };
+  const told = [{ kind: 'wall', aheadMs: 0 }, { kind: 'shared' }];
+  const foundIn = (...events: object[]) => checkFleet(written([...told, ...events]));
+
+  it('finds nothing in a fleet that is as it should be', () => {
+    const poisoned = [poison(1, 1000), poison(1, 4000), poison(1, 64_000), poison(60, 184_000)];
+    expect(foundIn(run('job', 1), run('job', 2), ...poisoned)).toEqual([]);
+    const lost = { kind: 'loss', fromMs: 64_500, toMs: 69_000 };
+    const again = [poison(65, 65_000), poison(70, 70_000), poison(70, 73_000)];
+    expect(foundIn(...poisoned.slice(0, 3), lost, ...again)).toEqual([]);
+  });
+
+  it('finds a run before its time, by whichever clock', () => {
+    expect(foundIn(run('job', 5, 3900))).toEqual(['job for 5000 by process-0.events: too early']);
+    expect(foundIn(run('job', 5, 4000))).toEqual([]);
+    const behind = [{ kind: 'wall', aheadMs: 2000 }, told[1]!, run('job', 5, 2100)];
+    expect(checkFleet(written(behind))).toEqual([]);
+  });
+
+  it('finds a job that ends too many processes, for one tick or at once', () => {
+    const four = [1000, 4000, 64_000, 184_000].map((atMs) => poison(1, atMs));
+    expect(foundIn(...four)).toEqual(['4 processes ended in 183000 ms, 4 for one tick']);
+    const soon = [poison(1, 1000), poison(1, 4000), poison(9, 9000)];
+    // Two of them may be of the record before the loss, and two of that after it.
+    const during = { kind: 'loss', fromMs: 500, toMs: 20_000 };
+    expect(foundIn(during, ...soon, poison(12, 12_000))).toEqual([]);
+    const five = [...soon, poison(12, 12_000), poison(15, 15_000)];
+    expect(foundIn(during, ...five)).toEqual(['5 processes ended in 14000 ms, 2 for one tick']);
+    expect(foundIn(...soon)).toEqual(['3 processes ended in 8000 ms, 2 for one tick']);
+  });
+
+  it('finds applications that are told nothing', () => {
+    const events = [told[0]!, run('job', 1)];
+    expect(checkFleet(written(events))).toEqual(['no application was told of the other one']);
   });
 });
 

@@ -78,11 +78,21 @@ export class Fleet {
     for (let location = 0; location < count; location++) {
       if (this.#isPrevious[location] === toPrevious) continue;
       this.#isPrevious[location] = toPrevious;
-      const leased = this.next('lease', ROLLED_MS);
-      const old = [...this.members].find((member) => member.location === String(location));
-      if (old) await this.end(old);
-      await leased;
+      await this.#replace(location);
     }
+  }
+
+  /** As a rolling update does it: every process from here on has these settings. */
+  async update(/** @type {Record<string, string>} */ settings) {
+    Object.assign(this.parts.settings, settings);
+    for (let location = 0; location < this.parts.size; location++) await this.#replace(location);
+  }
+
+  async #replace(/** @type {number} */ location) {
+    const leased = this.next('lease', ROLLED_MS);
+    const old = [...this.members].find((member) => member.location === String(location));
+    if (old) await this.end(old);
+    await leased;
   }
 
   /**

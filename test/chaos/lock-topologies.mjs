@@ -1,12 +1,9 @@
 /**
- * Locks and cron jobs under attack, in one file by the name that `npm run chaos -- --locks` takes:
- * the servers are those of the registry, with the faults that matter to whoever holds something.
+ * Locks under attack, by the name that `npm run chaos -- --locks` takes: the servers are those of
+ * the registry, with the faults that matter to whoever holds something.
  */
-import { appendFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { basename } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
-import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import {
   forgetGrants,
   NETWORK_FAULTS,
@@ -33,7 +30,7 @@ import {
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
 import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
-import { checkHolds, checkRuns, eventsOf } from './report.mjs';
+import { checkHolds, eventsOf } from './report.mjs';
 
 const HEADER = `name = '|'`;
 /** In etcd, and first after all that begin so. */
@@ -50,7 +47,7 @@ const WORDS = {
 };
 
 /** @type {import('./fault.mjs').Pace} */
-const PACE = {
+export const PACE = {
   processCount: 4,
   workerBits: 0,
   callTimeoutMs: 1000,
@@ -77,6 +74,7 @@ const ofLocks = (Server) =>
     }
   };
 
+const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6;
 /** A process that stands still until then goes on, and what a loss forbids is over. */
 const SERVED_MS_MAX = 60_000;
 
@@ -118,35 +116,40 @@ const ofTable = (Server) =>
     }
   };
 
-const shared = (/** @type {string[]} */ ...names) =>
+export const shared = (/** @type {string[]} */ ...names) =>
   [...FAULTS, ...POSTGRES_FAULTS, ...MARIADB_FAULTS, ...ETCD_FAULTS].filter(({ name }) =>
     names.includes(name),
   );
 
 /** Whoever holds a lock stands still, and who was never granted one asks first. */
-const OLD_COPY = storeFault('locks from an old copy', (topology, world) =>
+export const OLD_COPY = storeFault('locks from an old copy', (topology, world) =>
   forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
 );
 const FOLDERS_BACK = storeFault('folders of locks put back', ({ cluster }, world) =>
   forgetGrants(world, { keep: () => cluster.copyFolders(), forget: () => cluster.restore() }),
 );
-const FAILED_OVER = storeFault('sentinel failover without the last locks', (topology, world) =>
-  forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
+export const FAILED_OVER = storeFault(
+  'sentinel failover without the last locks',
+  (topology, world) =>
+    forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
 );
 const TAKEN_OVER = storeFault('cluster takeover without the last locks', (topology, world) =>
   forgetGrants(world, { keep: () => topology.cut(), forget: () => topology.takeOver() }),
 );
-const DELETED = storeFault('locks deleted', (topology) =>
+export const DELETED = storeFault('locks deleted', (topology) =>
   isRemoved(() => topology.deletedCount(false)),
 );
 const HEADER_DELETED = storeFault('header of locks deleted', (topology) =>
   isRemoved(() => topology.deletedCount(true)),
 );
-const TABLE_CREATED = storeFault('table of locks created again', async ({ node, create }) => {
-  await node.sql(`DROP TABLE ${TABLE}`);
-  await sleep(500);
-  await node.sql(create);
-});
+export const TABLE_CREATED = storeFault(
+  'table of locks created again',
+  async ({ node, create }) => {
+    await node.sql(`DROP TABLE ${TABLE}`);
+    await sleep(500);
+    await node.sql(create);
+  },
+);
 
 /** Those that no other chaos has. */
 export const LOCK_FAULTS = [
@@ -160,7 +163,7 @@ export const LOCK_FAULTS = [
 ];
 const OF_TABLES = [OLD_COPY, DELETED, HEADER_DELETED, TABLE_CREATED];
 
-class Redis extends ofLocks(KeptRedis) {
+export class Redis extends ofLocks(KeptRedis) {
   name = 'locks in redis';
   content = 'locks';
   /** It writes to disk before it answers. */
@@ -205,7 +208,7 @@ class RedisUntoldLost extends RedisUntold {
   toleratesTwice = true;
 }
 
-class RedisBySentinel extends ofLocks(Sentinel) {
+export class RedisBySentinel extends ofLocks(Sentinel) {
   name = 'locks in redis by sentinel';
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=${WINDOW_MS}` };
   faults = [FAILED_OVER, ...THERE_AND_BACK, ...shared('FLUSHALL', 'CLIENT PAUSE', 'CLIENT KILL')];
@@ -231,7 +234,7 @@ class RedisByClusterLedBack extends RedisByCluster {
 /** A release is answered before it is on disk. */
 const losesReleases = (/** @type {string} */ folder) => checkHolds(folder, true);
 
-class PostgresLocks extends ofTable(Postgres) {
+export class PostgresLocks extends ofTable(Postgres) {
   name = 'locks in postgres';
   create = CREATE;
   check = losesReleases;
@@ -244,14 +247,14 @@ class PostgresLocks extends ofTable(Postgres) {
   ];
 }
 
-class StandbyLocks extends ofTable(PostgresStandby) {
+export class StandbyLocks extends ofTable(PostgresStandby) {
   name = 'locks in postgres with a standby';
   create = CREATE;
   check = losesReleases;
   faults = [...STANDBY_FAULTS, SURVIVORS_FIRST, ...NETWORK_FAULTS];
 }
 
-class MariadbLocks extends ofTable(Mariadb) {
+export class MariadbLocks extends ofTable(Mariadb) {
   name = 'locks in mariadb';
   create = CREATE_MARIADB;
   faults = [
@@ -263,7 +266,7 @@ class MariadbLocks extends ofTable(Mariadb) {
   ];
 }
 
-class EtcdLocks extends ofLocks(Etcd) {
+export class EtcdLocks extends ofLocks(Etcd) {
   name = 'locks in etcd';
   faults = [
     ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
@@ -290,116 +293,15 @@ class EtcdLocks extends ofLocks(Etcd) {
   }
 }
 
-class SqliteLocks extends ofLocks(Sqlite) {
+export class SqliteLocks extends ofLocks(Sqlite) {
   name = 'locks in sqlite';
   create = CREATE;
   table = TABLE;
   faults = SQLITE_FAULTS;
 }
 
-const CRON_WORDS = {
-  made: 'runs',
-  twice: 'runs of a settled tick',
-  back: 'ticks missed, or tokens that fell',
-  stretch: 'a run',
-  good: 'No settled tick was run again, and none was missed.',
-};
-
-/**
- * Jobs of each second, on locks that keep what they acknowledge.
- * @param {new (folder: string) => any} Locks @param {string} name @param {string[]} faults
- */
-const ofCron = (Locks, name, faults) =>
-  class extends Locks {
-    name = `cron jobs in ${name}`;
-    worker = 'cron-worker.mjs';
-    grants = 'runs';
-    check = checkRuns;
-    lastly = undefined;
-    words = CRON_WORDS;
-    least = { ids: 200, leases: 200 };
-    faults = [...shared(...faults), ...NETWORK_FAULTS];
-  };
-
-/** Of which the judge is told: what it may cost stands in docs/guides/one-cron-job.md. */
-const losing = (/** @type {import('./fault.mjs').Fault} */ fault) => ({
-  ...fault,
-  async apply(/** @type {import('./fault.mjs').World} */ world) {
-    const fromMs = monotonicMs();
-    try {
-      return await fault.apply(world);
-    } finally {
-      const loss = { kind: 'loss', fromMs, toMs: monotonicMs() };
-      appendFileSync(join(world.topology.files, 'losses.events'), `${JSON.stringify(loss)}\n`);
-    }
-  },
-});
-const monotonicMs = () => Number(process.hrtime.bigint()) / 1e6;
-
-const EFFECTS = `CREATE TABLE fences (job text PRIMARY KEY, token numeric, tick bigint);
-  CREATE TABLE effects (job text, token numeric, tick bigint)`;
-
-/**
- * Three replicas with many jobs of each second, whose effects are rows of a table that compares
- * tokens. The store of their locks fails over and loses all that it has.
- * @param {new (folder: string) => any} Locks @param {string} name
- * @param {{ losses: any[], others: string[], jobCount: number }} parts
- */
-const ofFleet = (Locks, name, { losses, others, jobCount }) =>
-  class extends ofCron(Locks, name, others) {
-    name = `a fleet of cron jobs in ${name}`;
-    // Jobs of each second have time to do what they are there for.
-    pace = { ...PACE, processCount: 3, pauseMs: { process: 6000, store: 12_000 } };
-    least = { ids: 100 * jobCount, leases: 100 * jobCount };
-    faults = [...losses.map(losing), ...shared(...others)];
-    effects = /** @type {Awaited<ReturnType<typeof startPostgres>> | undefined} */ (undefined);
-
-    async start(/** @type {{ files: string }} */ parts) {
-      this.files = parts.files;
-      this.effects = await startPostgres();
-      await this.asked(EFFECTS);
-      const own = { CHAOS_JOBS: String(jobCount), CHAOS_EFFECTS: this.effects.url };
-      this.settings = { ...this.settings, ...own };
-      return super.start(parts);
-    }
-
-    async asked(/** @type {string} */ text) {
-      const client = new pg.Client({ connectionString: this.effects?.url });
-      await client.connect();
-      const answer = await client.query(text);
-      await client.end();
-      return answer;
-    }
-
-    async stop() {
-      const { rows } = await this.asked('SELECT job AS lock, tick, token FROM effects');
-      const lines = rows.map((row) => `${JSON.stringify({ kind: 'effect', ...row })}\n`);
-      appendFileSync(join(this.files, 'effects.events'), lines.join(''));
-      await this.effects?.stop();
-      await super.stop();
-    }
-  };
-const REDIS_STAYS = ['redis restarted with data', 'redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL'];
-const POSTGRES_STAYS = ['postgres kill -9', 'postgres SIGSTOP', 'postgres backend killed'];
-const MARIADB_STAYS = ['mariadb kill -9', 'mariadb SIGSTOP', 'mariadb connections killed'];
-const ETCD_STAYS = ['etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'];
-
 /** @type {Record<string, new (folder: string) => any>} */
 export const LOCKS = {
-  cron: ofCron(Redis, 'redis', REDIS_STAYS),
-  'cron-postgres': ofCron(PostgresLocks, 'postgres', POSTGRES_STAYS),
-  'cron-mariadb': ofCron(MariadbLocks, 'mariadb', MARIADB_STAYS),
-  'cron-etcd': ofCron(EtcdLocks, 'etcd', ETCD_STAYS),
-  'cron-fleet': ofFleet(RedisBySentinel, 'redis by sentinel', {
-    losses: [FAILED_OVER, ...shared('FLUSHALL')],
-    others: ['CLIENT PAUSE', 'CLIENT KILL'],
-    jobCount: 20,
-  }),
-  'cron-fleet-postgres': ofFleet(StandbyLocks, 'postgres with a standby', {
-    losses: [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
-    others: [],
-    jobCount: 5,
-  }),
   redis: Redis,
   untold: RedisUntold,
   'untold-lost': RedisUntoldLost,

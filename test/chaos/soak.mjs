@@ -16,7 +16,8 @@ import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
 import { startPostgres } from '../../scripts/servers/start-postgres.mjs';
 import { randomOf } from './attack.mjs';
 import { Proxy } from './proxy.mjs';
-import { checkFolder, checkHolds, checkRuns, eventsOf } from './report.mjs';
+import { checkRuns } from './cron-judge.mjs';
+import { checkFolder, checkHolds, eventsOf } from './report.mjs';
 import { RedisNode } from './topologies.mjs';
 
 /** Of these the memory is looked at; one more comes and goes. */

@@ -12,6 +12,7 @@ import { SCENARIOS } from '../simulation/world/index.js';
 import { COUNTER_FAULTS } from '../chaos/counter-topologies.mjs';
 import { CLOCK_FAULTS } from '../chaos/topologies.mjs';
 import { FAULTS, withCounts } from '../chaos/faults.mjs';
+import { CRON_FAULTS } from '../chaos/cron-topologies.mjs';
 import { LOCK_FAULTS } from '../chaos/lock-topologies.mjs';
 import { MACHINE_FAULTS } from '../chaos/machine.mjs';
 import { NETWORK_FAULTS } from '../chaos/fault.mjs';
@@ -32,7 +33,7 @@ const KNOWN: Readonly<Record<string, readonly string[]>> = {
   mutant: BROKEN_VARIANTS.map(({ name }) => name),
   simulation: SCENARIOS.map(({ name }) => name),
   chaos: [FAULTS, NETWORK_FAULTS, CLOCK_FAULTS, STORE_FAULTS, COUNTER_FAULTS, LOCK_FAULTS]
-    .concat(UNTOLD_FAULTS, REGION_FAULTS, MACHINE_FAULTS)
+    .concat(CRON_FAULTS, UNTOLD_FAULTS, REGION_FAULTS, MACHINE_FAULTS)
     .flat()
     .map(({ name }) => name),
   mistake: MISTAKES.map(({ name }) => name),

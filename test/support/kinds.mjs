@@ -13,7 +13,7 @@ const BROWSER = /\bCHROMIUM\b/;
 const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedLibrary)\b/;
 
 const WHOLE = new RegExp(
-  '^test/(package/|sample-app/|cli/(moves|program)|docs/snippets|' +
+  '^test/(package/|sample-app/|chaos/cron-fleets|cli/(moves|program)|docs/snippets|' +
     'lock/(etcd-lock-cluster|fencing)|orm/prisma/prisma)',
 );
 const CLIENTS =
@@ -38,8 +38,8 @@ const RUNS = new RegExp(
  */
 const KINDS = [
   // What is packed, as its users install it, every block of the documents, the sample app, the
-  // command line, Prisma and clusters as processes, 100,000 sections under locks, and pages in a
-  // real browser.
+  // command line, Prisma, clusters and replicas with cron jobs as processes, 100,000 sections under
+  // locks, and pages in a real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
   // The contracts of the stores again, by each client of Redis and each SQLite.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
@@ -125,6 +125,7 @@ export function variablesOf(/** @type {string} */ root, /** @type {readonly stri
 export const LONGEST = [
   'test/simulation/simulation.spec.ts',
   'test/package/package.spec.ts',
+  'test/chaos/cron-fleets.spec.ts',
   'test/site/site.spec.ts',
   'test/package/newcomers.spec.ts',
   'test/package/recipes.spec.ts',

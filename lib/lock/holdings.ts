@@ -179,8 +179,12 @@ export class Holdings {
     const isTurn = ms > 0 && (await place.turn());
     timers.cancel(late);
     if (isTurn) return;
-    const holder = [...this.#held.keys()].find((section) => section.lock === lock);
-    throw lockHeld(lock, { label, leftMs: holder?.leftMs ?? 0 }, hold.waitMs);
+    const holders = [...this.#held.keys()].filter((section) => section.lock === lock);
+    // Somebody before it asks the store, whose answer is that to this caller as well.
+    const told = holders.length < place.permits && (await place.turnOrAnswer());
+    if (told === true) return;
+    const own = { label, leftMs: holders[0]?.leftMs ?? 0 };
+    throw (told && told.error) || lockHeld(lock, own, hold.waitMs);
   }
 
   #forget(section: HeldSection, heldMs?: number): void {

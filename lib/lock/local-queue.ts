@@ -12,6 +12,7 @@
  * that it had it, but no longer than they need to ask.
  */
 import { started, type Stopwatch, type TwoClocks } from '../core/clock.js';
+import type { SnowflakeError } from '../errors.js';
 import { FewInATurn } from '../time/line.js';
 import type { Timers } from '../time/timers.js';
 import { permitName, type LockRefusal } from './lock-store.js';
@@ -29,6 +30,20 @@ interface Line {
   readonly taken: Set<number>;
   /** Those of them that are left to other processes for a moment. */
   readonly left: Set<number>;
+  /** Those whose time is over, and who wait for what the store answers to those before them. */
+  readonly awaiting: Set<(answer: StoreAnswer) => void>;
+  /** The last refusal by the store, of those that still ask. */
+  answer?: StoreAnswer | undefined;
+}
+
+/** What the store has answered; without an error it has granted the lock. */
+interface StoreAnswer {
+  readonly error?: SnowflakeError | undefined;
+}
+
+function newLine(lock: string): Line {
+  const sets = { taken: new Set<number>(), left: new Set<number>() };
+  return { lock, places: new Set(), searching: new Set(), awaiting: new Set(), ...sets };
 }
 
 interface QueueParts extends TwoClocks {
@@ -58,9 +73,7 @@ export class LocalQueue {
   }
 
   enter(lock: string, permits: number): Place {
-    const known = this.#lines.get(lock);
-    const sets = { places: new Set<Place>(), searching: new Set<Place>() };
-    const line = known ?? { lock, ...sets, taken: new Set(), left: new Set() };
+    const line = this.#lines.get(lock) ?? newLine(lock);
     this.#lines.set(lock, line);
     const place = new Place(line, permits, this.#parts.random);
     line.places.add(place);
@@ -91,6 +104,7 @@ export class LocalQueue {
     if (heldMs !== undefined) this.#noteReleased(lock, heldMs);
     places.delete(place);
     searching.delete(place);
+    line.answer = undefined;
     if (permit !== undefined) this.#free(line, permit);
     let at = 0;
     for (const next of places) {
@@ -151,6 +165,22 @@ export class Place {
   /** Resolves to true when its turn has come, or to false when it is not to wait any longer. */
   turn(): Promise<boolean> {
     return new Promise((resolve) => (this.#goOn = resolve));
+  }
+
+  /** The same, or what the store answers to those before it. */
+  turnOrAnswer(): Promise<boolean | StoreAnswer> {
+    const { answer, awaiting } = this.line;
+    if (answer !== undefined) return Promise.resolve(answer);
+    const given = new Promise<StoreAnswer>((resolve) => awaiting.add(resolve));
+    return Promise.race([this.turn(), given]);
+  }
+
+  /** The store has answered it, and thereby all whose time is over. */
+  answered(error?: SnowflakeError): void {
+    const { line } = this;
+    line.answer = error && { error };
+    for (const give of line.awaiting) give({ error });
+    line.awaiting.clear();
   }
 
   wake(isTurn: boolean): void {

@@ -100,6 +100,7 @@ export class LockAttempt {
         place.throwIfOver();
         // Another permit is left to be asked for.
         if (outcome === undefined) continue;
+        if (permit !== undefined) place.answered('error' in outcome ? outcome.error : undefined);
         if ('answer' in outcome) return outcome;
         await this.#wait(outcome);
       }

@@ -1,0 +1,58 @@
+/**
+ * Callers of one process whose store grants nothing: each is told so, whichever way they ask and
+ * however many they are. Nobody is told that a lock is held which nobody holds, and nothing is
+ * skipped.
+ */
+import { describe, expect, it } from '@jest/globals';
+import { SnowflakeError } from '../../lib/errors.js';
+import type { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import { LockWorld, codeOf, type Link } from './held-locks.js';
+
+const CALLER_COUNT = 5;
+
+const refuses = (link: Link, retryable: boolean) => {
+  link.face.acquire = () =>
+    Promise.reject(new SnowflakeError('STORE_UNAVAILABLE', 'no rights', { retryable }));
+};
+
+const STORES: readonly (readonly [string, (link: Link) => void])[] = [
+  ['is unreachable', (link) => void (link.way = 'failing')],
+  ['hangs', (link) => void (link.way = 'hanging')],
+  ['carries out what is asked, and its answers are lost', (link) => void (link.way = 'deaf')],
+  ['answers too late', (link) => void (link.delayMs = 5000)],
+  ['refuses for now', (link) => refuses(link, true)],
+  ['refuses for good', (link) => refuses(link, false)],
+  [
+    'grants nothing yet',
+    (link) => void (link.face.acquire = async () => ({ status: 'wait', waitMs: 90_000 })),
+  ],
+];
+
+type Ask = (locks: DistributedLock, waitMs: number, run: () => void) => Promise<unknown>;
+
+const WAYS: readonly (readonly [string, Ask])[] = [
+  ['a lock', (locks, waitMs, run) => locks.using('a', { waitMs }, run)],
+  ['one of two permits', (locks, waitMs, run) => locks.using('a', { waitMs, permits: 2 }, run)],
+  ['several locks', (locks, waitMs, run) => locks.usingAll(['a', 'b'], { waitMs }, run)],
+  ['a lock, or skips', (locks, waitMs, run) => locks.usingOrSkip('a', { waitMs }, run)],
+  ['a lock that it keeps', (locks, waitMs) => locks.acquire('a', { waitMs })],
+];
+
+describe.each(STORES)('a store that %s', (_, breaks) => {
+  describe.each([0, 3000])('to callers that wait for %d ms', (waitMs) => {
+    it.each(WAYS)('is what each is told that asks for %s', async (_name, ask) => {
+      const world = new LockWorld();
+      const { locks, link } = world.process();
+      breaks(link);
+      let runCount = 0;
+      const asked = Array.from({ length: CALLER_COUNT }, () =>
+        codeOf(ask(locks, waitMs, () => void runCount++)),
+      );
+      const codes = await world.settled(Promise.all(asked), 50);
+      expect(codes).toEqual(codes.map(() => 'STORE_UNAVAILABLE'));
+      expect(runCount).toBe(0);
+      const { refused, unavailable, acquired } = locks.status.counts;
+      expect([acquired, refused, unavailable]).toEqual([0, 0, CALLER_COUNT]);
+    });
+  });
+});

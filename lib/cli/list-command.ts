@@ -23,10 +23,10 @@ interface ListCommand<Row> extends Omit<Command, 'run'> {
   readonly limit?: { readonly says: string; readonly count: number; readonly max: number };
   /** What --json prints, for the help. */
   readonly json: string;
-  cells(row: Row, options: Options): Cells | readonly Cells[];
-  record(row: Row): object;
+  readonly cells: (row: Row, options: Options) => Cells | readonly Cells[];
+  readonly record: (row: Row) => object;
   /** @param limit Infinity without `limit`; @returns an exit code where there is no list */
-  read(call: Call, limit: number): Promise<Listing<Row> | ExitCode>;
+  readonly read: (call: Call, limit: number) => Promise<Listing<Row> | ExitCode>;
 }
 
 export function listCommand<Row>(list: ListCommand<Row>): Command {

@@ -150,9 +150,10 @@ export const cron = listCommand<NamedRecord>({
     `snowflake cron Reports.nightly --support postgres://localhost/shop`,
   ],
   read: (call) =>
-    withLocks(call, async ({ location, notes }) => {
+    withLocks(call, async (locks) => {
+      const { location } = locks;
       const [job] = call.options.words;
-      const all = recordsIn(await notes());
+      const all = recordsIn(await locks.notes());
       const rows = job === undefined ? all : all.filter((record) => record.job === job);
       if (job !== undefined && rows.length === 0) {
         return failed(call, `There is no job ${formatName(job)} in ${location}.`);

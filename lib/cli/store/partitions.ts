@@ -21,7 +21,7 @@ export interface PartitionedBy {
   /** Ids below it stay in the catch-all partition. */
   readonly floor: bigint;
   /** The first id of the next period; undefined where that one has not begun. */
-  next(id: bigint): bigint | undefined;
+  readonly next: (id: bigint) => bigint | undefined;
 }
 
 interface IdPartition {

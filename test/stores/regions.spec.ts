@@ -214,8 +214,8 @@ describe('the doctor', () => {
       expect.stringContaining('no registry of regions'),
     ]);
     const empty = await command(['regions', '--regions', `${places[0]}?namespace=${randomUUID()}`]);
-    expect([empty.code, empty.out]).toEqual([
-      0,
+    expect([empty.code, empty.err]).toEqual([
+      1,
       expect.stringContaining('There is no registry yet'),
     ]);
     const unnamed = await command(['regions']);

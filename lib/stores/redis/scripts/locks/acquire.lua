@@ -25,7 +25,7 @@ if lastTime then
   end
 else
   -- An absent header looks like a lost one.
-  era, longest, incarnation = 0, asked, holder
+  era, longest, incarnation = 0, asked, redis.sha1hex(holder .. text(time))
   moveTo(highest, age)
   lose()
   observeEra(seenEra)

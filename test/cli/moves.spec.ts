@@ -19,7 +19,7 @@ import { quickFolder } from '../support/made-once.mjs';
 import { until } from '../until.js';
 import { Fleet, TTL_MS } from './moving-fleet.js';
 import { MovingStores, type StoreName } from './moving-stores.js';
-import { command, killedSaying, RunningProgram, type Answer } from './run-command.js';
+import { command, killedSaying, RunningProgram, typing, type Answer } from './run-command.js';
 import { bundledScript, compiledLibrary } from '../support/builds.mjs';
 
 const FROM = layouts.snowflake();
@@ -344,6 +344,32 @@ describe('snowflake registry move', () => {
     },
     600_000,
   );
+
+  it('leaves it to a person whether a store has lost its data or is another one', async () => {
+    const [from, to, other] = [1, 2, 3].map(() => stores.url('a folder')) as [
+      string,
+      string,
+      string,
+    ];
+    const fleet = new Fleet(from);
+    closing.push(() => fleet.close());
+    await fleet.start(FROM);
+    const move = (ends: string[], ...args: string[]) =>
+      command(['registry', 'move', '--from', ends[0]!, '--to', ends[1]!, ...args]);
+    expect(await move([from, to], '--yes')).toMatchObject({ code: 0 });
+
+    const refused = await move([from, other], '--yes');
+    expect(refused).toMatchObject({ code: 1 });
+    expect(refused.out).toContain('or it is another one');
+    expect(refused.err).toContain('without --yes. Nothing was changed.');
+    expect(await move([other, to], '--yes', '--end')).toMatchObject({ code: 1 });
+    expect(await move([from, other], '--yes', '--undo')).toMatchObject({ code: 1 });
+    expect(await doctor(other)).toContain('None yet');
+    const world = { stdin: typing('yes'), isTTY: true };
+    const args = ['registry', 'move', '--from', from, '--to', other];
+    expect(await command(args, world)).toMatchObject({ code: 0 });
+    expect(await doctor(other)).toContain(`${FINGERPRINT} (512 to 1023)`);
+  });
 
   it('opens a registry again by the option that is named, where neither is open', async () => {
     const old = mkdtempSync(join(tmpdir(), 'snowflake-old-'));

@@ -218,6 +218,16 @@ describe('a move between two stores', () => {
       'give the command without --end and --undo.',
     ],
     [
+      'nobody knows whether it is held: the one to close says nothing of the move',
+      { goal: 'end', from: NONE, to: BEGUN.to },
+      'give the command without --end and --undo.',
+    ],
+    [
+      'the one to close says nothing of the move to undo',
+      { goal: 'undo', from: BEGUN.from, to: NONE },
+      'give the command without --end and --undo.',
+    ],
+    [
       'the second one has forgotten all, and is in use',
       { goal: 'undo', from: BEGUN.from, to: IN_USE },
       'give the command with --end.',

@@ -94,6 +94,8 @@ class StoreMove {
     if (typeof plan === 'string') return this.refuse(`${plan} `);
     await terminal.print(...noticeOf(this.goal, plan, { stores, views }));
     if (isDry) return 0;
+    const isUnclear = plan.length > 0 && isForgotten(this.goal, views);
+    if (isUnclear && options.flag('yes')) return this.refuse(UNCLEAR_TEXT);
     const isMeant =
       plan.length === 0 ||
       options.flag('yes') ||
@@ -244,18 +246,25 @@ function noticeOf(
   const ahead = aheadText(Math.max(...quarantines));
   const sentences =
     plan.length === 0 ? ['Nothing is left to do.'] : [...STORE_MOVE_TEXTS[goal], ahead];
-  const [from, to] = [views.from, views.to].map(({ facts }) =>
-    standingOf(facts?.fingerprint ?? ''),
-  );
-  if (goal === 'begin' && to!.kind === 'half' && from!.move === undefined) {
-    sentences.unshift(FORGOTTEN_TEXT);
-  }
+  if (isForgotten(goal, views)) sentences.unshift(FORGOTTEN_TEXT);
   return [...steps, ...sentences].flatMap((sentence) => wrapped(sentence, WIDTH));
 }
 
+/** True if one of them knows of a move of which the other one says nothing. */
+function isForgotten(goal: StoreMoveGoal, { from, to }: Views): boolean {
+  const [old, next] = [from, to].map(({ facts }) => standingOf(facts?.fingerprint ?? ''));
+  const isOld = next!.kind === 'half' && old!.move === undefined;
+  return goal === 'begin' && (isOld || (old!.kind === 'half' && next!.kind === 'none'));
+}
+
 const FORGOTTEN_TEXT =
-  'The new registry knows of a move that the old one says nothing of: that has lost its data ' +
-  'since, or is another one than the move began with. Ids of its processes may have come twice.';
+  'One registry knows of a move that the other one says nothing of. That has lost its data ' +
+  'since, and ids of its processes may have come twice; or it is another one than the move began ' +
+  'with. Do not go on with another one: ids of both would come twice.';
+
+const UNCLEAR_TEXT =
+  'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +
+  'are right, give the command at a terminal, without --yes. ';
 
 const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   begin: [

@@ -267,7 +267,9 @@ function finishStep(pair: Pair): Planned {
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
   const { [loser!]: losing, [winner!]: winning } = pair;
   if (isShut(losing) && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
-  const isForgotten = losing.kind === 'half' && winning.kind === 'none';
+  // Nobody is seen to hold a worker id of an empty registry, which may be a misspelt URL.
+  const kinds = [losing.kind, winning.kind];
+  const isForgotten = kinds.includes('half') && kinds.includes('none');
   const isOne = isOneMove(pair) || isOlder(winning, losing, isEnd ? 'out' : 'in');
   if (losing.kind === 'whole' || isForgotten || !isOne) {
     return 'No move is under way from the one to the other, as far as both know.';

@@ -1,8 +1,8 @@
 /**
  * From a command line to an exit code: finds the command, runs it, helps and reports failures.
  *
- * Guarantee: it never rejects and resolves after all output is written. If the reader of the output
- * is gone, it stops without a message.
+ * Guarantee: it never rejects and resolves after all output is written, with the same exit code if
+ * the reader of the output is gone.
  */
 import { readFileSync, realpathSync } from 'node:fs';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
@@ -18,14 +18,7 @@ import {
   type OptionSpecs,
 } from './command.js';
 import { COMMANDS } from './commands/index.js';
-import {
-  Terminal,
-  isBrokenPipe,
-  tableLines,
-  wrapped,
-  type Environment,
-  type ExitCode,
-} from './terminal.js';
+import { Terminal, tableLines, wrapped, type Environment, type ExitCode } from './terminal.js';
 
 const HELP_OPTIONS: readonly string[] = ['--help', '-h'];
 const VERSION_WORDS: readonly string[] = ['--version', '-v', '-V'];
@@ -35,8 +28,6 @@ export async function run(world: Environment): Promise<ExitCode> {
   try {
     return await dispatch(world, terminal);
   } catch (error) {
-    // The reader, such as `head`, has what it needs.
-    if (isBrokenPipe(error)) return 0;
     return report(error, terminal, world.program);
   }
 }

@@ -3,7 +3,7 @@
  *
  * Guarantee: no text controls the terminal. The only control characters are line ends and the
  * colours set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles
- * up in memory and a reader that is gone is noticed.
+ * up in memory. A reader that is gone changes no exit code, and no command stops half way for it.
  */
 import { printable, printableJson } from '../messages.js';
 
@@ -20,6 +20,7 @@ export interface Painted {
 
 export class Terminal {
   readonly stdin: Input;
+  private isBroken = false;
 
   constructor(private readonly world: Environment) {
     this.stdin = world.stdin;
@@ -32,7 +33,16 @@ export class Terminal {
   async print(...lines: readonly (string | Painted)[]): Promise<void> {
     const { stdout } = this.world;
     const texts = lines.map((line) => this.format(line, stdout));
-    if (texts.length > 0) await write(stdout, `${texts.join('\n')}\n`);
+    if (texts.length === 0 || this.isBroken) return;
+    await write(stdout, `${texts.join('\n')}\n`).catch((error: unknown) => {
+      if (!isBrokenPipe(error)) throw error;
+      this.isBroken = true;
+    });
+  }
+
+  /** True once the reader of the results is gone, such as `head`: whoever reads on may stop. */
+  get isUnread(): boolean {
+    return this.isBroken;
   }
 
   /** Writes a statement line by line, as a client program of the database takes it. */
@@ -68,8 +78,7 @@ export class Terminal {
   }
 }
 
-/** True when the reader of our output is gone, such as `head`. */
-export function isBrokenPipe(error: unknown): boolean {
+function isBrokenPipe(error: unknown): boolean {
   const code = (error as { code?: unknown } | null)?.code;
   return code === 'EPIPE' || code === 'EOF' || code === 'ERR_STREAM_DESTROYED';
 }

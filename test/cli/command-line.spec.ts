@@ -258,6 +258,16 @@ describe('a reader that has gone', () => {
     expect(chunks).toBeLessThan(100);
   });
 
+  it('does not change the exit code', async () => {
+    const stdout = new Writable({
+      write: (_chunk, _encoding, done) => done(Object.assign(new Error(), { code: 'EPIPE' })),
+    });
+    const stderr = new Writable({ write: (_chunk, _encoding, done) => done() });
+    const args = ['layout', '--after', `${2n ** 63n - 1n}`];
+    expect((await command(args)).code).toBe(1);
+    expect(await run({ args, env: {}, stdin: Readable.from(['']), stdout, stderr })).toBe(1);
+  });
+
   it('is not confused with a disk that is full', async () => {
     const full = new Writable({
       write: (_chunk, _encoding, done) => done(Object.assign(new Error('x'), { code: 'ENOSPC' })),

@@ -98,6 +98,7 @@ export const decode: Command = {
       await terminal.print(...said);
       if (faults.length > 0) code = 1;
       for (const fault of faults) await failed(call, fault);
+      if (terminal.isUnread) break;
     }
     return code;
   },

@@ -102,6 +102,7 @@ export const keyRead: Command = {
         else await terminal.print(...linesOf(reading, named.hasPepper));
         if (reading === undefined || reading.isRight === false) code = 1;
       }
+      if (terminal.isUnread) break;
     }
     return keyCount > 0 ? code : failed(call, 'there was no key on standard input.');
   },

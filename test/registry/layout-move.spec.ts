@@ -11,6 +11,8 @@ import {
   type MovePlan,
 } from '../../lib/cli/store/layout-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
+import { readFingerprint } from '../../lib/core/layout/layout-fields.js';
+import { regionsFingerprint } from '../../lib/lease/region-claim.js';
 import { admittedSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 
 const NOW_MS = Date.UTC(2026, 10, 24);
@@ -88,6 +90,12 @@ describe('a move between layouts with one clock', () => {
     expect(next!.span).toEqual({ workerIdMin: 448, workerIdMax: 511 });
     const odd = planMove({ ...terms, span: { workerIdMin: 3, workerIdMax: 3 } });
     expect(odd).toMatchObject({ refusal: expect.stringContaining('cannot be halved') as unknown });
+  });
+
+  it('is refused to a registry of regions, whose numbers are no worker ids', () => {
+    const from = new BitLayout(readFingerprint(regionsFingerprint(3))!);
+    const refusal = expect.stringContaining('registry of regions') as unknown;
+    expect(planned(from, USUAL)).toMatchObject({ refusal });
   });
 
   it('is refused where other bits lie between', () => {

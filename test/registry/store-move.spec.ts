@@ -17,6 +17,7 @@ import {
   wayOn,
 } from '../../lib/cli/store/store-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
+import { regionsFingerprint } from '../../lib/lease/region-claim.js';
 import { heldIn, NOW_MS } from './held-records.js';
 import { admittedSpan, commonSpan, latestOf, layoutsIn } from '../../lib/registry/layout-move.js';
 import type { RegistryFacts, RegistryView } from '../../lib/registry/snapshot.js';
@@ -134,6 +135,11 @@ describe('a move between two stores', () => {
     ['neither exists', { from: NONE }, 'There is no registry'],
     ['the first one does not exist', { from: NONE, to: IN_USE }, 'no registry to move'],
     ['the second one is in use', { to: IN_USE }, 'in use: only an empty one'],
+    [
+      'the numbers of regions are no worker ids',
+      { from: { ...IN_USE, text: regionsFingerprint(3) } },
+      'a registry of regions',
+    ],
     ['the second one lost its header alone', { to: { ...NONE, isUsed: true } }, 'in use'],
     [
       'a move of layouts is under way',

@@ -11,6 +11,7 @@
 import { readFingerprint } from '../../core/layout/layout-fields.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../../lease/lease-texts.js';
+import { isOfRegions, NO_MOVE_OF_REGIONS } from '../../lease/region-claim.js';
 import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan, RegistryView } from '../../registry/snapshot.js';
@@ -245,8 +246,9 @@ function beginAgain(pair: Pair, key: string): Planned {
   return to.kind === 'half' && to.count === from.count ? 'done' : halved(pair, 'to', from.count);
 }
 
-function refusalOfNew({ terms, to, whole }: Pair): string | undefined {
+function refusalOfNew({ terms, to, layouts, whole }: Pair): string | undefined {
   const { from } = terms;
+  if (isOfRegions(layouts.at(-1)!.fingerprint)) return NO_MOVE_OF_REGIONS;
   const isFree = to.kind === 'closed' || (to.kind === 'none' && !terms.to.isUsed);
   if (!isFree) return 'The registry to move to is in use: only an empty one can follow.';
   const sides = { left: halfOf(whole, 'from'), rest: halfOf(whole, 'to') };

@@ -371,6 +371,25 @@ describe('snowflake registry move', () => {
     expect(await doctor(other)).toContain(`${FINGERPRINT} (512 to 1023)`);
   });
 
+  it('makes the table of the new registry last, and none if it is refused', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowflake-table-'));
+    const [from, to] = [stores.url('a folder'), `sqlite:${folder}/new.db?namespace=shop`];
+    const fleet = new Fleet(from);
+    closing.push(() => fleet.close());
+    await fleet.start(FROM);
+    const move = (...args: string[]) =>
+      command(['registry', 'move', '--from', from, '--to', to, ...args]);
+    const dry = await move('--dry');
+    expect([dry.code, dry.err]).toEqual([0, '']);
+    expect(dry.out).toContain('CREATE TABLE');
+    expect(dry.out).toMatch(/512\s+to\s+1023/);
+    expect((await move('--yes', '--end')).err).toContain('Nothing was changed.');
+    expect(await doctor(to)).toContain('no such table');
+    expect(await move('--yes')).toMatchObject({ code: 0 });
+    expect(await doctor(to)).toContain(`${FINGERPRINT} (512 to 1023)`);
+    rmSync(folder, { recursive: true });
+  });
+
   it('opens a registry again by the option that is named, where neither is open', async () => {
     const old = mkdtempSync(join(tmpdir(), 'snowflake-old-'));
     const [from, to] = [`file:${old}/registry`, stores.url('a folder')];

@@ -26,7 +26,7 @@ import {
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
 import { aheadText, BY_MS, WAIT_OPTION, WIDTH, workersIn } from './layout-move.js';
-import { isPrepared, unheldLease } from './registry.js';
+import { isPrepared, isTableMissing, unheldLease } from './registry.js';
 import { leaseOf } from './release.js';
 
 export const registryMove: Command = {
@@ -72,6 +72,7 @@ class StoreMove {
   /** What the holders of a registry have heard of. */
   private announcedText: string | undefined;
   private readonly resettled = new Resettled();
+  private lacksTable = false;
 
   constructor(
     private readonly call: Call,
@@ -88,19 +89,22 @@ class StoreMove {
     const { options } = this.call;
     const { stores, terminal } = this;
     const isDry = options.flag('dry');
-    if (!isDry && !(await isPrepared(stores.to, this.call))) return this.refuse('');
     const views = await this.read();
     const plan = this.refusalOf(views) ?? planOf(this.patientTermsOf(views));
     if (typeof plan === 'string') return this.refuse(`${plan} `);
     await terminal.print(...noticeOf(this.goal, plan, { stores, views }));
-    if (isDry) return 0;
+    if (isDry) {
+      const { preparation } = stores.to;
+      if (this.lacksTable && preparation !== undefined) await terminal.printSql(preparation.text);
+      return 0;
+    }
     const isUnclear = plan.length > 0 && isForgotten(this.goal, views);
     if (isUnclear && options.flag('yes')) return this.refuse(UNCLEAR_TEXT);
     const isMeant =
       plan.length === 0 ||
       options.flag('yes') ||
       (await confirm(terminal, 'Change both registries?'));
-    if (!isMeant) return this.refuse('');
+    if (!isMeant || !(await isPrepared(stores.to, this.call))) return this.refuse('');
     if (this.isPatient) await untilNobody(this.heldUp, terminal);
     const code = plan.length === 0 ? 0 : await this.change();
     // Whoever has no worker id of a half gets one with its next renewal.
@@ -158,8 +162,20 @@ class StoreMove {
   }
 
   private async read(): Promise<Views> {
-    const [from, to] = await Promise.all([this.stores.from.read(), this.stores.to.read()]);
-    return { from, to };
+    const [from, to] = await Promise.all([this.stores.from.read(), this.readNext()]);
+    // No table has a clock of its own.
+    return { from, to: to ?? { ...from, facts: undefined, workers: [] } };
+  }
+
+  /** Undefined where the table is missing, which is made once all else is known. */
+  private async readNext(): Promise<RegistryView | undefined> {
+    try {
+      return await this.stores.to.read();
+    } catch (error) {
+      if (!isTableMissing(error)) throw error;
+      this.lacksTable = true;
+      return undefined;
+    }
   }
 
   private termsOf({ from, to }: Views): StoreMoveTerms {

@@ -86,13 +86,16 @@ export async function isPrepared(store: RegistryInspector, call: Call): Promise<
     await store.read();
     return true;
   } catch (error) {
-    const isMissing = isSnowflakeError(error) && error.details['refusal'] === 'no-table';
-    if (preparation === undefined || !isMissing) throw error;
+    if (preparation === undefined || !isTableMissing(error)) throw error;
   }
   await call.terminal.printSql(preparation.text);
   if (!(await isMeant(call, 'Create this table?'))) return false;
   await preparation.run();
   return true;
+}
+
+export function isTableMissing(error: unknown): boolean {
+  return isSnowflakeError(error) && error.details['refusal'] === 'no-table';
 }
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {

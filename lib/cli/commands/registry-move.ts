@@ -73,6 +73,8 @@ class StoreMove {
   private announcedText: string | undefined;
   private readonly resettled = new Resettled();
   private lacksTable = false;
+  /** A person has confirmed that these are the two stores of a move which one of them forgot. */
+  private isUnclear = false;
 
   constructor(
     private readonly call: Call,
@@ -98,8 +100,8 @@ class StoreMove {
       if (this.lacksTable && preparation !== undefined) await terminal.printSql(preparation.text);
       return 0;
     }
-    const isUnclear = plan.length > 0 && isForgotten(this.goal, views);
-    if (isUnclear && options.flag('yes')) return this.refuse(UNCLEAR_TEXT);
+    this.isUnclear = plan.length > 0 && isForgotten(this.goal, views);
+    if (this.isUnclear && options.flag('yes')) return this.refuse(`${UNCLEAR_TEXT} `);
     const isMeant =
       plan.length === 0 ||
       options.flag('yes') ||
@@ -126,7 +128,9 @@ class StoreMove {
   private async change(): Promise<ExitCode> {
     for (let count = 0; count < STEP_COUNT_MAX; count++) {
       const views = await this.read();
-      const refusal = this.refusalOf(views);
+      // Another command may have begun a move to another store meanwhile.
+      const isNews = !this.isUnclear && isForgotten(this.goal, views);
+      const refusal = isNews ? UNCLEAR_TEXT : this.refusalOf(views);
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
       if (next === 'done') {
         await this.terminal.say('Done.');
@@ -280,7 +284,7 @@ const FORGOTTEN_TEXT =
 
 const UNCLEAR_TEXT =
   'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +
-  'are right, give the command at a terminal, without --yes. ';
+  'are right, give the command at a terminal, without --yes.';
 
 const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   begin: [

@@ -58,7 +58,8 @@ describe('access', () => {
       const job = await new DistributedLock(locks).acquire(`cron:${outcome}`);
       const run = { tickMs: 0, startedAtMs: 0, tookMs: 0, skippedCount: 0, token: '1' };
       const runs = [{ ...run, outcome, by: LONG_NAME }];
-      const record = { version: '1', schedule: '* * * * *', settledMs: 0, runs };
+      const own = { schedule: '* * * * * UTC', application: 'shop' };
+      const record = { version: '2', ...own, settledMs: 0, runs };
       await job.writeNote(JSON.stringify(record));
       await job.release();
     }

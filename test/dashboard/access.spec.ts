@@ -41,7 +41,6 @@ describe('access', () => {
   });
   afterAll(() => browser.close());
   afterEach(async () => {
-    // An application waits for the connections that a browser keeps open.
     await visit.close();
     await app.close();
   });

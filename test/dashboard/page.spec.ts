@@ -33,7 +33,6 @@ describe('page', () => {
   });
   afterAll(() => browser.close());
   afterEach(async () => {
-    // An application waits for the connections that a browser keeps open.
     await visit.close();
     await app?.close();
   });

@@ -37,7 +37,6 @@ describe('read id', () => {
   afterAll(() => browser.close());
 
   async function leave(): Promise<void> {
-    // An application waits for the connections that a browser keeps open.
     await visit.close();
     await app.close();
   }

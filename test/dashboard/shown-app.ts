@@ -51,11 +51,13 @@ export async function showApp(options: ShownAppOptions = {}): Promise<ShownApp> 
     ],
   })
   class App {}
-  const quiet = { logger: false, abortOnError: false } as const;
+  // A browser opens connections ahead of its requests, which an application would wait for.
+  const forceCloseConnections = true;
+  const quiet = { logger: false, abortOnError: false, forceCloseConnections } as const;
   const app: INestApplication =
     platform === 'express'
       ? await NestFactory.create(App, quiet)
-      : await NestFactory.create(App, new FastifyAdapter(), quiet);
+      : await NestFactory.create(App, new FastifyAdapter({ forceCloseConnections }), quiet);
   options.prepare?.(app);
   try {
     await app.listen(0, '127.0.0.1');

@@ -40,7 +40,7 @@ export class Terminal {
     });
   }
 
-  /** True once the reader of the results is gone, such as `head`: whoever reads on may stop. */
+  /** True once the reader of the results is gone, such as `head`: a command may stop early. */
   get isUnread(): boolean {
     return this.isBroken;
   }

@@ -146,7 +146,7 @@ export class OnceJob {
   /** Writes into the record that its run is closing. */
   #writeClosing: (() => Promise<void>) | undefined;
   #writing: Promise<unknown> = Promise.resolve();
-  /** What goes on for long is told once. */
+  /** Conditions that last are reported once. */
   readonly #told = new Set<CronEvent['kind']>();
 
   constructor(parts: OnceJobParts) {

@@ -39,14 +39,10 @@ export function regionsFingerprint(bits: number): string {
   return `t35-w${bits}-s1/1000ms@0`;
 }
 
-/** A move would take a number from its region, which gets no other one, and asks by this layout. */
-export const NO_MOVE_OF_REGIONS =
-  'This is a registry of regions, which cannot be moved. Let the option `regions` lead to an ' +
-  'empty one in all regions: each claims its number there.';
-
-/** True for a layout that only a registry of regions has. */
-export function isOfRegions(fingerprint: string): boolean {
-  return /^t35-w\d+-s1\/1000ms@0$/.test(fingerprint);
+/** How many regions a registry with this layout can have; undefined if it is not one of regions. */
+export function regionCountOf(fingerprint: string): number | undefined {
+  const bits = Number(/-w(\d+)-/.exec(fingerprint)?.[1]);
+  return fingerprint === regionsFingerprint(bits) ? 2 ** bits : undefined;
 }
 
 /** The token of a region. An incarnation of ours has 36 characters; a store takes 200. */

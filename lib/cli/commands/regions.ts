@@ -6,7 +6,7 @@
  * Guarantee: each registry is read once, and nothing is changed.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { regionsFingerprint, regionToken } from '../../lease/region-claim.js';
+import { regionCountOf, regionToken } from '../../lease/region-claim.js';
 import { registryName } from '../../lease/lease-texts.js';
 import { formatName } from '../../messages.js';
 import {
@@ -82,10 +82,8 @@ function countsText(neverUsed: number | null, count: number): string {
 }
 
 /** How many numbers there are; undefined for a registry that is not one of regions. */
-function countOf({ facts }: RegistryView): number | undefined {
-  const count = (layoutOfFingerprint(facts?.fingerprint ?? '')?.workerIdMax ?? -1) + 1;
-  return facts?.fingerprint === regionsFingerprint(Math.log2(count)) ? count : undefined;
-}
+const countOf = ({ facts }: RegistryView): number | undefined =>
+  regionCountOf(facts?.fingerprint ?? '');
 
 function notOfRegions({ facts }: RegistryView): string {
   const name = formatName(facts?.fingerprint ?? '');

@@ -279,8 +279,8 @@ function isForgotten(goal: StoreMoveGoal, { from, to }: Views): boolean {
 
 const FORGOTTEN_TEXT =
   'One registry knows of a move that the other one says nothing of. That has lost its data ' +
-  'since, and ids of its processes may have come twice; or it is another one than the move began ' +
-  'with. Do not go on with another one: ids of both would come twice.';
+  'since, and its processes may have made duplicate ids; or it is another one than the move ' +
+  'began with. Do not go on with another one: both would make the same ids.';
 
 const UNCLEAR_TEXT =
   'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +

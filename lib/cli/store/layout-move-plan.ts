@@ -9,10 +9,15 @@
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { readFingerprint } from '../../core/layout/layout-fields.js';
 import { isContested, moveCountOf, partsOf, type StoreMove } from '../../lease/lease-texts.js';
-import { isOfRegions, NO_MOVE_OF_REGIONS } from '../../lease/region-claim.js';
+import { regionCountOf } from '../../lease/region-claim.js';
 import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan } from '../../registry/snapshot.js';
+
+/** A move would take a number from its region, which gets no other one. */
+export const NO_MOVE_OF_REGIONS =
+  'This is a registry of regions, which cannot be moved. Let the option `regions` lead to an ' +
+  'empty one in all regions: each claims its number there.';
 
 const isActive = ({ span }: AdmittedLayout): boolean => span !== undefined;
 
@@ -59,7 +64,7 @@ export const SIDE_BY_SIDE_MS = 30 * 86_400_000;
 export function planMove(terms: MoveTerms): MovePlan {
   const { from, to, text } = terms;
   if (from.fingerprint === to.fingerprint) return { refusal: 'It is the layout that runs.' };
-  if (isOfRegions(from.fingerprint)) return { refusal: NO_MOVE_OF_REGIONS };
+  if (regionCountOf(from.fingerprint) !== undefined) return { refusal: NO_MOVE_OF_REGIONS };
   const listed = layoutsIn(text);
   const own = [from.fingerprint, to.fingerprint];
   const others = listed.filter(({ fingerprint }) => !own.includes(fingerprint));

@@ -11,12 +11,12 @@
 import { readFingerprint } from '../../core/layout/layout-fields.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
 import { isContested, moveCountOf, storeMoveIn, type StoreMove } from '../../lease/lease-texts.js';
-import { isOfRegions, NO_MOVE_OF_REGIONS } from '../../lease/region-claim.js';
+import { regionCountOf } from '../../lease/region-claim.js';
 import { layoutsIn, type AdmittedLayout } from '../../registry/layout-move.js';
 import { SANE_MS } from '../../registry/prologue.js';
 import type { IdSpan, RegistryView } from '../../registry/snapshot.js';
 import type { WorkerRecord } from '../../lease/distributed-support.js';
-import { idsText, layoutsText, moveText } from './layout-move-plan.js';
+import { idsText, layoutsText, moveText, NO_MOVE_OF_REGIONS } from './layout-move-plan.js';
 import { crowdedText, holdersText, isHeld } from './move-holders.js';
 
 /** The two registries: the one that is left, and the one that follows it. */
@@ -248,7 +248,7 @@ function beginAgain(pair: Pair, key: string): Planned {
 
 function refusalOfNew({ terms, to, layouts, whole }: Pair): string | undefined {
   const { from } = terms;
-  if (isOfRegions(layouts.at(-1)!.fingerprint)) return NO_MOVE_OF_REGIONS;
+  if (regionCountOf(layouts.at(-1)!.fingerprint) !== undefined) return NO_MOVE_OF_REGIONS;
   const isFree = to.kind === 'closed' || (to.kind === 'none' && !terms.to.isUsed);
   if (!isFree) return 'The registry to move to is in use: only an empty one can follow.';
   const sides = { left: halfOf(whole, 'from'), rest: halfOf(whole, 'to') };

@@ -110,7 +110,7 @@ export class ClientLife {
    * the last bytes for some fifteen minutes, and a client without a limit waits as long.
    *
    * @param node the key that led to the node of a Cluster which is to answer
-   * @returns is told when it is answered, with the error if it failed
+   * @returns a function to call once it is answered, with the error if the call failed
    */
   asks(node = ''): (error?: unknown) => void {
     const waiting = this.#waitingFor(node);

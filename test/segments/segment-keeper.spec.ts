@@ -50,6 +50,18 @@ describe('the start', () => {
     expect(await rejection(kept(ended).keeper.start())).toBe('COUNTER_FULL');
   });
 
+  it('makes the last numbers that the counter has, and then reports its end', async () => {
+    const store = new CountingStore();
+    store.next = store.end - 3n;
+    const { keeper, generator, time } = kept(store);
+    await keeper.start();
+    const last = [store.end - 3n, store.end - 2n, store.end - 1n];
+    expect(generator.nextIds(3)).toEqual(last);
+    await time.advance(0);
+    expect(codeOf(() => generator.nextId())).toBe('COUNTER_FULL');
+    expect(() => generator.nextId()).toThrow('has reached its end at 2^63 - 1');
+  });
+
   it('waits for a store that is away, no longer than the time limit', async () => {
     const store = new CountingStore();
     store.isDown = true;

@@ -68,16 +68,14 @@ type Run<T> = (section: LockSection) => T | Promise<T>;
  * ```
  */
 export class DistributedLock {
-  readonly #store: LockStore;
   readonly #terms: LockTerms;
   readonly #holdings: Holdings;
   readonly #handles = new Handles();
 
   /** @throws SnowflakeError CONFIG_INVALID with every fault */
   constructor(store: LockStore, options: LockOptions = {}) {
-    this.#store = store;
     this.#terms = lockTerms(options);
-    this.#holdings = new Holdings(this.#store, this.#terms);
+    this.#holdings = new Holdings(store, this.#terms);
   }
 
   /**
@@ -166,19 +164,19 @@ export class DistributedLock {
 
   /** All notes of the store, in the order of the names of their locks. */
   async notes(): Promise<LockNote[]> {
-    if (this.#store.notes !== undefined) return this.#holdings.calls.ask((one) => one.notes!());
+    if (this.#store.notes !== undefined) return this.#store.notes();
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list their notes.');
   }
 
   /** All locks of the store that are held, in the order of their names. */
   async list(): Promise<LockRecord[]> {
-    if (this.#store.locks !== undefined) return this.#holdings.calls.ask((one) => one.locks!());
+    if (this.#store.locks !== undefined) return this.#store.locks();
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list them.');
   }
 
   /** The known dangers to the locks, one sentence each; empty without any. */
   async advice(): Promise<string[]> {
-    return this.#holdings.calls.ask(async (one) => (await one.advice?.()) ?? []);
+    return (await this.#store.advice?.()) ?? [];
   }
 
   get status(): LockStatus {
@@ -213,6 +211,10 @@ export class DistributedLock {
     return this.#holdings.close(drainMs);
   }
 
+  get #store(): LockStore {
+    return this.#holdings.calls.store;
+  }
+
   #acquire(lock: string, options: HoldOptions, pauseMs = 0): Promise<HeldSection> {
     return this.#holdings.come(() => {
       const hold = { ...holdTerms(lock, options, this.#terms), pauseMs };
@@ -231,7 +233,7 @@ export class DistributedLock {
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
       const { of, section } = nested;
       // Work that was begun in a section and goes on after its end is no longer inside of it.
-      if (of === this && section.lock === lock && section.isHeld) throw lockReentered(lock);
+      if (of === this && section.lock === lock && section.leftMs > 0) throw lockReentered(lock);
     }
   }
 

@@ -10,6 +10,7 @@ import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
 import { started, type Clock, type Stopwatch } from '../core/clock.js';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
+import { closedAfterLastCall } from '../time/call-record.js';
 import { Alarm, pause, RetryDelay } from '../time/timers.js';
 import type { Place } from './local-queue.js';
 import { lockHeld, notYet, tooSlow, unavailable, type LockEvents } from './lock-events.js';
@@ -206,8 +207,7 @@ export class LockAttempt {
     const signal = AbortSignal.any([over.signal, place.signal]);
     // Each permit is listened for.
     setMaxListeners(0, signal);
-    const announced = async (name: string) =>
-      store.untilReleased ? calls.ask((one) => one.untilReleased!(name, ms, signal)) : never();
+    const announced = async (name: string) => store.untilReleased?.(name, ms, signal) ?? never();
     // If announcements fail, polling remains.
     const released = place.untilReleased((name) => announced(name).catch(never), signal);
     const late = pause(terms.timers, ms, signal).then(() => undefined);
@@ -238,8 +238,7 @@ function never(): Promise<never> {
  * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
  * are released, and these before others are acquired. If the store does not answer a call, those
  * that have waited for half as long are told with it. A store that answers late is asked for fewer
- * locks at once, so that it does not spend its time on answers for which nobody waits any more. A
- * call that comes or ends after the end opens a store again: with the last it is closed again.
+ * locks at once, so that it does not spend its time on answers for which nobody waits any more.
  */
 
 const CALL_COUNT_MAX = 64;
@@ -273,6 +272,8 @@ interface Asked {
 }
 
 export class LockCalls {
+  /** For what has no limit; `run` is for the rest. */
+  readonly store: LockStore;
   readonly seen: SeenTokens;
   readonly #waiting = {
     extend: new Set<InLine>(),
@@ -282,8 +283,6 @@ export class LockCalls {
   /** Those under way, the oldest first. */
   readonly #asked = new Set<Asked>();
   readonly #alarm: Alarm;
-  /** Those that the store has not answered, of which nobody may wait for some. */
-  #openCount = 0;
   #isOver = false;
   /** Turns that are given and not yet taken. */
   #givenCount = 0;
@@ -291,9 +290,10 @@ export class LockCalls {
   #acquireMax = ACQUIRE_COUNT_MAX;
 
   constructor(
-    readonly store: LockStore,
+    store: LockStore,
     readonly terms: LockTerms,
   ) {
+    this.store = closedAfterLastCall(store);
     this.seen = new SeenTokens(terms.monotonic);
     this.#alarm = new Alarm(terms, () => this.#look());
   }
@@ -309,16 +309,6 @@ export class LockCalls {
       this.#givenCount--;
       return this.#send(asked, ask);
     });
-  }
-
-  /** Asks something else, for which there is no limit. */
-  async ask<T>(ask: (store: LockStore) => Promise<T>): Promise<T> {
-    this.#openCount++;
-    try {
-      return await ask(this.store);
-    } finally {
-      this.#noteEnded();
-    }
   }
 
   async close(): Promise<void> {
@@ -337,21 +327,14 @@ export class LockCalls {
         if (isSoon) this.#acquireMax = Math.min(ACQUIRE_COUNT_MAX, this.#acquireMax + 1);
         this.#leave(own);
         resolve(answer);
-        this.#noteEnded();
       };
       const failed = (error: Error) => {
         this.#leave(own);
         reject(error);
-        this.#noteEnded();
       };
       this.#asked.add(own);
-      this.#openCount++;
       if (this.#asked.size === 1) this.#alarm.set(ms);
-      try {
-        ask(passed).then(answered, failed);
-      } catch (error) {
-        failed(error as Error);
-      }
+      ask(passed).then(answered, failed);
     });
   }
 
@@ -360,12 +343,6 @@ export class LockCalls {
     if (this.#asked.size === 0) this.#alarm.set(Infinity);
     if (this.#asked.size === 0 && this.#isOver) this.#alarm.end();
     this.#goOn();
-  }
-
-  #noteEnded(): void {
-    this.#openCount--;
-    // Its failure is not that of the call, which has its own outcome.
-    if (this.#isOver && this.#openCount === 0) this.close().catch(() => undefined);
   }
 
   /** Tells those whose time is over: the next ones are not sent after those who gave up. */

@@ -117,6 +117,20 @@ const typeName = (value: unknown): string =>
 
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
 
+/** Options that are all set. */
+type Complete<O, D> = Omit<O, keyof D> & {
+  [N in keyof D]: N extends keyof O ? Exclude<O[N], undefined> : D[N];
+};
+
+/** The options, and the defaults of those that are absent or undefined. */
+export function withDefaults<O extends object, D extends object>(
+  options: O,
+  defaults: D,
+): Complete<O, D> {
+  const given = Object.entries(options).filter(([, value]) => value !== undefined);
+  return { ...defaults, ...Object.fromEntries(given) } as unknown as Complete<O, D>;
+}
+
 /** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
 export function refuse(faults: readonly string[], before = ''): void {
   if (faults.length > 0) throw refused(faults, before);

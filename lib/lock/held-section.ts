@@ -158,11 +158,6 @@ export class HeldSection implements AcquiredLock {
     return Math.floor(this.#held());
   }
 
-  /** True until it is released or lost. */
-  get isHeld(): boolean {
-    return this.leftMs > 0;
-  }
-
   readonly assertHeld = (): void => {
     if (this.leftMs > 0) return;
     this.#runOut();

@@ -12,6 +12,7 @@ import {
   typeFaults,
   unknownNames,
   wholeFaults,
+  withDefaults,
 } from '../options.js';
 import { systemIdentity } from '../time/process-identity.js';
 import { systemTimers, type Timers } from '../time/timers.js';
@@ -82,7 +83,16 @@ export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?
   };
 
 const TTL_MS_MIN = 100;
-const DEFAULTS = { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 };
+const DEFAULTS = {
+  ttlMs: 10_000,
+  callTimeoutMs: 2000,
+  drainMs: 10_000,
+  application: 'application',
+  clock: systemClock,
+  monotonic: monotonicClock,
+  timers: systemTimers,
+  random: Math.random,
+};
 const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListener'];
 const LABEL_LENGTH_MAX = 256;
 export const LOCK_OPTIONS =
@@ -93,62 +103,52 @@ const SEVERAL_OPTIONS = 'ttlMs, waitMs, holdAtMostMs, signal';
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
   refuse(lockFaults(options));
-  const { ttlMs = DEFAULTS.ttlMs, application = 'application' } = options;
-  return {
-    ttlMs,
-    longestTtlMs: options.longestTtlMs ?? ttlMs,
-    callTimeoutMs: options.callTimeoutMs ?? DEFAULTS.callTimeoutMs,
-    drainMs: options.drainMs ?? DEFAULTS.drainMs,
-    label: labelOf(application),
-    clock: options.clock ?? systemClock,
-    monotonic: options.monotonic ?? monotonicClock,
-    timers: options.timers ?? systemTimers,
-    random: options.random ?? Math.random,
-  };
+  const { application, ...terms } = withDefaults(options, DEFAULTS);
+  const { longestTtlMs = terms.ttlMs } = terms;
+  return { ...terms, longestTtlMs, label: labelOf(application) };
 }
 
 export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[] {
-  const { clock = systemClock, monotonic = monotonicClock } = options;
-  const { timers = systemTimers, random = Math.random } = options;
-  const { ttlMs = DEFAULTS.ttlMs, longestTtlMs = ttlMs, application = '-' } = options;
-  const { callTimeoutMs = DEFAULTS.callTimeoutMs, drainMs = DEFAULTS.drainMs } = options;
+  const unknown = unknownNames(options, known, 'A lock');
+  const terms = withDefaults(options, DEFAULTS);
+  const { ttlMs, longestTtlMs = ttlMs } = terms;
   const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
   const longestMin = ttlFaults.length === 0 ? ttlMs : TTL_MS_MIN;
   return [
-    ...unknownNames(options, known, 'A lock'),
+    ...unknown,
     ...ttlFaults,
     ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
-    ...wholeFaults('callTimeoutMs', callTimeoutMs, [10, 60_000]),
-    ...wholeFaults('drainMs', drainMs, [0, 3_600_000]),
-    ...typeFaults('application', application, 'string'),
-    ...methodFaults('clock', clock, ['now']),
-    ...methodFaults('monotonic', monotonic, ['now']),
-    ...methodFaults('timers', timers, TIMER_METHODS),
-    ...typeFaults('random', random, 'function'),
+    ...wholeFaults('callTimeoutMs', terms.callTimeoutMs, [10, 60_000]),
+    ...wholeFaults('drainMs', terms.drainMs, [0, 3_600_000]),
+    ...typeFaults('application', terms.application, 'string'),
+    ...methodFaults('clock', terms.clock, ['now']),
+    ...methodFaults('monotonic', terms.monotonic, ['now']),
+    ...methodFaults('timers', terms.timers, TIMER_METHODS),
+    ...typeFaults('random', terms.random, 'function'),
   ];
 }
 
 /** @throws SnowflakeError ARGUMENT_INVALID with every fault */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
-  const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
-  const { holdAtMostMs = Infinity, permits = 1 } = options;
+  const hold = holdOf(options, terms.ttlMs);
+  const { signal } = hold;
   const faults = [
-    ...lastNameFaults(lock, permits),
+    ...lastNameFaults(lock, hold.permits),
     ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
     ...holdFaults(options),
-    ...longerFaults(ttlMs, terms),
+    ...longerFaults(hold.ttlMs, terms),
     ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
   ];
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
   // The store keeps nobody out for longer than it may be held.
-  const own = {
-    ttlMs: Math.min(ttlMs, holdAtMostMs),
-    waitMs,
-    holdAtLeastMs,
-    holdAtMostMs,
-    permits,
-  };
-  return signal ? { ...own, signal } : own;
+  return { ...hold, ttlMs: Math.min(hold.ttlMs, hold.holdAtMostMs) };
+}
+
+/** With their defaults; `withDefaults` would take longer, and this is done for each lock. */
+function holdOf(options: HoldOptions, defaultTtlMs: number): HoldTerms {
+  const { ttlMs = defaultTtlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
+  const { holdAtMostMs = Infinity, permits = 1 } = options;
+  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal };
 }
 
 const SEVERAL_MAX = 100;
@@ -178,20 +178,17 @@ export function severalTerms(
 
 /** What is wrong with the options of a hold, whichever lock it is of. */
 export function holdFaults(options: HoldOptions): string[] {
-  const { ttlMs = TTL_MS_MIN, waitMs = 0, holdAtLeastMs = 0, permits = 1 } = options;
+  const { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits } = holdOf(options, TTL_MS_MIN);
+  const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
   return [
     ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
     ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
     ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
-    ...atMostFaults(options),
+    ...(options.holdAtMostMs === undefined
+      ? []
+      : wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX])),
     ...wholeFaults('permits', permits, [1, PERMITS_MAX]),
   ];
-}
-
-function atMostFaults({ holdAtMostMs, holdAtLeastMs = 0 }: HoldOptions): string[] {
-  if (holdAtMostMs === undefined) return [];
-  const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
-  return wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX]);
 }
 
 /** A lock of many permits has a name that leaves room for their numbers. */

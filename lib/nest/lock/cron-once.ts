@@ -25,6 +25,7 @@ import {
   typeFaults,
   unknownNames,
   wholeFaults,
+  withDefaults,
 } from '../../options.js';
 import { faultsOf } from '../resolve-support.js';
 import { CronLog } from './cron-log.js';
@@ -103,7 +104,7 @@ const CRON_ONCE = Symbol.for('nestjs-snowflake:cron-once');
 const OPTION_NAMES =
   'name, schedule, timeZone, utcOffset, disabled, lateMs, missed, attempts, holdAtMostMs';
 const LEAST_HOLD_MS = 300_000;
-const LATE_MS = 60_000;
+const DEFAULTS = { lateMs: 60_000, missed: 'once', attempts: 3 } as const;
 /** The name of an application may be long; this is enough to tell it from another. */
 const APPLICATION_LENGTH_MAX = 64;
 
@@ -148,8 +149,8 @@ function marksOf(method: unknown): readonly Mark[] {
 
 /** What is wrong with the settings of one job, for all to be told at once. */
 function settingFaults(job: string, settings: CronJobSettings): string[] {
-  const { missed = 'once', lateMs = LATE_MS, attempts = 3, holdAtMostMs = LATE_MS } = settings;
-  const { timeZone, utcOffset } = settings;
+  const { missed, lateMs, attempts, ...others } = withDefaults(settings, DEFAULTS);
+  const { timeZone, utcOffset, holdAtMostMs = TTL_MS_MAX } = others;
   return [
     ...unknownNames(settings, OPTION_NAMES, '@CronOnce'),
     ...(job === '' ? ['Expected `name` not to be empty.'] : typeFaults('name', job, 'string')),
@@ -323,7 +324,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   #add(job: string, settings: CronJobSettings, run: (run: CronRun) => unknown): string[] {
     const { clock, timers, random, label: by, application, cron } = this.terms;
-    const { timeZone, utcOffset, lateMs = LATE_MS, missed = 'once', attempts = 3 } = settings;
+    const { timeZone, utcOffset, lateMs, missed, attempts } = withDefaults(settings, DEFAULTS);
     const given = timeZone ?? utcOffset ?? cron.timeZone;
     const read = scheduleIn(settings.schedule, given ?? 'UTC');
     const faults = [...settingFaults(job, settings), ...read.faults];
@@ -372,15 +373,13 @@ function sameName(job: string, other: string): string {
   );
 }
 
-/** What the configuration says wins, but for what is undefined in it. */
+/** The configuration wins, but for what is undefined in it. */
 function settingsOf(
   decorated: CronJobSettings,
   set: string | CronJobSettings | false | undefined,
 ): CronJobSettings {
   if (set === false) return { disabled: true };
-  const given = typeof set === 'string' ? { schedule: set } : (set ?? {});
-  const defined = Object.entries(given).filter(([, value]) => value !== undefined);
-  return { ...decorated, ...Object.fromEntries(defined) };
+  return withDefaults(typeof set === 'string' ? { schedule: set } : (set ?? {}), decorated);
 }
 
 function scheduleIn(

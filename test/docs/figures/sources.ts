@@ -138,7 +138,8 @@ const OPERATING: Sources = {
 // Where the figures of README, start, concepts, guides and reference come from.
 
 const LAST_YEARS = 'lib/core/layout/bit-layout.ts: WARNING_MS = 5 * 365.25';
-const LOCKS = 'lib/lock/lock-options.ts: { ttlMs: 10_000, callTimeoutMs: 2000, drainMs: 10_000 }';
+const LOCK_TTL = 'lib/lock/lock-options.ts: ttlMs: 10_000';
+const LOCK_CALL = 'lib/lock/lock-options.ts: callTimeoutMs: 2000';
 const SIZE = 'test/stores/redis.support.spec.ts: takes about 0.5 MB for 1024 holders, 470 bytes';
 const BUFFERED = 'test/segments/several-stores.spec.ts: toBeGreaterThanOrEqual(26_000)';
 const FOR_ALL = 'test/segments/segment-keeper.spec.ts: 222,000';
@@ -245,8 +246,8 @@ const GUIDES: Sources = {
   },
   'docs/guides/locks.md': {
     '12 s': 10_000 + our.redisRestartMs,
-    '10 s': LOCKS,
-    '2 s': LOCKS,
+    '10 s': LOCK_TTL,
+    '2 s': LOCK_CALL,
     '50 ms': 'lib/lock/lock-attempt.ts: notified: { firstMs: 50',
     '5 ms': POLL,
     '1 s': 'lib/lock/local-queue.ts: polling: 1000',
@@ -260,7 +261,7 @@ const GUIDES: Sources = {
   },
   'docs/guides/one-cron-job.md': {
     '12 s': 10_000 + our.redisRestartMs,
-    '10 s': LOCKS,
+    '10 s': LOCK_TTL,
     '5 min': LEAST_HOLD,
   },
   'docs/guides/order-numbers.md': {

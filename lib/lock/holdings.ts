@@ -9,7 +9,7 @@ import { isSnowflakeError } from '../errors.js';
 import { FewInATurn } from '../time/line.js';
 import { BySignal, pause, withinLimit } from '../time/timers.js';
 import { HeldSection } from './held-section.js';
-import { LocalQueue, type Place } from './local-queue.js';
+import { LocalQueue, type Place, type StoreAnswer } from './local-queue.js';
 import { LockAttempt, LockCalls } from './lock-attempt.js';
 import { closing, LockEvents, lockHeld, type LockCounts } from './lock-events.js';
 import type { HoldTerms, LockTerms } from './lock-options.js';
@@ -161,9 +161,8 @@ export class Holdings {
 
   async #inTurn(hold: HoldTerms, place: Place, waited: Stopwatch): Promise<HeldSection> {
     const { lock } = place.line;
-    const leftMs = () => Math.ceil(hold.waitMs - waited());
-    if (!place.isTurn) await this.#turn(place, hold, leftMs());
-    const ms = Math.min(this.#queue.othersMs(lock), leftMs());
+    if (!place.isTurn) await this.#turn(place, hold, waited);
+    const ms = Math.min(this.#queue.othersMs(lock), Math.ceil(hold.waitMs - waited()));
     if (ms > 0) await pause(this.#terms.timers, ms, place.signal);
     const parts = { calls: this.calls, events: this.events, lock, hold };
     const inBackground = (call: Promise<unknown>) => void this.#inBackground(call);
@@ -172,16 +171,20 @@ export class Holdings {
     return new HeldSection({ ...parts, onEnd }, from);
   }
 
-  async #turn(place: Place, hold: HoldTerms, ms: number): Promise<void> {
+  async #turn(place: Place, hold: HoldTerms, waited: Stopwatch): Promise<void> {
     const { lock } = place.line;
     const { timers, label } = this.#terms;
+    const ms = Math.ceil(hold.waitMs - waited());
     const late = timers.after(Math.max(0, ms), () => place.wake(false));
     const isTurn = ms > 0 && (await place.turn());
     timers.cancel(late);
     if (isTurn) return;
     const holders = [...this.#held.keys()].filter((section) => section.lock === lock);
+    // A pause of the store is waited out, if this caller would do so at the head of the queue.
+    const isLast = ({ error }: StoreAnswer) =>
+      !(waited() + Number(error?.details['waitMs']) <= hold.waitMs + (hold.pauseMs ?? 0));
     // Somebody before it asks the store, whose answer is that to this caller as well.
-    const told = holders.length < place.permits && (await place.turnOrAnswer());
+    const told = holders.length < place.permits && (await place.turnOrAnswer(isLast));
     if (told === true) return;
     const own = { label, leftMs: holders[0]?.leftMs ?? 0 };
     throw (told && told.error) || lockHeld(lock, own, hold.waitMs);

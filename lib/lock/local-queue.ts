@@ -30,20 +30,20 @@ interface Line {
   readonly taken: Set<number>;
   /** Those of them that are left to other processes for a moment. */
   readonly left: Set<number>;
-  /** Those whose time is over, and who wait for what the store answers to those before them. */
-  readonly awaiting: Set<(answer: StoreAnswer) => void>;
+  /** Those whose time is over, with the answers of the store to others that they wait for. */
+  readonly awaiting: Map<(answer: StoreAnswer) => void, (answer: StoreAnswer) => boolean>;
   /** The last refusal by the store, of those that still ask. */
   answer?: StoreAnswer | undefined;
 }
 
 /** What the store has answered; without an error it has granted the lock. */
-interface StoreAnswer {
+export interface StoreAnswer {
   readonly error?: SnowflakeError | undefined;
 }
 
 function newLine(lock: string): Line {
   const sets = { taken: new Set<number>(), left: new Set<number>() };
-  return { lock, places: new Set(), searching: new Set(), awaiting: new Set(), ...sets };
+  return { lock, places: new Set(), searching: new Set(), awaiting: new Map(), ...sets };
 }
 
 interface QueueParts extends TwoClocks {
@@ -104,7 +104,7 @@ export class LocalQueue {
     if (heldMs !== undefined) this.#noteReleased(lock, heldMs);
     places.delete(place);
     searching.delete(place);
-    line.answer = undefined;
+    if (searching.size === 0) line.answer = undefined;
     if (permit !== undefined) this.#free(line, permit);
     let at = 0;
     for (const next of places) {
@@ -167,11 +167,11 @@ export class Place {
     return new Promise((resolve) => (this.#goOn = resolve));
   }
 
-  /** The same, or what the store answers to those before it. */
-  turnOrAnswer(): Promise<boolean | StoreAnswer> {
+  /** The same, or the first answer of the store to those before it that ends the waiting. */
+  turnOrAnswer(isLast: (answer: StoreAnswer) => boolean): Promise<boolean | StoreAnswer> {
     const { answer, awaiting } = this.line;
-    if (answer !== undefined) return Promise.resolve(answer);
-    const given = new Promise<StoreAnswer>((resolve) => awaiting.add(resolve));
+    if (answer !== undefined && isLast(answer)) return Promise.resolve(answer);
+    const given = new Promise<StoreAnswer>((resolve) => awaiting.set(resolve, isLast));
     return Promise.race([this.turn(), given]);
   }
 
@@ -179,8 +179,11 @@ export class Place {
   answered(error?: SnowflakeError): void {
     const { line } = this;
     line.answer = error && { error };
-    for (const give of line.awaiting) give({ error });
-    line.awaiting.clear();
+    for (const [give, isLast] of line.awaiting) {
+      if (!isLast({ error })) continue;
+      give({ error });
+      line.awaiting.delete(give);
+    }
   }
 
   wake(isTurn: boolean): void {

@@ -272,6 +272,27 @@ describe('whoever skips what somebody else does', () => {
     expect((await Promise.all(ticks)).filter(Boolean)).toEqual([1]);
   });
 
+  it('waits out a pause behind another caller of its process', async () => {
+    const world = new LockWorld();
+    const [locks] = paused(world, 28_000);
+    let runCount = 0;
+    const skip = () => locks!.usingOrSkip('job', OPTIONS, () => ++runCount);
+    const ticks = Promise.all([skip(), skip(), locks!.usingOrSkip('job', { waitMs: 500 }, skip)]);
+    await world.time.advance(28_002);
+    expect(await ticks).toEqual([1, undefined, undefined]);
+  });
+
+  it('is not held up by a caller before it that waits for longer', async () => {
+    const world = new LockWorld();
+    const [locks] = paused(world, 90_000);
+    const patient = locks!.using('job', { waitMs: 100_000 }, () => 'done');
+    const codes = [0, 500].map((waitMs) => codeOf(locks!.usingOrSkip('job', { waitMs }, () => 1)));
+    await world.time.advance(600);
+    expect(await Promise.all(codes)).toEqual(['STORE_UNAVAILABLE', 'STORE_UNAVAILABLE']);
+    await world.time.advance(90_000);
+    expect(await patient).toBe('done');
+  });
+
   it('waits for a holder besides, for as long as it may', async () => {
     const world = new LockWorld();
     const [one, other] = paused(world, 12_000);

@@ -276,8 +276,8 @@ export abstract class StoreKeeper<R> {
 function notStarted(words: KeeperWords): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `${words.notStarted} yet, so no id was made. Make ids after the start of the application, or ` +
-      'wait with nextIdAsync().',
+    `${words.notStarted} yet, so no id was made. Ids can be made from onModuleInit on, after ` +
+      'app.init() or app.listen(); with `lazy`, wait with nextIdAsync().',
   );
 }
 

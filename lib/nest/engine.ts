@@ -24,6 +24,7 @@ import { WaitQueue } from '../lease/wait-queue.js';
 import { errorText, printable } from '../messages.js';
 import { closedAfterLastCall } from '../time/call-record.js';
 import { systemIdentity, type ProcessIdentity } from '../time/process-identity.js';
+import { EarlyCallers } from './early-callers.js';
 import { IdMaker, statusOf } from './id-maker.js';
 import { admittedSpan, commonSpan } from '../registry/layout-move.js';
 import type { SnowflakeConfig } from './resolve-options.js';
@@ -33,6 +34,7 @@ export interface Engine {
   /** The keeper sees to it that there are ids. */
   readonly keeper: Pick<Keeper, 'start' | 'refresh' | 'stop'>;
   readonly idMaker: IdMaker;
+  readonly early: EarlyCallers;
   readonly identity: ProcessIdentity;
   readonly log: GeneratorLog;
   /** The number of the region, if it is claimed. */
@@ -59,7 +61,7 @@ export function generatorEngine(
 ): Engine {
   const log = new GeneratorLog(name);
   const waiting = new WaitQueue(generator.source, timers);
-  const line = generator.line ?? waiting;
+  const early = new EarlyCallers(generator.line ?? waiting, { timers, log });
   generator.listen({
     changed: (change) => log.change(change),
     news: (text) => log.warn(text),
@@ -69,7 +71,8 @@ export function generatorEngine(
   const status = () => generator.status;
   return {
     keeper: generator,
-    idMaker: new IdMaker({ source, line, layout, status }),
+    idMaker: new IdMaker({ source, line: early, layout, status }),
+    early,
     identity: systemIdentity(application),
     log,
     lazy,
@@ -102,10 +105,11 @@ export function workerEngine(
   const space = spaceOf(support, config, name);
   const status = () =>
     statusOf(generator, keeper, { space, region: region?.status, statement: support.statement });
+  const early = new EarlyCallers(line, { timers, log });
   const idMaker = new IdMaker({
     source: generator,
     status,
-    line,
+    line: early,
     layout,
     shared,
     get workerIds() {
@@ -115,6 +119,7 @@ export function workerEngine(
   return {
     keeper,
     idMaker,
+    early,
     identity,
     log,
     region,

@@ -34,7 +34,8 @@ export class GeneratorRun {
 
   /** @param instances the providers to pass to integrations; called once the lease is held */
   async start(instances: () => readonly unknown[]): Promise<void> {
-    const { name, idMaker } = this.parts;
+    const { name, idMaker, engine } = this.parts;
+    engine.early.begin();
     try {
       if (!this.isReplaced) await this.lease();
       if (this.stopping !== undefined) throw stopped();
@@ -43,7 +44,7 @@ export class GeneratorRun {
       for (const integration of integrations) integration(providers);
       if (this.isReplaced) return this.warnInProduction();
       this.parts.refreshAlive?.start();
-      this.parts.engine.region?.watch();
+      engine.region?.watch();
     } catch (error) {
       await this.stop();
       throw error;

@@ -353,7 +353,7 @@ export function currentIdMaker(generator?: string): IdMaker {
   throw new SnowflakeError(
     'NOT_READY',
     `${wanted} is running, so no id was made. In an application import ` +
-      `SnowflakeModule.forRoot(...)${option} and make ids after its onModuleInit; in a script, ` +
-      `migration or seed await startSnowflake(...)${option} first.`,
+      `SnowflakeModule.forRoot(...)${option} and make ids from onModuleInit on, after app.init() ` +
+      `or app.listen(); in a script, migration or seed await startSnowflake(...)${option} first.`,
   );
 }

@@ -301,8 +301,8 @@ function notInWindow(isClosed: boolean): SnowflakeError {
     'NOT_READY',
     isClosed
       ? 'The lease was given back, so no id was made.'
-      : 'No worker id is held yet, so no id was made. Wait until the application has started, ' +
-          'or use nextIdAsync().',
+      : 'No worker id is held yet, so no id was made. Ids can be made from onModuleInit on, ' +
+          'after app.init() or app.listen(); with `lazy`, wait with nextIdAsync().',
     { retryable: !isClosed },
   );
 }

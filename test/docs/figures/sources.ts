@@ -174,7 +174,11 @@ const GUIDES: Sources = {
     '44 ns': our.measuredIdMs('**nestjs-snowflake**'),
     '2.1 MB': 'test/package/package.spec.ts: BYTES_MAX = 2_150_000',
   },
-  'docs/start.md': { '60 s': lease.ttlMs, '17 s': our.firstStartMs + our.lossMs },
+  'docs/start.md': {
+    '60 s': lease.ttlMs,
+    '17 s': our.firstStartMs + our.lossMs,
+    '5 s': 'lib/nest/early-callers.ts: SILENT_MS = 5000',
+  },
   'docs/concepts/choosing.md': {
     '1 s': our.aheadMs,
     '5 years': LAST_YEARS,

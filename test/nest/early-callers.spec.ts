@@ -1,0 +1,106 @@
+/**
+ * Whoever waits for an id before the start of the application has begun. Nest waits for an async
+ * factory and so never begins: the log names that wait and its cure.
+ */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Logger, type DynamicModule, type LoggerService } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { IdMaker, MemoryCounters, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import { SegmentsModule } from 'nestjs-snowflake/segments';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { until } from '../until.js';
+
+const KINDS: readonly (readonly [string, (time: SettableTime) => DynamicModule])[] = [
+  [
+    'snowflake ids',
+    (time) =>
+      SnowflakeModule.forRoot({
+        support: new MemorySupport({ clock: time }),
+        clock: time,
+        timers: time,
+      }),
+  ],
+  [
+    'numbers of a counter',
+    (time) =>
+      SegmentsModule.forRoot({
+        store: new MemoryCounters({ clock: time }),
+        counter: 'orders',
+        startAt: 1n,
+        timers: time,
+      }),
+  ],
+];
+
+let app: TestingModule | undefined;
+afterEach(async () => {
+  await app?.close();
+  app = undefined;
+});
+
+describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
+  const NOT_BEGUN = /waited for an id for 5 s, and the start of the application has not begun/;
+
+  /** An application with a provider that gets an id, and what it has logged. */
+  function made(useFactory: (ids: IdMaker) => unknown) {
+    const time = new SettableTime();
+    const warned: string[] = [];
+    const quiet = () => undefined;
+    const warn = (text: string) => void warned.push(text);
+    const logger: LoggerService = { log: quiet, error: quiet, warn };
+    const providers = [{ provide: 'first', useFactory, inject: [IdMaker] }];
+    const imports = [ScheduleModule.forRoot(), moduleOf(time)];
+    Logger.overrideLogger(logger);
+    const compiled = Test.createTestingModule({ imports, providers }).setLogger(logger).compile();
+    return { time, warned: () => warned.filter((text) => NOT_BEGUN.test(text)), compiled };
+  }
+
+  it('that an async factory awaits is named in the log after 5 s, once', async () => {
+    const wait = new AbortController();
+    const { signal } = wait;
+    let isAsked = false;
+    const { time, warned, compiled } = made((ids) => {
+      isAsked = true;
+      const asked = [ids.nextIdAsync({ signal }), ids.nextIdsAsync(3, { signal })];
+      return Promise.all<unknown>(asked).catch(() => 'no id');
+    });
+    await until(() => isAsked);
+    await time.advance(4999);
+    expect(warned()).toEqual([]);
+    await time.advance(1);
+    expect(warned()).toHaveLength(1);
+    expect(warned()[0]).toMatch(/async factory .* make it in onModuleInit/);
+    await time.advance(60_000);
+    expect(warned()).toHaveLength(1);
+    wait.abort();
+    app = await compiled;
+    expect(app.get('first')).toBe('no id');
+  });
+
+  it('that waits without init() is named, and served by it', async () => {
+    const { time, warned, compiled } = made(() => undefined);
+    app = await compiled;
+    const ids = app.get(IdMaker);
+    expect(() => ids.nextId()).toThrow(/from onModuleInit on, after app\.init\(\)/);
+    const waited = ids.nextIdAsync();
+    await time.advance(5000);
+    expect(warned()).toHaveLength(1);
+    const started = app.init();
+    await time.advance(1000);
+    await started;
+    expect(typeof (await waited)).toBe('bigint');
+  });
+
+  it('that waits in a constructor, and keeps nobody from starting, is not named', async () => {
+    let first: Promise<bigint> | undefined;
+    const { time, warned, compiled } = made((ids) => void (first = ids.nextIdAsync()));
+    app = await compiled;
+    const started = app.init();
+    await time.advance(1000);
+    await started;
+    expect(typeof (await first)).toBe('bigint');
+    await time.advance(60_000);
+    expect(warned()).toEqual([]);
+  });
+});

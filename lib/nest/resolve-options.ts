@@ -382,7 +382,8 @@ export interface SnowflakeConfig {
  * The default of the option `application`: the name of the package that runs.
  *
  * npm passes it in the environment; under a plain `node dist/main` it is read from the package.json
- * nearest to the entry point. Without one the name is `unnamed`; nothing here throws.
+ * nearest to the entry point. PM2 runs an entry point of its own, in the environment of its daemon,
+ * and passes the path of the application. Without one the name is `unnamed`; nothing here throws.
  */
 
 /** @param entryPoint process.argv[1]; absent in a REPL and under `node --eval` */
@@ -390,13 +391,18 @@ export function applicationName(
   env: Readonly<Record<string, string | undefined>> = process.env,
   entryPoint: string | undefined = process.argv[1],
 ): string {
-  const fromNpm = env['npm_package_name'];
-  if (fromNpm) return fromNpm;
-  for (let at = entryPoint; at && dirname(at) !== at; at = dirname(at)) {
+  const { npm_package_name: fromNpm, pm_exec_path: fromPm2 } = env;
+  const nearest = nameNear(entryPoint);
+  const isUnderPm2 = nearest === 'pm2' && fromPm2 !== undefined;
+  return (isUnderPm2 ? nameNear(fromPm2) : fromNpm || nearest) ?? 'unnamed';
+}
+
+function nameNear(path: string | undefined): string | undefined {
+  for (let at = path; at && dirname(at) !== at; at = dirname(at)) {
     const name = nameIn(join(dirname(at), 'package.json'));
     if (name !== undefined) return name;
   }
-  return 'unnamed';
+  return undefined;
 }
 
 /** A build may put a package.json without a name next to its output: then the parent is read. */

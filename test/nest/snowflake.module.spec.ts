@@ -449,6 +449,20 @@ describe('the name of the application', () => {
     expect(applicationName({ npm_package_name: 'shop' }, join(root, 'x'))).toBe('shop');
   });
 
+  // What PM2 7 passes to its processes, in fork and in cluster mode.
+  it.each(['ProcessContainer.js', 'ProcessContainerFork.js'])(
+    'is that of the application that PM2 runs by %s, not of PM2 or its daemon',
+    (container) => {
+      const lib = folder('node_modules', 'pm2', 'lib');
+      writeFileSync(join(lib, '..', 'package.json'), '{ "name": "pm2" }');
+      const env = { npm_package_name: 'daemon', pm_exec_path: join(root, 'dist', 'main.js') };
+      expect(applicationName(env, join(lib, container))).toBe('@acme/shop');
+      // `pm2 start npm -- start`: npm runs the application, and names it.
+      const byNpm = { ...env, npm_package_name: 'shop' };
+      expect(applicationName(byNpm, join(root, 'dist', 'main.js'))).toBe('shop');
+    },
+  );
+
   it('is `unnamed` where there is none, and never an error', () => {
     expect(applicationName({}, '')).toBe('unnamed');
     expect(applicationName({}, '/nowhere/\0/main.js')).toBe('unnamed');

@@ -1,6 +1,6 @@
 /** The looks into the tarball find what they should, and let pass what is right. */
-import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cp, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -232,12 +232,15 @@ function workflowFaults(text: string): string[] {
   const used = [...text.matchAll(/uses: (\S+)/g)].map(([, action]) => action!);
   const unpinned = used.filter((action) => !/^[\w./-]+@[0-9a-f]{40}$/.test(action));
   const before = text.slice(0, text.indexOf('\njobs:'));
+  const trusted = text.split(/\n {2}(?=\w+:\n)/).filter((job) => job.includes('id-token: write'));
+  const isLoose = trusted.some((job) => /npm (ci|install|run|test|pack)|\.ci\/run/.test(job));
   const shown = [...text.matchAll(/run:.*\$\{\{ *(github\.(?:event|head)\S*)/g)];
   return [
     ...unpinned.map((action) => `${action} is not pinned to a commit`),
     ...(/\npermissions:\n {2}contents: read\n?$/.test(before) ? [] : ['may write by default']),
     ...(/pull_request_target|workflow_run/.test(text) ? ['runs what strangers send'] : []),
     ...shown.map(([, value]) => `runs ${value}, which strangers write`),
+    ...(isLoose ? ['runs what it installs where npm trusts it'] : []),
     ...(/secrets\.|_TOKEN: [^$]/.test(text) ? ['holds a secret'] : []),
   ];
 }
@@ -254,12 +257,16 @@ describe('the chain of supply', () => {
       '  - uses: actions/checkout@v5',
       '  - run: echo ${{ github.event.issue.title }}',
       '    env: { T: ${{ secrets.T }} }',
+      '  publish:',
+      '    permissions: { id-token: write }',
+      '    steps: [{ run: npm ci && npm publish }]',
     ].join('\n');
     expect(workflowFaults(open)).toEqual([
       'actions/checkout@v5 is not pinned to a commit',
       'may write by default',
       'runs what strangers send',
       'runs github.event.issue.title, which strangers write',
+      'runs what it installs where npm trusts it',
       'holds a secret',
     ]);
   });
@@ -273,6 +280,16 @@ describe('the chain of supply', () => {
     expect(dependencies).toBeUndefined();
     // Nothing runs where the package is installed.
     expect(Object.keys(scripts!).filter((name) => /^(pre|post)?install$/.test(name))).toEqual([]);
+  });
+
+  it('has a package.json in which npm finds nothing to correct, as it would on publishing', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'snowflake-corrected-'));
+    const own = textOf('package.json');
+    writeFileSync(join(folder, 'package.json'), own);
+    execFileSync('npm', ['pkg', 'fix'], { cwd: folder, stdio: 'ignore' });
+    const corrected = readFileSync(join(folder, 'package.json'), 'utf8');
+    rmSync(folder, { recursive: true });
+    expect(JSON.parse(corrected)).toEqual(JSON.parse(own));
   });
 
   it('is told of by the files that are looked for', () => {

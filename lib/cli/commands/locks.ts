@@ -4,7 +4,6 @@
  *
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
-import { isSnowflakeError } from '../../errors.js';
 import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { formatName, printable } from '../../messages.js';
@@ -20,6 +19,7 @@ import {
 import { listCommand, nameCell, type Cells } from '../list-command.js';
 import { SUPPORT_OPTIONS, withLocks, type NamedLocks } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
+import { isTableMissing } from './registry.js';
 
 export const locks = listCommand<LockRecord>({
   name: 'locks',
@@ -121,7 +121,7 @@ async function isThere(locks: NamedLocks): Promise<boolean> {
     await locks.records();
     return true;
   } catch (error) {
-    if (isSnowflakeError(error) && error.details['refusal'] === 'no-table') return false;
+    if (isTableMissing(error)) return false;
     throw error;
   }
 }

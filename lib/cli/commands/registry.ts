@@ -94,8 +94,9 @@ export async function isPrepared(store: RegistryInspector, call: Call): Promise<
   return true;
 }
 
+/** A file of SQLite that is missing lacks the table as well. */
 export function isTableMissing(error: unknown): boolean {
-  return isSnowflakeError(error) && error.details['refusal'] === 'no-table';
+  return isSnowflakeError(error) && /^no-(table|file)$/.test(String(error.details['refusal']));
 }
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {

@@ -16,7 +16,7 @@ import {
   type SqlQuery,
 } from './sql-connection.js';
 import type { FileUrl, ServerUrl } from './sql-options.js';
-import { queryOf, type SqliteHandle } from './dialects/sqlite-file.js';
+import { checkExists, queryOf, type SqliteHandle } from './dialects/sqlite-file.js';
 
 /** A longer wait would stop the event loop; a call that comes too soon is repeated. */
 const SQLITE_BUSY_MS = 20;
@@ -167,8 +167,9 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
 
 type Sqlite = new (path: string, options: { timeout: number }) => SqliteHandle & { close(): void };
 
-async function openSqlite({ path }: FileUrl): Promise<OpenClient> {
+async function openSqlite({ path, creates = false }: FileUrl): Promise<OpenClient> {
   const Database = await sqliteDriver();
+  if (!creates) checkExists(path);
   const handle = new Database(path, { timeout: SQLITE_BUSY_MS });
   handle.exec('PRAGMA synchronous = FULL');
   let isBroken = false;

@@ -18,9 +18,8 @@ interface ErrorPlace {
 
 type Kind = SqlTable['kind'] | 'rows';
 
-const CREATE =
-  'snowflake registry create --support <the URL of the support>, or run the text of ' +
-  'registryTable() as a migration';
+const COMMAND = 'snowflake registry create --support <the URL of the support>';
+const CREATE = `${COMMAND}, or run the text of registryTable() as a migration`;
 
 const RIGHTS: Readonly<Record<Kind, string>> = {
   registry: 'SELECT, INSERT and UPDATE',
@@ -168,6 +167,7 @@ const MYSQL = {
 };
 
 const SQLITE = {
+  'no-file': never(/^there is no file /, `If its path is right, create it: ${COMMAND}.`),
   'no-table': never(/no such table/i, TABLE),
   'no-key': later(/ON CONFLICT clause does not match/i, KEY),
   'other-table': never(/no such column|has no column/i, COLUMNS),

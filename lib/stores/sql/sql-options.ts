@@ -120,6 +120,8 @@ export interface ServerUrl {
 export interface FileUrl {
   readonly dialect: 'sqlite';
   readonly path: string;
+  /** A missing file is created when it is opened. */
+  readonly creates?: boolean;
   readonly options: SqlRegistryOptions;
 }
 

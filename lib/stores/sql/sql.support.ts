@@ -182,10 +182,12 @@ export function inspectorFromUrl(url: string): RegistryInspector {
 
 /** The statement that creates the table of a URL, and what runs it. */
 export function preparationFromUrl(url: string): StorePreparation {
-  const { dialect, options } = parseSqlUrl(url);
+  const parsed = parseSqlUrl(url);
+  const { dialect, options } = parsed;
   const text = registryTable(dialect, checkedOptions(options).table);
   const run = async (): Promise<void> => {
-    const store = storeOfUrl(url);
+    const created = { ...parsed, creates: true };
+    const store = storeOf(dialect, connectionOfUrl(created), options);
     try {
       // Readers and writers do not wait for each other.
       if (dialect === 'sqlite') await store.run('PRAGMA journal_mode = WAL');

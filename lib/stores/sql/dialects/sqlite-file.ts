@@ -6,8 +6,8 @@
  * could roll back what was leased. That is asked in the same turn, and the call comes again. An
  * acknowledged write is committed, and no lock outlives a call.
  */
-import { readFileSync, realpathSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
 import { SnowflakeError } from '../../../errors.js';
 import { rowsOf, type SqlConnection, type SqlParameter } from '../sql-connection.js';
 import { type Ask, Mark, type Place, refused } from './sqlite-mark.js';
@@ -148,6 +148,16 @@ class SqliteFile {
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const MOUNTS = '/proc/self/mountinfo';
+
+/**
+ * Refuses a missing file, which a driver would create, also for somebody who only looks; without
+ * its folder no driver does.
+ */
+export function checkExists(path: string): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (found !== undefined || !existsSync(dirname(path))) return;
+  throw new Error(`there is no file ${resolve(path)}`);
+}
 
 /** Undefined for a database in memory. */
 function placeOf(ask: Ask): Place | undefined {

@@ -11,6 +11,7 @@ import { join } from 'node:path';
 
 /** @type {[refusal: string, words: RegExp, make: (means: Means) => Refusing][]} */
 export const REFUSALS = [
+  ['no-file', /If its path is right, create it/, ({ folder }) => ({ path: join(folder, 'x.db') })],
   ['file', /Check its path/, ({ folder }) => ({ path: join(folder, 'none', 'x.db') })],
   ['file', /Check its path/, ({ folder }) => ({ path: folder })],
   [

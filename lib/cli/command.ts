@@ -72,7 +72,9 @@ const MAY_BE_SECRET = /:\/\/|@|=|\w{32}/;
 
 /** Formats an argument for a message, and hides one that may be a URL with a password, or a key. */
 export function quoted(text = ''): string {
-  return MAY_BE_SECRET.test(text) ? formatUrl(text) : JSON.stringify(text);
+  if (!MAY_BE_SECRET.test(text)) return JSON.stringify(text);
+  const isUrl = text.includes('://');
+  return isUrl ? formatUrl(text) : 'a text that is not shown since it may hold a password';
 }
 
 /*

@@ -17,6 +17,9 @@ import {
 } from './command.js';
 import { wrapped } from './terminal.js';
 
+/** Runs of one letter and a few digits, and numbers: neither a URL nor a password. */
+const LIKE_FINGERPRINT =
+  /^[a-z]\d{1,3}(?:-[a-z]?\d{1,3}[a-z]?){1,8}(?:\/\d{0,7}\w{0,2})?(?:@\d{0,15})?$/i;
 const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
 
 /** For commands that only compare with a layout, if one is given. */
@@ -44,15 +47,15 @@ export function layoutFrom(options: Options): BitLayout {
   const unit = options.text('unit');
   if (fields === undefined) {
     if (unit !== undefined) throw usageFault('--unit needs --fields; a preset has its own unit.');
-    return presetOf(layout ?? 'snowflake', epoch);
+    return named('layout', layout ?? 'snowflake', epoch);
   }
   if (layout !== undefined) throw usageFault('Give --layout or --fields, not both.');
   return new BitLayout({ epoch, unitMs: readUnit(unit ?? '1ms'), fields: readFields(fields) });
 }
 
-/** @throws SnowflakeError CONFIG_INVALID */
-export function layoutNamed(name: string, epoch: string | undefined): BitLayout {
-  return presetOf(name, readEpochText(epoch));
+/** The layout that an option names, which was given. @throws SnowflakeError CONFIG_INVALID */
+export function layoutNamed(option: string, options: Options): BitLayout {
+  return named(option, options.required(option), readEpochText(options.text('epoch')));
 }
 
 /** The layout of a fingerprint, with fields named after their role, or undefined. */
@@ -66,14 +69,21 @@ export function layoutOfFingerprint(fingerprint: string): BitLayout | undefined 
   }
 }
 
-function presetOf(name: string, epoch: Epoch | undefined): BitLayout {
+function named(option: string, name: string, epoch: Epoch | undefined): BitLayout {
   const names = Object.keys(layouts) as (keyof typeof layouts)[];
   const meant = names.find((preset) => preset.toLowerCase() === name.toLowerCase());
   if (meant !== undefined) return layouts[meant]({ epoch });
-  const layout = layoutOfFingerprint(name);
-  if (layout === undefined) {
-    throw usageFault(`There is no layout named ${quoted(name)}. ${suggestion(name, names)}`);
+  const parts = readFingerprint(name);
+  if (parts === undefined) {
+    const got = LIKE_FINGERPRINT.test(name) ? JSON.stringify(name) : quoted(name);
+    const example = layouts.snowflake().fingerprint;
+    throw usageFault(
+      `Expected --${option} to be a preset, or a fingerprint like ${example}, as ` +
+        `\`snowflake layout\` and \`snowflake registry inspect\` print it, got ${got}. ` +
+        suggestion(name, names),
+    );
   }
+  const layout = new BitLayout(parts);
   return epoch === undefined ? layout : layout.withEpoch(epoch);
 }
 

@@ -389,7 +389,7 @@ describe('snowflake registry move', () => {
     expect(dry.out).toContain('CREATE TABLE');
     expect(dry.out).toMatch(/512\s+to\s+1023/);
     expect((await move('--yes', '--end')).err).toContain('Nothing was changed.');
-    expect(await doctor(to)).toContain('no such table');
+    expect(await doctor(to)).toContain('there is no file');
     expect(await move('--yes')).toMatchObject({ code: 0 });
     expect(await doctor(to)).toContain(`${FINGERPRINT} (512 to 1023)`);
     rmSync(folder, { recursive: true });

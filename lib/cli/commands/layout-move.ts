@@ -129,7 +129,7 @@ type Change =
 async function changeOf(options: Options, store: RegistryInspector) {
   const [to, end] = [options.text('to'), options.text('end')];
   if ((to === undefined) === (end === undefined)) throw usageFault('Give either --to or --end.');
-  const layout = layoutNamed((to ?? end)!, options.text('epoch'));
+  const layout = layoutNamed(to === undefined ? 'end' : 'to', options);
   const view = await store.read();
   const { facts } = view;
   if (facts === undefined) return noRegistryText(store.key);
@@ -240,7 +240,7 @@ function heldUp(options: Options, store: RegistryInspector): () => Promise<Worke
   const end = options.text('end');
   const resettled = new Resettled();
   if (end === undefined) return async () => resettled.rest(await store.read());
-  const kept = layoutNamed(end, options.text('epoch'));
+  const kept = layoutNamed('end', options);
   return async () => {
     const { facts, workers } = await store.read();
     return workers.filter(isHeldBeside(kept, activeIn(facts?.fingerprint ?? '')));

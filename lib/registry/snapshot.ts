@@ -40,7 +40,10 @@ export interface RegistryHeader extends ClockState {
    * then, to worker ids that share bits with others. Absent before the first move.
    */
   readonly layoutFloorMs?: number;
-  /** Counts losses of data. */
+  /**
+   * Counts losses of data, and all else for which ranges that began lower end; of these a loss
+   * alone leaves a lineage.
+   */
   readonly era: number;
   /** The era of the last loss that the grants of another server proved, which replaced this one. */
   readonly leftEra?: number;

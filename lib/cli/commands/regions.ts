@@ -19,7 +19,7 @@ import {
 import { failed, type Call, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { listCommand, type Listing } from '../list-command.js';
-import { keptOf, noRegistryText } from '../store/registry-findings.js';
+import { hasLost, keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
 
@@ -65,7 +65,7 @@ async function regionsIn(
   const used = new Set(rows.map(({ workerId }) => workerId));
   const neverUsed =
     Array.from({ length: count }, (_, at) => at).find((at) => !used.has(at)) ?? null;
-  const lost = view.facts!.era > 1 ? ` ${FORGOTTEN}` : '';
+  const lost = hasLost(view.facts!) ? ` ${FORGOTTEN}` : '';
   return {
     rows,
     totals: { numbers: count, neverUsed },

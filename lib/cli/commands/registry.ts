@@ -22,6 +22,7 @@ import {
 } from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
 import {
+  hasLost,
   measuredSkewMs,
   noRegistryText,
   occupancyOf,
@@ -182,16 +183,19 @@ function registryLines(store: RegistryInspector, view: RegistryView): string[] {
     ['layout', layoutText(facts)],
     ['protocol', facts.version],
     ['incarnation', registryName(facts)],
-    [
-      'era',
-      `${facts.era}${facts.era > 1 ? ` (data lost or server changed ${facts.era - 1} times)` : ''}`,
-    ],
+    ['era', eraText(facts)],
     ['ranges start', startText(facts, view.nowMs)],
     ['quarantine', `${spanText(facts.quarantineMs)} after a loss of data`],
     ['clock', `${utcText(view.storeMs)}${slew}`],
     ['operations', String(facts.operations)],
     ['worker ids', occupancyText(occupancyOf(view))],
   ]);
+}
+
+function eraText(facts: RegistryFacts): string {
+  if (facts.era === 1) return '1';
+  const why = hasLost(facts) ? 'data was lost or the server changed' : 'no loss was noticed';
+  return `${facts.era} (${why})`;
 }
 
 function layoutText({ fingerprint }: RegistryFacts): string {
@@ -205,7 +209,7 @@ function layoutText({ fingerprint }: RegistryFacts): string {
 function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
   const aheadMs = safeFloorMs - nowMs;
   if (aheadMs <= 0) return 'with the clock';
-  return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, after any lease that was lost`;
+  return `at ${utcText(safeFloorMs)}, ${spanText(aheadMs)} ahead, after any that may be forgotten`;
 }
 
 /*

@@ -83,9 +83,8 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
   const warning = layoutOfFingerprint(keptOf(facts.fingerprint))?.warningAt(nowMs);
   if (warning !== undefined) found.push(finding('warning', 'layout', warning));
   if (facts.safeFloorMs > nowMs) {
-    const why = facts.era > 1 ? 'A loss of data was detected' : 'The registry is new';
     const text =
-      `${why}: ranges start at ${utcText(facts.safeFloorMs)}, ` +
+      `${eraReason(facts)}: ranges start at ${utcText(facts.safeFloorMs)}, ` +
       `${spanText(facts.safeFloorMs - nowMs)} ahead, after any that may have been forgotten.`;
     found.push(finding('note', 'registry', text));
   }
@@ -98,6 +97,21 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
     found.push(finding('warning', 'clock', text));
   }
   return [...found, workersFinding(occupancyOf(view))];
+}
+
+/**
+ * Tells a loss of data, or a change of the server, from all else for which ranges begin anew and
+ * the era rises.
+ */
+export const hasLost = ({ lineage }: RegistryFacts): boolean => lineage !== undefined;
+
+function eraReason(facts: RegistryFacts): string {
+  if (facts.era === 1) return 'The registry is new';
+  if (hasLost(facts)) return 'A loss of data was detected';
+  return (
+    'No loss was noticed, but a process has a longer leaseTtlMs or comes from another registry, ' +
+    'or the clock stepped'
+  );
 }
 
 function versionFindings({ version }: RegistryFacts): Finding[] {
@@ -292,7 +306,7 @@ export function makerOf(view: RegistryView, made: Made): Maker {
   if (facts === undefined || layoutOfFingerprint(kept) === undefined) {
     return { verdict: 'unknown', text: 'There is no registry of one layout here.' };
   }
-  const lost = facts.era > 1 ? ' But it may have lost data, since its era is not 1.' : '';
+  const lost = hasLost(facts) ? ' But it may have lost data: it noticed a loss.' : '';
   if (kept !== made.fingerprint) {
     const text = `Nobody who leases here makes ids of layout ${made.fingerprint}, only of ${kept}.`;
     return { verdict: 'nobody-here', text: `${text}${lost}` };

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { forgetHolder } from '../../lib/cli/commands/release.js';
 import { layouts } from '../../lib/core/layout/presets.js';
 import { inspectorFromUrl } from '../../lib/stores/redis/redis-inspector.js';
+import { regionsFingerprint } from '../../lib/lease/region-claim.js';
 import type { LeaseAnswer, LeaseGrant } from '../../lib/lease/distributed-support.js';
 import type { RegistryInspector } from '../../lib/registry/snapshot.js';
 import { command, typing, Tenants, type Held, type Tenant } from './run-command.js';
@@ -70,6 +71,15 @@ describe('release', () => {
     expect(await redis.hexists(key, `t:${held.lease.token}`)).toBe(0);
     const { quarantineMs, safeFloorMs, era } = before;
     expect(await headerOf(redis, key)).toMatchObject({ quarantineMs, safeFloorMs, era });
+  });
+
+  it('takes no number from a region, which goes on with it', async () => {
+    const { tenant, release, key } = world();
+    const ofRegions = { fingerprint: regionsFingerprint(3), workerIdMin: 2, workerIdMax: 2 };
+    const { workerId, lease } = await tenant.acquire(ofRegions);
+    const { code, err } = await command(release(workerId, '--yes'));
+    expect([code, err]).toEqual([1, expect.stringContaining('registry of regions')]);
+    expect(await redis.hexists(key, `t:${lease.token}`)).toBe(1);
   });
 
   it('lets a living holder use up its range, and nobody else before that', async () => {

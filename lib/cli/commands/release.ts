@@ -6,6 +6,7 @@
  */
 import { DATE_MS_MAX } from '../../core/layout/layout-fields.js';
 import type { WorkerLease, WorkerRecord } from '../../lease/distributed-support.js';
+import { regionCountOf } from '../../lease/region-claim.js';
 import { formatName } from '../../messages.js';
 import type {
   HolderProof,
@@ -54,6 +55,7 @@ export const release: Command = {
     return withStore(call, async (store) => {
       const view = await store.read();
       if (view.facts === undefined) return failed(call, noRegistryText(store.key));
+      if (regionCountOf(view.facts.fingerprint) !== undefined) return failed(call, OF_REGIONS);
       checkRange(workerId, view.facts);
       const record = view.workers.find((each) => each.workerId === workerId);
       const proof = view.proofOf(workerId);
@@ -74,6 +76,10 @@ export const release: Command = {
     });
   },
 };
+
+const OF_REGIONS =
+  'This is a registry of regions. A region that runs goes on with its number, so none is ' +
+  'released; that of a region that has ended is free at the time that `snowflake regions` shows.';
 
 /** No process can ever have leased it: a mistyped number, or another registry. */
 function checkRange(workerId: number, { fingerprint }: RegistryFacts): void {

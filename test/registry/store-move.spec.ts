@@ -263,6 +263,14 @@ describe('a move between two stores', () => {
     expect(stepOf(terms)).toEqual(refusalWith(text));
   });
 
+  it('names no option that was given already', () => {
+    // The old one was put back to the middle of a move that is over.
+    const from = { ...BEGUN.from, holders: heldBy(1) };
+    const to = { ...IN_USE, text: `#2 ${FINGERPRINT}[0-1023]` };
+    const { refusal } = Object(stepOf({ goal: 'end', from, to })) as { refusal?: string };
+    expect(refusal).toMatch(/^Worker ids.* at most\)\.$/);
+  });
+
   it('closes a registry once more that an earlier move has closed, under its own key', () => {
     const from = { ...IN_USE, text: `#3 ${FINGERPRINT}[0-1023]` };
     const closed = (count: number) => ({ at: 'to', text: `#${count} #in:k1 ${FINGERPRINT}[]` });

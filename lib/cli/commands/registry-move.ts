@@ -295,10 +295,11 @@ const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   ],
   end: [
     'A process that still has the old URL gets no worker id from then on. Switch the old store ' +
-      'off, or take its URL away: once it is emptied, nothing keeps such a process out.',
+      'off, or take its URL away: once it is emptied, or put back from a backup, nothing keeps ' +
+      'such a process out.',
   ],
   undo: [
     'A process that still has the new URL gets no worker id from then on. Take that URL away: ' +
-      'once its store is emptied, nothing keeps such a process out.',
+      'once its store is emptied, or put back from a backup, nothing keeps such a process out.',
   ],
 };

@@ -109,7 +109,8 @@ export function nextStoreStep(
   const step = terms.goal === 'begin' ? beginStep(pair) : finishStep(pair);
   if (typeof step !== 'string' || step === 'done') return step as StoreMoveStep;
   const way = wayOn(pair);
-  return { refusal: way === undefined ? step : `${step} ${wayText(way)}` };
+  const isGiven = way?.goal === terms.goal && !way.isBack;
+  return { refusal: way === undefined || isGiven ? step : `${step} ${wayText(way)}` };
 }
 
 /** The command that goes on from where two registries are. */

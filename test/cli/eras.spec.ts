@@ -17,7 +17,7 @@ const layout = layouts.snowflake();
 const supports: IDistributedSupport[] = [];
 beforeAll(() => stores.open());
 afterAll(async () => {
-  await Promise.all(supports.map((support) => support.close?.()));
+  for (const support of supports) await support.close?.();
   await stores.close();
 });
 

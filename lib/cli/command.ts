@@ -8,7 +8,7 @@ import { isDecimalId } from '../core/text/decimal.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { formatUrl } from '../messages.js';
 import { nearest } from '../options.js';
-import { type ExitCode, type Environment, type Terminal, lineChunks } from './terminal.js';
+import type { ExitCode, Environment, Terminal } from './terminal.js';
 
 interface OptionSpec {
   /** The name of the value in the help; absent for an option without a value. */
@@ -272,40 +272,6 @@ export function spanText(ms: number): string {
   if (ms < 2 * DAY_MS) return `${Math.round(ms / HOUR_MS)} h`;
   if (ms < 2 * YEAR_MS) return `${Math.round(ms / DAY_MS)} days`;
   return `${(ms / YEAR_MS).toFixed(1)} years`;
-}
-
-/*
- * A change that others would feel.
- *
- * Guarantee: only the word yes is a yes. Without a terminal the command is refused and does not
- * wait.
- */
-
-/** The options of a command that asks before it changes something. */
-export const YES_OPTION: OptionSpecs = { yes: { says: 'do not ask, for scripts' } };
-
-/**
- * True with --yes, or when the operator types yes; says that nothing was changed otherwise.
- * @throws SnowflakeError CONFIG_INVALID without a terminal
- */
-export async function isMeant(call: Call, question: string): Promise<boolean> {
-  const { terminal, options } = call;
-  if (options.flag('yes') || (await confirm(terminal, question))) return true;
-  await terminal.say('Nothing was changed.');
-  return false;
-}
-
-/** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */
-export async function confirm(terminal: Terminal, question: string): Promise<boolean> {
-  if (terminal.stdin.isTTY !== true) {
-    throw usageFault(
-      'Standard input is not a terminal, so nobody can confirm this. Nothing was changed. In a ' +
-        'script add --yes.',
-    );
-  }
-  await terminal.ask(`${question} Type yes to continue: `);
-  for await (const [answer = ''] of lineChunks(terminal.stdin)) return /^yes\s*$/i.test(answer);
-  return false;
 }
 
 /** Says why a command did not do what it is for. @returns its exit code */

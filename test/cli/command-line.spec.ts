@@ -159,6 +159,24 @@ describe('explain', () => {
   });
 });
 
+/** Nobody listens there, so that a command which opens its store first says that. */
+const AWAY = 'redis://127.0.0.1:1';
+
+/** Changes, each of which has an argument that is wrong. */
+const CHANGES = [
+  [`layout move --support ${AWAY}`, 'Give either --to or --end.'],
+  [`layout move --end ich --to ich --support ${AWAY}`, 'Give either --to or --end.'],
+  [`layout move --to twiter --support ${AWAY}`, 'Did you mean twitter?'],
+  [`layout move --to twitter --workers 7 --support ${AWAY}`, 'Expected --workers to be like'],
+  [`registry move --end --undo --from ${AWAY} --to ${AWAY}`, 'Give either --end or --undo.'],
+  [`registry move --workers 7 --from ${AWAY} --to ${AWAY}`, 'Expected --workers to be like'],
+  [`registry create --ttl 5 --support ${AWAY}`, 'Expected --ttl'],
+  [`release x --support ${AWAY}`, 'Expected <worker>'],
+  [`counters create order --start x --support ${AWAY}`, 'Expected --start'],
+  [`counters create order --start 1 --stores 2/1 --support ${AWAY}`, 'to be k/N'],
+  [`locks create --ttl x --support ${AWAY}`, 'Expected --ttl'],
+] as const;
+
 describe('a command line that is wrong', () => {
   it.each([
     [['--versoin'], '--version'],
@@ -216,6 +234,7 @@ describe('a command line that is wrong', () => {
     [['decode', '--fields', 'timestamp:41', '1'], 'sequence'],
     [['decode', '--epoch', '2999-01-01', '1'], 'past'],
     [['decode', '--unit', '1s', '1'], '--fields'],
+    ...CHANGES.map(([words, said]): [string[], string] => [words.split(' '), said]),
   ])('%p ends with 2 and says why', async (args, said) => {
     const { code, out, err } = await command(args);
     expect([code, out]).toEqual([2, '']);

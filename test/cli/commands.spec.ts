@@ -354,8 +354,10 @@ describe('sql commands', () => {
       expect((await run('workers')).err).toContain('snowflake registry create');
     });
 
-    it('creates table and registry, inspects and examines them', async () => {
-      expect((await run('registry create --yes')).code).toBe(0);
+    it('creates table and registry by one yes, inspects and examines them', async () => {
+      const created = await run('registry create', 'yes');
+      expect(created).toMatchObject({ code: 0, out: expect.stringContaining('CREATE TABLE') });
+      expect(created.err).not.toContain('Nothing was changed.');
       expect((await run('registry inspect')).out).toContain(`${table}, namespace shop`);
       expect((await run('workers')).code).toBe(0);
       const { out } = await run('doctor');

@@ -2,7 +2,7 @@
 import { expect, it } from '@jest/globals';
 import { MemoryRows, MemorySupport, startSnowflake } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
-import { unheldLease } from '../../lib/cli/commands/registry.js';
+import { leaseOf } from '../../lib/cli/commands/release.js';
 import { RowInspector } from '../../lib/registry/row-inspector.js';
 
 it('is told of --ttl, which is what it waits for', async () => {
@@ -10,7 +10,8 @@ it('is told of --ttl, which is what it waits for', async () => {
   const rows = new MemoryRows(time);
   const support = new MemorySupport({ rows });
   rows.rows.clear();
-  await new RowInspector(rows, 'memory', 'memory').release(unheldLease(60_000), undefined);
+  const created = { ...leaseOf({}), ttlMs: 60_000 };
+  await new RowInspector(rows, 'memory', 'memory').release(created, undefined);
   const leases = { leaseTtlMs: 10_000, refreshAliveIntervalMs: 2000, reserveMs: 4000 };
   const starting = startSnowflake({ support, ...leases, clock: time, timers: time });
   const failed = starting.catch((error: unknown) => error);

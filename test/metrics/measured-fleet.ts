@@ -10,7 +10,6 @@ import { MemoryRows, MemorySupport } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import * as client from 'prom-client';
 import { leaseOf } from '../../lib/cli/commands/release.js';
-import { unheldLease } from '../../lib/cli/commands/registry.js';
 import { endedText, moveText, planMove } from '../../lib/cli/store/layout-move-plan.js';
 import { nextStoreStep, stateOf, type StoreMoveGoal } from '../../lib/cli/store/store-move-plan.js';
 import { BitLayout } from '../../lib/core/index.js';
@@ -48,10 +47,8 @@ export class MeasuredStore {
   /** What an operator's command writes. */
   async order(text: string, floorMs?: number): Promise<void> {
     const view = await this.read();
-    const lease =
-      view.facts === undefined ? unheldLease(0) : leaseOf(0, { token: 'o', nonce: 'o' }, view);
     const move = { text, byMs: view.nowMs + 60_000, floorMs };
-    await this.#inspector.release({ ...lease, move }, undefined);
+    await this.#inspector.release({ ...leaseOf(view), move }, undefined);
   }
 }
 

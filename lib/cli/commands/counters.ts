@@ -5,18 +5,11 @@
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
-import type { CounterRecord } from '../../counters/counter-store.js';
+import { checkNew } from '../../counters/counter-rules.js';
+import type { CounterRecord, NewCounter } from '../../counters/counter-store.js';
 import { formatName } from '../../messages.js';
-import {
-  failed,
-  isMeant,
-  quoted,
-  spanText,
-  usageFault,
-  YES_OPTION,
-  type Call,
-  type Command,
-} from '../command.js';
+import { changeCommand, UNCHANGED } from '../change-command.js';
+import { failed, quoted, spanText, usageFault, type Call, type Command } from '../command.js';
 import { listCommand } from '../list-command.js';
 import { SUPPORT_OPTIONS, withCounters, type NamedCounters } from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
@@ -83,7 +76,7 @@ function cellsOf({ counter, form, next, era, waitMs }: CounterRecord) {
  * Guarantee: a counter that exists is never changed.
  */
 
-export const countersCreate: Command = {
+export const countersCreate = changeCommand<NewCounter, NamedCounters>({
   name: 'counters create',
   summary: 'Creates a counter for segments or a series',
   words: { name: 'counter', min: 1, max: 1 },
@@ -96,29 +89,34 @@ export const countersCreate: Command = {
     ...SUPPORT_OPTIONS,
     start: { value: 'number', says: 'the first number; of several stores the first position' },
     stores: { value: 'k/N', says: 'which of how many stores this is; default 1/1' },
-    ...YES_OPTION,
   },
   examples: [
     `snowflake counters create order --start 1 --support 'redis://localhost:6379?namespace=shop'`,
     `snowflake counters create order --start 500000 --yes --support postgres://localhost/shop`,
   ],
-  async run(call: Call): Promise<ExitCode> {
-    const { terminal, options } = call;
+  terms(options) {
     const [counter = ''] = options.words;
     const start = startOf(options.required('start'));
-    const stores = options.text('stores') ?? '1/1';
-    return withCounters(call, async (counters) => {
-      const { store, location, limited } = counters;
-      if (store.create === undefined) throw usageFault(`${location} cannot create counters.`);
-      const question = `Create the counter ${formatName(counter)} at ${start} in ${location}?`;
-      if (!(await isMeant(call, question))) return 1;
-      const isNew = await limited(store.create({ counter, start, stores }));
-      const record = (await recordsOf(counters)).find((each) => each.counter === counter);
-      if (record !== undefined) await terminal.print(...counterLines(record, location));
-      return isNew ? 0 : failed(call, 'the counter already exists. Nothing was changed.');
-    });
+    const terms = { counter, start, stores: options.text('stores') ?? '1/1' };
+    checkNew(terms);
+    return terms;
   },
-};
+  open: withCounters,
+  async plan(counters, terms, call) {
+    const { counter, start } = terms;
+    const { store, location, limited } = counters;
+    if (store.create === undefined) throw usageFault(`${location} cannot create counters.`);
+    return {
+      question: `Create the counter ${formatName(counter)} at ${start} in ${location}?`,
+      async make() {
+        const isNew = await limited(store.create!(terms));
+        const record = (await recordsOf(counters)).find((each) => each.counter === counter);
+        if (record !== undefined) await call.terminal.print(...counterLines(record, location));
+        return isNew ? 0 : failed(call, `the counter already exists. ${UNCHANGED}`);
+      },
+    };
+  },
+});
 
 function startOf(text: string): bigint {
   if (isDecimalId(text)) return BigInt(text);

@@ -9,19 +9,14 @@ import type { BitLayout } from '../../core/index.js';
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { isContested, moveCountOf } from '../../lease/lease-texts.js';
 import type { AdmittedLayout } from '../../registry/layout-move.js';
-import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
-import { systemIdentity } from '../../time/process-identity.js';
-import {
-  quoted,
-  usageFault,
-  type Call,
-  type Command,
-  type Options,
-  type OptionSpecs,
-  confirm,
-  spanText,
-  utcText,
-} from '../command.js';
+import type {
+  IdSpan,
+  RegistryFacts,
+  RegistryInspector,
+  RegistryView,
+} from '../../registry/snapshot.js';
+import { changeCommand, DRY, UNCHANGED, WAIT_OPTION } from '../change-command.js';
+import { failed, quoted, usageFault, type Options, spanText, utcText } from '../command.js';
 import { layoutNamed, layoutOfFingerprint } from '../layout-option.js';
 import {
   activeIn,
@@ -31,24 +26,13 @@ import {
   moveText,
   planMove,
 } from '../store/layout-move-plan.js';
-import {
-  crowdedText,
-  holdersText,
-  isHeldBeside,
-  Resettled,
-  untilNobody,
-} from '../store/move-holders.js';
+import { crowdedText, holdersText, isHeldBeside, Resettled } from '../store/move-holders.js';
 import { noRegistryText } from '../store/registry-findings.js';
 import { standingOf } from '../store/store-move-plan.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
-import { wrapped, type ExitCode } from '../terminal.js';
 import { leaseOf } from './release.js';
 
-export const WAIT_OPTION: OptionSpecs = {
-  wait: { says: 'wait until each process has a worker id of its side, or has left it' },
-};
-
-export const layoutMove: Command = {
+export const layoutMove = changeCommand<Terms, RegistryInspector>({
   name: 'layout move',
   summary: 'Another layout for a running fleet: lets it in, then the old one out',
   says: [
@@ -64,56 +48,66 @@ export const layoutMove: Command = {
     epoch: { value: 'time', says: 'of a preset; ISO text or Unix milliseconds' },
     workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
     ...WAIT_OPTION,
-    dry: { says: 'say what would be done, and do nothing' },
-    yes: { says: 'do not ask, for scripts' },
   },
+  dry: DRY,
   examples: [
     `snowflake layout move --to t41-w12-s10/1ms@1704067200000 --dry --support redis://localhost`,
     `snowflake layout move --end t41-w12-s10/1ms@1704067200000 --support redis://localhost`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(call, async (store) => {
-      const { terminal, options } = call;
-      const refuse = async (reason: string): Promise<ExitCode> => {
-        await terminal.say(`${reason}Nothing was changed.`);
-        return 1;
-      };
-      const shown = await changeOf(options, store);
-      if (typeof shown === 'string') return refuse(`snowflake: ${shown} `);
-      await terminal.print(...shown.notice.flatMap((sentence) => wrapped(sentence, WIDTH)));
-      if (options.flag('dry')) return 0;
-      const readHeldUp = heldUp(options, store);
-      // It follows those who hold a worker id before the change.
-      await readHeldUp();
-      if (shown.text !== undefined) {
-        const isMeant = options.flag('yes') || (await confirm(terminal, `Change ${store.key}?`));
-        if (!isMeant) return refuse('');
-        if (shown.isHeldUp) await untilNobody(readHeldUp, terminal);
-        const reason = await ordered(options, store);
-        if (reason !== undefined) return refuse(`snowflake: ${reason} `);
-      }
-      if (options.flag('wait')) await untilNobody(readHeldUp, terminal);
-      if (shown.text !== undefined) await terminal.say('Done.');
-      return 0;
-    }),
-};
+  terms: termsOf,
+  open: (call, use) => withStore(call, use),
+  async plan(store, terms, call) {
+    const planned = await changeOf(terms, store);
+    if (typeof planned === 'string') return planned;
+    const { notice, text } = planned;
+    const readHeldUp = heldUp(terms, store);
+    if (text === undefined) return { notice, readHeldUp, make: async () => 0 };
+    return {
+      notice,
+      question: `Change ${store.key}?`,
+      readHeldUp,
+      async make() {
+        const reason = await ordered(terms, store);
+        return reason === undefined ? 0 : failed(call, `${reason} ${UNCHANGED}`);
+      },
+      end: 'Done.',
+    };
+  },
+});
+
+interface Terms {
+  readonly layout: BitLayout;
+  /** True if the layout is the one that stays. */
+  readonly isEnd: boolean;
+  readonly span: IdSpan | undefined;
+  readonly waits: boolean;
+}
+
+function termsOf(options: Options): Terms {
+  const [to, end] = [options.text('to'), options.text('end')];
+  if ((to === undefined) === (end === undefined)) throw usageFault('Give either --to or --end.');
+  return {
+    layout: layoutNamed(to === undefined ? 'end' : 'to', options),
+    isEnd: end !== undefined,
+    span: workersIn(options.text('workers')),
+    waits: options.flag('wait'),
+  };
+}
 
 /** Returns why it was not done. */
-async function ordered(options: Options, store: RegistryInspector): Promise<string | undefined> {
-  const change = await changeOf(options, store);
+async function ordered(terms: Terms, store: RegistryInspector): Promise<string | undefined> {
+  const change = await changeOf(terms, store);
   if (typeof change === 'string') return change;
   const { view, text } = change;
   if (text === undefined) return undefined;
-  const token = systemIdentity('snowflake').randomText();
   const move = { text, byMs: view.nowMs + BY_MS };
-  await store.release({ ...leaseOf(0, { token, nonce: token }, view), move }, undefined);
+  await store.release({ ...leaseOf(view), move }, undefined);
   const isDone = (await store.read()).facts?.fingerprint === text;
   return isDone ? undefined : 'The registry has changed meanwhile: try again.';
 }
 
 /** How long an order may be on its way. */
 export const BY_MS = 60_000;
-export const WIDTH = 90;
 
 /** What a change means, or the reason why there is none. */
 type Change =
@@ -122,14 +116,9 @@ type Change =
       readonly notice: readonly string[];
       /** What the registry stores then; absent if nothing is left to do. */
       readonly text?: string;
-      /** True if it is refused until holders have left. */
-      readonly isHeldUp?: boolean;
     };
 
-async function changeOf(options: Options, store: RegistryInspector) {
-  const [to, end] = [options.text('to'), options.text('end')];
-  if ((to === undefined) === (end === undefined)) throw usageFault('Give either --to or --end.');
-  const layout = layoutNamed(to === undefined ? 'end' : 'to', options);
+async function changeOf(terms: Terms, store: RegistryInspector) {
   const view = await store.read();
   const { facts } = view;
   if (facts === undefined) return noRegistryText(store.key);
@@ -139,12 +128,11 @@ async function changeOf(options: Options, store: RegistryInspector) {
   if (standingOf(text).move !== undefined) {
     return 'This registry is being moved between stores, or is closed: end that first.';
   }
-  const change =
-    to === undefined ? ended(layout, view, facts, options) : begun(layout, view, facts, options);
+  const change = terms.isEnd ? ended(terms, view, facts) : begun(terms, view, facts);
   return typeof change === 'string' ? change : { ...change, view };
 }
 
-function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options: Options): Change {
+function begun({ layout: to, span: own }: Terms, view: RegistryView, facts: RegistryFacts): Change {
   const { fingerprint: text, quarantineMs } = facts;
   if (isContested(text)) {
     return `${layoutsText(text)}. Stop the processes of the wrong one, and keep the other: --end.`;
@@ -157,10 +145,7 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
   }
   const from = running && layoutOfFingerprint(running.fingerprint);
   if (from === undefined) return `The layout of this registry cannot be read (${text}).`;
-  const span = workersIn(options.text('workers')) ?? {
-    workerIdMin: 0,
-    workerIdMax: from.workerIdMax,
-  };
+  const span = own ?? { workerIdMin: 0, workerIdMax: from.workerIdMax };
   const plan = planMove({ from, to, text, span, nowMs: view.nowMs });
   if ('refusal' in plan) {
     const { possibleFromMs: fromMs } = plan;
@@ -195,12 +180,7 @@ function begun(to: BitLayout, view: RegistryView, facts: RegistryFacts, options:
   };
 }
 
-function ended(
-  kept: BitLayout,
-  view: RegistryView,
-  facts: RegistryFacts,
-  options: Options,
-): Change {
+function ended({ layout: kept, waits }: Terms, view: RegistryView, facts: RegistryFacts): Change {
   const { fingerprint: text, quarantineMs } = facts;
   const isKept = ({ fingerprint }: AdmittedLayout): boolean => fingerprint === kept.fingerprint;
   const active = activeIn(text);
@@ -210,9 +190,8 @@ function ended(
   const leaving = active.filter((layout) => !isKept(layout));
   if (leaving.length === 0) return { notice: [`${layoutsText(text)} alone.`, NOTHING_LEFT] };
   const names = leaving.map(({ fingerprint }) => fingerprint).join(' and ');
-  const holders = isContested(text) ? [] : view.workers.filter(isHeldBeside(kept, active));
-  const isHeldUp = holders.length > 0;
-  if (isHeldUp && !options.flag('wait')) {
+  const holders = heldBeside(kept, view);
+  if (holders.length > 0 && !waits) {
     return (
       `Processes of ${names} still hold worker ids. Replace them first, or --wait for them: ` +
       `${holdersText(holders)}.`
@@ -220,7 +199,6 @@ function ended(
   }
   return {
     text: endedText(text, kept, view.nowMs + BY_MS + quarantineMs),
-    isHeldUp,
     notice: [
       `${names} gets no worker id any more, and ${kept.fingerprint} has all of its own. ` +
         aheadText(quarantineMs),
@@ -229,22 +207,25 @@ function ended(
   };
 }
 
-const NOTHING_LEFT = 'Nothing is left to do.';
+export const NOTHING_LEFT = 'Nothing is left to do.';
 
 const CONTEST_TEXT =
   'Ids that processes of the other layout have made may equal ids that are still to come, unless ' +
   'both have the same epoch, unit and place of the time. Replace rows with such ids first.';
 
 /** Returns how to read who holds up what was asked for: the end of a move, or its first half. */
-function heldUp(options: Options, store: RegistryInspector): () => Promise<WorkerRecord[]> {
-  const end = options.text('end');
+function heldUp({ layout, isEnd }: Terms, store: RegistryInspector) {
   const resettled = new Resettled();
-  if (end === undefined) return async () => resettled.rest(await store.read());
-  const kept = layoutNamed('end', options);
-  return async () => {
-    const { facts, workers } = await store.read();
-    return workers.filter(isHeldBeside(kept, activeIn(facts?.fingerprint ?? '')));
+  return async (): Promise<WorkerRecord[]> => {
+    const view = await store.read();
+    return isEnd ? heldBeside(layout, view) : resettled.rest(view);
   };
+}
+
+/** Nobody is waited for where two layouts contest the registry, as neither may lease then. */
+function heldBeside(kept: BitLayout, { facts, workers }: RegistryView): WorkerRecord[] {
+  const { fingerprint: text = '' } = facts ?? {};
+  return isContested(text) ? [] : workers.filter(isHeldBeside(kept, activeIn(text)));
 }
 
 export function aheadText(quarantineMs: number): string {

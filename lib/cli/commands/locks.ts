@@ -7,19 +7,15 @@
 import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { formatName, printable } from '../../messages.js';
-import {
-  failed,
-  isMeant,
-  spanText,
-  utcText,
-  YES_OPTION,
-  type Call,
-  type Command,
-} from '../command.js';
+import { changeCommand } from '../change-command.js';
+import { failed, spanText, utcText } from '../command.js';
 import { listCommand, nameCell, type Cells } from '../list-command.js';
-import { SUPPORT_OPTIONS, withLocks, type NamedLocks } from '../store/stores.js';
-import type { ExitCode } from '../terminal.js';
-import { isTableMissing } from './registry.js';
+import {
+  SUPPORT_OPTIONS,
+  unlessTableIsMissing,
+  withLocks,
+  type NamedLocks,
+} from '../store/stores.js';
 
 export const locks = listCommand<LockRecord>({
   name: 'locks',
@@ -76,7 +72,7 @@ export const locks = listCommand<LockRecord>({
 
 const TTL_MS = 10_000;
 
-export const locksCreate: Command = {
+export const locksCreate = changeCommand<number, NamedLocks>({
   name: 'locks create',
   summary:
     'Prepares a store for locks: makes the table in a database if it is missing, and asks for a ' +
@@ -89,42 +85,34 @@ export const locksCreate: Command = {
   options: {
     ...SUPPORT_OPTIONS,
     ttl: { value: 'ms', says: 'the longestTtlMs of any process; default 10000' },
-    ...YES_OPTION,
-    dry: { says: 'print the statement that creates the table, and do nothing' },
   },
+  dry: 'print the statement that creates the table, and do nothing',
   examples: [
     `snowflake locks create --dry --support postgres://localhost/shop`,
     `snowflake locks create --yes --support mysql://localhost/shop`,
   ],
-  async run(call: Call): Promise<ExitCode> {
-    const { terminal, options } = call;
-    const ttlMs = options.whole('ttl') ?? TTL_MS;
-    return withLocks(call, async (locks) => {
-      const { preparation, location } = locks;
-      if (preparation !== undefined) await terminal.printSql(preparation.text);
-      else await terminal.say(`${location} needs no table.`);
-      if (options.flag('dry')) return 0;
-      const isMissing = preparation !== undefined && !(await isThere(locks));
-      const question = isMissing ? 'Create this table?' : 'Begin to keep locks?';
-      if (!(await isMeant(call, question))) return 1;
-      if (isMissing) await preparation.run();
-      const waitMs = await locks.begin(ttlMs);
-      const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
-      await terminal.say(`${location} grants its first lock ${when}.`);
-      return 0;
-    });
+  terms: (options) => options.whole('ttl') ?? TTL_MS,
+  open: withLocks,
+  async plan(locks, ttlMs, { terminal, options }) {
+    const { preparation, location } = locks;
+    if (preparation === undefined) await terminal.say(`${location} needs no table.`);
+    const isMissing =
+      !options.flag('dry') &&
+      preparation !== undefined &&
+      (await unlessTableIsMissing(locks.records())) === undefined;
+    return {
+      sql: preparation?.text,
+      question: isMissing ? 'Create this table?' : 'Begin to keep locks?',
+      async make() {
+        if (isMissing) await preparation.run();
+        const waitMs = await locks.begin(ttlMs);
+        const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
+        await terminal.say(`${location} grants its first lock ${when}.`);
+        return 0;
+      },
+    };
   },
-};
-
-async function isThere(locks: NamedLocks): Promise<boolean> {
-  try {
-    await locks.records();
-    return true;
-  } catch (error) {
-    if (isTableMissing(error)) return false;
-    throw error;
-  }
-}
+});
 
 /*
  * `snowflake cron`: the jobs of `@CronOnce` in a store of locks, and the last runs of one of them.

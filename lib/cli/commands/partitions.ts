@@ -10,16 +10,8 @@ import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import {
-  confirm,
-  quoted,
-  spanText,
-  usageFault,
-  utcText,
-  type Call,
-  type Command,
-  type Options,
-} from '../command.js';
+import { changeCommand, DRY, type Change } from '../change-command.js';
+import { quoted, spanText, usageFault, utcText, type Call, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import {
   PartitionedTable,
@@ -46,7 +38,7 @@ const NAME = /^([A-Za-z_]\w*\.)?[A-Za-z_]\w*$/;
 /** PostgreSQL cuts longer names off, and an underscore, a p and eight digits follow. */
 const TABLE_LENGTH_MAX = 53;
 
-export const partitions: Command = {
+export const partitions = changeCommand<Terms, PartitionedTable>({
   name: 'partitions',
   summary: 'Partitions of a table by the time of its ids: makes those ahead, drops old ones',
   says: [
@@ -69,40 +61,40 @@ export const partitions: Command = {
     ahead: { value: 'count', says: `how many periods after this one to prepare; default ${AHEAD}` },
     wait: { value: 'ms', says: `how long to try where others use the table; default ${WAIT_MS}` },
     ...LAYOUT_OPTIONS,
-    dry: { says: 'say what would be done, and do nothing' },
     sql: { says: 'print the statements, for a migration, and do nothing' },
-    yes: { says: 'drop without asking, for scripts' },
   },
+  dry: DRY,
+  yes: 'drop without asking, for scripts',
   examples: [
     'snowflake partitions --table orders --keep 90d --dry --url postgres://localhost/shop',
     'snowflake partitions --table orders --keep 90d --yes --url postgres://localhost/shop',
   ],
-  async run(call: Call): Promise<ExitCode> {
-    const { options } = call;
-    const terms = termsFrom(options);
-    const { table: name, layout, nowMs, keepMs } = terms;
-    const waitMs = options.whole('wait') ?? WAIT_MS;
+  terms: termsFrom,
+  async open(call, use, terms) {
+    const { layout, nowMs, keepMs } = terms;
     const floor = idAt(layout, startOf(terms.by, nowMs - keepMs - CLOCK_DIFFERENCE_MS_MAX)) ?? 0n;
     const next = (id: bigint): bigint | undefined => {
       const ms = id > layout.idMax ? Infinity : periodOf(terms, id, 1);
       return ms > nowMs + CLOCK_DIFFERENCE_MS_MAX ? undefined : idAt(layout, ms);
     };
-    const by = { table: name, column: nameFrom(options, 'column', 'id'), floor, next };
-    const table = await PartitionedTable.of(storeUrl(call, 'url'), by);
+    const table = await PartitionedTable.of(storeUrl(call, 'url'), { ...terms, floor, next });
     try {
-      return await new Run(call, table, terms, waitMs).run();
+      return await use(table);
     } finally {
       table.close();
     }
   },
-};
+  plan: (table, terms, call) => new Run(call, table, terms).plan(),
+});
 
 interface Terms {
   readonly table: string;
+  readonly column: string;
   readonly layout: BitLayout;
   readonly by: string;
   readonly ahead: number;
   readonly keepMs: number;
+  readonly waitMs: number;
   readonly nowMs: number;
 }
 
@@ -133,7 +125,9 @@ function termsFrom(options: Options): Terms {
     );
   }
   const keepMs = Number(count) * (unit === 'w' ? 7 : 1) * DAY_MS;
-  return { table, layout, by, ahead, keepMs, nowMs: systemClock.now() };
+  const column = nameFrom(options, 'column', 'id');
+  const waitMs = options.whole('wait') ?? WAIT_MS;
+  return { table, column, layout, by, ahead, keepMs, waitMs, nowMs: systemClock.now() };
 }
 
 function nameFrom(options: Options, option: string, otherwise?: string): string {
@@ -147,10 +141,9 @@ class Run {
     private readonly call: Call,
     private readonly table: PartitionedTable,
     private readonly terms: Terms,
-    private readonly waitMs: number,
   ) {}
 
-  async run(): Promise<ExitCode> {
+  async plan(): Promise<Change | ExitCode> {
     const { options, terminal } = this.call;
     let state: PartitionState | undefined;
     await this.patient((found) => {
@@ -158,8 +151,7 @@ class Run {
       return undefined;
     });
     if (!state!.isPartitioned) return this.convert(state!);
-    const plan = this.plan(state!);
-    const drops = plan.flatMap((step) => ('drop' in step ? step.drop : []));
+    const plan = this.stepsIn(state!);
     if (options.flag('sql')) {
       for (const sql of plan.flatMap((step) => this.table.statements(step))) {
         await terminal.printSql(sql);
@@ -170,16 +162,22 @@ class Run {
       await terminal.print(...plan.flatMap((step) => this.linesOf(step)), ...nothingIn(plan));
       return 0;
     }
-    if (drops.length > 0 && !options.flag('yes')) {
+    const drops = plan.flatMap((step) => ('drop' in step ? step.drop : []));
+    const isAsked = drops.length > 0 && !options.flag('yes');
+    if (isAsked) {
       await terminal.say(`These partitions are dropped with all their rows: ${drops.join(', ')}.`);
-      if (!(await confirm(terminal, `Change ${this.terms.table}?`))) {
-        await terminal.say('Nothing was changed.');
-        return 1;
-      }
     }
+    return {
+      question: isAsked ? `Change ${this.terms.table}?` : undefined,
+      make: () => this.carryOut(drops),
+    };
+  }
+
+  private async carryOut(drops: readonly string[]): Promise<ExitCode> {
+    const { terminal } = this.call;
     for (let count = 0; ; count++) {
       const done = await this.patient((found) =>
-        this.plan(found).find(
+        this.stepsIn(found).find(
           (step) => 'make' in step || step.drop.every((name) => drops.includes(name)),
         ),
       );
@@ -193,7 +191,7 @@ class Run {
 
   /** Tries until others let it, so long as they need not wait for it; what is slow, three times. */
   private async patient(next: (state: PartitionState) => PartitionStep | undefined) {
-    const endMs = monotonicClock.now() + this.waitMs;
+    const endMs = monotonicClock.now() + this.terms.waitMs;
     for (let slowCount = 0; ;) {
       try {
         return await this.table.step(next);
@@ -207,7 +205,7 @@ class Run {
   }
 
   /** All that is left to do: what is missing first, then what is old, the oldest first. */
-  private plan(state: PartitionState): PartitionStep[] {
+  private stepsIn(state: PartitionState): PartitionStep[] {
     const { layout, nowMs, keepMs } = this.terms;
     const { databaseMs, partitions: present, catchAll, strays } = state;
     checkClocks(nowMs, databaseMs);
@@ -256,7 +254,7 @@ class Run {
 
   private async convert(state: PartitionState): Promise<ExitCode> {
     const { options, terminal } = this.call;
-    const { table } = this.terms;
+    const { table, column } = this.terms;
     const statements = this.table.convert(this.missing(state));
     const notice = [
       `-- Gives ${table} partitions, in one transaction. Each primary key and unique index must`,
@@ -268,7 +266,6 @@ class Run {
       for (const sql of statements) await terminal.printSql(sql);
       return 0;
     }
-    const column = options.text('column') ?? 'id';
     await terminal.say(
       [
         `snowflake: ${table} is not partitioned by ranges of ${column}. Nothing was changed. Run ` +

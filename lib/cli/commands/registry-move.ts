@@ -11,9 +11,10 @@ import { VERSION } from '../../registry/prologue.js';
 import type { RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { pause, systemTimers } from '../../time/timers.js';
-import { usageFault, type Call, type Command, confirm, spanText } from '../command.js';
+import { changeCommand, DRY, UNCHANGED, WAIT_OPTION, type Change } from '../change-command.js';
+import { failed, usageFault, type Call, type Options, spanText } from '../command.js';
 import { idsText } from '../store/layout-move-plan.js';
-import { isHeld, POLL_MS, Resettled, untilNobody } from '../store/move-holders.js';
+import { isHeld, POLL_MS, Resettled } from '../store/move-holders.js';
 import {
   nextStoreStep,
   standingOf,
@@ -23,13 +24,12 @@ import {
   type StoreMoveStep,
   type StoreMoveTerms,
 } from '../store/store-move-plan.js';
-import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
-import { wrapped, type ExitCode, type Terminal } from '../terminal.js';
-import { aheadText, BY_MS, WAIT_OPTION, WIDTH, workersIn } from './layout-move.js';
-import { isPrepared, isTableMissing, unheldLease } from './registry.js';
+import { TIMEOUT_OPTION, unlessTableIsMissing, withStore } from '../store/stores.js';
+import type { ExitCode, Terminal } from '../terminal.js';
+import { aheadText, BY_MS, NOTHING_LEFT, workersIn } from './layout-move.js';
 import { leaseOf } from './release.js';
 
-export const registryMove: Command = {
+export const registryMove = changeCommand<Terms, Stores>({
   name: 'registry move',
   summary: 'Another store for a running fleet: divides the worker ids, then closes the old one',
   says: [
@@ -42,33 +42,41 @@ export const registryMove: Command = {
   options: {
     from: { value: 'url', says: 'the registry that is left; or SNOWFLAKE_FROM' },
     to: { value: 'url', says: 'the registry that follows, which is empty; or SNOWFLAKE_TO' },
-    timeout: SUPPORT_OPTIONS['timeout']!,
+    ...TIMEOUT_OPTION,
     end: { says: 'after the rollout: nobody may hold a worker id of the old registry' },
     undo: { says: 'after a rollback: nobody may hold a worker id of the new registry' },
     workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
     ...WAIT_OPTION,
-    dry: { says: 'say what would be done, and do nothing' },
-    yes: { says: 'do not ask, for scripts' },
   },
+  dry: DRY,
   examples: [
     `snowflake registry move --dry --from redis://old --to postgres://db/shop`,
     `snowflake registry move --end --from redis://old --to postgres://db/shop`,
   ],
-  run: (call: Call): Promise<ExitCode> =>
-    withStore(
-      call,
-      (from) => withStore(call, (to) => new StoreMove(call, { from, to }).run(), 'to'),
-      'from',
-    ),
-};
+  terms: termsOf,
+  open: (call, use) =>
+    withStore(call, (from) => withStore(call, (to) => use({ from, to }), 'to'), 'from'),
+  plan: (stores, terms, call) => new StoreMove(stores, terms, call).plan(),
+});
+
+type Stores = Readonly<Record<MoveEnd, RegistryInspector>>;
+
+type Terms = Pick<StoreMoveTerms, 'goal' | 'span' | 'key'>;
+
+function termsOf(options: Options): Terms {
+  const [isEnd, isUndo] = [options.flag('end'), options.flag('undo')];
+  if (isEnd && isUndo) throw usageFault('Give either --end or --undo.');
+  return {
+    goal: isEnd ? 'end' : isUndo ? 'undo' : 'begin',
+    span: workersIn(options.text('workers')),
+    key: systemIdentity('snowflake').randomText().replace(/\W/g, '').slice(0, 8),
+  };
+}
 
 /** More steps than any plan has. */
 const STEP_COUNT_MAX = 20;
 
 class StoreMove {
-  private readonly goal: StoreMoveGoal;
-  private readonly key = systemIdentity('snowflake').randomText().replace(/\W/g, '').slice(0, 8);
-  private readonly terminal: Terminal;
   /** What the holders of a registry have heard of. */
   private announcedText: string | undefined;
   private readonly resettled = new Resettled();
@@ -77,69 +85,55 @@ class StoreMove {
   private isUnclear = false;
 
   constructor(
+    private readonly stores: Stores,
+    private readonly terms: Terms,
     private readonly call: Call,
-    private readonly stores: Readonly<Record<MoveEnd, RegistryInspector>>,
-  ) {
-    const { options, terminal } = call;
-    const [isEnd, isUndo] = [options.flag('end'), options.flag('undo')];
-    if (isEnd && isUndo) throw usageFault('Give either --end or --undo.');
-    this.goal = isEnd ? 'end' : isUndo ? 'undo' : 'begin';
-    this.terminal = terminal;
-  }
+  ) {}
 
-  async run(): Promise<ExitCode> {
-    const { options } = this.call;
-    const { stores, terminal } = this;
-    const isDry = options.flag('dry');
+  async plan(): Promise<Change | string> {
+    const { stores, terms, call } = this;
     const views = await this.read();
     const plan = this.refusalOf(views) ?? planOf(this.patientTermsOf(views));
-    if (typeof plan === 'string') return this.refuse(`${plan} `);
-    await terminal.print(...noticeOf(this.goal, plan, { stores, views }));
-    if (isDry) {
-      const { preparation } = stores.to;
-      if (this.lacksTable && preparation !== undefined) await terminal.printSql(preparation.text);
-      return 0;
-    }
-    this.isUnclear = plan.length > 0 && isForgotten(this.goal, views);
-    if (this.isUnclear && options.flag('yes')) return this.refuse(`${UNCLEAR_TEXT} `);
-    const isMeant =
-      plan.length === 0 ||
-      options.flag('yes') ||
-      (await confirm(terminal, 'Change both registries?'));
-    if (!isMeant || !(await isPrepared(stores.to, this.call))) return this.refuse('');
-    if (this.isPatient) await untilNobody(this.heldUp, terminal);
-    const code = plan.length === 0 ? 0 : await this.change();
-    // Whoever has no worker id of a half gets one with its next renewal.
-    if (code === 0 && this.isPatient) await untilNobody(this.heldUp, terminal);
-    return code;
+    if (typeof plan === 'string') return plan;
+    const notice = noticeOf(terms.goal, plan, { stores, views });
+    const { readHeldUp } = this;
+    if (plan.length === 0) return { notice, readHeldUp, make: async () => 0 };
+    this.isUnclear = isForgotten(terms.goal, views) && !call.options.flag('yes');
+    return {
+      notice,
+      sql: this.lacksTable ? stores.to.preparation?.text : undefined,
+      question: 'Change both registries?',
+      readHeldUp,
+      make: () => this.change(),
+      end: 'Done.',
+    };
   }
 
-  private get isPatient(): boolean {
-    return this.call.options.flag('wait');
-  }
-
-  /** Who holds up the end of the move, or its first half. */
-  private readonly heldUp = async (): Promise<WorkerRecord[]> => {
-    const { goal } = this;
+  /** Reads who holds up the end of the move, or its first half. */
+  private readonly readHeldUp = async (): Promise<WorkerRecord[]> => {
+    const { goal } = this.terms;
     const view = await this.stores[goal === 'undo' ? 'to' : 'from'].read();
     return goal === 'begin' ? this.resettled.rest(view) : view.workers.filter(isHeld);
   };
 
   private async change(): Promise<ExitCode> {
+    let unchanged = UNCHANGED;
     for (let count = 0; count < STEP_COUNT_MAX; count++) {
       const views = await this.read();
       // Another command may have begun a move to another store meanwhile.
-      const isNews = !this.isUnclear && isForgotten(this.goal, views);
+      const isNews = !this.isUnclear && isForgotten(this.terms.goal, views);
       const refusal = isNews ? UNCLEAR_TEXT : this.refusalOf(views);
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
-      if (next === 'done') {
-        await this.terminal.say('Done.');
-        return 0;
-      }
-      if ('refusal' in next) return this.refuse(`${next.refusal} `, 'The rest was not');
-      if (!(await this.isWaiting(next, views))) await this.order(next, views);
+      if (next === 'done') return 0;
+      if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
+      if (await this.isWaiting(next, views)) continue;
+      await this.order(next, views);
+      unchanged = 'The rest was not changed.';
     }
-    return this.refuse('Others change the registries meanwhile: try again. ', 'Not all was');
+    return failed(
+      this.call,
+      'Others change the registries meanwhile: try again. Not all was changed.',
+    );
   }
 
   /** True if it has waited, so that the registries have to be read again. */
@@ -148,50 +142,35 @@ class StoreMove {
     const text = views[other].facts?.fingerprint;
     if (step.floorMs === undefined || text === this.announcedText) return false;
     this.announcedText = text;
-    await untilAnnounced(this.stores[other], this.terminal);
+    await untilAnnounced(this.stores[other], this.call.terminal);
     return true;
   }
 
   private async order({ at, text, floorMs }: StoreMoveStep, views: Views): Promise<void> {
-    const view = views[at];
-    const token = systemIdentity('snowflake').randomText();
-    const lease =
-      view.facts === undefined ? unheldLease(0) : leaseOf(0, { token, nonce: token }, view);
-    const quarantines = [views.from, views.to].map(({ facts }) => facts?.quarantineMs ?? 0);
-    const move = { text, byMs: view.nowMs + BY_MS, floorMs };
-    await this.stores[at].release(
-      { ...lease, quarantineMs: Math.max(...quarantines), move },
-      undefined,
-    );
+    if (at === 'to' && this.lacksTable) await this.stores.to.preparation?.run();
+    const move = { text, byMs: views[at].nowMs + BY_MS, floorMs };
+    const lease = { ...leaseOf(views[at]), quarantineMs: quarantineMsOf(views), move };
+    await this.stores[at].release(lease, undefined);
   }
 
   private async read(): Promise<Views> {
-    const [from, to] = await Promise.all([this.stores.from.read(), this.readNext()]);
+    const { stores } = this;
+    const next = unlessTableIsMissing(stores.to.read());
+    const [from, to] = await Promise.all([stores.from.read(), next]);
+    this.lacksTable = to === undefined;
     // No table has a clock of its own.
     return { from, to: to ?? { ...from, facts: undefined, workers: [] } };
   }
 
-  /** Undefined where the table is missing, which is made once all else is known. */
-  private async readNext(): Promise<RegistryView | undefined> {
-    try {
-      return await this.stores.to.read();
-    } catch (error) {
-      if (!isTableMissing(error)) throw error;
-      this.lacksTable = true;
-      return undefined;
-    }
-  }
-
   private termsOf({ from, to }: Views): StoreMoveTerms {
-    const span = workersIn(this.call.options.text('workers'));
-    return { from: stateOf(from), to: stateOf(to), goal: this.goal, span, key: this.key };
+    return { ...this.terms, from: stateOf(from), to: stateOf(to) };
   }
 
   /** The plan of a command that waits does so until nobody is left. */
   private patientTermsOf(views: Views): StoreMoveTerms {
     const terms = this.termsOf(views);
     const { goal, from, to } = terms;
-    if (!this.isPatient || goal === 'begin') return terms;
+    if (!this.call.options.flag('wait') || goal === 'begin') return terms;
     return { ...terms, from: { ...from, holders: [] }, to: { ...to, holders: [] } };
   }
 
@@ -204,11 +183,6 @@ class StoreMove {
     const [one, other] = facts;
     if (one === undefined || one.incarnation !== other?.incarnation) return undefined;
     return 'Both URLs name one registry, or one is a copy of the other: an empty one must follow.';
-  }
-
-  private async refuse(reason: string, what = 'Nothing was'): Promise<ExitCode> {
-    await this.terminal.say(`${reason === '' ? '' : 'snowflake: '}${reason}${what} changed.`);
-    return 1;
   }
 }
 
@@ -262,12 +236,14 @@ function noticeOf(
     const gets = kind === 'closed' ? 'is closed' : `has the worker ids ${idsText(span!)}`;
     return `${n + 1}. ${stores[at].where} (${stores[at].key}) ${gets}.`;
   });
-  const quarantines = [views.from, views.to].map(({ facts }) => facts?.quarantineMs ?? 0);
-  const ahead = aheadText(Math.max(...quarantines));
-  const sentences =
-    plan.length === 0 ? ['Nothing is left to do.'] : [...STORE_MOVE_TEXTS[goal], ahead];
+  const ahead = aheadText(quarantineMsOf(views));
+  const sentences = plan.length === 0 ? [NOTHING_LEFT] : [...STORE_MOVE_TEXTS[goal], ahead];
   if (isForgotten(goal, views)) sentences.unshift(FORGOTTEN_TEXT);
-  return [...steps, ...sentences].flatMap((sentence) => wrapped(sentence, WIDTH));
+  return [...steps, ...sentences];
+}
+
+function quarantineMsOf({ from, to }: Views): number {
+  return Math.max(from.facts?.quarantineMs ?? 0, to.facts?.quarantineMs ?? 0);
 }
 
 /** True if one of them knows of a move of which the other one says nothing. */

@@ -14,21 +14,12 @@ import type {
   RegistryInspector,
   RegistryView,
 } from '../../registry/snapshot.js';
-import {
-  failed,
-  isMeant,
-  readWhole,
-  spanText,
-  usageFault,
-  utcText,
-  YES_OPTION,
-  type Call,
-  type Command,
-} from '../command.js';
+import { systemIdentity } from '../../time/process-identity.js';
+import { changeCommand } from '../change-command.js';
+import { failed, readWhole, spanText, usageFault, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
-import type { ExitCode } from '../terminal.js';
 
 /**
  * A release lowers the ceiling to the last id that was made. Only the holder knows that id, so this
@@ -38,7 +29,7 @@ const AFTER_EVERY_CEILING_MS = DATE_MS_MAX;
 /** If the holder renews between our read and our release, the release fails and is repeated. */
 const TRIES = 5;
 
-export const release: Command = {
+export const release = changeCommand<number, RegistryInspector>({
   name: 'release',
   summary: 'Removes the holder of a worker id, which becomes free when its range ends',
   says: [
@@ -47,35 +38,38 @@ export const release: Command = {
       'nothing is gained: its worker id becomes free at the same time anyway.',
   ],
   words: { name: 'worker', min: 1, max: 1 },
-  options: { ...SUPPORT_OPTIONS, ...YES_OPTION },
+  options: SUPPORT_OPTIONS,
   examples: [`snowflake release 7 --support 'redis://localhost:6379?namespace=shop'`],
-  async run(call: Call): Promise<ExitCode> {
-    const { terminal, options } = call;
-    const workerId = readWhole('<worker>', options.words[0]!);
-    return withStore(call, async (store) => {
-      const view = await store.read();
-      if (view.facts === undefined) return failed(call, noRegistryText(store.key));
-      if (regionCountOf(view.facts.fingerprint) !== undefined) return failed(call, OF_REGIONS);
-      checkRange(workerId, view.facts);
-      const record = view.workers.find((each) => each.workerId === workerId);
-      const proof = view.proofOf(workerId);
-      if (proof === undefined && record?.holder !== undefined && record.freeInMs > 0) {
-        return failed(call, unreadable(record));
-      }
-      if (record === undefined || record.freeInMs === 0 || proof === undefined) {
-        await terminal.print(nothingToDo(workerId, record, view, store));
-        return 0;
-      }
-      if (proof.nonce === '') return failed(call, copiesSeen(record));
-      await terminal.say(releaseNotice(record));
-      if (!(await isMeant(call, 'Release it?'))) return 1;
-      const fault = await forgetHolder(store, workerId, proof.token);
-      if (fault !== undefined) return failed(call, fault);
-      await terminal.print(await outcomeOf(store, workerId));
+  terms: ({ words }) => readWhole('<worker>', words[0]!),
+  open: (call, use) => withStore(call, use),
+  async plan(store, workerId, call) {
+    const { terminal } = call;
+    const view = await store.read();
+    if (view.facts === undefined) return failed(call, noRegistryText(store.key));
+    if (regionCountOf(view.facts.fingerprint) !== undefined) return failed(call, OF_REGIONS);
+    checkRange(workerId, view.facts);
+    const record = view.workers.find((each) => each.workerId === workerId);
+    const proof = view.proofOf(workerId);
+    if (proof === undefined && record?.holder !== undefined && record.freeInMs > 0) {
+      return failed(call, unreadable(record));
+    }
+    if (record === undefined || record.freeInMs === 0 || proof === undefined) {
+      await terminal.print(nothingToDo(workerId, record, view, store));
       return 0;
-    });
+    }
+    if (proof.nonce === '') return failed(call, copiesSeen(record));
+    await terminal.say(releaseNotice(record));
+    return {
+      question: 'Release it?',
+      async make() {
+        const fault = await forgetHolder(store, workerId, proof.token);
+        if (fault !== undefined) return failed(call, fault);
+        await terminal.print(await outcomeOf(store, workerId));
+        return 0;
+      },
+    };
   },
-};
+});
 
 const OF_REGIONS =
   'This is a registry of regions. A region that runs goes on with its number, so none is ' +
@@ -107,19 +101,23 @@ export async function forgetHolder(
       return `Another process now holds worker id ${workerId}. Nothing was changed.`;
     }
     if (proof.nonce === '') return copiesSeen({ workerId });
-    await store.release(leaseOf(workerId, proof, view), AFTER_EVERY_CEILING_MS);
+    await store.release(leaseOf(view, workerId, proof), AFTER_EVERY_CEILING_MS);
     if ((await store.read()).proofOf(workerId)?.token !== token) return undefined;
   }
   return `The holder of worker id ${workerId} renewed its lease before each attempt. Try again.`;
 }
 
-/** The lease that the store takes back, made from what was read of the registry. */
+/**
+ * The lease that the store takes back, of what was read of the registry. Every operation creates a
+ * missing registry; releasing a worker id without a holder does only that, or changes only what the
+ * lease orders: no worker id is leased, no ceiling moves, no layout is set.
+ */
 export function leaseOf(
-  workerId: number,
-  { token, nonce }: HolderProof,
-  { facts }: RegistryView,
+  { facts = NO_FACTS }: { readonly facts?: LeaseFacts | undefined },
+  workerId = 0,
+  { token, nonce }: HolderProof = nobody(),
 ): WorkerLease {
-  const { fingerprint, incarnation, server, operations, quarantineMs } = facts!;
+  const { fingerprint, incarnation, server, operations, quarantineMs } = facts;
   return {
     fingerprint,
     // If the registry is lost right now, this call creates a new one, which must keep as far away
@@ -134,6 +132,15 @@ export function leaseOf(
     haveMs: 0,
     mark: { incarnation, server, operations },
   };
+}
+
+type LeaseFacts = Pick<RegistryFacts, keyof typeof NO_FACTS>;
+
+const NO_FACTS = { fingerprint: '', incarnation: '', server: '', operations: 0, quarantineMs: 0 };
+
+function nobody(): HolderProof {
+  const token = systemIdentity('snowflake').randomText();
+  return { token, nonce: token };
 }
 
 function releaseNotice({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord): string {

@@ -5,7 +5,7 @@
  * --timeout says.
  */
 import type { CounterStore } from '../../counters/counter-store.js';
-import { SnowflakeError } from '../../errors.js';
+import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import type { LockNote, LockRecord, LockStore } from '../../lock/lock-store.js';
 import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
@@ -57,6 +57,19 @@ export async function withStore<T>(
     return await use(store);
   } finally {
     await store.close();
+  }
+}
+
+/** Undefined if the table is missing that the store keeps what is read in. */
+export async function unlessTableIsMissing<T>(read: Promise<T>): Promise<T | undefined> {
+  try {
+    return await read;
+  } catch (error) {
+    // A file of SQLite that is missing lacks the table as well.
+    const isMissing =
+      isSnowflakeError(error) && /^no-(table|file)$/.test(String(error.details['refusal']));
+    if (isMissing) return undefined;
+    throw error;
   }
 }
 

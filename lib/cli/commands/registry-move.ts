@@ -118,7 +118,7 @@ class StoreMove {
 
   private async change(): Promise<ExitCode> {
     let unchanged = UNCHANGED;
-    for (let count = 0; count < STEP_COUNT_MAX; count++) {
+    for (let count = 0; ; count++) {
       const views = await this.read();
       // Another command may have begun a move to another store meanwhile.
       const isNews = !this.isUnclear && isForgotten(this.terms.goal, views);
@@ -126,14 +126,12 @@ class StoreMove {
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
       if (next === 'done') return 0;
       if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
+      // Whoever has made the last step has read that it was the last.
+      if (count === STEP_COUNT_MAX) return failed(this.call, OTHERS_TEXT);
       if (await this.isWaiting(next, views)) continue;
       await this.order(next, views);
       unchanged = 'The rest was not changed.';
     }
-    return failed(
-      this.call,
-      'Others change the registries meanwhile: try again. Not all was changed.',
-    );
   }
 
   /** True if it has waited, so that the registries have to be read again. */
@@ -261,6 +259,8 @@ const FORGOTTEN_TEXT =
 const UNCLEAR_TEXT =
   'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +
   'are right, give the command at a terminal, without --yes.';
+
+const OTHERS_TEXT = 'Others change the registries meanwhile: try again. Not all was changed.';
 
 const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   begin: [

@@ -4,25 +4,17 @@
  *
  * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
  */
-import { ConfigurableModuleBuilder } from '@nestjs/common';
-import { DiscoveryModule, type ModulesContainer } from '@nestjs/core';
+import type { ModulesContainer } from '@nestjs/core';
 import type { Clock } from '../core/clock.js';
 import type { GeneratorEnvironment, OpenGenerator } from '../generator.js';
 import { LEASE_DEFAULTS } from '../lease/lease-options.js';
 import type { Timers } from '../time/timers.js';
 import { generatorEngine, type Engine } from './engine.js';
-import {
-  ENGINE,
-  MODULES,
-  provide,
-  runProviders,
-  twiceFaults,
-  type SnowflakeModuleExtras,
-} from './providers.js';
+import { buildModule, ENGINE, MODULES, provide, twiceFaults } from './providers.js';
 import { parseEnvironment, parseLease } from './resolve-options.js';
 import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js';
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
-import { getIdMakerToken, SNOWFLAKE_OPTIONS } from './tokens.js';
+import { SNOWFLAKE_OPTIONS } from './tokens.js';
 
 /** The options that every generator without a worker id has. */
 export interface GeneratorOptions {
@@ -80,32 +72,16 @@ export function generatorModule<Options, FactoryMethod extends string>(
   factoryMethod: FactoryMethod,
 ) {
   type Given = Options & GeneratorOptions;
-  const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<Given>({
-    optionsInjectionToken: SNOWFLAKE_OPTIONS,
-  })
-    .setClassMethodName('forRoot')
-    .setFactoryMethodName(factoryMethod)
-    .setExtras<SnowflakeModuleExtras>(
-      { isGlobal: true, name: undefined },
-      (definition, { isGlobal, name }) => ({
-        ...definition,
-        global: isGlobal ?? true,
-        imports: [...(definition.imports ?? []), DiscoveryModule],
-        providers: [
-          ...(definition.providers ?? []),
-          provide(
-            ENGINE,
-            (options: Given, modules?: ModulesContainer) =>
-              openEngine(opener, options, name, twiceFaults(modules, name)),
-            [SNOWFLAKE_OPTIONS, MODULES],
-          ),
-          ...runProviders(name),
-        ],
-        exports: [getIdMakerToken(name)],
-      }),
-    )
-    .build();
-  return ConfigurableModuleClass;
+  return buildModule<Given, FactoryMethod>(factoryMethod, (name) => ({
+    providers: [
+      provide(
+        ENGINE,
+        (options: Given, modules?: ModulesContainer) =>
+          openEngine(opener, options, name, twiceFaults(modules, name)),
+        [SNOWFLAKE_OPTIONS, MODULES],
+      ),
+    ],
+  })).ConfigurableModuleClass;
 }
 
 /** The same generator without an application. */

@@ -3,12 +3,17 @@
  *
  * Guarantee: with IdMaker overridden, nothing contacts a store.
  */
-import type { InjectionToken, Provider } from '@nestjs/common';
-import { DiscoveryService, ModulesContainer } from '@nestjs/core';
+import { ConfigurableModuleBuilder, type InjectionToken, type Provider } from '@nestjs/common';
+import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import type { Engine } from './engine.js';
 import type { RunParts } from './generator-run.js';
 import { providerCount, SnowflakeLifecycle } from './lifecycle.js';
-import { getIdMakerToken, SNOWFLAKE_LIFECYCLE, SNOWFLAKE_RUN_PARTS } from './tokens.js';
+import {
+  getIdMakerToken,
+  SNOWFLAKE_LIFECYCLE,
+  SNOWFLAKE_OPTIONS,
+  SNOWFLAKE_RUN_PARTS,
+} from './tokens.js';
 
 /** It is optional, since Nest does not document it. */
 export const MODULES = { token: ModulesContainer, optional: true };
@@ -23,15 +28,55 @@ export interface SnowflakeModuleExtras {
   name?: string | undefined;
 }
 
-/** @param more the further parts of a run, by their tokens */
-export function runProviders(
+/** What a module has beside the providers of every generator. */
+interface OwnParts {
+  /** One of them provides ENGINE, of the options as they were given. */
+  readonly providers: readonly Provider[];
+  /** The tokens of the further parts of a run, which the module exports. */
+  readonly parts?: Readonly<Partial<Record<keyof RunParts, InjectionToken>>>;
+}
+
+/** Builds the base class of a generator's module, with forRoot() and forRootAsync(). */
+export function buildModule<Options, FactoryMethod extends string>(
+  factoryMethod: FactoryMethod,
+  ownOf: (name: string | undefined) => OwnParts,
+) {
+  return new ConfigurableModuleBuilder<Options>({ optionsInjectionToken: SNOWFLAKE_OPTIONS })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName(factoryMethod)
+    .setExtras<SnowflakeModuleExtras>(
+      { isGlobal: true, name: undefined },
+      (definition, { isGlobal, name }) => {
+        const { providers, parts = {} } = ownOf(name);
+        const tokens = { idMaker: getIdMakerToken(name), ...parts };
+        return {
+          ...definition,
+          global: isGlobal ?? true,
+          imports: [...(definition.imports ?? []), DiscoveryModule],
+          providers: [
+            ...(definition.providers ?? []),
+            ...providers,
+            ...runProviders(name, { engine: ENGINE, ...tokens }),
+          ],
+          exports: Object.values(tokens),
+        };
+      },
+    )
+    .build();
+}
+
+function runProviders(
   name: string | undefined,
-  more: Readonly<Partial<Record<keyof RunParts, InjectionToken>>> = {},
+  tokens: Readonly<Record<'engine' | 'idMaker', InjectionToken>>,
 ): Provider[] {
-  const idMaker = getIdMakerToken(name);
+  const keys = Object.keys(tokens);
   return [
-    provide(idMaker, (engine: Engine) => engine.idMaker, [ENGINE]),
-    provideParts(SNOWFLAKE_RUN_PARTS, { name }, { engine: ENGINE, idMaker, ...more }),
+    provide(tokens.idMaker, (engine: Engine) => engine.idMaker, [ENGINE]),
+    provide(
+      SNOWFLAKE_RUN_PARTS,
+      (...parts) => ({ name, ...Object.fromEntries(keys.map((key, at) => [key, parts[at]])) }),
+      Object.values(tokens),
+    ),
     provide(
       SNOWFLAKE_LIFECYCLE,
       (parts: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) =>
@@ -65,18 +110,4 @@ export function provide(
   inject: Dependency[],
 ): Provider {
   return { provide: token, useFactory, inject } as Provider;
-}
-
-/** Several providers as one object, so that no constructor takes a long list of them. */
-function provideParts(
-  token: InjectionToken,
-  known: object,
-  tokens: Readonly<Record<string, InjectionToken>>,
-): Provider {
-  const names = Object.keys(tokens);
-  const useFactory = (...parts: unknown[]) => ({
-    ...known,
-    ...Object.fromEntries(names.map((name, at) => [name, parts[at]])),
-  });
-  return { provide: token, useFactory, inject: Object.values(tokens) };
 }

@@ -2,25 +2,13 @@
  * The module that applications import. It only takes the options and lists what is exported:
  * engine.ts builds the generator, lifecycle.ts starts and stops it.
  */
-import {
-  ConfigurableModuleBuilder,
-  Module,
-  type DynamicModule,
-  type Provider,
-} from '@nestjs/common';
-import { DiscoveryModule, type ModulesContainer } from '@nestjs/core';
+import { Module, type DynamicModule } from '@nestjs/common';
+import type { ModulesContainer } from '@nestjs/core';
 import { SchedulerRegistry } from '@nestjs/schedule';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import { format } from '../messages.js';
 import { workerEngine, type WorkerEngine } from './engine.js';
-import {
-  ENGINE,
-  MODULES,
-  provide,
-  runProviders,
-  twiceFaults,
-  type SnowflakeModuleExtras,
-} from './providers.js';
+import { buildModule, ENGINE, MODULES, provide, twiceFaults } from './providers.js';
 import { RefreshAlive } from './refresh-alive.job.js';
 import {
   resolveOptions,
@@ -30,33 +18,15 @@ import {
 import { invalid } from './resolve-support.js';
 import {
   getDistributedSupportToken,
-  getIdMakerToken,
   getRefreshAliveToken,
   SNOWFLAKE_CONFIG,
   SNOWFLAKE_OPTIONS,
 } from './tokens.js';
 
-const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<SnowflakeModuleOptions>({
-    optionsInjectionToken: SNOWFLAKE_OPTIONS,
-  })
-    .setClassMethodName('forRoot')
-    .setFactoryMethodName('createSnowflakeOptions')
-    .setExtras<SnowflakeModuleExtras>(
-      { isGlobal: true, name: undefined },
-      (definition, { isGlobal, name }) => ({
-        ...definition,
-        global: isGlobal ?? true,
-        imports: [...(definition.imports ?? []), DiscoveryModule],
-        providers: [...(definition.providers ?? []), ...snowflakeProviders(name)],
-        exports: [
-          getIdMakerToken(name),
-          getDistributedSupportToken(name),
-          getRefreshAliveToken(name),
-        ],
-      }),
-    )
-    .build();
+const { ConfigurableModuleClass, OPTIONS_TYPE, ASYNC_OPTIONS_TYPE } = buildModule<
+  SnowflakeModuleOptions,
+  'createSnowflakeOptions'
+>('createSnowflakeOptions', snowflakeParts);
 
 /** For `useClass` and `useExisting` of forRootAsync. */
 export interface SnowflakeOptionsFactory {
@@ -119,10 +89,10 @@ function isObject(value: unknown): value is object {
 
 /** It is optional, so that a missing ScheduleModule is reported together with the other faults. */
 const SCHEDULER = { token: SchedulerRegistry, optional: true };
-function snowflakeProviders(name: string | undefined): Provider[] {
+function snowflakeParts(name: string | undefined) {
   const support = getDistributedSupportToken(name);
   const refreshAlive = getRefreshAliveToken(name);
-  return [
+  const providers = [
     provide(
       SNOWFLAKE_CONFIG,
       (
@@ -144,6 +114,6 @@ function snowflakeProviders(name: string | undefined): Provider[] {
         new RefreshAlive(scheduler, engine.keeper, config, name),
       [SCHEDULER, ENGINE, SNOWFLAKE_CONFIG],
     ),
-    ...runProviders(name, { refreshAlive, support }),
   ];
+  return { providers, parts: { support, refreshAlive } };
 }

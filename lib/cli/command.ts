@@ -10,15 +10,15 @@ import { formatUrl } from '../messages.js';
 import { nearest } from '../options.js';
 import type { ExitCode, Environment, Terminal } from './terminal.js';
 
-interface OptionSpec {
-  /** The name of the value in the help; absent for an option without a value. */
-  readonly value?: string;
-  readonly says: string;
-  /** The option may be given several times. */
-  readonly multiple?: boolean;
+export interface OptionSpecs {
+  readonly [name: string]: {
+    /** The name of the value in the help; absent for an option without a value. */
+    readonly value?: string;
+    readonly says: string;
+    /** The option may be given several times. */
+    readonly multiple?: boolean;
+  };
 }
-
-export type OptionSpecs = Readonly<Record<string, OptionSpec>>;
 
 /** The command line, read and checked. */
 export interface Options {

@@ -95,7 +95,7 @@ class StoreMove {
     const views = await this.read();
     const plan = this.refusalOf(views) ?? planOf(this.patientTermsOf(views));
     if (typeof plan === 'string') return plan;
-    const notice = noticeOf(terms.goal, plan, { stores, views });
+    const notice = noticeOf(terms.goal, plan, stores, views);
     const { readHeldUp } = this;
     if (plan.length === 0) return { notice, readHeldUp, make: async () => 0 };
     this.isUnclear = isForgotten(terms.goal, views) && !call.options.flag('yes');
@@ -218,15 +218,11 @@ async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Pro
   while (untold(await store.read()).length > 0) await pause(systemTimers, POLL_MS);
 }
 
-interface Shown {
-  readonly stores: Readonly<Record<MoveEnd, RegistryInspector>>;
-  readonly views: Views;
-}
-
 function noticeOf(
   goal: StoreMoveGoal,
   plan: readonly StoreMoveStep[],
-  { stores, views }: Shown,
+  stores: Stores,
+  views: Views,
 ): string[] {
   const steps = plan.map(({ at, text }, n) => {
     const { kind, layouts } = standingOf(text);

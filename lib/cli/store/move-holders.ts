@@ -27,19 +27,13 @@ export function holdersText(records: readonly WorkerRecord[]): string {
   return [...names, ...(restCount > 0 ? [`${restCount} more`] : [])].join('; ');
 }
 
-interface Lease {
-  readonly record: WorkerRecord;
-  /** Its range has ended by then, Unix ms. */
-  readonly byMs: number;
-}
-
 /**
  * Follows the processes whose worker id is for others now, over several reads of a registry, the
  * first of them before the move. Each gives it up at a renewal, and then leases another one.
  */
 export class Resettled {
-  /** Those of before the move. */
-  readonly #leases = new Map<string, Lease>();
+  /** Those of before the move; the range of each has ended by then, Unix ms. */
+  readonly #leases = new Map<string, { record: WorkerRecord; byMs: number }>();
 
   /** Returns those that have none of the worker ids of the layouts yet. */
   rest({ workers, nowMs, facts }: RegistryView): WorkerRecord[] {
@@ -105,16 +99,14 @@ export async function untilNobody(
   }
 }
 
-/** The worker ids of the two sides of a move, both as the old side counts them. */
-interface Sides {
-  readonly left: IdSpan;
-  readonly rest: IdSpan;
-}
-
-/** Returns why the holders of a registry do not all find a worker id, before or after a rollout. */
+/**
+ * Returns why the holders of a registry do not all find a worker id, before or after a rollout.
+ *
+ * @param left the worker ids of the old side, which counts those of both
+ */
 export function crowdedText(
   records: readonly WorkerRecord[],
-  { left, rest }: Sides,
+  { left, rest }: Readonly<Record<'left' | 'rest', IdSpan>>,
 ): string | undefined {
   const takenCount = records.filter(({ freeInMs }) => freeInMs > 0).length;
   const leftCount = left.workerIdMax - left.workerIdMin + 1;

@@ -310,12 +310,10 @@ function workerStatus(generator: SnowflakeGenerator, keeper: Keeper): WorkerIdSt
  * entity listeners. Applications and scripts add theirs at start and remove it at shutdown.
  */
 
-interface Running {
-  readonly generator: string | undefined;
-  readonly ids: IdMaker;
-}
-
-const running = processWide('running-id-makers', () => [] as Running[]);
+const running = processWide(
+  'running-id-makers',
+  () => [] as { generator: string | undefined; ids: IdMaker }[],
+);
 
 export function addIdMaker(generator: string | undefined, ids: IdMaker): void {
   running.push({ generator, ids });

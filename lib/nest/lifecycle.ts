@@ -14,27 +14,22 @@ import type { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { GeneratorRun, type RunParts } from './generator-run.js';
 import { SNOWFLAKE_LIFECYCLE } from './tokens.js';
 
-export interface ApplicationParts {
-  readonly discovery: DiscoveryService;
-  readonly modules: ModulesContainer | undefined;
-}
-
 export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnApplicationShutdown {
   private readonly run: GeneratorRun;
 
   constructor(
     parts: RunParts,
-    private readonly application: ApplicationParts,
+    private readonly discovery: DiscoveryService,
+    modules: ModulesContainer | undefined,
   ) {
     this.run = new GeneratorRun(parts);
-    startFirstEndLast(application.modules, SNOWFLAKE_LIFECYCLE);
+    startFirstEndLast(modules, SNOWFLAKE_LIFECYCLE);
   }
 
   async onModuleInit(): Promise<void> {
-    const { discovery } = this.application;
     try {
       await this.run.start(() =>
-        discovery.getProviders().map(({ instance }) => instance as unknown),
+        this.discovery.getProviders().map(({ instance }) => instance as unknown),
       );
     } catch (error) {
       // An application that did not start may never be closed.
@@ -53,7 +48,7 @@ export class SnowflakeLifecycle implements OnModuleInit, OnModuleDestroy, OnAppl
   }
 
   private ofApplication(): SnowflakeLifecycle[] {
-    return this.application.discovery
+    return this.discovery
       .getProviders()
       .filter(({ token }) => token === SNOWFLAKE_LIFECYCLE)
       .map(({ instance }) => instance as SnowflakeLifecycle);
@@ -82,17 +77,16 @@ export function startFirstEndLast(
   }
 }
 
-/** How many modules of the application provide a token. */
-export function providerCount(modules: ModulesContainer | undefined, token: InjectionToken) {
-  return providing(modules, token).length;
-}
-
 interface ModuleFace {
   readonly providers?: ReadonlyMap<InjectionToken, unknown>;
   readonly distance?: unknown;
 }
 
-function providing(modules: ModulesContainer | undefined, token: InjectionToken): ModuleFace[] {
+/** The modules of the application that provide a token. */
+export function providing(
+  modules: ModulesContainer | undefined,
+  token: InjectionToken,
+): ModuleFace[] {
   const all = [...(modules?.values() ?? [])] as ModuleFace[];
   return all.filter(({ providers }) => providers?.has?.(token));
 }

@@ -7,7 +7,7 @@ import { ConfigurableModuleBuilder, type InjectionToken, type Provider } from '@
 import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import type { Engine } from './engine.js';
 import type { RunParts } from './generator-run.js';
-import { providerCount, SnowflakeLifecycle } from './lifecycle.js';
+import { providing, SnowflakeLifecycle } from './lifecycle.js';
 import {
   getIdMakerToken,
   SNOWFLAKE_LIFECYCLE,
@@ -80,7 +80,7 @@ function runProviders(
     provide(
       SNOWFLAKE_LIFECYCLE,
       (parts: RunParts, discovery: DiscoveryService, modules?: ModulesContainer) =>
-        new SnowflakeLifecycle(parts, { discovery, modules }),
+        new SnowflakeLifecycle(parts, discovery, modules),
       [SNOWFLAKE_RUN_PARTS, DiscoveryService, MODULES],
     ),
   ];
@@ -91,7 +91,7 @@ export function twiceFaults(
   modules: ModulesContainer | undefined,
   name: string | undefined,
 ): string[] {
-  const count = providerCount(modules, getIdMakerToken(name));
+  const count = providing(modules, getIdMakerToken(name)).length;
   if (count < 2) return [];
   const which = name === undefined ? 'without a `name`' : `with the name '${name}'`;
   return [

@@ -58,7 +58,9 @@ export function snowflakeScalar(
     description: `A 64-bit id as ${form.name} text.`,
     serialize: (value) => form.encode(BigInt(textOf(inside, value))),
     parseValue: (value) => textOf(check, value),
-    parseLiteral: (node) => textOf(check, literalOf(node), node),
+    // In the syntax tree the digits of an Int are text, so none is lost.
+    parseLiteral: (node) =>
+      textOf(check, node.kind === Kind.INT ? node.value : valueFromASTUntyped(node), node),
   });
 }
 
@@ -80,11 +82,6 @@ export function snowflakeScalar(
  * ```
  */
 export const SnowflakeID = snowflakeScalar();
-
-/** In the syntax tree the digits of an Int are text, so none is lost. */
-function literalOf(node: ValueNode): unknown {
-  return node.kind === Kind.INT ? node.value : valueFromASTUntyped(node);
-}
 
 function textOf(check: IdCheck, value: unknown, node?: ValueNode): string {
   try {

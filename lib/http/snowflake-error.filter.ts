@@ -97,7 +97,8 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
     const socket = host.switchToWs();
     const answer = this.answer(error, [socket.getData()]);
     // Nest's own filter does the same.
-    socket.getClient<Emitter>().emit('exception', messageOf(error, answer));
+    const client = socket.getClient<{ emit(event: string, body: object): void }>();
+    client.emit('exception', messageOf(error, answer));
   }
 
   private answer(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
@@ -107,10 +108,6 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
     if (isOurs) this.logger.error(`${error.code}: ${error.message}`, error.stack);
     return answer;
   }
-}
-
-interface Emitter {
-  emit(event: string, body: object): void;
 }
 
 function isReply(reply: Partial<Reply> | undefined): reply is Reply {
@@ -170,18 +167,13 @@ function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer 
   }
   // NOT_READY cannot be retried in a process that shuts down, but the next request goes elsewhere.
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
+  const isOfLock = typeof error.details['lock'] === 'string';
   return {
     statusCode: HttpStatus.SERVICE_UNAVAILABLE,
-    message: `${WANTED[isOfLock(error) ? 'lock' : 'id']} right now. Try again.`,
+    message: `${isOfLock ? 'This cannot be done' : 'No id can be made'} right now. Try again.`,
     error: 'Service Unavailable',
     retryAfterSeconds: secondsOf(error.details['waitMs']),
   };
-}
-
-const WANTED = { id: 'No id can be made', lock: 'This cannot be done' };
-
-function isOfLock({ details }: SnowflakeError): boolean {
-  return typeof details['lock'] === 'string';
 }
 
 function secondsOf(waitMs: unknown): number {

@@ -78,16 +78,10 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
 type Parts = Readonly<Record<string, unknown>>;
 type Change = (row: Parts) => Parts;
 
-interface Call {
-  readonly model: string;
-  readonly operation: string;
-  readonly args: unknown;
-}
-
 function withIds(
   models: ReadonlyMap<string, Model>,
   generator: string | undefined,
-  { model, operation, args }: Call,
+  { model, operation, args }: Omit<Query, 'query'>,
 ): unknown {
   const walk = new QueryWalk(models, generator);
   // A row needs no `data`, and no arguments, if every field has a default.

@@ -29,11 +29,6 @@ import {
 
 const TYPED_MS = 150;
 
-interface PageContext {
-  readonly generator: GeneratorView | undefined;
-  readonly workers: readonly WorkerView[];
-}
-
 export class IdReader {
   private readonly text = found<HTMLInputElement>('id-text');
   private readonly form = found<HTMLSelectElement>('id-form-of-text');
@@ -45,7 +40,12 @@ export class IdReader {
   private isFollowed: boolean;
   private asked = new AbortController();
 
-  constructor(private readonly context: () => PageContext) {
+  constructor(
+    private readonly context: () => {
+      readonly generator: GeneratorView | undefined;
+      readonly workers: readonly WorkerView[];
+    },
+  ) {
     this.form.append(...FORMS.map(([value, title]) => element('option', { value }, title)));
     this.text.value = idInAddress() ?? '';
     this.isFollowed = this.text.value !== '';
@@ -100,17 +100,13 @@ export class IdReader {
     setHidden(this.location, !isRead);
     this.location.replaceChildren(...(this.reading?.parts ?? []));
     this.refresh();
-    if (this.isFollowed) scrollToId();
+    if (this.isFollowed) found('id-title').scrollIntoView();
     this.isFollowed = false;
     if (isRead) history.replaceState(null, '', `#${answer.id}`);
   }
 }
 
 /** A link to an id should show it, and it is below the worker ids. */
-function scrollToId(): void {
-  found('id-title').scrollIntoView();
-}
-
 /** After the # there may also be the name of a section, or an invalid escape. */
 function idInAddress(): string | undefined {
   const written = location.hash.slice(1);

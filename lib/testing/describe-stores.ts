@@ -56,7 +56,8 @@ export const CONTRACT_CASES = [
   ...WIDE_CASES,
 ];
 
-const registries = processWide('contract-registries', () => ({ count: 0 }));
+/** Each test has a store of its own, also beside those of another run in one process. */
+const stores = processWide('contract-stores', () => ({ count: 0 }));
 
 /**
  * Adds a test for each demand on a support.
@@ -88,7 +89,7 @@ const registries = processWide('contract-registries', () => ({ count: 0 }));
  */
 export function describeDistributedSupport(contract: SupportContract): void {
   const cases = contract.leaveOut?.includes('end') ? ENDLESS_CASES : CONTRACT_CASES;
-  addTests(contract, cases, () => new Harness(contract, `contract-${++registries.count}`));
+  addTests(contract, cases, () => new Harness(contract, `contract-${++stores.count}`));
 }
 
 /*
@@ -116,8 +117,6 @@ export const COUNTER_CASES = [
   ...COUNTER_LOSS_CASES,
   ...COUNTER_CLOCK_CASES,
 ];
-
-const counterStores = processWide('counter-contract-stores', () => ({ count: 0 }));
 
 /**
  * Adds a test for each demand on a counter store.
@@ -151,7 +150,7 @@ export function describeCounterStore(contract: CounterContract): void {
   addTests(
     contract,
     COUNTER_CASES,
-    () => new CounterHarness(contract, `counters-${++counterStores.count}`),
+    () => new CounterHarness(contract, `counters-${++stores.count}`),
   );
 }
 
@@ -179,8 +178,6 @@ export const LOCK_CASES = [
   ...LOCK_CLOCK_CASES,
   ...LOCK_LOSS_CASES,
 ];
-
-const lockStores = processWide('lock-contract-stores', () => ({ count: 0 }));
 
 /**
  * Adds a test for each demand on a lock store.
@@ -211,5 +208,5 @@ const lockStores = processWide('lock-contract-stores', () => ({ count: 0 }));
  * ```
  */
 export function describeLockStore(contract: LockContract): void {
-  addTests(contract, LOCK_CASES, () => new LockHarness(contract, `locks-${++lockStores.count}`));
+  addTests(contract, LOCK_CASES, () => new LockHarness(contract, `locks-${++stores.count}`));
 }

@@ -24,16 +24,9 @@ export interface EtcdSettings {
 /** The options as they were given; their types may be wrong. */
 type GivenOptions = Readonly<Partial<Record<keyof EtcdSettings, unknown>>>;
 
-const NAMES: readonly (keyof EtcdSettings)[] = [
-  'endpoints',
-  'namespace',
-  'username',
-  'password',
-  'tls',
-  'failoverWindowMs',
-  'clockDifferenceMs',
-  'requestTimeoutMs',
-];
+const NAMES =
+  'endpoints, namespace, username, password, tls, failoverWindowMs, clockDifferenceMs, ' +
+  'requestTimeoutMs';
 const PORT = '2379';
 const REQUEST_MS_MIN = 10;
 const REQUEST_MS_MAX = 60_000;
@@ -47,7 +40,7 @@ export function settingsOf(options: unknown): EtcdSettings {
   const { namespace = 'default', username, password, tls } = given;
   const { failoverWindowMs = 0, clockDifferenceMs = 1000, requestTimeoutMs = 1000 } = given;
   const faults = [
-    ...unknownNames(given, NAMES.join(', '), 'A store in etcd'),
+    ...unknownNames(given, NAMES, 'A store in etcd'),
     ...endpointFaults(given.endpoints),
     ...nameFaults('namespace', namespace, NAME),
     ...loginFaults(username, password),

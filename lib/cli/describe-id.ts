@@ -7,16 +7,7 @@ import { tableLines } from './terminal.js';
 import { localText, utcText } from './command.js';
 import type { PlausibleLayout } from './plausible-layouts.js';
 
-interface IdRecord {
-  readonly id: string;
-  readonly time: string;
-  readonly timestampMs: number;
-  readonly workerId: number;
-  readonly sequence: number;
-  readonly fields: Readonly<Record<string, number>>;
-}
-
-export function idRecord(layout: BitLayout, id: bigint): IdRecord {
+export function idRecord(layout: BitLayout, id: bigint) {
   const { timestampMs, workerId, sequence, fields } = layout.parse(id);
   return { id: String(id), time: utcText(timestampMs), timestampMs, workerId, sequence, fields };
 }

@@ -8,6 +8,8 @@ import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { GeneratorState, GeneratorStatus } from '../generator.js';
 import type { HealthReport } from '../health/health-report.js';
 import type { LeaseState } from '../lease/held-lease.js';
+import type { CronRunRecord, LockCounts } from '../nest/lock/index.js';
+import type { HolderLabel } from '../time/process-identity.js';
 
 /** The page lists this many workers, and each has a cell on the map. More would help no one. */
 export const WORKERS_SHOWN_MAX = 4096;
@@ -141,12 +143,7 @@ export interface WorkerView {
   readonly remainingMs?: number | undefined;
 }
 
-export interface HolderView {
-  readonly host: string;
-  readonly pid: number;
-  readonly application: string;
-  /** Of this library in that process; absent where the registry does not know it. */
-  readonly version?: string | undefined;
+export interface HolderView extends Omit<HolderLabel, 'workerIds'> {
   /** The time since it leased the worker id; absent without a lease. */
   readonly heldForMs?: number | undefined;
 }
@@ -163,13 +160,9 @@ export interface LocksAnswer {
 }
 
 /** The first two describe the present, the others count since the process was started. */
-interface OwnLocksView {
+interface OwnLocksView extends Omit<LockCounts, 'released'> {
   readonly held: number;
   readonly waiting: number;
-  readonly acquired: number;
-  readonly refused: number;
-  readonly unavailable: number;
-  readonly lost: number;
 }
 
 /** `kept`: its holder was done before the least time to hold it. */
@@ -207,16 +200,7 @@ export interface JobView {
 }
 
 /** The last run of a job; its times are by the clock of the store. */
-export interface JobRunView {
-  readonly tickMs: number;
-  readonly startedAtMs: number;
-  readonly tookMs: number;
-  readonly outcome: string;
-  /** Host, process and application that ran it. */
-  readonly by: string;
-  /** How many ticks before it were left out. */
-  readonly skippedCount: number;
-}
+export type JobRunView = Omit<CronRunRecord, 'token' | 'isClosing'>;
 
 /** An id taken apart, or the reason why the text is not an id. */
 export type IdAnswer = IdView | { readonly problem: string };

@@ -5,6 +5,8 @@
  * Guarantee: an element that is up to date is not touched, so focus, selection and the position of
  * a screen reader survive every update.
  */
+import type { HolderView } from '../answers.js';
+
 type Attributes = Readonly<Record<string, string | number>>;
 type Content = Node | string;
 
@@ -155,14 +157,8 @@ export function countText(count: number, one: string): string {
   return IS_CHINESE ? text : `${text} ${one}${count === 1 ? '' : 's'}`;
 }
 
-interface Holder {
-  readonly application: string;
-  readonly host: string;
-  readonly pid: number;
-}
-
 /** Names a holder of a worker id. */
-export function holderText({ application, host, pid }: Holder): string {
+export function holderText({ application, host, pid }: HolderView): string {
   return application === ''
     ? said('{}, pid {}', host, pid)
     : said('{} on {}, pid {}', application, host, pid);

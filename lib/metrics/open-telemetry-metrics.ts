@@ -165,33 +165,15 @@ function durationRecorder<Instrument, Reading>(
  * a late first scrape miss nothing.
  */
 
-interface Value {
-  readonly metricName: string;
-  readonly labels: Record<string, string | number>;
-  readonly value: number;
-}
-
-/** A registry of prom-client asks this of a metric. */
-interface ReadHistogram {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'histogram';
-  readonly aggregator: MetricOf<never>['aggregator'];
-  get(): Promise<object>;
-  /** Does nothing: no value is kept here. */
-  reset(): void;
-}
-
-export function readHistogram<Reading>(
-  metric: MetricOf<Reading>,
-  { readers }: ReadBy<Reading>,
-): ReadHistogram {
+/** Returns what a registry of prom-client asks of a metric. */
+export function readHistogram<Reading>(metric: MetricOf<Reading>, { readers }: ReadBy<Reading>) {
   const { prometheus: name, help, aggregator } = metric;
   const facts = { name, help, type: 'histogram', aggregator } as const;
   const get = async () => {
     const values = readers.read().flatMap(([reader, reading]) => valuesOf(metric, reader, reading));
     return { ...facts, values };
   };
+  // No value is kept here.
   return { ...facts, get, reset: () => undefined };
 }
 
@@ -199,7 +181,7 @@ function valuesOf<Reading>(
   { prometheus: name, durations }: MetricOf<Reading>,
   reader: ReaderOf<Reading>,
   reading: Reading,
-): Value[] {
+) {
   const calls = durations?.(reading);
   if (calls === undefined) return [];
   const labels = reader.labels(reading);

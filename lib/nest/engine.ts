@@ -15,7 +15,7 @@ import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { OpenGenerator } from '../generator.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { LeaseState } from '../lease/held-lease.js';
-import type { Keeper, WorkerIdChange } from '../lease/keeper.js';
+import type { Keeper, LeaseChange, WorkerIdChange } from '../lease/keeper.js';
 import { LeaseKeeper } from '../lease/lease-keeper.js';
 import { minRangeMsOf } from '../lease/lease-options.js';
 import { RegionClaim } from '../lease/region-claim.js';
@@ -251,12 +251,7 @@ async function tell(
  */
 
 /** One change of state, of a lease or of a generator without one. */
-interface Change {
-  readonly from: LeaseState;
-  readonly to: LeaseState;
-  readonly workerId?: number | undefined;
-  readonly reason: string;
-}
+type Change = Omit<LeaseChange, 'workerId'> & Partial<LeaseChange>;
 
 type Level = 'log' | 'warn' | 'error';
 

@@ -110,7 +110,7 @@ export function extendLock(
   const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
   if (!isHeld) return { answer: lost, header };
-  const untilMs = Math.max(row.untilMs, nowOf(header) + ttlMs);
+  const untilMs = Math.max(row.untilMs, nowOf(header) + (reading.lateMs ?? 0) + ttlMs);
   const answer = { status: 'ok', token, ttlMs, era: header.era } as const;
   return { answer, header, row: { ...row, untilMs, ...(note !== undefined && { note }) } };
 }

@@ -52,10 +52,10 @@ const HEADER_NUMBER = 2n ** 63n - 1n;
 const SWEEP_MS = KEPT_MS;
 
 /**
- * Whoever is told of a release writes by what it was told, if that is not older. If it dies then,
- * the lock is free that much later.
+ * Whoever remembers a lock writes by that first, if it comes within this. If it dies then, the lock
+ * is free that much later.
  */
-const TOLD_LATE_MS = 100;
+const LATE_MS = 100;
 const TOLD_COUNT_MAX = 1024;
 
 /** How an operation gets to the store. */
@@ -108,16 +108,15 @@ export class RowLocks extends RowOperations implements LockStore {
     const rule: Rule<AcquireAnswer> = (snapshot, reading) =>
       acquireLock(snapshot, request, reading);
     const isTold = this.#told.delete(lock);
-    const answer = await this.#changed(lock, rule, isTold ? { lateMs: TOLD_LATE_MS } : {});
+    const answer = await this.#changed(lock, rule, { lateMs: LATE_MS });
     if (isTold && answer.status === 'held') this.#releases?.lost?.(lock);
     return answer;
   }
 
   async extend(request: ExtendRequest): Promise<ExtendAnswer> {
     checkExtend(request);
-    return this.#changed(request.lock, (snapshot, reading) =>
-      extendLock(snapshot, request, reading),
-    );
+    const rule: Rule<ExtendAnswer> = (snapshot, reading) => extendLock(snapshot, request, reading);
+    return this.#changed(request.lock, rule, { lateMs: LATE_MS });
   }
 
   async release(request: ReleaseRequest): Promise<void> {
@@ -200,8 +199,10 @@ export class RowLocks extends RowOperations implements LockStore {
       if (header === undefined || row === undefined) return { answer };
       const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
       const version = lockRow?.version;
-      const notAfterMs = isRead || lateMs === Infinity ? undefined : reading.timeMs + lateMs!;
-      const write = { ...rests, rows: [{ row: next, version }], notAfterMs, ...manner };
+      const { timeMs } = reading;
+      const isTimed = !isRead && lateMs !== Infinity;
+      const betweenMs = isTimed ? ([timeMs, timeMs + lateMs!] as const) : undefined;
+      const write = { ...rests, rows: [{ row: next, version }], betweenMs, ...manner };
       const isWritten = await this.rows.write(write);
       if (isWritten === false && isRead) refused.note(headerVersion, version, server);
       if (isWritten !== true) return undefined;

@@ -135,7 +135,8 @@ export abstract class RowOperations {
     };
     return this.#retry.run(keys.at(-1)!, async (refused, count) => {
       const isFirst = count === 0 && lateMs !== undefined;
-      const remembered = isFirst ? this.#rows.remembered?.(keys) : undefined;
+      const known = isFirst ? this.#rows.remembered?.(keys) : undefined;
+      const remembered = known && { ...known, timeMs: this.again.leastMs(known.timeMs) };
       const done = remembered && (await attempted(remembered, refused, lateMs));
       const read = () => this.again.noted(() => this.#rows.read({ keys }));
       return done ?? attempted(await read(), refused);
@@ -276,6 +277,9 @@ function refusing(location: string): SnowflakeError {
 /** Callers that wait for one moment come within so long. */
 const SPREAD_MS = 250;
 
+/** The clock of a store may fall behind that of the process by so much between two reads. */
+const BEHIND_MS = 10;
+
 /** The time of a store as it was read. */
 interface TimeRead {
   readonly timeMs: number;
@@ -299,6 +303,11 @@ export class AgainAfter {
     const isRefuted = sentMs + this.#aheadMs >= timeMs + resolutionMs;
     this.#aheadMs = isRefuted ? aheadMs : Math.max(this.#aheadMs, aheadMs);
     return found;
+  }
+
+  /** The time of the store is at least so late, unless its clock was set since the last read. */
+  leastMs(readMs: number): number {
+    return Math.max(readMs, Math.floor(this.monotonic.now() + this.#aheadMs) - BEHIND_MS);
   }
 
   /**

@@ -99,10 +99,11 @@ export interface RowWrite {
   readonly isTimeOnly?: boolean | undefined;
   readonly rows: readonly RowChange[];
   /**
-   * Nothing is written once the clock of the store has passed this. It is given only with rows that
-   * were `remembered`.
+   * Nothing is written unless the clock of the store is between these two, both included. They are
+   * given with rows that were `remembered`, which may have been put back since: what a read would
+   * notice then, the write has to.
    */
-  readonly notAfterMs?: number | undefined;
+  readonly betweenMs?: readonly [number, number] | undefined;
   /** A store that has messages tells of the rows on this channel, in the same step. */
   readonly channel?: string | undefined;
   /**

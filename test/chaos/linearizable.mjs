@@ -31,11 +31,15 @@
  * @property {bigint} token of the last grant
  * @property {number} fromMs since when it is so, at the earliest
  * @property {number} heldMs until when nobody else may have it
+ * @property {number} keptMs until when the store may refuse others because of it
  * @property {State} [released] as it was before it was released
+ * @property {boolean} [isLost] its holder was told so
  */
 
 /** @type {State} */
-const FREE = { holder: '', token: 0n, fromMs: 0, heldMs: 0 };
+const FREE = { holder: '', token: 0n, fromMs: 0, heldMs: 0, keptMs: 0 };
+/** A store that grants by what it remembers keeps a lock for so much longer. */
+const LATE_MS = 100;
 /** Whose request was never answered: others were refused by a token that they saw nowhere else. */
 const UNSEEN = '?';
 /** The store refuses us whatever we ask, since we may not read or write its rows. */
@@ -104,8 +108,10 @@ export function faultIn(/** @type {History} */ { calls, ...history }) {
     const { next, ahead, state } = way;
     if (next === ordered.length) return undefined;
     farthest = Math.max(farthest, next);
-    const { holder, token, heldMs, released } = state;
-    const key = [next, ahead, holder, token, heldMs, released !== undefined].join(' ');
+    const { holder, token, heldMs, keptMs, released, isLost = false } = state;
+    const key = [next, ahead, holder, token, heldMs, keptMs, released !== undefined, isLost].join(
+      ' ',
+    );
     if (seen.has(key)) continue;
     if (seen.add(key).size > STATE_COUNT_MAX) {
       return `${textOf(ordered[farthest])} was not decided: too many calls at once`;
@@ -158,7 +164,8 @@ function passed(/** @type {number} */ from, /** @type {number[]} */ done) {
  * @returns {State | undefined}
  */
 function after(state, call, known) {
-  const { op, status, holder, token = 0n, fromMs, ttlMs } = call;
+  const { op, status, holder, token = 0n, fromMs, toMs, ttlMs } = call;
+  const keptMs = toMs + ttlMs + LATE_MS;
   const isOwn = state.token === token && [holder, UNSEEN].includes(state.holder);
   const isHeld = isHeldAt(state, call, known);
   switch (`${op} ${status}`) {
@@ -166,21 +173,24 @@ function after(state, call, known) {
       // Asked again, since the answer was lost.
       if (isOwn) return { ...state, holder };
       if (isHeld || token <= state.token) return undefined;
-      return { holder, token, fromMs, heldMs: fromMs + ttlMs };
+      return { holder, token, fromMs, heldMs: fromMs + ttlMs, keptMs };
     case 'acquire held':
       if (state.holder !== '' && state.token === token) return state;
+      // Its holder was told that it is lost, since the store lost data, before it had ended.
+      if (state.isLost === true && state.token === token && fromMs < state.keptMs) return state;
       if (isForgotten(state, call, known)) return state;
       if (known.losesReleases === true && state.released?.token === token) return state.released;
       // One that was released then is free once the clock is where it was.
       if (state.token === token && isBehind(call, known)) return state;
       if (isHeld || token <= state.token || !wasOpen(call, known)) return undefined;
-      return { holder: UNSEEN, token, fromMs, heldMs: 0 };
+      return { holder: UNSEEN, token, fromMs, heldMs: 0, keptMs };
     case 'extend ok':
-      return isOwn ? { ...state, heldMs: Math.max(state.heldMs, fromMs + ttlMs) } : undefined;
+      if (!isOwn) return undefined;
+      return { ...state, heldMs: Math.max(state.heldMs, fromMs + ttlMs), keptMs };
     case 'extend lost':
       if (!isOwn) return state;
       if (isHeld && !isForgotten(state, call, known)) return undefined;
-      return { ...state, holder: '', fromMs, heldMs: isHeld ? state.heldMs : 0 };
+      return { ...state, holder: '', fromMs, heldMs: isHeld ? state.heldMs : 0, isLost: true };
     default:
       if (state.holder !== holder) return state;
       return { ...state, holder: '', fromMs, heldMs: 0, released: state };

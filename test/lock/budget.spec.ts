@@ -50,8 +50,8 @@ const BUDGETS: Record<string, Budget> = {
       ends.push(own.drop);
       return `${own.url}?namespace=budget&replicated=false`;
     },
-    using: { promises: 143, timers: 7, signals: 0, writes: 3, bytes: 1600 },
-    extend: { promises: 77, timers: 4, signals: 0, writes: 2, bytes: 650 },
+    using: { promises: 106, timers: 5, signals: 0, writes: 2, bytes: 1500 },
+    extend: { promises: 40, timers: 2, signals: 0, writes: 1, bytes: 520 },
   },
   MariaDB: {
     async url() {
@@ -62,8 +62,8 @@ const BUDGETS: Record<string, Budget> = {
       ends.push(own.drop);
       return `${own.url}?namespace=budget&replicated=false`;
     },
-    using: { promises: 124, timers: 7, signals: 0, writes: 3, bytes: 780 },
-    extend: { promises: 65, timers: 4, signals: 0, writes: 2, bytes: 420 },
+    using: { promises: 93, timers: 5, signals: 0, writes: 2, bytes: 720 },
+    extend: { promises: 34, timers: 2, signals: 0, writes: 1, bytes: 350 },
   },
   etcd: {
     url: async () => `etcd://${new URL(process.env['ETCD_URL']!).host}?namespace=${randomUUID()}`,

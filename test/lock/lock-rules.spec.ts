@@ -4,7 +4,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { MemoryLocks } from '../../lib/index.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
-import { acquireLock, newHeader } from '../../lib/lock/lock-rules.js';
+import { acquireLock, extendLock, newHeader } from '../../lib/lock/lock-rules.js';
 import type { LockStore } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import type { RowStore } from '../../lib/rows/row-store.js';
@@ -47,14 +47,19 @@ describe('the contract suite of locks', () => {
     expect(await failuresOf(rowLockStore(inRows.RowLocks), by)).toEqual([by]);
   });
 
-  it('grants until later, as much as a write may come after what it rests on', () => {
+  it('holds until later, as much as a write may come after what it rests on', () => {
     const reading = { timeMs: 1e12, server: 'one', random: 'r', lossWindowMs: 0 };
     const header = newHeader(2000, reading);
     const request = namedLock('a');
-    const at = (lateMs?: number) =>
-      acquireLock({ header, row: undefined }, request, { ...reading, lateMs }).row!.untilMs;
-    expect(at(100)).toBe(at() + 100);
-    expect(at()).toBe(1e12 + request.ttlMs);
+    const acquired = (lateMs?: number) =>
+      acquireLock({ header, row: undefined }, request, { ...reading, lateMs }).row!;
+    const extended = (lateMs?: number) => {
+      const row = acquired();
+      const more = { ...request, token: row.token, ttlMs: request.ttlMs + 1 };
+      return extendLock({ header, row }, more, { ...reading, lateMs }).row!;
+    };
+    for (const row of [acquired, extended]) expect(row(100).untilMs).toBe(row().untilMs + 100);
+    expect(acquired().untilMs).toBe(1e12 + request.ttlMs);
   });
 
   it('asks for the controls that it needs', () => {

@@ -118,7 +118,7 @@ describe('sql locks', () => {
       expect(later).toMatchObject({ status: 'held' });
     });
 
-    it('takes two statements, and asks whether a given pool committed', async () => {
+    it('takes one statement, and asks whether a given pool committed', async () => {
       const sent: string[] = [];
       const query: SqlQuery = (sql, params) => {
         sent.push(sql);
@@ -130,8 +130,8 @@ describe('sql locks', () => {
       await store.release(await heldIn(store, namedLock('a')));
       const verbs = sent.map((sql) => /\b(SELECT|UPDATE|INSERT)\b/.exec(sql)![0]);
       const written = ['UPDATE', 'SELECT'];
-      expect(verbs).toEqual(['SELECT', ...written, ...written]);
-      expect(sent.filter((sql) => sql.includes('pg_notify'))).toEqual([sent[3]]);
+      expect(verbs).toEqual([...written, ...written]);
+      expect(sent.filter((sql) => sql.includes('pg_notify'))).toEqual([sent[2]]);
     });
 
     it('is not written within a transaction that somebody may roll back', async () => {
@@ -139,6 +139,21 @@ describe('sql locks', () => {
       try {
         await client.query('BEGIN');
         const store = sqlLocks({ pool: client, dialect: 'postgres', ...ALONE });
+        const failure = await failureOf(store.acquire(namedLock('a')));
+        expect(failure.message).toContain('transaction');
+      } finally {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    });
+
+    it('is not granted by memory where nobody tells what is committed', async () => {
+      const client = await postgres.connect();
+      try {
+        const asked = { namespace: `${RUN}/untold`, serverSql: "'one'", table: LOCKS } as const;
+        const store = sqlLocks({ pool: client, dialect: 'postgres', ...asked });
+        await store.release(await heldIn(store, namedLock('a')));
+        await client.query('BEGIN');
         const failure = await failureOf(store.acquire(namedLock('a')));
         expect(failure.message).toContain('transaction');
       } finally {

@@ -93,7 +93,7 @@ export const LOCK_MUTANTS = [
   {
     name: 'an extension shortens',
     by: 'extends from now on, and never shortens',
-    edits: edit(EXTEND, 'Math.max(row.untilMs, nowOf(header) + ttlMs)', 'nowOf(header) + ttlMs'),
+    edits: edit(EXTEND, 'Math.max(row.untilMs, nowOf(header) + (', '(nowOf(header) + ('),
   },
   {
     name: 'an extension is not stored',

@@ -117,18 +117,21 @@ describe('sql put back', () => {
       await run(`DROP TABLE ${table}`);
     });
 
-    it('grants no lock that may be held', async () => {
+    it.each(['a pool', 'a URL'])('grants no lock that may be held, by %s', async (way) => {
       const table = tables();
       const create = registryTable(database.dialect, table);
       await run(create);
-      const store = sqlLocks({ ...(asOf(table) as object), ...ALONE } as never);
+      const byPool = () => sqlLocks({ ...(asOf(table) as object), ...ALONE } as never);
+      const base = process.env[database.dialect === 'mysql' ? 'MYSQL_URL' : 'DATABASE_URL']!;
+      const asked = { url: `${base}?table=${table}&namespace=shop&replicated=false` };
+      const store = way === 'a URL' ? sqlLocks(asked) : byPool();
       await store.release(await heldIn(store, namedLock('a')));
       const putBack = await dumped(table, create);
-      const held = await heldIn(store, namedLock('a'));
+      const { token } = await heldIn(byPool(), namedLock('a'));
       await putBack();
       expect(await store.acquire(namedLock('a'))).toMatchObject({ status: 'wait' });
-      const next = await heldIn(store, namedLock('a'));
-      expect(next.token > held.token).toBe(true);
+      expect((await heldIn(store, namedLock('a'))).token > token).toBe(true);
+      await store.close!();
       await run(`DROP TABLE ${table}`);
     });
   });

@@ -124,11 +124,14 @@ describe('sql conditions', () => {
       expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
     });
 
-    it('writes nothing once the time is over', async () => {
+    it('writes nothing before the time, nor once it is over', async () => {
       const { store, snapshot, update } = await stored();
       const { timeMs } = snapshot;
-      expect(await store.write({ ...update, notAfterMs: timeMs - 10_000 })).toBe(false);
-      expect(await store.write({ ...update, notAfterMs: timeMs + 600_000 })).toBe(true);
+      const between = (fromMs: number, toMs: number) =>
+        store.write({ ...update, betweenMs: [timeMs + fromMs, timeMs + toMs] });
+      expect(await between(-20_000, -10_000)).toBe(false);
+      expect(await between(600_000, 700_000)).toBe(false);
+      expect(await between(0, 600_000)).toBe(true);
     });
 
     it('gives each of those that read at once its own rows, by one statement', async () => {

@@ -62,7 +62,7 @@ export class SqlRows implements RowStore {
     this.namespace = namespace;
     this.#kind = kind;
     // Else only a read tells whether the session it gets would keep what is written.
-    const isKept = dialect.name === 'postgres' || connection.close !== undefined;
+    const isKept = dialect.tellsCommits || connection.close !== undefined;
     if (kind === 'locks' && isKept) this.#remembered = new RememberedRows();
     this.#isDoubted = connection.close === undefined && dialect.name === 'postgres';
     this.#dialect = dialect;
@@ -137,7 +137,7 @@ export class SqlRows implements RowStore {
 
   async write(write: RowWrite): Promise<boolean | undefined> {
     const { server, headerVersion, rows, isTimeOnly = false, channel } = write;
-    const { notAfterMs, mayBeLost } = write;
+    const { betweenMs, mayBeLost } = write;
     const own = this.#headerChange(write);
     const transactions: string[] = [];
     let isWritten = own === undefined || (await this.#writeRow(own, transactions, isTimeOnly));
@@ -145,7 +145,7 @@ export class SqlRows implements RowStore {
     const changes = this.#changesOf(rows, mayBeLost);
     for (const change of changes) {
       if (isWritten !== true) break;
-      const asked = { ...change, ...rests, notAfterMs, mayBeLost };
+      const asked = { ...change, ...rests, betweenMs, mayBeLost };
       const told = channel === undefined ? undefined : { channel, text: textToTell(asked) };
       isWritten = await this.#writeRow({ ...asked, told }, transactions);
       if (isWritten === true) this.#remembered?.noteWritten(asked);

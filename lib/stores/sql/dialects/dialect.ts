@@ -33,8 +33,8 @@ export interface SqlChange {
   /** The header, for a row that depends on one. */
   readonly headerVersion: number | undefined;
   readonly server: string;
-  /** The last time of the server at which it is written. */
-  readonly notAfterMs?: number | undefined;
+  /** The first and the last time of the server at which it is written, by what is remembered. */
+  readonly betweenMs?: readonly [number, number] | undefined;
   /** True if it may be answered before it is on disk. */
   readonly mayBeLost?: boolean | undefined;
   /** What is told of it in the same statement, and on which channel; the time follows the text. */
@@ -86,6 +86,8 @@ export interface Statements {
 
 export interface Dialect {
   readonly name: DialectName;
+  /** True if its server answers whether a transaction is committed. */
+  readonly tellsCommits: boolean;
   /** The product, for messages. */
   readonly title: string;
   /** Asks the server what it offers. */
@@ -305,8 +307,8 @@ export function followed(replicaCount: number): string {
 export interface Stamps {
   /** The signature of the statement that writes. */
   readonly written: string;
-  /** The signature of the row `r` that is read. */
-  readonly found: string;
+  /** The signature of a row that is there, by its name in the statement. */
+  readonly found: (row: string) => string;
 }
 
 interface SignedRow {

@@ -47,6 +47,7 @@ const CONFLICT_NAMES: ReadonlySet<string> = new Set([
 export class MysqlDialect implements Dialect {
   readonly name = 'mysql';
   readonly title = 'MySQL';
+  readonly tellsCommits = false;
 
   constructor(private readonly serverSql?: string) {}
 
@@ -136,9 +137,9 @@ class MysqlStatements extends TableStatements {
   }
 
   /** MySQL refuses to update a table that a subquery of the statement reads. */
-  protected override beside(version: number | undefined, binder: Binder): string {
-    if (version === undefined) return '';
-    return ` JOIN ${this.location.table} h ON ${this.isHeader(version, binder)}`;
+  protected override beside(change: SqlChange, binder: Binder): string {
+    if (change.headerVersion === undefined) return '';
+    return ` JOIN ${this.location.table} h ON ${this.isHeader(change, binder)}`;
   }
 
   protected override deletion(
@@ -330,5 +331,5 @@ function stampsOf(table: string): Stamps {
   const where = `table_schema = ${own} AND table_name = '${name}'`;
   const made = 'CAST(UNIX_TIMESTAMP(create_time) AS CHAR)';
   const asked = `(SELECT ${made} FROM information_schema.tables WHERE ${where})`;
-  return { written: `COALESCE(${asked}, '')`, found: asked };
+  return { written: `COALESCE(${asked}, '')`, found: () => asked };
 }

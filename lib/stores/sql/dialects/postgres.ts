@@ -78,7 +78,7 @@ const TRANSACTION = 'CASE WHEN count(*) > 0 THEN txid_current()::text END';
 /** The transaction that wrote a row; without a savepoint a statement has one of its own. */
 const STAMPS = {
   written: '(txid_current() % 4294967296)::text',
-  found: 'r.xmin::text',
+  found: (row: string) => `${row}.xmin::text`,
 } as const;
 
 /** These are a serialization failure, a deadlock, and a lock that is not available. */
@@ -87,8 +87,12 @@ const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '55P03']);
 export class PostgresDialect implements Dialect {
   readonly name = 'postgres';
   readonly title = 'PostgreSQL';
+  readonly tellsCommits: boolean;
 
-  constructor(private readonly serverSql?: string) {}
+  /** @param serverSql names a server that may be one of several, which may not know it */
+  constructor(private readonly serverSql?: string) {
+    this.tellsCommits = serverSql === undefined;
+  }
 
   async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
     const { serverSql: server } = this;

@@ -35,6 +35,7 @@ const [BUSY, LOCKED] = [5, 6];
 export class SqliteDialect implements Dialect {
   readonly name = 'sqlite';
   readonly title = 'SQLite';
+  readonly tellsCommits = false;
 
   constructor(private readonly serverSql?: string) {}
 

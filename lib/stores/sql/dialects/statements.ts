@@ -137,7 +137,7 @@ export abstract class TableStatements implements Statements {
   }
 
   /** The tables after that of an update, so that the header is `h` in it. */
-  protected beside(_headerVersion: number | undefined, _binder: Binder): string {
+  protected beside(_change: SqlChange, _binder: Binder): string {
     return '';
   }
 
@@ -162,10 +162,13 @@ export abstract class TableStatements implements Statements {
     return `${qualifier}namespace = ${of(namespace)} AND ${qualifier}kind = '${kind}'`;
   }
 
-  /** True of the row `h` where it is the header as it was read. */
-  protected isHeader(version: number, binder: Binder): string {
-    const isOurs = this.isOurs(binder, 'h.');
-    return `${isOurs} AND h.name = '${HEADER_KEY}' AND h.version = ${binder.of(version)}`;
+  /** True of the row `h` where it is the header as it was read, and was not put back since. */
+  protected isHeader({ headerVersion, betweenMs }: SqlChange, binder: Binder): string {
+    const { stamps } = this;
+    const isOurs = `${this.isOurs(binder, 'h.')} AND h.name = '${HEADER_KEY}'`;
+    const isHeader = `${isOurs} AND h.version = ${binder.of(headerVersion!)}`;
+    if (betweenMs === undefined || stamps === undefined) return isHeader;
+    return `${isHeader} AND h.data LIKE ${this.joined(`'%/'`, stamps.found('h'), `'${END}'`)}`;
   }
 
   private insert(change: SqlChange, binder: Binder): string {
@@ -185,7 +188,7 @@ export abstract class TableStatements implements Statements {
     const keys = [`SELECT ${first} AS name`, ...more.map((each) => `SELECT ${each}`)];
     const header = headerVersion === undefined ? '' : `, ${table} h`;
     const where = [
-      ...(headerVersion === undefined ? [] : [this.isHeader(headerVersion, binder)]),
+      ...(headerVersion === undefined ? [] : [this.isHeader(change, binder)]),
       this.standsOn(change, binder),
     ];
     const from = `(${keys.join(' UNION ALL ')}) i${header} WHERE ${where.join(' AND ')}`;
@@ -196,9 +199,9 @@ export abstract class TableStatements implements Statements {
   private update(change: SqlChange, binder: Binder): string {
     const { of } = binder;
     const { table } = this.location;
-    const { row, nextVersion, version, numberIs, headerVersion, notAfterMs } = change;
+    const { row, nextVersion, version, numberIs, headerVersion, betweenMs } = change;
     const own = this.updated;
-    const beside = this.beside(headerVersion, binder);
+    const beside = this.beside(change, binder);
     const set = [
       `${own}version = ${of(nextVersion)}`,
       `${own}number = ${this.integer(of(String(row.number)))}`,
@@ -212,11 +215,11 @@ export abstract class TableStatements implements Statements {
       ...(numberIs
         ? [`${own}number ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`]
         : []),
-      ...(headerVersion === undefined || beside !== ''
-        ? []
-        : [this.hasHeader(headerVersion, binder)]),
+      ...(headerVersion === undefined || beside !== '' ? [] : [this.hasHeader(change, binder)]),
       this.standsOn(change, binder),
-      ...(notAfterMs === undefined ? [] : [`${this.time} <= ${of(notAfterMs)}`]),
+      ...(betweenMs === undefined
+        ? []
+        : [`${this.time} BETWEEN ${betweenMs.map(of).join(' AND ')}`]),
     ];
     const target = own === '' ? table : `${table} w${beside}`;
     const sql = `UPDATE ${target} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
@@ -224,8 +227,8 @@ export abstract class TableStatements implements Statements {
     return this.withRowCount(sql, 'update', telling);
   }
 
-  private hasHeader(version: number, binder: Binder): string {
-    const isHeader = this.isHeader(version, binder);
+  private hasHeader(change: SqlChange, binder: Binder): string {
+    const isHeader = this.isHeader(change, binder);
     return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${isHeader})`;
   }
 
@@ -249,7 +252,7 @@ export abstract class TableStatements implements Statements {
 
   /** The stamp of the row `r`, as a column. */
   private get foundStamp(): string[] {
-    return this.stamps === undefined ? [] : [`${this.stamps.found} AS stamp`];
+    return this.stamps === undefined ? [] : [`${this.stamps.found('r')} AS stamp`];
   }
 
   private nameOf(key: string): string {

@@ -6,6 +6,7 @@ import Database from 'libsql';
 import pg from 'pg';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { PoolConnection } from 'mysql2/promise';
 import type { Pool } from 'pg';
 import { HEADER_KEY, type Row, type RowSnapshot } from '../../lib/rows/row-store.js';
 import { snapshotIn } from '../../lib/stores/sql/dialects/dialect.js';
@@ -256,6 +257,64 @@ describe('sql conditions', () => {
       );
       expect(new Set(versions).size).toBe(4);
     });
+  });
+});
+
+/*
+ * A proxy that changes the session behind a connection of ours to MariaDB: the new one may be of
+ * another server.
+ */
+describe('a proxy before MariaDB', () => {
+  const lab = new SqlLab();
+  const keys = [HEADER_KEY];
+  let sessions: PoolConnection[];
+  beforeAll(async () => {
+    const pool = await lab.mysqlTable();
+    sessions = [await pool.getConnection(), await pool.getConnection()];
+  });
+  beforeEach(() => Promise.all(sessions.map((one) => one.query('SET @snowflake_server = NULL'))));
+  afterAll(async () => {
+    for (const session of sessions) session.release();
+    await lab.end();
+  });
+
+  /** @param sessionOf which of two gets a statement, by its number */
+  function rowsBy(sessionOf: (number: number) => number) {
+    const sent: string[] = [];
+    const query: SqlQuery = (sql, params) =>
+      sessions[sessionOf(sent.push(sql))]!.execute(sql, params);
+    const connection = { where: { text: 'a proxy', secrets: [] }, query, close: async () => {} };
+    const parts = { namespace: randomUUID(), table: lab.table, lossWindowMs: 0 };
+    const dialect = new MysqlDialect();
+    return { rows: new SqlRows({ ...parts, kind: 'locks', dialect, connection }), sent };
+  }
+  const asking = (sent: readonly string[]) => sent.filter((sql) => sql.includes("'Uptime'"));
+
+  it('writes nothing in a session that was not asked for its server', async () => {
+    let at = 0;
+    const { rows, sent } = rowsBy(() => at);
+    const { server } = await rows.read({ keys });
+    const before = { server, headerVersion: undefined, headerNumber: 0n };
+    const write = (key: string) =>
+      rows.write({
+        ...before,
+        rows: [{ row: { key, number: 1n, text: 'x' }, version: undefined }],
+      });
+    expect(await write('a')).toBe(true);
+    expect(asking(sent)).toHaveLength(1);
+    at = 1;
+    expect(await write('b')).toBe(false);
+    expect((await rows.read({ keys })).server).toBe(server);
+    expect(await write('b')).toBe(true);
+    expect(asking(sent)).toHaveLength(2);
+  });
+
+  it('is asked in each statement where it changes them all the time', async () => {
+    const { server } = await rowsBy(() => 0).rows.read({ keys });
+    const { rows, sent } = rowsBy((number) => number % 2);
+    for (let count = 0; count < 3; count++)
+      expect(await rows.read({ keys })).toMatchObject({ server });
+    expect(asking(sent)).toHaveLength(4);
   });
 });
 

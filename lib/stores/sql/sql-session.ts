@@ -144,8 +144,9 @@ export class SqlSession {
   }
 
   #prepared(): Promise<Statements> {
+    const isAlone = this.#parts.connection.close !== undefined;
     this.#statements ??= this.#parts.dialect
-      .prepare(this.query, this.#parts)
+      .prepare(this.query, this.#parts, isAlone)
       .catch((error: unknown) => {
         this.#statements = undefined;
         throw error;

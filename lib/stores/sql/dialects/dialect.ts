@@ -90,8 +90,12 @@ export interface Dialect {
   readonly tellsCommits: boolean;
   /** The product, for messages. */
   readonly title: string;
-  /** Asks the server what it offers. */
-  prepare(query: SqlQuery, location: SqlTable): Promise<Statements>;
+  /**
+   * Asks the server what it offers.
+   *
+   * @param isAlone true if all statements go over one connection, which nobody else has
+   */
+  prepare(query: SqlQuery, location: SqlTable, isAlone: boolean): Promise<Statements>;
   /** The error codes that mean that another process changed the row meanwhile. */
   isConflict(codes: readonly string[]): boolean;
   /** One sentence for each danger to the table. */

@@ -51,12 +51,14 @@ export class MysqlDialect implements Dialect {
 
   constructor(private readonly serverSql?: string) {}
 
-  async prepare(query: SqlQuery, location: SqlTable): Promise<Statements> {
+  async prepare(query: SqlQuery, location: SqlTable, isAlone = false): Promise<Statements> {
     const offered = await variables(query, ['version', FLUSH, ...IDENTITIES]);
     const isMariadb = /mariadb/i.test(offered.get('version') ?? '');
     const identity = IDENTITIES.find((name) => offered.has(name));
     const isDurable = offered.has(FLUSH) ? MYSQL_DURABLE : 'FALSE';
-    const run = mysqlServer(isMariadb, identity);
+    const asked = mysqlServer(isMariadb, identity);
+    const isKept = isAlone && this.serverSql === undefined && (await keepsName(query, asked));
+    const run = isKept ? NAME_IN_SESSION : asked;
     const server = location.kind === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
     // Each member of a cluster has made the table at another time.
     const stamps = this.serverSql === undefined ? stampsOf(location.table) : undefined;
@@ -105,6 +107,11 @@ class MysqlStatements extends TableStatements {
     const bentMs = answered(row, 'time_bent');
     if (Math.abs(bentMs) > BENT_MS_MAX) throw anotherTime(bentMs);
     if (this.losesNothing && !flagOf(row, 'is_durable')) throw notFlushed();
+  }
+
+  /** Another session answers, which knows no name yet. */
+  override isOutdated(row: SqlRow): boolean {
+    return row['server'] === null;
   }
 
   checkPrimary(row: SqlRow): void {
@@ -307,6 +314,22 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   const uptime = `(SELECT VARIABLE_VALUE FROM ${status} WHERE VARIABLE_NAME = 'Uptime')`;
   const started = `CAST(UNIX_TIMESTAMP() - ${uptime} AS SIGNED)`;
   return `CONCAT(${nameOf(identity)}, '/', ${started})`;
+}
+
+/**
+ * The name of the server in a variable of the session, since what tells of its start costs more
+ * than the rest of a statement. No session outlives its server: another one, also behind a proxy,
+ * has no name until it is asked again.
+ */
+const KEPT_NAME = '@snowflake_server';
+/** MySQL may take a variable without a value for binary. */
+const NAME_IN_SESSION = `CAST(${KEPT_NAME} AS CHAR)`;
+
+/** @returns false if it is gone at once, as behind a proxy that changes sessions */
+async function keepsName(query: SqlQuery, server: string): Promise<boolean> {
+  await query(`SET ${KEPT_NAME} = ${server}`, []);
+  const [row] = rowsOf(await query(`SELECT ${NAME_IN_SESSION} AS server`, []));
+  return row?.['server'] !== null;
 }
 
 /** A binary log tells at a start which of the last commits exist. */

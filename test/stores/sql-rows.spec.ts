@@ -56,8 +56,8 @@ describe('sql conditions', () => {
       dialect: () => new MysqlDialect(),
       header: [/h\.version = /, '0 <> '],
       server: [new RegExp(`${escaped(mysqlServer(true, 'server_uid'))} = (?=\\?)`), "'' <> "],
-      own: [/ AND w\.version = /, ' AND 0 <> '],
-      time: [/ AND w\.number = /, ' AND -1 <> '],
+      own: [/ AND version = /, ' AND 0 <> '],
+      time: [/ AND number = /, ' AND -1 <> '],
     },
     {
       name: 'sqlite',

@@ -86,7 +86,6 @@ interface Offered {
 
 class MysqlStatements extends TableStatements {
   protected readonly time = MYSQL_TIME;
-  protected override readonly updated = 'w.';
 
   constructor(
     location: SqlTable,
@@ -143,10 +142,12 @@ class MysqlStatements extends TableStatements {
     return parts.join(' AND ');
   }
 
-  /** MySQL refuses to update a table that a subquery of the statement reads. */
-  protected override beside(change: SqlChange, binder: Binder): string {
-    if (change.headerVersion === undefined) return '';
-    return ` JOIN ${this.location.table} h ON ${this.isHeader(change, binder)}`;
+  /**
+   * MySQL refuses to update a table that a subquery of the statement reads, but for one of which it
+   * makes a table first, as the limit has it do. A join would copy the text of the row to one.
+   */
+  protected override header(isHeader: string): string {
+    return `SELECT 1 FROM (${super.header(isHeader)} LIMIT 1) k`;
   }
 
   protected override deletion(

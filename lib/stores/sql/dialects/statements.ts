@@ -38,8 +38,6 @@ function padded(texts: readonly string[]): string[] {
 }
 
 export abstract class TableStatements implements Statements {
-  /** The qualifier of the row that is updated. */
-  protected readonly updated: string = '';
   /** It is undefined where rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
 
@@ -136,9 +134,9 @@ export abstract class TableStatements implements Statements {
     return `DELETE FROM ${table} WHERE ${where(binder)} AND name IN (${some(binder)})`;
   }
 
-  /** The tables after that of an update, so that the header is `h` in it. */
-  protected beside(_change: SqlChange, _binder: Binder): string {
-    return '';
+  /** Finds the row `h` where it is the header. */
+  protected header(isHeader: string): string {
+    return `SELECT 1 FROM ${this.location.table} h WHERE ${isHeader}`;
   }
 
   /** What tells of a write that was carried out; undefined where there are no messages. */
@@ -200,36 +198,28 @@ export abstract class TableStatements implements Statements {
     const { of } = binder;
     const { table } = this.location;
     const { row, nextVersion, version, numberIs, headerVersion, betweenMs } = change;
-    const own = this.updated;
-    const beside = this.beside(change, binder);
     const set = [
-      `${own}version = ${of(nextVersion)}`,
-      `${own}number = ${this.integer(of(String(row.number)))}`,
-      `${own}token = ${of(row.token ?? null)}`,
-      `${own}data = ${this.text(change, binder)}`,
+      `version = ${of(nextVersion)}`,
+      `number = ${this.integer(of(String(row.number)))}`,
+      `token = ${of(row.token ?? null)}`,
+      `data = ${this.text(change, binder)}`,
     ];
     const where = [
-      this.isOurs(binder, own),
-      `${own}name = ${of(this.nameOf(row.key))}`,
-      `${own}version = ${of(version!)}`,
-      ...(numberIs
-        ? [`${own}number ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`]
-        : []),
-      ...(headerVersion === undefined || beside !== '' ? [] : [this.hasHeader(change, binder)]),
+      this.isOurs(binder),
+      `name = ${of(this.nameOf(row.key))}`,
+      `version = ${of(version!)}`,
+      ...(numberIs ? [`number ${numberIs.sign} ${this.integer(of(String(numberIs.number)))}`] : []),
+      ...(headerVersion === undefined
+        ? []
+        : [`EXISTS (${this.header(this.isHeader(change, binder))})`]),
       this.standsOn(change, binder),
       ...(betweenMs === undefined
         ? []
         : [`${this.time} BETWEEN ${betweenMs.map(of).join(' AND ')}`]),
     ];
-    const target = own === '' ? table : `${table} w${beside}`;
-    const sql = `UPDATE ${target} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
+    const sql = `UPDATE ${table} SET ${set.join(', ')} WHERE ${where.join(' AND ')}`;
     const telling = change.told && this.telling(change.told, binder);
     return this.withRowCount(sql, 'update', telling);
-  }
-
-  private hasHeader(change: SqlChange, binder: Binder): string {
-    const isHeader = this.isHeader(change, binder);
-    return `EXISTS (SELECT 1 FROM ${this.location.table} h WHERE ${isHeader})`;
   }
 
   /** Signed where it can be, and where no header is as old as the row. */

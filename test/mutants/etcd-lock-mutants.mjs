@@ -186,9 +186,7 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'a release takes the lock from whoever holds it',
     by: 'is not released by a holder that stalled until another one held it',
-    edits: [
-      etcdEdit(CALLS, 'compare: [isUnchanged(key, modRevision)], success', 'compare: [], success'),
-    ],
+    edits: [etcdEdit(STORE, '|| !isOf(held, request)) return done', ') return done')],
   },
   {
     name: 'another leader is believed to lack nothing',

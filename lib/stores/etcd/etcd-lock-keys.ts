@@ -4,6 +4,7 @@
  * Guarantee: a value is read back as it was written; one that another program spoilt is refused,
  * and never taken for a lock without a holder.
  */
+import { isSnowflakeError } from '../../errors.js';
 import { locksForm } from '../../lock/row-locks.js';
 import { formText, readForm, type TextForm } from '../../rows/row-store.js';
 import { wholeNumber, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
@@ -142,13 +143,24 @@ export class EtcdLeases {
     return this.#client.read(answer, leftIn);
   }
 
-  /** Revokes a lease that holds nothing any more: if this fails, it ends by itself. */
-  async dropped(id: string): Promise<void> {
-    // The lease ends by itself.
-    await this.#client
+  /** Ends a lease, and what it holds with it; nothing is left to end if etcd knows none. */
+  revoked(id: string): Promise<unknown> {
+    return this.#client
       .ask({ path: 'lease/revoke', body: { ID: id }, isWrite: true })
-      .catch(() => undefined);
+      .catch((error: unknown) => {
+        if (!isUnknownLease(error)) throw error;
+      });
   }
+
+  /** Revokes a lease that holds nothing any more. */
+  dropped(id: string): Promise<unknown> {
+    // It ends by itself.
+    return this.revoked(id).catch(() => undefined);
+  }
+}
+
+export function isUnknownLease(error: unknown): boolean {
+  return isSnowflakeError(error) && error.details['refusal'] === 'no-lease';
 }
 
 /** A number that etcd leaves out is 0. */
@@ -167,7 +179,7 @@ function leaseIn({ fields }: EtcdAnswer): EtcdLease {
 
 /*
  * The parts of the transactions of locks, as the gateway wants them: comparisons, and the keys to
- * put or delete if they hold.
+ * put if they hold.
  */
 
 /** True as long as a key has a text; without a text, if the key is absent. */
@@ -184,8 +196,4 @@ export function isAbsent(key: string): object {
 export function putWith(key: string, text: string, lease?: string): object {
   const value = { key: toBase64(key), value: toBase64(text) };
   return { request_put: { ...value, ...(lease !== undefined && { lease }) } };
-}
-
-export function deletion(key: string): object {
-  return { request_delete_range: { key: toBase64(key) } };
 }

@@ -15,15 +15,17 @@ import { firstTokenAt } from '../../lock/lock-snapshot.js';
 import type {
   AcquireRequest,
   ExtendRequest,
+  HeldLock,
   HighestToken,
   LockNote,
+  ReleaseRequest,
 } from '../../lock/lock-store.js';
 import { answerHeader, listIn, type EtcdAnswer, type EtcdClient } from './etcd-client.js';
 import {
-  deletion,
   headerText,
   isAbsent,
   isText,
+  isUnknownLease,
   lockHeaderIn,
   lockValueIn,
   putWith,
@@ -78,6 +80,9 @@ export interface Asked {
 
 type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
 
+/** Whoever holds more locks at once reads some of them to release them. */
+const OWN_COUNT_MAX = 1024;
+
 interface Write {
   readonly lease: EtcdLease;
   readonly compare: readonly object[];
@@ -99,6 +104,7 @@ export class EtcdLockTransactions {
   readonly #leases: EtcdLeases;
   readonly #lossWindowMs: number;
   readonly #members: EtcdMembers;
+  readonly #own = new Map<string, HeldLock & Leased>();
 
   constructor({ client, keys, leases, lossWindowMs }: Parts) {
     this.#client = client;
@@ -219,7 +225,10 @@ export class EtcdLockTransactions {
       compare: [isAbsent(this.#keys.wait), isAbsent(key), noteIsAsRead],
       put: { key, value: { era, tokenBase, ...own } },
     });
-    return revision === undefined ? undefined : tokenBase + BigInt(revision);
+    if (revision === undefined) return undefined;
+    const token = tokenBase + BigInt(revision);
+    this.#noteOwn({ lock, holder, token, lease: lease.id });
+    return token;
   }
 
   /**
@@ -231,25 +240,36 @@ export class EtcdLockTransactions {
     held: FoundLock,
     { ttlMs, note }: Pick<ExtendRequest, 'ttlMs' | 'note'>,
   ): Promise<boolean> {
-    const { name, modRevision, era, tokenBase, holder, label, sinceMs } = held;
+    const { name, modRevision, era, tokenBase, holder, label, sinceMs, token } = held;
     const key = this.#keys.lock(name);
+    this.#own.delete(name);
     const lease = await this.#leases.grant(Math.max(ttlMs, held.leaseMs));
     const value = { era, tokenBase, holder, label, sinceMs, leaseMs: lease.ms };
     const compare = [isUnchanged(key, modRevision)];
     const notes = note === undefined ? [] : [putWith(this.#keys.note(name), note)];
     const revision = await this.#written(found, { lease, compare, put: { key, value }, notes });
-    if (revision !== undefined) await this.#leases.dropped(held.lease);
-    return revision !== undefined;
+    if (revision === undefined) return false;
+    await this.#leases.dropped(held.lease);
+    this.#noteOwn({ lock: name, holder, token, lease: lease.id });
+    return true;
   }
 
-  /** Returns false if the lock was changed meanwhile. */
-  async deleted({ name, modRevision, lease }: FoundLock): Promise<boolean> {
-    const key = this.#keys.lock(name);
-    const body = { compare: [isUnchanged(key, modRevision)], success: [deletion(key)] };
-    const { fields } = await this.#client.ask({ path: 'kv/txn', body, isWrite: true });
-    if (fields['succeeded'] !== true) return false;
-    await this.#leases.dropped(lease);
-    return true;
+  #noteOwn(own: HeldLock & Leased): void {
+    if (this.#own.size === OWN_COUNT_MAX) this.#own.clear();
+    this.#own.set(own.lock, own);
+  }
+
+  /** The lease of a lock that this process holds, unless a write of it was not answered. */
+  ownLease({ lock, holder, token }: Omit<ReleaseRequest, 'keepMs'>): string | undefined {
+    const own = this.#own.get(lock);
+    const isOwn = own?.holder === holder && own.token === (token ?? own.token);
+    return isOwn ? own.lease : undefined;
+  }
+
+  /** Ends a lock with its lease, which holds no lock of anybody else. */
+  async ended(name: string, lease: string): Promise<void> {
+    await this.#leases.revoked(lease);
+    this.#own.delete(name);
   }
 
   /** A longer ttl is recorded before it is granted. */
@@ -285,7 +305,7 @@ export class EtcdLockTransactions {
     const answer = await this.#client
       .ask({ path: 'kv/txn', body, isWrite: true })
       .catch((error: unknown) => {
-        if (isSnowflakeError(error) && error.details['refusal'] === 'no-lease') return undefined;
+        if (isUnknownLease(error)) return undefined;
         throw error;
       });
     if (answer?.fields['succeeded'] !== true) {

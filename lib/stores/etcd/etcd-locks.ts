@@ -205,18 +205,24 @@ class EtcdLocks implements LockStore {
   }
 
   async #released(request: ReleaseRequest): Attempt<undefined> {
-    const found = await this.#transactions.read(request.lock);
-    const [held] = found.locks;
+    const { lock, keepMs = 0 } = request;
     const done = { answer: undefined };
+    const ended = async (lease: string) => {
+      await this.#transactions.ended(lock, lease);
+      return done;
+    };
+    const own = keepMs > 0 ? undefined : this.#transactions.ownLease(request);
+    if (own !== undefined) return ended(own);
+    const found = await this.#transactions.read(lock);
+    const [held] = found.locks;
     if (held === undefined || !isOf(held, request)) return done;
-    const { keepMs = 0 } = request;
     if (!isKnown(found)) return this.#begin(found, { longestMs: held.leaseMs, have: held.token });
     if (keepMs > 0) {
       const rest = { ...held, holder: '', leaseMs: 0 };
       const kept = await this.#transactions.prolonged(found, rest, { ttlMs: keepMs });
       return kept ? done : undefined;
     }
-    return (await this.#transactions.deleted(held)) ? done : undefined;
+    return ended(held.lease);
   }
 
   async #begin(found: Found, asked: Asked) {

@@ -177,7 +177,7 @@ export class RowLocks extends RowOperations implements LockStore {
   /** Writes the header first: if it had to be written, the row follows with the next attempt. */
   #changed<T>(lock: string, rule: Rule<T>, { lateMs, ...manner }: Manner = {}): Promise<T> {
     const attempt: RowAttempt<T> = async ({ rows, reading, refused }) => {
-      const { server } = reading;
+      const { server, timeMs } = reading;
       const isRead = reading.lateMs === undefined;
       const stored = storedIn(rows, lock);
       const { headerRow, lockRow } = stored;
@@ -199,7 +199,6 @@ export class RowLocks extends RowOperations implements LockStore {
       if (header === undefined || row === undefined) return { answer };
       const next = { key: lock, number: forgettableFrom(row), text: encodeRow(row, header) };
       const version = lockRow?.version;
-      const { timeMs } = reading;
       const isTimed = !isRead && lateMs !== Infinity;
       const betweenMs = isTimed ? ([timeMs, timeMs + lateMs!] as const) : undefined;
       const write = { ...rests, rows: [{ row: next, version }], betweenMs, ...manner };

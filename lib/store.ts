@@ -38,7 +38,7 @@ export type {
   ExtendAnswer,
   ExtendRequest,
   HeldLock,
-  HighestToken,
+  CallerClocks,
   LockGrant,
   LockRecord,
   LockRefusal,

@@ -8,11 +8,11 @@
  * taken over within the ttl of the lock. The store is asked at most once in `LEAST_MS`. No failure
  * in the background is an unhandled rejection.
  */
-import type { Clock } from '../core/clock.js';
 import { SnowflakeError } from '../errors.js';
 import type { DistributedLock } from '../lock/distributed-lock.js';
 import type { AcquiredLock, LockSection } from '../lock/held-section.js';
-import { pause, RetryDelay, type TimerHandle, type Timers } from '../time/timers.js';
+import type { LockTerms } from '../lock/lock-options.js';
+import { pause, RetryDelay, type TimerHandle } from '../time/timers.js';
 import {
   decide,
   recordIn,
@@ -60,23 +60,16 @@ export type CronEvent = { readonly job: string } & (
   | { readonly kind: 'forgotten'; readonly skippedCount: number }
   /** Another application has a job of this name in the same store. */
   | { readonly kind: 'shared'; readonly application: string }
-  /** The clock of the store, that of the host or the record is apart by more than `lateMs`. */
-  | {
-      readonly kind: 'clocks';
-      readonly storeMs: number;
-      readonly hostMs: number;
-      /** Up to then all is settled. */
-      readonly settledMs: number;
-    }
+  /** The record is settled up to a time that is later than that of a clock by more than `lateMs`. */
+  | { readonly kind: 'ahead'; readonly settledMs: number; readonly nowMs: number }
   /** The store was away or grants nothing yet; it is asked again. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
 );
 
-export interface OnceJobParts extends Omit<CronTerms, 'nowMs' | 'startedMs' | 'knownMs'> {
+type TermsOfJob = Omit<CronTerms, 'nowMs' | 'startedMs' | 'knownMs'>;
+
+export interface OnceJobParts extends TermsOfJob, Pick<LockTerms, 'clock' | 'timers' | 'random'> {
   readonly locks: DistributedLock;
-  readonly clock: Clock;
-  readonly timers: Timers;
-  readonly random: () => number;
   readonly job: string;
   /** The lock of the job. */
   readonly lock: string;
@@ -269,8 +262,7 @@ export class OnceJob {
       notify({ kind: 'forgotten', job, skippedCount: due?.skippedCount ?? 0 });
     }
     const { settledMs } = record;
-    const apartMs = Math.max(Math.abs(storeMs - hostMs), settledMs - nowMs);
-    this.#tellOnce(apartMs > lateMs, { kind: 'clocks', job, storeMs, hostMs, settledMs });
+    this.#tellOnce(settledMs - nowMs > lateMs, { kind: 'ahead', job, settledMs, nowMs });
     this.#noteRecord(record, known?.runs[0], nowMs);
     if (due === undefined) {
       if (record !== stored) await this.#write(held, record);

@@ -9,9 +9,8 @@ import { started, type Stopwatch } from '../core/clock.js';
 import type { SnowflakeError } from '../errors.js';
 import { refused } from '../options.js';
 import { RetryDelay, type TimerHandle } from '../time/timers.js';
-import type { HeldFrom, LockCalls } from './lock-attempt.js';
-import { lockLost, unavailable, type LockEvents, type LossReason } from './lock-events.js';
-import type { HoldTerms } from './lock-options.js';
+import type { HeldFrom, HoldParts } from './lock-attempt.js';
+import { lockLost, unavailable, type LossReason } from './lock-events.js';
 import { noteFaults, permitName, type ExtendAnswer } from './lock-store.js';
 
 /** The section that runs under a lock gets this. */
@@ -74,11 +73,7 @@ export interface AcquiredLocks extends LockSections {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-interface SectionParts {
-  readonly calls: LockCalls;
-  readonly events: LockEvents;
-  readonly lock: string;
-  readonly hold: HoldTerms;
+interface SectionParts extends HoldParts {
   /** Is called once, with the time for which it was held if it was released and not lost. */
   readonly onEnd: (section: HeldSection, heldMs?: number) => void;
 }
@@ -125,7 +120,7 @@ export class HeldSection implements AcquiredLock {
     this.#era = answer.era;
     this.#held = passed;
     this.#note = answer.note;
-    this.grantedAtMs = answer.timeMs;
+    this.grantedAtMs = answer.nowMs;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.calls.terms.random);
@@ -195,7 +190,8 @@ export class HeldSection implements AcquiredLock {
     try {
       await calls.run({ call: 'release', lock }, () => {
         const keepMs = Math.max(0, hold.holdAtLeastMs - this.heldMs);
-        return calls.store.release({ ...request, ...(keepMs > 0 && { keepMs }) });
+        const { clocks } = calls.seen;
+        return calls.store.release({ ...request, clocks, ...(keepMs > 0 && { keepMs }) });
       });
       isConfirmed = true;
     } catch {
@@ -278,10 +274,12 @@ export class HeldSection implements AcquiredLock {
     const more = note !== undefined && { note };
     return calls.run({ call: 'extend', lock }, async (passed) => {
       if (this.#isOver) return false;
-      const { highest } = calls.seen;
+      const { highest, clocks } = calls.seen;
       // However late an answer comes, it holds from the moment of the request.
       const ttlMs = Math.max(1, Math.ceil(Math.min(hold.ttlMs, this.#allowedMs)));
-      this.#apply(await calls.store.extend({ ...own, ttlMs, ...more, highest }), passed);
+      const answer = await calls.store.extend({ ...own, ttlMs, ...more, highest, clocks });
+      calls.seen.observe(answer);
+      this.#apply(answer, passed);
       return true;
     });
   }

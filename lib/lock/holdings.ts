@@ -16,13 +16,7 @@ import type { HoldTerms, LockTerms } from './lock-options.js';
 import type { LockStore } from './lock-store.js';
 
 export interface HoldingsStatus {
-  readonly held: readonly {
-    readonly lock: string;
-    readonly permit: number;
-    readonly token: bigint;
-    readonly heldMs: number;
-    readonly leftMs: number;
-  }[];
+  readonly held: readonly Pick<HeldSection, 'lock' | 'permit' | 'token' | 'heldMs' | 'leftMs'>[];
   /** The number of callers that wait, for their turn or for the store. */
   readonly waitingCount: number;
   readonly counts: LockCounts;

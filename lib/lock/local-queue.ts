@@ -11,10 +11,10 @@
  * that wait for the release: after half a second it leaves the lock to them for a tenth of the time
  * that it had it, but no longer than they need to ask.
  */
-import { started, type Stopwatch, type TwoClocks } from '../core/clock.js';
+import { started, type Stopwatch } from '../core/clock.js';
 import type { SnowflakeError } from '../errors.js';
 import { FewInATurn } from '../time/line.js';
-import type { Timers } from '../time/timers.js';
+import type { LockTerms } from './lock-options.js';
 import { permitName, type LockRefusal } from './lock-store.js';
 
 /** The callers of one lock. */
@@ -46,11 +46,7 @@ function newLine(lock: string): Line {
   return { lock, places: new Set(), searching: new Set(), awaiting: new Map(), ...sets };
 }
 
-interface QueueParts extends TwoClocks {
-  readonly timers: Timers;
-  /** Is asked for the first permit of each round, unless there is only one. */
-  readonly random: () => number;
-}
+type QueueParts = Pick<LockTerms, 'clock' | 'monotonic' | 'timers' | 'random'>;
 
 /** A delay this short disturbs no one, and a pause after it costs little. */
 const STREAK_MS = 500;

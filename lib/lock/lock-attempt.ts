@@ -8,8 +8,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
-import { started, type Clock, type Stopwatch } from '../core/clock.js';
+import { started, type Stopwatch, type TwoClocks } from '../core/clock.js';
 import { isSnowflakeError, type SnowflakeError } from '../errors.js';
+import { STEP_MS } from '../rows/store-clock.js';
 import { closedAfterLastCall } from '../time/call-record.js';
 import { Alarm, pause, RetryDelay } from '../time/timers.js';
 import type { Place } from './local-queue.js';
@@ -18,17 +19,22 @@ import type { HoldTerms, LockTerms } from './lock-options.js';
 import {
   permitName,
   type AcquireAnswer,
-  type HighestToken,
+  type CallerClocks,
   type LockGrant,
   type LockRefusal,
   type LockStore,
+  type StoreClocks,
 } from './lock-store.js';
 
-interface AttemptParts {
+/** One lock of a process, and the terms on which it is to be held. */
+export interface HoldParts {
   readonly calls: LockCalls;
   readonly events: LockEvents;
   readonly lock: string;
   readonly hold: HoldTerms;
+}
+
+interface AttemptParts extends HoldParts {
   /** Says which permit of the lock to ask for, and whether to go on waiting. */
   readonly place: Place;
   /** Measures the time that may be waited. */
@@ -117,18 +123,19 @@ export class LockAttempt {
     const holder = this.#holder;
     const name = permitName(lock, permit);
     let passed: Stopwatch = () => 0;
-    let askedAtMs = 0;
     const ask = (since: Stopwatch) => {
       const { label, longestTtlMs: longestMs } = terms;
-      const { nowMs, era, highest } = seen;
-      [passed, askedAtMs, this.#isUnsure] = [since, nowMs, true];
+      const { era, highest, clocks } = seen;
+      [passed, this.#isUnsure] = [since, true];
       const own = { lock: name, holder, label, ttlMs: hold.ttlMs, longestMs };
-      return store.acquire({ ...own, have: seen.of(name), era, highest });
+      return store.acquire({ ...own, have: seen.of(name), era, highest, clocks });
     };
     const answered = (answer: AcquireAnswer) => {
       this.#answerMs = passed();
+      seen.observe(answer);
+      this.#noteSkew(answer.timeMs, terms.clock.now());
       if (answer.status !== 'ok') return this.#refusal(answer);
-      seen.note(name, answer, askedAtMs);
+      seen.note(name, answer);
       if (passed() < answer.ttlMs) return { permit, holder, passed, answer };
       return { error: tooSlow(lock, answer.ttlMs), againMs: 0 };
     };
@@ -137,6 +144,13 @@ export class LockAttempt {
       const isFinal = isSnowflakeError(error) && !error.retryable;
       return { error: failure, againMs: this.#retry.next(), isFinal };
     });
+  }
+
+  #noteSkew(storeMs: number | undefined, hostMs: number): void {
+    const { events, lock } = this.#parts;
+    const apartMs = Math.abs((storeMs ?? hostMs) - hostMs);
+    if (apartMs <= STEP_MS + this.#answerMs) return;
+    events.notify({ kind: 'skewed', lock, storeMs: storeMs!, hostMs });
   }
 
   #refusal(answer: Exclude<AcquireAnswer, LockGrant>): Refusal | undefined {
@@ -222,7 +236,8 @@ export class LockAttempt {
   #giveUp(): void {
     const { calls, lock, place, inBackground } = this.#parts;
     const request = { lock: permitName(lock, place.permit!), holder: this.#holder };
-    inBackground(calls.run({ call: 'release', lock }, () => calls.store.release(request)));
+    const released = () => calls.store.release({ ...request, clocks: calls.seen.clocks });
+    inBackground(calls.run({ call: 'release', lock }, released));
   }
 }
 
@@ -294,7 +309,7 @@ export class LockCalls {
     readonly terms: LockTerms,
   ) {
     this.store = closedAfterLastCall(store);
-    this.seen = new SeenTokens(terms.monotonic);
+    this.seen = new SeenTokens(terms);
     this.#alarm = new Alarm(terms, () => this.#look());
   }
 
@@ -401,44 +416,46 @@ export class LockCalls {
 }
 
 /*
- * The highest token that this process got for each of its locks proves to a store that it has lost
- * data. The largest count of losses proves to a server that it was replaced. The highest token of
- * all proves that the store's clock was there.
+ * What this process knows of its store. The highest token of each lock proves that the store has
+ * lost data, the largest count of losses that a server was replaced, and the clock of the last
+ * answer that the store's has stepped.
  *
- * Guarantee: their number is bounded. A forgotten token proves nothing, and the next one is higher
- * by its time.
+ * Guarantee: the number of tokens is bounded. A forgotten token proves nothing, and the next one is
+ * higher by its time.
  */
 
 const TOKEN_COUNT_MAX = 1024;
 
 export class SeenTokens {
   readonly #tokens = new Map<string, bigint>();
-  readonly #monotonic: Clock;
-  #highest: { readonly token: bigint; readonly atMs: number } | undefined;
+  #last: (StoreClocks & { readonly nowMs: number; readonly atMs: number }) | undefined;
 
   era: number | undefined;
+  highest: bigint | undefined;
 
-  constructor(monotonic: Clock) {
-    this.#monotonic = monotonic;
-  }
+  constructor(private readonly host: TwoClocks) {}
 
-  /** The time of a request, for note(). */
-  get nowMs(): number {
-    return this.#monotonic.now();
-  }
-
-  get highest(): HighestToken | undefined {
-    if (this.#highest === undefined) return undefined;
-    const { token, atMs } = this.#highest;
-    return { token, ageMs: Math.max(0, Math.ceil(this.nowMs - atMs)) };
+  get clocks(): CallerClocks {
+    const { clock, monotonic } = this.host;
+    const wallMs = Math.floor(clock.now());
+    if (this.#last === undefined) return { wallMs };
+    const { nowMs, timeMs = nowMs, atMs } = this.#last;
+    const elapsedMs = monotonic.now() - atMs;
+    // While it is ahead of its host it goes on at half speed.
+    const behindMs = Math.min(Math.max(0, nowMs - timeMs), elapsedMs / 2);
+    return { wallMs, nowMs: nowMs + Math.floor(elapsedMs - behindMs) };
   }
 
   of(lock: string): bigint {
     return this.#tokens.get(lock) ?? 0n;
   }
 
-  note(lock: string, { token, era }: Pick<LockGrant, 'token' | 'era'>, askedAtMs: number): void {
-    if (token > (this.#highest?.token ?? 0n)) this.#highest = { token, atMs: askedAtMs };
+  observe({ nowMs, timeMs }: StoreClocks): void {
+    if (nowMs !== undefined) this.#last = { nowMs, timeMs, atMs: this.host.monotonic.now() };
+  }
+
+  note(lock: string, { token, era }: Pick<LockGrant, 'token' | 'era'>): void {
+    if (token > (this.highest ?? 0n)) this.highest = token;
     this.era = Math.max(this.era ?? 0, era);
     const known = this.of(lock);
     this.#tokens.delete(lock);

@@ -17,6 +17,13 @@ export type LockEvent =
   | { readonly kind: 'lost'; readonly lock: string; readonly reason: LossReason }
   /** The store grants nothing yet, for so long: it is new, or may have lost data. */
   | { readonly kind: 'paused'; readonly lock: string; readonly waitMs: number }
+  /** The clocks of the store and of this host are apart by more than 5 s, in Unix ms. */
+  | {
+      readonly kind: 'skewed';
+      readonly lock: string;
+      readonly storeMs: number;
+      readonly hostMs: number;
+    }
   /** Its section runs for ten times its `ttlMs`, and again each time that has doubled. */
   | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
   /** `isConfirmed` is false if the store did not confirm it: the lock is free after its ttl. */
@@ -30,17 +37,13 @@ export type LockEvent =
 /** Is called for every event of the locks of a process. */
 export type LockListener = (event: LockEvent) => void;
 
+const NO_COUNTS = { acquired: 0, refused: 0, unavailable: 0, lost: 0, released: 0 };
+
 /** How often each event happened since the start of the process. */
-export interface LockCounts {
-  readonly acquired: number;
-  readonly refused: number;
-  readonly unavailable: number;
-  readonly lost: number;
-  readonly released: number;
-}
+export type LockCounts = Readonly<typeof NO_COUNTS>;
 
 export class LockEvents {
-  readonly #counts = { acquired: 0, refused: 0, unavailable: 0, lost: 0, released: 0 };
+  readonly #counts = { ...NO_COUNTS };
   readonly #listeners = new Set<LockListener>();
   #waitedMs = 0;
 

@@ -6,7 +6,7 @@
  */
 import { SANE_MS } from '../registry/prologue.js';
 import type { StoreReading } from '../rows/row-store.js';
-import { nowOf, slewed } from '../rows/store-clock.js';
+import { nowOf, slewed, STEP_MS } from '../rows/store-clock.js';
 import {
   firstTokenAt,
   HEADER_AGE_MS,
@@ -21,9 +21,9 @@ import {
 import type {
   AcquireAnswer,
   AcquireRequest,
+  CallerClocks,
   ExtendAnswer,
   ExtendRequest,
-  HighestToken,
   ReleaseRequest,
 } from './lock-store.js';
 
@@ -38,33 +38,40 @@ export function acquireLock(
   const endMs = nowMs + (reading.lateMs ?? 0) + request.ttlMs;
   if (row !== undefined && isHeldBy(row, header, request)) {
     const untilMs = Math.max(row.untilMs, endMs);
-    return grant(header, { ...row, untilMs }, request);
+    return grant(header, { ...row, untilMs }, request, reading);
   }
   const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
   const waitMs = waitMsOf(header, request.ttlMs);
+  const clocks = { nowMs, timeMs: reading.timeMs };
   // A holder from before the loss will learn that the lock is lost.
   if (waitMs > 0 && others?.era !== header.era) {
-    return { answer: { status: 'wait', waitMs }, header };
+    return { answer: { status: 'wait', waitMs, ...clocks }, header };
   }
   if (others !== undefined) {
     const { label, untilMs, token } = others;
-    return { answer: { status: 'held', label, leftMs: untilMs - nowMs, token }, header };
+    const leftMs = untilMs - nowMs;
+    return { answer: { status: 'held', label, leftMs, token, ...clocks }, header };
   }
   const { holder, label, have } = request;
   const token = nextToken(row?.token ?? 0n, have, nowMs);
   const moment = { sinceMs: nowMs, untilMs: endMs };
   const left = row?.note === undefined ? {} : { note: row.note };
-  return grant(header, { token, era: header.era, holder, label, ...moment, ...left }, request);
+  const granted = { token, era: header.era, holder, label, ...moment, ...left };
+  return grant(header, granted, request, reading);
 }
 
 function observeAll(
   { header, row }: LockSnapshot,
-  { longestMs, have, era, highest }: AcquireRequest,
+  request: AcquireRequest,
   reading: StoreReading,
 ): LockHeader {
-  if (header === undefined)
-    return observeEra(createHeader(longestMs, reading, highest), era, reading);
-  const timed = observeHighest(observeServer(header, reading), highest, reading);
+  const { longestMs, have, era } = request;
+  if (header === undefined) {
+    // An absent header looks like a lost one, so no header counts as new.
+    const created = moveClock(newHeader(longestMs, reading), request);
+    return observeEra(recordLoss(created, reading), era, reading);
+  }
+  const timed = observeTime(header, request, reading);
   const moved = observeEra(timed, era, reading);
   const known = observeToken(moved, row, { have, reading });
   return raiseLongest(known, longestMs, reading);
@@ -83,11 +90,13 @@ function grant(
   header: LockHeader,
   row: LockRow,
   { ttlMs }: AcquireRequest,
+  { timeMs }: StoreReading,
 ): LockStep<AcquireAnswer> {
   const { token, note } = row;
   const left = note === undefined ? {} : { note };
-  const answer = { status: 'ok', token, ttlMs, era: header.era, timeMs: nowOf(header) } as const;
-  return { answer: { ...answer, ...left }, header, row };
+  const clocks = { nowMs: nowOf(header), timeMs };
+  const answer = { status: 'ok', token, ttlMs, era: header.era, ...clocks, ...left } as const;
+  return { answer, header, row };
 }
 
 /*
@@ -99,19 +108,21 @@ function grant(
 
 export function extendLock(
   { header: stored, row }: LockSnapshot,
-  { holder, token, ttlMs, era, highest, note }: ExtendRequest,
+  request: ExtendRequest,
   reading: StoreReading,
 ): LockStep<ExtendAnswer> {
+  const { holder, token, ttlMs, era, note } = request;
   const lost = { status: 'lost' } as const;
   if (stored === undefined) return { answer: lost };
-  const timed = observeHighest(observeServer(stored, reading), highest, reading);
+  const timed = observeTime(stored, request, reading);
   const moved = observeEra(timed, era, reading);
   // The row of a lock that was held for long may be gone, which proves nothing.
   const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
   if (!isHeld) return { answer: lost, header };
   const untilMs = Math.max(row.untilMs, nowOf(header) + (reading.lateMs ?? 0) + ttlMs);
-  const answer = { status: 'ok', token, ttlMs, era: header.era } as const;
+  const clocks = { nowMs: nowOf(header), timeMs: reading.timeMs };
+  const answer = { status: 'ok', token, ttlMs, era: header.era, ...clocks } as const;
   return { answer, header, row: { ...row, untilMs, ...(note !== undefined && { note }) } };
 }
 
@@ -124,11 +135,11 @@ export function extendLock(
 /** @returns whether it was held so */
 export function releaseLock(
   { header: stored, row }: LockSnapshot,
-  { holder, token, keepMs = 0 }: ReleaseRequest,
+  { holder, token, keepMs = 0, clocks }: ReleaseRequest,
   reading: StoreReading,
 ): LockStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
-  const header = observeServer(stored, reading);
+  const header = observeServer(stored, clocks, reading);
   const isHeld = row.holder === holder && row.token === (token ?? row.token);
   if (!isHeld) return { answer: false, header };
   const untilMs = nowOf(header) + keepMs;
@@ -144,15 +155,6 @@ export function releaseLock(
 
 /** A survivor knows with this precision how far ahead a lost store was. */
 const AHEAD_STEP_MS = 1000;
-
-/** An absent header looks like a lost one, so no header counts as new. */
-function createHeader(
-  longestMs: number,
-  reading: StoreReading,
-  highest?: HighestToken,
-): LockHeader {
-  return recordLoss(moveClock(newHeader(longestMs, reading), highest), reading);
-}
 
 /** The header of a store that begins with its process: no earlier data can be lost. */
 export function newHeader(longestMs: number, { timeMs, server, random }: StoreReading): LockHeader {
@@ -170,11 +172,31 @@ export function newHeader(longestMs: number, { timeMs, server, random }: StoreRe
   };
 }
 
-function observeServer(stored: LockHeader, reading: StoreReading): LockHeader {
+function observeServer(
+  stored: LockHeader,
+  clocks: CallerClocks | undefined,
+  reading: StoreReading,
+): LockHeader {
   const { timeMs, server, isPutBack, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
   const isSame = moved.server === server && isPutBack !== true;
-  return isSame ? moved : recordLoss({ ...moved, server }, reading);
+  if (!isSame) return recordLoss({ ...moved, server }, reading);
+  const aheadMs = nowOf(moved) - witnessedMs(stored, nowOf(moved), clocks);
+  return aheadMs > STEP_MS ? { ...moved, slewMs: moved.slewMs - aheadMs } : moved;
+}
+
+/**
+ * Returns the time as the caller knows it: by the time since an answer of this store or, before the
+ * first one, by its wall clock. That counts only against a step beyond any lock, in a store that
+ * was in use until now. The clock follows no further, and later callers go on from there.
+ */
+function witnessedMs(stored: LockHeader, nowMs: number, clocks?: CallerClocks): number {
+  const { longestMs } = stored;
+  const lastMs = nowOf(stored);
+  const { wallMs = Infinity } = clocks ?? {};
+  const isFar = nowMs - lastMs > longestMs + STEP_MS;
+  const fits = isFar && wallMs >= lastMs - STEP_MS && wallMs <= lastMs + longestMs;
+  return Math.max(lastMs, clocks?.nowMs ?? (fits ? wallMs : nowMs));
 }
 
 /** Acknowledged writes may be gone; every lock in them has ended by the time computed here. */
@@ -201,15 +223,15 @@ function observeToken(
  * A token of a time far in the future was granted by a store that this one has forgotten, and whose
  * clock was ahead of this one's. Everything granted since then is lost as well.
  */
-function observeHighest(
-  header: LockHeader,
-  highest: HighestToken | undefined,
+function observeTime(
+  stored: LockHeader,
+  request: AcquireRequest | ExtendRequest,
   reading: StoreReading,
 ): LockHeader {
-  if (highest === undefined || timeOf(highest.token) <= nowOf(header) + HEADER_AGE_MS) {
-    return header;
-  }
-  const moved = moveClock(header, highest);
+  const header = observeServer(stored, request.clocks, reading);
+  const { highest = 0n } = request;
+  if (timeOf(highest) <= nowOf(header) + HEADER_AGE_MS) return header;
+  const moved = moveClock(header, request);
   return moved === header ? header : recordLoss(moved, reading);
 }
 
@@ -217,9 +239,11 @@ function observeHighest(
  * The clock moves in whole steps, so that a fleet of survivors moves it once; and never by a day,
  * which is a fault.
  */
-function moveClock(header: LockHeader, highest?: HighestToken): LockHeader {
-  if (highest === undefined) return header;
-  const aheadMs = timeOf(highest.token) + highest.ageMs - nowOf(header);
+function moveClock(
+  header: LockHeader,
+  { highest = 0n, clocks }: AcquireRequest | ExtendRequest,
+): LockHeader {
+  const aheadMs = Math.max(timeOf(highest), clocks?.nowMs ?? 0) - nowOf(header);
   if (aheadMs <= 0 || aheadMs >= SANE_MS) return header;
   const stepMs = Math.ceil(aheadMs / AHEAD_STEP_MS) * AHEAD_STEP_MS;
   return { ...header, slewMs: header.slewMs + stepMs };

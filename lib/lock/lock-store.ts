@@ -11,11 +11,12 @@ import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
 import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
 
-/** The highest token that a process ever got for any lock of a store. */
-export interface HighestToken {
-  readonly token: bigint;
-  /** The time since it was requested. */
-  readonly ageMs: number;
+/** The clocks of a caller: a step of the store's clock that they contradict ends no lock. */
+export interface CallerClocks {
+  /** The wall clock of its host, in Unix milliseconds. */
+  readonly wallMs: number;
+  /** The last `nowMs` plus the time since the answer; absent before the first one. */
+  readonly nowMs?: number | undefined;
 }
 
 /** One attempt to hold a lock. */
@@ -44,10 +45,11 @@ export interface AcquireRequest {
   /** The highest era that this process ever got from this store; absent at first. */
   readonly era?: number | undefined;
   /**
-   * Tells a store that lost everything how far it had come, even if its clock was set back before:
-   * no token is lower than the time at which it is granted. Absent at first.
+   * The highest token that this process ever got for any lock of this store, absent at first. No
+   * token is lower than the time of its grant, so a store behind it has lost data.
    */
-  readonly highest?: HighestToken | undefined;
+  readonly highest?: bigint | undefined;
+  readonly clocks?: CallerClocks | undefined;
 }
 
 /**
@@ -67,7 +69,8 @@ export interface ExtendRequest extends HeldLock {
   /** The era of the grant. */
   readonly era?: number | undefined;
   /** The same as for an acquire. */
-  readonly highest?: HighestToken | undefined;
+  readonly highest?: bigint | undefined;
+  readonly clocks?: CallerClocks | undefined;
   /** Replaces the note of the lock: 1 to 4000 characters. Absent if it stays as it is. */
   readonly note?: string | undefined;
 }
@@ -78,10 +81,19 @@ export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
   readonly token?: bigint | undefined;
   /** How long no other caller shall get it all the same, up to a day; default 0. */
   readonly keepMs?: number | undefined;
+  readonly clocks?: CallerClocks | undefined;
+}
+
+/** The clocks of a store at the moment of its answer, in Unix milliseconds. */
+export interface StoreClocks {
+  /** The clock by which locks end: it never goes back, and follows no step forward alone. */
+  readonly nowMs?: number | undefined;
+  /** The clock of the store's host. */
+  readonly timeMs?: number | undefined;
 }
 
 /** The lock is held from the moment the request left, for `ttlMs`, by the clock of the caller. */
-export interface LockGrant {
+export interface LockGrant extends StoreClocks {
   readonly status: 'ok';
   /** The fencing token: above 0n, below 2^63, higher than every one before it. */
   readonly token: bigint;
@@ -90,12 +102,10 @@ export interface LockGrant {
   readonly era: number;
   /** In the answer to an acquire: the note that a holder wrote last; absent without one. */
   readonly note?: string | undefined;
-  /** In the answer to an acquire: the time of the store, in Unix milliseconds. */
-  readonly timeMs?: number | undefined;
 }
 
 /** Another caller holds it, and nothing was changed. */
-export interface LockRefusal {
+export interface LockRefusal extends StoreClocks {
   readonly status: 'held';
   /** The label that the holder gave. */
   readonly label: string;
@@ -113,13 +123,13 @@ export type AcquireAnswer =
    * The store grants no lock yet: it is new, it has lost data, or `longestMs` was raised. Ask again
    * after so many ms.
    */
-  | { readonly status: 'wait'; readonly waitMs: number };
+  | ({ readonly status: 'wait'; readonly waitMs: number } & StoreClocks);
 
 /** The answer to an extend: the lock for longer, or that it is lost. */
 export type ExtendAnswer =
   | LockGrant
   /** It is no longer held: its time is over, another caller has it, or the store has lost data. */
-  | { readonly status: 'lost' };
+  | ({ readonly status: 'lost' } & StoreClocks);
 
 /** An operator sees this of a lock that is held. */
 export interface LockRecord {
@@ -196,7 +206,7 @@ const LABEL = /^\P{C}{1,256}$/u;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkAcquire(request: AcquireRequest): void {
-  const { label, ttlMs, longestMs, have, era = 0, highest } = request;
+  const { label, ttlMs, longestMs, have, era = 0 } = request;
   refuseRequest([
     ...namesFaults(request),
     ...(typeof label === 'string' && LABEL.test(label)
@@ -206,7 +216,7 @@ export function checkAcquire(request: AcquireRequest): void {
     ...wholeFaults('longestMs', longestMs, [ttlMs >= 1 ? ttlMs : 1, TTL_MS_MAX]),
     ...bigintFaults('have', have, 0n),
     ...wholeFaults('era', era, [0, Number.MAX_SAFE_INTEGER]),
-    ...highestFaults(highest),
+    ...seenFaults(request),
   ]);
 }
 
@@ -217,7 +227,7 @@ export function checkExtend(request: ExtendRequest): void {
     ...bigintFaults('token', request.token, 0n),
     ...wholeFaults('ttlMs', request.ttlMs, [1, TTL_MS_MAX]),
     ...wholeFaults('era', request.era ?? 0, [0, Number.MAX_SAFE_INTEGER]),
-    ...highestFaults(request.highest),
+    ...seenFaults(request),
     ...(request.note === undefined ? [] : noteFaults(request.note)),
   ]);
 }
@@ -236,6 +246,7 @@ export function checkRelease(request: ReleaseRequest): void {
     ...namesFaults(request),
     ...(token === undefined ? [] : bigintFaults('token', token, 0n)),
     ...(keepMs === undefined ? [] : wholeFaults('keepMs', keepMs, [0, TTL_MS_MAX])),
+    ...seenFaults(request),
   ]);
 }
 
@@ -243,11 +254,13 @@ function namesFaults({ lock, holder }: { readonly lock: string; readonly holder:
   return [...nameFaults('lock', lock), ...nameFaults('holder', holder)];
 }
 
-function highestFaults(highest: HighestToken | undefined): string[] {
-  if (highest === undefined) return [];
-  const { token, ageMs } = highest;
-  const age = wholeFaults('highest.ageMs', ageMs, [0, Number.MAX_SAFE_INTEGER]);
-  return [...bigintFaults('highest.token', token, 0n), ...age];
+function seenFaults({ highest, clocks }: Pick<ExtendRequest, 'highest' | 'clocks'>): string[] {
+  return [
+    ...(highest === undefined ? [] : bigintFaults('highest', highest, 0n)),
+    ...Object.entries({ ...clocks }).flatMap(([name, ms]) =>
+      ms === undefined ? [] : wholeFaults(`clocks.${name}`, ms, [0, Number.MAX_SAFE_INTEGER]),
+    ),
+  ];
 }
 
 function refuseRequest(faults: readonly string[]): void {

@@ -3,7 +3,12 @@
  *
  * Guarantee: with IdMaker overridden, nothing contacts a store.
  */
-import { ConfigurableModuleBuilder, type InjectionToken, type Provider } from '@nestjs/common';
+import {
+  ConfigurableModuleBuilder,
+  type DynamicModule,
+  type InjectionToken,
+  type Provider,
+} from '@nestjs/common';
 import { DiscoveryModule, DiscoveryService, ModulesContainer } from '@nestjs/core';
 import type { Engine } from './engine.js';
 import type { RunParts } from './generator-run.js';
@@ -41,28 +46,40 @@ export function buildModule<Options, FactoryMethod extends string>(
   factoryMethod: FactoryMethod,
   ownOf: (name: string | undefined) => OwnParts,
 ) {
-  return new ConfigurableModuleBuilder<Options>({ optionsInjectionToken: SNOWFLAKE_OPTIONS })
-    .setClassMethodName('forRoot')
-    .setFactoryMethodName(factoryMethod)
-    .setExtras<SnowflakeModuleExtras>(
-      { isGlobal: true, name: undefined },
-      (definition, { isGlobal, name }) => {
-        const { providers, parts = {} } = ownOf(name);
-        const tokens = { idMaker: getIdMakerToken(name), ...parts };
-        return {
-          ...definition,
-          global: isGlobal ?? true,
-          imports: [...(definition.imports ?? []), DiscoveryModule],
-          providers: [
-            ...(definition.providers ?? []),
-            ...providers,
-            ...runProviders(name, { engine: ENGINE, ...tokens }),
-          ],
-          exports: Object.values(tokens),
-        };
-      },
-    )
+  const base = moduleBase<Options, FactoryMethod>(SNOWFLAKE_OPTIONS, factoryMethod);
+  return base
+    .setExtras<SnowflakeModuleExtras>({ isGlobal: true, name: undefined }, (definition, extras) => {
+      const { providers, parts = {} } = ownOf(extras.name);
+      const tokens = { idMaker: getIdMakerToken(extras.name), ...parts };
+      const run = runProviders(extras.name, { engine: ENGINE, ...tokens });
+      return completed(definition, extras, [...providers, ...run], Object.values(tokens));
+    })
     .build();
+}
+
+export function moduleBase<Options, FactoryMethod extends string>(
+  optionsInjectionToken: symbol,
+  factoryMethod: FactoryMethod,
+) {
+  return new ConfigurableModuleBuilder<Options>({ optionsInjectionToken })
+    .setClassMethodName('forRoot')
+    .setFactoryMethodName(factoryMethod);
+}
+
+/** Completes what Nest has of a module that finds decorated methods, and is global by default. */
+export function completed(
+  definition: DynamicModule,
+  { isGlobal = true }: { readonly isGlobal?: boolean | undefined },
+  providers: readonly Provider[],
+  exported: InjectionToken[],
+): DynamicModule {
+  return {
+    ...definition,
+    global: isGlobal,
+    imports: [...(definition.imports ?? []), DiscoveryModule],
+    providers: [...(definition.providers ?? []), ...providers],
+    exports: exported,
+  };
 }
 
 function runProviders(

@@ -158,13 +158,14 @@ export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
 }
 
 /**
- * True if a header must be written: it is new, its time has gone back, or has gone on by as much as
- * others may miss.
+ * True if a header must be written: it is new, a step of its time was not followed, its time has
+ * gone back, or has gone on by as much as others may miss.
  */
 export function isNews<T extends ClockState>(stored: T | undefined, next: T, ageMs: number) {
   if (stored === undefined || hasNewFacts(stored, next)) return true;
   const agedMs = next.lastTimeMs - stored.lastTimeMs;
-  return agedMs < 0 || agedMs >= ageMs;
+  const isHeldBack = next.slewMs < 0 && next.slewMs !== stored.slewMs;
+  return isHeldBack || agedMs < 0 || agedMs >= ageMs;
 }
 
 /*

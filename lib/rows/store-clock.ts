@@ -14,7 +14,10 @@ export const LAST_MS = DATE_MS_MAX;
 export interface ClockState {
   /** The store's time at the last operation. */
   readonly lastTimeMs: number;
-  /** Added to the store's time so that the registry's clock never goes back. */
+  /**
+   * Added to the store's time so that the registry's clock never goes back. Below 0 after a step
+   * forward that was not followed.
+   */
   readonly slewMs: number;
 }
 
@@ -24,16 +27,17 @@ export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
 /** The policy for one server absorbs a step back, at half speed until the server has caught up. */
 export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
   const elapsedMs = timeMs - lastTimeMs;
+  const leastMs = Math.min(0, slewMs);
   const takenUpMs =
-    elapsedMs < 0 ? slewMs - elapsedMs : Math.max(0, slewMs - Math.floor(elapsedMs / 2));
+    elapsedMs < 0 ? slewMs - elapsedMs : Math.max(leastMs, slewMs - Math.floor(elapsedMs / 2));
   return { lastTimeMs: timeMs, slewMs: takenUpMs };
 };
 
 /** The policy for several servers waits until their time has passed the highest one seen. */
-export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => ({
-  lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs),
-  slewMs: 0,
-});
+export const highest: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) =>
+  slewMs < 0 && timeMs >= lastTimeMs
+    ? { lastTimeMs: timeMs, slewMs }
+    : { lastTimeMs: Math.max(lastTimeMs + slewMs, timeMs), slewMs: 0 };
 
 /** A later time of the store, and the policy of its clock. */
 export interface LaterTime {
@@ -43,7 +47,7 @@ export interface LaterTime {
 }
 
 /** A step of the store's clock beyond this is followed only if another clock shows it too. */
-const STEP_MS = 5000;
+export const STEP_MS = 5000;
 
 /**
  * The clocks of the caller; this very registry gave the time that it reckons with, and all that it

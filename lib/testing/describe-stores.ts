@@ -167,7 +167,8 @@ export interface LockContract extends LockHarnessParts {
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
    * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'locks', 'notes', 'untilReleased' (missing methods).
+   * `lossControl`), 'steps' (it measures time by a clock that nobody sets), 'locks', 'notes',
+   * 'untilReleased' (missing methods).
    */
   readonly leaveOut?: readonly LockNeed[] | undefined;
 }

@@ -5,6 +5,7 @@
 import type {
   AcquireAnswer,
   AcquireRequest,
+  CallerClocks,
   ExtendAnswer,
   ExtendRequest,
   HeldLock,
@@ -20,7 +21,7 @@ import {
 } from './contract/harness.js';
 
 /** A need of a case besides a store. */
-export type LockNeed = 'clock' | 'losses' | 'locks' | 'notes' | 'untilReleased';
+export type LockNeed = 'clock' | 'losses' | 'steps' | 'locks' | 'notes' | 'untilReleased';
 
 export const lockCases = casesOf<LockNeed, LockHarness>;
 
@@ -57,18 +58,24 @@ export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
   }
 
   async extend(
-    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest' | 'note'>,
+    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest' | 'note' | 'clocks'>,
     ttlMs: number = ASKED.ttlMs,
   ): Promise<ExtendAnswer> {
-    const { lock, holder, token, era, highest, note } = held;
-    return (await this.store()).extend({ lock, holder, token, ttlMs, era, highest, note });
+    const { lock, holder, token, era, highest, note, clocks } = held;
+    const own = { lock, holder, token, ttlMs, era, highest, note, clocks };
+    return (await this.store()).extend(own);
   }
 
-  async release(held: HeldLock, keepMs?: number): Promise<void> {
+  async release(held: HeldLock, keepMs?: number, clocks?: CallerClocks): Promise<void> {
     const { lock, holder, token } = held;
-    await (
-      await this.store()
-    ).release({ lock, holder, token, ...(keepMs !== undefined && { keepMs }) });
+    const store = await this.store();
+    await store.release({ lock, holder, token, clocks, ...(keepMs !== undefined && { keepMs }) });
+  }
+
+  /** The clocks of a caller that was answered just now, on a host whose clock is right. */
+  async clocks() {
+    const { nowMs = 0, timeMs = 0 } = await this.held({ lock: 'first' });
+    return { wallMs: timeMs, nowMs };
   }
 
   /** Waits for a store that grants nothing yet, and for no other holder. */

@@ -2,6 +2,7 @@
  * The duties of a store when acknowledged writes may be gone: another server, an empty store, a
  * client that knows more than the store.
  */
+import type { AcquireAnswer } from '../lock/lock-store.js';
 import { ASKED, type LockHarness, lockCases } from './lock-harness.js';
 
 export const LOCK_LOSS_CASES = [
@@ -60,28 +61,28 @@ export const LOCK_LOSS_CASES = [
       await t.advance(-3_600_000);
       await t.happen('wipe');
       await t.expectStatus(t.acquire({ lock: 'other' }), 'wait');
-      const highest = { token: survivor.token, ageMs: 600_001 };
-      await t.expectStatus(t.acquire({ lock: 'third', highest }), 'wait');
+      const { token: highest, nowMs = 0 } = survivor;
+      const clocks = { wallMs: 0, nowMs: nowMs + 600_001 };
+      await t.expectStatus(t.acquire({ lock: 'third', highest, clocks }), 'wait');
       const after = await t.held();
       t.rises(last, after);
-      t.expect((await t.held({ lock: 'third', highest })).era).toEqual(after.era);
+      t.expect((await t.held({ lock: 'third', highest, clocks })).era).toEqual(after.era);
     },
     async 'begins no lower than the first who asks knows, nor lets a holder keep what began lower'(
       t,
     ) {
-      const { token } = await t.held();
-      const highest = { token, ageMs: 0 };
+      const { token: highest } = await t.held();
       await t.advance(-3_600_000);
       await t.happen('wipe');
       const first = await t.held({ lock: 'other', highest });
-      t.rises({ token }, first);
+      t.rises({ token: highest }, first);
       await t.advance(-3_600_000);
       await t.happen('wipe');
       const low = await t.held();
       t.expect(low.era).toEqual(first.era);
       await t.expectStatus(t.extend({ ...low, highest }), 'lost');
       await t.expectStatus(t.acquire(), 'wait');
-      t.rises({ token }, await t.held());
+      t.rises({ token: highest }, await t.held());
     },
     async 'keeps a released lock from others for as long as was asked, also after a restart'(t) {
       await t.release(await t.held(), 600_000);
@@ -103,7 +104,7 @@ export const LOCK_LOSS_CASES = [
       await t.begin();
       const longer = { ttlMs: ASKED.longestMs + 1, longestMs: ASKED.longestMs + 1 };
       const answer = await t.acquire(longer);
-      t.expect(answer).toEqual({ status: 'wait', waitMs: lossWindowMs });
+      t.expect(waitMsIn(answer)).toEqual(lossWindowMs);
       await t.expectStatus(t.acquire({ lock: 'other' }), 'ok');
       await t.advance(lossWindowMs);
       await t.expectStatus(t.acquire(longer), 'ok');
@@ -129,7 +130,7 @@ export const LOCK_LOSS_CASES = [
       await t.advance(5500);
       const { token, era } = await t.held();
       await t.advance(-5000);
-      const next = await t.held({ lock: 'other', highest: { token, ageMs: 0 } });
+      const next = await t.held({ lock: 'other', highest: token });
       t.expect(next.era).toEqual(era);
     },
   }),
@@ -138,13 +139,19 @@ export const LOCK_LOSS_CASES = [
 /** The store grants nothing for the longest time and the loss window, and then it does. */
 async function expectWait(harness: LockHarness): Promise<void> {
   const waitMs = ASKED.longestMs + (await harness.store()).lossWindowMs;
-  harness.expect(await harness.acquire()).toEqual({ status: 'wait', waitMs });
+  harness.expect(waitMsIn(await harness.acquire())).toEqual(waitMs);
   await harness.advance(waitMs - 1);
-  harness.expect(await harness.acquire({ lock: 'other' })).toEqual({ status: 'wait', waitMs: 1 });
+  harness.expect(waitMsIn(await harness.acquire({ lock: 'other' }))).toEqual(1);
   await harness.advance(1);
 }
 
 /* The duties of a store as time goes by, and goes back. */
+
+function waitMsIn(answer: AcquireAnswer): number | undefined {
+  return answer.status === 'wait' ? answer.waitMs : undefined;
+}
+
+const HOUR_MS = 3_600_000;
 
 /** Any store has forgotten a lock by then. */
 const LONG_MS = 600_000;
@@ -223,6 +230,69 @@ export const LOCK_CLOCK_CASES = [
         t.rises(last, next);
         last = next;
       }
+    },
+  }),
+  ...lockCases(['clock', 'steps'], {
+    async 'ends no lock by a step forward that the clock of a known caller contradicts'(t) {
+      const { nowMs, wallMs } = await t.clocks();
+      const held = await t.held();
+      await t.advance(HOUR_MS);
+      await t.expectStatus(t.acquire({ clocks: { wallMs: 0, nowMs: nowMs + 1 } }), 'held');
+      // The next caller shows nothing, or a wall clock that was wrong with the store's.
+      await t.expectStatus(t.acquire(), 'held');
+      await t.expectStatus(t.acquire({ clocks: { wallMs: wallMs + HOUR_MS } }), 'held');
+      await t.expectStatus(t.extend(held), 'ok');
+      await t.advance(ASKED.ttlMs);
+      t.rises(held, await t.held());
+    },
+    async 'ends no lock when its clock comes back from such a step'(t) {
+      const { nowMs } = await t.clocks();
+      const held = await t.held();
+      await t.advance(HOUR_MS);
+      await t.expectStatus(t.extend({ ...held, clocks: { wallMs: 0, nowMs } }), 'ok');
+      await t.advance(-HOUR_MS);
+      await t.expectStatus(t.acquire(), 'held');
+      await t.advance(ASKED.ttlMs - 1);
+      await t.expectStatus(t.acquire(), 'held');
+      await t.advance(1);
+      t.rises(held, await t.held());
+    },
+    async 'ends no lock by a step beyond any lock that the wall clock of a new caller contradicts'(
+      t,
+    ) {
+      const { wallMs } = await t.clocks();
+      await t.held();
+      await t.advance(HOUR_MS);
+      await t.expectStatus(t.acquire({ clocks: { wallMs } }), 'held');
+    },
+    async 'ends no lock by the release of another one after a step forward'(t) {
+      const { nowMs } = await t.clocks();
+      const other = await t.held({ lock: 'other' });
+      await t.held();
+      await t.advance(HOUR_MS);
+      await t.release(other, 1, { wallMs: 0, nowMs });
+      await t.expectStatus(t.acquire(), 'held');
+    },
+    async 'stops once, for some seconds, for a caller that has slept'(t) {
+      const first = await t.clocks();
+      await t.held();
+      let nowMs = first.nowMs - HOUR_MS;
+      let passedMs = 0;
+      for (; passedMs <= 4 * ASKED.ttlMs; passedMs += 500) {
+        const answer = await t.acquire({ clocks: { wallMs: 0, nowMs } });
+        if (answer.status === 'ok') break;
+        nowMs = answer.nowMs! + 500;
+        await t.advance(500);
+      }
+      t.expect(passedMs).toBeGreaterThanOrEqual(ASKED.ttlMs);
+      t.expect(passedMs <= 3 * ASKED.ttlMs).toEqual(true);
+    },
+    async 'follows a step forward that no clock contradicts, as after a time without callers'(t) {
+      const { nowMs, wallMs } = await t.clocks();
+      const held = await t.held();
+      await t.advance(HOUR_MS);
+      const clocks = { wallMs: wallMs + HOUR_MS, nowMs: nowMs + HOUR_MS };
+      t.rises(held, await t.held({ clocks }));
     },
   }),
   ...lockCases(['clock', 'locks'], {

@@ -35,9 +35,16 @@ export class Fleet {
     this.store = new MemoryLocks({ clock: { now: () => this.time.now() + off.storeMs } });
   }
 
-  locks(time = this.time, store = this.store): DistributedLock {
-    const ports = { clock: time, monotonic: { now: () => time.passedMs }, timers: time };
-    return new DistributedLock(store, { ...ports, random: () => 0.5 });
+  /** @param own the timers of a process that stands still; what passes by them is added */
+  locks(own?: SettableTime, store = this.store): DistributedLock {
+    const { time } = this;
+    const addedMs = () => own?.passedMs ?? 0;
+    return new DistributedLock(store, {
+      clock: { now: () => time.now() + addedMs() },
+      monotonic: { now: () => time.passedMs + addedMs() },
+      timers: own ?? time,
+      random: () => 0.5,
+    });
   }
 
   process(by: string, more: Partial<OnceJobParts> = {}) {
@@ -74,7 +81,7 @@ export class Fleet {
 
   /** Its lock is not extended, and its run never ends. */
   beginsAndDies(by: string, more: Partial<OnceJobParts> = {}): OnceJob {
-    const stopped = new SettableTime(this.time.now());
+    const stopped = new SettableTime();
     const run = (one: CronRun) => {
       this.note(by, one);
       return new Promise(() => {});

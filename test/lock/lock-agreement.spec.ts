@@ -10,7 +10,7 @@ import type {
   AcquireRequest,
   ExtendRequest,
   HeldLock,
-  HighestToken,
+  ReleaseRequest,
 } from '../../lib/lock/lock-store.js';
 import { RowLocks } from '../../lib/lock/row-locks.js';
 import { HEADER_KEY } from '../../lib/rows/row-store.js';
@@ -19,6 +19,7 @@ import {
   acquireArguments,
   extendAnswer,
   extendArguments,
+  releaseArguments,
 } from '../../lib/stores/redis/redis-locks.js';
 import { MapStore } from '../registry/walk-store.js';
 import { isLeftServer } from '../stores/timed-redis.js';
@@ -39,8 +40,10 @@ const FACTS = {
   forgottenTo: 'forgotten',
 };
 
+const START_MS = 1_800_000_000_000;
+
 class LockTwin {
-  timeMs = 1_800_000_000_000;
+  timeMs = START_MS;
   server = 'one';
   /** Of the failover by which whoever asks was led to it. */
   epoch = 0;
@@ -84,10 +87,10 @@ class LockTwin {
   }
 
   /** What it answers is seen by nobody but this test. */
-  async release(held: HeldLock & { readonly keepMs: number }): Promise<string> {
-    const { lock, holder, token, keepMs } = held;
+  async release(held: HeldLock & ReleaseRequest): Promise<string> {
+    const { lock } = held;
     const before = this.rows.rows.get(lock)?.text;
-    const [status] = await this.run('release', lock, [holder, token, keepMs]);
+    const [status] = await this.run('release', lock, releaseArguments(held));
     await this.rules.release(held);
     const isReleased = this.rows.rows.get(lock)?.text !== before;
     this.keep(isReleased ? 'released' : 'other', status);
@@ -179,8 +182,11 @@ const step = fc.record({
   era: mostly(fc.constant(0), 1, 2, 5, 9),
   note: mostly(fc.constant(undefined), 'short', 'with | and ä'),
   failovers: mostly(fc.constant(0), 1, -1),
-  /** Of the highest token, where it is told. */
-  ageMs: mostly(fc.constant(undefined), 0, 1, 999, 60_000, 86_400_000),
+  /** True if the caller gives the highest token. */
+  tellsHighest: mostly(fc.constant(false), true),
+  /** How far the caller's clocks are from the time without steps; absent if it gives none. */
+  wallOffMs: mostly(fc.constantFrom(0, undefined), -7000, 4000, 3_600_000),
+  nowOffMs: mostly(fc.constantFrom(0, undefined), -7000, 1, 999, 60_000, 86_400_000),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -190,6 +196,9 @@ class Walk {
   private readonly held = new Map<string, { holder: string; token: bigint }>();
   private highest = 0n;
   private count = 0;
+  /** The time by the clocks of the callers, which take no part in steps of the store's clock. */
+  private passedMs = 0;
+  private last: { readonly nowMs: number; readonly passedMs: number } | undefined;
 
   constructor(private readonly twin: LockTwin) {}
 
@@ -200,19 +209,32 @@ class Walk {
     if (befalls === 'restored') await this.twin.restore(true);
     if (befalls === 'rolled back') await this.twin.restore(false);
     this.twin.timeMs += step.elapsedMs;
+    if (step.elapsedMs > 0 && step.elapsedMs < 5000) this.passedMs += step.elapsedMs;
     if (step.server !== 'same') this.twin.server = step.server;
     this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const key = `${process} ${lock}`;
-    const { ageMs, era, note } = step;
-    const highest = ageMs === undefined ? undefined : { token: this.highest, ageMs };
+    const { era, note } = step;
+    const caller = this.caller(step);
     const held = this.held.get(key);
-    if (op === 'acquire' || held === undefined) return this.acquire(step, key, highest);
+    if (op === 'acquire' || held === undefined) return this.acquire(step, key);
     const { holder, token } = held;
-    if (op === 'release') return this.twin.release({ lock, holder, token, keepMs });
-    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, highest, note })}`;
+    const { clocks } = caller;
+    if (op === 'release') return this.twin.release({ lock, holder, token, keepMs, clocks });
+    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, note, ...caller })}`;
   }
 
-  private async acquire(step: Step, key: string, highest?: HighestToken): Promise<string> {
+  private caller({ tellsHighest, wallOffMs, nowOffMs }: Step) {
+    const { passedMs, last } = this;
+    const nowMs =
+      nowOffMs === undefined || last === undefined
+        ? undefined
+        : last.nowMs + passedMs - last.passedMs + nowOffMs;
+    const clocks =
+      wallOffMs === undefined ? undefined : { wallMs: START_MS + passedMs + wallOffMs, nowMs };
+    return { highest: tellsHighest ? this.highest : undefined, clocks };
+  }
+
+  private async acquire(step: Step, key: string): Promise<string> {
     const { lock, process, ttlMs, again, forgets, more } = step;
     const known = forgets ? 0n : (this.have.get(key) ?? 0n);
     const holder = again ? (this.held.get(key)?.holder ?? 'x') : `h${process}.${this.count++}`;
@@ -224,8 +246,9 @@ class Walk {
       longestMs: Math.max(ttlMs, step.longestMs),
       have: known === 0n ? 0n : known + more,
       era: step.era,
-      highest,
+      ...this.caller(step),
     });
+    if ('nowMs' in answer) this.last = { nowMs: answer.nowMs!, passedMs: this.passedMs };
     if (answer.status === 'ok') {
       if (answer.token > this.highest) this.highest = answer.token;
       this.have.set(key, answer.token);

@@ -4,14 +4,16 @@
  *
  * What it looks for: two that hold one lock before their deadlines, and tokens that do not rise.
  * What the rules promise nothing about does not happen here: a loss of older writes than the loss
- * window, a clock of the store set forward, a process whose two clocks are wrong at once.
+ * window, a process whose two clocks are wrong at once, a clock of the store set forward by a little,
+ * or before the next caller was answered, or right after it was set back.
  */
 import type { Clock } from '../../lib/core/clock.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
 import type { LockSection } from '../../lib/lock/held-section.js';
-import type { LockStore } from '../../lib/lock/lock-store.js';
+import type { CallerClocks, LockStore } from '../../lib/lock/lock-store.js';
 import { LockMap, type LockState } from '../models/lock-map.js';
 import { SeededRandom } from '../../lib/testing/contract/harness.js';
+import { nowAt } from '../../lib/rows/store-clock.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import type { TimerHandle, Timers } from '../../lib/time/timers.js';
 const LOSS_WINDOW_MS = 500;
@@ -24,6 +26,8 @@ interface Server {
   readonly map: LockMap;
   readonly name: string;
   offsetMs: number;
+  /** The step of its clock forward since the last request. */
+  steppedMs?: number;
 }
 
 interface Live {
@@ -36,6 +40,8 @@ export interface LockSimulationResult {
   readonly sectionCount: number;
   readonly lossCount: number;
   readonly lostCount: number;
+  /** Steps of the store's clock forward. */
+  readonly steppedCount: number;
   /** Writes to a resource that asks for no token, after one with a higher token. */
   readonly outOfOrderCount: number;
   /** The same where the resource refuses lower tokens. */
@@ -94,6 +100,7 @@ class Simulation {
   private sectionCount = 0;
   private lossCount = 0;
   private lostCount = 0;
+  private steppedCount = 0;
   private randomCount = 0;
   private isOver = false;
 
@@ -115,12 +122,13 @@ class Simulation {
     const all = [...this.resources.values()];
     const sum = (of: (one: (typeof all)[number]) => number) =>
       all.reduce((total, one) => total + of(one), 0);
-    const { twice, sectionCount, lossCount, lostCount } = this;
+    const { twice, sectionCount, lossCount, lostCount, steppedCount } = this;
     return {
       twice,
       sectionCount,
       lossCount,
       lostCount,
+      steppedCount,
       outOfOrderCount: sum(({ open }) => open.outOfOrderCount),
       fencedOutOfOrderCount: sum(({ fenced }) => fenced.outOfOrderCount),
       refusedCount: sum(({ fenced }) => fenced.refusedCount),
@@ -214,10 +222,19 @@ class Simulation {
 
   private befall(): void {
     const what = this.random.next();
-    if (what < 0.5) this.lose();
-    else if (what < 0.8 && this.server.map.state !== undefined)
+    if (what < 0.4) this.lose();
+    else if (what < 0.6 && this.server.map.state !== undefined)
       this.server.offsetMs -= this.random.pick([50, 700, 3_600_000]);
-    else if (what >= 0.8) this.flush();
+    else if (what < 0.8) this.stepForward();
+    else this.flush();
+  }
+
+  private stepForward(): void {
+    if (this.server.map.state === undefined) return;
+    const ms = this.random.pick([20_000, 3_600_000]);
+    this.server.offsetMs += ms;
+    this.server.steppedMs = (this.server.steppedMs ?? 0) + ms;
+    this.steppedCount++;
   }
 
   /** Another server answers, with what was there a while ago. */
@@ -266,11 +283,22 @@ class Simulation {
     const isFormer = this.former !== undefined && this.random.chance(0.5);
     const server = isFormer ? this.former!.server : this.server;
     const { map } = server;
+    const read = async ({ clocks }: { readonly clocks?: CallerClocks | undefined }) => {
+      const reading = this.reading(server);
+      const { steppedMs = 0 } = server;
+      const header = map.state?.header;
+      // The first caller after a step was answered after the last step back.
+      const unsteppedMs = header && nowAt(header, { timeMs: reading.timeMs - steppedMs });
+      const isKnown = clocks?.nowMs !== undefined && clocks.nowMs <= unsteppedMs!;
+      if (steppedMs > 0 && header !== undefined && !isKnown) return never();
+      server.steppedMs = 0;
+      return reading;
+    };
     return {
       lossWindowMs: LOSS_WINDOW_MS,
-      acquire: async (request) => map.acquire(request, this.reading(server)),
-      extend: async (request) => map.extend(request, this.reading(server)),
-      release: async (request) => void map.release(request, this.reading(server)),
+      acquire: async (request) => map.acquire(request, await read(request)),
+      extend: async (request) => map.extend(request, await read(request)),
+      release: async (request) => void map.release(request, await read(request)),
     };
   }
 

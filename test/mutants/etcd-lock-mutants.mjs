@@ -81,12 +81,12 @@ export const ETCD_LOCK_MUTANTS = [
   {
     name: 'the token ignores what somebody has',
     by: 'grants a token that is higher than one that somebody has',
-    edits: [etcdEdit(CALLS, '[timed, have, survived]', '[timed, survived]')],
+    edits: [etcdEdit(CALLS, '[timed, have, highest, survived]', '[timed, highest, survived]')],
   },
   {
     name: 'what somebody was granted by a run ahead of this one proves nothing',
     by: 'learns from survivors how far ahead of its clock a store was that was lost',
-    edits: [etcdEdit(CALLS, 'if (highest !== undefined && highest.token >', 'if (0n >')],
+    edits: [etcdEdit(CALLS, 'if (highest !== undefined && highest >', 'if (0n >')],
   },
   {
     name: 'tokens are revisions alone',

@@ -137,8 +137,8 @@ export const LOCK_MUTANTS = [
     by: 'grants nothing after everything was lost, until what was forgotten has ended',
     edits: edit(
       OPENING,
-      'return recordLoss(moveClock(newHeader(longestMs, reading), highest), reading);',
-      'return newHeader(longestMs, reading);',
+      'observeEra(recordLoss(created, reading), era, reading)',
+      'observeEra(created, era, reading)',
     ),
   },
   {
@@ -205,18 +205,25 @@ export const LOCK_MUTANTS = [
     ),
   },
   {
+    name: 'the clock follows every step of its store forward',
+    seed: 3,
+    by: 'ends no lock by a step forward that the clock of a known caller contradicts',
+    edits: edit(OPENING, 'return aheadMs > STEP_MS ? ', 'return aheadMs > Infinity ? '),
+  },
+  {
+    name: 'a new caller has no clock',
+    by: 'ends no lock by a step beyond any lock that the wall clock of a new caller contradicts',
+    edits: edit(OPENING, '(fits ? wallMs : nowMs)', 'nowMs'),
+  },
+  {
     name: 'what somebody was granted by a store ahead of this one proves nothing',
     by: 'learns from survivors how far ahead of its clock a store was that was lost',
-    edits: edit(
-      OPENING,
-      'if (highest === undefined || timeOf',
-      'if (highest !== undefined || timeOf',
-    ),
+    edits: edit(OPENING, 'if (timeOf(highest) <= nowOf(header)', 'if (0 <= nowOf(header)'),
   },
   {
     name: 'what was granted since somebody asked is not reckoned with',
     by: 'learns from survivors how far ahead of its clock a store was that was lost',
-    edits: edit(OPENING, ' + highest.ageMs - nowOf', ' - nowOf'),
+    edits: edit(OPENING, ', clocks?.nowMs ?? 0) - nowOf', ') - nowOf'),
   },
   {
     name: 'what a survivor tells moves the clock and loses nothing',
@@ -228,7 +235,7 @@ export const LOCK_MUTANTS = [
     by: 'begins no lower than the first who asks knows, nor lets a holder keep what began lower',
     edits: edit(
       OPENING,
-      'moveClock(newHeader(longestMs, reading), highest)',
+      'moveClock(newHeader(longestMs, reading), request)',
       'newHeader(longestMs, reading)',
     ),
   },

@@ -477,7 +477,7 @@ describe('the log of jobs', () => {
     [{ kind: 'skipped', tickMs: 0, skippedCount: 3 }, 'warn', /too late for 1970.*3 ticks/],
     [{ kind: 'forgotten', skippedCount: 4 }, 'warn', /lost the record of mails.*4 ticks/],
     [{ kind: 'shared', application: 'shop' }, 'error', /application shop as well/],
-    [{ kind: 'clocks', storeMs: 0, hostMs: 8.7e15, settledMs: 1000 }, 'warn', /8700000000000000/],
+    [{ kind: 'ahead', settledMs: 8.7e15, nowMs: 1000 }, 'warn', /8700000000000000/],
     [{ kind: 'unavailable', error: new Error('no way') }, 'warn', /waits for its lock.*no way/],
   ])('says of %j as %s what there is to do', (event, level, text) => {
     const said = { error: '', warn: '' };

@@ -55,10 +55,9 @@ const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
     'store, and each tick is done by one of the two. Give each application a `namespace` of its ' +
     'own in the URL of its locks, or the job another `name`. If the application was renamed, ' +
     'there is nothing to do.',
-  clocks: ({ job, storeMs, hostMs, settledMs }) =>
-    `${job} is due when all clocks have reached a tick: that of the store of locks is at ` +
-    `${timeText(storeMs)}, that of this host at ${timeText(hostMs)}, the record of the job at ` +
-    `${timeText(settledMs)}. Set the clock that is wrong.`,
+  ahead: ({ job, settledMs, nowMs }) =>
+    `${job} has been run up to ${timeText(settledMs)}, and it is ${timeText(nowMs)}: a clock was ` +
+    'ahead. The next tick runs after that time.',
   unavailable: ({ job, error }) => `${job} is due and waits for its lock. ${errorText(error)}`,
 };
 
@@ -76,4 +75,4 @@ function goneText(job: string, { tickMs, by, outcome, tookMs }: CronRunRecord): 
 }
 
 /** A clock that is wrong may show any time. */
-const timeText = (ms: number): string => new Date(ms).toJSON() ?? String(ms);
+export const timeText = (ms: number): string => new Date(ms).toJSON() ?? String(ms);

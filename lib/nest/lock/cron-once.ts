@@ -187,7 +187,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   constructor(
     private readonly locks: DistributedLock,
     private readonly terms: CronJobsTerms,
-    private readonly environment: Discovery,
+    readonly discovery: Discovery,
   ) {}
 
   /** What this process knows of the jobs that run in it, in the order of their names. */
@@ -268,7 +268,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       ...scheduleIn('@daily', timeZone).faults,
     ];
     const places = new Map<string, string>();
-    for (const found of methodsIn(this.environment)) faults.push(...this.#faultsOf(found, places));
+    for (const found of methodsIn(this.discovery)) faults.push(...this.#faultsOf(found, places));
     const names = [...places.keys()];
     const named = ofJobs.length === 0 ? Object.keys(jobs) : [];
     const unknown = named.filter((name) => !places.has(name));
@@ -332,19 +332,14 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     if (schedule === undefined || faults.length > 0) return faults;
     if (schedule.next(clock.now()) === undefined) return [`${quoted(schedule.text)} is never due.`];
     if (given === undefined) this.#hasDefaultZone = true;
+    const ports = { locks: this.locks, clock, timers, random, by };
+    const rules = { schedule, lateMs, missed, attempts };
     const once = new OnceJob({
-      locks: this.locks,
-      clock,
-      timers,
-      random,
+      ...ports,
+      ...rules,
       job,
       lock: lockOfJob(job),
-      by,
       application: application.slice(0, APPLICATION_LENGTH_MAX),
-      schedule,
-      lateMs,
-      missed,
-      attempts,
       holdAtMostMs: settings.holdAtMostMs ?? longestMs(schedule, clock.now()),
       run,
       notify: (event) => this.#log.note(event),

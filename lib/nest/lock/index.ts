@@ -2,18 +2,12 @@
  * `nestjs-snowflake/lock`: a lock that several processes share, with a fencing token.
  */
 import {
-  ConfigurableModuleBuilder,
   Module,
   type BeforeApplicationShutdown,
   type OnApplicationShutdown,
   type OnModuleInit,
 } from '@nestjs/common';
-import {
-  DiscoveryModule,
-  DiscoveryService,
-  MetadataScanner,
-  type ModulesContainer,
-} from '@nestjs/core';
+import { DiscoveryService, MetadataScanner, type ModulesContainer } from '@nestjs/core';
 import { monotonicClock } from '../../core/clock.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
 import type { LockCounts, LockEvent, LockListener, LossReason } from '../../lock/lock-events.js';
@@ -26,12 +20,13 @@ import {
 import type { LockStore } from '../../lock/lock-store.js';
 import { GeneratorLog } from '../engine.js';
 import { startFirstEndLast } from '../lifecycle.js';
-import { MODULES } from '../providers.js';
+import { completed, moduleBase, MODULES, provide } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
 import { applicationName } from '../resolve-options.js';
 import { CronJobs, type CronModuleOptions } from './cron-once.js';
-import { methodsIn, type Discovery } from './found-methods.js';
+import { timeText } from './cron-log.js';
+import { methodsIn } from './found-methods.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
 import { openLocks } from './open-locks.js';
 
@@ -73,22 +68,20 @@ export type { SeveralOptions };
  * logged, and the shutdown waits for every section that runs under a lock.
  */
 
-interface LockEnvironment extends Discovery {
-  readonly modules: ModulesContainer | undefined;
-}
+const HOUR_MS = 3_600_000;
 
 class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #log = new GeneratorLog('locks');
-  private pausedUntilMs = 0;
+  private readonly quietUntilMs = new Map<LockEvent['kind'], number>();
   /** What the first wait of the shutdown has left of `drainMs`. */
   private drainLeftMs: number | undefined;
 
   constructor(
     readonly locks: DistributedLock,
     readonly jobs: CronJobs,
-    private readonly environment: LockEnvironment,
+    modules: ModulesContainer | undefined,
   ) {
-    startFirstEndLast(environment.modules, LOCK_LIFECYCLE);
+    startFirstEndLast(modules, LOCK_LIFECYCLE);
   }
 
   onModuleInit(): void {
@@ -114,7 +107,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
   }
 
   private faults(): string[] {
-    const faults = [...methodsIn(this.environment)].flatMap(({ method, where }) => {
+    const faults = [...methodsIn(this.jobs.discovery)].flatMap(({ method, where }) => {
       const mark = Reflect.getMetadata(LOCKED, method) as LockedMark | undefined;
       return mark === undefined ? [] : lockedFaults(mark, where);
     });
@@ -132,21 +125,37 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     } else if (event.kind === 'long') {
       this.#log.warn(longText(event.lock, event.heldMs));
     } else if (event.kind === 'paused') {
-      this.notePause(event.waitMs);
+      this.warnFor(event.waitMs, event.kind, pauseText(event.waitMs));
+    } else if (event.kind === 'skewed') {
+      this.warnFor(HOUR_MS, event.kind, skewText(event.storeMs, event.hostMs));
     }
   }
 
-  /** Every caller gets this refusal meanwhile, and the log gets one line. */
-  private notePause(waitMs: number): void {
+  /** Every caller finds the same meanwhile, and the log gets one line. */
+  private warnFor(ms: number, kind: LockEvent['kind'], text: string): void {
     const nowMs = monotonicClock.now();
-    if (nowMs < this.pausedUntilMs) return;
-    this.pausedUntilMs = nowMs + waitMs;
-    this.#log.warn(
-      `The store of the locks grants none for another ${waitMs} ms: it is new, was restarted or ` +
-        'may have lost data, and a lock that it has forgotten may still be held. Methods with ' +
-        "`onHeld: 'skip'` wait for that; others fail unless they wait.",
-    );
+    if (nowMs < (this.quietUntilMs.get(kind) ?? -Infinity)) return;
+    this.quietUntilMs.set(kind, nowMs + ms);
+    this.#log.warn(text);
   }
+}
+
+function pauseText(waitMs: number): string {
+  return (
+    `The store of the locks grants none for another ${waitMs} ms: it is new, was restarted or ` +
+    'may have lost data, and a lock that it has forgotten may still be held. Methods with ' +
+    "`onHeld: 'skip'` wait for that; others fail unless they wait."
+  );
+}
+
+function skewText(storeMs: number, hostMs: number): string {
+  const aheadMs = Math.round(storeMs - hostMs);
+  const side = aheadMs > 0 ? 'ahead of' : 'behind';
+  return (
+    `The clock of the lock store is ${Math.abs(aheadMs)} ms ${side} this host's: ` +
+    `${timeText(storeMs)} and ${timeText(hostMs)}. A step forward ends no lock. Jobs of ` +
+    '`@CronOnce` run when both clocks have reached a tick. Set the clock that is wrong (NTP).'
+  );
 }
 
 function longText(lock: string, heldMs: number): string {
@@ -156,54 +165,41 @@ function longText(lock: string, heldMs: number): string {
   );
 }
 
-const LOCK_ENVIRONMENT = Symbol.for('nestjs-snowflake:lock-environment');
 const LOCK_MODULE_OPTIONS = Symbol.for('nestjs-snowflake:lock-options');
 const PROVIDERS = [
-  { provide: DistributedLock, useFactory: openLocks, inject: [LOCK_MODULE_OPTIONS] },
-  {
-    provide: LOCK_ENVIRONMENT,
-    useFactory: (
-      discovery: DiscoveryService,
-      scanner: MetadataScanner,
-      modules?: ModulesContainer,
-    ): LockEnvironment => ({ discovery, scanner, modules }),
-    inject: [DiscoveryService, MetadataScanner, MODULES],
-  },
-  {
-    provide: CronJobs,
-    useFactory: (
-      options: LockModuleOptions,
-      locks: DistributedLock,
-      environment: LockEnvironment,
-    ) => {
-      const { locks: _, cron = {}, application = applicationName(), ...others } = options;
-      const terms = { ...lockTerms({ ...others, application }), application, cron };
-      return new CronJobs(locks, terms, environment);
-    },
-    inject: [LOCK_MODULE_OPTIONS, DistributedLock, LOCK_ENVIRONMENT],
-  },
-  {
-    provide: LOCK_LIFECYCLE,
-    useFactory: (locks: DistributedLock, jobs: CronJobs, environment: LockEnvironment) =>
-      new LockLifecycle(locks, jobs, environment),
-    inject: [DistributedLock, CronJobs, LOCK_ENVIRONMENT],
-  },
+  provide(DistributedLock, openLocks, [LOCK_MODULE_OPTIONS]),
+  provide(CronJobs, cronJobs, [
+    LOCK_MODULE_OPTIONS,
+    DistributedLock,
+    DiscoveryService,
+    MetadataScanner,
+  ]),
+  provide(
+    LOCK_LIFECYCLE,
+    (locks: DistributedLock, jobs: CronJobs, modules?: ModulesContainer) =>
+      new LockLifecycle(locks, jobs, modules),
+    [DistributedLock, CronJobs, MODULES],
+  ),
 ];
 
-const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<LockModuleOptions>({
-  optionsInjectionToken: LOCK_MODULE_OPTIONS,
-})
-  .setClassMethodName('forRoot')
-  .setFactoryMethodName('createLockOptions')
-  .setExtras<{ isGlobal?: boolean | undefined }>(
-    { isGlobal: true },
-    (definition, { isGlobal }) => ({
-      ...definition,
-      global: isGlobal ?? true,
-      imports: [...(definition.imports ?? []), DiscoveryModule],
-      providers: [...(definition.providers ?? []), ...PROVIDERS],
-      exports: [DistributedLock, CronJobs],
-    }),
+function cronJobs(
+  options: LockModuleOptions,
+  locks: DistributedLock,
+  discovery: DiscoveryService,
+  scanner: MetadataScanner,
+): CronJobs {
+  const { locks: _, cron = {}, application = applicationName(), ...others } = options;
+  const terms = { ...lockTerms({ ...others, application }), application, cron };
+  return new CronJobs(locks, terms, { discovery, scanner });
+}
+
+const base = moduleBase<LockModuleOptions, 'createLockOptions'>(
+  LOCK_MODULE_OPTIONS,
+  'createLockOptions',
+);
+const { ConfigurableModuleClass } = base
+  .setExtras<{ isGlobal?: boolean | undefined }>({ isGlobal: true }, (definition, extras) =>
+    completed(definition, extras, PROVIDERS, [DistributedLock, CronJobs]),
   )
   .build();
 

@@ -7,7 +7,7 @@ import { DistributedLock } from '../../lock/distributed-lock.js';
 import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { locksOf } from '../../stores/schemes.js';
-import { typeFaults } from '../../options.js';
+import { methodFaults, typeFaults } from '../../options.js';
 import { applicationName } from '../resolve-options.js';
 import { faultsOf, invalid } from '../resolve-support.js';
 
@@ -28,9 +28,7 @@ export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
     ...typeFaults('cron', cron, 'object'),
   ];
   const store = await storeOf(locks, faults);
-  if (faults.length === 0) {
-    return new DistributedLock(store!, options);
-  }
+  if (faults.length === 0) return new DistributedLock(store!, options);
   // An error on closing would hide what is wrong.
   await store?.close?.().catch(() => undefined);
   throw invalid(faults);
@@ -53,7 +51,5 @@ async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | un
 
 /** A second copy of this package may have made it. */
 function isLockStore(value: unknown): value is LockStore {
-  const candidate = value as Partial<LockStore> | null | undefined;
-  const calls = [candidate?.acquire, candidate?.extend, candidate?.release];
-  return typeof candidate === 'object' && calls.every((call) => typeof call === 'function');
+  return methodFaults('locks', value, ['acquire', 'extend', 'release']).length === 0;
 }

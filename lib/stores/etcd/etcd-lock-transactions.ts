@@ -16,7 +16,7 @@ import type {
   AcquireRequest,
   ExtendRequest,
   HeldLock,
-  HighestToken,
+  CallerClocks,
   LockNote,
   ReleaseRequest,
 } from '../../lock/lock-store.js';
@@ -75,7 +75,8 @@ export type Known = Found & { readonly header: EtcdLockHeader };
 export interface Asked {
   readonly longestMs: number;
   readonly have: bigint;
-  readonly highest?: HighestToken | undefined;
+  readonly highest?: bigint | undefined;
+  readonly clocks?: CallerClocks | undefined;
 }
 
 type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
@@ -157,7 +158,7 @@ export class EtcdLockTransactions {
     const { header, revision, locks } = found;
     if (header === undefined) return false;
     // A token that no revision has come to was granted by a run that this one has forgotten.
-    if (highest !== undefined && highest.token > header.tokenBase + BigInt(revision)) return true;
+    if (highest !== undefined && highest > header.tokenBase + BigInt(revision)) return true;
     if (token <= header.forgottenTo) return false;
     const [held] = locks;
     if (held !== undefined) return token > held.token;
@@ -190,9 +191,9 @@ export class EtcdLockTransactions {
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
     const lease = await this.#leases.grant(longestMs + this.#lossWindowMs);
     // Tokens of a run that was forgotten are below its time, as far as it went.
-    const { have, highest } = asked;
-    const survived = highest === undefined ? 0n : highest.token + firstTokenAt(highest.ageMs);
-    const known = [timed, have, survived].map((token) => token - at);
+    const { have, highest = 0n, clocks } = asked;
+    const survived = firstTokenAt(clocks?.nowMs ?? 0);
+    const known = [timed, have, highest, survived].map((token) => token - at);
     const tokenBase = known.reduce((a, b) => (a > b ? a : b), old?.tokenBase ?? 0n);
     const header = {
       server,

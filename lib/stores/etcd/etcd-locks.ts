@@ -187,14 +187,14 @@ class EtcdLocks implements LockStore {
   }
 
   async #extended(request: ExtendRequest): Attempt<ExtendAnswer> {
-    const { lock, token: have, ttlMs, highest } = request;
+    const { lock, token: have, ttlMs, highest, clocks } = request;
     const found = await this.#transactions.read(lock);
     const lost = { answer: { status: 'lost' } } as const;
     if (found.headerText === undefined) return lost;
     const [held] = found.locks;
     const isHeld = held !== undefined && held.era === found.header?.era && isOf(held, request);
     // A lock that was held for long may be gone by now, which proves nothing.
-    const asked = { longestMs: ttlMs, have, highest };
+    const asked = { longestMs: ttlMs, have, highest, clocks };
     const isLost =
       held !== undefined && (await this.#transactions.hasForgotten(found, lock, asked));
     if (!isKnown(found) || isLost) return this.#begin(found, asked);
@@ -325,5 +325,6 @@ function grant(
   const answer = { status: 'ok', token, ttlMs, era } as const;
   if (found === undefined) return answer;
   const { note } = found;
-  return { ...answer, timeMs: found.answer.timeMs, ...(note !== undefined && { note }) };
+  const { timeMs } = found.answer;
+  return { ...answer, nowMs: timeMs, timeMs, ...(note !== undefined && { note }) };
 }

@@ -15,6 +15,7 @@ import {
   type LockRecord,
   type LockStore,
   type ReleaseRequest,
+  type StoreClocks,
 } from '../../lock/lock-store.js';
 import { lockRecords, type NamedLock } from '../../lock/lock-snapshot.js';
 import { Releases } from '../../lock/releases.js';
@@ -73,8 +74,7 @@ export class RedisLocks implements LockStore {
 
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
-    const { lock, holder, token = '', keepMs = 0 } = request;
-    await this.#hash.change(SCRIPTS.releaseLock, lock, [holder, token, keepMs]);
+    await this.#hash.change(SCRIPTS.releaseLock, request.lock, releaseArguments(request));
   }
 
   /** The caller watches the time; a lost message costs no more than that. */
@@ -141,20 +141,26 @@ export function locksFromUrl(url: string): RedisLocks {
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
-  const [status, first, second, third = '', time] = reply.map(String);
+  const [status, first, second, third = ''] = reply.map(String);
+  const clocks = clocksIn(reply);
   if (status === 'held') {
-    return { status, label: first!, leftMs: Number(second), token: BigInt(third) };
+    return { status, label: first!, leftMs: Number(second), token: BigInt(third), ...clocks };
   }
-  if (status === 'wait') return { status, waitMs: Number(first) };
+  if (status === 'wait') return { status, waitMs: Number(first), ...clocks };
   const note = third === '' ? {} : { note: third };
-  const grant = { token: BigInt(first!), ttlMs, era: Number(second), timeMs: Number(time) };
-  return { status: 'ok', ...grant, ...note };
+  const grant = { token: BigInt(first!), ttlMs, era: Number(second) };
+  return { status: 'ok', ...grant, ...clocks, ...note };
 }
 
 export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {
   const [status, token, era] = reply.map(String);
   if (status === 'lost') return { status };
-  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era) };
+  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era), ...clocksIn(reply) };
+}
+
+function clocksIn(reply: readonly unknown[]): StoreClocks {
+  const [nowMs, timeMs] = reply.slice(4).map(Number);
+  return { nowMs, timeMs };
 }
 
 type Arguments = readonly (string | number | bigint)[];
@@ -165,18 +171,24 @@ type Arguments = readonly (string | number | bigint)[];
  * @param lookedAt how many other locks are looked at, to be forgotten
  */
 export function acquireArguments(request: AcquireRequest, lookedAt: number): Arguments {
-  const { holder, label, ttlMs, longestMs, have, era = 0 } = request;
-  return [holder, label, ttlMs, longestMs, have, era, lookedAt, ...highestOf(request)];
+  const { label, ttlMs, longestMs, have, era = 0, highest = 0 } = request;
+  return [...callerOf(request), label, ttlMs, longestMs, have, era, lookedAt, highest];
 }
 
-function highestOf({ highest }: Pick<AcquireRequest, 'highest'>): Arguments {
-  return [highest?.token ?? 0, highest?.ageMs ?? 0];
+function callerOf({ holder, clocks }: ReleaseRequest): Arguments {
+  return [holder, clocks?.wallMs ?? '', clocks?.nowMs ?? ''];
 }
 
 /** The arguments of extend.lua, after those of every script. */
 export function extendArguments(request: ExtendRequest): Arguments {
-  const { holder, token, ttlMs, era = 0, note = '' } = request;
-  return [holder, token, ttlMs, era, ...highestOf(request), note];
+  const { token, ttlMs, era = 0, highest = 0, note = '' } = request;
+  return [...callerOf(request), token, ttlMs, era, highest, note];
+}
+
+/** The arguments of release.lua, after those of every script. */
+export function releaseArguments(request: ReleaseRequest): Arguments {
+  const { token = '', keepMs = 0 } = request;
+  return [...callerOf(request), token, keepMs];
 }
 
 const FIELDS = 2;

@@ -4,7 +4,8 @@
 local now, before = time, lastTime
 local function moveOn(later)
   local elapsed = later - before
-  slew = elapsed < 0 and slew - elapsed or math.max(0, slew - math.floor(elapsed / 2))
+  slew = elapsed < 0 and slew - elapsed
+    or math.max(math.min(0, slew), slew - math.floor(elapsed / 2))
   time, before, now = later, later, later + slew
 end
 if lastTime then

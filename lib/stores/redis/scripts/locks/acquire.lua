@@ -1,20 +1,19 @@
 -- Grants a free lock, or grants it again to the same attempt.
 -- It says the same as lock-rules.ts in the room of locks.
--- ARGV     3 holder, 4 label, 5 ttl ms, 6 the longest ttl ms, 7 the highest token ever answered,
---          8 the highest era ever answered, or 0, 9 how many other locks are looked at, to be
---          forgotten, 10 the highest token ever answered for any lock, or 0, 11 its age in ms
--- Answer   'ok', token, era, note or '', time | 'held', label, ms left, token | 'wait', ms |
---          another version
-local holder, label, ttl, asked = ARGV[3], ARGV[4], tonumber(ARGV[5]), tonumber(ARGV[6])
-local have, seenEra, lookedAt = ARGV[7], tonumber(ARGV[8]), tonumber(ARGV[9])
-local highest, age = ARGV[10], tonumber(ARGV[11])
+-- ARGV     6 label, 7 ttl ms, 8 the longest ttl ms, 9 the highest token ever answered, 10 the
+--          highest era ever answered, or 0, 11 how many other locks are looked at, to be forgotten,
+--          12 the highest token ever answered for any lock, or 0
+-- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms, '', '' |
+--          another version; then this clock and the server's
+local label, ttl, asked = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
+local have, seenEra, lookedAt, highest = ARGV[9], tonumber(ARGV[10]), tonumber(ARGV[11]), ARGV[12]
 -- A note is kept for 400 days.
 local NOTE_KEPT = 34560000000
 local row = readLock()
 if row and row.err then return row end
 
 if lastTime then
-  observeHighest(highest, age)
+  observeHighest(highest)
   observeEra(seenEra)
   observeToken(row, have)
   if asked > longest then
@@ -26,7 +25,7 @@ if lastTime then
 else
   -- An absent header looks like a lost one.
   era, longest, incarnation = 0, asked, redis.sha1hex(holder .. text(time))
-  moveTo(highest, age)
+  moveTo(highest)
   lose()
   observeEra(seenEra)
 end
@@ -45,10 +44,10 @@ local function grant(one)
       if not isLess(tokenAt(now), from) then redis.call('HDEL', key, name, note) end
     end
   end
-  return { 'ok', one.token, text(era), read[14] or '', text(now) }
+  return { 'ok', one.token, text(era), read[14] or '', text(now), text(time) }
 end
 
-if isHeldBy(row, holder) then
+if isHeldBy(row) then
   row.till = math.max(row.till, now + ttl)
   return grant(row)
 end
@@ -58,11 +57,11 @@ local readyAt = isProven and ready or math.max(ready, provenAt)
 -- A holder from before the loss will learn that the lock is lost.
 if readyAt > now and not (isTaken and row.era == era) then
   keepHeader()
-  return { 'wait', text(readyAt - now) }
+  return { 'wait', text(readyAt - now), '', '', text(now), text(time) }
 end
 if isTaken then
   keepHeader()
-  return { 'held', row.label, text(row.till - now), row.token }
+  return { 'held', row.label, text(row.till - now), row.token, text(now), text(time) }
 end
 
 local known, first = greatest(row and row.token or '0', have), tokenAt(now)

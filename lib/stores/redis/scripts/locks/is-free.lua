@@ -3,8 +3,8 @@
 -- ARGV     1 lock
 -- Answer   'free' | 'held'
 local key, lock = KEYS[1], ARGV[1]
-local line = redis.call('HMGET', key, 'l:' .. lock)[1]
+local line, slew = unpack(redis.call('HMGET', key, 'l:' .. lock, 'slew'))
 local till, holder = string.match(line or '', '^%d+|%d+|%d+|(%d+)|([^|]*)|')
 -- A lock may be kept from others for a while after its release.
-local isKept = till and tonumber(till) > time
+local isKept = till and tonumber(till) > time + math.min(0, tonumber(slew or 0))
 return { holder and (holder ~= '' or isKept) and 'held' or 'free' }

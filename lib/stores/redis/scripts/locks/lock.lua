@@ -1,8 +1,10 @@
 -- Every script on a lock begins with this, after the clock and the numbers: it reads the header of
 -- all locks, and the lock. It says the same as lock-rules.ts in the room of locks.
--- ARGV     1 lock, 2 loss window ms, 3.. as the script says
-local lock, lossWindow = ARGV[1], tonumber(ARGV[2])
-local TOKENS_PER_MS, KEPT, HEADER_AGE = 4096, 60000, 6000
+-- ARGV     1 lock, 2 loss window ms, 3 holder, 4 the caller's wall clock or '', 5 this clock by its
+--          last answer to the caller, or '', 6.. as the script says
+local lock, lossWindow, holder = ARGV[1], tonumber(ARGV[2]), ARGV[3]
+local wall, reckoned = tonumber(ARGV[4]), tonumber(ARGV[5])
+local TOKENS_PER_MS, KEPT, HEADER_AGE, STEP = 4096, 60000, 6000, 5000
 
 local longest, proven = tonumber(read[8] or 0), tonumber(read[9] or 0)
 local provenAt, ready = tonumber(read[10] or 0), tonumber(read[11] or 0)
@@ -11,6 +13,17 @@ local forgotten = read[12] or '0'
 -- The time alone is stored only if it has gone on for a while, or back.
 local aged = lastTime and time - lastTime or 0
 local isNews = not lastTime or aged < 0 or aged >= HEADER_AGE
+
+-- A step that the caller contradicts is not followed. A wall clock counts only against a step
+-- beyond any lock, in a store that was in use until now.
+local function observeWitness()
+  local lastNow = lastTime + read[4]
+  local isFar = now - lastNow > longest + STEP
+  local fits = isFar and wall and wall >= lastNow - STEP and wall <= lastNow + longest
+  local ahead = now - math.max(lastNow, reckoned or fits and wall or now)
+  if ahead > STEP then now, slew, isNews = now - ahead, slew - ahead, true end
+end
+if lastTime and not isOther then observeWitness() end
 
 local function tokenAt(ms) return positionAt(ms, TOKENS_PER_MS) end
 
@@ -51,7 +64,7 @@ local function observeEra(seen)
   lose()
 end
 
-local function isHeldBy(row, holder)
+local function isHeldBy(row)
   return row and row.holder == holder and row.era == era and row.till > now
 end
 

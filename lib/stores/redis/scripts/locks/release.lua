@@ -1,8 +1,8 @@
 -- Releases a lock for its holder, and notifies the callers that wait for it.
 -- It says the same as lock-rules.ts in the room of locks.
--- ARGV     3 holder, 4 token or '', 5 ms for which it is kept from others
+-- ARGV     6 token or '', 7 ms for which it is kept from others
 -- Answer   'released' | 'other' | another version
-local holder, token, kept = ARGV[3], ARGV[4], tonumber(ARGV[5])
+local token, kept = ARGV[6], tonumber(ARGV[7])
 local row = lastTime and readLock()
 if not row then return { 'other' } end
 if row.err then return row end

@@ -63,13 +63,10 @@ test.each(['lib/gone.ts', 'test/core/gone/', 'core/gone.ts', 'test/gone*.ts', 's
   },
 );
 
-// Every command in a document is run here and prints what the document shows, or is run by another
-// test, or says here why it is not run. A command that no row knows fails.
+// Each command in a document exists, and one that needs no store prints what the document shows.
 
-/** The blocks of Chinese pages are those of the English ones: translation.spec.ts. */
-const SHOWN = TREE.filter(({ path }) => /^(docs\/(?!zh\/).*|README[^/]*)\.md$/.test(path)).flatMap(
-  commandsIn,
-);
+const PAGES = TREE.filter(({ path }) => /^(docs\/.*|README[^/]*)\.md$/.test(path));
+const SHOWN = PAGES.filter(({ path }) => !path.startsWith('docs/zh/')).flatMap(commandsIn);
 
 /** Run here: what needs no store and prints the same each time. */
 const RUN_HERE = /^snowflake (decode(?! --who)|encode|range|layout(?! move)|sql|explain)\b(?!.*\|)/;
@@ -80,60 +77,7 @@ const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');
 /** What a document sends in by `<`. */
 const FILES: Readonly<Record<string, string>> = { 'ids.txt': '382366441078288384\nxyz\n' };
 
-/** Run by another test, which starts what the command needs, and what stands there. */
-const RUN_BY: readonly (readonly [says: RegExp, path: string, text: string])[] = [
-  [/^snowflake decode --who /, 'test/cli/store-findings.spec.ts', "'decode', '--who'"],
-  [/^snowflake workers /, 'test/cli/store-findings.spec.ts', "run('workers')"],
-  [/^snowflake release /, 'test/cli/store-findings.spec.ts', 'release'],
-  [/^snowflake registry inspect /, 'test/cli/store-findings.spec.ts', "run('registry inspect')"],
-  [/^snowflake layout move /, 'test/cli/moves.spec.ts', "'layout', 'move'"],
-  [/^(npx )?snowflake registry move /, 'test/cli/moves.spec.ts', "'registry', 'move'"],
-  [/^snowflake registry settle /, 'test/cli/store-commands.spec.ts', "'settle', '--yes'"],
-  [
-    /^snowflake registry create /,
-    'test/cli/store-findings.spec.ts',
-    "run('registry create --yes')",
-  ],
-  [/^snowflake doctor .*redis:/, 'test/cli/store-findings.spec.ts', "run('doctor')"],
-  [
-    /^snowflake doctor .*mysql:/,
-    'test/cli/store-findings.spec.ts',
-    'innodb_flush_log_at_trx_commit',
-  ],
-  [/^snowflake counters create /, 'test/cli/commands.spec.ts', 'counters create order'],
-  [/^snowflake counters list /, 'test/cli/commands.spec.ts', 'counters list'],
-  [/^snowflake partitions .*--sql/, 'test/cli/partition-guide.spec.ts', "'--sql'"],
-  [/^snowflake partitions (?!.*--sql)/, 'test/cli/partitions.spec.ts', "'--keep', '90d'"],
-  [/^snowflake locks /, 'test/cli/commands.spec.ts', "'locks'"],
-  [/^snowflake cron /, 'test/cli/commands.spec.ts', "run('cron')"],
-  [/^snowflake regions /, 'test/stores/regions.spec.ts', "'regions', '--regions'"],
-  [/^snowflake key issue /, 'test/cli/ids.spec.ts', "'key', 'issue'"],
-  [/^snowflake key read /, 'test/cli/ids.spec.ts', "'key', 'read'"],
-  [/^npm install nestjs-snowflake /, 'test/package/newcomers.spec.ts', 'installLine'],
-  [/^(export SNOWFLAKE_SUPPORT=.*|npm start)$/, 'test/package/newcomers.spec.ts', 'whileStarted'],
-  [/^curl .*\/orders\/id$/, 'test/package/newcomers.spec.ts', 'curl'],
-  [/^nest add nestjs-snowflake$/, 'test/package/newcomers.spec.ts', "'add', 'nestjs-snowflake'"],
-  [/^npm run start:replicas$/, 'test/sample-app/shop-process.ts', 'scripts/start-replicas.mjs'],
-  [/^typeorm migration:run /, 'test/nest/with-redis.spec.ts', 'migration:run'],
-  [/^NODE_EXTRA_CA_CERTS=/, 'test/chaos/mistakes/servers.mjs', 'NODE_EXTRA_CA_CERTS'],
-  // By a driver, where the document has the client program of the server.
-  [/^snowflake sql --worker 1023 \| psql shop$/, 'test/cli/sql-command.spec.ts', 'sql'],
-  [/^snowflake sql .* \| mariadb shop$/, 'test/cli/sql-command.spec.ts', "'mariadb'"],
-  [/^etcdctl role /, 'test/stores/etcd-access.spec.ts', 'auth/role/grant'],
-  [/^etcdctl user /, 'test/stores/etcd-access.spec.ts', 'auth/user/add'],
-];
-
-/** Not run by a test, and why. */
-const NOT_RUN: readonly (readonly [RegExp, string])[] = [
-  [/^npm ci && npm (start|test)$/, 'they run this test; CI does so in a fresh clone'],
-  [/^docker run .* redis:7$/, 'the tests have a Redis of their own'],
-  [/^curl .*\/sales-reports$/, 'only shows what the replicas made, which a test reads itself'],
-  [/^\w+=\S+ npm test -- /, 'the same specs on the Redis of a reader; each runs in CI'],
-];
-
 const placeOf = ({ path, line, text }: ShownCommand): string => `${path}:${line} ${text}`;
-const isKnown = ({ text }: ShownCommand): boolean =>
-  RUN_HERE.test(text) || [...RUN_BY, ...NOT_RUN].some(([says]) => says.test(text));
 
 describe('a command in a document', () => {
   it('is found, in blocks of both kinds', () => {
@@ -147,17 +91,15 @@ describe('a command in a document', () => {
     expect(isNamed('eat')).toBe(false);
   });
 
-  it('is run, or says why not', () => {
-    expect(SHOWN.filter((one) => !isKnown(one)).map(placeOf)).toEqual([]);
-  });
-
-  it('is run where its row says, and every row is needed', () => {
-    const textOf = new Map(TREE.map(({ path, text }) => [path, text]));
-    expect(RUN_BY.filter(([, path, text]) => !textOf.get(path)?.includes(text))).toEqual([]);
-    const unused = [...RUN_BY, ...NOT_RUN].filter(
-      ([says]) => !SHOWN.some(({ text }) => says.test(text)),
+  it('exists, with its options', () => {
+    const runbooks = PAGES.filter(({ path }) => path.endsWith('/runbooks.md'));
+    const inText = runbooks.flatMap(({ text }) =>
+      [...text.matchAll(/`(?:npx )?snowflake ([^`]+)`/g)].map(([, named]) => named!),
     );
-    expect(unused).toEqual([]);
+    const inBlocks = SHOWN.flatMap(({ text }) => /^snowflake ([^|]+)/.exec(text)?.[1] ?? []);
+    expect(inText.length).toBeGreaterThan(80);
+    expect(commandFaults([...inText, ...inBlocks])).toEqual([]);
+    expect(commandFaults(['wrokers', 'workers --hosts'])).toHaveLength(2);
   });
 
   const runHere = SHOWN.filter(({ text }) => RUN_HERE.test(text));
@@ -179,12 +121,11 @@ describe('a command in a document', () => {
 const isOfNoZone = (line: string): boolean => !line.startsWith('  local ');
 
 describe('these checks', () => {
-  it('would notice an unknown command, and an output that is not the one shown', () => {
+  it('would notice an output that is not the one shown', () => {
     const text =
       '```sh\nsnowflake eat 1 # all\n```\n\n```\n$ npx snowflake decode 1\n1\n...\n```\n';
-    const [unknown, known] = commandsIn({ path: 'docs/planted.md', text });
-    expect([isKnown(unknown!), isKnown(known!)]).toEqual([false, true]);
-    expect(placeOf(unknown!)).toBe('docs/planted.md:2 snowflake eat 1');
+    const [first, known] = commandsIn({ path: 'docs/planted.md', text });
+    expect(placeOf(first!)).toBe('docs/planted.md:2 snowflake eat 1');
     expect(isShown(known!.output, ['1', 'a', 'b'])).toBe(true);
     expect(isShown(known!.output, ['2', 'a', 'b'])).toBe(false);
     expect(isShown(['a ...', 'b'], ['a c', 'b'])).toBe(true);
@@ -195,3 +136,14 @@ describe('these checks', () => {
     expect(wordsOf(`snowflake a --b 'c d' "e"`)).toEqual(['snowflake', 'a', '--b', 'c d', 'e']);
   });
 });
+
+/** Which of these commands do not exist, or lack an option. */
+function commandFaults(shown: readonly string[]): string[] {
+  return shown.flatMap((text) => {
+    const found = COMMANDS.filter(({ name }) => `${text} `.startsWith(`${name} `)).at(-1);
+    if (found === undefined) return [`there is no command ${text}`];
+    const options = [...text.matchAll(/--([a-z-]+)/g)].map(([, option]) => option!);
+    const unknown = options.filter((option) => !(option in found.options));
+    return unknown.map((option) => `${found.name} has no --${option}`);
+  });
+}

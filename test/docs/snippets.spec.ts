@@ -9,12 +9,11 @@ import { beforeAll, describe, expect, it, afterAll } from '@jest/globals';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { isLib, say, type TextFile, readTree, ROOT } from '../tidy/tree.js';
 import { SnippetProgram, fenceFaults, snippetsIn, blockWith } from './snippets.js';
-import { isChinese } from './translation.js';
 import { until } from '../until.js';
 
 const TREE = readTree();
 const DOCUMENTS = TREE.filter(({ path }) => /^((docs|skills)\/.*|[^/]*)\.md$/.test(path));
-/** The blocks of Chinese pages are those of the English ones: translation.spec.ts. */
+const isChinese = (path: string): boolean => /^(README\.zh-CN\.md$|docs\/zh\/)/.test(path);
 const ENGLISH = DOCUMENTS.filter(({ path }) => !isChinese(path));
 /** Its blocks are compiled with packages of their own, and run: test/package/recipes.spec.ts. */
 const RECIPES = 'docs/guides/recipes.md';

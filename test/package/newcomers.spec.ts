@@ -1,8 +1,7 @@
 /**
  * Somebody who has just run `nest new` of 11 or of 12 and does what README or start.md says, line
- * by line: the application starts, answers as shown, and passes the tests that it came with. The
- * Chinese pages show the same lines: translation.spec.ts. Or who lets `nest add` do it, by the Nest
- * CLI of either and the package manager that it runs.
+ * by line: the application starts, answers as shown, and passes the tests that it came with.
+ * Or who lets `nest add` do it, by the Nest CLI of either and the package manager that it runs.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';

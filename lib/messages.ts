@@ -1,6 +1,5 @@
 /**
- * Formats values and texts of others for messages. All of it is in one file, as all hide the same
- * secrets.
+ * Formats values and texts of others for messages.
  *
  * Guarantee: no secret. A URL appears only by its scheme, even in the place of a number, and an
  * answer of a server or a client appears without the passwords it repeats. A value that throws when

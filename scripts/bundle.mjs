@@ -11,8 +11,7 @@
 // Node loads the ES modules, also for require(); CommonJS is for tools that know no other, a Jest
 // above all. Both are minified. The ES modules keep the names of classes, methods and outermost
 // functions, so that stack traces can be read; CommonJS those of classes and of its exports. What
-// was minified is in dist/readable, unpublished: the chaos takes rules out of it. All of this is
-// in one file, since each step is made of what the one before it left.
+// was minified is in dist/readable, unpublished: the chaos takes rules out of it.
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, posix } from 'node:path';

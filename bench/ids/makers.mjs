@@ -1,6 +1,5 @@
 // How each library is asked for an id: as the value it gives of itself, and, where that is a
 // 64-bit id, as a bigint and as decimal text. All have the worker id 7 and the same epoch.
-// A table, in one file.
 //
 // Guarantee: no peer is loaded before its `open()`, so that a process holds only the one it
 // measures.

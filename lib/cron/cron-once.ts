@@ -1,7 +1,6 @@
 /**
- * One job of a process of a fleet, all that it does in one file: it sleeps until a tick, asks for
- * the lock of the job, and the process that gets it does what the record in the lock's note says is
- * open.
+ * One job of a process of a fleet: it sleeps until a tick, asks for the lock of the job, and the
+ * process that gets it does what the record in the lock's note says is open.
  *
  * Guarantee: while the store keeps its data, a tick whose run has ended is never run again, and a
  * tick that is due is run as long as a process is there to do it; a run whose process is gone is

@@ -1,7 +1,7 @@
 /**
  * Checks whether a value is an id, for the pipe, the DTO decorators, the schemas and the scalar,
  * which add status codes and the errors of their frameworks. One id, a list of ids, their options
- * and their schema are in one file, since all name the same example.
+ * and their schema name the same example.
  *
  * Guarantee: a value of any size is refused in the time of a short text, without an Error, and with
  * a message that quotes no more than the start of it.

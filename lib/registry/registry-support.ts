@@ -1,6 +1,6 @@
 /**
  * Worker ids leased from any store of rows: each operation loads a snapshot, applies the rule and
- * writes the result, and starts over if another process was faster. All retries are in one file.
+ * writes the result, and starts over if another process was faster.
  *
  * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
  * is taken, so a process that stalls between reading and writing stops no other.

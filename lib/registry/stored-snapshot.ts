@@ -1,6 +1,6 @@
 /**
  * Connects the rules with the rows of a store: it holds a snapshot as the rules read it, and turns
- * their result into a write. Reading and writing are in one file, since each field has one form.
+ * their result into a write. Each field has one form.
  *
  * A header is written if something in it matters to others, and its time alone, which invalidates
  * nothing that they read, once it is as old as the store wants. A mark counts the writes of its own

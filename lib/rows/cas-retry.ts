@@ -1,6 +1,6 @@
 /**
  * Operations on rows that several processes change: each is repeated until no other process was
- * faster. All that decides when a caller goes on or asks again is in one file.
+ * faster.
  *
  * Guarantee: no lock is taken, so a process that stalls between reading and writing stops no other;
  * the callers of one process come one after another, so that they do not race each other. One that

@@ -4,7 +4,7 @@
  * (`RowLocks`).
  *
  * One store object keeps one of these three, in one namespace. It keeps rows, counts how often each
- * was written, and never has to understand them. The form of their texts is in one file with it.
+ * was written, and never has to understand them.
  */
 import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';

@@ -1,6 +1,5 @@
 /**
  * The duties of a store for a counter that follows its clock. Each case is one property, in words.
- * The cases of all kinds of counters stand in one file.
  */
 import { POSITION_MAX } from '../counters/counter-store.js';
 import { CLOCK, DENSE, type CounterHarness, counterCases } from './counter-harness.js';

@@ -1,5 +1,5 @@
 /**
- * What is given wrongly, in one file. Every option and every parameter of a URL with every wrong
+ * What is given wrongly. Every option and every parameter of a URL with every wrong
  * value: it is refused with a message that names it, or it is on the list of what may be; nothing
  * else is thrown, and no password is shown. The options are those of the reference, which is
  * compared with the types, and the parameters those that the messages themselves name. And whatever

@@ -1,7 +1,7 @@
 /**
  * Runs simulations on all cores, in the order given, until there are no more or enough was seen,
  * judges mutants by them, follows their registries by the rules that are proved, and adds up what
- * they report: in one file, since all of it is asked of the same threads.
+ * they report.
  */
 import { availableParallelism } from 'node:os';
 import { parentPort, Worker, workerData } from 'node:worker_threads';

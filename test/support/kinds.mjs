@@ -27,7 +27,7 @@ const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcript
 /** Of these, what takes a second or more and finds what a small change seldom breaks. */
 const RUNS = new RegExp(
   '^test/(cli/(ids|sql)|docs/pictures|lease/(regions|supports)|metrics/(open|prom)|' +
-    'nest/(lifecycle|lock)|registry/(rows|store-move)|tidy/(exported|oxlint))',
+    'nest/(lifecycle|lock)|registry/(rows|store-move)|tidy/exported)',
 );
 
 /**
@@ -129,7 +129,6 @@ export const LONGEST = [
   'test/site/site.spec.ts',
   'test/package/newcomers.spec.ts',
   'test/package/recipes.spec.ts',
-  'test/package/exam.spec.ts',
   'test/cli/moves.spec.ts',
   'test/cli/moves-interrupted.spec.ts',
   'test/registry/fleets.spec.ts',

@@ -1,22 +1,10 @@
 /**
  * Rules of the house that oxlint has not, as a table: what is looked for, in which view of which
  * files, with texts that break the rule and texts that keep it. They are applied to the tree and to
- * their own examples. In code, strings and comments are blanked out. In one file, since a rule is a
- * row.
+ * their own examples. In code, strings and comments are blanked out.
  */
 import { describe, expect, it, test } from '@jest/globals';
-import {
-  isCode,
-  isGenerated,
-  isLib,
-  isLua,
-  isTest,
-  lineAt,
-  linesOf,
-  ROOT,
-  readTree,
-  type TextFile,
-} from './tree.js';
+import { isCode, isGenerated, isLib, lineAt, ROOT, readTree, type TextFile } from './tree.js';
 import { codeOf } from './syntax.js';
 
 interface Rule {
@@ -36,8 +24,6 @@ interface Rule {
 const isOurs = ({ path }: TextFile): boolean =>
   /^(lib|sample-app\/src|schematics|test|scripts)\/|^bench\/.*\.mjs$/.test(path);
 const isOurCode = (file: TextFile): boolean => isOurs(file) && isCode(file);
-const isWritten = (file: TextFile): boolean =>
-  isOurs(file) && (isCode(file) || isLua(file)) && !isGenerated(file);
 /** The page of the dashboard is one copy in one browser, which has a clock of its own. */
 const isLibrary = (file: TextFile): boolean =>
   isLib(file) && isCode(file) && !isGenerated(file) && !file.path.startsWith('lib/dashboard/page');
@@ -63,48 +49,12 @@ function isNeverWritten([, name]: RegExpExecArray, { text }: TextFile): boolean 
 const BUILT_IN =
   'Error|BigInt|Date|Map|Set|URL|RegExp|Promise|(?:Shared)?ArrayBuffer|\\w+Array|Abort\\w+';
 const CONTAINER = 'Map|Set|WeakMap|WeakSet|WeakRef|Array|Object|\\w+Array|\\w*Buffer';
-/** The comments that a file starts with. */
-const HEAD = /^(?:(?:\/\/.*|#!.*|'use strict';)?\n)*(?:\/\*\*[^]*?\*\/)?/;
 
 /** Put together here, so that this file does not hold what it looks for. */
 const address = (host: string): string => ['https:', '', host, 'a/-/a-1.0.0.tgz'].join('/');
 const home = (...parts: string[]): string => ['', 'home', ...parts].join('/');
 
 const RULES: readonly Rule[] = [
-  {
-    rule: 'a line has at most 100 columns, but for an address',
-    in: 'text',
-    of: isWritten,
-    found: /^(?!.*https?:\/\/\S{40}).{101,}$/gmu,
-    breaks: ['lib/x.ts', `// ${'x'.repeat(98)}`, `// ${'雪'.repeat(98)}`],
-    keeps: ['lib/x.ts', `// ${'雪'.repeat(97)}`, `// https://example.org/${'x'.repeat(100)}`],
-  },
-  {
-    rule: 'beyond 350 lines a file says at its head why it is "in one file"',
-    in: 'text',
-    of: (file) => isWritten(file) && isCode(file) && !isTest(file),
-    found: /^(?:.*\n){351}/g,
-    except: (_match, { text }) => /\b[Ii]n one file\b/.test(HEAD.exec(text)?.[0] ?? ''),
-    breaks: ['scripts/x.mjs', `/** The keeper. */\n${'a;\n'.repeat(350)}// In one file.\n`],
-    keeps: ['lib/x.ts', 'a;\n'.repeat(350), `// In one file, since.\n${'a;\n'.repeat(350)}`],
-  },
-  {
-    rule: 'folders have kebab-case names, and none is a drawer for anything',
-    in: 'path',
-    of: isOurs,
-    found:
-      /(^|\/)([\w.-]*[A-Z_][\w.-]*|-[^/]*|(util|helper|common|interface|type)s?)\/|_\w*\.lua$/g,
-    breaks: ['', 'lib/C/x.ts', 'lib/-core/x.ts', 'lib/utils/x.ts', 'lib/types/x.ts', 'lib/a_b.lua'],
-    keeps: ['', 'lib/core/types.ts', 'test/support/x.ts', 'test/package/nest-12-esm/.npmrc'],
-  },
-  {
-    rule: 'the front door only passes names on, each by name',
-    in: 'code',
-    of: ({ path }) => path === 'lib/index.ts',
-    found: /^(?!export (type )?\{|[\s}]|$).+/gm,
-    breaks: ['lib/index.ts', "export * from './a.js';", 'export const a = 1;', "import './a.js';"],
-    keeps: ['lib/index.ts', "export { a } from './a.js';\nexport type {\n  B,\n} from './b.js';"],
-  },
   {
     rule: 'no class that exists gets a method',
     in: 'code',
@@ -234,56 +184,6 @@ const RULES: readonly Rule[] = [
       'test/x.ts',
       '// Its own alone.\nawait run(\n  `SELECT pg_terminate_backend(pid)`);',
       'await run(`DROP DATABASE ${name}`);',
-    ],
-  },
-  {
-    rule: 'no test has a tight limit: jest.config.js has one for all',
-    in: 'code',
-    of: isTestCode,
-    word: /\}, [\d_]+\);$|\bjest\.setTimeout\(/m,
-    found:
-      /(?:^\s*|=> \{.*)\}, ([1-5]?\d_?\d{3}|\d{1,3})\);$|\bjest\.setTimeout\([1-5]?\d_?\d{3}\)/gm,
-    breaks: [
-      'test/x.ts',
-      'it(a, async () => {}, 20_000);',
-      '}, 5000);',
-      'jest.setTimeout(10_000);',
-    ],
-    keeps: ['test/x.ts', 'it(a, () => {});', 'it(a, async () => {}, 120_000);', 'f(20_000);'],
-  },
-  {
-    rule: 'a Lua script has at most 80 lines',
-    in: 'text',
-    of: isLua,
-    found: /^(?:.*\n){81}/g,
-    breaks: ['lib/x.lua', 'a()\n'.repeat(81)],
-    keeps: ['lib/x.lua', 'a()\n'.repeat(80)],
-  },
-  {
-    rule: 'a Lua script names its keys and arguments in its head',
-    in: 'text',
-    of: isLua,
-    found: /^(?!(?:--.*\n)*--.*KEYS)[^]*\bKEYS\b|^(?!(?:--.*\n)*--.*ARGV)[^]*\bARGV\b|^(?!--)[^]+/g,
-    breaks: ['lib/x.lua', '-- KEYS[1] it\nlocal a, b = KEYS[1], ARGV[1]', 'return 1'],
-    keeps: ['lib/x.lua', '-- Renews.\n-- KEYS[1] it\nlocal a = KEYS[1]'],
-  },
-  {
-    rule: 'a Lua script reads nothing by its number after its first lines',
-    in: 'text',
-    of: isLua,
-    found: /\b(ARGV|KEYS)\[\d/g,
-    except: ({ index }, { text }) =>
-      linesOf(text.slice(0, text.indexOf('\n', index) + 1 || undefined)).every((line) =>
-        /^(--|local [\w, ]+ = (?!redis)|$)/.test(line),
-      ),
-    breaks: [
-      'lib/x.lua',
-      '-- KEYS\nif ARGV[12] == 1 then return 1 end',
-      "local a = redis.call('a', KEYS[1])",
-    ],
-    keeps: [
-      'lib/x.lua',
-      '-- ARGV  1 token\nlocal key, token = KEYS[1], ARGV[1]\nreturn ARGV[#ARGV]',
     ],
   },
   {

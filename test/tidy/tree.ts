@@ -62,5 +62,4 @@ export function linesOf(text: string): string[] {
 export const isCode = ({ path }: TextFile): boolean => /\.(ts|mts|cts|mjs|cjs|js)$/.test(path);
 export const isLua = ({ path }: TextFile): boolean => path.endsWith('.lua');
 export const isGenerated = ({ path }: TextFile): boolean => /\.generated\.\w+$/.test(path);
-export const isTest = ({ path }: TextFile): boolean => path.startsWith('test/');
 export const isLib = ({ path }: TextFile): boolean => path.startsWith('lib/');

@@ -1,4 +1,4 @@
-// Group: taking an id apart, and reading its text. A table of calls, in one file.
+// Group: taking an id apart, and reading its text.
 //
 // Guarantee: a ratio compares only calls that read the same and give the same kind of thing, but
 // for a row that says of what it is a part.

@@ -1,6 +1,6 @@
 /**
- * Turns a clock and a lease window into ids. All calls of the fast path are in one file, since they
- * all continue the same block of sequence numbers.
+ * Turns a clock and a lease window into ids. All calls of the fast path continue the same block of
+ * sequence numbers.
  *
  * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises
  * within a range, and nothing is allocated but the id. A wrong clock only makes the time in ids

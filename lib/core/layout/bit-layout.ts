@@ -1,6 +1,5 @@
 /**
  * A layout says which bits of an id hold what, and from which moment in which unit time is counted.
- * Reading and writing are in one file, so that it is easy to see that they agree.
  *
  * Guarantee: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other.

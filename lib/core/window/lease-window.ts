@@ -1,8 +1,7 @@
 /**
  * The lease window is where the lease meets the generator. The lease fills it (grant, raise,
  * rewindTo, vacate), generators take from it (current, follow, next, take, moveOn), in one thread
- * or in several on shared memory. Both sides are in one file, because they keep the guarantee
- * together.
+ * or in several on shared memory.
  *
  * Guarantee: no tick outside a granted range is ever offered, and no id to two generators.
  */

@@ -1,6 +1,6 @@
 /**
  * The generator of dense numbers: it counts through the segments that it was given, one after the
- * other, in two 32-bit words. All calls are in one file, since they all continue the same run.
+ * other, in two 32-bit words. All calls continue the same run.
  *
  * Guarantee: every number comes from a segment that was added and is made once; none is made after
  * `close` has taken it out. No clock is read and nothing is allocated but the id.

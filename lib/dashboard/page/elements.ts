@@ -1,5 +1,5 @@
 /**
- * What every part of the page uses, in one file: elements made and updated from text, never from
+ * What every part of the page uses: elements made and updated from text, never from
  * markup, so that no answer can inject any; numbers and times as text; and the two languages.
  *
  * Guarantee: an element that is up to date is not touched, so focus, selection and the position of

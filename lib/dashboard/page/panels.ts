@@ -1,5 +1,5 @@
 /**
- * The panels beside the cards and the workers, in one file: the layout of the ids, the legend, the
+ * The panels beside the cards and the workers: the layout of the ids, the legend, the
  * fleet in figures, the locks and the jobs. First the layout: its fields, and how much of its
  * lifetime is used. Every number comes from the layout in the answer.
  */

@@ -1,5 +1,5 @@
 /**
- * The worker ids as map and as table, in one file. The map has a cell for each, or for several,
+ * The worker ids as map and as table. The map has a cell for each, or for several,
  * which is filled as far as they are in use.
  *
  * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table

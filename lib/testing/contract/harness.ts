@@ -1,7 +1,7 @@
 /**
  * The tools of a contract case: an empty registry, holders of it, the store's clock, and the
  * `expect` of the user's test runner; and the tools that the contracts of supports, of counters and
- * of locks have in common, in one file: they share a clock.
+ * of locks have in common, such as a clock.
  */
 import type {
   IDistributedSupport,

@@ -1,6 +1,6 @@
 /**
  * The duties of a support when acknowledged writes may be gone: another server, an absent registry,
- * a holder that knows more than the store. They are in one file, since one loss leads to the next.
+ * a holder that knows more than the store.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
 import { grantIn, TERMS, type Harness, contractCases, type ContractHolder } from './harness.js';

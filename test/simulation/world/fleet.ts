@@ -1,6 +1,6 @@
 /**
  * The fleet: hosts, and the processes that come and go on them as an orchestrator sees to it; and
- * what befalls them, in one file.
+ * what befalls them.
  *
  * Guarantee: a host whose process ended gets another one; each asks for ids as long as it lives,
  * and for a while after it was told to stop.

@@ -1,6 +1,5 @@
 /**
- * What becomes of ids in each recipe of docs/guides/recipes.md, in one file, since the recipes are
- * compiled at once. Its blocks lie beside this file when it runs, each called by its heading:
+ * What becomes of ids in each recipe of docs/guides/recipes.md. Its blocks lie beside this file when it runs, each called by its heading:
  * `node checks.js bullmq` prints what was found there.
  */
 import 'reflect-metadata';

@@ -157,11 +157,6 @@ const inOpening = (find: string, put: string) => ({ file: 'registry/prologue.ts'
 
 export const TIME_FAULTS: readonly Fault[] = [
   {
-    name: 'nobody is asked how far a lost registry had come',
-    by: 'starts after what a lost registry granted whose clock was ahead, where it is told so',
-    edits: [inOpening('(reckoned === undefined) return', '(header.era > 0) return')],
-  },
-  {
     name: 'a floor that is told late is for newcomers only',
     by: 'moves the floor for all where it is told late that a lost registry was ahead',
     edits: [
@@ -177,33 +172,6 @@ export const TIME_FAULTS: readonly Fault[] = [
     edits: [
       inOpening('isSame ? { ...reading, timeMs }', 'stored ? { ...reading, timeMs }'),
       inOpening('isReckonedHere ? reckoned : undefined', 'reckoned'),
-    ],
-  },
-  {
-    name: 'whoever is new counts for as long as its own lease',
-    by: 'does not follow its store to a wrong time where somebody new has a shorter lease',
-    edits: [{ file: 'rows/store-clock.ts', find: 'Math.max(ttlMs, quarantineMs)', put: 'ttlMs' }],
-  },
-  {
-    name: 'what the registry is ahead of its store counts twice',
-    by: 'goes no further than its holders reckon while its store shows a wrong time',
-    edits: [
-      {
-        file: 'rows/store-clock.ts',
-        find: 'timeFor(reckoned.nowMs, last)',
-        put: 'reckoned.nowMs',
-      },
-    ],
-  },
-  {
-    name: 'an answer without a grant leaves the time as it was',
-    by: 'does not follow its store to a wrong time after it has answered that none is free',
-    edits: [
-      {
-        file: '../test/models/memory-registry.ts',
-        find: 'if (header !== undefined) this.state',
-        put: 'if (header !== undefined && (slots.length > 0 || !this.state)) this.state',
-      },
     ],
   },
 ];
@@ -224,55 +192,9 @@ export const BRANCH_FAULTS: readonly Fault[] = [
     ],
   },
   {
-    name: 'what another server granted lies above the new floor',
-    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
-    edits: [inBranch('Math.max(lost.safeFloorMs, haveMs)', 'lost.safeFloorMs')],
-  },
-  {
-    name: 'the clock stays far below what another server granted',
-    by: 'lets nobody wait for longer than a quarantine, however far ahead that range ends',
-    edits: [
-      inBranch(
-        'nearer(observeTime(begun, reading, reckoned), haveMs)',
-        'observeTime(begun, reading, reckoned)',
-      ),
-    ],
-  },
-  {
-    name: 'who asks for a worker id is not heard',
-    by: 'starts above it also for somebody who asks for a worker id and knows',
-    edits: [
-      {
-        file: 'registry/acquire.ts',
-        find: 'observeMark(mine, seen, { ...request, reading })',
-        put: 'mine',
-      },
-    ],
-  },
-  {
     name: 'what a server granted that had been left is kept',
     by: 'has everybody leave who was granted a range by a server that had been left',
     edits: [inBranch(', safeFloorMs, leftEra: lost.era }', ', safeFloorMs }')],
-  },
-  {
-    name: 'the holder who knew leaves as well',
-    by: 'goes on with the holder who knew, behind its range',
-    edits: [inBranch('&& !isOfAnother(header, seen);', '&& seen !== undefined;')],
-  },
-  {
-    name: 'who counted more eras took over',
-    by: 'has them leave also where the other server counted fewer eras',
-    edits: [
-      inBranch(
-        ', safeFloorMs, leftEra: lost.era }',
-        ', safeFloorMs, ...(seenEra >= header.era && { leftEra: lost.era }) }',
-      ),
-    ],
-  },
-  {
-    name: 'every range of another server is a proof',
-    by: 'counts a change of servers once, whatever those who knew the old one remember',
-    edits: [inBranch('haveMs <= header.safeFloorMs || ', '')],
   },
 ];
 
@@ -283,14 +205,8 @@ export const BRANCH_FAULTS: readonly Fault[] = [
 
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
-const RELEASE = 'registry/renew.ts';
 
 export const CLAIM_FAULTS: readonly Fault[] = [
-  {
-    name: 'a claim told that none is free',
-    by: 'lets a worker id be taken over, from where the range of its holder ends',
-    edits: [{ file: ACQUIRE, find: ' && !isClaim(request)', put: '' }],
-  },
   {
     name: 'a holder fenced by a claim prolonged',
     by: 'lets a worker id be taken over, from where the range of its holder ends',
@@ -305,11 +221,6 @@ export const CLAIM_FAULTS: readonly Fault[] = [
     ],
   },
   {
-    name: 'a release by whom a claim has fenced',
-    by: 'takes nothing back from a former holder once its worker id was taken over',
-    edits: [{ file: RELEASE, find: 'if (!isHolder || !knowsNonce)', put: 'if (!holder)' }],
-  },
-  {
     name: 'a claim that lowers a ceiling',
     by: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
     edits: [
@@ -317,39 +228,6 @@ export const CLAIM_FAULTS: readonly Fault[] = [
         file: ACQUIRE,
         find: "if (waitMs > 0) return { answer: { status: 'wait', waitMs }",
         put: "if (waitMs > 0 && !isClaim(request)) return { answer: { status: 'wait', waitMs }",
-      },
-    ],
-  },
-  {
-    name: 'a range shorter than asked for granted to a claim',
-    by: 'lets a claim wait until there is a range worth having, and lowers no ceiling for it',
-    edits: [
-      {
-        file: ACQUIRE,
-        find: 'floorMs + request.minRangeMs',
-        put: 'floorMs + (isClaim(request) ? 1 : request.minRangeMs)',
-      },
-    ],
-  },
-  {
-    name: 'one of several worker ids taken over',
-    by: 'lets only one worker id be taken over, and never one of several',
-    edits: [
-      {
-        file: ACQUIRE,
-        find: 'return takesOver && workerIdMin === workerIdMax;',
-        put: 'return takesOver;',
-      },
-    ],
-  },
-  {
-    name: 'a claim in a quarantine',
-    by: 'starts a claim after everything that a wiped registry could have forgotten',
-    edits: [
-      {
-        file: ACQUIRE,
-        find: 'Math.max(lastMs, floorOf(header))',
-        put: 'isClaim(request) ? lastMs : Math.max(lastMs, floorOf(header))',
       },
     ],
   },
@@ -361,34 +239,19 @@ export const CLAIM_FAULTS: readonly Fault[] = [
  */
 export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
   'no floor at re-grant': ['starts a new holder where the range of the last one ended, not before'],
-  'floor off by one': ['starts a new holder where the range of the last one ended, not before'],
   'renew answers but does not store': ['raises the ceiling of a lease, and remembers it'],
   'renew without token check': ['prolongs only for the token that holds the worker id'],
-  'no nonce although processes are cloned': ['tells both copies of a process that they are copies'],
   'release without token check': ['takes a worker id back only from the token that holds it'],
   'acquire in two steps': ['gives 30 who ask at once as many different worker ids'],
   'renew may lower the ceiling': [
     'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
   ],
-  'release stores last instead of last + 1': [
-    'starts the next holder right after the last id that was made',
-  ],
-  'release clears the ceiling': ['starts the next holder right after the last id that was made'],
-  'release is not clamped to its own grant': [
-    'keeps later holders apart when acquire and release of an old one come again',
-  ],
   'no quarantine of a new registry': [
     'starts after everything that an absent registry could have forgotten',
-  ],
-  'quarantine shorter than a lease': [
-    'starts after every forgotten range when the registry was wiped',
   ],
   'server change ignored': ['grants nothing before a quarantine when another server answers'],
   'range extended across an era': [
     'never extends a range across a change of servers: the holder gets another one after it',
-  ],
-  'ceiling = max(now, floor) + ttl': [
-    'keeps ranges apart when the registry is wiped twice within one lease',
   ],
   'a claim starts at now, not at the stored ceiling': [
     'lets a worker id be taken over, from where the range of its holder ends',
@@ -415,19 +278,5 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
     'lets nobody wait for longer than a quarantine, however far ahead that range ends',
     'begins no range below the floor of another registry, and takes its time up',
     'starts after what a lost registry granted before an operator set its clock back',
-  ],
-  'renew without `have`': [
-    'lets others start only after such a ceiling if somebody else has the worker id by now',
-    'lets others start only after a ceiling that a former holder was told',
-    'takes a ceiling it does not remember for a proof that writes were lost',
-    'starts above what another server granted meanwhile, once somebody renews who knows',
-    'has everybody leave who was granted a range by a server that had been left',
-    'goes on with the holder who knew, behind its range',
-    'has them leave also where the other server counted fewer eras',
-    'goes on with a holder of whose nonces it has forgotten some',
-  ],
-  'no nonce where there are no clones': [
-    'tells both copies of a process that they are copies',
-    'tells a copy that knows less than the store that it is one, also after a loss',
   ],
 };

@@ -104,20 +104,6 @@ const KEEPER = 'lease/lease-keeper.ts';
 /** @type {readonly Mutant[]} */
 export const KEEPER_MUTANTS = [
   {
-    name: 'a move from one worker id to another is not told',
-    edits: [
-      {
-        file: KEEPER,
-        find: 'if (from !== to) quietly',
-        put: 'if (from === undefined || to === undefined) quietly',
-      },
-    ],
-  },
-  {
-    name: 'a process without a worker id is told that it has none',
-    edits: [{ file: KEEPER, find: 'if (from !== to) quietly', put: 'quietly' }],
-  },
-  {
     name: 'a loss is told while ids can still be made',
     edits: [
       {
@@ -127,18 +113,6 @@ export const KEEPER_MUTANTS = [
         put: `    const next = this.lose('dropped', refusal.message);
     this.parts.window.vacate(() => refusal);
     return next;`,
-      },
-    ],
-  },
-  {
-    name: 'the end is told while ids can still be made',
-    edits: [
-      {
-        file: KEEPER,
-        find: `    window.close(texts.stopped);
-    this.hold(undefined, 'released', 'The application is shutting down.');`,
-        put: `    this.hold(undefined, 'released', 'The application is shutting down.');
-    window.close(texts.stopped);`,
       },
     ],
   },
@@ -167,37 +141,12 @@ const REGION = 'lease/region-claim.ts';
 /** Of the claim of a region's number. @type {readonly Mutant[]} */
 export const REGION_MUTANTS = [
   {
-    name: 'one refusal is a conflict',
-    edits: [
-      {
-        file: REGION,
-        find: "if (this.refusedMs >= this.graceMs) this.become('conflict', text);\n    } else",
-        put: '}',
-      },
-      {
-        file: REGION,
-        find: 'if (this.stillMs < CLAIM_TTL_MS) {',
-        put: "this.become('conflict', text); {",
-      },
-    ],
-  },
-  {
     name: 'all regions have one token',
     edits: [
       {
         file: REGION,
         find: 'return `region ${number} of ${incarnation.slice(0, 150)}`;',
         put: 'return `region ${number}`;',
-      },
-    ],
-  },
-  {
-    name: 'the claim of another region is taken for its own',
-    edits: [
-      {
-        file: REGION,
-        find: 'record?.holder?.application.endsWith(markOf(name)) === true',
-        put: 'record?.holder !== undefined && name !== undefined',
       },
     ],
   },
@@ -212,31 +161,6 @@ export const REGION_MUTANTS = [
     ],
   },
   {
-    name: 'a region that is cut off is not told so',
-    edits: [
-      { file: REGION, find: 'if (this.silentMs >= CLAIM_TTL_MS) this', put: 'if (false) this' },
-    ],
-  },
-  {
-    name: 'the claim is not extended in time',
-    edits: [
-      {
-        file: REGION,
-        find: 'freeInMs > ttlMs - FRESH_MS',
-        put: 'freeInMs >= 0',
-      },
-    ],
-  },
-  {
-    name: 'a process whose lease has ended keeps the number',
-    edits: [{ file: REGION, find: 'if (endMs <= nowMs) return', put: 'if (false) return' }],
-  },
-  {
-    name: 'a process whose lease has ended stays in conflict',
-    tryFirst: { seed: 1, scenario: 'regions' },
-    edits: [{ file: REGION, find: 'return this.silent(NO_RANGE, elapsedMs);', put: 'return;' }],
-  },
-  {
     name: 'a claim ends before the ranges of its region',
     edits: [
       {
@@ -247,41 +171,9 @@ export const REGION_MUTANTS = [
     ],
   },
   {
-    name: 'a claim lasts as if all clocks were one',
-    tryFirst: { seed: 4, scenario: 'after' },
-    edits: [
-      { file: REGION, find: 'freeInMs > 0 ? ceilingMs - freeInMs : ', put: '' },
-      { file: REGION, find: 'longerMs - ttlMs > FRESH_MS', put: 'false' },
-    ],
-  },
-  {
-    name: 'a copy of a registry has the name of its original',
-    edits: [
-      {
-        file: 'lease/lease-texts.ts',
-        find: 'return lineage === undefined ? incarnation : `${incarnation}/${lineage}`;',
-        put: 'return lineage === undefined ? incarnation : incarnation;',
-      },
-    ],
-  },
-  {
-    name: 'what was claimed under an old name is not taken over',
-    edits: [{ file: REGION, find: '[...this.names].some(isOf)', put: 'false' }],
-  },
-  {
-    name: 'a claim that nobody extends is a conflict',
-    edits: [
-      { file: REGION, find: 'if (this.stillMs < CLAIM_TTL_MS) {', put: 'if (this.stillMs >= 0) {' },
-    ],
-  },
-  {
     name: 'a claim that is extended is none',
     edits: [
       { file: REGION, find: 'isFirst ? Infinity : isExtended ? 0 :', put: 'isFirst ? Infinity :' },
     ],
-  },
-  {
-    name: 'a claim that another server of the registry of regions ended is left to nobody',
-    edits: [{ file: REGION, find: ' || this.isLeft(record)', put: '' }],
   },
 ];

@@ -20,41 +20,12 @@ const TAKER = 'core/generator/block-taker.ts';
 const ceilingCheck = 'if (tick >= range.ceilingTick) {';
 const firstTick = 'return Math.max(this.window.follow(range, nowTick), range.floorTick, least);';
 const placeLease = 'this.asked = asked;\n    this.floorMs = grant.floorMs;';
-const sameLease = '    if (lease !== this.lease) return;\n';
-const failure = 'this.retryLater((error as Error).message);\n    }\n  }\n\n  /** An answer counts';
 const fencedCase = "      case 'fenced':\n      case 'unknown':\n";
 const asksRenewal = 'const answer = await this.ask({\n        run: () => support.refreshAlive';
 
 /** Prolongs the range by what the holder believes it will be answered. */
 const believes =
   'this.parts.window.raise(lease.range, this.parts.hostClock.now() + this.parts.options.ttlMs);';
-
-/** The lease ends at 90 % of its ttl by the holder's own clock, and no range is known. */
-const localDeadline = [
-  {
-    file: LEASE,
-    find: placeLease,
-    put: `this.floorMs = -Infinity;
-    this.asked = { ...asked, haveMs: sentAtMs + asked.ttlMs * 0.9 };`,
-  },
-  { file: LEASE, find: '{ asked, grant }: Acquired', put: '{ asked, sentAtMs }: Acquired' },
-  {
-    file: LEASE,
-    find: `if (grant.floorMs === this.floorMs) {
-      this.window.raise(this.range!, grant.ceilingMs);`,
-    put: 'if (true) {\n      this.window.raise(this.range!, sentAtMs + asked.ttlMs * 0.9);',
-  },
-  {
-    file: LEASE,
-    find: 'freshNonce: () => string)',
-    put: 'freshNonce: () => string, sentAtMs: number)',
-  },
-  {
-    file: KEEPER,
-    find: 'lease.apply(answer, asked, () => this.parts.identity.randomText());',
-    put: 'lease.apply(answer, asked, () => this.parts.identity.randomText(), sentAtMs);',
-  },
-];
 
 /** The ids of a range begin where the clock is, not at its floor. */
 const beginsAnywhere = { file: RANGE, find: 'return Math.max(0, floorTick);', put: 'return 0;' };
@@ -87,64 +58,14 @@ const CLIENT_MUTANTS = [
     edits: [{ file: KEEPER, find: asksRenewal, put: `${believes}\n    ${asksRenewal}` }],
   },
   {
-    name: 'renew timeout taken as success',
-    tryFirst: { scenario: 'everything', seed: 8 },
-    edits: [{ file: KEEPER, find: failure, put: `${believes}\n      ${failure}` }],
-  },
-  {
-    name: 'ceiling inclusive',
-    tryFirst: { scenario: 'everything', seed: 8 },
-    edits: [{ file: TAKER, find: ceilingCheck, put: 'if (tick > range.ceilingTick) {' }, UNCHECKED],
-  },
-  {
-    name: "ceiling compared with the clock instead of the id's time",
-    tryFirst: { scenario: 'everything', seed: 1 },
-    edits: [
-      { file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' },
-      UNCHECKED,
-    ],
-  },
-  {
     name: 'no ceiling check',
     tryFirst: { scenario: 'everything', seed: 1 },
     edits: [{ file: TAKER, find: ceilingCheck, put: 'if (false) {' }, UNCHECKED],
   },
   {
-    name: 'release stores the wall clock',
-    tryFirst: { scenario: 'losses', seed: 4 },
-    edits: [
-      {
-        file: KEEPER,
-        find: 'await this.giveBack(lease.asked, lease.lastIssuedMs);',
-        put: 'await this.giveBack(lease.asked, this.parts.hostClock.now());',
-      },
-    ],
-  },
-  {
     name: 'ids after release',
     tryFirst: { scenario: 'everything', seed: 53 },
     edits: [{ file: KEEPER, find: '    window.close(texts.stopped);\n', put: '' }],
-  },
-  {
-    name: 'an answer applied to another lease than it was asked for',
-    tryFirst: { scenario: 'clones', seed: 1 },
-    edits: [
-      {
-        file: KEEPER,
-        find: sameLease,
-        put: '    if (this.lease === undefined) return;\n    lease = this.lease;\n',
-      },
-      {
-        file: LEASE,
-        find: 'const isNews = asked.nonceNext === this.asked.nonceNext;',
-        put: 'const isNews = false;',
-      },
-    ],
-  },
-  {
-    name: 'late answer applied after a switch',
-    tryFirst: { scenario: 'claims', seed: 125 },
-    edits: [{ file: KEEPER, find: sameLease, put: '' }],
   },
   {
     name: 'FENCED ignored',
@@ -194,32 +115,6 @@ const CLIENT_MUTANTS = [
     ],
   },
   {
-    name: 'new floor in a renew answer ignored',
-    tryFirst: { scenario: 'everything', seed: 60 },
-    edits: [{ file: LEASE, find: 'if (grant.floorMs === this.floorMs) {', put: 'if (true) {' }],
-  },
-  {
-    name: '`last` reset when the next lease arrives instead of when it is entered',
-    tryFirst: { scenario: 'everything', seed: 7 },
-    edits: [
-      {
-        file: TAKER,
-        find: 'const least = range === block.range ? block.tick : next;',
-        put: `const isNextThere = this.window.ring.newest > range.number;
-    const least = range !== block.range || isNextThere ? -Infinity : block.tick;`,
-      },
-    ],
-  },
-  {
-    name: 'TTL lease, client stops at its local deadline',
-    tryFirst: { scenario: 'rows', seed: 2 },
-    edits: [
-      ...localDeadline,
-      ...ttlLease,
-      { file: TAKER, find: ceilingCheck, put: 'if (nowTick >= range.ceilingTick) {' },
-    ],
-  },
-  {
     name: 'TTL lease, client never stops',
     tryFirst: { scenario: 'rows', seed: 1 },
     edits: [...ttlLease, { file: TAKER, find: ceilingCheck, put: 'if (false) {' }],
@@ -248,64 +143,9 @@ const TIME_MUTANTS = [
     ],
   },
   {
-    name: 'a server that was left grants by the clock of the next one',
-    tryFirst: { scenario: 'everything', seed: 31_000_043 },
-    edits: [
-      {
-        file: OPENING,
-        find: 'Math.max(safeFloorMs, windowEndMs)',
-        put: 'safeFloorMs',
-      },
-    ],
-  },
-  {
-    name: 'a process tells the time it was told, and not what has gone by since',
-    tryFirst: { scenario: 'step back, then loss', seed: 3 },
-    edits: [
-      {
-        file: 'lease/request-terms.ts',
-        find: 'Math.ceil(this.askedAtMs - askedAtMs)',
-        put: '0',
-      },
-    ],
-  },
-  {
-    name: 'only a grant tells the clock',
-    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 19 },
-    edits: [
-      {
-        file: 'lease/request-terms.ts',
-        find: 'timeMs === undefined) return;\n    if (askedAtMs',
-        put: "!timeMs || answer.status !== 'ok') return;\n    if (askedAtMs",
-      },
-    ],
-  },
-  {
-    name: 'a process that waits forgets the clock',
-    tryFirst: { scenario: 'step back, then loss, a host waits', seed: 52 },
-    edits: [
-      {
-        file: 'lease/request-terms.ts',
-        find: 'if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;',
-        put: "if (answer.status !== 'ok') return void (this.reading = undefined);",
-      },
-    ],
-  },
-  {
     name: 'a settled clock hides how far ranges were granted',
     tryFirst: { scenario: 'settled, then lost', seed: 30 },
     edits: [{ file: OPENING, find: 'observeLatest(opened, terms.latestMs)', put: 'opened' }],
-  },
-  {
-    name: 'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
-    tryFirst: { scenario: 'settled, then lost', seed: 30 },
-    edits: [
-      {
-        file: OPENING,
-        find: 'raised({ ...header, toldMs: undefined }, latestMs)',
-        put: 'raised({ ...header, toldMs: undefined }, 0)',
-      },
-    ],
   },
   {
     name: 'a registry follows its store wherever that goes',
@@ -320,19 +160,11 @@ const TIME_MUTANTS = [
       },
     ],
   },
-  {
-    name: 'a registry follows its store where somebody new asks',
-    tryFirst: { scenario: 'step forward for seconds', seed: 2 },
-    edits: [
-      { file: CLOCK, find: 'fits ? wallMs : mayFit ? lastTimeMs : undefined', put: 'undefined' },
-    ],
-  },
 ];
 
 // Changes that the protocol expects to be safe: they may cost accuracy or order, not uniqueness.
 
 const MEMORY = '../test/models/memory-registry.ts';
-const RENEW = 'registry/renew.ts';
 
 /** @type {readonly Mutant[]} */
 const SAFE_VARIANTS = [
@@ -362,29 +194,6 @@ const SAFE_VARIANTS = [
         file: 'rows/store-clock.ts',
         find: 'return lastTimeMs + slewMs;',
         put: 'return lastTimeMs;',
-      },
-    ],
-  },
-  {
-    // Where a server is asked again that was left, the renewals of others are the proof.
-    name: 'renew without `have`',
-    skips: ['there and back'],
-    edits: [
-      {
-        file: RENEW,
-        find: 'const { slot } = snapshot;',
-        put: 'const { slot } = snapshot;\n  lease = { ...lease, haveMs: 0 };',
-      },
-    ],
-  },
-  {
-    name: 'no nonce where there are no clones',
-    skips: ['clones'],
-    edits: [
-      {
-        file: RENEW,
-        find: 'if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {',
-        put: 'if (false) {',
       },
     ],
   },

@@ -1,14 +1,14 @@
 /**
  * The broken variants of lease-protocol that lie on the store's side, as edits of the rules of the
- * registry. `kills` names what must notice: the contract suite, the simulation, the model.
+ * registry.
  */
 
 /** @import { Mutant } from './load-library.mjs' */
 
 const MEMORY = '../test/models/memory-registry.ts';
+const SEARCH = '../test/models/worker-id-search.ts';
 const CLOCK = 'rows/store-clock.ts';
 const OPENING = 'registry/prologue.ts';
-const SEARCH = '../test/models/worker-id-search.ts';
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
 const RELEASE = 'registry/renew.ts';
@@ -18,7 +18,6 @@ const floorAtRenewal = 'Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));
 const renewedCeiling = 'Math.max(storedMs, nowOf(header) + lease.ttlMs);';
 const isHolder = 'holder !== undefined && holder.token === lease.token;\n  const mine';
 const brokenChain = 'if (!knowsNonce && !(isNewEra';
-const released = 'Math.min(lastMs, Math.max(usedMs, holder.floorMs))';
 
 /** @type {readonly Mutant[]} */
 export const REGISTRY_MUTANTS = [
@@ -26,17 +25,6 @@ export const REGISTRY_MUTANTS = [
     name: 'no floor at re-grant',
     tryFirst: { scenario: 'everything', seed: 8 },
     edits: [{ file: ACQUIRE, find: floorAtRegrant, put: 'const floorMs = floorOf(header);' }],
-  },
-  {
-    name: 'floor off by one',
-    tryFirst: { scenario: 'everything', seed: 8 },
-    edits: [
-      {
-        file: ACQUIRE,
-        find: floorAtRegrant,
-        put: 'const floorMs = Math.max(lastMs - 1, floorOf(header));',
-      },
-    ],
   },
   {
     name: 'renew answers but does not store',
@@ -57,11 +45,6 @@ export const REGISTRY_MUTANTS = [
       { file: RENEW, find: isHolder, put: 'holder !== undefined;\n  const mine' },
       { file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' },
     ],
-  },
-  {
-    name: 'no nonce although processes are cloned',
-    tryFirst: { scenario: 'clones', seed: 1 },
-    edits: [{ file: RENEW, find: brokenChain, put: 'if (false && !(isNewEra' }],
   },
   {
     name: 'release without token check',
@@ -105,35 +88,9 @@ export const REGISTRY_MUTANTS = [
     ],
   },
   {
-    name: 'release stores last instead of last + 1',
-    tryFirst: { scenario: 'everything', seed: 1 },
-    edits: [{ file: RELEASE, find: 'lastIssuedMs + 1', put: 'lastIssuedMs' }],
-  },
-  {
-    name: 'release clears the ceiling',
-    tryFirst: { scenario: 'losses', seed: 4 },
-    edits: [{ file: RELEASE, find: released, put: '0' }],
-  },
-  {
-    name: 'release is not clamped to its own grant',
-    tryFirst: { scenario: 'everything', seed: 53 },
-    edits: [{ file: RELEASE, find: released, put: 'Math.min(lastMs, usedMs)' }],
-  },
-  {
     name: 'no quarantine of a new registry',
     tryFirst: { scenario: 'losses', seed: 24 },
     edits: [{ file: OPENING, find: 'reading.timeMs + quarantineMs', put: 'reading.timeMs' }],
-  },
-  {
-    name: 'quarantine shorter than a lease',
-    tryFirst: { scenario: 'split-brain', seed: 1 },
-    edits: [
-      {
-        file: OPENING,
-        find: 'Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0)',
-        put: 'Math.floor(terms.ttlMs / 2)',
-      },
-    ],
   },
   {
     name: 'server change ignored',
@@ -154,17 +111,6 @@ export const REGISTRY_MUTANTS = [
         file: RENEW,
         find: 'const isNewEra = holder.era !== header.era;',
         put: 'const isNewEra = false;',
-      },
-    ],
-  },
-  {
-    name: 'ceiling = max(now, floor) + ttl',
-    tryFirst: { scenario: 'everything', seed: 9 },
-    edits: [
-      {
-        file: ACQUIRE,
-        find: 'const ceilingMs = nowMs + request.ttlMs;',
-        put: 'const ceilingMs = Math.max(nowMs, floorMs) + request.ttlMs;',
       },
     ],
   },
@@ -308,25 +254,10 @@ export const REPEATED_MUTANTS = [
     edits: [{ file: LATEST, find: 'own.question = undefined', put: 'own.question' }],
   },
 ];
-
-const BRANCH = 'registry/prologue.ts';
 const TERMS = 'lease/request-terms.ts';
-const KEEPER = 'lease/lease-keeper.ts';
 
 /** @type {readonly (Mutant & { readonly scenario: string, readonly seed: number })[]} */
 export const RULE_MUTANTS = [
-  {
-    name: 'a registry that an operator creates is taken for new',
-    scenario: 'create',
-    seed: 24,
-    edits: [
-      {
-        file: OPENING,
-        find: 'reading.timeMs + quarantineMs',
-        put: "reading.timeMs + (terms.fingerprint === '' ? 0 : quarantineMs)",
-      },
-    ],
-  },
   {
     name: 'two layouts with ranges go on',
     scenario: 'relayout',
@@ -336,18 +267,6 @@ export const RULE_MUTANTS = [
         file: OPENING,
         find: '!contests(text, terms, nowMs)',
         put: 'true',
-      },
-    ],
-  },
-  {
-    name: 'a holder refused for its layout uses its range',
-    scenario: 'relayout',
-    seed: 7,
-    edits: [
-      {
-        file: KEEPER,
-        find: 'return this.drop(texts.otherLayout(answer.fingerprint, asked.fingerprint));',
-        put: "return this.retryLater('another layout');",
       },
     ],
   },
@@ -362,29 +281,5 @@ export const RULE_MUTANTS = [
     scenario: 'step back, then loss, newcomers',
     seed: 110,
     edits: [{ file: OPENING, find: 'header.safeFloorMs + longerMs', put: 'header.safeFloorMs' }],
-  },
-  {
-    name: 'a server that is asked again does not hear what another one granted',
-    scenario: 'there and back',
-    seed: 110,
-    edits: [
-      {
-        file: BRANCH,
-        find: 'if (seen === undefined || !isOfAnother(header, seen)) return header;',
-        put: 'if (seen !== null) return header;',
-      },
-    ],
-  },
-  {
-    name: 'a holder keeps what a server granted that had been left',
-    scenario: 'there and back',
-    seed: 1,
-    edits: [
-      {
-        file: BRANCH,
-        find: ', safeFloorMs, leftEra: lost.era }',
-        put: ', safeFloorMs, leftEra: 0 }',
-      },
-    ],
   },
 ];

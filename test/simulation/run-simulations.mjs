@@ -264,18 +264,10 @@ export const UNFOLLOWED = new Set(['settled, then lost']);
 
 /** Why a mutant leaves no rule that is followed. */
 export const UNSEEN = new Map([
-  ['no nonce although processes are cloned', 'the rules know no nonces'],
   ['a registry follows its store wherever that goes', 'the rules let a clock take any step'],
-  ['a registry follows its store where somebody new asks', 'the same'],
   ['a settled clock hides how far ranges were granted', 'the rules know no order to settle'],
-  [
-    'a registry that lost the end of a settled clock moves its clock, and not its safe floor',
-    'the same',
-  ],
   ['two layouts with ranges go on', 'the rules know one layout'],
-  ['a holder refused for its layout uses its range', 'of the holder'],
   ['a process forgets the longest quarantine', 'of the holder'],
-  ['a holder keeps what a server granted that had been left', 'outside the claim'],
 ]);
 
 // Adds up the reports of many simulations, and tells the sums.

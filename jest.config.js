@@ -13,7 +13,7 @@ const entries = Object.fromEntries(
 /** @type {import('jest').Config} */
 const shared = {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
-  roots: ['<rootDir>/test'],
+  roots: ['<rootDir>/lib', '<rootDir>/scripts', '<rootDir>/test'],
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/test/package/consumers/'],
   setupFiles: ['reflect-metadata'],
   extensionsToTreatAsEsm: ['.ts'],

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SnowflakeError } from '../lib/errors.js';
 
 /** For what never comes: a busy machine is no fault, and it costs nothing where all is well. */
-const LIMIT_MS = 300_000;
+const LIMIT_MS = Number(process.env['UNTIL_MS_MAX'] ?? 300_000);
 const BETWEEN_MS = 20;
 
 /** @throws Error with the message if it is not so within the limit */

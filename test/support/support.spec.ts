@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { afterAll, beforeEach, describe, expect, it, test } from '@jest/globals';
 import { projectsFor } from '../../jest.config.js';
 import { slowProjects } from '../../jest.slow.config.js';
-import { ownSpecFinder } from '../../scripts/test-changed.mjs';
 import { readTree, ROOT } from '../tidy/tree.js';
 import { BUILT_IN, withBuiltIns } from './transform.mjs';
 import { LONGEST, SLOW, specsByKind, specsOf, variablesOf } from './kinds.mjs';
@@ -18,37 +17,6 @@ const SPECS = readTree()
   .filter((path) => path.endsWith('.spec.ts') && !path.includes('/consumers/'));
 
 const KINDS = specsByKind(ROOT);
-
-describe('the own tests of a changed file', () => {
-  const ownSpecs = ownSpecFinder();
-
-  it('are the spec of its name, or those that import it, themselves or by a front door', () => {
-    const [text, forms] = [
-      'test/core/text/public-ids.spec.ts',
-      'test/core/text/text-forms.spec.ts',
-    ];
-    expect(ownSpecs(['lib/core/text/text-forms.ts'])).toEqual([forms]);
-    expect(ownSpecs(['lib/core/text/radix.ts', 'lib/gone.ts'])).toEqual([text, forms]);
-    expect(ownSpecs(['lib/nest/lock/locked.decorator.ts'])).toContain(
-      'test/nest/lock.module.spec.ts',
-    );
-    expect(ownSpecs(['lib/nest/lock/cron-once.ts'])).toEqual(['test/nest/cron-once.spec.ts']);
-  });
-
-  it('are not a slow spec, unless that has changed itself', () => {
-    const isUsual = (spec: string): boolean => !SLOW.some((kind) => KINDS[kind].includes(spec));
-    expect(ownSpecs(['lib/registry/acquire.ts']).every(isUsual)).toBe(true);
-    expect(ownSpecs(['test/proof/proof.spec.ts', 'test/gone.spec.ts'])).toEqual([
-      'test/proof/proof.spec.ts',
-    ]);
-  });
-
-  it('are there, and few, for each file of lib', () => {
-    const files = readTree().filter(({ path }) => /^lib\/(?!dashboard\/page\/).*\.ts$/.test(path));
-    const counts = files.map(({ path }) => ownSpecs([path]).length).toSorted((a, b) => a - b);
-    expect([counts[0]! > 0, counts[counts.length >> 1]! <= 4]).toEqual([true, true]);
-  });
-});
 
 describe('the kinds of tests', () => {
   it('have every spec file between them, each once', () => {

@@ -4,12 +4,19 @@
 import { describe, expect, it } from '@jest/globals';
 import { type CanActivate, Injectable, Module } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
-import { IdMaker, isSnowflakeError, MemorySupport, StaticSupport } from 'nestjs-snowflake';
+import {
+  IdMaker,
+  isSnowflakeError,
+  MemorySupport,
+  StaticSupport,
+  startSnowflake,
+} from 'nestjs-snowflake';
 import {
   SnowflakeDashboardModule,
   type SnowflakeDashboardOptions,
 } from 'nestjs-snowflake/dashboard';
 import { SettableTime } from 'nestjs-snowflake/testing';
+import { generatorView } from '../../lib/dashboard/dashboard.controller.js';
 import { WorkerList } from '../../lib/dashboard/store-lists.js';
 import { anybody, leaseAs, showApp } from './shown-app.js';
 
@@ -20,7 +27,7 @@ function startList() {
   const time = new SettableTime();
   const support = new MemorySupport({ clock: time });
   const list = new WorkerList(support, time, OWN);
-  return { time, support, read: () => list.read(time.now()) };
+  return { time, support, list, read: () => list.read(time.now()) };
 }
 
 const inOrder = <T extends { readonly workerId: number }>(records: readonly T[]): T[] =>
@@ -262,4 +269,16 @@ describe('at start', () => {
       await app.close();
     },
   );
+});
+
+it('the usual time of a renewal leaves out those that had no answer', async () => {
+  const { ids, close } = await startSnowflake({ support: new MemorySupport() });
+  const { status, layout } = ids;
+  const recent = [2, 5000, 5000].map((tookMs) => ({ answer: tookMs > 2 ? 'error' : 'ok', tookMs }));
+  const renewals = { ...status.renewals!, recent };
+  const shown = { status: { ...status, renewals }, layout } as unknown as IdMaker;
+  const { list: workers } = startList();
+  const terms = { name: undefined, location: 'memory', application: '', workers };
+  expect(generatorView({ ...terms, ids: shown }).lease?.renewals?.usualMs).toBe(2);
+  await close();
 });

@@ -1,0 +1,58 @@
+/** What the parts of a running generator are told, and how its renewals are spread over time. */
+import { describe, expect, it, jest } from '@jest/globals';
+import { MemorySupport, startSnowflake } from 'nestjs-snowflake';
+import { SettableTime } from 'nestjs-snowflake/testing';
+import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
+import { RefreshAlive } from '../../lib/nest/refresh-alive.job.js';
+
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+
+describe('a generator', () => {
+  it('does not run ahead of the clock where a restart forgets the ranges', async () => {
+    const time = new SettableTime();
+    const start = (isVolatile: boolean) => {
+      const support = new MemorySupport({ clock: time });
+      Object.defineProperty(support, 'isVolatile', { value: isVolatile });
+      return startSnowflake({ support, clock: time, timers: time });
+    };
+    const [kept, forgotten] = [await start(false), await start(true)];
+    expect(kept.ids.nextIds(10_000)).toHaveLength(10_000);
+    expect(() => forgotten.ids.nextIds(10_000)).toThrow('do not run ahead of the clock');
+    await kept.close();
+    await forgotten.close();
+  });
+
+  it('serves whoever waits when the lease is granted, before any timer', async () => {
+    const time = new SettableTime();
+    const support = new MemorySupport({ clock: time });
+    const lease = support.getNextWorkId.bind(support);
+    let grant = () => undefined as void;
+    const isGranted = new Promise<void>((resolve) => (grant = resolve));
+    jest.spyOn(support, 'getNextWorkId').mockImplementation(async (request) => {
+      await isGranted;
+      return lease(request);
+    });
+    const running = await startSnowflake({ support, clock: time, timers: time, lazy: true });
+    let made: bigint | undefined;
+    const waiting = running.ids.nextIdAsync().then((id) => (made = id));
+    await turn();
+    expect(made).toBeUndefined();
+    grant();
+    for (let n = 0; n < 20 && made === undefined; n++) await turn();
+    expect(made).toBeGreaterThan(0n);
+    await waiting;
+    await running.close();
+  });
+});
+
+it('processes that start together renew at different times', () => {
+  const { refreshAliveIntervalMs } = LEASE_DEFAULTS;
+  const asked: number[] = [];
+  const timers = { every: (ms: number) => void asked.push(ms) };
+  const keeper = { renewsItself: true, refresh: async () => undefined };
+  const config = { lease: LEASE_DEFAULTS, timers } as never;
+  for (let n = 0; n < 50; n++) new RefreshAlive(undefined, keeper, config).start();
+  expect(new Set(asked).size).toBeGreaterThan(40);
+  expect(Math.min(...asked)).toBeGreaterThanOrEqual(0.8 * refreshAliveIntervalMs);
+  expect(Math.max(...asked)).toBeLessThanOrEqual(1.2 * refreshAliveIntervalMs);
+});

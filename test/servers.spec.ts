@@ -34,11 +34,22 @@ describe('the servers of the tests', () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false);
   });
 
+  it('stop with the block that uses them, also if it throws', async () => {
+    let pid = 0;
+    const failing = async () => {
+      await using server = await startRedis();
+      ({ pid } = server);
+      throw new Error('red');
+    };
+    await expect(failing()).rejects.toThrow('red');
+    expect(existsSync(`/proc/${pid}`)).toBe(false);
+  });
+
   it.each(['redis', 'valkey'] as const)(
     'let nobody who shares a %s disturb the others',
     async (kind) => {
-      const { url, stop } = await startSharedRedis(kind);
-      const redis = new Redis(url);
+      await using server = await startSharedRedis(kind);
+      const redis = new Redis(server.url);
       await redis.set('kept', '1');
       const refused = [
         ['FLUSHALL'],
@@ -58,7 +69,6 @@ describe('the servers of the tests', () => {
       expect(await redis.get('kept')).toBe('1');
       expect(await redis.config('GET', 'maxmemory')).toEqual(['maxmemory', '0']);
       await redis.quit();
-      await stop();
     },
   );
 

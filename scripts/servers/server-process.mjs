@@ -36,13 +36,28 @@ export function serverFolder(name, user = {}) {
   return folder;
 }
 
+/** A global of Node that a context of Jest lacks on Node 20. */
+const DISPOSE = /** @type {typeof Symbol.asyncDispose} */ (
+  Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')
+);
+
+/**
+ * Stopped by `await using` too, also after an assertion has failed.
+ * @typedef {AsyncDisposable & { stop: () => Promise<void> }} Stoppable
+ * @param {() => Promise<void>} stop
+ * @returns {Stoppable}
+ */
+export const stoppable = (stop) => ({ stop, [DISPOSE]: stop });
+
+/** @typedef {{ url: string, port: number, pid: number } & Stoppable} Server */
+
 /**
  * Starts a server and waits until `isReady` says yes.
  * @typedef {{ command: string, args: string[], folder: string }} Started
  * @typedef {{ under: (server: { command: string, args: string[] }) => typeof server }} Disk
  * @typedef {Started & { user?: object, env?: NodeJS.ProcessEnv, disk?: Disk }} ServerParts
  * @param {ServerParts & { isReady: () => Promise<boolean> }} parts
- * @returns {Promise<{ pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<{ pid: number } & Stoppable>}
  */
 export async function startProcess({ folder, user = {}, env, disk, isReady, ...server }) {
   const stdio = /** @type {const} */ (['ignore', 'pipe', 'pipe']);
@@ -71,5 +86,5 @@ export async function startProcess({ folder, user = {}, env, disk, isReady, ...s
     await stop();
     throw new Error(`${server.command} did not start:\n${output}`);
   }
-  return { pid: child.pid, stop };
+  return { pid: child.pid, ...stoppable(stop) };
 }

@@ -3,7 +3,7 @@
 import { join } from 'node:path';
 import { requireServers } from './binaries.mjs';
 import { freePort, firstReply } from './ports.mjs';
-import { serverFolder, startProcess, unprivileged } from './server-process.mjs';
+import { serverFolder, startProcess, stoppable, unprivileged } from './server-process.mjs';
 
 /**
  * A member of a cluster, before it runs.
@@ -56,7 +56,7 @@ export async function startEtcdMember(member, members, options = {}) {
   const folder = serverFolder('etcd', user);
   const scheme = isTls ? 'https' : 'http';
   const base = argumentsOf(member, members, { scheme, data: data ?? join(folder, 'data'), token });
-  const { pid, stop } = await startProcess({
+  const server = await startProcess({
     command: etcd,
     args: [...base, ...(isDurable ? [] : ['--unsafe-no-fsync']), ...args],
     folder,
@@ -66,10 +66,9 @@ export async function startEtcdMember(member, members, options = {}) {
     isReady: async () => (await firstReply(isTls ? member.peerPort : member.port, HEALTH)) !== '',
   });
   return {
-    pid,
+    ...server,
     port: member.port,
     url: `etcd${isTls ? 's' : ''}://127.0.0.1:${member.port}`,
-    stop,
   };
 }
 
@@ -77,7 +76,7 @@ export async function startEtcdMember(member, members, options = {}) {
 const HEALTH = 'GET /version HTTP/1.0\r\n\r\n';
 /**
  * @param {{ memberCount?: number, args?: readonly string[], isTls?: boolean }} options
- * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<import('./server-process.mjs').Server>}
  */
 export async function startEtcd({ memberCount = 1, ...options } = {}) {
   const members = await etcdMembers(memberCount);
@@ -90,6 +89,6 @@ export async function startEtcd({ memberCount = 1, ...options } = {}) {
     url: `etcd${options.isTls ? 's' : ''}://${hosts}`,
     port,
     pid,
-    stop: async () => void (await Promise.all(running.map(({ stop }) => stop()))),
+    ...stoppable(async () => void (await Promise.all(running.map(({ stop }) => stop())))),
   };
 }

@@ -57,14 +57,14 @@ export function createMariadb({ folder, user, port, more = [] }) {
 /**
  * @param {readonly string[]} more arguments, as in `--read-only`
  * @param {number} wanted a port that is free, or 0
- * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<import('./server-process.mjs').Server>}
  */
 export async function startMariadb(more = [], wanted = 0) {
   const user = unprivileged();
   const folder = serverFolder('mariadb', user);
   const port = wanted || (await freePort());
   const { command, args } = createMariadb({ folder, user, port, more });
-  const { pid, stop } = await startProcess({
+  const server = await startProcess({
     command,
     args,
     folder,
@@ -72,5 +72,5 @@ export async function startMariadb(more = [], wanted = 0) {
     // The greeting names the version; an error packet while starting does not.
     isReady: async () => (await firstReply(port)).includes('MariaDB'),
   });
-  return { url: `mysql://root@127.0.0.1:${port}/test`, port, pid, stop };
+  return { url: `mysql://root@127.0.0.1:${port}/test`, port, ...server };
 }

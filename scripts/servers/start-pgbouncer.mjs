@@ -11,7 +11,7 @@ const SSL_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]).toString('latin1')
 /**
  * @param {string} databaseUrl of the PostgreSQL
  * @param {Readonly<Record<string, string | number>>} settings as in `pool_mode`
- * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<import('./server-process.mjs').Server>}
  */
 export async function startPgbouncer(databaseUrl, settings) {
   const { pgbouncer } = requireServers(['pgbouncer']);
@@ -35,12 +35,12 @@ export async function startPgbouncer(databaseUrl, settings) {
     ...Object.entries(all).map(([name, value]) => `${name} = ${value}`),
   ];
   writeFileSync(file, `${lines.join('\n')}\n`);
-  const { pid, stop } = await startProcess({
+  const server = await startProcess({
     command: pgbouncer,
     args: [file],
     folder,
     user,
     isReady: async () => /^[NS]/.test(await firstReply(port, SSL_REQUEST)),
   });
-  return { url: `postgres://postgres@127.0.0.1:${port}${pathname}`, port, pid, stop };
+  return { url: `postgres://postgres@127.0.0.1:${port}${pathname}`, port, ...server };
 }

@@ -16,7 +16,7 @@ function startupMessage(/** @type {string} */ parameters) {
 }
 
 /**
- * @typedef {{ url: string, port: number, pid: number, stop: () => Promise<void> }} Running
+ * @typedef {import('./server-process.mjs').Server} Running
  * @param {readonly string[]} more settings, as in `wal_writer_delay=10s`
  * @param {string} [clockFile] what stands in it, such as `-60`, is added to the wall clock
  * @returns {Promise<Running>}
@@ -73,7 +73,7 @@ async function serve(/** @type {Place} */ { user, folder, data, env }, more) {
   const port = await freePort();
   const own = ['fsync=off', 'max_connections=200', 'listen_addresses=127.0.0.1'];
   const settings = [...own, ...more];
-  const { pid, stop } = await startProcess({
+  const server = await startProcess({
     command: join(programs(), 'postgres'),
     args: ['-D', data, '-p', String(port), '-k', folder, ...settings.flatMap((set) => ['-c', set])],
     folder,
@@ -81,5 +81,5 @@ async function serve(/** @type {Place} */ { user, folder, data, env }, more) {
     ...(env && { env }),
     isReady: async () => (await firstReply(port, STARTUP)).startsWith('R'),
   });
-  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, pid, stop };
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, ...server };
 }

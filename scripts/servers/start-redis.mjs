@@ -10,7 +10,7 @@ import { serverFolder, startProcess } from './server-process.mjs';
  * @typedef {Machine & { port?: number, args?: string[], config?: string }} Options
  * @param {Options & { server?: Kind }} options
  *   `args` as on the command line of redis-server; with a `config`, a path, it runs as a Sentinel
- * @returns {Promise<{ url: string, port: number, pid: number, stop: () => Promise<void> }>}
+ * @returns {Promise<import('./server-process.mjs').Server>}
  */
 export async function startRedis({ port, args = [], config, env, disk, server = ofRun() } = {}) {
   const { [server]: command } = requireServers([server]);
@@ -18,7 +18,7 @@ export async function startRedis({ port, args = [], config, env, disk, server = 
   const folder = serverFolder('redis');
   const base = ['--port', String(chosen), '--bind', '127.0.0.1', '--dir', folder];
   const store = [...base, ...(await busOf(args)), '--save', '', '--appendonly', 'no', ...args];
-  const { pid, stop } = await startProcess({
+  const running = await startProcess({
     command,
     args: config === undefined ? store : [config, '--sentinel', ...base, ...args],
     folder,
@@ -27,7 +27,7 @@ export async function startRedis({ port, args = [], config, env, disk, server = 
     // A server that asks for a password is up as well.
     isReady: async () => /^(\+PONG|-NOAUTH)/.test(await firstReply(chosen, 'PING\r\n')),
   });
-  return { url: `redis://127.0.0.1:${chosen}`, port: chosen, pid, stop };
+  return { url: `redis://127.0.0.1:${chosen}`, port: chosen, ...running };
 }
 
 /** What one who uses a server would disturb all the others by. */

@@ -109,7 +109,8 @@ describe('store findings', () => {
 
   describe('etcd', () => {
     it('says that it is full, and that it has one member', async () => {
-      const { url, stop } = await startEtcd({ args: ['--quota-backend-bytes=2000000'] });
+      await using server = await startEtcd({ args: ['--quota-backend-bytes=2000000'] });
+      const { url } = server;
       const endpoint = endpointOf(url);
       const keys = etcd.keys(randomUUID(), endpoint);
       const value = Buffer.alloc(400_000, 'x').toString('base64');
@@ -129,7 +130,6 @@ describe('store findings', () => {
         expect.stringMatching(/^note +members +This etcd has one member/),
       );
       expect(await adviceAt(url)).toContain('etcd is full (alarm NOSPACE)');
-      await stop();
     });
 
     const MEMBER = { where: 'a:2379', version: '3.5.9', hasLeader: true, timeMs: 1_000_000 };

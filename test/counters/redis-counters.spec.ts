@@ -107,12 +107,12 @@ describe('redis counters', () => {
     it('loses no number by a restart with the file, and notices the restart', async () => {
       const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
       const args = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
-      const before = await startRedis({ args });
+      await using before = await startRedis({ args });
       const store = countersOf({ redis: before.url, lossWindowMs: 0 });
       expect(await store.take(take)).toMatchObject({ status: 'ok', first: 1n, end: 2n, era: 1 });
       await before.stop();
       const { port } = before;
-      const after = await startRedis({ port, args });
+      await using _after = await startRedis({ port, args });
       try {
         // Another server for all the store knows: above the file by `lossGap`, under a new era.
         const { lossGap } = take;
@@ -125,7 +125,6 @@ describe('redis counters', () => {
         });
         expect(answer).toMatchObject({ status: 'ok', first: have + lossGap, era: 2 });
       } finally {
-        await after.stop();
         rmSync(folder, { recursive: true, force: true });
       }
     });

@@ -60,9 +60,9 @@ describe('numbers from a Redis on a slow disk', () => {
     await before.stop();
     disk.cut(`${folder}/appendonlydir/appendonly.aof.1.incr.aof`);
 
-    const after = await startRedis({ port: before.port, args });
+    await using _after = await startRedis({ port: before.port, args });
     try {
-      const newcomer = countersAt(after.port);
+      const newcomer = countersAt(before.port);
       let first = 0n;
       await until(async () => {
         const answer = await newcomer.take(many).catch(() => undefined);
@@ -71,7 +71,6 @@ describe('numbers from a Redis on a slow disk', () => {
       });
       expect(first).toBeGreaterThanOrEqual(end);
     } finally {
-      await after.stop();
       rmSync(folder, { recursive: true, force: true });
     }
   });

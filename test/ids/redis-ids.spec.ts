@@ -200,18 +200,14 @@ describe('redis ids', () => {
             `aof-${!port || keepsFile}`,
           ],
         });
-      const before = await start();
+      await using before = await start();
       const ids = await started({ redis: before.url });
       const all = await ids.nextIdsAsync(3000);
       await before.stop();
       const waiting = [ids.nextIdsAsync(1000), ids.nextIdsAsync(1000)];
-      const after = await start(before.port);
-      try {
-        all.push(...(await waiting[0]!), ...(await waiting[1]!));
-        expect([new Set(all).size, rises(all)]).toEqual([5000, true]);
-      } finally {
-        await after.stop();
-      }
+      await using _after = await start(before.port);
+      all.push(...(await waiting[0]!), ...(await waiting[1]!));
+      expect([new Set(all).size, rises(all)]).toEqual([5000, true]);
     });
 
     it('with an older file put back brings no id twice', async () => {

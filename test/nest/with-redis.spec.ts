@@ -100,10 +100,9 @@ describe('lease from redis', () => {
       expect(ids.status.state).toBe('unassigned');
       await expect(ids.nextIdAsync({ signal: AbortSignal.timeout(50) })).rejects.toThrow(/timeout/);
       const waiting = ids.nextIdAsync();
-      const server = await startRedis({ port });
+      await using _server = await startRedis({ port });
       expect(await waiting).toBeGreaterThan(0n);
       await app.close();
-      await server.stop();
     });
   });
 });

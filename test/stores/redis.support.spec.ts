@@ -237,7 +237,7 @@ describe('a Redis that refuses', () => {
   });
 
   it('hangs: the support is closed all the same', async () => {
-    const server = await startRedis();
+    await using server = await startRedis();
     const support = supportFromUrl(server.url);
     await support.workers();
     globalThis.process.kill(server.pid, 'SIGSTOP');

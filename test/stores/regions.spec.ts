@@ -162,7 +162,7 @@ describe('a registry of regions', () => {
   }, 120_000);
 
   it('that stood still is claimed in again when it goes on, here an etcd', async () => {
-    const etcd = await startEtcd();
+    await using etcd = await startEtcd();
     const regions = `${etcd.url}?namespace=regions`;
     const [eu, us] = both();
     const [first, second] = await Promise.all([start(eu, regions, 3), start(us, regions, 4)]);

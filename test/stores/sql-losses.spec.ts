@@ -480,12 +480,11 @@ type Known = Record<'uid' | 'history' | 'run', string>;
 
 async function knownBy(serverId: number, wanted?: number): Promise<[Known, number]> {
   const durable = ['--innodb-flush-log-at-trx-commit=1', `--server-id=${serverId}`];
-  const { url, port, stop } = await startMariadb(durable, wanted);
-  const connection = await createConnection(url);
+  await using server = await startMariadb(durable, wanted);
+  const connection = await createConnection(server.url);
   const [rows] = await connection.query(ASKED);
   connection.destroy();
-  await stop();
-  return [(rows as Known[])[0]!, port];
+  return [(rows as Known[])[0]!, server.port];
 }
 
 it('is told apart by server_id, which differs where one follows the other', async () => {

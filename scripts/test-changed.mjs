@@ -1,6 +1,7 @@
 // The tests of what was changed, within about a minute: `npm run test:changed`, since the last commit,
-// or with `-- --since main`. Jest finds the specs that depend on a changed file. The ones that share
-// the rarest words with it run first, until one fails or the time is over; the rest is listed.
+// or with `-- --since main`. Jest finds the specs that depend on a changed file. Those of the same
+// name, and then those that share the rarest words with the change, run first, until one fails or the
+// time is over; the rest is listed.
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
@@ -51,12 +52,16 @@ for (const word of [...words.values()].flat()) counts.set(word, (counts.get(word
 const kinds = specsByKind(ROOT);
 const slow = new Set(SLOW.flatMap((kind) => kinds[kind]));
 
+const nameOf = (/** @type {string} */ path) => path.replace(/.*\/|(\.spec)?\.\w+$/g, '');
+const changedNames = new Set(changed.map(nameOf));
+
 /** A part of its path counts one, and a word the more, the fewer specs have it. */
 function rankOf(/** @type {string} */ spec) {
   if (changed.includes(spec)) return Infinity;
+  const named = changedNames.has(nameOf(spec)) ? 10 : 0;
   const parts = partsOf(spec).filter((part) => changedParts.has(part)).length;
   const rare = (words.get(spec) ?? []).reduce((sum, word) => sum + 4 / (counts.get(word) ?? 1), 0);
-  return parts + rare - (slow.has(spec) ? 100 : 0);
+  return named + parts + rare - (slow.has(spec) ? 100 : 0);
 }
 
 const left = specs.toSorted((one, other) => rankOf(other) - rankOf(one));

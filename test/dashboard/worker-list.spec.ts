@@ -272,13 +272,13 @@ describe('at start', () => {
 });
 
 it('the usual time of a renewal leaves out those that had no answer', async () => {
-  const { ids, close } = await startSnowflake({ support: new MemorySupport() });
-  const { status, layout } = ids;
+  const running = await startSnowflake({ support: new MemorySupport() });
+  const { status, layout } = running.ids;
   const recent = [2, 5000, 5000].map((tookMs) => ({ answer: tookMs > 2 ? 'error' : 'ok', tookMs }));
   const renewals = { ...status.renewals!, recent };
   const shown = { status: { ...status, renewals }, layout } as unknown as IdMaker;
   const { list: workers } = startList();
   const terms = { name: undefined, location: 'memory', application: '', workers };
   expect(generatorView({ ...terms, ids: shown }).lease?.renewals?.usualMs).toBe(2);
-  await close();
+  await running.close();
 });

@@ -9,6 +9,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync, mkdtempSync } from 'node:fs';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { connect, createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
@@ -295,6 +296,32 @@ class Operator {
   }
 }
 
+/** A way to a server on which the first request with such words waits until something is done. */
+async function heldBack(url: string, words: string, meanwhile: () => Promise<void>) {
+  const { hostname, port } = new URL(url);
+  let isAwaited = true;
+  const server = createServer((near) => {
+    const far = connect(Number(port), hostname);
+    near.on('error', () => undefined).on('close', () => far.destroy());
+    far.on('error', () => undefined).on('close', () => near.destroy());
+    far.pipe(near);
+    near.on('data', async (data) => {
+      if (isAwaited && data.includes(words)) {
+        isAwaited = false;
+        near.pause();
+        await meanwhile();
+        near.resume();
+      }
+      far.write(data);
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const way = new URL(url);
+  way.host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return { url: way.href, end: () => void server.close() };
+}
+
 const doctor = async (url: string) => (await answerOf('doctor', '--support', url)).out;
 
 describe('snowflake registry move', () => {
@@ -374,6 +401,22 @@ describe('snowflake registry move', () => {
     const world = { stdin: typing('yes'), isTTY: true };
     expect(await command(args, world)).toMatchObject({ code: 0 });
     expect(await doctor(other)).toContain(`${FINGERPRINT} (512 to 1023)`);
+  });
+
+  it('says that nothing was changed if another operator is quicker than its first step', async () => {
+    const [from, to] = [stores.url('a folder'), stores.url('Redis')];
+    const fleet = new Fleet(from);
+    await fleet.start(FROM);
+    await fleet.close();
+    const quicker = new Operator(from, to);
+    const proxy = await heldBack(to, '#in:', async () => {
+      expect(await quicker.move()).toMatchObject({ code: 0 });
+      expect(await quicker.move('--end')).toMatchObject({ code: 0 });
+    });
+    closing.push(async () => proxy.end());
+    const slower = await new Operator(from, proxy.url).move('--timeout', '60000');
+    expect(slower).toMatchObject({ code: 1 });
+    expect(slower.err).toContain('it is closed. Nothing was changed.');
   });
 
   it('makes the table of the new registry last, and none if it is refused', async () => {

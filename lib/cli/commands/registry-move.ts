@@ -117,7 +117,7 @@ class StoreMove {
   };
 
   private async change(): Promise<ExitCode> {
-    let unchanged = UNCHANGED;
+    let hasChanged = false;
     for (let count = 0; ; count++) {
       const views = await this.read();
       // Another command may have begun a move to another store meanwhile.
@@ -125,12 +125,12 @@ class StoreMove {
       const refusal = isNews ? UNCLEAR_TEXT : this.refusalOf(views);
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
       if (next === 'done') return 0;
+      const unchanged = hasChanged ? 'The rest was not changed.' : UNCHANGED;
       if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
       // Whoever has made the last step has read that it was the last.
-      if (count === STEP_COUNT_MAX) return failed(this.call, OTHERS_TEXT);
+      if (count === STEP_COUNT_MAX) return failed(this.call, `${OTHERS_TEXT} ${unchanged}`);
       if (await this.isWaiting(next, views)) continue;
-      await this.order(next, views);
-      unchanged = 'The rest was not changed.';
+      hasChanged = (await this.isTaken(next, views)) || hasChanged;
     }
   }
 
@@ -144,11 +144,14 @@ class StoreMove {
     return true;
   }
 
-  private async order({ at, text, floorMs }: StoreMoveStep, views: Views): Promise<void> {
+  /** Orders a step, which has no effect on a registry that another command has changed meanwhile. */
+  private async isTaken(step: StoreMoveStep, views: Views): Promise<boolean> {
+    const { at, text, floorMs } = step;
     if (at === 'to' && this.lacksTable) await this.stores.to.preparation?.run();
     const move = { text, byMs: views[at].nowMs + BY_MS, floorMs };
     const lease = { ...leaseOf(views[at]), quarantineMs: quarantineMsOf(views), move };
     await this.stores[at].release(lease, undefined);
+    return (await this.stores[at].read()).facts?.fingerprint === text;
   }
 
   private async read(): Promise<Views> {
@@ -203,10 +206,9 @@ function planOf(terms: StoreMoveTerms): StoreMoveStep[] | string {
 async function untilAnnounced(store: RegistryInspector, terminal: Terminal): Promise<void> {
   const first = await store.read();
   const untold = (view: RegistryView) =>
-    view.workers.filter(({ workerId, freeInMs, holder }) => {
-      const isSame = view.proofOf(workerId)?.nonce === first.proofOf(workerId)?.nonce;
-      return holder !== undefined && freeInMs > 0 && isSame;
-    });
+    view.workers
+      .filter(isHeld)
+      .filter(({ workerId: at }) => view.proofOf(at)?.nonce === first.proofOf(at)?.nonce);
   const waiting = untold(first);
   const longestMs = Math.max(store.lossWindowMs, ...waiting.map(({ freeInMs }) => freeInMs));
   if (longestMs > 0) {
@@ -256,7 +258,7 @@ const UNCLEAR_TEXT =
   'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +
   'are right, give the command at a terminal, without --yes.';
 
-const OTHERS_TEXT = 'Others change the registries meanwhile: try again. Not all was changed.';
+const OTHERS_TEXT = 'Others change the registries meanwhile: try again.';
 
 const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   begin: [

@@ -6,6 +6,7 @@
  */
 import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
+import { regionCountOf } from '../../lease/region-claim.js';
 import { printableJson } from '../../messages.js';
 import {
   asUsage,
@@ -39,7 +40,7 @@ interface Reading {
 
 /** A registry, read once, that says who can have made an id. */
 interface Asked {
-  /** Its layout; undefined where it has none, or two. */
+  /** Its layout; undefined if it has none, or two, or if it is one of regions. */
   readonly layout: BitLayout | undefined;
   readonly where: string;
   maker(made: Parameters<typeof makerOf>[1]): Maker;
@@ -107,7 +108,9 @@ export const decode: Command = {
 function askRegistry(call: Call): Promise<Asked> {
   return withStore(call, async (store) => {
     const view = await store.read();
-    const layout = layoutOfFingerprint(keptOf(view.facts?.fingerprint ?? ''));
+    const kept = keptOf(view.facts?.fingerprint ?? '');
+    // No id has the layout of a registry of regions.
+    const layout = regionCountOf(kept) === undefined ? layoutOfFingerprint(kept) : undefined;
     const where = `${store.where}, ${store.key}`;
     return { layout, where, maker: (made) => makerOf(view, made) };
   });

@@ -5,6 +5,7 @@
 import { monotonicClock, systemClock } from '../../core/clock.js';
 import { LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, isMove } from '../../lease/lease-texts.js';
+import { regionCountOf } from '../../lease/region-claim.js';
 import { countOf } from '../../registry/acquire.js';
 import { VERSION } from '../../registry/prologue.js';
 import {
@@ -79,7 +80,12 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
       'namespace.';
     return [finding('note', 'registry', text)];
   }
+  const isOfRegions = regionCountOf(facts.fingerprint) !== undefined;
   const found = [...versionFindings(facts), ...layoutFindings(facts, fingerprint)];
+  if (isOfRegions) {
+    const text = `A registry of regions, era ${facts.era}: ${occupancyText(occupancyOf(view))}`;
+    found.push(finding('ok', 'registry', `${text} \`snowflake regions\` lists the numbers.`));
+  }
   const warning = layoutOfFingerprint(keptOf(facts.fingerprint))?.warningAt(nowMs);
   if (warning !== undefined) found.push(finding('warning', 'layout', warning));
   if (facts.safeFloorMs > nowMs) {
@@ -96,7 +102,7 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
       `registry settle\`.`;
     found.push(finding('warning', 'clock', text));
   }
-  return [...found, workersFinding(occupancyOf(view))];
+  return isOfRegions ? found : [...found, workersFinding(occupancyOf(view))];
 }
 
 /**
@@ -303,6 +309,7 @@ interface Made {
 export function makerOf(view: RegistryView, made: Made): Maker {
   const { facts } = view;
   const kept = keptOf(facts?.fingerprint ?? '');
+  if (regionCountOf(kept) !== undefined) return { verdict: 'unknown', text: OF_REGIONS };
   if (facts === undefined || layoutOfFingerprint(kept) === undefined) {
     return { verdict: 'unknown', text: 'There is no registry of one layout here.' };
   }
@@ -314,6 +321,10 @@ export function makerOf(view: RegistryView, made: Made): Maker {
   const { verdict, text } = rangeMaker(view, made);
   return { verdict, text: verdict === 'holder' ? text : `${text}${lost}` };
 }
+
+const OF_REGIONS =
+  'This is a registry of regions: no id is made from it. Ask the registry of the region, which ' +
+  '`snowflake regions` names.';
 
 function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker {
   const record = view.workers.find((each) => each.workerId === workerId);

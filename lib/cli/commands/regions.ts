@@ -7,8 +7,9 @@
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { regionCountOf, regionToken } from '../../lease/region-claim.js';
-import { registryName } from '../../lease/lease-texts.js';
+import { isClosed, isMove, moveCountOf, registryName } from '../../lease/lease-texts.js';
 import { formatName } from '../../messages.js';
+import { commonSpan } from '../../registry/layout-move.js';
 import {
   finding,
   type Finding,
@@ -19,6 +20,7 @@ import {
 import { failed, type Call, utcText } from '../command.js';
 import { layoutOfFingerprint } from '../layout-option.js';
 import { listCommand, type Listing } from '../list-command.js';
+import { isHeld, spanOf } from '../store/move-holders.js';
 import { hasLost, keptOf, noRegistryText } from '../store/registry-findings.js';
 import { REGIONS_OPTION, TIMEOUT_OPTION, withStore } from '../store/stores.js';
 import type { ExitCode } from '../terminal.js';
@@ -89,9 +91,6 @@ function notOfRegions({ facts }: RegistryView): string {
   const name = formatName(facts?.fingerprint ?? '');
   return `This is no registry of regions, but one of worker ids (layout ${name}).`;
 }
-
-const isHeld = ({ freeInMs, holder }: WorkerRecord): boolean =>
-  freeInMs > 0 && holder !== undefined;
 
 /*
  * The number of a registry's processes, compared with the registry of regions.
@@ -169,22 +168,32 @@ export function againstFindings(
   const found = (level: Finding['level'], text: string) => finding(level, 'two stores', text);
   const [ours, theirs] = [view.facts, other.facts];
   if (ours === undefined || theirs === undefined) {
-    return [found('note', 'One of the two has no registry, so there is nothing to compare.')];
+    const left = isMove((ours ?? theirs)?.fingerprint ?? '') ? ` ${LEFT_EMPTY}` : '';
+    const text = `One of the two has no registry, so there is nothing to compare.${left}`;
+    return [found('note', text)];
   }
   if (ours.incarnation === theirs.incarnation) {
     return [found(...kinship(ours, theirs, again.facts ?? ours))];
   }
+  if (isClosed(ours.fingerprint) !== isClosed(theirs.fingerprint)) {
+    return [found('ok', 'One of the two is closed by a move, so that nobody leases from it.')];
+  }
   if (keptOf(ours.fingerprint) !== keptOf(theirs.fingerprint)) {
     return [found('ok', `The layouts differ: ${ours.fingerprint} and ${theirs.fingerprint}.`)];
   }
-  const heldThere = new Set(other.workers.filter(isHeld).map(({ workerId }) => workerId));
-  const both = view.workers.filter((each) => isHeld(each) && heldThere.has(each.workerId));
+  const [here, there] = [view.workers.filter(isHeld), other.workers.filter(isHeld)];
+  const reopened = reopenedText({ facts: ours, held: here }, { facts: theirs, held: there });
+  const warnings = reopened === undefined ? [] : [found('warning', reopened)];
+  const heldThere = new Set(there.map(({ workerId }) => workerId));
+  const both = here.filter(({ workerId }) => heldThere.has(workerId));
+  if (both.length === 0 && reopened !== undefined) return warnings;
   if (both.length === 0) {
     return [found('ok', 'Two registries of one layout; no worker id is held in both now.')];
   }
   const named = both.slice(0, NAMED_COUNT).map(({ workerId }) => workerId);
   const more = both.length > named.length ? ` and ${both.length - named.length} more` : '';
   return [
+    ...warnings,
     found(
       'fault',
       `Worker ids ${named.join(', ')}${more} are held in both, by different processes: their ids ` +
@@ -192,4 +201,37 @@ export function againstFindings(
         `registry, or each region a number.`,
     ),
   ];
+}
+
+const LEFT_EMPTY =
+  'If a move left it, it does not keep that any more: whoever has its URL opens it again.';
+
+interface Compared {
+  readonly facts: RegistryFacts;
+  readonly held: readonly WorkerRecord[];
+}
+
+/**
+ * Two registries between which a fleet moved have seen the same changes. One that has seen fewer
+ * was emptied or put back since, or has nothing to do with the other one, as that of another region.
+ */
+function reopenedText(one: Compared, other: Compared): string | undefined {
+  const ours = moveCountOf(one.facts.fingerprint);
+  const theirs = moveCountOf(other.facts.fingerprint);
+  if (ours === theirs || isApart(one, other)) return undefined;
+  const isOurs = ours < theirs;
+  const heldCount = (isOurs ? one : other).held.length;
+  const holders = heldCount === 0 ? 'Nobody holds a worker id' : `${heldCount} worker ids are held`;
+  return (
+    `${isOurs ? 'This registry' : 'The other one'} has seen fewer changes by moves. If a move left ` +
+    `it, an older copy or an empty store has opened it again. ${holders} there now. Switch its ` +
+    `store off, or take its URL away; if it is for ids of its own, nothing is wrong.`
+  );
+}
+
+/** No process of the one may have a worker id of a process of the other. */
+function isApart({ held }: Compared, other: Compared): boolean {
+  const isAlone = (record: WorkerRecord) =>
+    other.held.every((each) => commonSpan(spanOf(record), spanOf(each)) === undefined);
+  return held.length > 0 && other.held.length > 0 && held.every(isAlone);
 }

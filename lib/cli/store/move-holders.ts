@@ -155,7 +155,7 @@ function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecor
 }
 
 /** The worker ids that a holder may have, as far as it tells. */
-function spanOf({ holder }: WorkerRecord): IdSpan {
+export function spanOf({ holder }: WorkerRecord): IdSpan {
   const [, min, max] = /^(\d{1,9})-(\d{1,9})$/.exec(holder?.workerIds ?? '') ?? [];
   return min === undefined
     ? { workerIdMin: 0, workerIdMax: Infinity }

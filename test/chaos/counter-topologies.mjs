@@ -112,6 +112,9 @@ const shared = (/** @type {string[]} */ ...names) =>
     names.includes(name),
   );
 
+/** What befalls a server of Redis that keeps its data. */
+const OF_A_SERVER = ['redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'DEBUG SLEEP', 'maxmemory'];
+
 const REDIS_FAULTS = [
   storeFault('redis with an older append-only file', (topology, world) =>
     forgetGrants(world, { keep: () => topology.keep(), forget: () => topology.putBack() }),
@@ -167,7 +170,7 @@ class Redis extends KeptRedis {
   settings = settingsOf({});
   forgetful = forgetGrants;
   faults = [
-    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...shared('redis restarted with data', ...OF_A_SERVER),
     ...REDIS_FAULTS,
     ...OPERATOR_FAULTS,
     ...NETWORK_FAULTS,
@@ -321,11 +324,15 @@ class EtcdCounters extends Etcd {
     ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
     ...shared('etcd restored with the same token', 'etcd folders put back'),
     ...shared('etcd compacted', 'etcd settings changed', 'etcd keys deleted'),
+    ...shared('etcd clock of a member wrong'),
     ...NETWORK_FAULTS,
   ];
 }
 
-const OF_TABLES = ['kill -9', 'SIGSTOP', 'settings changed', 'dump loaded while it runs'];
+const WHILE_IT_RUNS = ['settings changed', 'dump loaded while it runs', 'rights taken away'];
+const OF_TABLES = ['kill -9', 'SIGSTOP', ...WHILE_IT_RUNS];
+const OF_POSTGRES = [...OF_TABLES, 'backend killed', 'connections ended'];
+const OF_MARIADB = [...OF_TABLES, 'flushes no more, killed', 'connections killed'];
 
 /** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
 const CREATE_SERIES =
@@ -389,7 +396,7 @@ class RedisIds extends Redis {
   name = 'ids made in redis';
   settings = { ...settingsOf({}), ...IDS };
   faults = [
-    ...shared('redis restarted with data', 'redis SIGSTOP'),
+    ...shared('redis restarted with data', ...OF_A_SERVER),
     ...OF_FILES,
     FLUSHED,
     ...OPERATOR_FAULTS,
@@ -447,8 +454,8 @@ export const COUNTERS = {
   etcd: EtcdCounters,
   sqlite: SqliteCounters,
   'sqlite-copied-over': ofPutBack(SqliteCounters, FILE_COPIED_OVER),
-  postgres: ofTable(Postgres, 'postgres', CREATE, OF_TABLES),
-  mariadb: ofTable(Mariadb, 'mariadb', CREATE_MARIADB, [...OF_TABLES, 'flushes no more, killed']),
+  postgres: ofTable(Postgres, 'postgres', CREATE, OF_POSTGRES),
+  mariadb: ofTable(Mariadb, 'mariadb', CREATE_MARIADB, OF_MARIADB),
   'postgres-standby': PostgresByStandby,
   'postgres-led-back': ofLedBack(PostgresByStandby),
   gapless: GaplessSynchronous,

@@ -29,7 +29,7 @@ import {
   Postgres,
   POSTGRES_FAULTS,
 } from './stores/postgres.mjs';
-import { KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
+import { FILE_COPIED_OVER, KEY_PUT_BACK, ofPutBack } from './stores/stores.mjs';
 import { checkHolds, eventsOf } from './report.mjs';
 
 const HEADER = `name = '|'`;
@@ -170,7 +170,7 @@ export class Redis extends ofLocks(KeptRedis) {
   settings = { CHAOS_QUERY: `namespace=${NAMESPACE}&lossWindowMs=500` };
   faults = [
     ...shared('redis restarted with data', 'redis restarted empty', 'FLUSHALL'),
-    ...shared('redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'maxmemory'),
+    ...shared('redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'DEBUG SLEEP', 'maxmemory'),
     ...OPERATOR_FAULTS,
     OLD_COPY,
     DELETED,
@@ -270,7 +270,7 @@ export class EtcdLocks extends ofLocks(Etcd) {
   name = 'locks in etcd';
   faults = [
     ...shared('etcd leader killed', 'etcd leader SIGSTOP', 'etcd all members killed'),
-    ...shared('etcd compacted', 'etcd settings changed'),
+    ...shared('etcd compacted', 'etcd settings changed', 'etcd clock of a member wrong'),
     OLD_COPY,
     FOLDERS_BACK,
     DELETED,
@@ -315,5 +315,6 @@ export const LOCKS = {
   etcd: EtcdLocks,
   'etcd-one': ofOneMember(EtcdLocks),
   sqlite: SqliteLocks,
+  'sqlite-copied-over': ofPutBack(SqliteLocks, FILE_COPIED_OVER),
   'redis-put-back': ofPutBack(Redis, KEY_PUT_BACK),
 };

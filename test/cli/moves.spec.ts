@@ -305,7 +305,7 @@ async function heldBack(url: string, words: string, meanwhile: () => Promise<voi
     near.on('error', () => undefined).on('close', () => far.destroy());
     far.on('error', () => undefined).on('close', () => near.destroy());
     far.pipe(near);
-    near.on('data', async (data) => {
+    const pass = async (data: Buffer) => {
       if (isAwaited && data.includes(words)) {
         isAwaited = false;
         near.pause();
@@ -313,7 +313,8 @@ async function heldBack(url: string, words: string, meanwhile: () => Promise<voi
         near.resume();
       }
       far.write(data);
-    });
+    };
+    near.on('data', (data) => void pass(data));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,9 +1,15 @@
-/** Whom a move of a running fleet has a worker id for, and whom it waits for. */
+/**
+ * Whom a move of a running fleet has a worker id for, and whom it waits for; and what is said of a
+ * registry that a move left, with holders or without.
+ */
 import { describe, expect, it } from '@jest/globals';
+import { againstFindings } from '../../lib/cli/commands/regions.js';
 import { crowdedText, isHeldBeside, Resettled } from '../../lib/cli/store/move-holders.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
 import type { RegistryView } from '../../lib/registry/snapshot.js';
 import { heldIn, NOW_MS } from './held-records.js';
+
+const whole = 't41-w10-s12/1ms@1704067200000';
 
 describe('the holders that a half must have room for', () => {
   const left = { workerIdMin: 0, workerIdMax: 3 };
@@ -38,7 +44,6 @@ describe('the holders that a half must have room for', () => {
 });
 
 describe('the processes that a move waits for', () => {
-  const whole = 't41-w10-s12/1ms@1704067200000';
   const view = (text: string, workers: WorkerRecord[], nowMs = NOW_MS) =>
     ({ facts: { fingerprint: text }, workers, nowMs }) as unknown as RegistryView;
   const halved = `#1 ${whole}[0-511] t41-w12-s10/1ms@1704067200000[2048-4095]`;
@@ -76,5 +81,62 @@ describe('the processes that hold up the end of a layout move', () => {
   ])('%s', (_end, kept, workerIds) => {
     const holders = held.filter(isHeldBeside(kept, [old, next]));
     expect(holders.map(({ workerId }) => workerId)).toEqual(workerIds);
+  });
+});
+
+describe('two registries that `snowflake doctor --against` compares', () => {
+  const viewOf = (text: string | undefined, holders: RegistryView['workers'] = []) => {
+    const facts = text === undefined ? {} : { facts: { fingerprint: text, incarnation: text } };
+    return { workers: holders, ...facts } as unknown as RegistryView;
+  };
+  const found = (one: RegistryView, other: RegistryView) =>
+    againstFindings(one, other, one).map(({ level, text }) => `${level}: ${text}`);
+  const MOVED = `#3 ${whole}[0-1023]`;
+  const OLD_HALF = `#1 #out:k1 ${whole}[0-511]`;
+  const NEW_HALF = `#1 #in:k1 ${whole}[512-1023]`;
+  const CLOSED = `#2 #out:k1 ${whole}[]`;
+
+  it.each([
+    ['as it was before the move', whole],
+    ['as it was in the midst of it', OLD_HALF],
+  ])('names one that a move left and that is open again, %s', (_when, text) => {
+    const [nobody] = found(viewOf(MOVED), viewOf(text));
+    expect(nobody).toMatch(/^warning: The other one .* opened it again. Nobody holds/);
+    const [somebody, both] = found(
+      viewOf(text, [heldIn(0), heldIn(1)]),
+      viewOf(MOVED, [heldIn(0)]),
+    );
+    expect(somebody).toMatch(/^warning: This registry .* opened it again. 2 worker ids are held/);
+    expect(both).toMatch(/^fault: Worker ids 0 are held in both/);
+  });
+
+  it.each([
+    ['of one move', viewOf(OLD_HALF, [heldIn(1)]), viewOf(NEW_HALF, [heldIn(600)])],
+    [
+      'of two regions',
+      viewOf(MOVED, [heldIn(1, '0-511')]),
+      viewOf(whole, [heldIn(600, '512-1023')]),
+    ],
+    ['as often moved', viewOf(MOVED), viewOf(MOVED)],
+  ])('has no fault to find in two %s', (_which, one, other) => {
+    const distinct = { ...other, facts: { ...other.facts!, incarnation: 'other' } };
+    const isFine = [expect.stringMatching(/^ok: Two registries of one layout/)];
+    expect(found(one, distinct)).toEqual(isFine);
+    expect(found(distinct, one)).toEqual(isFine);
+  });
+
+  it('has no fault to find in one that is closed', () => {
+    const isFine = [expect.stringMatching(/^ok: One of the two is closed/)];
+    expect(found(viewOf(CLOSED), viewOf(MOVED))).toEqual(isFine);
+    expect(found(viewOf(MOVED), viewOf(CLOSED))).toEqual(isFine);
+  });
+
+  it('tells that one is open to whoever comes if a move left it and it keeps nothing', () => {
+    expect(found(viewOf(MOVED), viewOf(undefined))).toEqual([
+      expect.stringMatching(/^note: .* nothing to compare. If a move left it, .* opens it again/),
+    ]);
+    expect(found(viewOf(whole), viewOf(undefined))).toEqual([
+      expect.stringMatching(/nothing to compare\.$/),
+    ]);
   });
 });

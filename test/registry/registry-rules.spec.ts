@@ -128,25 +128,6 @@ describe('a step of the registry', () => {
     expect(step).toMatchObject({ answer: { status: 'hold', waitMs: 50 }, slots: [] });
   });
 
-  it.each([
-    [115_000, 55_000],
-    [60_000, 0],
-  ])('stops a holder of 30 s in a new registry that %i ms come to for %i ms', (ttlMs, gapMs) => {
-    const at = (ms: number) => ({ ...reading, timeMs: T0 + ms });
-    const lowest = (workerId: number) => ({ held: undefined, lowest: { workerId, ceilingMs: 0 } });
-    const short = { ...request, ttlMs: 30_000 };
-    const made = acquire({ header: undefined, ...lowest(0) }, short, at(0));
-    const first = acquire({ header: made.header, ...lowest(0) }, short, at(50));
-    const long = { ...request, token: 'long', ttlMs };
-    const joined = acquire({ header: first.header, ...lowest(1) }, long, at(100));
-    const slot = first.slots[0] as HeldSlot;
-    const lease = { ...leaseOf(slot), ttlMs: short.ttlMs, mark: { ...mark, operations: 2 } };
-    const { answer } = renew({ header: joined.header, slot }, lease, at(100));
-    expect(answer.status).toBe('hold');
-    const { waitMs } = answer as { waitMs: number };
-    expect(Math.max(0, T0 + 100 + waitMs - slot.ceilingMs)).toBe(gapMs);
-  });
-
   it('changes none of the records that it was given', () => {
     const slot = heldBy('mine', { workerId: 7, era: 2 });
     const before = structuredClone({ header, slot });

@@ -3,7 +3,6 @@
  * plans, and wherever a command was cut off.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { againstFindings } from '../../lib/cli/commands/regions.js';
 import { moveText } from '../../lib/cli/store/layout-move-plan.js';
 import {
   nextStoreStep,
@@ -496,59 +495,5 @@ describe('two operators who move a registry between two stores at once', () => {
       expect([texts, end]).toEqual([texts, way || isShut ? 'done' : undefined]);
     }
     expect(shutCount).toBeGreaterThan(50);
-  });
-});
-
-describe('two registries that `snowflake doctor --against` compares', () => {
-  const viewOf = (text: string | undefined, holders: RegistryView['workers'] = []) => {
-    const facts = text === undefined ? {} : { facts: { fingerprint: text, incarnation: text } };
-    return { workers: holders, ...facts } as unknown as RegistryView;
-  };
-  const found = (one: RegistryView, other: RegistryView) =>
-    againstFindings(one, other, one).map(({ level, text }) => `${level}: ${text}`);
-  const MOVED = `#3 ${FINGERPRINT}[0-1023]`;
-  const OLD_HALF = `#1 #out:k1 ${FINGERPRINT}[0-511]`;
-  const NEW_HALF = `#1 #in:k1 ${FINGERPRINT}[512-1023]`;
-  const CLOSED = `#2 #out:k1 ${FINGERPRINT}[]`;
-
-  it.each([
-    ['as it was before the move', FINGERPRINT],
-    ['as it was in the midst of it', OLD_HALF],
-  ])('names one that a move left and that is open again, %s', (_when, text) => {
-    const [nobody] = found(viewOf(MOVED), viewOf(text));
-    expect(nobody).toMatch(/^warning: The other one .* opened it again. Nobody holds/);
-    const [somebody, both] = found(viewOf(text, heldBy(2)), viewOf(MOVED, heldBy(1)));
-    expect(somebody).toMatch(/^warning: This registry .* opened it again. 2 worker ids are held/);
-    expect(both).toMatch(/^fault: Worker ids 0 are held in both/);
-  });
-
-  it.each([
-    ['of one move', viewOf(OLD_HALF, [heldIn(1)]), viewOf(NEW_HALF, [heldIn(600)])],
-    [
-      'of two regions',
-      viewOf(MOVED, [heldIn(1, '0-511')]),
-      viewOf(FINGERPRINT, [heldIn(600, '512-1023')]),
-    ],
-    ['as often moved', viewOf(MOVED), viewOf(MOVED)],
-  ])('has no fault to find in two %s', (_which, one, other) => {
-    const distinct = { ...other, facts: { ...other.facts!, incarnation: 'other' } };
-    const isFine = [expect.stringMatching(/^ok: Two registries of one layout/)];
-    expect(found(one, distinct)).toEqual(isFine);
-    expect(found(distinct, one)).toEqual(isFine);
-  });
-
-  it('has no fault to find in one that is closed', () => {
-    const isFine = [expect.stringMatching(/^ok: One of the two is closed/)];
-    expect(found(viewOf(CLOSED), viewOf(MOVED))).toEqual(isFine);
-    expect(found(viewOf(MOVED), viewOf(CLOSED))).toEqual(isFine);
-  });
-
-  it('tells that one is open to whoever comes if a move left it and it keeps nothing', () => {
-    expect(found(viewOf(MOVED), viewOf(undefined))).toEqual([
-      expect.stringMatching(/^note: .* nothing to compare. If a move left it, .* opens it again/),
-    ]);
-    expect(found(viewOf(FINGERPRINT), viewOf(undefined))).toEqual([
-      expect.stringMatching(/nothing to compare\.$/),
-    ]);
   });
 });

@@ -167,6 +167,22 @@ describe('late survivor', () => {
     });
   });
 
+  it.each([
+    [115_000, 55_000],
+    [60_000, 0],
+  ])('stops a holder of 30 s if %i ms come to its new registry, for %i ms', (ttlMs, gapMs) => {
+    const registry = new MemoryRegistry();
+    const short = anyOf('short', { ttlMs: 30_000, minRangeMs: 50 });
+    registry.acquire(short, reading(T0));
+    const { workerId, ceilingMs, mark } = registry.acquire(short, reading(T0 + 50)) as LeaseGrant;
+    registry.acquire(anyOf('long', { ttlMs }), reading(T0 + 100));
+    const lease = { ...short, workerId, nonceNext: 'next', haveMs: ceilingMs, mark: mark! };
+    const answer = registry.renew(lease, reading(T0 + 100));
+    const { waitMs } = answer as { waitMs: number };
+    expect(answer.status).toBe('hold');
+    expect(Math.max(0, T0 + 100 + waitMs - ceilingMs)).toBe(gapMs);
+  });
+
   // The proof by induction (test/proof/lease.rules) found that the floor stayed below.
   it('a survivor that asks after the clock has passed all that was forgotten', () => {
     const registry = new MemoryRegistry();

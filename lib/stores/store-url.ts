@@ -21,12 +21,14 @@ type OptionsOf<K extends OptionKinds> = {
 export class UrlQuery {
   readonly #url: string;
   readonly #values: Map<string, string>;
+  readonly #names: readonly string[];
   readonly #faults: string[] = [];
 
   constructor(url: string, query: string) {
     const pairs = [...new URLSearchParams(query)];
     this.#url = url;
     this.#values = new Map(pairs);
+    this.#names = [...this.#values.keys()];
     if (this.#values.size < pairs.length) this.fault('it gives one of its parameters twice');
   }
 
@@ -88,7 +90,7 @@ export class UrlQuery {
    * @param strangers names that are no secret: any other may be a part of a password
    */
   expect(known: readonly string[], strangers: string): void {
-    [...this.#values].forEach(([name, value], at) => {
+    this.#values.forEach((value, name) => {
       const isOther = /[=@]/.test(value);
       if (known.includes(name) && !isOther) return;
       if (known.includes(name)) {
@@ -96,7 +98,9 @@ export class UrlQuery {
         return this.fault(`its ${name} ${words}`);
       }
       const isCommon = strangers.split(' ').includes(name);
-      const which = isCommon ? `"${name}"` : `its parameter number ${at + 1}`;
+      const which = isCommon
+        ? `"${name}"`
+        : `its parameter number ${this.#names.indexOf(name) + 1}`;
       const meant = nearest(name, known);
       const guess = meant === undefined ? '' : ` (did you mean \`${meant}\`?)`;
       this.fault(`${which} is not known${guess}; known are ${known.join(', ')}`);

@@ -28,7 +28,8 @@ const MASTER_NAME = /^[\w.-]+$/;
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword'] as const;
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const COMMON_STRANGERS =
-  'name ns db database user username password ssl tls timeout ttl family keyPrefix ' +
+  'name ns db database user username password ssl tls timeout ttl keyPrefix protocol ' +
+  'ssl_cert_reqs ssl_ca_certs virtual_host client_name ' +
   SENTINEL_LOGIN.join(' ');
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -71,6 +72,8 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
 /** Reads the options. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
 export function optionsOfUrl<K extends OptionKinds>(redis: string, kinds: K) {
   const { query } = readUrl(redis);
+  // Both families of addresses are tried without it; some drivers need to be told.
+  query.take('family');
   const options = query.options(kinds, COMMON_STRANGERS);
   query.refuse();
   return { redis, ...options };

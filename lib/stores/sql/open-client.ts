@@ -36,6 +36,7 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
   const client = new pg.Client({
     ...loginOf(url),
     ssl: tlsOf(url) ?? false,
+    enableChannelBinding: url.bindsChannel,
     keepAlive: true,
     connectionTimeoutMillis: STATEMENT_MS_MAX,
     query_timeout: STATEMENT_MS_MAX,

@@ -114,6 +114,8 @@ export interface ServerUrl {
   readonly tls: 'off' | 'checked' | 'unchecked';
   /** The authorities that count instead of those of Node, as PEM. */
   readonly ca?: string;
+  /** The login is bound to the TLS connection if the server offers that; for PostgreSQL. */
+  readonly bindsChannel: boolean;
   readonly options: SqlRegistryOptions;
 }
 
@@ -127,12 +129,24 @@ export interface FileUrl {
 
 const PORTS = { postgres: 5432, mysql: 3306 } as const;
 const FILE = /^\w+:(?:\/\/(?=\/))?([^?]+)(?:\?(.*))?$/;
-const TLS = {
-  disable: 'off',
-  'no-verify': 'unchecked',
-  require: 'checked',
-  'verify-full': 'checked',
-} as const;
+/** By parameter, as drivers and providers write it. To check an authority alone is to check more. */
+const TLS: Readonly<Record<string, Readonly<Record<string, ServerUrl['tls']>>>> = {
+  sslmode: {
+    disable: 'off',
+    'no-verify': 'unchecked',
+    require: 'checked',
+    'verify-ca': 'checked',
+    'verify-full': 'checked',
+  },
+  'ssl-mode': {
+    DISABLED: 'off',
+    REQUIRED: 'checked',
+    VERIFY_CA: 'checked',
+    VERIFY_IDENTITY: 'checked',
+  },
+  sslaccept: { strict: 'checked', accept_invalid_certs: 'unchecked' },
+  ssl: { false: 'off', true: 'checked', '{"rejectUnauthorized":true}': 'checked' },
+};
 const OPTIONS = {
   namespace: 'text',
   table: 'text',
@@ -140,10 +154,31 @@ const OPTIONS = {
   failoverWindowMs: 'number',
   clockDifferenceMs: 'number',
 } as const;
+/** For pools, and for how long and by what name one connects: neither leads to another database. */
+const HINTS =
+  'pgbouncer supa connection_limit pool_timeout pool max_idle_connection_lifetime ' +
+  'statement_cache_size prepared_statements prepareThreshold connect_timeout connectTimeout ' +
+  'socket_timeout keepalives application_name fallback_application_name sslnegotiation ' +
+  'client_encoding encoding charset timezone';
+const FROM_A_POOL = 'is not for a URL: pass a pool that has it';
+/** What would lead elsewhere, or what only a driver can do; a refusal names it with its reason. */
+const REFUSED: Readonly<Record<string, string>> = {
+  schema: 'is not for a URL: write `table=schema.snowflake_registry`',
+  options: 'changes the session: pass a pool that has it',
+  target_session_attrs: 'chooses among several hosts, and only one is asked',
+  host: 'belongs before the database; for a socket pass a pool',
+  hostaddr: 'belongs before the database',
+  port: 'belongs after the host',
+  socket: FROM_A_POOL,
+  sslcert: FROM_A_POOL,
+  sslkey: FROM_A_POOL,
+  sslidentity: FROM_A_POOL,
+  sslpassword: FROM_A_POOL,
+  'ssl-ca': 'is written `sslrootcert`',
+  gssencmode: FROM_A_POOL,
+};
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
-const STRANGERS =
-  'ssl ssl-mode ssl-ca sslcert sslkey channel_binding schema connection_limit pool_timeout ' +
-  'pgbouncer application_name options charset timezone host user password db database ttl timeout';
+const STRANGERS = 'user password username db dbname database ttl timeout useSSL serverTimezone';
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
@@ -171,8 +206,12 @@ function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
   if (hosts.length > 1) url.fault('it names several hosts, and only one is asked');
   if (path === '') url.fault('it names no database after its host');
   if (path.includes('/')) url.fault(`it does not have the form ${example}`);
-  const options = url.options(OPTIONS, STRANGERS, ['sslmode', 'sslrootcert']);
+  for (const hint of HINTS.split(' ')) url.take(hint);
+  for (const [name, reason] of Object.entries(REFUSED)) {
+    if (url.take(name) !== undefined) url.fault(`its ${name} ${reason}`);
+  }
   const tls = tlsIn(url);
+  const options = url.options(OPTIONS, STRANGERS, ['sslmode', 'sslrootcert']);
   const [{ host, port }] = hosts as [Address];
   if (dialect === 'mysql' && tls.tls === 'checked' && isIP(host) > 0) {
     url.fault('its host is an address, and mysql2 checks a certificate by name alone');
@@ -185,12 +224,30 @@ function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
   return { dialect, host, port, ...login, database: decodedPart(path), ...tls, options };
 }
 
-function tlsIn(url: UrlQuery): Pick<ServerUrl, 'tls' | 'ca'> {
-  const mode = url.text('sslmode') ?? 'disable';
-  if (!Object.hasOwn(TLS, mode)) url.fault(`its sslmode is none of ${Object.keys(TLS).join(', ')}`);
-  const tls = TLS[mode as keyof typeof TLS];
-  if (url.text('sslrootcert') === undefined) return { tls };
-  if (tls === 'checked') return { tls, ca: url.file('sslrootcert')! };
+function tlsIn(url: UrlQuery): Pick<ServerUrl, 'tls' | 'ca' | 'bindsChannel'> {
+  const asked = Object.entries(TLS).flatMap(([name, modes]) => {
+    const mode = url.text(name);
+    if (name !== 'sslmode') url.take(name);
+    if (mode === undefined) return [];
+    if (Object.hasOwn(modes, mode)) return [modes[mode]!];
+    url.fault(`its ${name} is none of ${Object.keys(modes).join(', ')}`);
+    return [];
+  });
+  if (new Set(asked).size > 1) url.fault('its parameters for TLS contradict each other');
+  const [tls = 'off'] = asked;
+  const binding = url.take('channel_binding') ?? 'disable';
+  const bindsChannel = binding === 'require' || binding === 'prefer';
+  if (!bindsChannel && binding !== 'disable') {
+    url.fault('its channel_binding is none of disable, prefer, require');
+  }
+  if (binding === 'require' && tls === 'off') {
+    url.fault('its channel_binding needs TLS: add `sslmode=require`');
+  }
+  const found = { tls, bindsChannel };
+  const file = url.text('sslrootcert');
+  // The word of libpq for the authorities that the host trusts.
+  if (file === undefined || file === 'system') return found;
+  if (tls === 'checked') return { ...found, ca: url.file('sslrootcert')! };
   url.fault('its sslrootcert is for an sslmode of require or verify-full');
-  return { tls };
+  return found;
 }

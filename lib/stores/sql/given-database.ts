@@ -261,18 +261,63 @@ function dataSourceConnection(dataSource: GivenDataSource): DatabaseAccess {
   const dialect = dialectOfType(dataSource.options.type);
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
   const where = locationOf(SERVER_TITLES[dialect], dataSource);
-  const query = (sql: string, params: SqlParameter[]) => dataSource.query(sql, params);
+  // The pool that takes writes; there is none before the DataSource is initialised.
+  const pool = () => {
+    const { master, pool: ofMysql } = driverOf(dataSource);
+    return dialect === 'postgres' ? master : ofMysql;
+  };
+  const once = dialect === 'postgres' ? postgresOnce : mysqlOnce;
+  let last: unknown;
+  const query: SqlQuery = (sql, params) => {
+    // TypeOrmModule destroys it in a hook of Nest before the one in which a worker id is released.
+    if (!dataSource.isInitialized && last !== undefined) return once(last, sql, params);
+    last = pool();
+    return dataSource.query(sql, params);
+  };
   if (dialect === 'mysql') return { dialect, connection: { where, query } };
-  // The connection that takes writes; there is none before the DataSource is initialised.
-  const pool = () => (dataSource as { driver?: { master?: unknown } }).driver?.master;
   return { dialect, connection: { where, query, listen: () => listenBeside(pool()) } };
+}
+
+interface DriverFace {
+  readonly master?: unknown;
+  readonly pool?: unknown;
+  readonly databaseConnection?: SqliteHandle;
+}
+
+const driverOf = (dataSource: GivenDataSource): DriverFace =>
+  (dataSource as { driver?: DriverFace }).driver ?? {};
+
+/** One statement by a connection as those of a pool that its owner has closed. */
+async function postgresOnce(pool: unknown, sql: string, params: SqlParameter[]): Promise<unknown> {
+  const client = await listenBeside(pool);
+  try {
+    return await client.query(sql, params);
+  } finally {
+    client.destroy();
+  }
+}
+
+/** A pool of mysql2 and what it is made of. */
+interface MysqlPoolMaker {
+  readonly constructor: new (options: { config: unknown }) => MysqlPool & {
+    end(done: () => void): void;
+  };
+  readonly config?: unknown;
+}
+
+async function mysqlOnce(pool: unknown, sql: string, params: SqlParameter[]): Promise<unknown> {
+  const { constructor: Pool, config } = pool as MysqlPoolMaker;
+  const again = new Pool({ config });
+  try {
+    return await mysqlPool(again).query(sql, params);
+  } finally {
+    again.end(() => undefined);
+  }
 }
 
 /** The application shares the one connection, so its open transactions are asked for. */
 function handleOf(dataSource: GivenDataSource): SqlConnection {
-  const handle = () =>
-    (dataSource as unknown as { driver?: { databaseConnection?: SqliteHandle } }).driver
-      ?.databaseConnection;
+  const handle = () => driverOf(dataSource).databaseConnection;
   let known: { readonly open: SqliteHandle; readonly query: SqlQuery } | undefined;
   const query = async (sql: string, params: SqlParameter[]) => {
     const open = handle();

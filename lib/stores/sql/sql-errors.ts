@@ -119,6 +119,13 @@ const OTHER =
   'What listens there does not speak the protocol of this database. Check the scheme of the URL, ' +
   'and the port.';
 const SLOW = 'The database was too slow. See what keeps it busy.';
+const CLOSED =
+  'The application has closed the DataSource or the pool that it gave, or has not opened it yet. ' +
+  'Close it after the application, or give a URL, whose connection is closed last.';
+const closed = later(
+  /DataSource is not (set|initialized)|Driver not Connected|Connection (with \w+ database )?is not established|after calling end on the pool|pool is closed|connection is not open/i,
+  CLOSED,
+);
 const TLS =
   'The TLS handshake failed. Check that the server speaks TLS and that its certificate is valid ' +
   'for this host. A private CA is named by sslrootcert=/path/of/ca.pem in the URL, or in a pool.';
@@ -131,6 +138,7 @@ const TLS_SAYS =
   /certificate|\bCERT_|SSL routines|wrong version number|does not support (SSL|secure)/i;
 
 const POSTGRES = {
+  closed,
   'no-table': never(/^(42P01|3F000)$/, TABLE),
   'other-table': never(/^(42703|42804|42846|22P02|22001)$/, COLUMNS),
   'no-key': later(/^42P10$/, KEY),
@@ -150,6 +158,7 @@ const POSTGRES = {
 };
 
 const MYSQL = {
+  closed,
   'no-table': never(/^(1146|ER_NO_SUCH_TABLE)$/, TABLE),
   'other-table': never(/^(1054|ER_BAD_FIELD_ERROR|1364|1366|1406)$/, COLUMNS),
   permission: never(/^(1142|1143|1044|1370)$/, TABLE_RIGHTS),
@@ -161,12 +170,13 @@ const MYSQL = {
   slow: later(/^(1317|1969|3024|PROTOCOL_SEQUENCE_TIMEOUT)$/, SLOW),
   tls: never(new RegExp(`^HANDSHAKE_(SSL_ERROR|NO_SSL_SUPPORT)$|${TLS_SAYS.source}`, 'i'), TLS),
   unreachable: later(
-    away('PROTOCOL_CONNECTION_LOST|1053|1152|1927|4031', 'is in closed state|pool is closed'),
+    away('PROTOCOL_CONNECTION_LOST|1053|1152|1927|4031', 'is in closed state'),
     AWAY,
   ),
 };
 
 const SQLITE = {
+  closed,
   'no-file': never(/^there is no file /, `If its path is right, create it: ${COMMAND}.`),
   'no-table': never(/no such table/i, TABLE),
   'no-key': later(/ON CONFLICT clause does not match/i, KEY),

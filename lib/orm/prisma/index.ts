@@ -39,6 +39,9 @@ interface Query {
  * rows. Your arguments are not changed. Raw SQL and a client without the extension get no ids:
  * the database refuses such a row, because the column has no default there.
  *
+ * A number that is no safe integer is refused in every BigInt field of the arguments, conditions
+ * and foreign keys included: it has lost digits, and would find the row of another id.
+ *
  * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
  *
  * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this
@@ -84,6 +87,7 @@ function withIds(
   { model, operation, args }: Omit<Query, 'query'>,
 ): unknown {
   const walk = new QueryWalk(models, generator);
+  refuseInexact(args, { models, model: models.get(model) });
   // A row needs no `data`, and no arguments, if every field has a default.
   const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
   return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
@@ -118,9 +122,7 @@ class QueryWalk {
   private newRow(row: Parts, model: Model): Parts {
     const filled: Record<string, unknown> = this.update(row, model);
     for (const [field, type] of model.ids) {
-      const value = filled[field];
-      if (value === undefined) filled[field] = this.nextId(type);
-      else if (typeof value === 'number') refuseInexact(field, value);
+      if (filled[field] === undefined) filled[field] = this.nextId(type);
     }
     return filled;
   }
@@ -180,14 +182,43 @@ function isParts(value: unknown): value is Parts {
   return typeof value === 'object' && value !== null && !('ifUndefined' in value);
 }
 
-function refuseInexact(field: string, value: number): void {
-  if (Number.isSafeInteger(value)) return;
-  throw new SnowflakeError(
-    'ID_INVALID',
-    `Expected the id in \`${field}\` as bigint or text, got ${format(value)}, which has lost ` +
-      'digits. Nothing was sent to the database. Keep ids as bigint or text, in JSON as text.',
-    { details: { field, value } },
-  );
+interface Place {
+  readonly models: ReadonlyMap<string, Model>;
+  readonly model: Model | undefined;
+  /** The field whose value this is, or a part of whose condition. */
+  readonly field?: string;
+}
+
+/**
+ * Refuses a number that has lost digits wherever an id may stand: in rows, conditions, cursors,
+ * relations and foreign keys. In a condition it would find the row of another id.
+ *
+ * @throws SnowflakeError ID_INVALID
+ */
+function refuseInexact(value: unknown, { models, model, field }: Place): void {
+  if (typeof value === 'number') {
+    if (field === undefined || Number.isSafeInteger(value)) return;
+    throw new SnowflakeError(
+      'ID_INVALID',
+      `Expected the id in \`${field}\` as bigint or text, got ${format(value)}, which has lost ` +
+        'digits. Nothing was sent to the database. Keep ids as bigint or text, in JSON as text.',
+      { details: { field, value } },
+    );
+  }
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return;
+  if (Array.isArray(value)) {
+    for (const one of value) refuseInexact(one, { models, model, ...(field && { field }) });
+    return;
+  }
+  for (const [key, part] of Object.entries(value)) {
+    const other = model?.relations.get(key);
+    if (other !== undefined) refuseInexact(part, { models, model: models.get(other) });
+    else if (model?.exact.has(key)) refuseInexact(part, { models, model, field: key });
+    // An operator, whose value is still that of the field; other fields hold what they like.
+    else if (!model?.fields.has(key) || field !== undefined) {
+      refuseInexact(part, { models, model, ...(field && { field }) });
+    }
+  }
 }
 
 /*
@@ -202,6 +233,8 @@ type IdType = 'BigInt' | 'String';
 
 interface Model {
   readonly fields: ReadonlySet<string>;
+  /** Fields whose numbers must have all their digits: every BigInt, and what is filled. */
+  readonly exact: ReadonlySet<string>;
   /** Maps a field that is filled to its type. */
   readonly ids: ReadonlyMap<string, IdType>;
   /** Maps a field to the name of the model it leads to. */
@@ -235,7 +268,8 @@ function modelsOf(client: object): ReadonlyMap<string, Model> {
     const related = fields.filter(({ kind }) => kind === 'object');
     const relations = new Map(related.map(({ name, type }) => [name, type]));
     const ids = marked.get(name) ?? new Map<string, IdType>();
-    return [name, { fields: new Set(fields.map((field) => field.name)), ids, relations }];
+    const exact = fields.filter(({ name, type }) => type === 'BigInt' || ids.has(name));
+    return [name, { fields: namesOf(fields), exact: namesOf(exact), ids, relations }];
   });
   if (models.some(([, { ids }]) => ids.size > 0)) return new Map(models);
   throw refused(
@@ -243,6 +277,8 @@ function modelsOf(client: object): ReadonlyMap<string, Model> {
       'nothing between the inner brackets, and run `prisma generate`.',
   );
 }
+
+const namesOf = (fields: RuntimeModel['fields']) => new Set(fields.map(({ name }) => name));
 
 function markedFields(schema: string): Map<string, Map<string, IdType>> {
   const code = schema.replace(NOT_CODE, (text) => (text.startsWith('"') ? '""' : ''));

@@ -192,6 +192,46 @@ describe.each<[Major, Provider]>([
       expect(await storedIds()).toEqual({});
     });
 
+    const lost = Number(PRESET);
+    it.each<[string, (on: Shop) => Promise<unknown>]>([
+      ['findUnique', (on) => on.order.findUnique({ where: { id: lost } })],
+      ['findMany', (on) => on.order.findMany({ where: { OR: [{ NOT: { id: { in: [lost] } } }] } })],
+      ['a foreign key', (on) => on.order.findMany({ where: { customerId: { equals: lost } } })],
+      ['a relation', (on) => on.order.findMany({ where: { customer: { id: lost } } })],
+      ['a list', (on) => on.customer.findMany({ where: { orders: { some: { id: lost } } } })],
+      ['a cursor', (on) => on.order.findMany({ cursor: { id: lost } })],
+      ['include', (on) => on.customer.findMany({ include: { orders: { where: { id: lost } } } })],
+      ['groupBy', (on) => on.order.groupBy({ by: ['id'], having: { id: { gt: lost } } })],
+      ['delete', (on) => on.order.delete({ where: { id: lost } })],
+      ['updateMany', (on) => on.order.updateMany({ where: { id: lost }, data: {} })],
+      ['connect', (on) => on.order.create({ data: { customer: { connect: { id: lost } } } })],
+      [
+        'connectOrCreate',
+        (on) =>
+          on.order.create({
+            data: { customer: { connectOrCreate: { where: { id: lost }, create: newCustomer() } } },
+          }),
+      ],
+      ['a foreign key in data', (on) => on.order.create({ data: { customerId: lost } })],
+      ['createMany', (on) => on.order.createMany({ data: [{ customerId: lost }] })],
+    ])('a number that lost digits is refused in %s', async (_what, ask) => {
+      await expect(ask(shop)).rejects.toMatchObject({
+        code: 'ID_INVALID',
+        details: { value: lost },
+      });
+      expect(await storedIds()).toEqual({});
+    });
+
+    it('200 rows made in bulk are never another one by the number of their id', async () => {
+      await shop.order.createMany({ data: Array.from({ length: 200 }, () => ({})) });
+      const rows = await shop.order.findMany();
+      const found = rows.map(async ({ id }) => {
+        const asked = shop.order.findUnique({ where: { id: Number(id) } });
+        return asked.catch((error: { code?: string }) => error.code);
+      });
+      expect(new Set(await Promise.all(found))).toEqual(new Set(['ID_INVALID']));
+    });
+
     it.each<[string, (on: Shop) => Promise<unknown>]>([
       ['a query', (on) => on.order.create({ data: {} })],
       ['a batch', (on) => on.$transaction([on.order.create({ data: {} })])],

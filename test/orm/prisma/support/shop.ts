@@ -30,7 +30,10 @@ export interface Model {
   readonly updateMany: Operation;
   readonly upsert: Operation;
   readonly findMany: Operation;
+  readonly findUnique: Operation;
   readonly findUniqueOrThrow: Operation;
+  readonly delete: Operation;
+  readonly groupBy: Operation;
 }
 
 export interface Shop {

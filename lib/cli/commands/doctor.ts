@@ -146,8 +146,7 @@ export const explain: Command = {
       await terminal.print(...runbooks.map(({ title }) => title));
       return 0;
     }
-    const asked = addressOf(words.join(' '));
-    const found = runbooks.find(({ title }) => addressOf(title) === asked);
+    const found = nearestTo(runbooks, words.join(' '));
     if (found === undefined) {
       throw usageFault(
         `There is no runbook ${quoted(words.join(' '))}. See them all: snowflake explain`,
@@ -169,9 +168,27 @@ function runbooksIn(page: string) {
   });
 }
 
-/** Without the signs of Markdown; what is code stays marked, so that it can be copied. */
+/**
+ * Without the signs of Markdown; what is code stays marked, so that it can be copied. Advice
+ * that is the title of another runbook alone says to look there.
+ */
 const plain = (text: string): string =>
-  text.replaceAll('**', '').replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+  text
+    .replaceAll('**', '')
+    .replace(/:\s+\[([^\]]*)\]\(#[^)]*\)/g, ': see "$1"')
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+
+/** The runbook of that title, or else the first whose title has all words, or whose text has. */
+function nearestTo<R extends { title: string; lines: string[] }>(runbooks: R[], words: string) {
+  const asked = addressOf(words);
+  const parts = asked.split('-').filter((part) => part !== '');
+  const has = (text: string) => parts.every((part) => text.includes(part.replace(/s$/, '')));
+  return (
+    runbooks.find(({ title }) => addressOf(title) === asked) ??
+    (parts.length === 0 ? undefined : runbooks.find(({ title }) => has(addressOf(title)))) ??
+    (parts.length < 2 ? undefined : runbooks.find(({ lines }) => has(addressOf(lines.join(' ')))))
+  );
+}
 
 /** The anchor of a heading: in small letters, with hyphens for blanks. */
 const addressOf = (title: string): string =>

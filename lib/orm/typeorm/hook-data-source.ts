@@ -7,6 +7,7 @@
 import {
   EventSubscriber,
   InstanceChecker,
+  type BeforeQueryEvent,
   type DataSource,
   type EntityMetadata,
   type EntitySubscriberInterface,
@@ -14,7 +15,7 @@ import {
   type ValueTransformer,
 } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
-import { format } from '../../messages.js';
+import { format, formatShort } from '../../messages.js';
 import { currentIdMaker, runningIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
 import { exactText, refusedReading, textToSend } from '../exact-text.js';
@@ -117,6 +118,34 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
       column.setEntityValue(entity, idForInsert(column.getEntityValue(entity), generator));
     }
   }
+
+  /** The values of setParameter() and whereInIds() pass no transformer of a column. */
+  beforeQuery({ query, parameters }: BeforeQueryEvent): void {
+    if (!Array.isArray(parameters) || !CONDITIONAL.test(query)) return;
+    const lost = (parameters as unknown[]).find(hasLostDigits);
+    if (lost !== undefined) throw lostDigits(lost);
+  }
+}
+
+/** Statements whose parameters choose rows. */
+const CONDITIONAL = /^\s*(select|update|delete|with)\b/i;
+/** Integers of a column of 64 bits end here. */
+const INTEGERS_END = 2 ** 63;
+
+function hasLostDigits(value: unknown): boolean {
+  if (Array.isArray(value)) return value.some(hasLostDigits);
+  const isUnsafe = Number.isInteger(value) && !Number.isSafeInteger(value);
+  return isUnsafe && Math.abs(value as number) <= INTEGERS_END;
+}
+
+function lostDigits(value: unknown): SnowflakeError {
+  return new SnowflakeError(
+    'ID_INVALID',
+    `A parameter of a query is the number ${formatShort(value)}, which has lost digits and would ` +
+      'find the row of another id. Nothing was sent to the database. Keep ids as text; another ' +
+      'large number is sent as text too.',
+    { details: { value } },
+  );
 }
 
 /** True for an instance of the subscriber, or its prototype, of any copy of this package. */

@@ -211,6 +211,36 @@ describe.each([mariadb, pglite, postgres, sqljs])('$name', (driver) => {
       expect(byIds.customer).toBe(id);
     });
 
+    it('are never found by a number that lost digits', async () => {
+      const { id } = await orders().save({ note: 'exact' });
+      const lost = Number(id);
+      const ways: (() => Promise<unknown>)[] = [
+        () => orders().findOneBy({ id: lost as never }),
+        () => orders().find({ where: { customer: { id: lost as never } } }),
+        () => orders().createQueryBuilder('o').where('o.id = :id', { id: lost }).getOne(),
+        () =>
+          orders()
+            .createQueryBuilder('o')
+            .where('o.id IN (:...ids)', { ids: [lost] })
+            .getMany(),
+        () =>
+          orders().createQueryBuilder('o').where('o.id = :id').setParameter('id', lost).getOne(),
+        () => orders().createQueryBuilder('o').whereInIds([lost]).getMany(),
+        () => orders().createQueryBuilder().delete().where('id = :id', { id: lost }).execute(),
+        () => orders().createQueryBuilder().relation('lines').of(lost).loadMany(),
+        () => orders().delete(lost),
+      ];
+      // Its ids are texts, which SQLite compares with the digits of a number: no other row has them.
+      if (driver === sqljs) ways.splice(1);
+      for (const way of ways) {
+        const asked = async () => [String(way), await way()];
+        await expect(asked()).rejects.toMatchObject({
+          code: 'ID_INVALID',
+        });
+      }
+      expect(await orders().findOneBy({ id })).toMatchObject({ note: 'exact' });
+    });
+
     it('take and lose members, and their rows can be removed', async () => {
       const { orders: given, email } = await customers().save(customers().create(graph()));
       const order = await orders().findOneOrFail({

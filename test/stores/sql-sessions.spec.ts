@@ -7,11 +7,9 @@ import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { Logger } from '@nestjs/common';
 import Database from 'libsql';
 import { Client, type Pool } from 'pg';
 import type { Pool as MysqlPool } from 'mysql2/promise';
-import { startSnowflake } from 'nestjs-snowflake';
 import { DataSource } from 'typeorm';
 import {
   CreateSnowflakeRegistry1767225600000,
@@ -405,40 +403,6 @@ describe('a DataSource of TypeORM', () => {
     expect((await idsOf(support)).length).toBe(2);
     await dataSource.undoLastMigration();
     await dataSource.destroy();
-  });
-
-  it.each([
-    ['postgres', { url: process.env['DATABASE_URL']! }],
-    ['mysql', { url: process.env['MYSQL_URL']! }],
-  ] as const)('of %s may be destroyed before the release', async (type, options) => {
-    const dataSource = await new DataSource({ type, ...options } as never).initialize();
-    const given = named();
-    const run = await startSnowflake({
-      support: sqlSupport({ dataSource, ...given }),
-    });
-    expect(run.ids.nextId()).toBeGreaterThan(0n);
-    await dataSource.destroy();
-    const warned = jest.spyOn(Logger.prototype, 'warn');
-    await run.close();
-    expect(warned.mock.calls).toEqual([]);
-    warned.mockRestore();
-    const { table, namespace } = given;
-    const own = supportFromUrl(`${options.url}?table=${table}&namespace=${namespace}`);
-    for (const row of await own.workers()) expect(row).not.toHaveProperty('holder');
-    await own.close();
-  });
-
-  it.each([
-    [
-      'sqlite',
-      () =>
-        new DataSource({ type: 'better-sqlite3', database: ':memory:', driver: Database } as never),
-    ],
-    ['PostgreSQL', () => new DataSource({ type: 'postgres', url: process.env['DATABASE_URL']! })],
-  ])('that was never opened is named: %s', async (_, make) => {
-    const support = sqlSupport({ dataSource: make(), namespace: randomUUID() });
-    const failure = await failureOf(support.getNextWorkId(request()));
-    expect(failure.message).toContain('has closed the DataSource or the pool');
   });
 });
 

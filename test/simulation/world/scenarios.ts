@@ -49,7 +49,7 @@ export interface Tolerated {
   readonly kinds?: readonly ViolationKind[];
   /** What the oracle excuses by name: every violation beside it counts. */
   readonly excuse?: Excuse;
-  /** The row of docs/concepts/guarantees.md that excludes it. */
+  /** The heading of docs/concepts/guarantees.md that excludes it. */
   readonly because: string;
 }
 
@@ -96,16 +96,12 @@ export interface Scenario {
   readonly tolerates?: readonly Tolerated[];
 }
 
-/** Rows of docs/concepts/guarantees.md. */
-const COPIES = 'a copy of a running process (VM snapshot, live clone, CRIU)';
-const LED_BACK =
-  'a server that was left for another one, was not restarted, and is asked again (an address ' +
-  'leads back)';
-const LONGER_LEASES =
-  'processes of one namespace with different `leaseTtlMs`, and a Redis that loses its data';
-const CLOCK_SET_BACK =
-  'a store whose clock was set back by as much as a lease or more, and that then loses its data';
-const OTHER_LAYOUT = 'another layout or epoch in the namespace, and a Redis that loses its data';
+/** Headings of docs/concepts/guarantees.md. */
+const COPIES = 'Copies of a running process';
+const FAILBACK = 'Failback';
+const LONGER_LEASES = 'Different lease lengths';
+const CLOCK_SET_BACK = "Data loss after the store's clock was set back";
+const OTHER_LAYOUT = 'Another layout, and a Redis that loses data';
 
 const PROCESS_FAULTS = ['crash', 'pause', 'release', 'rolling restart', 'burst'] as const;
 const LOSSES = ['registry wiped', 'store restarted', 'store restored'] as const;
@@ -281,7 +277,7 @@ export const SCENARIOS: readonly Scenario[] = [
       'that grants before it hears of the other one may be granted twice',
     faults: ['led elsewhere', 'crash', 'pause', 'release', 'burst', 'process cut off'],
     drawsFaults: true,
-    tolerates: [{ excuse: 'grants of a left server', because: LED_BACK }],
+    tolerates: [{ excuse: 'grants of a left server', because: FAILBACK }],
   },
   {
     name: 'layout move',

@@ -90,7 +90,7 @@ it('name everything that a status shows', () => {
 });
 
 it('name every layout, with its epoch and its end', () => {
-  const presets = rows('docs/concepts/layout.md', 'preset');
+  const presets = rows('docs/concepts/layout.md', 'Preset');
   const said = [...presets].map(([preset, [, , epoch, end]]) => [
     /layouts\.(\w+)/.exec(preset)![1],
     epoch,

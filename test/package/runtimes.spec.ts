@@ -91,7 +91,7 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
       dependencies: Record<string, string>;
     };
     const guide = await readFile(`${ROOT}/docs/start.md`, 'utf8');
-    expect(rowsOf(guide, 'runtime').get(name)?.[0]).toBe(manifest.dependencies[program]);
+    expect(rowsOf(guide, 'Runtime').get(name)?.[0]).toBe(manifest.dependencies[program]);
   });
 });
 
@@ -100,7 +100,7 @@ describe.each(RUNTIMES)('on %s', (name, program, args) => {
 it('are in the guide, in the versions that are tried', async () => {
   const guide = await readFile(`${ROOT}/docs/start.md`, 'utf8');
   const workflow = await readFile(`${ROOT}/.github/workflows/ci.yml`, 'utf8');
-  expect(rowsOf(guide, 'runtime').get('workerd')?.[0]).toBe(WORKERD);
+  expect(rowsOf(guide, 'Runtime').get('workerd')?.[0]).toBe(WORKERD);
   expect(workflow).toContain('npm run runtimes');
   const majors = NODES.map((version) => version.replace(/(?<!^20)\..*|\.0$/, ''));
   expect(workflow).toContain(`node: ['${majors.join("', '")}']`);

@@ -111,11 +111,11 @@ describe('monitoring docs', () => {
 
     it('lists every answer of a renewal', async () => {
       const answers = await labelValues('snowflake_renewals_total');
-      expect([...rowsOf(PAGE, 'answer').keys()]).toEqual(answers);
+      expect([...rowsOf(PAGE, 'Answer').keys()]).toEqual(answers);
     });
 
     it('sorts every state under one health', () => {
-      const cells = [...rowsOf(PAGE, 'health').values()].flatMap(([, states]) =>
+      const cells = [...rowsOf(PAGE, 'Health').values()].flatMap(([, states]) =>
         states!.replaceAll('`', '').split(', '),
       );
       expect(cells.toSorted()).toEqual(Object.keys(LEASE_STATES).toSorted());
@@ -123,11 +123,11 @@ describe('monitoring docs', () => {
 
     it('lists every option of the health check', () => {
       const options: Required<SnowflakeHealthOptions> = { generator: '', leaseMsMin: 0 };
-      expect([...rowsOf(PAGE, 'option').keys()]).toEqual(Object.keys(options));
+      expect([...rowsOf(PAGE, 'Option').keys()]).toEqual(Object.keys(options));
     });
 
     it('explains every alert, with the severity that the rules give it', () => {
-      const rows = [...rowsOf(PAGE, 'alert')].map(([name, [severity]]) => [name, severity]);
+      const rows = [...rowsOf(PAGE, 'Alert')].map(([name, [severity]]) => [name, severity]);
       const rules = [...RULES.matchAll(/alert: (\w+).*?severity: (\w+)/gs)];
       expect(rows).toEqual(rules.map(([, name, severity]) => [name, severity]));
       expect(rows.length).toBe(RULES.match(/- alert:/g)!.length);

@@ -104,7 +104,7 @@ it('name every layout, with its epoch and its end', () => {
 });
 
 it('name every form of text', () => {
-  const cells = named('docs/guides/ids-in-json.md', 'form').join();
+  const cells = named('docs/guides/ids-in-json.md', 'Form').join();
   const said = [...cells.matchAll(/`?(\w+)`?/g)].map(([, name]) => name!);
   expect(said.toSorted()).toEqual(Object.keys(textForms).toSorted());
 });

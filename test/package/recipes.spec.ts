@@ -166,7 +166,7 @@ it('the versions of the guide are those that are installed', async () => {
   );
   const [ours, ofPrisma] = await Promise.all(packages);
   const installed = { ...ours, ...ofPrisma };
-  const named = [...rowsOf(guide, 'recipe').values()].flatMap(([versions]) =>
+  const named = [...rowsOf(guide, 'Recipe').values()].flatMap(([versions]) =>
     versions!.split(', '),
   );
   expect(named.length).toBeGreaterThan(12);

@@ -1,8 +1,8 @@
 /**
- * `ApiKeys` makes API keys for ids and checks them. It does not know which keys are revoked.
+ * `ApiKeys` creates and verifies API keys for IDs. It does not track revoked keys.
  *
- * Guarantee: a wrong key is never taken for a right one. Comparisons are of equal lengths and in
- * constant time. Neither JSON, nor inspection, nor a message shows a secret.
+ * Guarantee: no wrong key passes as a right one. Comparisons use equal lengths and constant time.
+ * JSON, inspection and messages never show a secret.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isDecimalId, isId } from '../core/text/decimal.js';
@@ -18,9 +18,9 @@ import {
 } from './key-options.js';
 import { base62Of, hmacOf, KeyText, SECRET_BYTES, type ParsedApiKey } from './key-text.js';
 
-/** A new key: show `key` once, store `keyId` and `hash`. */
+/** A new key. Show `key` once, and store `keyId` and `hash`. */
 export interface IssuedApiKey {
-  /** The secret. It lets in every caller that has it. */
+  /** The secret, which gives access to every caller that has it. */
   readonly key: string;
   /** The id that the key is for, as decimal text: the primary key of its row. */
   readonly keyId: string;
@@ -33,11 +33,11 @@ const HASH = /^[0-9a-f]{64}$/i;
 /**
  * API keys of one prefix.
  *
- * A key is the prefix, the id it is for, 256 random bits, and a check for typing errors. The id is
- * found without a query, so the row is looked up by its primary key. Keys can also be derived from
- * the id and a secret: then nothing is stored, but the secret gives access to every key.
+ * A key consists of the prefix, its ID, 256 random bits, and a check for typing errors. You read
+ * the ID without a query and look up the row by its primary key. Keys can also be derived from the
+ * ID and a secret. You then store nothing, but the secret gives access to every key.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault; no message shows a secret.
+ * @throws SnowflakeError CONFIG_INVALID with every error. No message shows a secret.
  * @example
  * ```ts
  * import { ApiKeys } from 'nestjs-snowflake/api-keys';
@@ -54,7 +54,7 @@ export class ApiKeys {
   readonly #pepper: Buffer | undefined;
   readonly #secrets: ReadonlyMap<string, Buffer>;
   readonly #deriveWith: string | undefined;
-  /** The hash that a key is compared with if none is stored; it is read like a stored one. */
+  /** Takes the place of a missing stored hash, so that both cases do the same work. */
   readonly #nobodys = randomBytes(SECRET_BYTES).toString('hex');
 
   constructor(options: ApiKeysOptions) {
@@ -66,7 +66,7 @@ export class ApiKeys {
   }
 
   /**
-   * Makes a new key for an id, with a random secret. A second one for the same id is another key.
+   * Creates a key for an ID with a random secret. A second call for the same ID gives another key.
    * @throws SnowflakeError ID_INVALID for anything but an id
    */
   issue(id: bigint | string): IssuedApiKey {
@@ -77,18 +77,19 @@ export class ApiKeys {
   }
 
   /**
-   * Reads a key, or returns undefined for a text that is no key of this prefix: cut off, mistyped,
-   * or naming an unknown secret. It proves nothing, since such a text is easy to write.
+   * Parses a key. Returns undefined for a string that is not a key with this prefix: cut off,
+   * mistyped, or with an unknown secret name. This is not a check, because such keys are easy to
+   * forge.
    */
   parse(key: string): ParsedApiKey | undefined {
     return this.#text.read(key);
   }
 
   /**
-   * True if an issued key matches the stored hash. Give it undefined if there is no row: the answer
-   * is then false, after the same work.
-   * @throws SnowflakeError ARGUMENT_INVALID for a hash that `issue` did not give, which is a fault
-   * of the table and not of the key
+   * True if an issued key matches the stored hash. If there is no row, pass undefined: the result
+   * is false, after the same work.
+   * @throws SnowflakeError ARGUMENT_INVALID for a hash that does not come from `issue`, which is an
+   * error in the table and not in the key
    */
   verify(key: string, hash: string | null | undefined): boolean {
     const stored = storedHash(hash ?? this.#nobodys);
@@ -99,7 +100,7 @@ export class ApiKeys {
   }
 
   /**
-   * Makes the key of an id by `deriveWith`: always the same one. Nothing is stored.
+   * Derives the key of an ID with `deriveWith`. The same ID always gives the same key.
    * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID without `secrets`
    */
   derive(id: bigint | string): string {
@@ -144,12 +145,12 @@ function storedHash(hash: unknown): Buffer {
   );
 }
 
-/** The text has only digits of base 62, so equal lengths of text are equal lengths of bytes. */
+/** A base 62 string has one byte per character, so equal string lengths are equal byte lengths. */
 const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /*
- * `hmacApiKey()`: keys of another system, known as HmacMD5 or HmacSHA256 of an id, so that they can
- * stay in use. `ApiKeys` is for new ones.
+ * `hmacApiKey()` keeps another system's keys valid: HmacMD5 or HmacSHA256 of an ID. Use `ApiKeys`
+ * for new keys.
  */
 
 /** Options of hmacApiKey(). */
@@ -166,8 +167,8 @@ const ALGORITHMS: readonly unknown[] = ['md5', 'sha256'];
  * The HMAC of the decimal text of an id, in lower-case hexadecimal digits: the result of
  * `Mac.getInstance("HmacMD5")` in Java for `String.valueOf(id)`.
  *
- * Such a key does not name its owner, has no check for typing errors, and cannot be replaced while
- * its id stays. For new keys use `ApiKeys`.
+ * Such a key does not contain its ID and has no check for typing errors. You cannot replace it
+ * without changing the ID. For new keys, use `ApiKeys`.
  *
  * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID for a secret or an
  * algorithm that cannot be; neither shows the secret.
@@ -198,8 +199,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
 /*
  * The id of a key: bigint, or the decimal text that entities hold.
  *
- * Guarantee: anything else is refused without being shown, since it may be a secret given in the
- * place of the id.
+ * Guarantee: an error for any other value does not show it, because it may be a misplaced secret.
  */
 
 /** @throws SnowflakeError ID_INVALID */

@@ -1,8 +1,7 @@
 /**
- * The options of `ApiKeys`, checked; every fault is found at once.
+ * Checks the options of `ApiKeys` and reports every error at once.
  *
- * Guarantee: no message shows a pepper or a secret, wherever it was put, not even in the place of a
- * name.
+ * Guarantee: no message shows a pepper or a secret, even if it was passed in the place of a name.
  */
 import { formatShort } from '../messages.js';
 import { refuse, unknownNames } from '../options.js';
@@ -16,9 +15,9 @@ export interface ApiKeysOptions {
    */
   readonly prefix: string;
   /**
-   * Hashes are made with it (HMAC-SHA-256), so that write access to the table is not enough to make
-   * a key. At least 32 characters or bytes. It stays for ever: with another one no stored key is
-   * right any more. Without the option hashes are plain SHA-256; undefined is a fault.
+   * Turns hashes into HMAC-SHA-256, so that write access to the table is not enough to create a
+   * key. At least 32 characters or bytes. Permanent: another pepper invalidates all stored keys.
+   * Without the option, hashes are plain SHA-256. `undefined` is an error.
    */
   readonly pepper?: ApiKeySecret | undefined;
   /**
@@ -53,7 +52,7 @@ export function resolveKeyOptions(options: ApiKeysOptions) {
     if (typeof bytes === 'string') faults.push(bytes);
     return typeof bytes === 'string' ? undefined : bytes;
   };
-  // An unset variable does not mean the decision to have no pepper.
+  // An unset environment variable must not silently disable the pepper.
   const pepperBytes = 'pepper' in all ? read('pepper', pepper) : undefined;
   const byLetter = new Map<string, Buffer>();
   for (const [letter, secret] of Object.entries(secrets)) {
@@ -105,8 +104,8 @@ function isObject<T>(value: T): value is T & object {
 /*
  * Peppers and secrets.
  *
- * Guarantee: no character of one is in a message, wherever it was put, and ours is a copy that no
- * other code can change.
+ * Guarantee: no message contains a character of one, and ours is a copy that no other code can
+ * change.
  */
 
 /** Bytes, or a text, whose UTF-8 bytes are taken as they are. */
@@ -115,7 +114,7 @@ export type ApiKeySecret = string | Uint8Array;
 /** 32 bytes have 256 bits, 32 hexadecimal digits have 128. */
 const LENGTH_MIN = 32;
 
-/** Returns a copy of the bytes, or the fault of the secret in words. */
+/** Returns a copy of the bytes, or an error message. */
 function readSecret(name: string, secret: unknown): Buffer | string {
   const bytes = bytesOf(secret);
   const hint = 'Make one with openssl rand -hex 32.';

@@ -1,11 +1,11 @@
 /**
- * One job of a process of a fleet: it sleeps until a tick, asks for the lock of the job, and the
- * process that gets it does what the record in the lock's note says is open.
+ * One job in one process of a fleet. It sleeps until a tick and requests the job's lock. The
+ * process that gets it runs the ticks that are open in the record, which is the lock's note.
  *
- * Guarantee: while the store keeps its data, a tick whose run has ended is never run again, and a
- * tick that is due is run as long as a process is there to do it; a run whose process is gone is
- * taken over within the ttl of the lock. The store is asked at most once in `LEAST_MS`. No failure
- * in the background is an unhandled rejection.
+ * Guarantee: while the store keeps its data, a tick whose run has ended never runs again. A due
+ * tick runs as long as a process is there to do it. If the process of a run disappears, another one
+ * takes over within the lock's TTL. The job calls the store at most once in `LEAST_MS`. No
+ * background failure is an unhandled rejection.
  */
 import { SnowflakeError } from '../errors.js';
 import type { DistributedLock } from '../lock/distributed-lock.js';
@@ -26,13 +26,13 @@ import {
   type DueTick,
 } from './cron-record.js';
 
-/** What the method of a job is given for one run. */
+/** The argument of a job's method for one run. */
 export interface CronRun extends Pick<LockSection, 'token' | 'leftMs' | 'assertHeld'> {
   /** The time at which the run was due. It is the same in every process that ever does this run. */
   readonly tick: Date;
   /** How many ticks before it were left out because they were too late. */
   readonly skippedCount: number;
-  /** How often this tick was begun, from 1; more than once if a process was gone in the midst. */
+  /** The number of starts of this tick, from 1; above 1 if a process disappeared during a run. */
   readonly attempt: number;
   /** Aborted when the process begins to shut down: a run that throws then is done again. */
   readonly closing: AbortSignal;
@@ -48,7 +48,7 @@ export type CronEvent = { readonly job: string } & (
       readonly tickMs: number;
       readonly tookMs: number;
       readonly outcome: CountedOutcome;
-      /** What the method threw, if it did. */
+      /** The method's error, if any. */
       readonly error?: unknown;
     }
   /** A run that its process did not end, as it was judged. */
@@ -61,7 +61,7 @@ export type CronEvent = { readonly job: string } & (
   | { readonly kind: 'shared'; readonly application: string }
   /** The record is settled up to a time that is later than that of a clock by more than `lateMs`. */
   | { readonly kind: 'ahead'; readonly settledMs: number; readonly nowMs: number }
-  /** The store was away or grants nothing yet; it is asked again. */
+  /** The store was unavailable or grants no lock yet; the job retries. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
 );
 
@@ -78,13 +78,13 @@ export interface OnceJobParts extends TermsOfJob, Pick<LockTerms, 'clock' | 'tim
   readonly notify: (event: CronEvent) => void;
 }
 
-/** What a process knows of a job. */
+/** A process's view of a job. */
 export interface OnceJobStatus {
   readonly job: string;
   readonly schedule: string;
   /** Every tick up to this is settled, as far as this process knows. */
   readonly settledMs: number;
-  /** When the first tick that is not settled is due; undefined if there is no further one. */
+  /** When the first open tick is due; undefined without a further one. */
   readonly dueMs: number | undefined;
   /** For how long it has been due; 0 if it is not yet. */
   readonly overdueMs: number;
@@ -102,13 +102,13 @@ export interface OnceJobStatus {
   readonly sharedWith: string | undefined;
 }
 
-/** A run that goes on, and how it is told of a shutdown. */
+/** A run in progress, with its shutdown signal. */
 interface Running {
   readonly closing: AbortController;
   readonly ending: AbortController;
 }
 
-/** What a run is begun for. */
+/** The reason for a run. */
 type Begun = DueTick & { readonly record: CronRecord };
 
 const LEAST_MS = 100;
@@ -173,13 +173,13 @@ export class OnceJob {
     return tickAfter(this.#parts.schedule, afterMs);
   }
 
-  /** Does what is due, at each tick, until it is closed. Never throws. */
+  /** Runs due ticks until it is closed. Never throws. */
   async begin(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) await this.#sleep(await this.#attempt());
   }
 
-  /** Runs it now under its lock, beside its ticks. @throws LOCK_HELD, and what the method throws */
+  /** Runs it now under its lock, outside its ticks. @throws LOCK_HELD, and the method's errors */
   async runNow(): Promise<void> {
     const { locks, lock, clock, holdAtMostMs } = this.#parts;
     const held = await locks.acquire(lock, { holdAtMostMs, waitMs: LOOK_MS });
@@ -190,7 +190,7 @@ export class OnceJob {
     }
   }
 
-  /** Begins no further run, and tells one that goes on, and whoever may take it over. */
+  /** Starts no further run, and notifies the current one and a possible successor. */
   async close(): Promise<void> {
     const reason = shutDown(this.#parts.job);
     this.#closed.abort(reason);
@@ -199,7 +199,7 @@ export class OnceJob {
     await this.#writeClosing?.().catch(() => undefined);
   }
 
-  /** Aborts a run that goes on, as the time of a shutdown is over. */
+  /** Aborts the current run when the shutdown time is over. */
   end(): void {
     for (const { ending } of this.#running) ending.abort(shutDown(this.#parts.job));
   }
@@ -215,7 +215,7 @@ export class OnceJob {
     }
   }
 
-  /** Returns after how long to ask again. */
+  /** Returns the delay before the next attempt. */
   async #attempt(): Promise<number> {
     const { locks, lock, holdAtMostMs } = this.#parts;
     let held: AcquiredLock | undefined;
@@ -245,15 +245,15 @@ export class OnceJob {
     return typeof waitMs === 'number' ? waitMs + 1 : this.#retry.next();
   }
 
-  /** Does the next tick that is due. @returns after how long to ask again */
+  /** Runs the next due tick. @returns the delay before the next attempt */
   async #doNext(held: AcquiredLock): Promise<number> {
     const { application, job, by, notify, clock, lateMs } = this.#parts;
     const hostMs = clock.now();
     const { grantedAtMs: storeMs = hostMs } = held;
-    // What both clocks have reached: one that is wrong alone makes no job run too early.
+    // The earlier clock counts, so that one wrong clock runs no job too early.
     const nowMs = Math.min(storeMs, hostMs + BEHIND_MS);
     const stored = recordIn(held.note);
-    // The end of a run of ours could not be written if the lock was lost meanwhile.
+    // The end of our own run may be missing if the process lost the lock before it wrote the end.
     const known = stored && this.#ended ? withEnded(stored, this.#ended) : stored;
     const times = { nowMs, startedMs: this.#startedMs, knownMs: this.#settledMs };
     const { record, due, untilMs } = decide(known, { ...this.#parts, ...times });
@@ -313,7 +313,7 @@ export class OnceJob {
     const { clock, job, notify } = this.#parts;
     const { tickMs, skippedCount, record } = begun;
     await this.#write(held, record);
-    // A process that stood still since is told before it begins what is another one's by now.
+    // A process that was suspended must learn that the run is no longer its own before it starts.
     held.assertHeld();
     const startedMs = clock.now();
     this.#skippedCount += skippedCount;
@@ -334,7 +334,7 @@ export class OnceJob {
     await this.#writeEnd(held, ended);
   }
 
-  /** Writes one after another, so that an end is never overwritten by what was before it. */
+  /** Writes in order, so that no older state overwrites an end. */
   #write(held: AcquiredLock, record: CronRecord): Promise<void> {
     const written = this.#writing.then(() => held.writeNote(recordText(record)));
     // Its caller has the error.
@@ -342,7 +342,7 @@ export class OnceJob {
     return written;
   }
 
-  /** Without the lock nothing can be written, and the next holder does the run again. */
+  /** Without the lock, no write is possible, and the next holder repeats the run. */
   async #writeEnd(held: AcquiredLock, record: CronRecord): Promise<void> {
     while (held.leftMs > 0) {
       const isWritten = await this.#write(held, record).then(
@@ -369,7 +369,7 @@ export class OnceJob {
     );
     const { timers, holdAtMostMs } = this.#parts;
     let limit: TimerHandle;
-    // Also where the lock was lost before: a run that hangs would else be the last one here.
+    // Even after a lost lock: otherwise, a hanging run would be the last one in this process.
     const tooLong = new Promise<{ readonly outcome: 'too-long' }>((resolve) => {
       limit = timers.every(holdAtMostMs + LIMIT_GRACE_MS, () => resolve({ outcome: 'too-long' }));
     });

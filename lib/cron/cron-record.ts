@@ -1,7 +1,7 @@
 /**
- * The record of a job that runs once in a fleet, and what a process does that holds the lock of the
- * job. The record is the note of the lock: up to which tick all is settled, and the last runs. A
- * tick is a time at which the job is due.
+ * The record of a job that runs once in a fleet, and the decisions of the lock's holder. The record
+ * is the lock's note: the last settled tick, and the last runs. A tick is a time at which the job
+ * is due.
  *
  * Guarantee: everything here is a pure function of the record and the times given. A tick is
  * settled once a run of it has ended, whatever came of it, or once it was left out by the rules; a
@@ -70,7 +70,7 @@ export function recordText({ runs, ...record }: CronRecord): string {
   }
 }
 
-/** Undefined for a text that is no record, such as a note of somebody else. */
+/** Undefined for a string that is not a record, such as a foreign note. */
 export function recordIn(text: string | undefined): CronRecord | undefined {
   const fields = fieldsIn(text ?? '');
   const { version, runs } = fields;
@@ -102,7 +102,7 @@ export function recordsIn(notes: readonly LockNote[]): NamedRecord[] {
   });
 }
 
-/** What becomes of ticks that are too late. */
+/** The handling of late ticks. */
 export type MissedTicks = 'once' | 'skip';
 
 export interface CronTerms {
@@ -113,7 +113,7 @@ export interface CronTerms {
   readonly startedMs: number;
   /** Up to this all is settled, as this process has seen it; undefined if it has seen no record. */
   readonly knownMs: number | undefined;
-  /** A tick is still done, however many there are, if it is no later than this. */
+  /** Every tick within this delay runs, however many there are. */
   readonly lateMs: number;
   /** Says whether the last of the ticks that are too late is done, or none. */
   readonly missed: MissedTicks;
@@ -147,7 +147,7 @@ const SEARCH_MS = 60_000;
 const BACK_OFF_MS = 60_000;
 const BACK_OFF_MS_MAX = 3_600_000;
 
-/** What the holder of the lock does. */
+/** The decision of the lock's holder. */
 export function decide(stored: CronRecord | undefined, terms: CronTerms): Decision {
   const { schedule, nowMs, startedMs, knownMs = startedMs, missed } = terms;
   const record = stored === undefined ? newRecord(terms) : judged(stored, terms);
@@ -159,7 +159,7 @@ export function decide(stored: CronRecord | undefined, terms: CronTerms): Decisi
   const isInTime = next !== undefined && next <= nowMs;
   const tickMs = isInTime ? next : lastIn(schedule, settledMs, lateBeforeMs);
   if (tickMs === undefined) return { record, untilMs: next };
-  // A record that is lost has settled what this process does not know of.
+  // A lost record may have settled ticks that this process has not seen.
   const sinceMs = stored === undefined ? Math.min(knownMs, settledMs) : settledMs;
   const skippedCount = countIn(schedule, sinceMs, tickMs - 1);
   const due = { tickMs, skippedCount, attempt: 1 + lossesOf(runs, tickMs) };
@@ -228,7 +228,7 @@ export function withEnded(
   return { ...record, settledMs, runs };
 }
 
-/** A schedule that does not go on is over, so that no loop goes round for ever. */
+/** A schedule that does not advance counts as over, so that no loop runs forever. */
 export function tickAfter(schedule: Schedule, ms: number): number | undefined {
   const tick = schedule.next(ms);
   return tick !== undefined && tick > ms ? tick : undefined;

@@ -119,7 +119,7 @@ function offsetIn(timeZone: string): (ms: number) => number {
 interface Ticks {
   readonly fields: Fields;
   readonly offset: (ms: number) => number;
-  /** It names hours, so that a time that comes twice is meant once. */
+  /** It names hours, so a repeated local time counts once. */
   readonly isNamed?: boolean;
 }
 
@@ -131,7 +131,7 @@ function nextTick({ fields, offset, isNamed = false }: Ticks, afterMs: number): 
   let wall = from + ahead;
   const before = offset(from - DAY_MS);
   if (isNamed && before > ahead) {
-    // The clock was put back, and may show what it has shown before.
+    // The clock was set back, so local times may repeat.
     wall = Math.max(wall, changeIn(offset, from - DAY_MS, from) + before - 1);
   }
   for (;;) {

@@ -1,7 +1,8 @@
 /**
  * Turns the status of a generator into up, degraded or down, with the reason in words.
  *
- * Guarantee: it asks no store, and a store that is away does not mean down while ids can be made.
+ * Guarantee: it calls no store. An unavailable store does not mean down while the process can
+ * generate IDs.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { GeneratorState, GeneratorStatus } from '../generator.js';
@@ -21,24 +22,24 @@ export interface SnowflakeHealthOptions {
   /** The generator to check, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
   /**
-   * Reports down once the lease has less than this left, although ids can still be made: a
-   * readiness check can so move traffic away early. Without a worker id: once the buffered ids last
-   * less, while the store gives no more. Default: no such limit.
+   * Reports down when the lease has less than this left, although it still generates IDs, so that a
+   * readiness check can move traffic away early. Without a worker ID, this applies to the buffered
+   * IDs while the store provides no more. ms; default: no limit.
    */
   readonly leaseMsMin?: number | undefined;
 }
 
-/** The details that a check shows beside its status. */
+/** The details of a check, next to its status. */
 export interface SnowflakeHealth extends Record<string, unknown> {
   readonly state: IdMakerStatus['state'];
-  /** Undefined also for a generator without one. */
+  /** Undefined without a lease, and for a generator without worker IDs. */
   readonly workerId: number | undefined;
   /** Negative once the range has ended; undefined without a lease or for one without end. */
   readonly leaseRemainingMs: number | undefined;
   /** The last date that fits into an id of the layout, ISO 8601; undefined without a layout. */
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
-  /** What the application states of the store, such as `keepsWrites`; absent for nothing. */
+  /** The options' assumptions about the store, such as `keepsWrites`; absent without any. */
   readonly statement?: string | undefined;
   /** The number of ids that can be made without the store; only without a worker id. */
   readonly buffered?: number | undefined;
@@ -47,7 +48,7 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly region?: RegionStatus['state'] | undefined;
   /** The reason why the status is not up. */
   readonly message?: string | undefined;
-  /** The command that prints what to do about it. */
+  /** The command that prints the runbook entry. */
   readonly runbook?: string | undefined;
 }
 
@@ -169,7 +170,7 @@ function healthOfLease(
   });
 }
 
-/** What an active lease is not up for is its region, or the limit of the check. */
+/** An active lease fails the check only because of its region or the check's limit. */
 function runbookOf(status: WorkerStatus): string {
   if (status.state !== 'active') return status.state;
   const { region } = status.kind === 'lease' ? status : {};
@@ -187,8 +188,8 @@ function reported(
 }
 
 /**
- * A conflict is not `down`: which of the two regions is wrong nobody knows here, and a process that
- * was started with a wrong number while the right region was cut off would end that region.
+ * A conflict is not `down`, because this process cannot tell which region is wrong. Otherwise, a
+ * process with a wrong number, started while the right region was cut off, would end that region.
  */
 function withRegion(verdict: Verdict, region: RegionStatus | undefined): Verdict {
   if (region?.message === undefined) return verdict;

@@ -1,8 +1,8 @@
 /**
- * `nestjs-snowflake/health`: tells @nestjs/terminus whether this process can make ids.
+ * `nestjs-snowflake/health`: reports to @nestjs/terminus whether this process can generate IDs.
  *
- * Guarantee: a check reads what this process knows and never asks the store, so it answers at once,
- * however often it is called and whatever the store does.
+ * Guarantee: a check uses only local state and never calls the store, so it returns at once,
+ * regardless of call frequency and the store's state.
  */
 import { Injectable } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
@@ -19,8 +19,9 @@ import {
 export type { SnowflakeHealth, SnowflakeHealthOptions };
 
 /**
- * Up while ids can be made, otherwise down. While the store is away and the leased range lasts it
- * is `degraded` (up before `@nestjs/terminus` 12). Both answer 200, with the reason in `message`.
+ * Up while the process can generate IDs, otherwise down. While the store is unavailable and the
+ * leased range lasts, the status is `degraded` (up before `@nestjs/terminus` 12). Both respond with
+ * 200 and the reason in `message`.
  *
  * List it in the providers of the module that imports TerminusModule.
  *

@@ -1,9 +1,9 @@
 /**
- * The contract between this library and a store that hands out worker ids. A lease is not "you own
- * worker id 7 until noon" but "worker id 7, for ids whose time lies in [floor, ceiling)".
- * Uniqueness rests only on this: ranges of one worker id never overlap.
+ * The contract between this library and a store that leases worker IDs. A lease does not mean "you
+ * own worker ID 7 until noon" but "worker ID 7, for IDs whose time is in [floor, ceiling)".
+ * Uniqueness depends only on one rule: ranges of one worker ID never overlap.
  *
- * docs/guides/writing-a-support.md gives the rules; static.support.ts is the shortest example.
+ * See docs/guides/writing-a-support.md for the rules, and static.support.ts for a short example.
  */
 import type { HolderLabel } from '../time/process-identity.js';
 
@@ -14,8 +14,8 @@ export const IDistributedSupport: unique symbol = Symbol.for(
 
 /**
  * Hands each process a worker id. All times are Unix milliseconds by the store's clock, and every
- * operation is atomic and may be repeated: a lost answer is asked for again.
- * A store that cannot be reached throws; that is not an answer and changes nothing.
+ * operation is atomic and may be repeated: after a lost answer, the call is retried.
+ * An unreachable store throws, which is not an answer and changes nothing.
  */
 export interface IDistributedSupport {
   /** Leases a free worker id; the same token gets the same lease again. */
@@ -32,22 +32,22 @@ export interface IDistributedSupport {
   /** Advice to the operator about the store, one sentence each. It is read once after the start. */
   advice?(): Promise<string[]>;
   /**
-   * The one worker id it gives, if that is known before the start. One that does not fit the layout
-   * is then refused together with all other faults of the options.
+   * Its only worker ID, if known before startup. The check of the options then reports a worker ID
+   * that does not fit the layout, together with all other errors.
    */
   readonly workerId?: number | undefined;
   /** True if that one is a claim: it is requested with `LeaseRequest.takesOver`. */
   readonly takesOver?: boolean | undefined;
   /** The place of the registry, in words for the operator, without secrets. */
   readonly location?: string | undefined;
-  /** The name of the id space, by which metrics tell one from another; absent without one. */
+  /** The ID space's name, a metric label; absent without one. */
   readonly namespace?: string | undefined;
   /**
-   * What the application states of the store and the store does not show, as the option says it:
-   * status and health show it. Absent if uniqueness rests on no such statement.
+   * An option's assumption about the store that the store does not confirm, for status and health.
+   * Absent if uniqueness depends on no such assumption.
    */
   readonly statement?: string | undefined;
-  /** Closes what the support opened itself. */
+  /** Closes only the connections that the support opened. */
   close?(): Promise<void>;
   /**
    * True if everything it knows ends with the process. After a restart only the clock keeps new ids
@@ -56,8 +56,8 @@ export interface IDistributedSupport {
    */
   readonly isVolatile?: boolean | undefined;
   /**
-   * How much longer than a lease a store that lost data keeps new ranges away from forgotten ones:
-   * the time an old server may go on answering after a failover, plus the clock difference.
+   * After data loss, new ranges stay clear of lost ones for a lease plus this time: how long an old
+   * server may keep answering after a failover, plus the clock difference.
    */
   readonly lossWindowMs?: number | undefined;
 }
@@ -136,17 +136,17 @@ export interface RegistryMark {
   readonly era?: number | undefined;
 }
 
-/** Tells a server that was replaced what the new one granted meanwhile. */
+/** Reports to a replaced server the grants of its replacement. */
 export interface SeenRange extends Omit<RegistryMark, 'operations' | 'lineage'> {
   /** The highest ceiling that this process ever got from that server. */
   readonly haveMs: number;
 }
 
-/** A lease as its holder knows it, for renewing it and giving it back. */
+/** A lease as its holder sees it, to renew or release it. */
 export interface WorkerLease extends LeaseTerms {
   readonly workerId: number;
   readonly token: string;
-  /** The nonce the store should know, and the one it shall store next. */
+  /** The nonce that the store should have, and the next one to store. */
   readonly nonce: string;
   readonly nonceNext: string;
   /** The nonce before that, which a server has that forgot the last renewal. */
@@ -192,8 +192,7 @@ export interface AnswerFacts {
   /** The layouts that the registry admits side by side, in its own words; absent for one. */
   readonly layouts?: string | undefined;
   /**
-   * The end of all that was granted before an operator set the registry's clock back; absent if
-   * nobody did.
+   * The end of all grants before an operator set the registry's clock back; otherwise absent.
    */
   readonly latestMs?: number | undefined;
 }
@@ -205,7 +204,7 @@ export interface AnswerFacts {
 export interface LeaseGrant extends AnswerFacts {
   readonly status: 'ok';
   readonly workerId: number;
-  /** Inclusive; -Infinity if no store knows a floor. */
+  /** Inclusive; -Infinity without a floor in any store. */
   readonly floorMs: number;
   /** Exclusive; Infinity for a worker id owned without end. */
   readonly ceilingMs: number;

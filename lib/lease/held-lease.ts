@@ -21,7 +21,7 @@ export interface Acquired {
 export const NO_REGISTRY: RegistryMark = { incarnation: '', server: '', operations: 0 };
 
 export class HeldLease {
-  /** The process that took it: a fork must not go on with its parent's lease. */
+  /** The process that acquired it: a fork must not use its parent's lease. */
   readonly pid = process.pid;
   asked: WorkerLease;
   private floorMs: number;
@@ -100,10 +100,10 @@ export class HeldLease {
 }
 
 /*
- * The states of a lease, as a table. A state only informs: the lease window decides whether an id
- * may be made.
+ * The states of a lease, as a table. A state is informational: the lease window decides whether the
+ * process may generate an ID.
  *
- * Guarantee: after failed renewals only an answer of the store leads back to `active`.
+ * Guarantee: after failed renewals, only a store's answer restores `active`.
  */
 
 /**

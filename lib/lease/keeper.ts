@@ -26,7 +26,7 @@ export interface Keeper {
   readonly workerId: number | undefined;
   /** The end of the last range, Unix ms; undefined without one. */
   readonly endMs: number | undefined;
-  /** What the registry has told; undefined in a thread that leaves renewals to another. */
+  /** The registry's answers; undefined in a thread that leaves renewals to another. */
   readonly terms: RegistryTerms | undefined;
   /** The name of the registry; undefined without one. */
   readonly incarnation: string | undefined;

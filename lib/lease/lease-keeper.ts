@@ -1,12 +1,12 @@
 /**
- * The life of a lease, from top to bottom: the keeper acquires a worker id, renews it while it is
- * held, leases another one once it is lost, and gives it back. In one file, in the order of the
- * events, so that each change of state has one place.
+ * The life of a lease, from top to bottom: the keeper acquires a worker ID, renews it, replaces it
+ * after a loss, and releases it. One file in the order of events, so that each change of state has
+ * one place.
  *
- * Guarantee: the lease window holds only ranges that the support has acknowledged, and an answer
- * counts only for the lease it was requested for. One token per lease, however often it is
- * requested, so that a lost answer costs no worker id. An error of the store changes only the
- * displayed state; no timer has to fire for ids to stay unique.
+ * Guarantee: the lease window has only ranges that the support has acknowledged, and an answer
+ * counts only for the lease of its request. Retries of a lease reuse its token, so a lost answer
+ * costs no worker ID. A store error changes only the displayed state, and IDs stay unique even if
+ * no timer fires.
  */
 import { forwardSignals } from '../core/window/shared-lease.js';
 import type { WindowRange, WindowWatch } from '../core/window/lease-window.js';
@@ -31,7 +31,7 @@ import { answerWithin, checkedAnswer, type AskedFor } from './support-caller.js'
 
 type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 
-/** A call that leases or renews, and what becomes of an answer after the time limit. */
+/** A call that leases or renews, with the handling of an answer after the timeout. */
 interface Call {
   readonly run: () => Promise<LeaseAnswer>;
   readonly askedFor: AskedFor;
@@ -120,7 +120,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return (this.acquiring ??= this.leaseOne(limits).finally(() => (this.acquiring = undefined)));
   }
 
-  /** Leases a worker id, for ever or within the limits of a start, and places its range. */
+  /** Leases a worker ID, with or without a startup timeout, and places its range. */
   private async leaseOne(limits?: StartLimits): Promise<void> {
     if (this.parts.identity.isSnapshot()) throw texts.inSnapshot();
     const acquired = await this.untilGranted(limits);
@@ -139,7 +139,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.checkClock();
   }
 
-  /** Asks, waits as the answer says, and asks again. Each reason for waiting is logged once. */
+  /** Requests, waits for the answer's delay, and retries. Logs each reason for waiting once. */
   private async untilGranted(limits: StartLimits | undefined): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
@@ -169,7 +169,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const { terms, options, identity, workerIds, support } = this.parts;
     return {
       ...terms,
-      // 'wait' asks for a whole lease at least, which exists once the clock has reached its floor.
+      // 'wait' requests at least a whole lease, which exists once the clock reaches its floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
@@ -195,7 +195,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       });
       if (answer.status !== 'ok') {
         const error = texts.refusal(answer, request);
-        // One may be given back at any time, so the wait of 'none-free' is not used.
+        // A worker ID can become free at any time, so the delay of 'none-free' is not used.
         if (answer.status !== 'wait' && answer.status !== 'hold') return { error };
         return { error, waitMs: answer.waitMs, isStored: answer.isStored };
       }
@@ -224,7 +224,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return observed(given);
   }
 
-  /** A process that waits asks as often as one that renews: only its calls bring what it read. */
+  /** A waiting process calls as often as a renewing one: only calls report its readings. */
   private pause(ms: number): Promise<void> {
     const { timers, options } = this.parts;
     const longestMs = Math.min(WAIT_MS_MAX, options.refreshAliveIntervalMs);
@@ -239,7 +239,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.noteSuccess();
   }
 
-  /** The one place where the lease changes: the window first, the application last. */
+  /** The only place that changes the lease: the window first, the application last. */
   private hold(lease: HeldLease | undefined, event: LeaseEvent, reason: string): void {
     this.lease = lease;
     this.change(event, reason);
@@ -252,7 +252,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
   }
 
-  /** Every refused id asks for a renewal, and none of them may postpone it. */
+  /** Every rejected ID requests a renewal, but must not postpone it. */
   halfUsed(): void {
     if (this.timer === undefined) this.refreshIn(SOON_MS);
   }
@@ -304,7 +304,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
-  /** An answer counts only for the lease it was asked for, however late it comes. */
+  /** An answer counts only for the lease of its request, even if it is late. */
   private async apply(
     lease: HeldLease,
     answer: LeaseAnswer,
@@ -321,7 +321,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
         this.checkClock();
         return this.switchBack(lease);
       case 'hold':
-        // The range lasts. If it ends before its continuation comes, the application is told.
+        // The range lasts. The application is notified if it ends before its continuation.
         if (lease.asked.haveMs <= this.nowMs + answer.waitMs) {
           this.change('renewal-failed', texts.holdText(answer));
         }
@@ -385,15 +385,14 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
     if ('error' in outcome) return;
     const { asked, grant } = outcome;
-    // This check is made in the step that places the lease: while the store was asked, the
-    // application may have stopped.
+    // The application may have stopped during the call, so the step that places the lease checks.
     const isLate = this.stopping.signal.aborted || this.lease !== old;
     const gainMs = old.lastIssuedMs! - grant.floorMs;
     if (isLate || gainMs < maxDriftMs) return this.giveBack(asked, undefined);
     const reason = texts.movedText(old.workerId, grant.workerId);
     this.place(outcome, reason, { rewinds: true });
     this.report(reason);
-    // Until the window left the old range, other threads went on in it.
+    // Other threads used the old range until the window left it.
     await this.giveBack(old.asked, old.lastIssuedMs);
   }
 
@@ -418,7 +417,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return this.lose('dropped', refusal.message);
   }
 
-  /** The one place where the lease is lost: another one follows. */
+  /** The only place that loses the lease. Another one follows. */
   private lose(event: 'fenced' | 'dropped', reason: string): Promise<void> {
     this.hold(undefined, event, reason);
     return this.replaceLease();
@@ -434,7 +433,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
-  /** Stops making ids, gives the worker id back and closes what the support opened. */
+  /** Stops generating IDs, releases the worker ID and closes the support's connections. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const { support, window, timers } = this.parts;

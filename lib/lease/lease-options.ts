@@ -14,7 +14,7 @@ export interface LeaseOptions {
   readonly refreshAliveIntervalMs: number;
   /** How long one call to the support may take. Default 2 s. */
   readonly callTimeoutMs: number;
-  /** The end of a range kept for a time when the store is away. Default 10 s. */
+  /** The end of a range, reserved for when the store is unavailable. Default 10 s. */
   readonly reserveMs: number;
   /** A host clock further than this from the store's is handled by `onClockSkew`. Default 5 s. */
   readonly maxClockSkewMs: number;
@@ -99,7 +99,7 @@ export function leaseFaults(options: LeaseOptions): string[] {
   return faults;
 }
 
-/** A lease needs room for these, besides the renewals that may be missed. */
+/** A lease needs room for these in addition to missed renewals. */
 export interface LeaseRoom {
   /** The duration of a failover. */
   readonly lossWindowMs: number;
@@ -107,7 +107,7 @@ export interface LeaseRoom {
   readonly minRangeMs: number;
 }
 
-/** The faults of a whole lease, whose options have none by themselves. */
+/** Errors in the combination of options that are valid on their own. */
 export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   return [...renewalFaults(options, room), ...waitFaults(options, room)];
 }

@@ -1,6 +1,6 @@
 /**
- * The keeper's words: changes of state, and the errors of an empty lease window. Each tells what
- * happened, what was done and what to do; no decision is taken here.
+ * The keeper's messages: state changes, and the errors of an empty lease window. Each states the
+ * cause, the reaction and the cure. This file makes no decisions.
  */
 import { SnowflakeError } from '../errors.js';
 import { formatName } from '../messages.js';
@@ -40,7 +40,7 @@ export function keptText(waitMs: number): string {
   );
 }
 
-/** The error for an answer without a lease. It says whether waiting can help. */
+/** The error for an answer without a lease, retryable if waiting can help. */
 export function refusal(
   answer: LeaseRefusal,
   { fingerprint, ttlMs, takesOver = false }: LeaseRequest,
@@ -293,7 +293,7 @@ export function moveCountOf(text = ''): number {
   return Number(/^#(\d{1,9}) /.exec(text)?.[1] ?? 0);
 }
 
-/** What a registry that is moved to another store says of that, behind the number. */
+/** The part of a fingerprint about a move to another store, after the number. */
 export interface StoreMove {
   /** Whether its processes move out to another store, or in from one. */
   readonly side: 'out' | 'in';

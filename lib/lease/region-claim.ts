@@ -21,7 +21,7 @@ import { answerWithin, checkedAnswer } from './support-caller.js';
 
 /** A claim lasts so much longer than the ranges of its region; each process extends it in time. */
 export const CLAIM_TTL_MS = 20_000;
-/** A range that seems to end later than in so long is a fault of a clock. */
+/** A range that seems to end later than this indicates a wrong clock. */
 const BEYOND_MS_MAX = 86_400_000;
 /** How often a process looks at its claim, spread by 20 % between processes. */
 const LOOK_MS = 6000;
@@ -50,7 +50,7 @@ export function regionToken(number: number, incarnation: string): string {
   return `region ${number} of ${incarnation.slice(0, 150)}`;
 }
 
-/** What the operator sees of whoever holds a number, besides host and pid. */
+/** The label of a number's holder, next to host and pid. */
 function labelOf(application: string, incarnation: string): string {
   return `${application.slice(0, 60)}${markOf(incarnation)}`;
 }
@@ -94,7 +94,7 @@ type Outcome =
   | Refused
   /** Regions of this registry have numbers of another size. */
   | { readonly status: 'other-layout'; readonly theirs: string }
-  /** Nobody has it, and nobody gets it yet. */
+  /** Unclaimed, and not yet available. */
   | { readonly status: 'wait'; readonly waitMs: number }
   | { readonly status: 'silent'; readonly reason: string }
   /** This process has no lease, so that it makes no id and needs no number. */
@@ -177,7 +177,7 @@ export class RegionClaim {
       }
       const isNear = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
       const isOver = waitedMs >= limitMs || !(isNear || refusal !== undefined);
-      // After a refusal no answer at all is no leave to start.
+      // A missing answer after a refusal does not permit the start.
       if (isOver && refusal !== undefined) throw regionTaken(refusal, number);
       if (isOver) return this.note(outcome, CLAIM_TTL_MS);
       stepMs = isNear ? Math.max(1, outcome.waitMs) : AGAIN_MS;
@@ -275,7 +275,7 @@ export class RegionClaim {
   /** What had to be asked for, as the answer shows; 0 if it does not show that. */
   private ttlAfter({ status, nowMs, quarantineMs = 0 }: LeaseAnswer): number {
     if (status === 'ok' && nowMs !== undefined) return this.ttlAt(nowMs);
-    // After a loss of data nobody waits who asks for as much as anybody did before.
+    // After data loss, a request for the previous maximum does not wait.
     const { lossWindowMs = 0 } = this.parts.support;
     return status === 'wait' ? quarantineMs - lossWindowMs : 0;
   }
@@ -327,7 +327,7 @@ export class RegionClaim {
     }
   }
 
-  /** A claim that nobody extends is that of a region that has ended, which is no conflict. */
+  /** A claim without extensions belongs to a region that has ended, so there is no conflict. */
   private refused(outcome: Refused, elapsedMs: number): void {
     const isFirst = this.refusedMs === undefined;
     // An end that the store does not give may have moved on.

@@ -1,9 +1,9 @@
 /**
- * What a process learns from the answers of its store: the terms of every call, and the clocks.
+ * A process's record of its store's answers: the terms of every call, and the clocks.
  *
- * Guarantee: every request carries the longest quarantine of any registry and the clock of the one
- * that answered last, whatever the answer, so that a registry which replaces a lost one learns how
- * far that one had come. It also carries what was granted by which server.
+ * Guarantee: every request carries the longest quarantine of any registry and the clock of the last
+ * one that answered, including refusals. A registry that replaces a lost one thus learns that one's
+ * progress. A request also carries the grants of each server.
  */
 import { SnowflakeError } from '../errors.js';
 import type {
@@ -24,7 +24,7 @@ export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLa
   return { ...identity.label(), ...(!isAll && { workerIds: `${min}-${max}` }) };
 }
 
-/** What a request brings: the terms of a lease, and the clocks that the registry has answered. */
+/** The request's part of the record: the terms of a lease, and the registry's clock readings. */
 export class RequestTerms implements RegistryTerms {
   /** It is undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
@@ -92,8 +92,8 @@ export class RequestTerms implements RegistryTerms {
 }
 
 /*
- * The difference between the host's clock and the store's. Ids stay unique whatever the clocks say;
- * this only keeps the time in them right, and says which clock is wrong.
+ * The difference between the host's clock and the store's. IDs stay unique with any clock. This
+ * only keeps the time in them right, and identifies the wrong clock.
  */
 
 interface HostMoment {
@@ -107,7 +107,7 @@ export class ClockSkew {
   /** The registry's clock minus the store's: above 0 if the store's was set back. */
   private aheadMs = 0;
   private lastMoment: HostMoment | undefined;
-  /** Says which clock was set, as far as this host can tell. */
+  /** Names the clock that was set, as far as this host can tell. */
   private culprit = 'Set whichever is wrong (NTP).';
 
   constructor(
@@ -128,7 +128,7 @@ export class ClockSkew {
   measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
     if (nowMs === undefined || timeMs === undefined) return;
     const wallMs = this.parts.hostClock.now();
-    // A process that slept between request and answer learns nothing about its clock.
+    // A suspension between request and answer makes the clock comparison useless.
     if (this.isFar(wallMs - sentAtMs)) return;
     const hostMs = (sentAtMs + wallMs) / 2;
     const skews = [timeMs - hostMs, nowMs - hostMs].map(Math.round) as [number, number];
@@ -156,7 +156,7 @@ export class ClockSkew {
     );
   }
 
-  /** The fault of the store's clock, which does not depend on the clock of this host. */
+  /** The error of the store's clock, which is independent of this host's clock. */
   get storeText(): string | undefined {
     const { aheadMs } = this;
     if (!this.isFar(aheadMs)) return undefined;

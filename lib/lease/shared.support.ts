@@ -38,10 +38,10 @@ function nothingLeased(): SnowflakeError {
 }
 
 /*
- * The lease of another thread of this process, as a thread that shares it sees it.
+ * Another thread's lease, as seen by a thread of the same process that shares it.
  *
- * Guarantee: it asks no store, and stopping concerns this thread alone. The thread that holds the
- * lease renews it and gives it back.
+ * Guarantee: it calls no store, and stopping affects only this thread. The thread that holds the
+ * lease renews and releases it.
  */
 
 interface SharedLeaseParts {

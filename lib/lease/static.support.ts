@@ -1,9 +1,9 @@
 /**
- * Worker ids that a process knows by itself: written into the configuration, without a store, a
- * lease or an end; or claimed in a registry, which checks them.
+ * Static worker IDs from the configuration, without a store, a lease or an end; or claimed in a
+ * registry, which checks them.
  *
- * The uniqueness of one without a registry rests on the operator, who gives each process and each
- * thread another number, and across restarts on the host's clock.
+ * Without a registry, uniqueness depends on the operator, who gives each process and each thread a
+ * different number, and across restarts on the host's clock.
  */
 import { SnowflakeError } from '../errors.js';
 import { refuse, wholeFaults } from '../options.js';
@@ -65,7 +65,7 @@ export class StaticSupport implements IDistributedSupport {
  */
 
 interface Use {
-  /** Undefined after it was given back. */
+  /** Undefined after its release. */
   token: string | undefined;
   /** The next generator begins here, Unix ms. */
   floorMs: number;
@@ -126,8 +126,8 @@ const RESTART_MS_MIN = 10;
 const EARLY_MS = 10;
 
 /**
- * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE
- * where it does so since the clock was set back, or stands still
+ * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE if
+ * the reason is a clock that was set back or is stalled
  */
 export async function untilNewIds(
   { ceilingMs, floorMs }: LeaseGrant,
@@ -184,11 +184,11 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
 }
 
 /*
- * A claim lets a registry check the worker id. Only this id is requested, even if another process
- * holds it.
+ * A claim lets a registry check the worker ID. It requests only this worker ID, even if another
+ * process holds it.
  *
- * Guarantee: two processes with one number make no id twice. Each time one of them asks, the other
- * is fenced and keeps its range. Within a process the second one is refused.
+ * Guarantee: two processes with the same number generate no duplicate IDs. Each call of one fences
+ * the other, which keeps its range. Within a process, a second claim is refused.
  */
 
 /** A worker id, or a function that returns it when the application starts. */

@@ -9,7 +9,7 @@ import { plainCause, format } from '../messages.js';
 import { withinLimit, type Limit } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
-/** The limit of a call, and what becomes of an answer that comes later. */
+/** The timeout of a call, and the handling of a late answer. */
 interface CallTerms<T> extends Pick<Limit<T>, 'ms' | 'timers' | 'late'> {
   /** This text follows "The store did not answer within ... ms". */
   readonly consequence: string;
@@ -89,7 +89,7 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
   }
   if (status === 'wait' || status === 'hold' || status === 'none-free') check('waitMs', isWait);
   if (status === 'fenced') check('floorMs', isMaybe(isTime));
-  // What the process brings to the next registry.
+  // The next registry receives these.
   check('nowMs', isMaybe(isTime));
   check('timeMs', isMaybe(isTime));
   check('layouts', isMaybe(isText));

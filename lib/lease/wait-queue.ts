@@ -97,7 +97,7 @@ export class WaitQueue {
         this.lookAgainMs = 1;
       } catch (error) {
         if (canPass(error)) return this.lookAgain();
-        // A fault in the fields of one caller does not concern the others.
+        // One caller's invalid fields must not affect the others.
         const refused = caller.fields === undefined ? this.callers : [caller];
         for (const each of refused) this.refuse(each, error);
       }
@@ -132,7 +132,7 @@ export class WaitQueue {
     });
   }
 
-  /** Changes by another thread wake the queue too, while a caller waits. */
+  /** Another thread's changes wake the queue while a caller waits. */
   private async listen(): Promise<void> {
     if (this.isListening) return;
     this.isListening = true;

@@ -3,7 +3,7 @@
  *
  * An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels, so one
  * dashboard serves both. The unit is in the name, since some exporters add none, and those that do
- * add it only once. docs/operating/monitoring.md says what to watch.
+ * add it only once. See docs/operating/monitoring.md for alerts.
  */
 import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
@@ -203,10 +203,10 @@ export const GENERATOR_METRICS: Family<GeneratorReading> = {
 };
 
 /*
- * Metrics of locks: those a process holds, waits for, got and has lost.
+ * Lock metrics: held, waited for, acquired and lost locks of a process.
  *
- * Guarantee: they are read from what the process knows; the store is not asked. No lock is named,
- * since names come and go; jobs of `@CronOnce` are, since they stay.
+ * Guarantee: they use only local state and never call the store. They have labels for `@CronOnce`
+ * jobs but not for locks, because lock names change.
  */
 
 /** The locks to measure. */

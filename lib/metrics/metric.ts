@@ -26,7 +26,7 @@ export interface MetricOf<Reading> {
   /** A unit in UCUM, as OpenTelemetry requires; empty for a value that is not an amount. */
   readonly unit: string;
   readonly help: string;
-  /** True if it needs the count of worker ids, for which the store is asked. */
+  /** True if it needs the count of worker IDs, which comes from the store. */
   readonly asksStore?: boolean;
   /** Labels in addition to those of the generator or the locks. */
   readonly labels?: readonly OwnLabel[];
@@ -70,7 +70,7 @@ export class Readers<Reading> {
   }
 }
 
-/** @throws SnowflakeError CONFIG_INVALID for what is no list, or holds something not measurable */
+/** @throws SnowflakeError CONFIG_INVALID unless it is a list of measurable things */
 export function readersOf<Measured, Reading>(
   measured: readonly Measured[],
   reader: (one: Measured) => ReaderOf<Reading>,
@@ -136,8 +136,8 @@ export interface MeasuredGenerator {
   /** The value of the label `generator`: the generator's `name`. Default 'default'. */
   readonly name?: string | undefined;
   /**
-   * The value of the label `space`: the id space, by which alerts group. Default: the namespace of
-   * the support or, where that is 'default', the option `application`.
+   * The value of the label `space`: the ID space, by which alerts group. Default: the support's
+   * namespace or, if that is 'default', the option `application`.
    */
   readonly space?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
@@ -184,7 +184,7 @@ export class GeneratorReader {
     return { generator: name, ...(space !== undefined && { space }) };
   }
 
-  /** Resolves with the first count of worker ids; undefined from then on. */
+  /** Resolves with the first count of worker IDs; afterwards undefined. */
   first(): Promise<void> | undefined {
     if (this.generator.support === undefined) return undefined;
     const { status } = this.generator.ids;
@@ -212,14 +212,14 @@ function spaceOf(status: IdMakerStatus): string | undefined {
 }
 
 /*
- * Counts the used and the free worker ids of a namespace, as its support says.
+ * Counts the used and the free worker IDs of a namespace through its support.
  *
- * Guarantee: the store is asked at most once per period, and only the first reader waits for it,
- * for a short time. An answer stays until the next one is due; if that one fails or does not come,
- * there is no value.
+ * Guarantee: it calls the store at most once per period, and only the first reader waits, for a
+ * short time. A count is valid until the next one is due. If that one fails or is missing, there is
+ * no value.
  */
 
-/** A larger count is not worth its cost for the store and this process. */
+/** A larger count would cost the store and this process too much. */
 const COUNTED_MAX = 65_536;
 
 /** A scrape may take 10 s by default; a healthy store answers in a few ms. */
@@ -245,7 +245,7 @@ export class WorkerCensus {
     private readonly timers: Timers = systemTimers,
   ) {}
 
-  /** Resolves when the first count is there or has failed; undefined from then on. */
+  /** Resolves when the first count has succeeded or failed; afterwards undefined. */
   first(nowMs: number): Promise<void> | undefined {
     if (!this.isWaitedFor) return undefined;
     return (this.waited ??= this.answeredWithin(this.asked ?? this.start(nowMs)));
@@ -277,7 +277,7 @@ export class WorkerCensus {
       const records = await this.support.workers?.(COUNTED_MAX + 1);
       this.counted = records && count(records, this.ids.workerIds);
     } catch {
-      // The renewals report a store that is away; the metric just has no value.
+      // Renewals report an unavailable store. The metric has no value.
       this.counted = undefined;
     }
     this.isAnswered = true;

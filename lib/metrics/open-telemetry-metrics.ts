@@ -165,7 +165,7 @@ function durationRecorder<Instrument, Reading>(
  * a late first scrape miss nothing.
  */
 
-/** Returns what a registry of prom-client asks of a metric. */
+/** Implements the metric interface of a prom-client registry. */
 export function readHistogram<Reading>(metric: MetricOf<Reading>, { readers }: ReadBy<Reading>) {
   const { prometheus: name, help, aggregator } = metric;
   const facts = { name, help, type: 'histogram', aggregator } as const;

@@ -85,7 +85,7 @@ export const COUNTER_CLOCK_CASES = [
       const stepMs = lossWindowMs + 3000;
       await t.grantOf(() => t.clock());
       await t.happen('remember');
-      // The step lies within the time in which nobody asked, so the data do not show it.
+      // The step is in a period without calls, so the data do not show it.
       await t.advance(2 * stepMs);
       const lost = await t.grantOf(() => t.clock({ count: 10n ** 9n }));
       await t.happen('restore');
@@ -248,7 +248,7 @@ async function expectExact(harness: CounterHarness, around: bigint): Promise<voi
   harness.expect(jumped.first).toEqual(have + DENSE.lossGap);
 }
 
-/* The duties of a store when a process gives back the unused part of its last range. */
+/* The duties of a store when a process returns the unused part of its last range. */
 
 export const GIVE_BACK_CASES = [
   ...counterCases(['giveBack'], {

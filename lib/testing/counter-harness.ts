@@ -18,7 +18,7 @@ import {
   type LossControl,
 } from './contract/harness.js';
 
-/** A need of a case besides a store. */
+/** A case's requirement in addition to a store. */
 export type CounterNeed = 'clock' | 'losses' | 'giveBack' | 'create' | 'counters';
 
 export const counterCases = casesOf<CounterNeed, CounterHarness>;

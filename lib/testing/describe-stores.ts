@@ -2,8 +2,8 @@
  * The contracts of a support, of a counter store and of a lock store as suites of tests, for any
  * test runner and any store.
  *
- * Guarantee: every demand of the lease protocol on a store is tested. Cases without a control are
- * left out only if `leaveOut` says so.
+ * Guarantee: the cases test every requirement of the lease protocol. They skip cases without a
+ * control only if `leaveOut` lists it.
  */
 import { processWide } from '../process-wide.js';
 import { ACQUIRE_CASES, CLAIM_CASES } from './contract/acquire-cases.js';
@@ -56,7 +56,7 @@ export const CONTRACT_CASES = [
   ...WIDE_CASES,
 ];
 
-/** Each test has a store of its own, also beside those of another run in one process. */
+/** Each test has its own store, even if another run in the same process has others. */
 const stores = processWide('contract-stores', () => ({ count: 0 }));
 
 /**
@@ -95,8 +95,8 @@ export function describeDistributedSupport(contract: SupportContract): void {
 /*
  * The contract of a counter store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a counter never goes back is tested. Cases without a control are
- * left out only if `leaveOut` says so.
+ * Guarantee: the cases test every rule that keeps a counter from going back. They skip cases
+ * without a control only if `leaveOut` lists it.
  */
 
 /** The argument of describeCounterStore(). */
@@ -157,8 +157,8 @@ export function describeCounterStore(contract: CounterContract): void {
 /*
  * The contract of a lock store as a suite of tests, for any test runner and any store.
  *
- * Guarantee: every rule by which a lock has one holder and tokens rise is tested. Cases without a
- * control are left out only if `leaveOut` says so.
+ * Guarantee: the cases test every rule for a single holder and rising tokens. They skip cases
+ * without a control only if `leaveOut` lists it.
  */
 
 /** The argument of describeLockStore(). */

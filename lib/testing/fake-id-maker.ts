@@ -86,7 +86,7 @@ class CountingIdMaker implements Face {
   }
 }
 
-/** The status of a worker id of its own without end; nothing is ever renewed. */
+/** The status of a worker ID without end, which never renews. */
 const STATUS: IdMaker['status'] = {
   kind: 'lease',
   state: 'active',

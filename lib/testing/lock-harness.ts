@@ -20,7 +20,7 @@ import {
   type LossControl,
 } from './contract/harness.js';
 
-/** A need of a case besides a store. */
+/** A case's requirement in addition to a store. */
 export type LockNeed = 'clock' | 'losses' | 'steps' | 'locks' | 'notes' | 'untilReleased';
 
 export const lockCases = casesOf<LockNeed, LockHarness>;

@@ -136,7 +136,7 @@ export const LOCK_LOSS_CASES = [
   }),
 ];
 
-/** The store grants nothing for the longest time and the loss window, and then it does. */
+/** The store grants no lock for the longest TTL plus the loss window, and then grants again. */
 async function expectWait(harness: LockHarness): Promise<void> {
   const waitMs = ASKED.longestMs + (await harness.store()).lossWindowMs;
   harness.expect(waitMsIn(await harness.acquire())).toEqual(waitMs);

@@ -1,5 +1,5 @@
 /**
- * Time that stands still until a test moves it: a clock and timers in one.
+ * Time that moves only when a test advances it: a clock and timers in one.
  *
  * Guarantee: only `advance` lets things happen, in order, and each step settles every promise that
  * can be settled. The wall clock may be set alone; timers follow the time that elapses.
@@ -104,7 +104,7 @@ class Agenda {
     return this.tasks.filter((due) => !due.isCancelled).length;
   }
 
-  /** Takes the first task due by then; a repeated one is put back for its next time. */
+  /** Takes the first task due by then; a repeated one is rescheduled. */
   take(endMs: number): Due | undefined {
     for (;;) {
       const [first] = this.tasks;

@@ -1,11 +1,11 @@
 /**
- * Records the calls to a store, for status, metrics and dashboard; and ends a store that is called.
+ * Records store calls for status, metrics and the dashboard, and closes a store that is in use.
  *
  * Guarantee: it keeps a few numbers, however long the process runs.
  */
 /** The calls of a generator to its store, for its status. */
 export interface CallStatus {
-  /** `ok`, `wait` ... as the store answered, `error` if it did not. */
+  /** By the store's answer, such as `ok` or `wait`; `error` without one. */
   readonly countByAnswer: Readonly<Record<string, number>>;
   /** The total duration of all calls. */
   readonly waitedMs: number;
@@ -24,7 +24,7 @@ export interface CallStatus {
 export const DURATION_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,
 ];
-/** This is enough between two collections, for readers that collect durations one by one. */
+/** Enough between two collections for readers that collect single durations. */
 const RECENT_COUNT = 64;
 
 export class CallRecord<Outcome extends string = string> {
@@ -42,7 +42,7 @@ export class CallRecord<Outcome extends string = string> {
 
   note(outcome: Outcome, sentAtMs: number, nowMs: number): void {
     this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;
-    // A clock that was set back meanwhile took no time.
+    // If the clock was set back during the call, the duration counts as 0.
     const tookMs = Math.max(0, nowMs - sentAtMs);
     this.waitedMs += tookMs;
     const span = DURATION_BOUNDS_MS.findIndex((boundMs) => tookMs <= boundMs);
@@ -74,11 +74,11 @@ export class CallRecord<Outcome extends string = string> {
 }
 
 /*
- * The end of a store that is still in use: a call may come after close(), or be on its way then,
- * and a store opens its connections again for whoever calls it.
+ * Closes a store that is still in use. A call during or after close() makes the store open its
+ * connections again.
  *
- * Guarantee: once such a call has ended, and no other of the same user is under way, the store is
- * closed again.
+ * Guarantee: when such a call has ended and the same user has no other pending call, the store
+ * closes again.
  */
 
 type Call = (...args: unknown[]) => unknown;
@@ -96,7 +96,7 @@ export function closedAfterLastCall<S extends { close?(): Promise<void> }>(store
       return await call.apply(store, args);
     } finally {
       underWayCount--;
-      // Its failure is not that of the call, which has its own outcome.
+      // A failed close must not fail the call.
       if (isOver && underWayCount === 0) await close().catch(() => undefined);
     }
   };

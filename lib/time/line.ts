@@ -1,8 +1,8 @@
 /**
  * Calls that wait for each other: one at a time for each key, or a few at once.
  *
- * Guarantee: calls begin in the order in which they came, and none gets the error of another. If
- * the line has a limit, a call that takes longer keeps nobody waiting.
+ * Guarantee: calls begin in order, and each gets only its own error. If the line has a limit, a
+ * call that exceeds it no longer blocks the others.
  */
 import { afterTurn, withinLimit, type Timers } from './timers.js';
 
@@ -71,10 +71,10 @@ export class FewAtOnce {
   }
 }
 
-/** A turn of the event loop is over soon after them, even if none of them waits for a store. */
+/** Few enough for a short turn of the event loop, even if no call waits for a store. */
 const TURN_COUNT = 16;
 
-/** Lets thousands that come at once go on turn by turn, in the order in which they came. */
+/** Spreads thousands of concurrent calls over turns of the event loop, in order. */
 export class FewInATurn {
   readonly #waiting = new Set<() => void>();
   #count = 0;

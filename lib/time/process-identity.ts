@@ -5,26 +5,26 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 
-/** Of this package, as it stands in its package.json. */
+/** The version in this package's package.json. */
 export const LIBRARY_VERSION = '1.0.0-rc.1';
 
-/** The operator sees this of a holder. */
+/** A holder, as operators see it. */
 export interface HolderLabel {
   readonly host: string;
   readonly pid: number;
   readonly application: string;
-  /** Of this library in that process; absent where something else leased the worker id. */
+  /** The library version in that process; absent if another program leased the worker ID. */
   readonly version?: string | undefined;
-  /** The worker ids that it may have, like `640-767`; absent for all of its layout. */
+  /** The worker IDs that it may lease, such as `640-767`; absent for all in its layout. */
   readonly workerIds?: string | undefined;
 }
 
 /** Randomness and identity as a port, so that simulations can clone and fork processes. */
 export interface ProcessIdentity {
   label(): HolderLabel;
-  /** A text never derived from host or pid, never used twice. */
+  /** A unique string, not derived from host or pid. */
   randomText(): string;
-  /** True while a startup snapshot is built: a lease taken now would be in every copy. */
+  /** True during the build of a startup snapshot, whose copies would all share a lease. */
   isSnapshot(): boolean;
 }
 
@@ -36,10 +36,10 @@ export function systemIdentity(application: string): ProcessIdentity {
       application,
       version: LIBRARY_VERSION,
     }),
-    // The time of a cloned machine goes on differently even if its random state is the same.
+    // Cloned machines can share a random state, but their times differ.
     randomText: () => `${randomUUID()}${process.hrtime.bigint().toString(36)}`,
     isSnapshot: () => {
-      // It is loaded for this alone, which is asked for once.
+      // Only this rare call needs the module.
       const { startupSnapshot } = process.getBuiltinModule('node:v8');
       return startupSnapshot?.isBuildingSnapshot() ?? false;
     },

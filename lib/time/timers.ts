@@ -3,7 +3,7 @@
  * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a wait
  * does.
  */
-/** Only the port that made it knows what it is. */
+/** Opaque outside the port that created it. */
 export type TimerHandle = unknown;
 
 /** The source of all timers of the library: those of Node by default, SettableTime in tests. */
@@ -19,7 +19,7 @@ export const systemTimers: Timers = {
   cancel: (timer) => clearTimeout(timer as NodeJS.Timeout),
 };
 
-/** Runs in the next turn of the event loop, when every promise that can go on has done so. */
+/** Runs in the next turn of the event loop, after all pending promise callbacks. */
 export function afterTurn(run: () => void): void {
   setImmediate(run);
 }
@@ -55,16 +55,16 @@ export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise
 export interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
-  /** Gives the result when the time is over; may throw. */
+  /** Returns the result after a timeout; may throw. */
   readonly over: () => T;
-  /** Gets a result that comes later. Nobody waits for it any more, nor for an error of this. */
+  /** Receives a late result. Its own errors are ignored. */
   readonly late?: ((result: T) => unknown) | undefined;
 }
 
 export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
   const { timers, ms, over, late } = limit;
   let isOver = false;
-  // The caller has its answer, so no one is left for an error.
+  // The caller already has a result, so errors are ignored.
   if (late) asked.then((result) => isOver && late(result)).catch(() => undefined);
   return new Promise((resolve, reject) => {
     const timer = timers.after(ms, () => {
@@ -89,16 +89,16 @@ export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
 }
 
 /**
- * A timer that is mostly put off before it comes: it is left to run, and set anew when it comes too
- * soon, so that a call costs none of its own.
+ * A timer that callers usually postpone. The underlying timer keeps running, and restarts if it
+ * fires too early, so a call needs no timer of its own.
  *
- * Guarantee: it comes neither sooner nor later than it was last set to. It keeps no process alive.
+ * Guarantee: it fires exactly when it was last set to. It does not keep a process alive.
  */
 export class Alarm {
   readonly #time: AlarmTime;
   readonly #ring: () => void;
   #timer: TimerHandle;
-  /** When the timer comes, and when it is to ring; Infinity where it does not. */
+  /** When the underlying timer fires, and when the alarm is due; Infinity for never. */
   #comesMs = Infinity;
   #dueMs = Infinity;
 
@@ -106,7 +106,7 @@ export class Alarm {
     [this.#time, this.#ring] = [time, ring];
   }
 
-  /** @param ms in place of what it was set to; Infinity to be silent */
+  /** @param ms replaces the previous setting; Infinity switches it off */
   set(ms: number): void {
     this.#dueMs = this.#time.monotonic.now() + ms;
     if (this.#dueMs < this.#comesMs) this.#start(ms);
@@ -144,8 +144,8 @@ const FIRST_MS = 100;
 const LAST_MS = 2000;
 
 /**
- * How long to wait before the store is asked again: full jitter over a span that doubles, so that a
- * fleet does not come back all at once.
+ * The delay before a retry: full jitter over a span that doubles, so that a fleet does not retry in
+ * step.
  */
 export class RetryDelay {
   private spanMs: number;

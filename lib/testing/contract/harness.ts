@@ -46,7 +46,7 @@ export interface VersionControl {
   lower(registry: string): void | Promise<void>;
 }
 
-/** A need of a case besides a support. */
+/** A case's requirement in addition to a support. */
 export type ContractNeed =
   | 'clock'
   | 'losses'
@@ -97,7 +97,7 @@ export function reasonOf(answer: LeaseAnswer): object {
   return Object.fromEntries(Object.entries(answer).filter(([name]) => !FACTS.includes(name)));
 }
 
-/** An answer that may say how long to wait before the next question. */
+/** An answer that may include the delay before the next request. */
 interface Answer {
   readonly status: string;
   readonly waitMs?: number;
@@ -198,7 +198,7 @@ export class Harness extends BaseHarness<HarnessParts> {
     if (this.parts.clockControl === undefined) return;
     const founder = await this.newcomer({ minRangeMs: NO_RANGE_MS });
     const answer = await founder.acquire();
-    // A store that begins with the test knows that it is new.
+    // A store created by the test is known to be new.
     if (answer.status === 'ok') await founder.release(undefined);
     await this.advance(founder.quarantineMs);
   }
@@ -273,7 +273,7 @@ export class ContractHolder {
     await this.support.release?.({ ...this.lease!, ...changes }, lastIssuedMs);
   }
 
-  /** After a loss no range begins sooner than this: everything forgotten has ended by then. */
+  /** After data loss, every range begins at or after this, when all lost ranges have ended. */
   get quarantineMs(): number {
     return this.request.ttlMs + (this.support.lossWindowMs ?? 0);
   }

@@ -111,7 +111,7 @@ export const LOSS_CASES = [
   }),
 ];
 
-/** Another server answers; no granted range begins sooner than `ms` from there. */
+/** Another server answers; every granted range begins at least `ms` later. */
 async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
   await harness.happen('restart');
   const changedMs = harness.nowMs;
@@ -210,8 +210,8 @@ async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
 }
 
 /*
- * The duties of a support that is asked again after another server took over from it and granted
- * ranges meanwhile, which only their holders can report.
+ * The duties of a support after a failback: another server granted ranges in between, and only
+ * their holders can report them.
  */
 
 export const BRANCH_CASES = [

@@ -142,7 +142,7 @@ export const RENEW_CASES = [
   }),
 ];
 
-/* The duties of a support when a worker id is given back. */
+/* The duties of a support at the release of a worker ID. */
 
 export const RELEASE_CASES = [
   ...contractCases(['release', 'clock'], {

@@ -1,7 +1,6 @@
 /**
- * The duties of a support when a message comes twice, late, or after its answer was lost. Each case
- * is one property, in words. A message is repeated without the holder's knowledge, which goes on as
- * before.
+ * The duties of a support if a message is duplicated, late, or repeated after a lost answer. Each
+ * case is one property, in words. The holder does not notice the repetition.
  */
 import { grantIn, TERMS, contractCases } from './harness.js';
 

@@ -37,7 +37,7 @@ async function stepBackAndLose(harness: Harness): Promise<void> {
   await harness.happen('wipe');
 }
 
-/** The store goes a year ahead, and whoever asks has a wall clock that shows the right time. */
+/** The store goes a year ahead, and the caller's wall clock is right. */
 async function refusesWrongYear(harness: Harness, asker: ContractHolder): Promise<void> {
   const wallMs = harness.nowMs;
   await harness.advance(YEAR_MS);

@@ -1,6 +1,6 @@
 /**
- * Random walks: whatever a few holders do, and whatever happens to the store, the ranges that were
- * acknowledged for one worker id never overlap. Messages come again, long after they were sent.
+ * Random walks: for any actions of a few holders and any store failures, the acknowledged ranges of
+ * one worker ID never overlap. Messages can repeat long after they were sent.
  */
 import type { LeaseRequest } from '../../lease/distributed-support.js';
 import {
@@ -21,7 +21,7 @@ interface Claim {
 const WORKER_ID_MAX = 2;
 const HOLDER_COUNT = 5;
 const STEP_COUNT = 250;
-/** Messages under way that may come again. */
+/** Messages in transit that may repeat. */
 const LATE_COUNT = 12;
 /** Old copies come back most often, since most can go wrong with this loss. */
 const LOSSES: readonly (keyof LossControl)[] = [

@@ -6,7 +6,7 @@
 
 /** Tells milliseconds since 1970-01-01T00:00:00Z as whole numbers. */
 export interface Clock {
-  /** Is called for every id. It may stand still, jump or go back. */
+  /** Called for every ID. It may stall, jump or go back. */
   now(): number;
 }
 
@@ -25,8 +25,8 @@ export const monotonicClock: Clock = { now: () => performance.now() };
 /*
  * Elapsed time, by two clocks.
  *
- * Guarantee: it is never less than either says. The monotonic clock may stand still while a machine
- * sleeps, and the wall clock may be set back; both at once is not expected.
+ * Guarantee: it is at least the elapsed time of each clock. The monotonic clock may stall while a
+ * machine sleeps, and the wall clock may be set back; both at once is not expected.
  */
 
 export interface TwoClocks {

@@ -2,7 +2,7 @@
  * A 64-bit id seen as two 32-bit words, without arithmetic on BigInt.
  *
  * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else, so an id
- * costs a few nanoseconds beside its clock read (docs/internals/architecture.md).
+ * costs a few nanoseconds plus its clock read (docs/internals/architecture.md).
  */
 /** Typed arrays use the byte order of the host, so the position of the low bits depends on it. */
 export const LOW_WORD = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;

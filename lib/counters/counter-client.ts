@@ -1,9 +1,8 @@
 /**
- * One of the stores of a counter, as a keeper asks it: within a time limit, with what it answered
- * before.
+ * A keeper's client for one of a counter's stores, with a timeout and the store's earlier answers.
  *
- * Guarantee: of an answer nothing is used that lies below what this process was ever answered, so a
- * store that went back gives it no position twice; every failure is a SnowflakeError.
+ * Guarantee: it ignores positions below the highest answer that this process ever received, so a
+ * store that went back gives it no duplicate position. Every failure is a SnowflakeError.
  */
 import { monotonicClock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -30,14 +29,14 @@ export interface CounterClientParts extends GeneratorEnvironment {
   readonly storeCount: number;
 }
 
-/** What each request has in common. */
+/** The common part of all requests. */
 type Known = 'counter' | 'count' | 'have' | 'era' | 'stores';
 type Own<Request> = Request extends TakeRequest ? Omit<Request, Known> : never;
 
 /** Asks the store: the rest of the request is the same for all. */
 export type Ask = (own: Own<TakeRequest>) => Promise<TakeAnswer>;
 
-/** A shorter wait is over before an operator could act, so it is no outage. */
+/** A shorter wait ends before an operator could act, so it does not count as an outage. */
 const SHORT_WAIT_MS = 100;
 
 /** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
@@ -167,7 +166,7 @@ export abstract class CounterClient<R> {
     }
   }
 
-  /** The grant, checked against what was asked for. @throws SnowflakeError why there is none */
+  /** The grant, checked against the request. @throws SnowflakeError with the reason if refused */
   private checkGrant(answer: TakeAnswer, count: bigint): TakeGrant {
     if (answer?.status !== 'ok') throw this.refused(answer);
     const { first, end } = answer;
@@ -217,9 +216,9 @@ function waitMsOf(error: unknown): number {
 }
 
 /*
- * Errors for a store of counters that gives no positions: they say what happened and what to do.
+ * Errors of a counter store that grants no positions, with cause and cure.
  *
- * Guarantee: no number was made of an answer when one of these is thrown; names take one line.
+ * Guarantee: such an error uses up no number. Names take one line.
  */
 
 /** A counter, and the store that keeps it. */
@@ -291,7 +290,7 @@ export function silent(
 
 function asSnowflakeError(error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
-  // A store of another maker may hand on the error of its client, passwords and all.
+  // A custom store may pass on its client's error, including passwords.
   const cause = plainCause(error);
   return new SnowflakeError('STORE_UNAVAILABLE', `The store failed: ${cause.message}`, { cause });
 }

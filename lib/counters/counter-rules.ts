@@ -53,7 +53,7 @@ function begin(request: TakeRequest, { era }: CounterHeader): CounterRow | undef
   return blankRow(formOf(request), request.startAt, era);
 }
 
-/** Each window grants half of the loss gap at most: a loss lies in two windows at most. */
+/** Each window grants at most half of the loss gap, because a loss spans at most two windows. */
 function takeDense({ header, row: stored, reading }: Standing, request: DenseTake): Step {
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
@@ -153,17 +153,17 @@ function observeAnswer(
   row: CounterRow,
   { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
 ): CounterHeader {
-  // A caller that knows of more losses was answered by a server that replaced this one.
+  // A caller with more losses has used a server that replaced this one.
   if (era > header.era) return inNextEra({ ...header, era });
   return have > row.next ? inNextEra(header) : header;
 }
 
 interface SettleTerms {
   readonly have: bigint;
-  /** The margin that this request asks for. */
+  /** The margin of this request. */
   readonly margin: bigint;
   readonly lossWindowMs: number;
-  /** Returns the position from which a counter goes on after so many losses. */
+  /** Returns the position from which a counter continues after so many losses. */
   readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
 }
 
@@ -229,7 +229,7 @@ export function createCounter(
  * which a request for another kind of it, or for another of several stores, is recognized.
  */
 
-/** The number of bits of a sequence that fits beside 41 bits of time. */
+/** The largest sequence width next to 41 bits of time. */
 const PER_MS_MAX = 4_194_304;
 const AHEAD_MS_MAX = 86_400_000;
 /** The positions of later times do not fit the numbers of Lua. */

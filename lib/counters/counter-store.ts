@@ -1,9 +1,9 @@
 /**
- * The contract between those that need numbers in ranges (segments, series, ids made in a store)
- * and the store that counts: counters never go back, even if the store forgets.
+ * The contract between users of number ranges (segments, series, IDs made in a store) and the store
+ * that counts: counters never go back, even if the store loses data.
  *
- * Guarantee: no position of a counter is granted twice, as long as the store loses no write that is
- * older than `lossWindowMs`. A loss costs positions, never a repetition.
+ * Guarantee: no counter grants a duplicate position, as long as the store loses no write older than
+ * `lossWindowMs`. A loss costs positions, but never repeats one.
  */
 import { ID_MAX } from '../core/id-words.js';
 import { format } from '../messages.js';
@@ -83,7 +83,7 @@ export interface ClockTake extends Take {
 /** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
 export type TakeRequest = DenseTake | ClockTake;
 
-/** The positions from `first` to `end`, `end` excluded, are the caller's for ever. */
+/** The positions from `first` to `end`, `end` excluded, belong to the caller forever. */
 export interface TakeGrant {
   readonly status: 'ok';
   readonly first: bigint;
@@ -104,7 +104,7 @@ export type TakeAnswer =
    * or as much as may be lost is under way. Ask again after so many ms.
    */
   | { readonly status: 'wait'; readonly waitMs: number; readonly nowMs?: number | undefined }
-  /** There is no such counter: it was never created, or the store has lost it. */
+  /** The counter does not exist: never created, or lost by the store. */
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */
   | { readonly status: 'full' }
@@ -158,15 +158,15 @@ export interface CounterStore {
    * lost; then, and for a counter of kind clock, it does nothing. It is for callers that stop.
    */
   giveBack?(grant: string, unused: bigint): Promise<void>;
-  /** Creates a dense counter; false where there is one of that name already. */
+  /** Creates a dense counter; false if the name already exists. */
   create?(counter: NewCounter): Promise<boolean>;
   counters?(): Promise<CounterRecord[]>;
   /**
-   * How old the writes may be that the store loses although it acknowledged them: 0 where it loses
-   * none; the time between two fsyncs, and how long an old primary answers after a failover.
+   * The largest age of acknowledged writes that the store can lose: 0 if it loses none; otherwise,
+   * the time between two fsyncs, and how long an old primary answers after a failover.
    */
   readonly lossWindowMs: number;
-  /** Describes for the operator where the counters lie, without secrets. */
+  /** Describes the counters' location for operators, without secrets. */
   readonly location?: string | undefined;
   /** One sentence for each danger to the counters. */
   advice?(): Promise<string[]>;
@@ -247,7 +247,7 @@ export interface NamedGrant {
 
 const NAMED = /^((\d+)\.[^.|]+)\.(.+)$/s;
 
-/** Returns undefined for a grant that no store of ours has made. */
+/** Returns undefined for a grant in any other form than ours. */
 export function namedGrant(grant: string): NamedGrant | undefined {
   const [, text, digits, counter] = NAMED.exec(grant) ?? [];
   const first = numberIn(digits);
@@ -304,7 +304,7 @@ export interface CounterStep<T> {
   readonly row?: CounterRow;
 }
 
-/** A counter of which nothing has been granted yet. */
+/** A counter without grants. */
 export function blankRow(form: string, next: bigint, era: number): CounterRow {
   return {
     form,

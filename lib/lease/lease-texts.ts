@@ -293,7 +293,7 @@ export function moveCountOf(text = ''): number {
   return Number(/^#(\d{1,9}) /.exec(text)?.[1] ?? 0);
 }
 
-/** The part of a fingerprint about a move to another store, after the number. */
+/** The part of the text about a move to another store, after the number. */
 export interface StoreMove {
   /** Whether its processes move out to another store, or in from one. */
   readonly side: 'out' | 'in';

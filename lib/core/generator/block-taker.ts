@@ -1,5 +1,5 @@
 /**
- * Takes blocks: the numbers of one tick that a generator then counts through by itself.
+ * Takes blocks: the numbers of one tick, which a generator then uses without further calls.
  *
  * Guarantee: every block lies in a range of the lease window and belongs to one generator alone.
  * The (tick, sequence) pairs of a generator rise, unless the lease went back in time on purpose.
@@ -154,14 +154,14 @@ export class BlockTaker {
 const AHEAD_MS_MAX_DEFAULT = 1000;
 
 /**
- * The default limit for a range, ms. It is 0 for a range without end, since no registry knows of
- * it: after a restart only the clock keeps new ids apart from the old ones.
+ * The default limit for a range, ms. It is 0 for a range without end, which no registry records:
+ * after a restart, only the clock separates new IDs from old ones.
  */
 function aheadMsMaxOf({ ceilingTick }: Pick<WindowRange, 'ceilingTick'>): number {
   return ceilingTick === Infinity ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
-/** A longer tick is not waited for in place, because the event loop would stand still. */
+/** Longer waits for a tick are not in place, because they would block the event loop. */
 const WAIT_UNIT_MS_MAX = 10;
 /**
  * A clock counts as stopped when it has not moved after this many looks for each ms of a tick. One
@@ -169,7 +169,7 @@ const WAIT_UNIT_MS_MAX = 10;
  */
 const LOOKS_PER_MS = 2 ** 14;
 /**
- * Threads see the clock one after the other, so going back by this much is no step of the clock.
+ * Threads read the clock one after the other, so a decrease up to this is not a clock step.
  */
 const THREAD_DELAY_MS = 50;
 
@@ -196,7 +196,7 @@ class RunAhead {
     this.delayTicks = sharedMemory ? Math.ceil(THREAD_DELAY_MS / layout.unitMs) : 0;
   }
 
-  /** Notes what the clock says now; `tick` is the tick of the next id of the range. */
+  /** Records the clock's reading; `tick` is the tick of the range's next ID. */
   observe(range: WindowRange, tick: number, nowTick: number): void {
     if (!Number.isFinite(nowTick)) return;
     const { seenTick } = this.credit;
@@ -250,7 +250,7 @@ class RunAhead {
     return seenTick === undefined ? Infinity : (nowTick - seenTick) | 0;
   }
 
-  /** True for a thread that slept between its look at the clock and now, while others went on. */
+  /** True if this thread paused after it read the clock, while others continued. */
   private isLate(seenTick: number | undefined): boolean {
     if (this.delayTicks === 0) return false;
     const nowTick = this.layout.tickOf(this.clock.now());

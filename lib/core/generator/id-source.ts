@@ -1,6 +1,6 @@
 /**
- * An IdSource stands behind every IdMaker. It makes ids at once or refuses, and does not know which
- * lease or range they come from.
+ * Every IdMaker uses an IdSource. It generates IDs at once or throws, independent of their lease or
+ * range.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';

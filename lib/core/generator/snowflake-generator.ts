@@ -52,7 +52,7 @@ export interface GeneratorOptions {
 const OPTIONS = 'aheadMsMax, sequenceStart, clock, random';
 const AHEAD_MS_LIMIT = 3_600_000;
 
-/** What is wrong with how ids follow each other. */
+/** An error in the order of IDs. */
 export function orderFaults({
   aheadMsMax = 0,
   sequenceStart = 'zero',
@@ -314,7 +314,7 @@ export class SnowflakeGenerator implements IdSource {
   private leaveBlock(nowMs: number): void {
     const { block, layout } = this;
     this.issuedBefore = this.issuedCount;
-    // This keeps numbers from being counted twice, even if no block can be taken.
+    // This prevents double counting, even if the generator cannot take a block.
     block.first = block.sequence + 1;
     this.taker.advance(block, layout.tickOf(nowMs));
     this.tickEndMs = layout.msOf(block.tick + 1);
@@ -373,8 +373,8 @@ export class KeptIds {
 }
 
 /**
- * A generator for a worker thread without Nest, on the lease of the thread that started it. It asks
- * no store: that thread renews the lease and gives it back.
+ * A generator for a worker thread without Nest, on the lease of the thread that started it. It
+ * calls no store: that thread renews and releases the lease.
  * @throws SnowflakeError CONFIG_INVALID for anything but `IdMaker.sharedLease`, which cannot be
  * sent to another process.
  * @example

@@ -1,5 +1,5 @@
 /**
- * A layout says which bits of an id hold what, and from which moment in which unit time is counted.
+ * A layout defines the fields and bits of an ID, and the epoch and unit of its time.
  *
  * Guarantee: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
  * compose are inverse to each other.
@@ -67,8 +67,8 @@ const WARNING_MS = 5 * 365.25 * DAY_MS;
 /**
  * The bits of an id.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault: more than 63 bits, less than 28 bits of
- * time, a field twice, an epoch in the future.
+ * @throws SnowflakeError CONFIG_INVALID with every error: more than 63 bits, less than 28 bits of
+ * time, a duplicate field, an epoch in the future.
  * @example
  * ```ts
  * import { BitLayout } from 'nestjs-snowflake/core';

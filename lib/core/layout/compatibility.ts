@@ -2,8 +2,8 @@
  * Judges whether ids of a layout can follow existing ids of any layout and origin.
  *
  * Guarantee: after a move judged safe, no new id equals an old one, because each new id is above
- * the last old one. No other rule holds for ever: below it, a new id can fall on the bits of an old
- * one, whatever those bits mean.
+ * the last old one. No other rule holds forever: below it, a new ID can equal an old one,
+ * regardless of the meaning of its bits.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -21,9 +21,8 @@ export interface MoveAfter {
 }
 
 /**
- * Judges whether ids of a layout can follow ids that exist. The old ids may be of another layout or
- * epoch, or of a counter. None may be made any more, so read the largest one after the old
- * generators have stopped.
+ * Judges whether IDs of a layout can follow existing IDs. The old IDs may have another layout or
+ * epoch, or come from a counter. Read the largest one after all old generators have stopped.
  *
  * @param maxId the largest id that exists
  * @param nowMs when the first new id will be made, Unix ms

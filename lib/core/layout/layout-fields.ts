@@ -2,8 +2,8 @@
  * Turns what a user writes of a layout, its fields and its epoch, into fields with a place in the
  * id and a fixed moment; and both into the fingerprint of the layout.
  *
- * Guarantee: every fault of the list is found and reported at once; a list without faults is placed
- * from the most significant bit down.
+ * Guarantee: it reports every error in the list at once, and places a valid list from the most
+ * significant bit down.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
@@ -219,7 +219,7 @@ export function readFingerprint(fingerprint: string): FingerprintParts | undefin
  * The epoch is the moment from which a layout counts its ticks.
  *
  * Guarantee: a Date, an ISO text or a number becomes one fixed number of Unix milliseconds, or a
- * message says what is wrong with it. It never depends on "now" or on the zone of the machine.
+ * message describes its error. It never depends on "now" or on the machine's time zone.
  */
 
 /**
@@ -243,7 +243,7 @@ const MS_MIN = 1e11;
 /** Accepts `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
 const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
-/** Returns the epoch in Unix ms, or the fault in words. */
+/** Returns the epoch in Unix ms, or an error message. */
 export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fault: string } {
   const ms = toMs(epoch);
   if (ms === undefined || !Number.isSafeInteger(ms) || ms < 0) {
@@ -265,8 +265,8 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
 }
 
 /**
- * Reads the epoch in the options of a preset and refuses misspelt options, since a default epoch
- * taken by mistake would repeat existing ids.
+ * Reads the epoch in the options of a preset. It rejects misspelled options, because using the
+ * default epoch by mistake would repeat existing IDs.
  */
 export function epochIn(
   options: { readonly epoch?: Epoch | undefined },

@@ -14,7 +14,7 @@ export interface WorkerIdRange {
   readonly max: number;
 }
 
-/** Returns the span, or the faults in words. */
+/** Returns the span, or the error messages. */
 export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>> = {},
@@ -53,7 +53,7 @@ export function workerIdRangeOf(
 /** The fixed worker fields as one number: the highest bits of the worker id. */
 export interface RegionNumber {
   readonly number: number;
-  /** How many bits they have; 0 if none is fixed. */
+  /** Their bit count; 0 without fixed fields. */
   readonly bits: number;
 }
 
@@ -62,7 +62,7 @@ export function regionOf(layout: BitLayout, { min, max }: WorkerIdRange): Region
   return { number: min / count, bits: Math.log2((layout.workerIdMax + 1) / count) };
 }
 
-/** False for a list, a function or an object of a class, since their names are no field names. */
+/** False for a list, a function or a class instance, whose keys are not field names. */
 function isRecord(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

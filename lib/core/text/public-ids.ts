@@ -1,9 +1,9 @@
 /**
- * `publicIds()`: ids for strangers, such as `ord_` and eleven characters, which reveal neither how
- * many there are nor which came first.
+ * `publicIds()`: IDs for outsiders, such as `ord_` and eleven characters, which hide count and
+ * order.
  *
- * Guarantee: options that cannot work are refused at once, with every fault, and no message
- * contains a key, wherever it was put. A public id gives no permission.
+ * Guarantee: invalid options fail at once, with every error, and no message contains a key. A
+ * public ID gives no permission.
  */
 import { quoted, formatShort } from '../../messages.js';
 import { refuse, refused, unknownNames } from '../../options.js';
@@ -21,7 +21,7 @@ export interface PublicIdsOptions<Prefix extends string = string> {
    * letters or digits. Take one prefix for each kind of thing.
    */
   readonly prefix: Prefix;
-  /** The key stays for ever: another one reads other ids out of the texts in use. */
+  /** Permanent: another key would decode existing strings to other IDs. */
   readonly key?: PublicIdKey | undefined;
   /**
    * Later keys, each under a letter from a to z, which stands after the underscore in its texts.
@@ -36,11 +36,11 @@ const PREFIX_LENGTH_MAX = 16;
 const LETTER = /^[a-z]$/;
 
 /**
- * The form of the public ids of one kind of thing. One secret serves all kinds, since each prefix
- * has a key of its own, derived from it. Public ids hide how many there are and which came first;
- * they are no authentication and give no permission.
+ * The public ID form of one kind of thing. One secret serves all kinds, because each prefix has its
+ * own key, derived from the secret. Public IDs hide count and order. They do not authenticate and
+ * give no permission.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault: a prefix, key or letter that cannot be.
+ * @throws SnowflakeError CONFIG_INVALID with every error: an invalid prefix, key or letter.
  * @example
  * ```ts
  * import { publicIds, type PublicId } from 'nestjs-snowflake';
@@ -121,7 +121,7 @@ const HEX = /^[0-9a-f]{32}$/i;
 const BASE64URL = /^[\w-]{21}[AQgw](==)?$/;
 const BASE64URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-/** Returns the bytes of a key, or its fault in words. */
+/** Returns the bytes of a key, or an error message. */
 function readKey(name: string, key: unknown): Uint8Array | string {
   const bytes = typeof key === 'string' ? bytesOf(key) : key;
   if (!(bytes instanceof Uint8Array) || bytes.length !== KEY_LENGTH) {

@@ -95,7 +95,7 @@ export class RadixDigits {
     return high < WORD;
   }
 
-  /** Returns -1 for a character that is no digit. */
+  /** Returns -1 for a character that is not a digit. */
   digitAt(text: string, at: number): number {
     return this.digitOf[text.charCodeAt(at)] ?? -1;
   }
@@ -170,7 +170,7 @@ function spanText([first, last]: readonly [number, number]): string {
 const ID_BITS = 63;
 /** The high word has 31 bits; the sign bit of a signed 64-bit integer stays 0. */
 const HIGH_MAX = 2 ** 31 - 1;
-/** JavaScript itself writes these digits, and nothing is faster than its toString. */
+/** JavaScript's own toString writes these digits, and is the fastest. */
 const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 
 const scratch = /* @__PURE__ */ new IdWords();

@@ -51,7 +51,7 @@ export function refusalBy(form: TextForm, text: string): string {
   return `Expected an id as ${form.name} text, got ${formatShort(text)}.`;
 }
 
-/** Refuses a value that is no text; undefined for a text. */
+/** Returns an error for a value that is not a string; undefined for a string. */
 export function notTextRefusal(form: TextForm, text: unknown): string | undefined {
   if (typeof text === 'string') return undefined;
   return (
@@ -61,9 +61,9 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
 }
 
 /**
- * The text of an id as a type of its own: no other string and no number can be assigned to it. A
- * name makes it the id of one kind of thing, to which ids of another kind cannot be assigned. No
- * function of this package asks for it, so plain strings work everywhere.
+ * A branded string type for IDs, to which other strings and numbers are not assignable. A name
+ * brands it for one kind of thing, and IDs of other kinds are not assignable. No function in this
+ * package requires it, so plain strings work everywhere.
  *
  * @example
  * ```ts

@@ -38,7 +38,7 @@ const CROCKFORD_32: Base = {
 export const BASE_62: Base = { alphabet: DIGITS + UPPER + LOWER };
 
 /**
- * Text forms by name. Each throws SnowflakeError ID_INVALID for what is not an id.
+ * Text forms by name. Each throws SnowflakeError ID_INVALID for a value that is not an ID.
  *
  * @example
  * ```ts

@@ -72,8 +72,8 @@ export class LeaseWindow {
   constructor(
     readonly layout: BitLayout,
     /**
-     * The end of the last range, ms, is kept for a time when the store is away: from there on ids
-     * stop following the clock and are made from the sequence alone. Default 0.
+     * The end of the last range, ms, reserved for when the store is unavailable. In it, IDs no
+     * longer follow the clock and use only the sequence. Default 0.
      */
     readonly reserveMs = 0,
     private readonly words = new WindowWords(),
@@ -96,7 +96,7 @@ export class LeaseWindow {
     return new AnchoredClock(clock, this.words);
   }
 
-  /** True when no range will follow: the lease was given back, or this thread has left. */
+  /** True if no range will follow: the lease was released, or this thread has left. */
   get isClosed(): boolean {
     return this.ring.isClosed;
   }
@@ -209,7 +209,7 @@ export class LeaseWindow {
     throw usedUp(range.workerId, this.endMs);
   }
 
-  /** The tick of the last id taken from a range; undefined if none was taken. */
+  /** The tick of the last ID taken from a range; undefined before the first. */
   lastTickOf(range: WindowRange): number | undefined {
     const free = this.next(range);
     if (isBeginning(range, free)) return undefined;
@@ -284,7 +284,7 @@ export class LeaseWindow {
   }
 }
 
-/* Errors of a window that refuses an id. No id was made when one of these is thrown. */
+/* Errors of a window that rejects an ID. None of them uses up an ID. */
 
 function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError {
   return new SnowflakeError(

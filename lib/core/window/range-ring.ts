@@ -63,7 +63,7 @@ export class RangeRing {
     return Atomics.load(this.ints, REWOUND);
   }
 
-  /** True when no range will follow: the lease was given back. */
+  /** True if no range will follow: the lease was released. */
   get isClosed(): boolean {
     return Atomics.load(this.ints, CLOSED) === 1;
   }
@@ -133,7 +133,7 @@ export class RangeRing {
     return true;
   }
 
-  /** Leaves every range before `number`, at once and for ever. */
+  /** Leaves every range before `number`, at once and forever. */
   skipTo(number: number): void {
     Atomics.store(this.ints, CURRENT, number);
   }
@@ -143,12 +143,12 @@ export class RangeRing {
   }
 }
 
-/* The three forms of a range: as it was leased, as it lies in memory, and as a thread sees it. */
+/* The three forms of a range: as leased, as stored in memory, and as seen by a thread. */
 
 /** "Worker id 7, for ids whose time lies in [floor, ceiling)", Unix ms. */
 export interface LeasedRange {
   readonly workerId: number;
-  /** Inclusive; -Infinity if no registry knows a floor. */
+  /** Inclusive; -Infinity without a floor in any registry. */
   readonly floorMs: number;
   /** Exclusive; Infinity for a worker id that is owned without end. */
   readonly ceilingMs: number;
@@ -169,7 +169,7 @@ export interface WindowRange {
   readonly floorTick: number;
   /** This end is exclusive. */
   ceilingTick: number;
-  /** Half of what was left at the last grant. Reaching it asks for more. */
+  /** Half of the rest at the last grant. Reaching it requests more. */
   halfTick: number;
   /** True when ids may go back in time on entering it: an intended switch after a rollback. */
   readonly rewinds: boolean;
@@ -189,7 +189,7 @@ export function isBeginning(range: WindowRange, { tick, sequence }: FreePlace): 
   return tick === beginningOf(range) && sequence === 0;
 }
 
-/** The range from -Infinity to Infinity has no middle: it never asks for more. */
+/** The range from -Infinity to Infinity has no middle, so it never requests more. */
 export function halfway(from: number, to: number): number {
   return to === Infinity ? Infinity : from + (to - from) / 2;
 }

@@ -1,5 +1,5 @@
 /**
- * One lease for several worker_threads: what they are given, and how they use it.
+ * One lease for several worker_threads: the shared data, and its use.
  *
  * Guarantee: threads take blocks of ids from shared memory by compare-and-swap, so they get
  * different ids of one worker id. The thread that holds the lease gets the same signals from them
@@ -36,7 +36,7 @@ export function shareWindow(window: LeaseWindow, options: SharedOptions): Shared
   return { memory, epochMs, unitMs, fields, reserveMs: window.reserveMs, ...options };
 }
 
-/** True for a result of shareWindow(), also after its way to another thread. */
+/** True for a result of shareWindow(), even after its transfer to another thread. */
 export function isSharedLease(value: unknown): value is SharedLease {
   const candidate = value as Partial<SharedLease> | null | undefined;
   return typeof candidate === 'object' && isWindowMemory(candidate?.memory);
@@ -77,7 +77,7 @@ function signalHolder(signals: LeaseSignals): WindowWatch {
 }
 
 /**
- * Passes the signals of other threads to the watch of the window, until the lease is given back.
+ * Passes other threads' signals to the window's watch, until the lease is released.
  */
 export async function forwardSignals(window: LeaseWindow): Promise<void> {
   const { signals } = window;
@@ -86,7 +86,7 @@ export async function forwardSignals(window: LeaseWindow): Promise<void> {
     try {
       forward(signals.takeSignals(), window);
     } catch {
-      // The logger of an application may throw; the next signals are forwarded all the same.
+      // An application's logger may throw, but must not stop later signals.
     }
   }
 }

@@ -97,7 +97,7 @@ export function isWindowMemory(value: unknown): value is SharedArrayBuffer {
   return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
 
-/** The tag decides, since memory from another realm is no instance of this SharedArrayBuffer. */
+/** By tag, because memory from another realm is not an instance of this SharedArrayBuffer. */
 function isSharedMemory(value: unknown): value is SharedArrayBuffer {
   return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
 }
@@ -228,7 +228,7 @@ export class RunAheadCredit {
 export interface FreePlace {
   readonly tick: number;
   readonly sequence: number;
-  /** Both in one number, as it lies in memory. */
+  /** Both in one number, as stored in memory. */
   readonly cursor: bigint;
 }
 

@@ -121,7 +121,7 @@ export class IdsAtOnce implements IdSource {
     return this.fresh.reduce((sum, { run }) => sum + run.left, 0);
   }
 
-  /** How long until the newest of them is too old; 0 where there are none. */
+  /** The time until the newest of them is too old; 0 if there are none. */
   get freshForMs(): number | undefined {
     const { prefetch, clock } = this.parts;
     if (prefetch === undefined) return undefined;
@@ -160,7 +160,7 @@ export class IdsAtOnce implements IdSource {
     target.set(this.take(target.length, fields));
   }
 
-  /** Asks for more where few are buffered or the newest are half as old as they may be. */
+  /** Requests more if few are buffered, or if the newest have reached half the allowed age. */
   refresh(): void {
     this.dropStale();
     const { count, staleMs } = this.parts.prefetch!;

@@ -1,7 +1,7 @@
 /**
- * The options of ids made in a store, their defaults and their faults.
+ * The options of IDs made in a store, with defaults and errors.
  *
- * Guarantee: every fault is found at once; no store, client or text that may be a URL is printed.
+ * Guarantee: it reports every error at once, and prints no store, client or possible URL.
  */
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
@@ -17,7 +17,7 @@ import { storeFaults, type CounterStore } from '../counter-store.js';
 export interface PrefetchOptions {
   /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
   readonly count: number;
-  /** No id is given that was taken longer ago, 10 ms to an hour. */
+  /** The largest age of a buffered ID, 10 ms to an hour. */
   readonly staleMs: number;
 }
 
@@ -109,7 +109,7 @@ function unitFaults(layout: BitLayout): string[] {
   ];
 }
 
-/** What the keeper is given of them, and how its messages go on. */
+/** The keeper's part of them, and the end of its messages. */
 export function countedWords({ stores, tag }: CountedTerms) {
   return {
     stores,
@@ -177,7 +177,7 @@ export class PositionSpace {
     const isOver = (position: bigint) =>
       layout.tickOf(Number(position / perMs)) > layout.timestamp.max;
     if (isOver(first)) throw timeExhausted(layout);
-    // Positions behind the end of the layout's time are no ids.
+    // Positions after the end of the layout's time are not IDs.
     const last = isOver(end - 1n) ? BigInt(layout.epochMs + layout.lifetimeMs) * perMs : end;
     return new PositionRun(this, startMs, Number(first % perMs), Number(last - first));
   }

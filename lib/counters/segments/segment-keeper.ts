@@ -1,8 +1,7 @@
 /**
- * Keeps numbers buffered: takes segments ahead of need, and gives back at the end what was not
- * used.
+ * Keeps numbers buffered: takes segments ahead of need, and returns the unused ones at the end.
  *
- * Guarantee: one refill is under way at most, and what is buffered is bounded by three steps.
+ * Guarantee: at most one refill is pending, and the buffer holds at most three steps.
  */
 import type { GeneratorEnvironment, OpenGenerator } from '../../generator.js';
 import { withinLimit } from '../../time/timers.js';

@@ -1,7 +1,7 @@
 /**
- * The options of segments: what they mean, their defaults, and what is wrong with them.
+ * The options of segments, with defaults and errors.
  *
- * Guarantee: every fault is found at once; no store, client or text that may be a URL is printed.
+ * Guarantee: it reports every error at once, and prints no store, client or possible URL.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';

@@ -1,6 +1,7 @@
 /**
- * One job in one process of a fleet. It sleeps until a tick and requests the job's lock. The
- * process that gets it runs the ticks that are open in the record, which is the lock's note.
+ * One job in one process of a fleet, in one file. It sleeps until a tick and requests the job's
+ * lock. The process that gets it runs the ticks that are open in the record, which is the lock's
+ * note.
  *
  * Guarantee: while the store keeps its data, a tick whose run has ended never runs again. A due
  * tick runs as long as a process is there to do it. If the process of a run disappears, another one

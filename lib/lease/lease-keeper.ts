@@ -1,7 +1,7 @@
 /**
  * The life of a lease, from top to bottom: the keeper acquires a worker ID, renews it, replaces it
- * after a loss, and releases it. One file in the order of events, so that each change of state has
- * one place.
+ * after a loss, and releases it. This is in one file, in the order of events, so that each change
+ * of state has one place.
  *
  * Guarantee: the lease window has only ranges that the support has acknowledged, and an answer
  * counts only for the lease of its request. Retries of a lease reuse its token, so a lost answer

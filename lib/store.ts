@@ -35,13 +35,14 @@ export type { ReleaseNotifier } from './lock/releases.js';
 export type {
   AcquireAnswer,
   AcquireRequest,
+  CallerClocks,
   ExtendAnswer,
   ExtendRequest,
   HeldLock,
-  CallerClocks,
   LockGrant,
   LockRecord,
   LockRefusal,
   LockStore,
   ReleaseRequest,
+  StoreClocks,
 } from './lock/lock-store.js';

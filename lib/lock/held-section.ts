@@ -120,7 +120,9 @@ export class HeldSection implements AcquiredLock {
     this.#era = answer.era;
     this.#held = passed;
     this.#note = answer.note;
-    this.grantedAtMs = answer.nowMs;
+    const { nowMs = 0, timeMs = nowMs } = answer;
+    // A clock of locks that is behind its store's stays so, which delays no job.
+    this.grantedAtMs = Math.max(nowMs, timeMs) || undefined;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
     this.#retry = new RetryDelay(parts.calls.terms.random);

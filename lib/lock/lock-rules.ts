@@ -25,6 +25,7 @@ import type {
   ExtendAnswer,
   ExtendRequest,
   ReleaseRequest,
+  Seen,
 } from './lock-store.js';
 
 export function acquireLock(
@@ -135,11 +136,12 @@ export function extendLock(
 /** @returns whether it was held so */
 export function releaseLock(
   { header: stored, row }: LockSnapshot,
-  { holder, token, keepMs = 0, clocks }: ReleaseRequest,
+  request: ReleaseRequest,
   reading: StoreReading,
 ): LockStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
-  const header = observeServer(stored, clocks, reading);
+  const { holder, token, keepMs = 0 } = request;
+  const header = observeServer(stored, request, reading);
   const isHeld = row.holder === holder && row.token === (token ?? row.token);
   if (!isHeld) return { answer: false, header };
   const untilMs = nowOf(header) + keepMs;
@@ -172,11 +174,7 @@ export function newHeader(longestMs: number, { timeMs, server, random }: StoreRe
   };
 }
 
-function observeServer(
-  stored: LockHeader,
-  clocks: CallerClocks | undefined,
-  reading: StoreReading,
-): LockHeader {
+function observeServer(stored: LockHeader, { clocks }: Seen, reading: StoreReading): LockHeader {
   const { timeMs, server, isPutBack, clock = slewed } = reading;
   const moved = { ...stored, ...clock(stored, timeMs) };
   const isSame = moved.server === server && isPutBack !== true;
@@ -223,15 +221,10 @@ function observeToken(
  * A token of a time far in the future was granted by a store that this one has forgotten, and whose
  * clock was ahead of this one's. Everything granted since then is lost as well.
  */
-function observeTime(
-  stored: LockHeader,
-  request: AcquireRequest | ExtendRequest,
-  reading: StoreReading,
-): LockHeader {
-  const header = observeServer(stored, request.clocks, reading);
-  const { highest = 0n } = request;
-  if (timeOf(highest) <= nowOf(header) + HEADER_AGE_MS) return header;
-  const moved = moveClock(header, request);
+function observeTime(stored: LockHeader, seen: Seen, reading: StoreReading): LockHeader {
+  const header = observeServer(stored, seen, reading);
+  if (timeOf(seen.highest ?? 0n) <= nowOf(header) + HEADER_AGE_MS) return header;
+  const moved = moveClock(header, seen);
   return moved === header ? header : recordLoss(moved, reading);
 }
 
@@ -239,10 +232,7 @@ function observeTime(
  * The clock moves in whole steps, so that a fleet of survivors moves it once; and never by a day,
  * which is a fault.
  */
-function moveClock(
-  header: LockHeader,
-  { highest = 0n, clocks }: AcquireRequest | ExtendRequest,
-): LockHeader {
+function moveClock(header: LockHeader, { highest = 0n, clocks }: Seen): LockHeader {
   const aheadMs = Math.max(timeOf(highest), clocks?.nowMs ?? 0) - nowOf(header);
   if (aheadMs <= 0 || aheadMs >= SANE_MS) return header;
   const stepMs = Math.ceil(aheadMs / AHEAD_STEP_MS) * AHEAD_STEP_MS;

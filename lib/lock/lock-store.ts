@@ -84,6 +84,9 @@ export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
   readonly clocks?: CallerClocks | undefined;
 }
 
+/** What a caller has seen of its store. */
+export type Seen = Pick<ExtendRequest, 'highest' | 'clocks'>;
+
 /** The clocks of a store at the moment of its answer, in Unix milliseconds. */
 export interface StoreClocks {
   /** The clock by which locks end: it never goes back, and follows no step forward alone. */
@@ -254,7 +257,7 @@ function namesFaults({ lock, holder }: { readonly lock: string; readonly holder:
   return [...nameFaults('lock', lock), ...nameFaults('holder', holder)];
 }
 
-function seenFaults({ highest, clocks }: Pick<ExtendRequest, 'highest' | 'clocks'>): string[] {
+function seenFaults({ highest, clocks }: Seen): string[] {
   return [
     ...(highest === undefined ? [] : bigintFaults('highest', highest, 0n)),
     ...Object.entries({ ...clocks }).flatMap(([name, ms]) =>

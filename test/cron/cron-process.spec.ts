@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from '@jest/globals';
 import { recordText } from '../../lib/cron/cron-record.js';
-import type { LockStore } from '../../lib/lock/lock-store.js';
+import type { LockGrant, LockStore } from '../../lib/lock/lock-store.js';
 import { DistributedLock, type CronRun } from '../../lib/nest/lock/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { pause, turn } from '../../lib/time/timers.js';
@@ -44,6 +44,30 @@ describe('the clocks of a job', () => {
     await fleet.pass(2 * MINUTE);
     expect(fleet.ticks).toEqual([1, 2, 3]);
     void job.close();
+  });
+
+  it('are right, and a caller that slept has held back that of the locks', async () => {
+    const fleet = new Fleet();
+    await fleet.pass(1000);
+    const held = await fleet.locks().acquire('other');
+    await held.release();
+    await fleet.pass(20_000);
+    const asleep = { wallMs: 0, nowMs: 1 };
+    const slept = {
+      lock: 'other',
+      holder: 'x',
+      label: 'x',
+      ttlMs: 1000,
+      longestMs: 1000,
+      have: 0n,
+    };
+    const answer = await fleet.store.acquire({ ...slept, clocks: asleep });
+    expect(answer).toMatchObject({ status: 'ok' });
+    const { nowMs, timeMs } = answer as Required<LockGrant>;
+    expect(timeMs - nowMs).toBeGreaterThan(10_000);
+    fleet.begun('a');
+    await fleet.pass(MINUTE - 20_000);
+    expect(fleet.ticks).toEqual([1]);
   });
 
   it('are both behind its record, which it says', async () => {

@@ -181,7 +181,9 @@ const plain = (text: string): string =>
 /** The runbook of that title, or else the first whose title has all words, or whose text has. */
 function nearestTo<R extends { title: string; lines: string[] }>(runbooks: R[], words: string) {
   const asked = addressOf(words);
-  const parts = asked.split('-').filter((part) => part !== '');
+  const all = asked.split('-').filter((part) => part !== '');
+  // Single letters are in every entry.
+  const parts = all.some((part) => part.length > 2) ? all : [];
   const has = (text: string) => parts.every((part) => text.includes(part.replace(/s$/, '')));
   return (
     runbooks.find(({ title }) => addressOf(title) === asked) ??

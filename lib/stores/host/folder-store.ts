@@ -18,7 +18,7 @@ import {
   type RowWrite,
   type StoredRow,
 } from '../../rows/row-store.js';
-import { LAST_MS, nowOf, type ClockPolicy } from '../../rows/store-clock.js';
+import { LAST_MS, nowOf, slewed, type ClockPolicy } from '../../rows/store-clock.js';
 import {
   bootOf,
   fileSystemOf,
@@ -87,9 +87,11 @@ export class FolderStore implements RowStore {
 
   /**
    * A registry ahead of this clock goes on at half its speed from when that was first seen: by
-   * processes whose clocks differ it is never moved ahead of the furthest of them.
+   * processes whose clocks differ it is never moved ahead of the furthest of them. One that did not
+   * follow a step forward stays behind.
    */
   readonly clock: ClockPolicy = (last, timeMs) => {
+    if (last.slewMs < 0 && timeMs >= last.lastTimeMs) return slewed(last, timeMs);
     const nowMs = nowOf(last);
     const { timeMs: sinceMs, nowMs: wasMs } = this.behind ?? { timeMs, nowMs };
     const isSince = sinceMs <= timeMs && wasMs <= nowMs;

@@ -185,8 +185,8 @@ const LOCK_RULES = [
       { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
       {
         in: 'code',
-        says: '[timed, have, survived].map(',
-        insteadSays: '[at, have, survived].map(',
+        says: '[timed, have, highest, survived].map(',
+        insteadSays: '[at, have, highest, survived].map(',
       },
     ],
   },

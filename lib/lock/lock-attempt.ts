@@ -149,7 +149,7 @@ export class LockAttempt {
   #noteSkew(storeMs: number | undefined, hostMs: number): void {
     const { events, lock } = this.#parts;
     const apartMs = Math.abs((storeMs ?? hostMs) - hostMs);
-    if (apartMs <= STEP_MS + this.#answerMs) return;
+    if (!(apartMs > STEP_MS + this.#answerMs)) return;
     events.notify({ kind: 'skewed', lock, storeMs: storeMs!, hostMs });
   }
 
@@ -437,13 +437,13 @@ export class SeenTokens {
 
   get clocks(): CallerClocks {
     const { clock, monotonic } = this.host;
-    const wallMs = Math.floor(clock.now());
+    const wallMs = Math.max(0, Math.floor(clock.now()));
     if (this.#last === undefined) return { wallMs };
     const { nowMs, timeMs = nowMs, atMs } = this.#last;
     const elapsedMs = monotonic.now() - atMs;
     // While it is ahead of its host it goes on at half speed.
     const behindMs = Math.min(Math.max(0, nowMs - timeMs), elapsedMs / 2);
-    return { wallMs, nowMs: nowMs + Math.floor(elapsedMs - behindMs) };
+    return { wallMs, nowMs: Math.floor(nowMs + elapsedMs - behindMs) };
   }
 
   of(lock: string): bigint {
@@ -451,7 +451,8 @@ export class SeenTokens {
   }
 
   observe({ nowMs, timeMs }: StoreClocks): void {
-    if (nowMs !== undefined) this.#last = { nowMs, timeMs, atMs: this.host.monotonic.now() };
+    if (!Number.isFinite(nowMs)) return;
+    this.#last = { nowMs: nowMs!, timeMs, atMs: this.host.monotonic.now() };
   }
 
   note(lock: string, { token, era }: Pick<LockGrant, 'token' | 'era'>): void {

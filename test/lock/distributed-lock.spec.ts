@@ -338,6 +338,32 @@ const TEXTS = [
   'grün',
 ];
 
+describe('the clocks of a request', () => {
+  it.each([
+    [NaN, 0],
+    [Infinity, 0],
+    [1_800_000_000_000.5, 0],
+    [1_800_000_000_000, -5_000_000.5],
+  ])('are whole if the store answers %s and the host shows %s', async (nowMs, hostMs) => {
+    const store = new MemoryLocks();
+    const acquire = async (request: Parameters<typeof store.acquire>[0]) => {
+      return { ...(await store.acquire(request)), nowMs, timeMs: nowMs };
+    };
+    const odd = new Proxy(store, {
+      get: (of, name) => {
+        if (name === 'acquire') return acquire;
+        const member: unknown = Reflect.get(of, name);
+        return typeof member === 'function' ? member.bind(of) : member;
+      },
+    });
+    const locks = new DistributedLock(odd, { clock: { now: () => hostMs } });
+    for (let count = 0; count < 3; count++) {
+      expect(await locks.using('order:7', () => count)).toBe(count);
+    }
+    await locks.close();
+  });
+});
+
 describe('lockKey', () => {
   it.each(TEXTS)('makes a name of %j', async (text) => {
     const locks = new DistributedLock(new MemoryLocks());

@@ -181,12 +181,26 @@ describe('checkHolds', () => {
     expect(judged([...before, ...quiet, ...later])).toEqual([1, 0, 0]);
   });
 
-  it('allows a released lock to be refused while the clock of its store is behind', () => {
-    const back = (fromMs: number, toMs: number) => ({ kind: 'back', fromMs, toMs });
+  it('allows a released lock to be refused after a step of the clock of its store', () => {
+    const step = (fromMs: number, toMs: number) => ({ kind: 'step', fromMs, toMs });
     const after = [...held, ...released('x', [20, 30]), ...refused(1, [50, 60])];
-    expect(judged([...after, back(40, 45)])).toEqual([1, 0, 0]);
-    expect(judged([...after, back(40, 55)])).toEqual([0, 0, 0]);
-    expect(judged([...held, back(5, 95), ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
+    expect(judged([...after, step(40, 45)])).toEqual([1, 0, 0]);
+    expect(judged([...after, step(40, 55)])).toEqual([0, 0, 0]);
+    expect(judged([...held, step(5, 95), ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
+  });
+
+  it('allows a lock to end early only if somebody new asks while its clock is ahead', () => {
+    const step = { kind: 'step', fromMs: 40, toMs: 90, aheadToMs: 60 };
+    const early = [...held, ...granted('y', 2, [50, 70])];
+    const isNew = (event: object) => ({ ...event, isNew: true });
+    expect(judged([...early, step])).toEqual([1, 0, 0]);
+    expect(judged([...early.map(isNew), step])).toEqual([0, 0, 0]);
+    expect(judged([...early.map(isNew), { ...step, fromMs: 80 }])).toEqual([1, 0, 0]);
+    expect(judged([...early.map(isNew), { ...step, aheadToMs: undefined }])).toEqual([1, 0, 0]);
+    const both = [hold(1, 0, 100), { ...hold(2, 50, 120), file: 'process-2.events' }];
+    const asked = isNew(call('acquire', [45, 55], { holder: 'z', status: 'wait' })[0]!);
+    expect(judged([...both, step])).toEqual([1, 0, 0]);
+    expect(judged([...both, step, asked])).toEqual([0, 0, 0]);
   });
 
   it('reads what a process that was killed wrote last', () => {

@@ -23,7 +23,8 @@
  * @property {Call[]} calls
  * @property {OpenCall[]} open
  * @property {Loss[]} losses
- * @property {Loss[]} [backs] when the clock of the store was behind, which was set back
+ * @property {Loss[]} [steps] when the clock of the store had just been set
+ * @property {number[]} [believed] steps forward that somebody new may not have contradicted
  * @property {boolean} [losesReleases] a store that loses releases may lose the last one it answered
  *
  * @typedef {object} State of a lock
@@ -40,6 +41,8 @@
 const FREE = { holder: '', token: 0n, fromMs: 0, heldMs: 0, keptMs: 0 };
 /** A store that grants by what it remembers keeps a lock for so much longer. */
 const LATE_MS = 100;
+/** For so long a call without an answer may still be carried out. */
+const OPEN_MS_MAX = 20_000;
 /** Whose request was never answered: others were refused by a token that they saw nowhere else. */
 const UNSEEN = '?';
 /** The store refuses us whatever we ask, since we may not read or write its rows. */
@@ -60,16 +63,31 @@ export function historiesOf(events) {
     .map((asked) => ({ ...asked, ...answers.get(keyOf(asked)) }))
     .map(({ token, ...call }) => ({ ...call, ...(token && { token: BigInt(token) }) }));
   const losses = lossesIn(calls.filter(({ status }) => status !== undefined));
-  const backs = events.filter(({ kind }) => kind === 'back');
+  const steps = events.filter(({ kind }) => kind === 'step');
+  const believed = believedIn(calls, steps);
   const histories = new Map();
   for (const call of calls) {
-    const own = histories.get(call.lock) ?? { calls: [], open: [], losses, backs };
+    const own = histories.get(call.lock) ?? { calls: [], open: [], losses, steps, believed };
     histories.set(call.lock, own);
     if (call.status === undefined || call.status === BARRED) own.open.push(call);
     // A store that grants nothing yet says nothing of the lock.
     else if (call.status !== 'wait') own.calls.push(call);
   }
   return histories;
+}
+
+/**
+ * Steps forward which a caller that was never answered asked in: it has only its wall clock, so
+ * that the store may follow them.
+ * @param {readonly any[]} calls of all locks @param {readonly any[]} steps
+ */
+function believedIn(calls, steps) {
+  const isBelieved = (/** @type {any} */ { fromMs, aheadToMs = 0 }) =>
+    calls.some(
+      ({ isNew, fromMs: askedMs, toMs = askedMs + OPEN_MS_MAX }) =>
+        isNew && askedMs <= aheadToMs && toMs >= fromMs,
+    );
+  return steps.filter(isBelieved).map(({ fromMs }) => fromMs);
 }
 
 /**
@@ -181,7 +199,7 @@ function after(state, call, known) {
       if (isForgotten(state, call, known)) return state;
       if (known.losesReleases === true && state.released?.token === token) return state.released;
       // One that was released then is free once the clock is where it was.
-      if (state.token === token && isBehind(call, known)) return state;
+      if (state.token === token && isStepped(call, known)) return state;
       if (isHeld || token <= state.token || !wasOpen(call, known)) return undefined;
       return { holder: UNSEEN, token, fromMs, heldMs: 0, keptMs };
     case 'extend ok':
@@ -198,7 +216,8 @@ function after(state, call, known) {
 }
 
 /** Its time is not over, and no release of it is still open. @type {typeof isForgotten} */
-function isHeldAt({ holder, heldMs }, { toMs }, { open }) {
+function isHeldAt({ holder, heldMs, fromMs }, { toMs }, { open, believed = [] }) {
+  if (believed.some((stepMs) => fromMs <= stepMs && stepMs <= toMs)) return false;
   const isReleased = open.some(
     (call) => call.op === 'release' && call.holder === holder && call.fromMs <= toMs,
   );
@@ -214,8 +233,8 @@ function isForgotten(state, call, { losses }) {
 }
 
 /** @param {Call} call @param {Omit<History, 'calls'>} known */
-const isBehind = (call, { backs = [] }) =>
-  backs.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs);
+const isStepped = (call, { steps = [] }) =>
+  steps.some(({ fromMs, toMs }) => fromMs <= call.toMs && toMs >= call.fromMs);
 
 /**
  * Somebody asked for it and was not answered, to whom the token may belong.

@@ -23,21 +23,27 @@ const SPAN_MS = 4000;
 /** Of each fsync; an etcd without one for a second elects another leader. */
 const FSYNC_MS = [50, 300, 900];
 const PACKETS = 1000;
-/** A server that has refused to write may have ended. */
 const ALIVE_MS_MAX = 3000;
 const MINUTE_MS = 60_000;
 /** Far longer than a lease, which is 10 s. */
 const STEPS_MS = [-5 * MINUTE_MS, -4000, 4000, 5 * MINUTE_MS];
-/** Backwards, one after the other. */
+/** Far beyond any lock of these processes. */
+const FORWARD_MS = [MINUTE_MS, 5 * MINUTE_MS];
 const BACK_MS = [1000, 10_000, MINUTE_MS];
 
-const oneOf = (/** @type {readonly number[]} */ list, /** @type {() => number} */ random) =>
-  list[Math.floor(random() * list.length)] ?? 0;
+/** @template T @param {readonly T[]} list @param {() => number} random @returns {T} */
+const oneOf = (list, random) => /** @type {T} */ (list[Math.floor(random() * list.length)]);
 
 const beside = (/** @type {Fault['beside']} */ what, /** @type {Fault} */ fault) => ({
   ...fault,
   beside: what,
 });
+
+/** A server that could not write, or believed its clock, may have ended: an operator starts it. */
+async function restarted(/** @type {any} */ machine) {
+  await until(() => machine.isAlive(), ALIVE_MS_MAX).catch(() => machine.begin());
+  await until(() => machine.isAlive(), MINUTE_MS);
+}
 
 const DISK = [
   beside(
@@ -52,9 +58,7 @@ const DISK = [
     machine.disk.fill(true);
     await sleep(SPAN_MS);
     machine.disk.fill(false);
-    // Whatever could not write may have ended, and an operator starts it again.
-    await until(() => machine.isAlive(), ALIVE_MS_MAX).catch(() => machine.begin());
-    await until(() => machine.isAlive(), MINUTE_MS);
+    await restarted(machine);
   }),
 ];
 
@@ -67,19 +71,32 @@ const STEPS = beside(
   }),
 );
 
-/** A released lock is free again once the clock, of which a part is not stored, is where it was. */
-const BEHIND_MS = 12_000;
+/** A lock that is held back may outlast its time by so much. */
+const HELD_BACK_MS = 12_000;
+/** Forwards and, one after the other, backwards. */
+const STEPS_OF_LOCKS = [
+  ...FORWARD_MS.map((ms) => ({ forwardMs: ms, backMs: 0 })),
+  ...BACK_MS.map((ms) => ({ forwardMs: 0, backMs: ms })),
+];
 
-/** And is never set right: a lock would end early by a step forward, which nobody promises. */
-const STEPS_BACK = beside(
+/** A step forward ends no lock; after each step one that was released may be refused for a while. */
+const LOCK_STEPS = beside(
   'clock',
-  storeFault('clock of the store set back', async ({ machine }, { random }) => {
-    machine.backMs += oneOf(BACK_MS, random);
+  storeFault('clock of locks steps', async ({ machine }, { random }) => {
+    const { forwardMs, backMs } = oneOf(STEPS_OF_LOCKS, random);
+    machine.backMs += backMs;
     const fromMs = Number(process.hrtime.bigint()) / 1e6;
-    const back = { kind: 'back', fromMs, toMs: fromMs + BEHIND_MS };
-    appendFileSync(join(machine.files, 'clock.events'), `${JSON.stringify(back)}\n`);
-    machine.clock.set(-machine.backMs);
+    const overMs = fromMs + SPAN_MS;
+    const step = { kind: 'step', fromMs, toMs: overMs + HELD_BACK_MS };
+    const ahead = forwardMs > 0 && { aheadToMs: overMs };
+    appendFileSync(
+      join(machine.files, 'clock.events'),
+      `${JSON.stringify({ ...step, ...ahead })}\n`,
+    );
+    machine.clock.set(forwardMs - machine.backMs);
     await sleep(SPAN_MS);
+    machine.clock.set(-machine.backMs);
+    await restarted(machine);
   }),
 );
 
@@ -98,7 +115,7 @@ const WIRE = [
   beside('packets', storeFault('packets overtake each other', ofPackets('late'))),
 ];
 
-export const MACHINE_FAULTS = [...DISK, STEPS, STEPS_BACK, ...WIRE];
+export const MACHINE_FAULTS = [...DISK, STEPS, LOCK_STEPS, ...WIRE];
 
 const named = (/** @type {readonly Fault[]} */ faults, /** @type {string[]} */ ...names) =>
   faults.filter(({ name }) => names.includes(name));
@@ -201,7 +218,7 @@ export function onBadMachine(topology, folder) {
   mkdirSync(folder, { recursive: true });
   const wire = new BadWire(join(folder, 'bad-wire'));
   const isOfLocks = topology.worker === 'lock-worker.mjs' || topology.worker === 'cron-worker.mjs';
-  const steps = machine.clock === undefined ? [] : [isOfLocks ? STEPS_BACK : STEPS];
+  const steps = machine.clock === undefined ? [] : [isOfLocks ? LOCK_STEPS : STEPS];
   const own = [...DISK, ...steps, ...machine.faults, ...NETWORK_FAULTS];
   const [start, stop] = [topology.start.bind(topology), topology.stop.bind(topology)];
   return Object.assign(topology, {

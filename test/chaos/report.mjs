@@ -103,12 +103,12 @@ const placeOf = (/** @type {{ lock: string, permit?: number }} */ { lock, permit
  */
 export function checkHolds(folder, losesReleases = false) {
   const events = eventsIn(folder);
-  const holds = holdsOf(events);
+  const histories = [...historiesOf(events).values()];
+  const holds = holdsOf(events, histories[0]?.believed);
   const places = new Set(holds.map(({ place }) => place));
   const found = [...places].map((name) => faultsOf(holds.filter(({ place }) => place === name)));
   const ofPermits = holds.filter(({ permits }) => permits !== undefined);
   const { crowds, most } = crowdsIn(ofPermits);
-  const histories = [...historiesOf(events).values()];
   const unexplained = histories.flatMap((each) => faultIn({ ...each, losesReleases }) ?? []);
   const twice = [...found.flatMap((each) => each.twice), ...crowds, ...unexplained];
   return {
@@ -142,8 +142,12 @@ export function eventsIn(/** @type {string} */ folder) {
   });
 }
 
-/** A hold that was ended, or found to be lost, is over then; the others at their deadline. */
-function holdsOf(/** @type {any[]} */ events) {
+/**
+ * A hold that was ended, or found to be lost, is over then, or when the clock of the store stepped
+ * forward and was believed; the others at their deadline.
+ * @param {any[]} events @param {readonly number[]} [believed]
+ */
+function holdsOf(events, believed = []) {
   /** @type {Map<string, Hold>} */
   const holds = new Map();
   const keyOf = (/** @type {any} */ event) => `${event.file} ${placeOf(event)} ${event.token}`;
@@ -157,6 +161,10 @@ function holdsOf(/** @type {any[]} */ events) {
   for (const event of events.filter(({ kind }) => kind === 'end')) {
     const known = holds.get(keyOf(event));
     if (known !== undefined) known.untilMs = Math.min(known.untilMs, event.atMs);
+  }
+  for (const hold of holds.values()) {
+    const stepMs = believed.find((atMs) => hold.fromMs <= atMs && atMs < hold.untilMs);
+    hold.untilMs = stepMs ?? hold.untilMs;
   }
   return [...holds.values()];
 }

@@ -50,6 +50,17 @@ describe('sql put back', () => {
   };
   afterAll(() => lab.end());
 
+  it('recognizes a MariaDB server whose clock is before its start', async () => {
+    const connection = await lab.mysql().getConnection();
+    const runs: unknown[] = [];
+    for (const time of ['DEFAULT', '1000', '2000']) {
+      await connection.query(`SET timestamp = ${time}`);
+      runs.push((await connection.query(`SELECT ${RUN} AS run`))[0]);
+    }
+    connection.destroy();
+    expect(runs.slice(1)).toEqual([runs[0], runs[0]]);
+  });
+
   describe.each([
     ['PostgreSQL', POSTGRES],
     ['MariaDB', MARIADB],

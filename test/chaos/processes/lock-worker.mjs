@@ -29,9 +29,11 @@ function recorded(store) {
   const told = (op) => {
     const own = store[op].bind(store);
     store[op] = async (request) => {
-      const { lock, holder, ttlMs = 0 } = request;
+      const { lock, holder, ttlMs = 0, clocks } = request;
       const call = ++callCount;
-      tell({ kind: 'asked', call, op, lock, holder, ttlMs, fromMs: nowMs() });
+      // It has only its wall clock against a step of the store's.
+      const isNew = clocks?.nowMs === undefined;
+      tell({ kind: 'asked', call, op, lock, holder, ttlMs, isNew, fromMs: nowMs() });
       const answer = await own(request).catch((error) => {
         // Whoever may see no rows finds no lock, and has nothing to release.
         if (!error.retryable) tell({ kind: 'answered', call, status: 'barred', toMs: nowMs() });

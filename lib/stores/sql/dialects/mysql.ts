@@ -309,11 +309,14 @@ const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
  */
 const nameOf = (identity: string) => `CONCAT(@@global.${identity}, '/', @@global.server_id)`;
 
-/** The server, and since when it has run; both sides of the difference are of one moment. */
+/**
+ * The server, and since when it has run. Both sides of the difference are of one moment. The uptime
+ * of a server whose clock is before its start is negative, which its status shows without a sign.
+ */
 export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   const status = `${isMariadb ? 'information' : 'performance'}_schema.global_status`;
   const uptime = `(SELECT VARIABLE_VALUE FROM ${status} WHERE VARIABLE_NAME = 'Uptime')`;
-  const started = `CAST(UNIX_TIMESTAMP() - ${uptime} AS SIGNED)`;
+  const started = `UNIX_TIMESTAMP() - CAST(CAST(${uptime} AS UNSIGNED) AS SIGNED)`;
   return `CONCAT(${nameOf(identity)}, '/', ${started})`;
 }
 

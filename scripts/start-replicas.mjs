@@ -63,12 +63,6 @@ async function prepare(support) {
   }
 }
 
-async function post(url, body) {
-  const headers = { 'content-type': 'application/json' };
-  const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-  return response.json();
-}
-
 function hasEnded({ exitCode, signalCode }) {
   return exitCode !== null || signalCode !== null;
 }
@@ -82,21 +76,23 @@ async function ready({ child, url }) {
   }
 }
 
-/** One order through a replica; its id says which worker made it. */
-async function visit({ url }, customerId) {
-  const lines = [{ product: 'tea', quantity: 1, priceCents: 450 }];
-  const { id } = await post(`${url}/orders`, { customerId, lines });
-  const { workerId } = await (await fetch(`${url}/ids/${id}`)).json();
-  return { url, workerId, orderId: id };
+/** One order through a replica, and its worker ID. */
+async function visit({ url }) {
+  const headers = { 'content-type': 'application/json' };
+  const body = JSON.stringify({ product: 'tea', quantity: 1 });
+  const order = await fetch(`${url}/orders`, { method: 'POST', headers, body });
+  const { id } = await order.json();
+  const { details } = await (await fetch(`${url}/health/ready`)).json();
+  return { url, workerId: details.ids.workerId, orderId: id };
 }
 
-/** False where the replica did not end well. */
+/** False if the replica did not end well: after its hooks it ends itself by the signal. */
 async function stop({ child }) {
   if (!hasEnded(child)) {
     child.kill('SIGTERM');
     await once(child, 'exit');
   }
-  return child.exitCode === 0;
+  return child.signalCode === 'SIGTERM';
 }
 
 if (built === undefined) {
@@ -109,11 +105,12 @@ const databaseUrl = postgres?.url ?? process.env.DATABASE_URL;
 const redis = given ? undefined : await startRedis();
 const support = given || `${redis.url}?namespace=shop`;
 await prepare(support);
-const replicas = await Promise.all(
-  Array.from({ length: REPLICA_COUNT }, (_, n) => startReplica(supportOf(support, n), databaseUrl)),
-);
-const { id } = await post(`${replicas[0].url}/customers`, { name: 'Ada' });
-const visits = await Promise.all(replicas.map((replica) => visit(replica, id)));
+const start = (n) => startReplica(supportOf(support, n), databaseUrl);
+// The first one creates the tables.
+const first = await start(0);
+const others = Array.from({ length: REPLICA_COUNT - 1 }, (_, n) => start(n + 1));
+const replicas = [first, ...(await Promise.all(others))];
+const visits = await Promise.all(replicas.map(visit));
 const places = [redis?.url ?? 'SNOWFLAKE_SUPPORT', postgres?.url ?? 'DATABASE_URL'];
 say(`\nWorker ids from ${places[0]}, rows in ${places[1]}\n`);
 say('replica                  worker id  an order it made');
@@ -131,8 +128,10 @@ if (check) {
   const areDistinct = new Set(visits.map(({ workerId }) => workerId)).size === REPLICA_COUNT;
   await end(areDistinct);
 }
-say(`\nWho holds which worker id: ${visits[0].url}/snowflake (password ${OPERATOR_PASSWORD})`);
-say(`Which of them makes the report of each minute: ${visits[0].url}/sales-reports`);
+say(
+  `\nWho holds which worker id: ${visits[0].url}/snowflake (user operator, password ${OPERATOR_PASSWORD})`,
+);
+say(`Which of them makes each report: ${visits[0].url}/sales-reports`);
 say('All of them answer. Stop them with Ctrl-C.');
 process.removeAllListeners('SIGINT');
 process.removeAllListeners('SIGTERM');

@@ -31,7 +31,8 @@ export async function ownDatabase(server: string, name = newName()): Promise<Own
 
 const newName = (): string => `own_${randomBytes(6).toString('hex')}`;
 
-async function onPostgres(server: string, sql: string): Promise<Rows> {
+/** The rows that a PostgreSQL answers, over a connection of its own. */
+export async function onPostgres(server: string, sql: string): Promise<Rows> {
   const client = new pg.Client(server);
   await client.connect();
   try {

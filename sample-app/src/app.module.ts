@@ -1,54 +1,50 @@
-/**
- * The shop: ids from nestjs-snowflake, rows in PostgreSQL.
- */
 import { Module, ValidationPipe } from '@nestjs/common';
 import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
+import { TerminusModule } from '@nestjs/terminus';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import { SnowflakeModule } from 'nestjs-snowflake';
 import { SnowflakeDashboardModule } from 'nestjs-snowflake/dashboard';
+import { SnowflakeHealthIndicator } from 'nestjs-snowflake/health';
 import { SnowflakeErrorFilter, SnowflakeJsonInterceptor } from 'nestjs-snowflake/http';
-import { readConfig } from './config.js';
-import { CustomersModule } from './customers/customers.module.js';
-import { DatabaseModule } from './database/database.module.js';
-import { HealthModule } from './health/health.module.js';
-import { HomeController } from './home.controller.js';
-import { IdsController } from './ids/ids.controller.js';
-import { layout } from './ids/shop-ids.js';
-import { InvoicesModule } from './invoices/invoices.module.js';
-import { ShopLocksModule } from './locks/shop-locks.module.js';
-import { MetricsModule } from './metrics/metrics.module.js';
-import { OperatorGuard } from './operator/operator.guard.js';
-import { OperatorModule } from './operator/operator.module.js';
-import { OrdersModule } from './orders/orders.module.js';
-import { PartnersModule } from './partners/partners.module.js';
-import { SalesModule } from './sales/sales.module.js';
-
-const strictly = { whitelist: true, forbidNonWhitelisted: true, transform: true };
+import { LockModule } from 'nestjs-snowflake/lock';
+import { sqlLocks } from 'nestjs-snowflake/sql';
+import { DataSource } from 'typeorm';
+import { config } from './config.js';
+import { databaseOptions } from './database.js';
+import { Order, SalesReport } from './entities.js';
+import { OperationsController } from './operations.controller.js';
+import { OperatorGuard } from './operator.guard.js';
+import { OrdersController } from './orders.controller.js';
+import { OrdersService } from './orders.service.js';
+import { SalesReportJob, SalesReportsController } from './sales-reports.js';
 
 @Module({
   imports: [
-    ScheduleModule.forRoot(),
-    SnowflakeModule.forRootAsync({
-      useFactory: () => ({ support: readConfig().support, layout, application: 'shop' }),
+    ScheduleModule.forRoot(), // renews the lease of the worker ID
+    SnowflakeModule.forRoot({ support: config.support, application: 'shop' }),
+    TypeOrmModule.forRootAsync({ useFactory: databaseOptions }),
+    TypeOrmModule.forFeature([Order, SalesReport]),
+    LockModule.forRootAsync({
+      inject: [DataSource],
+      useFactory: (dataSource: DataSource) => ({
+        // With a standby, leave `replicated` out.
+        locks: sqlLocks({ dataSource, namespace: 'shop', replicated: false }),
+        ttlMs: 5000, // how long the lock of a killed process stays
+      }),
     }),
-    SnowflakeDashboardModule.forRoot({
-      path: 'snowflake',
-      guards: [OperatorGuard],
-      imports: [OperatorModule],
-    }),
-    DatabaseModule,
-    ShopLocksModule,
-    CustomersModule,
-    OrdersModule,
-    InvoicesModule,
-    PartnersModule,
-    SalesModule,
-    HealthModule,
-    MetricsModule,
+    SnowflakeDashboardModule.forRoot({ guards: [OperatorGuard] }),
+    TerminusModule,
   ],
-  controllers: [HomeController, IdsController],
+  controllers: [OrdersController, SalesReportsController, OperationsController],
   providers: [
-    { provide: APP_PIPE, useValue: new ValidationPipe(strictly) },
+    OrdersService,
+    SalesReportJob,
+    SnowflakeHealthIndicator,
+    {
+      provide: APP_PIPE,
+      useValue: new ValidationPipe({ whitelist: true, forbidNonWhitelisted: true }),
+    },
     { provide: APP_INTERCEPTOR, useClass: SnowflakeJsonInterceptor },
     { provide: APP_FILTER, useClass: SnowflakeErrorFilter },
   ],

@@ -22,8 +22,7 @@ import { parseSqlUrl } from '../../lib/stores/sql/sql-options.js';
 import { connectionOfUrl, storeOf } from '../../lib/stores/sql/sql.support.js';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
 import { startMariadb } from '../../scripts/servers/start-mariadb.mjs';
-import { ownDatabase } from '../own-database.js';
-import { query } from '../sample-app/shop-process.js';
+import { onPostgres, ownDatabase } from '../own-database.js';
 import { endpointOf, EtcdLab } from '../stores/etcd-lab.js';
 import { failureOf, request } from '../stores/redis-lab.js';
 import { leased, SqlLab } from '../stores/sql-lab.js';
@@ -55,7 +54,10 @@ describe('store findings', () => {
     it('says what it does with settings that lose data in a crash', async () => {
       const database = await ownDatabase(process.env['DATABASE_URL']!);
       const { pathname } = new URL(database.url);
-      await query(database.url, `ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`);
+      await onPostgres(
+        database.url,
+        `ALTER DATABASE ${pathname.slice(1)} SET synchronous_commit = off`,
+      );
       const url = `${database.url}?replicated=false`;
       await create(url);
       const { code, lines } = await doctor(url);

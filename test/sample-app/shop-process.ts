@@ -6,7 +6,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import pg from 'pg';
 import { freePort } from '../../scripts/servers/ports.mjs';
 import { run, runWith } from '../package/command.js';
 import { BUNDLER, bundleInto } from '../support/builds.mjs';
@@ -17,14 +16,12 @@ import { until } from '../until.js';
 const FLAGS = ['--liftoff-only'];
 
 /** What the environment of the tests must not set for it. */
-const UNSET = {
-  DATABASE_URL: undefined,
-  HOST: undefined,
-  NODE_ENV: undefined,
-  OPERATOR_PASSWORD: undefined,
-  PUBLIC_ID_KEY: undefined,
-  SNOWFLAKE_SUPPORT: undefined,
-};
+const UNSET = { DATABASE_URL: '', OPERATOR_PASSWORD: '', SNOWFLAKE_SUPPORT: '' };
+
+export interface Answer<T> {
+  readonly status: number;
+  readonly body: T;
+}
 
 export class ShopProcess {
   output = '';
@@ -38,22 +35,18 @@ export class ShopProcess {
     }
   }
 
-  static async start(
-    main: string,
-    env: Record<string, string>,
-    wanted?: number,
-  ): Promise<ShopProcess> {
-    const port = wanted ?? (await freePort());
+  static async start(main: string, env: Record<string, string>, cwd: string): Promise<ShopProcess> {
+    const port = await freePort();
     const child = spawn(process.execPath, [...FLAGS, main], {
+      cwd,
       env: { ...process.env, ...UNSET, NO_COLOR: '1', ...env, PORT: String(port) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const shop = new ShopProcess(child, `http://localhost:${port}`);
     await until(
       () => {
-        if (child.exitCode !== null || child.signalCode !== null)
-          throw new Error(`The shop ended:\n${shop.output}`);
-        return shop.output.includes('Ready.');
+        if (shop.hasEnded()) throw new Error(`The shop ended:\n${shop.output}`);
+        return shop.output.includes('Ready: ');
       },
       () => `The shop is not ready:\n${shop.output}`,
     );
@@ -64,22 +57,27 @@ export class ShopProcess {
     return this.child.pid!;
   }
 
-  async get(path: string): Promise<{ status: number; body: unknown }> {
-    const response = await fetch(this.url + path);
-    return { status: response.status, body: await response.json() };
+  /** Which it says in its log. */
+  get workerId(): number {
+    return Number(/Worker id (\d+) until/.exec(this.output)?.[1]);
   }
 
-  async post(path: string, body: object): Promise<{ status: number; body: unknown }> {
+  async get<T>(path: string): Promise<Answer<T>> {
+    const response = await fetch(this.url + path);
+    return { status: response.status, body: (await response.json()) as T };
+  }
+
+  async post<T>(path: string, body: object = {}): Promise<Answer<T>> {
     const headers = { 'content-type': 'application/json' };
     const init = { method: 'POST', headers, body: JSON.stringify(body) };
     const response = await fetch(this.url + path, init);
-    return { status: response.status, body: await response.json() };
+    return { status: response.status, body: (await response.json()) as T };
   }
 
-  /** As an orchestrator stops it; again is harmless. */
-  async stop(): Promise<{ code: number | null; output: string }> {
+  /** As an orchestrator stops it; again is harmless. After its hooks it ends by the signal. */
+  async stop(): Promise<NodeJS.Signals | null> {
     await this.end('SIGTERM');
-    return { code: this.child.exitCode, output: this.output };
+    return this.child.signalCode;
   }
 
   /** As a machine that fails. */
@@ -87,11 +85,14 @@ export class ShopProcess {
     return this.end('SIGKILL');
   }
 
+  private hasEnded(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
   private async end(signal: NodeJS.Signals): Promise<void> {
-    const { child } = this;
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill(signal);
-    await once(child, 'exit');
+    if (this.hasEnded()) return;
+    this.child.kill(signal);
+    await once(this.child, 'exit');
   }
 }
 
@@ -115,13 +116,13 @@ export class BuiltShop {
     return new BuiltShop(await madeOnce('shop', [...SOURCES, ...SETTINGS], makeInto));
   }
 
-  start(env: Record<string, string>, port?: number): Promise<ShopProcess> {
-    return ShopProcess.start(join(this.folder, MAIN), env, port);
+  start(env: Record<string, string>, cwd = ROOT): Promise<ShopProcess> {
+    return ShopProcess.start(join(this.folder, MAIN), env, cwd);
   }
 
-  /** Not bundled, as its users start it. */
-  startAsBuilt(env: Record<string, string>): Promise<ShopProcess> {
-    return ShopProcess.start(join(this.folder, BUILT, MAIN), env);
+  /** As `npm start` does it, and not bundled, in a folder that is as a fresh clone. */
+  startAsBuilt(cwd: string): Promise<ShopProcess> {
+    return ShopProcess.start(join(this.folder, BUILT, MAIN), {}, cwd);
   }
 
   /** `npm run start:replicas` to the end, and what it says. */
@@ -149,51 +150,4 @@ async function compileInto(folder: string): Promise<void> {
   };
   writeFileSync(config, JSON.stringify(settings));
   await run(ROOT, 'npx', 'nest', 'build', 'sample-app', '--path', relative(ROOT, config));
-}
-
-export async function query(connectionString: string, sql: string): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString });
-  await client.connect();
-  try {
-    return (await client.query<object>(sql)).rows;
-  } finally {
-    await client.end();
-  }
-}
-
-/*
- * Orders and invoices over HTTP, and what is wrong with the numbers of all invoices there are.
- */
-
-export interface ShownInvoice {
-  readonly id: string;
-  readonly number: string;
-  readonly orderId: string;
-}
-
-export async function orderBy(
-  shop: ShopProcess,
-  customerId: string,
-): Promise<{ id: string; publicId: string }> {
-  const lines = [{ product: 'tea', quantity: 2, priceCents: 450 }];
-  const { body } = await shop.post('/orders', { customerId, lines });
-  return body as { id: string; publicId: string };
-}
-
-export function invoicesOf(answers: readonly { status: number; body: unknown }[]): ShownInvoice[] {
-  return answers.filter(({ status }) => status === 201).map(({ body }) => body as ShownInvoice);
-}
-
-/** Numbers of a day that are there twice, or beyond how many the day has: so one is missing. */
-export function gapsIn(invoices: readonly ShownInvoice[]): string[] {
-  const counted = new Map<string, number>();
-  return invoices
-    .map(({ number }) => number)
-    .toSorted()
-    .filter((number) => {
-      const day = number.slice(0, 'INV-20261122-'.length);
-      const nth = (counted.get(day) ?? 0) + 1;
-      counted.set(day, nth);
-      return number !== `${day}${String(nth).padStart(6, '0')}`;
-    });
 }

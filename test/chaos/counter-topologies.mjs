@@ -152,16 +152,6 @@ const DELETED = storeFault('counters deleted, then begun above the table', ({ no
 /** Ids made in Redis need nobody to create anything. */
 const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node.admin.flushall());
 
-/** Those that no other chaos has. */
-export const COUNTER_FAULTS = [
-  ...REDIS_FAULTS,
-  ...FILE_FAULTS,
-  ...SENTINEL_FAULTS,
-  TAKEN_OVER,
-  DELETED,
-  FLUSHED,
-];
-
 class Redis extends KeptRedis {
   worker = 'number-worker.mjs';
   grants = 'segments';

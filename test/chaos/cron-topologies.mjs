@@ -143,9 +143,6 @@ const CLOCK = storeFault('clock of the store minutes off', async ({ clock }, { r
   clock.set(0);
 });
 
-/** Those that no other chaos has. */
-export const CRON_FAULTS = [...ENDS, BLOCKED, ...ROLLS, CLOCK];
-
 // The topologies.
 
 /**

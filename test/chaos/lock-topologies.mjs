@@ -151,16 +151,6 @@ export const TABLE_CREATED = storeFault(
   },
 );
 
-/** Those that no other chaos has. */
-export const LOCK_FAULTS = [
-  OLD_COPY,
-  FOLDERS_BACK,
-  FAILED_OVER,
-  TAKEN_OVER,
-  DELETED,
-  HEADER_DELETED,
-  TABLE_CREATED,
-];
 const OF_TABLES = [OLD_COPY, DELETED, HEADER_DELETED, TABLE_CREATED];
 
 export class Redis extends ofLocks(KeptRedis) {

@@ -115,8 +115,6 @@ const WIRE = [
   beside('packets', storeFault('packets overtake each other', ofPackets('late'))),
 ];
 
-export const MACHINE_FAULTS = [...DISK, STEPS, LOCK_STEPS, ...WIRE];
-
 const named = (/** @type {readonly Fault[]} */ faults, /** @type {string[]} */ ...names) =>
   faults.filter(({ name }) => names.includes(name));
 

@@ -113,8 +113,6 @@ const PROMOTED_FAULTS = [
   storeFault('redis replica promoted, primary goes on', lastWritesLacked(OLD_SERVER_MS / 2)),
 ];
 
-export const UNTOLD_FAULTS = [KILLED, EMPTIED, ALLOWED, LAST_WRITES_LOST, ...PROMOTED_FAULTS];
-
 /** The processes reach the primary by one address, and its replica once that is promoted. */
 export class UntoldReplica extends Untold {
   name = 'untold-replica';

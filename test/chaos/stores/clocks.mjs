@@ -48,7 +48,6 @@ const BACK = {
     setBackThenLost(losing('etcd keys deleted', ETCD_FAULTS)),
   ),
 };
-export const BACK_FAULTS = Object.values(BACK);
 
 /** What all of them have in common. @param {new () => any} Server @param {any} fault */
 const clocked = (Server, fault) =>

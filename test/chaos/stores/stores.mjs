@@ -5,17 +5,11 @@
  * `pace`, `start()`, which answers the support URL of the processes, and `stop()`.
  */
 import { storeFault, until } from '../fault.mjs';
-import { BACK_FAULTS, CLOCKED_STORES } from './clocks.mjs';
-import { Etcd, ETCD_FAULTS, ofOneMember } from './etcd.mjs';
-import { Folder, FOLDER_FAULTS, Sqlite, SQLITE_FAULTS } from './files.mjs';
-import { Mariadb, MARIADB_FAULTS } from './mariadb.mjs';
-import {
-  ofLedBack,
-  PostgresStandby,
-  STANDBY_FAULTS,
-  Postgres,
-  POSTGRES_FAULTS,
-} from './postgres.mjs';
+import { CLOCKED_STORES } from './clocks.mjs';
+import { Etcd, ofOneMember } from './etcd.mjs';
+import { Folder, Sqlite } from './files.mjs';
+import { Mariadb } from './mariadb.mjs';
+import { ofLedBack, Postgres, PostgresStandby } from './postgres.mjs';
 
 // An older copy is put over what all use while they go on using it, and nothing tells whoever asks
 // first: docs/concepts/guarantees.md says that this is beyond the promise.
@@ -63,15 +57,3 @@ export const STORES = {
   'sqlite-copied-over': ofPutBack(Sqlite, FILE_COPIED_OVER),
   ...CLOCKED_STORES,
 };
-
-export const STORE_FAULTS = [
-  ...POSTGRES_FAULTS,
-  ...STANDBY_FAULTS,
-  ...MARIADB_FAULTS,
-  ...ETCD_FAULTS,
-  ...FOLDER_FAULTS,
-  ...SQLITE_FAULTS,
-  ...BACK_FAULTS,
-  FILE_COPIED_OVER,
-  KEY_PUT_BACK,
-];

@@ -54,7 +54,7 @@ export function acquireLock(
     return { answer: { status: 'held', label, leftMs, token, ...clocks }, header };
   }
   const { holder, label, have } = request;
-  const token = nextToken(row?.token ?? 0n, have, nowMs);
+  const token = nextToken(greatest(row?.token ?? 0n, header.forgottenTo), have, nowMs);
   const moment = { sinceMs: nowMs, untilMs: endMs };
   const left = row?.note === undefined ? {} : { note: row.note };
   const granted = { token, era: header.era, holder, label, ...moment, ...left };
@@ -112,19 +112,55 @@ export function extendLock(
   request: ExtendRequest,
   reading: StoreReading,
 ): LockStep<ExtendAnswer> {
-  const { holder, token, ttlMs, era, note } = request;
-  const lost = { status: 'lost' } as const;
-  if (stored === undefined) return { answer: lost };
+  const { holder, token, ttlMs, era, note, settles } = request;
+  const { timeMs } = reading;
+  if (stored === undefined) return { answer: { status: 'lost' } };
+  if (settles === true) return settle({ header: stored, row }, request, reading);
   const timed = observeTime(stored, request, reading);
   const moved = observeEra(timed, era, reading);
   // The row of a lock that was held for long may be gone, which proves nothing.
   const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
-  if (!isHeld) return { answer: lost, header };
+  const clocks = { nowMs: nowOf(header), timeMs };
+  if (!isHeld) return { answer: { status: 'lost', ...clocks }, header };
   const untilMs = Math.max(row.untilMs, nowOf(header) + (reading.lateMs ?? 0) + ttlMs);
-  const clocks = { nowMs: nowOf(header), timeMs: reading.timeMs };
   const answer = { status: 'ok', token, ttlMs, era: header.era, ...clocks } as const;
   return { answer, header, row: { ...row, untilMs, ...(note !== undefined && { note }) } };
+}
+
+/*
+ * Brings the clock of all locks back to that of the store, by an operator's order. This counts as a
+ * loss of data, and the row of the request ends within the longest ttl.
+ *
+ * Guarantee: tokens go on above all that were granted ahead.
+ */
+
+function settle(
+  { header: stored, row }: LockSnapshot & { readonly header: LockHeader },
+  { token, ttlMs }: ExtendRequest,
+  reading: StoreReading,
+): LockStep<ExtendAnswer> {
+  const { timeMs } = reading;
+  const moved = observeServer(stored, {}, reading);
+  const isAhead = nowOf(moved) > timeMs;
+  const header = isAhead ? recordLoss(broughtBack(moved, timeMs), reading) : moved;
+  const nowMs = nowOf(header);
+  const answer = { status: 'lost', nowMs, timeMs } as const;
+  if (row?.token !== token) return { answer, header };
+  const untilMs = Math.min(row.untilMs, nowMs + Math.max(ttlMs, header.longestMs));
+  return { answer, header, row: { ...row, untilMs } };
+}
+
+function broughtBack(header: LockHeader, timeMs: number): LockHeader {
+  const backMs = nowOf(header) - timeMs;
+  return {
+    ...header,
+    lastTimeMs: timeMs,
+    slewMs: 0,
+    provenAtMs: Math.max(0, header.provenAtMs - backMs),
+    readyAtMs: Math.max(0, header.readyAtMs - backMs),
+    forgottenTo: greatest(header.forgottenTo, firstTokenAt(nowOf(header))),
+  };
 }
 
 /*
@@ -223,7 +259,9 @@ function observeToken(
  */
 function observeTime(stored: LockHeader, seen: Seen, reading: StoreReading): LockHeader {
   const header = observeServer(stored, seen, reading);
-  if (timeOf(seen.highest ?? 0n) <= nowOf(header) + HEADER_AGE_MS) return header;
+  // Tokens go on above those of a clock that was brought back.
+  const latestMs = Math.max(nowOf(header), timeOf(header.forgottenTo)) + HEADER_AGE_MS;
+  if (timeOf(seen.highest ?? 0n) <= latestMs) return header;
   const moved = moveClock(header, seen);
   return moved === header ? header : recordLoss(moved, reading);
 }

@@ -73,6 +73,12 @@ export interface ExtendRequest extends HeldLock {
   readonly clocks?: CallerClocks | undefined;
   /** Replaces the note of the lock: 1 to 4000 characters. Absent if it stays as it is. */
   readonly note?: string | undefined;
+  /**
+   * An operator's order: a clock of locks that is ahead comes back to the store's, which counts as
+   * a loss of data. Nothing is extended; the lock, if it has this token, ends within `ttlMs` or the
+   * longest ttl.
+   */
+  readonly settles?: boolean | undefined;
 }
 
 /** The request of a holder that gives a lock back. */

@@ -58,11 +58,11 @@ export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
   }
 
   async extend(
-    held: HeldLock & Pick<ExtendRequest, 'era' | 'highest' | 'note' | 'clocks'>,
+    held: HeldLock & Omit<ExtendRequest, 'ttlMs'>,
     ttlMs: number = ASKED.ttlMs,
   ): Promise<ExtendAnswer> {
-    const { lock, holder, token, era, highest, note, clocks } = held;
-    const own = { lock, holder, token, ttlMs, era, highest, note, clocks };
+    const { lock, holder, token, era, highest, note, clocks, settles } = held;
+    const own = { lock, holder, token, ttlMs, era, highest, note, clocks, settles };
     return (await this.store()).extend(own);
   }
 

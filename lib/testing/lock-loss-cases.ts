@@ -294,6 +294,44 @@ export const LOCK_CLOCK_CASES = [
       const clocks = { wallMs: wallMs + HOUR_MS, nowMs: nowMs + HOUR_MS };
       t.rises(held, await t.held({ clocks }));
     },
+    async 'comes back to the clock of the store by an order, which counts as a loss of data'(t) {
+      await t.begin();
+      await t.advance(HOUR_MS);
+      const held = await t.held();
+      const other = await t.held({ lock: 'other' });
+      await t.advance(-HOUR_MS);
+      const settled = await t.extend({ ...held, settles: true }, 1);
+      t.expect(settled.status).toEqual('lost');
+      t.expect('nowMs' in settled && settled.nowMs! - settled.timeMs!).toEqual(0);
+      // The other one would last until the clock is there again.
+      await t.expectStatus(t.extend({ ...other, settles: true }, 1), 'lost');
+      await t.expectStatus(t.extend(held), 'lost');
+      await t.expectStatus(t.acquire(), 'wait');
+      const next = await t.held({ highest: other.token });
+      t.rises(held, next);
+      t.expect(next.nowMs! - next.timeMs! < 60_000).toEqual(true);
+      t.rises(other, await t.held({ lock: 'other', highest: next.token }));
+    },
+    async 'repeats no token after such an order, although it has forgotten the lock'(t) {
+      const operator = { lock: 'other', holder: 'operator', token: 0n, settles: true };
+      await t.begin();
+      await t.advance(HOUR_MS);
+      const held = await t.held();
+      await t.release(held);
+      for (let at = 0; at < 4; at++) {
+        await t.advance(61_000);
+        await t.release(await t.held({ lock: 'other' }));
+      }
+      await t.advance(-HOUR_MS);
+      await t.extend(operator, 1);
+      t.rises(held, await t.held());
+    },
+    async 'loses nothing by such an order if it is not ahead'(t) {
+      const held = await t.held();
+      await t.extend({ lock: 'other', holder: 'operator', token: 0n, settles: true }, 1);
+      await t.expectStatus(t.extend(held), 'ok');
+      await t.expectStatus(t.acquire(), 'held');
+    },
   }),
   ...lockCases(['clock', 'locks'], {
     async 'keeps a released lock from others for as long as was asked'(t) {

@@ -9,6 +9,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { layouts } from 'nestjs-snowflake/core';
 import { countersFromUrl } from '../../lib/stores/redis/redis-counters.js';
+import { redisLocks } from '../../lib/stores/redis/redis-locks.js';
 import { supportOf } from '../../lib/stores/schemes.js';
 import { startRedis } from '../../scripts/servers/start-redis.mjs';
 import { leased } from '../stores/sql-lab.js';
@@ -50,6 +51,7 @@ function location(url = REDIS_URL): string[] {
   return ['--support', `${url}?namespace=${randomUUID()}`];
 }
 
+const DAY_MS = 86_400_000;
 const namespaceOf = ([, url]: readonly string[]): string => url!.split('namespace=')[1]!;
 const json = ({ lines }: { lines: string[] }) => lines.map((l) => JSON.parse(l) as object);
 
@@ -82,6 +84,29 @@ describe('a registry ahead of its store', () => {
     const again = await command(['registry', 'settle', '--yes', ...at]);
     expect(again).toMatchObject({ code: 1, err: expect.stringContaining('not ahead') });
     await support.close?.();
+    await redis.quit();
+  });
+});
+
+describe('locks ahead of their store', () => {
+  it('are brought back without a registry, and end in their time', async () => {
+    const at = location();
+    const redis = new Redis(REDIS_URL);
+    const locks = redisLocks({ redis, namespace: namespaceOf(at), lossWindowMs: 0 });
+    const asked = { lock: 'job', holder: 'x', label: 'x', ttlMs: 1000, longestMs: 1000, have: 0n };
+    await locks.acquire(asked);
+    // As a clock that was a day ahead leaves it, which nobody contradicted.
+    await redis.hincrby(locks.key, 'slew', DAY_MS);
+    expect(await locks.acquire(asked)).toMatchObject({ status: 'ok' });
+    const dry = await command(['registry', 'settle', '--dry', ...at]);
+    expect(dry).toMatchObject({ code: 0, out: expect.stringContaining('The locks are 24 h') });
+    expect(await locks.locks()).toHaveLength(1);
+    expect(await command(['registry', 'settle', '--yes', ...at])).toMatchObject({ code: 0 });
+    expect(await redis.hget(locks.key, 'slew')).toBe('0');
+    expect((await locks.locks())[0]?.leftMs ?? 0).toBeLessThanOrEqual(1000);
+    const again = await command(['registry', 'settle', '--yes', ...at]);
+    expect(again).toMatchObject({ code: 1, err: expect.stringContaining('no registry') });
+    await locks.close();
     await redis.quit();
   });
 });

@@ -187,6 +187,7 @@ const step = fc.record({
   /** How far the caller's clocks are from the time without steps; absent if it gives none. */
   wallOffMs: mostly(fc.constantFrom(0, undefined), -7000, 4000, 3_600_000),
   nowOffMs: mostly(fc.constantFrom(0, undefined), -7000, 1, 999, 60_000, 86_400_000),
+  settles: mostly(fc.constant(false), true),
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
@@ -213,14 +214,15 @@ class Walk {
     if (step.server !== 'same') this.twin.server = step.server;
     this.twin.epoch = Math.max(0, this.twin.epoch + step.failovers);
     const key = `${process} ${lock}`;
-    const { era, note } = step;
+    const { era, note, settles } = step;
     const caller = this.caller(step);
     const held = this.held.get(key);
     if (op === 'acquire' || held === undefined) return this.acquire(step, key);
     const { holder, token } = held;
     const { clocks } = caller;
     if (op === 'release') return this.twin.release({ lock, holder, token, keepMs, clocks });
-    return `extend ${await this.twin.extend({ lock, holder, token, ttlMs, era, note, ...caller })}`;
+    const renewal = { lock, holder, token, ttlMs, era, note, settles, ...caller };
+    return `extend ${await this.twin.extend(renewal)}`;
   }
 
   private caller({ tellsHighest, wallOffMs, nowOffMs }: Step) {

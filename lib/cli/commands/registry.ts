@@ -7,6 +7,8 @@
 import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
+import { STEP_MS } from '../../rows/store-clock.js';
+import { kindOf } from '../../url-schemes.js';
 import { changeCommand, DRY, UNCHANGED } from '../change-command.js';
 import { spanText, usageFault, utcText, type Call, type Command } from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
@@ -18,7 +20,14 @@ import {
   occupancyText,
   UNFINISHED,
 } from '../store/registry-findings.js';
-import { SUPPORT_OPTIONS, unlessTableIsMissing, withStore } from '../store/stores.js';
+import {
+  storeUrl,
+  SUPPORT_OPTIONS,
+  unlessTableIsMissing,
+  withLocks,
+  withStore,
+  type NamedLocks,
+} from '../store/stores.js';
 import { tableLines, type ExitCode } from '../terminal.js';
 import { leaseOf } from './release.js';
 
@@ -173,30 +182,49 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
  * Ranges granted at the wrong time stay granted, and are named.
  */
 
-export const registrySettle = changeCommand<undefined, RegistryInspector>({
+interface Settleable {
+  readonly registry: RegistryInspector;
+  /** Absent if the store keeps none. */
+  readonly locks?: NamedLocks;
+}
+
+export const registrySettle = changeCommand<undefined, Settleable>({
   name: 'registry settle',
-  summary: 'Brings the clock of a registry back after its store had a wrong clock',
+  summary:
+    'Brings the clocks of a registry and of its locks back after the store had a wrong clock',
   says: [
     'After its store was ahead for a while, a registry comes back at half speed: a year takes ' +
-      'two. Set the clock of the store first. Exit code 1: nothing was changed, for the reason ' +
-      'given.',
+      'two. So do locks. Set the clock of the store first. Exit code 1: nothing was changed, for ' +
+      'the reason given.',
   ],
   options: SUPPORT_OPTIONS,
   dry: DRY,
   examples: [`snowflake registry settle --dry --support 'redis://localhost:6379?namespace=shop'`],
   terms: () => undefined,
-  open: (call, use) => withStore(call, use),
-  async plan(store, _, { terminal }) {
-    const view = await store.read();
-    const reason = await refusalOf(store, view);
+  open: (call, use) =>
+    withStore(call, (registry) =>
+      kindOf(storeUrl(call, 'support')) === 'file'
+        ? use({ registry })
+        : withLocks(call, (locks) => use({ registry, locks })),
+    ),
+  async plan({ registry, locks }, _, { terminal }) {
+    const view = await registry.read();
+    const lockMs = (locks && (await unlessTableIsMissing(locks.aheadMs()))) ?? 0;
+    const areLocksAhead = lockMs > STEP_MS;
+    const reason = await refusalOf(registry, view, areLocksAhead);
     if (reason !== undefined) return reason;
+    const isAhead = isRegistryAhead(view);
     return {
-      notice: settlementNotice(view),
-      question: `Bring ${store.key} back?`,
+      notice: [
+        ...(isAhead ? settlementNotice(view) : []),
+        ...(areLocksAhead ? [lockNotice(lockMs)] : []),
+      ],
+      question: `Bring ${registry.key} back?`,
       async make() {
-        await store.release({ ...leaseOf(view), settles: true }, undefined);
-        const after = await store.read();
-        await terminal.print(`The clock of the registry is ${utcText(after.nowMs)} now.`);
+        if (isAhead) await registry.release({ ...leaseOf(view), settles: true }, undefined);
+        if (areLocksAhead) await locks!.settle(lockMs);
+        const after = await registry.read();
+        await terminal.print(`The clock is ${utcText(after.nowMs)} now.`);
         return aheadMsOf(after) > 0 ? 1 : 0;
       },
     };
@@ -205,11 +233,22 @@ export const registrySettle = changeCommand<undefined, RegistryInspector>({
 
 const aheadMsOf = ({ nowMs, storeMs }: RegistryView): number => nowMs - storeMs;
 
-async function refusalOf(store: RegistryInspector, view: RegistryView) {
-  if (view.facts === undefined) return noRegistryText(store.key);
-  if (aheadMsOf(view) <= 0) return 'The registry is not ahead of its store.';
-  const { safeFloorMs, quarantineMs } = view.facts;
-  if (safeFloorMs > view.storeMs + quarantineMs) {
+const isRegistryAhead = (view: RegistryView): boolean =>
+  view.facts !== undefined && aheadMsOf(view) > 0;
+
+const lockNotice = (aheadMs: number): string =>
+  `The locks are ${spanText(aheadMs)} ahead and come back as well, which counts as a loss of ` +
+  `data: each holder loses its lock, and none is granted until the longest ttl is over.`;
+
+async function refusalOf(store: RegistryInspector, view: RegistryView, areLocksAhead: boolean) {
+  const { facts, storeMs } = view;
+  if (!isRegistryAhead(view) && !areLocksAhead) {
+    return facts === undefined
+      ? noRegistryText(store.key)
+      : 'The registry and its locks are not ahead of their store.';
+  }
+  const { safeFloorMs, quarantineMs } = facts ?? { safeFloorMs: 0, quarantineMs: 0 };
+  if (isRegistryAhead(view) && safeFloorMs > storeMs + quarantineMs) {
     return (
       `The registry lost data, and what it forgot may end as late as ${utcText(safeFloorMs)}: no ` +
       `range may begin before. Processes can start as long as the registry is ahead.`

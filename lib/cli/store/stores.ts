@@ -6,7 +6,12 @@
  */
 import type { CounterStore } from '../../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
-import type { LockNote, LockRecord, LockStore } from '../../lock/lock-store.js';
+import {
+  TTL_MS_MAX,
+  type LockNote,
+  type LockRecord,
+  type LockStore,
+} from '../../lock/lock-store.js';
 import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
   countersOf,
@@ -156,6 +161,10 @@ export interface NamedLocks {
   advice(): Promise<readonly string[]>;
   /** Asks for a first lock. @returns the ms for which none is granted yet */
   begin(ttlMs: number): Promise<number>;
+  /** How far the clock of locks is ahead of the store's; 0 without locks, or without a clock. */
+  aheadMs(): Promise<number>;
+  /** Brings the clock of locks back by so much. */
+  settle(aheadMs: number): Promise<void>;
   /** The step that a store needs before there can be locks; absent if it needs none. */
   readonly preparation?: StorePreparation;
 }
@@ -180,8 +189,26 @@ function limitedLocks(
 ): NamedLocks {
   const { location = 'the store' } = store;
   const limited = limitedCalls(location, ms);
+  const operator = () => {
+    return { lock: 'snowflake', holder: systemIdentity('snowflake').randomText(), token: 0n };
+  };
   return {
     location,
+    aheadMs: async () => {
+      const clocks = { wallMs: Date.now() };
+      const { nowMs = 0, timeMs = nowMs } = await limited(
+        store.extend({ ...operator(), ttlMs: 1, clocks }),
+      );
+      return nowMs - timeMs;
+    },
+    settle: async (aheadMs) => {
+      await limited(store.extend({ ...operator(), ttlMs: 1, settles: true }));
+      // What was granted ahead would last until then.
+      for (const { lock, token, leftMs } of await limited(store.locks?.() ?? Promise.resolve([]))) {
+        const ttlMs = Math.min(Math.max(1, leftMs - aheadMs), TTL_MS_MAX);
+        await limited(store.extend({ ...operator(), lock, token, ttlMs, settles: true }));
+      }
+    },
     records: async () => {
       if (store.locks === undefined) throw usageFault(`${location} cannot list its locks.`);
       return limited(store.locks());
@@ -192,8 +219,8 @@ function limitedLocks(
     },
     advice: async () => (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [],
     begin: async (ttlMs) => {
-      const who = { lock: 'snowflake', holder: systemIdentity('snowflake').randomText() };
-      const request = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have: 0n };
+      const { token: have, ...who } = operator();
+      const request = { ...who, label: 'snowflake', ttlMs, longestMs: ttlMs, have };
       const answer = await limited(store.acquire(request));
       if (answer.status === 'wait') return answer.waitMs;
       await limited(store.release(who));

@@ -154,8 +154,9 @@ export function acquireAnswer(reply: readonly unknown[], ttlMs: number): Acquire
 
 export function extendAnswer(reply: readonly unknown[], ttlMs: number): ExtendAnswer {
   const [status, token, era] = reply.map(String);
-  if (status === 'lost') return { status };
-  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era), ...clocksIn(reply) };
+  const clocks = clocksIn(reply);
+  if (status === 'lost') return { status, ...clocks };
+  return { status: 'ok', token: BigInt(token!), ttlMs, era: Number(era), ...clocks };
 }
 
 function clocksIn(reply: readonly unknown[]): StoreClocks {
@@ -181,8 +182,8 @@ function callerOf({ holder, clocks }: ReleaseRequest): Arguments {
 
 /** The arguments of extend.lua, after those of every script. */
 export function extendArguments(request: ExtendRequest): Arguments {
-  const { token, ttlMs, era = 0, highest = 0, note = '' } = request;
-  return [...callerOf(request), token, ttlMs, era, highest, note];
+  const { token, ttlMs, era = 0, highest = 0, note = '', settles = false } = request;
+  return [...callerOf(request), token, ttlMs, era, highest, note, settles ? 1 : 0];
 }
 
 /** The arguments of release.lua, after those of every script. */

@@ -64,7 +64,7 @@ if isTaken then
   return { 'held', row.label, text(row.till - now), row.token, text(now), text(time) }
 end
 
-local known, first = greatest(row and row.token or '0', have), tokenAt(now)
+local known, first = greatest(greatest(row and row.token or '0', forgotten), have), tokenAt(now)
 local token = isLess(known, first) and first or sum(known, '1')
 return grant({ token = token, era = era, since = now, till = now + ttl, holder = holder,
   label = label })

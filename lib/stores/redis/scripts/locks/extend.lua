@@ -1,20 +1,39 @@
 -- Extends a lock for its holder, and for no other caller.
 -- It says the same as lock-rules.ts in the room of locks.
 -- ARGV     6 token, 7 ttl ms, 8 era of the grant, or 0, 9 the highest token ever answered for any
---          lock, or 0, 10 the new note of the lock, or ''
--- Answer   'ok', token, era, '', this clock, the server's | 'lost' | another version
+--          lock, or 0, 10 the new note of the lock, or '', 11 '1' from an operator who settles
+-- Answer   'ok', token, era, '' | 'lost', '', '', '' | another version; then this clock and the
+--          server's, if there are any locks
 local token, ttl, seenEra = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
 local highest, note = ARGV[9], ARGV[10]
 if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
+
+-- The clock comes back, which counts as a loss. Tokens go on above those granted ahead.
+local function settle()
+  if now > time then
+    forgotten = greatest(forgotten, tokenAt(now))
+    provenAt = math.max(0, provenAt - (now - time))
+    ready = math.max(0, ready - (now - time))
+    now, slew = time, 0
+    lose()
+  end
+  if row and row.token == token then
+    row.till = math.min(row.till, now + math.max(ttl, longest))
+    keepLock(row)
+  else keepHeader() end
+  return { 'lost', '', '', '', text(now), text(time) }
+end
+if ARGV[11] == '1' then return settle() end
+
 observeHighest(highest)
 observeEra(seenEra)
 -- The row of a lock that was held for long may be gone, which proves nothing.
 if row then observeToken(row, token) end
 if not isHeldBy(row) or row.token ~= token then
   keepHeader()
-  return { 'lost' }
+  return { 'lost', '', '', '', text(now), text(time) }
 end
 row.till = math.max(row.till, now + ttl)
 keepLock(row)

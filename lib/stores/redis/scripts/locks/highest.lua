@@ -11,7 +11,9 @@ local function moveTo(highest)
   return true
 end
 
--- A token of a time far in the future was granted by a store that this one has forgotten.
+-- A token of a time far in the future was granted by a store that this one has forgotten. Tokens go
+-- on above those of a clock that was brought back.
 local function observeHighest(highest)
-  if timeAt(highest, TOKENS_PER_MS) > now + HEADER_AGE and moveTo(highest) then lose() end
+  local latest = math.max(now, timeAt(forgotten, TOKENS_PER_MS)) + HEADER_AGE
+  if timeAt(highest, TOKENS_PER_MS) > latest and moveTo(highest) then lose() end
 end

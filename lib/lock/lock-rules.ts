@@ -137,11 +137,12 @@ export function extendLock(
 
 function settle(
   { header: stored, row }: LockSnapshot & { readonly header: LockHeader },
-  { token, ttlMs }: ExtendRequest,
+  request: ExtendRequest,
   reading: StoreReading,
 ): LockStep<ExtendAnswer> {
+  const { token, ttlMs } = request;
   const { timeMs } = reading;
-  const moved = observeServer(stored, {}, reading);
+  const moved = observeServer(stored, request, reading);
   const isAhead = nowOf(moved) > timeMs;
   const header = isAhead ? recordLoss(broughtBack(moved, timeMs), reading) : moved;
   const nowMs = nowOf(header);

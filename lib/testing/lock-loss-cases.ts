@@ -313,7 +313,6 @@ export const LOCK_CLOCK_CASES = [
       t.rises(other, await t.held({ lock: 'other', highest: next.token }));
     },
     async 'repeats no token after such an order, although it has forgotten the lock'(t) {
-      const operator = { lock: 'other', holder: 'operator', token: 0n, settles: true };
       await t.begin();
       await t.advance(HOUR_MS);
       const held = await t.held();
@@ -323,7 +322,7 @@ export const LOCK_CLOCK_CASES = [
         await t.release(await t.held({ lock: 'other' }));
       }
       await t.advance(-HOUR_MS);
-      await t.extend(operator, 1);
+      await t.extend({ ...held, settles: true }, 1);
       t.rises(held, await t.held());
     },
     async 'loses nothing by such an order if it is not ahead'(t) {

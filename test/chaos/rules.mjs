@@ -182,7 +182,17 @@ const LOCK_RULES = [
         says: "isLess(known, first) and first or sum(known, '1')",
         insteadSays: "sum(known, '1')",
       },
+      {
+        in: 'lua',
+        says: "greatest(greatest(row and row.token or '0', forgotten), have)",
+        insteadSays: "greatest(row and row.token or '0', have)",
+      },
       { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
+      {
+        in: 'code',
+        says: 'greatest(row?.token ?? 0n, header.forgottenTo)',
+        insteadSays: 'row?.token ?? 0n',
+      },
       {
         in: 'code',
         says: '[timed, have, highest, survived].map(',

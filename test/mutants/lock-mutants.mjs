@@ -34,7 +34,10 @@ export const LOCK_MUTANTS = [
     name: 'tokens are counted alone',
     seed: 1,
     by: 'grants no lock twice after an older copy was restored',
-    edits: edit(TOKEN, 'known >= first ? known + 1n : first', 'known + 1n'),
+    edits: [
+      ...edit(TOKEN, 'known >= first ? known + 1n : first', 'known + 1n'),
+      ...edit(ACQUIRE, 'greatest(row?.token ?? 0n, header.forgottenTo)', 'row?.token ?? 0n'),
+    ],
   },
   {
     name: 'tokens are times alone',

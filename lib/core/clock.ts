@@ -20,7 +20,7 @@ export const systemClock: Clock = { now: Date.now };
  * Milliseconds since some moment, which no setting of the clock changes. They are not whole
  * numbers.
  */
-export const monotonicClock: Clock = { now: () => performance.now() };
+export const monotonicClock: Clock = { now: performance.now.bind(performance) };
 
 /*
  * Elapsed time, by two clocks.

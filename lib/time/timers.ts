@@ -13,6 +13,9 @@ export interface Timers {
   cancel(timer: TimerHandle): void;
 }
 
+// As systemClock, so that fake timers installed later by a test framework stop nothing.
+const { setTimeout, setInterval, clearTimeout, setImmediate } = globalThis;
+
 export const systemTimers: Timers = {
   after: (ms, run) => setTimeout(run, ms),
   every: (ms, run) => setInterval(run, ms).unref(),

@@ -14,6 +14,7 @@ import {
   type SnowflakeModuleOptions,
 } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
+import { monotonicClock } from '../../lib/core/clock.js';
 import { healthOf } from '../../lib/health/health-report.js';
 import type { SnowflakeError } from '../../lib/errors.js';
 import type { WorkerRecord } from '../../lib/lease/distributed-support.js';
@@ -42,7 +43,7 @@ let lines: { readonly level: string; readonly text: string }[];
 beforeEach(() => {
   time = new SettableTime();
   global = new RegionStore('the registry of regions', time);
-  jest.spyOn(performance, 'now').mockImplementation(() => time.passedMs);
+  jest.spyOn(monotonicClock, 'now').mockImplementation(() => time.passedMs);
   running = [];
   lines = [];
   const note = (level: string) => (text: unknown) => void lines.push({ level, text: String(text) });

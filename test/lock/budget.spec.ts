@@ -78,24 +78,19 @@ const BUDGETS: Record<string, Budget> = {
 
 const NONE: Costs = { promises: 0, timers: 0, signals: 0, writes: 0, bytes: 0 };
 const found = { ...NONE };
-const hook = createHook({ init: (_, type) => void (type === 'PROMISE' && found.promises++) });
+const hook = createHook({
+  init(_, type) {
+    if (type === 'PROMISE') found.promises++;
+    if (type === 'Timeout') found.timers++;
+  },
+});
 
 type Writing = (isList: boolean, data: unknown, ...rest: unknown[]) => unknown;
 const sockets = Socket.prototype as unknown as { _writeGeneric: Writing };
 const real = {
   write: sockets._writeGeneric,
   AbortController: globalThis.AbortController,
-  setTimeout: globalThis.setTimeout,
-  setInterval: globalThis.setInterval,
 };
-
-function counted<F extends (...args: never[]) => unknown>(timer: F): F {
-  const set = (...args: Parameters<F>) => {
-    found.timers++;
-    return timer(...args);
-  };
-  return Object.assign(set, timer) as unknown as F;
-}
 
 function begin(): void {
   Object.assign(found, NONE);
@@ -111,16 +106,13 @@ function begin(): void {
       found.signals++;
     }
   };
-  globalThis.setTimeout = counted(real.setTimeout);
-  globalThis.setInterval = counted(real.setInterval);
   hook.enable();
 }
 
 function end(): Costs {
   hook.disable();
   sockets._writeGeneric = real.write;
-  const { AbortController, setTimeout, setInterval } = real;
-  Object.assign(globalThis, { AbortController, setTimeout, setInterval });
+  globalThis.AbortController = real.AbortController;
   return { ...found };
 }
 afterEach(() => void end());

@@ -14,6 +14,7 @@ import type {
 import type { StoreReading } from '../../lib/registry/snapshot.js';
 import { MemoryRows, MemorySupport } from '../../lib/stores/memory/index.js';
 import { SettableTime } from '../../lib/testing/index.js';
+import { systemTimers } from '../../lib/time/timers.js';
 import { MemoryRegistry } from '../models/memory-registry.js';
 import { loadLibrary } from '../mutants/load-library.mjs';
 
@@ -100,7 +101,7 @@ describe('memory support', () => {
     });
 
     it('need no timer to lease a worker id of any layout, renew it and give it back', async () => {
-      jest.useFakeTimers({ now: Date.now() });
+      const never = jest.spyOn(systemTimers, 'after').mockReturnValue(undefined);
       const support = new MemorySupport({ rows: new MemoryRows() });
       const asked = { ...requestOf('f'), workerIdMin: 100_000, workerIdMax: 4_194_303 };
       const grant = (await support.getNextWorkId(asked)) as LeaseGrant;
@@ -109,7 +110,7 @@ describe('memory support', () => {
       expect(await support.refreshAlive(renewing)).toMatchObject({ status: 'ok' });
       await support.release({ ...renewing, nonce: 'm', nonceNext: 'o' }, undefined);
       expect((await support.workers()).map(({ holder }) => holder)).toEqual([undefined]);
-      jest.useRealTimers();
+      never.mockRestore();
     });
 
     it('trust nothing in rows that were put in from elsewhere', async () => {

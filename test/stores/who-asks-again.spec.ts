@@ -181,6 +181,9 @@ describe.each([
     jest.useFakeTimers({ doNotFake: [...REAL] });
     // The driver of MariaDB takes its timers from here.
     jest.spyOn(timers, 'setTimeout').mockImplementation(setTimeout as never);
+    // The library keeps the timers from when it was loaded.
+    jest.spyOn(systemTimers, 'after').mockImplementation((ms, run) => setTimeout(run, ms));
+    jest.spyOn(systemTimers, 'cancel').mockImplementation(clearTimeout as never);
     let isOver = false;
     const failed = failureOf(call()).finally(() => (isOver = true));
     await untilTurn(() => jest.getTimerCount() > 0);

@@ -1,5 +1,6 @@
-/** Delays between tries: full jitter over a span that doubles up to its last. */
-import { expect, it } from '@jest/globals';
+/** Delays between tries: full jitter over a span that doubles up to its last; and fake timers. */
+import { expect, it, jest } from '@jest/globals';
+import { MemoryRows, MemorySupport, startSnowflake } from 'nestjs-snowflake';
 import { RetryDelay } from '../../lib/time/timers.js';
 
 const delays = (delay: RetryDelay, count: number) =>
@@ -23,3 +24,13 @@ it('a span for one time changes nothing of the next', () => {
   const delay = new RetryDelay(() => 1, 1, 500);
   expect([delay.next(), delay.next(500), delay.next()]).toEqual([1, 500, 4]);
 });
+
+it('fire also where a test framework has installed fake ones', async () => {
+  const rows = new MemoryRows();
+  const support = new MemorySupport({ rows });
+  rows.rows.clear();
+  jest.useFakeTimers();
+  const running = await startSnowflake({ support }).finally(() => jest.useRealTimers());
+  expect(running.ids.nextId()).toBeGreaterThan(0n);
+  await running.close();
+}, 10_000);

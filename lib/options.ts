@@ -14,22 +14,26 @@ const OPTION = /^\w{1,20}$/;
 /**
  * The names of options that do not exist.
  *
- * @param known those of `whose`, separated by commas
+ * @param known those of `whose`; a text has them separated by commas
  * @throws SnowflakeError CONFIG_INVALID for options that are no object
  */
-export function unknownNames(options: object, known: string, whose: string): string[] {
+export function unknownNames(
+  options: object,
+  known: string | readonly string[],
+  whose: string,
+): string[] {
   if (typeof options !== 'object' || options === null) {
     const got = options === null ? 'null' : typeof options;
     throw refused([`Expected the options of ${whose} to be an object, got ${got}.`]);
   }
-  const names = known.split(', ');
+  const names = typeof known === 'string' ? known.split(', ') : known;
   return Object.keys(options)
     .filter((name) => !names.includes(name))
     .map((name) => {
       const formatName = OPTION.test(name) ? `\`${name}\`` : 'of a name that is not shown';
       const meant = nearest(name, names);
       const guess = meant === undefined ? '' : `Did you mean \`${meant}\`? `;
-      return `${whose} has no option ${formatName}. ${guess}The options are ${known}.`;
+      return `${whose} has no option ${formatName}. ${guess}The options are ${names.join(', ')}.`;
     });
 }
 
@@ -85,11 +89,13 @@ export function bigintFaults(option: string, value: unknown, min: bigint): strin
   ];
 }
 
-export function choiceFaults(option: string, value: unknown, choices: readonly string[]): string[] {
-  if ((choices as readonly unknown[]).includes(value)) return [];
-  const list = choices.map((choice) => `'${choice}'`).join(', ');
-  return [`Expected \`${option}\` to be one of ${list}, got ${format(value)}.`];
-}
+export const choice =
+  (...choices: readonly string[]): Check =>
+  (option, value) => {
+    if ((choices as readonly unknown[]).includes(value)) return [];
+    const list = choices.map((choice) => `'${choice}'`).join(', ');
+    return [`Expected \`${option}\` to be one of ${list}, got ${format(value)}.`];
+  };
 
 export function typeFaults(
   option: string,
@@ -102,33 +108,103 @@ export function typeFaults(
 }
 
 /** For what is used by its methods: a clock, timers, a signal. */
-export function methodFaults(option: string, value: unknown, methods: readonly string[]): string[] {
-  const given = (typeof value === 'object' && value !== null ? value : {}) as Record<
-    string,
-    unknown
-  >;
-  if (methods.every((method) => typeof given[method] === 'function')) return [];
-  const list = methods.map((method) => `${method}()`).join(', ');
-  return [`Expected \`${option}\` to be an object with ${list}, got ${typeName(value)}.`];
-}
+export const methods =
+  (...names: readonly string[]): Check =>
+  (option, value) => {
+    const given = Object(value) as Record<string, unknown>;
+    const isObject = typeof value === 'object';
+    if (isObject && names.every((name) => typeof given[name] === 'function')) return [];
+    const list = names.map((name) => `${name}()`).join(', ');
+    return [`Expected \`${option}\` to be an object with ${list}, got ${typeName(value)}.`];
+  };
 
 const typeName = (value: unknown): string =>
   value === null ? 'null' : typeof value === 'object' ? 'one without them' : typeof value;
 
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
 
-/** Options that are all set. */
-type Complete<O, D> = Omit<O, keyof D> & {
-  [N in keyof D]: N extends keyof O ? Exclude<O[N], undefined> : D[N];
+/** Says what is wrong with the value of an option. */
+export type Check = (option: string, value: unknown) => string[];
+
+export const whole =
+  (...bounds: readonly [min: number, max?: number]): Check =>
+  (option, value) =>
+    wholeFaults(option, value, bounds);
+export const named =
+  (form: NameForm): Check =>
+  (option, value) =>
+    nameFaults(option, value, form);
+export const typed =
+  (type: Parameters<typeof typeFaults>[2]): Check =>
+  (option, value) =>
+    typeFaults(option, value, type);
+/** For an option that is checked with others, or when it is opened. */
+export const later: Check = () => [];
+
+/**
+ * The options of a module, one a row: its check, and its default. An option without a default is
+ * required; the default of one that may be left out is undefined.
+ */
+export type OptionTable<O> = { readonly [N in keyof O]-?: Row<O[N]> };
+
+/** One that a URL may have as well is read there as text, number or flag. */
+export type Row<T = unknown> = readonly [
+  check: Check,
+  byDefault?: T | undefined,
+  inUrl?: 'text' | 'number' | 'flag' | 'file',
+];
+
+/** The options of a table with its defaults. */
+export type Completed<O, T> = {
+  readonly [N in keyof O & keyof T]-?: T[N] extends readonly [Check, undefined, unknown?]
+    ? O[N]
+    : Exclude<O[N], undefined>;
 };
 
-/** The options, and the defaults of those that are absent or undefined. */
-export function withDefaults<O extends object, D extends object>(
+/**
+ * Null is not an option left out: it is reported as it was given.
+ *
+ * @param within precedes the names in faults, as `cron.`
+ */
+export function optionFaults<O extends object>(
   options: O,
-  defaults: D,
-): Complete<O, D> {
+  table: OptionTable<O>,
+  whose: string,
+  within = '',
+): string[] {
+  const names = Object.keys(table) as (keyof O & string)[];
+  const faults = unknownNames(options, names, whose);
+  for (const name of names) {
+    const { 0: check, length } = table[name];
+    const value = options[name];
+    if (value !== undefined || length === 1) faults.push(...check(within + name, value));
+  }
+  return faults;
+}
+
+/** The options that are given, and the defaults of the others. */
+export function readOptions<O extends object, T extends OptionTable<O>>(
+  options: O,
+  table: T,
+  whose: string,
+  within = '',
+): { readonly terms: Completed<O, T>; readonly faults: string[] } {
+  const faults = optionFaults(options, table, whose, within);
+  const defaults = Object.entries<Row>(table).map(([name, row]) => [name, row[1]] as const);
   const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { ...defaults, ...Object.fromEntries(given) } as unknown as Complete<O, D>;
+  return { terms: Object.fromEntries([...defaults, ...given]) as Completed<O, T>, faults };
+}
+
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
+export function checkedOptions<O extends object, T extends OptionTable<O>>(
+  options: O,
+  table: T,
+  whose: string,
+  before = '',
+): Completed<O, T> {
+  const { terms, faults } = readOptions(options, table, whose);
+  refuse(faults, before);
+  return terms;
 }
 
 /** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
@@ -161,10 +237,7 @@ export function refused(
 
 export const WINDOW_MS_MAX = 600_000;
 
-/** The fault of such an option, in words for the operator. */
-export function windowFaults(name: string, value: unknown): string[] {
-  return wholeFaults(name, value, [0, WINDOW_MS_MAX]);
-}
+export const windowFaults = whole(0, WINDOW_MS_MAX);
 
 /*
  * Suggests the name that was probably meant, of a command or of an option, but only if it is close:

@@ -15,23 +15,32 @@ import { textForms } from '../core/text/text-forms.js';
 import { latestIdTimeMs } from '../core/window/lease-window.js';
 import { SnowflakeError, isSnowflakeError } from '../errors.js';
 import { format, formatShort, quoted } from '../messages.js';
-import { methodFaults, refuse, typeFaults, unknownNames, wholeFaults } from '../options.js';
+import {
+  later,
+  methods,
+  optionFaults,
+  refuse,
+  typed,
+  whole,
+  type OptionTable,
+} from '../options.js';
 
 export class IdCheck {
   private readonly forms: readonly TextForm[];
 
   /**
    * @param forms Text forms to read, in this order; decimal comes last unless it is listed.
-   * @param more further names of options beside the checks, each after a comma
+   * @param more further options beside the checks
    * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
     private readonly checks: SnowflakeIdChecks = {},
     forms: readonly TextForm[] = [],
-    more = '',
+    more: OptionTable<object> = {},
   ) {
-    refuse(unknownNames(checks, `${CHECKS}${more}`, 'A check of ids'));
-    refuse([...formFaults(checks, forms), ...layoutCheckFaults(checks)]);
+    const faults = optionFaults(checks, { ...CHECKS, ...more }, 'A check of ids');
+    if (faults.length === 0) faults.push(...layoutCheckFaults(checks));
+    refuse([...formFaults(checks, forms), ...faults]);
     const all = forms.includes(textForms.decimal) ? forms : [...forms, textForms.decimal];
     this.forms = checks.form === undefined ? all : [checks.form];
   }
@@ -173,10 +182,12 @@ export class IdListCheck {
 
   /** @throws SnowflakeError CONFIG_INVALID for checks that cannot work. */
   constructor(checks: SnowflakeIdListChecks = {}) {
-    this.check = new IdCheck(checks, [], ', countMin, countMax');
+    this.check = new IdCheck(checks, [], LIST_CHECKS);
     const { countMin = 0, countMax = COUNT_MAX } = checks;
-    const fault = boundsFault(countMin, countMax);
-    if (fault !== undefined) throw new SnowflakeError('CONFIG_INVALID', fault);
+    if (countMin > countMax) {
+      const most = `at most \`countMax\` (${countMax})`;
+      refuse([`Expected \`countMin\` to be ${most}, got ${format(countMin)}.`]);
+    }
     this.countMin = countMin;
     this.countMax = countMax;
   }
@@ -207,14 +218,6 @@ export class IdListCheck {
       (length > countMax ? 'Send them in several requests.' : 'Check that all were sent.')
     );
   }
-}
-
-function boundsFault(countMin: number, countMax: number): string | undefined {
-  const fault =
-    wholeFaults('countMin', countMin, [0, Number.MAX_SAFE_INTEGER])[0] ??
-    wholeFaults('countMax', countMax, [0, Number.MAX_SAFE_INTEGER])[0];
-  if (fault !== undefined || countMin <= countMax) return fault;
-  return `Expected \`countMin\` to be at most \`countMax\` (${countMax}), got ${format(countMin)}.`;
 }
 
 /*
@@ -256,7 +259,20 @@ export interface SnowflakeIdChecks {
  */
 export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
-const CHECKS = 'form, layout, notInFuture, futureMsMax, workerId, clock';
+export const CHECKS = {
+  form: [later, undefined],
+  layout: [(_, layout) => layoutFaults(layout), undefined],
+  notInFuture: [typed('boolean'), false],
+  futureMsMax: [whole(0, DAY_MS), undefined],
+  workerId: [later, undefined],
+  clock: [methods('now'), systemClock],
+} satisfies OptionTable<SnowflakeIdChecks>;
+
+export const LIST_CHECKS = {
+  ...CHECKS,
+  countMin: [whole(0, Number.MAX_SAFE_INTEGER), 0],
+  countMax: [whole(0, Number.MAX_SAFE_INTEGER), COUNT_MAX],
+} satisfies OptionTable<SnowflakeIdListChecks>;
 
 const isForm = (form: unknown): boolean =>
   typeof (form as Partial<TextForm> | null | undefined)?.tryDecode === 'function';
@@ -283,31 +299,21 @@ function formFaults(checks: SnowflakeIdChecks, forms: readonly TextForm[]): stri
 }
 
 function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
-  const { layout, notInFuture = false, futureMsMax, workerId, clock = systemClock } = checks;
+  const { layout, notInFuture = false, futureMsMax, workerId } = checks;
   const needs = { notInFuture: notInFuture || undefined, futureMsMax, workerId };
   const name = Object.entries(needs).find(([, value]) => value !== undefined)?.[0];
-  const faults = [
-    ...typeFaults('notInFuture', notInFuture, 'boolean'),
-    ...methodFaults('clock', clock, ['now']),
-  ];
   if (layout === undefined) {
-    if (name === undefined) return faults;
+    if (name === undefined) return [];
     return [
-      ...faults,
       `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
         'an id has its time and its worker: give the one that makes the ids.',
     ];
   }
-  if (!isLayout(layout)) return [...faults, ...layoutFaults(layout)];
   if (futureMsMax !== undefined && !notInFuture) {
-    faults.push('Expected `notInFuture: true` together with `futureMsMax`.');
+    return ['Expected `notInFuture: true` together with `futureMsMax`.'];
   }
-  if (futureMsMax !== undefined)
-    faults.push(...wholeFaults('futureMsMax', futureMsMax, [0, DAY_MS]));
-  if (workerId !== undefined) {
-    faults.push(...wholeFaults('workerId', workerId, [0, layout.workerIdMax]));
-  }
-  return faults;
+  if (workerId === undefined || !isLayout(layout)) return [];
+  return whole(0, layout.workerIdMax)('workerId', workerId);
 }
 
 /*

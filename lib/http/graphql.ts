@@ -12,7 +12,7 @@ import {
   type ValueNode,
 } from 'graphql';
 import { isSnowflakeError } from '../errors.js';
-import { refused } from '../options.js';
+import { later, refused } from '../options.js';
 import { textForms } from '../core/text/text-forms.js';
 import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
@@ -46,7 +46,7 @@ export function snowflakeScalar(
   options: SnowflakeScalarOptions = {},
 ): GraphQLScalarType<string, string> {
   const { name = 'SnowflakeID', form = textForms.decimal } = options;
-  const check = new IdCheck(options, [], ', name');
+  const check = new IdCheck(options, [], { name: [later, undefined] });
   if (typeof name !== 'string' || !/^[_A-Za-z]\w*$/.test(name)) {
     throw refused(['Expected `name` to be letters, digits and _, and to begin with no digit.']);
   }

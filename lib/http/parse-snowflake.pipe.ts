@@ -7,8 +7,8 @@
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
 import { isSnowflakeError } from '../errors.js';
-import { choiceFaults, refuse, typeFaults } from '../options.js';
-import { IdCheck, type SnowflakeIdChecks } from './check-id.js';
+import { choice, later, typed, type OptionTable } from '../options.js';
+import { CHECKS, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
@@ -24,6 +24,13 @@ export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
   /** Let a missing or empty value pass, as undefined. */
   readonly optional?: boolean | undefined;
 }
+
+export const PIPE = {
+  ...CHECKS,
+  as: [choice('bigint', 'text'), 'bigint'],
+  forms: [later, undefined],
+  optional: [typed('boolean'), false],
+} satisfies OptionTable<ParseSnowflakePipeOptions>;
 
 /**
  * Checks an id and hands it over as bigint or text; answers 400 to everything else.
@@ -55,12 +62,8 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
   private readonly isOptional: boolean;
 
   constructor(@Optional() options: ParseSnowflakePipeOptions = {}) {
-    this.check = new IdCheck(options, options.forms, ', as, forms, optional');
+    this.check = new IdCheck(options, options.forms, PIPE);
     const { as = 'bigint', optional = false } = options;
-    refuse([
-      ...choiceFaults('as', as, ['bigint', 'text']),
-      ...typeFaults('optional', optional, 'boolean'),
-    ]);
     this.isText = as === 'text';
     this.isOptional = optional;
   }

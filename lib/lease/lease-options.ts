@@ -5,7 +5,7 @@
  * fail in operation is reported with a reason.
  */
 import { format } from '../messages.js';
-import { choiceFaults, wholeFaults } from '../options.js';
+import { checkedOptions, choice, whole, type OptionTable, type Row } from '../options.js';
 
 export interface LeaseOptions {
   /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */
@@ -33,19 +33,6 @@ export interface LeaseOptions {
   readonly startTimeoutMs: number;
 }
 
-export const LEASE_DEFAULTS: LeaseOptions = {
-  ttlMs: 60_000,
-  refreshAliveIntervalMs: 10_000,
-  callTimeoutMs: 2000,
-  reserveMs: 10_000,
-  maxClockSkewMs: 5000,
-  onClockSkew: 'anchor',
-  maxDriftMs: 5000,
-  onFreshRegistry: 'runAhead',
-  onNoWorkerFree: 'wait',
-  startTimeoutMs: 30_000,
-};
-
 /**
  * A leased range must hold one second of ids, in whole units, so that an application can boot: at
  * either end up to a unit less a millisecond is cut off.
@@ -54,23 +41,6 @@ export function minRangeMsOf(unitMs: number): number {
   return 1000 + 2 * (unitMs - 1);
 }
 
-const CHOICES = {
-  onClockSkew: ['anchor', 'reject', 'warn'],
-  onFreshRegistry: ['runAhead', 'wait'],
-  onNoWorkerFree: ['wait', 'fail'],
-} as const;
-
-/** Inclusive bounds in ms. A longer time than a day can only be a mistake. */
-const BOUNDS: { readonly [name in keyof LeaseOptions]?: readonly [min: number, max: number] } = {
-  ttlMs: [10_000, 600_000],
-  refreshAliveIntervalMs: [100, 300_000],
-  callTimeoutMs: [10, 60_000],
-  reserveMs: [0, 599_000],
-  maxClockSkewMs: [1, 86_400_000],
-  maxDriftMs: [1, 86_400_000],
-  startTimeoutMs: [0, 86_400_000],
-};
-
 /** The former value 'trust' would be right for one moment and stay configured for good. */
 const TRUST_FAULT =
   "`onFreshRegistry: 'trust'` is gone: left in a deployment it made ids twice after the first " +
@@ -78,26 +48,27 @@ const TRUST_FAULT =
   "registry create` one leaseTtlMs before the first start, or use 'wait'. In tests a " +
   '`new MemorySupport()` starts at once with exact times.';
 
-/** The names of options in the module, if they differ from ours. */
-const MODULE_NAMES: Readonly<Record<string, string>> = { ttlMs: 'leaseTtlMs' };
+const DAY_MS = 86_400_000;
+const freshChoices = choice('runAhead', 'wait');
 
-export function leaseFaults(options: LeaseOptions): string[] {
-  const given = options as unknown as Readonly<Record<string, unknown>>;
-  const faults = Object.entries(BOUNDS).flatMap(([name, bounds]) =>
-    wholeFaults(MODULE_NAMES[name] ?? name, given[name], bounds),
-  );
-  for (const [name, choices] of Object.entries(CHOICES)) {
-    const isTrust = name === 'onFreshRegistry' && given[name] === 'trust';
-    faults.push(...(isTrust ? [TRUST_FAULT] : choiceFaults(name, given[name], choices)));
-  }
-  if (faults.length === 0 && options.reserveMs >= options.ttlMs) {
-    faults.push(
-      `Expected \`reserveMs\` to be less than \`leaseTtlMs\` (${options.ttlMs}), ` +
-        `got ${format(options.reserveMs)}.`,
-    );
-  }
-  return faults;
-}
+/** The times are in ms; a longer one than a day can only be a mistake. */
+export const LEASE = {
+  ttlMs: [whole(10_000, 600_000), 60_000],
+  refreshAliveIntervalMs: [whole(100, 300_000), 10_000],
+  callTimeoutMs: [whole(10, 60_000), 2000],
+  reserveMs: [whole(0, 599_000), 10_000],
+  maxClockSkewMs: [whole(1, DAY_MS), 5000],
+  onClockSkew: [choice('anchor', 'reject', 'warn'), 'anchor'],
+  maxDriftMs: [whole(1, DAY_MS), 5000],
+  onFreshRegistry: [
+    (name, value) => (value === 'trust' ? [TRUST_FAULT] : freshChoices(name, value)),
+    'runAhead',
+  ],
+  onNoWorkerFree: [choice('wait', 'fail'), 'wait'],
+  startTimeoutMs: [whole(0, DAY_MS), 30_000],
+} satisfies OptionTable<LeaseOptions>;
+
+export const LEASE_DEFAULTS = checkedOptions<Partial<LeaseOptions>, typeof LEASE>({}, LEASE, '');
 
 /** A lease needs room for these in addition to missed renewals. */
 export interface LeaseRoom {
@@ -109,7 +80,17 @@ export interface LeaseRoom {
 
 /** Errors in the combination of options that are valid on their own. */
 export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
-  return [...renewalFaults(options, room), ...waitFaults(options, room)];
+  const given = options as unknown as Readonly<Record<string, unknown>>;
+  const isWrong = ([name, [check]]: [string, Row]) => check(name, given[name]).length > 0;
+  if (Object.entries<Row>(LEASE).some(isWrong)) return [];
+  return [...reserveFaults(options), ...renewalFaults(options, room), ...waitFaults(options, room)];
+}
+
+function reserveFaults({ reserveMs, ttlMs }: LeaseOptions): string[] {
+  if (reserveMs < ttlMs) return [];
+  return [
+    `Expected \`reserveMs\` to be less than \`leaseTtlMs\` (${ttlMs}), got ${format(reserveMs)}.`,
+  ];
 }
 
 /** A lease must outlast two missed renewals, a failover, and the shortest range. */

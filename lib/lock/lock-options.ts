@@ -4,15 +4,17 @@
  */
 import { monotonicClock, systemClock, type Clock } from '../core/clock.js';
 import {
-  methodFaults,
+  checkedOptions,
+  methods,
   nameFaults,
+  optionFaults,
   refuse,
   refused,
   TIMER_METHODS,
-  typeFaults,
-  unknownNames,
-  wholeFaults,
-  withDefaults,
+  typed,
+  whole,
+  type Completed,
+  type OptionTable,
 } from '../options.js';
 import { systemIdentity } from '../time/process-identity.js';
 import { systemTimers, type Timers } from '../time/timers.js';
@@ -74,81 +76,63 @@ export interface HoldOptions {
 export type SeveralOptions = Omit<HoldOptions, 'holdAtLeastMs' | 'permits'>;
 
 export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
-export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?: number } & Pick<
-  HoldOptions,
-  'signal'
-> & {
-    /** The extra time to wait for a store that grants nothing yet and says for how long. */
-    readonly pauseMs?: number;
-  };
+export type HoldTerms = Completed<HoldOptions, typeof HOLD> & {
+  readonly ttlMs: number;
+  /** The extra time to wait for a store that grants nothing yet and says for how long. */
+  readonly pauseMs?: number;
+};
 
 const TTL_MS_MIN = 100;
-const DEFAULTS = {
-  ttlMs: 10_000,
-  callTimeoutMs: 2000,
-  drainMs: 10_000,
-  application: 'application',
-  clock: systemClock,
-  monotonic: monotonicClock,
-  timers: systemTimers,
-  random: Math.random,
-};
-const SIGNAL_METHODS = ['throwIfAborted', 'addEventListener', 'removeEventListener'];
 const LABEL_LENGTH_MAX = 256;
-export const LOCK_OPTIONS =
-  'ttlMs, longestTtlMs, callTimeoutMs, drainMs, application, clock, monotonic, timers, random';
-export const HOLD_OPTIONS = 'ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal';
-const SEVERAL_OPTIONS = 'ttlMs, waitMs, holdAtMostMs, signal';
+
+export const LOCK = {
+  ttlMs: [whole(TTL_MS_MIN, TTL_MS_MAX), 10_000],
+  longestTtlMs: [whole(TTL_MS_MIN, TTL_MS_MAX), undefined],
+  callTimeoutMs: [whole(10, 60_000), 2000],
+  drainMs: [whole(0, 3_600_000), 10_000],
+  application: [typed('string'), 'application'],
+  clock: [methods('now'), systemClock],
+  monotonic: [methods('now'), monotonicClock],
+  timers: [methods(...TIMER_METHODS), systemTimers],
+  random: [typed('function'), Math.random],
+} satisfies OptionTable<LockOptions>;
+
+export const HOLD = {
+  ttlMs: [whole(TTL_MS_MIN, TTL_MS_MAX), undefined],
+  waitMs: [whole(0, TTL_MS_MAX), 0],
+  holdAtLeastMs: [whole(0, TTL_MS_MAX), 0],
+  holdAtMostMs: [whole(TTL_MS_MIN, TTL_MS_MAX), Infinity],
+  permits: [whole(1, PERMITS_MAX), 1],
+  signal: [methods('throwIfAborted', 'addEventListener', 'removeEventListener'), undefined],
+} satisfies OptionTable<HoldOptions>;
+
+const { holdAtLeastMs: _least, permits: _permits, ...SEVERAL } = HOLD;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function lockTerms(options: LockOptions = {}): LockTerms {
-  refuse(lockFaults(options));
-  const { application, ...terms } = withDefaults(options, DEFAULTS);
+  const { application, ...terms } = checkedOptions(options, LOCK, 'A lock');
   const { longestTtlMs = terms.ttlMs } = terms;
+  refuse(longestFaults(terms.ttlMs, longestTtlMs));
   return { ...terms, longestTtlMs, label: labelOf(application) };
 }
 
-export function lockFaults(options: LockOptions, known = LOCK_OPTIONS): string[] {
-  const unknown = unknownNames(options, known, 'A lock');
-  const terms = withDefaults(options, DEFAULTS);
-  const { ttlMs, longestTtlMs = ttlMs } = terms;
-  const ttlFaults = wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]);
-  const longestMin = ttlFaults.length === 0 ? ttlMs : TTL_MS_MIN;
-  return [
-    ...unknown,
-    ...ttlFaults,
-    ...wholeFaults('longestTtlMs', longestTtlMs, [longestMin, TTL_MS_MAX]),
-    ...wholeFaults('callTimeoutMs', terms.callTimeoutMs, [10, 60_000]),
-    ...wholeFaults('drainMs', terms.drainMs, [0, 3_600_000]),
-    ...typeFaults('application', terms.application, 'string'),
-    ...methodFaults('clock', terms.clock, ['now']),
-    ...methodFaults('monotonic', terms.monotonic, ['now']),
-    ...methodFaults('timers', terms.timers, TIMER_METHODS),
-    ...typeFaults('random', terms.random, 'function'),
-  ];
+/** The fault of options that are valid on their own. */
+export function longestFaults(ttlMs: number, longestTtlMs = ttlMs): string[] {
+  return whole(ttlMs, TTL_MS_MAX)('longestTtlMs', longestTtlMs);
 }
 
 /** @throws SnowflakeError ARGUMENT_INVALID with every fault */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
-  const hold = holdOf(options, terms.ttlMs);
-  const { signal } = hold;
-  const faults = [
-    ...lastNameFaults(lock, hold.permits),
-    ...unknownNames(options, HOLD_OPTIONS, 'A lock'),
-    ...holdFaults(options),
-    ...longerFaults(hold.ttlMs, terms),
-    ...(signal === undefined ? [] : methodFaults('signal', signal, SIGNAL_METHODS)),
-  ];
+  const own = optionFaults(options, HOLD, 'A lock');
+  // By hand, since it is done for each lock: readOptions takes five times as long.
+  const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
+  const { holdAtMostMs = Infinity, permits = 1 } = options;
+  const faults = [...lastNameFaults(lock, permits), ...own, ...longerFaults(ttlMs, terms)];
+  if (own.length === 0) faults.push(...mostFaults(holdAtLeastMs, holdAtMostMs));
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
   // The store keeps nobody out for longer than it may be held.
-  return { ...hold, ttlMs: Math.min(hold.ttlMs, hold.holdAtMostMs) };
-}
-
-/** With their defaults; `withDefaults` would take longer, and this is done for each lock. */
-function holdOf(options: HoldOptions, defaultTtlMs: number): HoldTerms {
-  const { ttlMs = defaultTtlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
-  const { holdAtMostMs = Infinity, permits = 1 } = options;
-  return { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal };
+  const ownTtlMs = Math.min(ttlMs, holdAtMostMs);
+  return { ttlMs: ownTtlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal };
 }
 
 const SEVERAL_MAX = 100;
@@ -166,29 +150,19 @@ export function severalTerms(
   const names = Array.isArray(locks) ? [...new Set<string>(locks)] : [];
   const faults = [
     ...(Array.isArray(locks)
-      ? wholeFaults('locks.length', names.length, [1, SEVERAL_MAX])
+      ? whole(1, SEVERAL_MAX)('locks.length', names.length)
       : [`Expected \`locks\` to be an array, got ${typeof locks}.`]),
     ...names.flatMap((name) => nameFaults('locks', name)),
-    ...unknownNames(options, SEVERAL_OPTIONS, 'Several locks'),
+    ...optionFaults(options, SEVERAL, 'Several locks'),
   ];
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
   const sorted = names.toSorted((a, b) => (a < b ? -1 : 1));
   return { names: sorted, hold: holdTerms(sorted[0]!, options, terms) };
 }
 
-/** What is wrong with the options of a hold, whichever lock it is of. */
-export function holdFaults(options: HoldOptions): string[] {
-  const { ttlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits } = holdOf(options, TTL_MS_MIN);
-  const leastMs = Math.max(TTL_MS_MIN, Number.isInteger(holdAtLeastMs) ? holdAtLeastMs : 0);
-  return [
-    ...wholeFaults('ttlMs', ttlMs, [TTL_MS_MIN, TTL_MS_MAX]),
-    ...wholeFaults('waitMs', waitMs, [0, TTL_MS_MAX]),
-    ...wholeFaults('holdAtLeastMs', holdAtLeastMs, [0, TTL_MS_MAX]),
-    ...(options.holdAtMostMs === undefined
-      ? []
-      : wholeFaults('holdAtMostMs', holdAtMostMs, [leastMs, TTL_MS_MAX])),
-    ...wholeFaults('permits', permits, [1, PERMITS_MAX]),
-  ];
+/** The fault of options that are valid on their own. */
+export function mostFaults(leastMs: number, mostMs: number): string[] {
+  return mostMs >= leastMs ? [] : whole(leastMs, TTL_MS_MAX)('holdAtMostMs', mostMs);
 }
 
 /** A lock of many permits has a name that leaves room for their numbers. */

@@ -12,8 +12,9 @@ import type { RegionStatus } from '../lease/region-claim.js';
 import type { OnceJobStatus } from '../cron/cron-once.js';
 import type { DistributedLock, LockStatus } from '../lock/distributed-lock.js';
 import { hasWorkerId, type IdMakerStatus } from '../nest/id-maker.js';
-import { methodFaults, nameFaults, refuse, unknownNames } from '../options.js';
+import { checkedOptions, methods, nameFaults, type OptionTable } from '../options.js';
 import {
+  measured,
   secondsOf,
   type Family,
   type GeneratorReading,
@@ -222,17 +223,15 @@ export interface LockReading extends LockStatus {
   readonly jobs: readonly OnceJobStatus[];
 }
 
+export const MEASURED_LOCKS = {
+  name: [nameFaults, 'default'],
+  locks: [measured('a DistributedLock')],
+  jobs: [methods('status'), undefined],
+} satisfies OptionTable<MeasuredLocks>;
+
 /** @throws SnowflakeError CONFIG_INVALID for locks that cannot be measured */
-export function lockReader(measured: MeasuredLocks): ReaderOf<LockReading> {
-  const strangers = unknownNames(measured, 'name, locks, jobs', 'What is measured');
-  const { name = 'default', locks, jobs } = measured;
-  const hasLocks = 'status' in Object(locks);
-  refuse([
-    ...strangers,
-    ...nameFaults('name', name),
-    ...(hasLocks ? [] : [`Expected \`locks\` to be a DistributedLock, got ${typeof locks}.`]),
-    ...(jobs === undefined ? [] : methodFaults('jobs', jobs, ['status'])),
-  ]);
+export function lockReader(given: MeasuredLocks): ReaderOf<LockReading> {
+  const { name, locks, jobs } = checkedOptions(given, MEASURED_LOCKS, 'What is measured');
   return {
     labels: () => ({ locks: name }),
     read: () => ({ ...locks.status, jobs: jobs?.status() ?? [] }),

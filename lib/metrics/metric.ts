@@ -6,7 +6,16 @@ import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
 import type { IDistributedSupport, WorkerRecord } from '../lease/distributed-support.js';
 import { hasLayout, hasWorkerId, type IdMaker, type IdMakerStatus } from '../nest/id-maker.js';
-import { methodFaults, nameFaults, refuse, unknownNames, wholeFaults } from '../options.js';
+import {
+  checkedOptions,
+  methods,
+  nameFaults,
+  refuse,
+  whole,
+  type Check,
+  type Completed,
+  type OptionTable,
+} from '../options.js';
 import type { CallStatus } from '../time/call-record.js';
 import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 
@@ -157,30 +166,31 @@ export interface GeneratorReading {
   readonly workers: WorkerCount | undefined;
 }
 
-const NAMES = 'name, space, ids, support, workersEveryMs';
-const WORKERS_EVERY_MS = 60_000;
+/** For what is measured by its status. */
+export const measured =
+  (what: string): Check =>
+  (name, value) =>
+    'status' in Object(value) ? [] : [`Expected \`${name}\` to be ${what}, got ${typeof value}.`];
+
+export const MEASURED = {
+  name: [nameFaults, 'default'],
+  space: [nameFaults, undefined],
+  ids: [measured('an IdMaker')],
+  support: [methods('workers'), undefined],
+  workersEveryMs: [whole(1000, 86_400_000), 60_000],
+} satisfies OptionTable<MeasuredGenerator>;
 
 export class GeneratorReader {
+  private readonly generator: Completed<MeasuredGenerator, typeof MEASURED>;
   private census: WorkerCensus | undefined;
 
   /** @throws SnowflakeError CONFIG_INVALID for a generator that cannot be measured */
-  constructor(private readonly generator: MeasuredGenerator) {
-    const strangers = unknownNames(generator, NAMES, 'What is measured');
-    const { name = 'default', space, ids, support } = generator;
-    const { workersEveryMs = WORKERS_EVERY_MS } = generator;
-    const isGenerator = 'status' in Object(ids);
-    refuse([
-      ...strangers,
-      ...nameFaults('name', name),
-      ...(space === undefined ? [] : nameFaults('space', space)),
-      ...(isGenerator ? [] : [`Expected \`ids\` to be an IdMaker, got ${typeof ids}.`]),
-      ...(support === undefined ? [] : methodFaults('support', support, ['workers'])),
-      ...wholeFaults('workersEveryMs', workersEveryMs, [1000, 86_400_000]),
-    ]);
+  constructor(generator: MeasuredGenerator) {
+    this.generator = checkedOptions(generator, MEASURED, 'What is measured');
   }
 
   labels({ status }: GeneratorReading): Record<string, string> {
-    const { name = 'default', space = spaceOf(status) } = this.generator;
+    const { name, space = spaceOf(status) } = this.generator;
     return { generator: name, ...(space !== undefined && { space }) };
   }
 
@@ -193,7 +203,7 @@ export class GeneratorReader {
 
   /** A generator without a worker id has none to count. */
   private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
-    const { ids, support, workersEveryMs = WORKERS_EVERY_MS } = this.generator;
+    const { ids, support, workersEveryMs } = this.generator;
     if (support === undefined || !hasWorkerId(status)) return undefined;
     return (this.census ??= new WorkerCensus(support, ids, workersEveryMs));
   }

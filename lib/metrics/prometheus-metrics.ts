@@ -2,7 +2,7 @@
  * The metrics in a registry of prom-client. The application passes it in; prom-client is never
  * loaded from here.
  */
-import { methodFaults, refuse, unknownNames } from '../options.js';
+import { methods, refuse, unknownNames } from '../options.js';
 import { processWide } from '../process-wide.js';
 import {
   GENERATOR_METRICS,
@@ -97,8 +97,8 @@ export function registerPrometheusLockMetrics(
 function registryOf(client: PromClient, options: PromOptions): PromRegistry {
   const strangers = unknownNames(options, 'registry', 'The registration');
   const { registry = client.register } = options;
-  const methods = ['getSingleMetric', 'registerMetric'];
-  refuse([...strangers, ...methodFaults('registry', registry, methods)]);
+  const isRegistry = methods('getSingleMetric', 'registerMetric');
+  refuse([...strangers, ...isRegistry('registry', registry)]);
   return registry;
 }
 

@@ -5,32 +5,14 @@
  * Guarantee: every fault is reported at start, all of them at once, and nothing stays open then.
  */
 import type { ModulesContainer } from '@nestjs/core';
-import type { Clock } from '../core/clock.js';
 import type { GeneratorEnvironment, OpenGenerator } from '../generator.js';
-import { LEASE_DEFAULTS } from '../lease/lease-options.js';
-import type { Timers } from '../time/timers.js';
+import { readOptions } from '../options.js';
 import { generatorEngine, type Engine } from './engine.js';
 import { buildModule, ENGINE, MODULES, provide, twiceFaults } from './providers.js';
-import { parseEnvironment, parseLease } from './resolve-options.js';
+import { applicationName, GENERATOR_OPTIONS, type GeneratorOptions } from './generator-options.js';
 import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js';
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
 import { SNOWFLAKE_OPTIONS } from './tokens.js';
-
-/** The options that every generator without a worker id has. */
-export interface GeneratorOptions {
-  /** Starts without ids and asks for them in the background. Default false. */
-  readonly lazy?: boolean | undefined;
-  /** How long one call to the store may take. Default 2 s. */
-  readonly callTimeoutMs?: number | undefined;
-  /** How long the start may wait for the first ids. Default 30 s. */
-  readonly startTimeoutMs?: number | undefined;
-  /** Operators see this name next to host and pid. Default: the name in package.json. */
-  readonly application?: string | undefined;
-  /** Reads the time; for tests. */
-  readonly clock?: Clock | undefined;
-  /** Sets timers; for tests. */
-  readonly timers?: Timers | undefined;
-}
 
 /** Checks the options of a generator and puts it together; it makes ids from its start() on. */
 export interface GeneratorOpener<Options> {
@@ -50,11 +32,13 @@ async function openEngine<Options>(
     throw invalid([...faults, noOptions(given, opener.example)]);
   }
   const { application, lazy, clock, timers, callTimeoutMs, startTimeoutMs, ...options } = given;
-  const limits = parseLease({ callTimeoutMs, startTimeoutMs }, faults) ?? LEASE_DEFAULTS;
-  const environment = parseEnvironment({ application, lazy, clock, timers }, faults);
+  const own = { application, lazy, clock, timers, callTimeoutMs, startTimeoutMs };
+  const read = readOptions(own, GENERATOR_OPTIONS, 'A generator');
+  faults.push(...read.faults);
+  const environment = { ...read.terms, application: application ?? applicationName() };
   let generator: OpenGenerator | undefined;
   try {
-    const terms = { ...environment, ...limits, random: Math.random };
+    const terms = { ...environment, random: Math.random };
     generator = await opener.open(options as unknown as Options, terms);
   } catch (error) {
     faults.push(...faultsOf(error));

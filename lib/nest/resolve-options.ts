@@ -4,10 +4,8 @@
  *
  * Guarantee: every fault is reported at start, all of them at once, each with the value given.
  */
-import { readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { systemClock, type Clock } from '../core/clock.js';
-import { orderFaults } from '../core/generator/snowflake-generator.js';
+import type { Clock } from '../core/clock.js';
+import { GENERATOR } from '../core/generator/snowflake-generator.js';
 import { BitLayout, isLayout } from '../core/layout/bit-layout.js';
 import type { Epoch, FieldSpec } from '../core/layout/layout-fields.js';
 import { layouts } from '../core/layout/presets.js';
@@ -17,8 +15,7 @@ import type { WorkerIdClaim, WorkerIdSource } from '../lease/static.support.js';
 import type { IDistributedSupport } from '../lease/distributed-support.js';
 import type { WorkerIdChange } from '../lease/keeper.js';
 import {
-  LEASE_DEFAULTS,
-  leaseFaults,
+  LEASE,
   minRangeMsOf,
   relationFaults,
   type LeaseOptions,
@@ -26,9 +23,10 @@ import {
 } from '../lease/lease-options.js';
 import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
-import { methodFaults, TIMER_METHODS, typeFaults, unknownNames, wholeFaults } from '../options.js';
+import { later, readOptions, typed, whole, type Completed, type OptionTable } from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
-import { systemTimers, type Timers } from '../time/timers.js';
+import type { Timers } from '../time/timers.js';
+import { applicationName, GENERATOR_OPTIONS } from './generator-options.js';
 import {
   closeQuietly,
   faultsOf,
@@ -97,15 +95,23 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly timers?: Timers | undefined;
 }
 
-/** Beside those of the lease. */
-const OWN_NAMES =
-  'support, supports, workerId, layout, epoch, workerFields, regions, leaseTtlMs, aheadMsMax, ' +
-  'sequenceStart, sharesLease, lazy, onWorkerIdChange, application, clock, timers';
-
-const NAMES = [...OWN_NAMES.split(', '), ...Object.keys(LEASE_DEFAULTS)]
-  .filter((name) => name !== 'ttlMs')
-  .toSorted()
-  .join(', ');
+const { ttlMs, ...LEASE_ROWS } = LEASE;
+export const MODULE_OPTIONS = {
+  support: [later, undefined],
+  supports: [later, undefined],
+  workerId: [later, undefined],
+  layout: [later, undefined],
+  epoch: [later, undefined],
+  workerFields: [later, undefined],
+  regions: [later, undefined],
+  leaseTtlMs: ttlMs,
+  ...LEASE_ROWS,
+  aheadMsMax: GENERATOR.aheadMsMax,
+  sequenceStart: GENERATOR.sequenceStart,
+  sharesLease: [typed('boolean'), false],
+  onWorkerIdChange: [typed('function'), undefined],
+  ...GENERATOR_OPTIONS,
+} satisfies OptionTable<SnowflakeModuleOptions>;
 
 /**
  * Three steps: parse what the options say, open what they name, and check the one against the
@@ -122,108 +128,41 @@ export async function resolveOptions(
   const faults: string[] = [...(hasScheduler ? [] : [SCHEDULER_FAULT]), ...found];
   if (typeof options !== 'object' || options === null)
     throw invalid([...faults, noOptions(options, "support: 'redis://host:6379?namespace=shop'")]);
-  const parsed = parseOptions(options);
+  const { terms, faults: own } = readOptions(options, MODULE_OPTIONS, 'SnowflakeModule');
+  const shared = isSharedLease(options.support) ? options.support : undefined;
+  const layout = parseLayout(options, shared, own);
+  const range = layout && made(() => workerIdRangeOf(layout, options.workerFields), own);
+  if (layout !== undefined) own.push(...endFaults(layout, terms.clock));
+  const { aheadMsMax = shared?.aheadMsMax, application = applicationName() } = terms;
+  const sequenceStart = options.sequenceStart ?? shared?.sequenceStart ?? 'zero';
+  const lease = { ...terms, ttlMs: terms.leaseTtlMs };
+  const others = { ...terms, aheadMsMax, sequenceStart, application, lease };
   const opened = await openSupports(options, faults);
-  const config = crossCheck(parsed, opened, faults);
-  faults.push(...parsed.faults);
+  const config = crossCheck({ ...others, layout, range }, opened, faults);
+  faults.push(...own);
   if (config !== undefined && faults.length === 0) return config;
   await closeQuietly(opened.support);
   await closeQuietly(opened.regions);
   throw invalid(faults);
 }
 
-/*
- * Step one, parse: pure, each option by itself. A part with a fault is undefined afterwards, and
- * the checks that need it are left out.
- */
-
-interface ParsedOptions {
-  readonly layout: BitLayout | undefined;
-  readonly workerIds: WorkerIdRange | undefined;
-  readonly lease: LeaseOptions | undefined;
-  readonly others: Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'lease' | 'region'>;
-  readonly faults: readonly string[];
-}
-
-function parseOptions(options: SnowflakeModuleOptions): ParsedOptions {
-  const faults: string[] = [];
-  const shared = isSharedLease(options.support) ? options.support : undefined;
-  const layout = parseLayout(options, shared, faults);
-  const workerIds = layout && parseWorkerIds(layout, options.workerFields, faults);
-  const lease = parseLease(options, faults);
-  faults.push(...unknownNames(options, NAMES, 'SnowflakeModule'));
-  const environment = parseEnvironment(options, faults);
-  const others = { ...environment, ...parseOrder(options, shared, faults) };
-  if (layout !== undefined) faults.push(...endFaults(layout, environment.clock));
-  return { layout, workerIds, lease, others, faults };
+/** @returns undefined for what cannot be made, whose faults are then reported */
+function made<T>(make: () => T, faults: string[]): T | undefined {
+  try {
+    return make();
+  } catch (error) {
+    faults.push(...faultsOf(error));
+    return undefined;
+  }
 }
 
 function parseLayout(
-  options: LayoutOptions,
+  options: SnowflakeModuleOptions,
   shared: SharedLease | undefined,
   faults: string[],
 ): BitLayout | undefined {
-  let layout: BitLayout | undefined;
-  try {
-    layout = givenLayout(options);
-  } catch (error) {
-    faults.push(...faultsOf(error));
-  }
+  const layout = made(() => givenLayout(options), faults);
   return shared === undefined ? layout : joinLayout(options, shared, layout, faults);
-}
-
-function parseWorkerIds(
-  layout: BitLayout,
-  workerFields: SnowflakeModuleOptions['workerFields'],
-  faults: string[],
-): WorkerIdRange | undefined {
-  const range = workerIdRangeOf(layout, workerFields);
-  if (!('faults' in range)) return range;
-  faults.push(...range.faults);
-  return undefined;
-}
-
-export function parseLease(
-  options: SnowflakeModuleOptions,
-  faults: string[],
-): LeaseOptions | undefined {
-  const given = Object.entries({ ...options, ttlMs: options.leaseTtlMs }).filter(
-    ([name, value]) => Object.hasOwn(LEASE_DEFAULTS, name) && value !== undefined,
-  );
-  const lease = { ...LEASE_DEFAULTS, ...Object.fromEntries(given) };
-  const found = leaseFaults(lease);
-  faults.push(...found);
-  return found.length === 0 ? lease : undefined;
-}
-
-/** Null is not an option left out: it is reported as it was given. */
-export function parseEnvironment(options: SnowflakeModuleOptions, faults: string[]) {
-  const { lazy = false, application = applicationName() } = options;
-  const { clock = systemClock, timers = systemTimers } = options;
-  faults.push(
-    ...methodFaults('clock', clock, ['now']),
-    ...methodFaults('timers', timers, TIMER_METHODS),
-    ...typeFaults('application', application, 'string'),
-    ...typeFaults('lazy', lazy, 'boolean'),
-  );
-  return { lazy, application, clock, timers };
-}
-
-function parseOrder(
-  options: SnowflakeModuleOptions,
-  shared: SharedLease | undefined,
-  faults: string[],
-) {
-  const { aheadMsMax = shared?.aheadMsMax, sharesLease = false } = options;
-  const { sequenceStart = shared?.sequenceStart ?? 'zero', onWorkerIdChange } = options;
-  faults.push(
-    ...orderFaults({ aheadMsMax, sequenceStart }),
-    ...typeFaults('sharesLease', sharesLease, 'boolean'),
-    ...(onWorkerIdChange === undefined
-      ? []
-      : typeFaults('onWorkerIdChange', onWorkerIdChange, 'function')),
-  );
-  return { aheadMsMax, sequenceStart, sharesLease, onWorkerIdChange };
 }
 
 function endFaults(layout: BitLayout, clock: Clock): string[] {
@@ -235,15 +174,7 @@ function endFaults(layout: BitLayout, clock: Clock): string[] {
   ];
 }
 
-/** The options that decide the layout. */
-interface LayoutOptions {
-  readonly layout?: BitLayout | readonly FieldSpec[];
-  readonly epoch?: Epoch;
-  readonly aheadMsMax?: number;
-  readonly onWorkerIdChange?: unknown;
-}
-
-function givenLayout({ layout, epoch }: LayoutOptions): BitLayout {
+function givenLayout({ layout, epoch }: SnowflakeModuleOptions): BitLayout {
   if (layout === undefined) return layouts.snowflake({ epoch });
   if (Array.isArray(layout)) return new BitLayout({ epoch, fields: layout as FieldSpec[] });
   if (!isLayout(layout)) {
@@ -254,7 +185,7 @@ function givenLayout({ layout, epoch }: LayoutOptions): BitLayout {
 
 /** A thread that shares a lease uses the layout of that lease; it need not name one. */
 function joinLayout(
-  options: LayoutOptions,
+  options: SnowflakeModuleOptions,
   shared: SharedLease,
   ownLayout: BitLayout | undefined,
   faults: string[],
@@ -284,29 +215,27 @@ function joinLayout(
   return layout;
 }
 
-/*
- * Step two, open, is openSupports() of resolve-support.ts. Step three, cross-check: pure again, the
- * options against the support that they name.
+/**
+ * The options against the support that they name.
+ *
+ * @returns undefined if a part is missing, whose fault is reported
  */
-
-/** @returns undefined if a part is missing, whose fault is reported */
 function crossCheck(
-  { layout, workerIds: range, lease, others }: ParsedOptions,
+  { layout, range, ...others }: ParsedOptions,
   { support, regions }: OpenSupports,
   faults: string[],
 ): SnowflakeConfig | undefined {
-  if (lease !== undefined) faults.push(...relationFaults(lease, roomOf(support, layout)));
-  if (support === undefined || range === undefined) return undefined;
+  faults.push(...relationFaults(others.lease, roomOf(support, layout)));
+  if (support === undefined || layout === undefined || range === undefined) return undefined;
   const { workerId, takesOver } = support;
   if (workerId !== undefined) {
-    faults.push(...wholeFaults('workerId', workerId, [range.min, range.max]));
+    faults.push(...whole(range.min, range.max)('workerId', workerId));
   }
-  if (layout === undefined || lease === undefined) return undefined;
   const region = regions && { support: regions, ...regionOf(layout, range) };
   if (region !== undefined) faults.push(...regionFaults(region, support));
   const isClaimed = workerId !== undefined && takesOver === true;
   const workerIds = isClaimed ? { min: workerId, max: workerId } : range;
-  return { layout, support, workerIds, region, lease, ...others };
+  return { ...others, layout, support, workerIds, region };
 }
 
 /** There may be so many regions as these bits count. */
@@ -360,7 +289,13 @@ function roomOf(
  * The result: the options of a generator, completed.
  */
 
-export interface SnowflakeConfig {
+type Terms = Completed<SnowflakeModuleOptions, typeof MODULE_OPTIONS>;
+type Others = Pick<
+  Terms,
+  'clock' | 'lazy' | 'onWorkerIdChange' | 'sequenceStart' | 'sharesLease' | 'timers'
+>;
+
+export interface SnowflakeConfig extends Others {
   readonly support: IDistributedSupport;
   readonly lease: LeaseOptions;
   readonly layout: BitLayout;
@@ -369,48 +304,11 @@ export interface SnowflakeConfig {
   readonly region: RegionPlan | undefined;
   /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
-  readonly sequenceStart: 'zero' | 'random';
-  readonly sharesLease: boolean;
-  readonly onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange'];
-  readonly lazy: boolean;
   readonly application: string;
-  readonly clock: Clock;
-  readonly timers: Timers;
 }
 
-/*
- * The default of the option `application`: the name of the package that runs.
- *
- * npm passes it in the environment; under a plain `node dist/main` it is read from the package.json
- * nearest to the entry point. PM2 runs an entry point of its own, in the environment of its daemon,
- * and passes the path of the application. Without one the name is `unnamed`; nothing here throws.
- */
-
-/** @param entryPoint process.argv[1]; absent in a REPL and under `node --eval` */
-export function applicationName(
-  env: Readonly<Record<string, string | undefined>> = process.env,
-  entryPoint: string | undefined = process.argv[1],
-): string {
-  const { npm_package_name: fromNpm, pm_exec_path: fromPm2 } = env;
-  const nearest = nameNear(entryPoint);
-  const isUnderPm2 = nearest === 'pm2' && fromPm2 !== undefined;
-  return (isUnderPm2 ? nameNear(fromPm2) : fromNpm || nearest) ?? 'unnamed';
-}
-
-function nameNear(path: string | undefined): string | undefined {
-  for (let at = path; at && dirname(at) !== at; at = dirname(at)) {
-    const name = nameIn(join(dirname(at), 'package.json'));
-    if (name !== undefined) return name;
-  }
-  return undefined;
-}
-
-/** A build may put a package.json without a name next to its output: then the parent is read. */
-function nameIn(path: string): string | undefined {
-  try {
-    const { name } = JSON.parse(readFileSync(path, 'utf8')) as { name?: unknown };
-    return typeof name === 'string' && name !== '' ? name : undefined;
-  } catch {
-    return undefined;
-  }
-}
+/** A part with a fault is undefined, and the checks that need it are left out. */
+type ParsedOptions = Omit<SnowflakeConfig, 'support' | 'layout' | 'workerIds' | 'region'> & {
+  readonly layout: BitLayout | undefined;
+  readonly range: WorkerIdRange | undefined;
+};

@@ -7,15 +7,11 @@
  * but its scheme.
  */
 import { readFileSync } from 'node:fs';
-import { invalidUrl, nearest } from '../options.js';
+import { invalidUrl, nearest, type OptionTable, type Row } from '../options.js';
 import { kindOf } from '../url-schemes.js';
 
-/** How each option of a store is read from its URL. */
-export type OptionKinds = Readonly<Record<string, 'text' | 'number' | 'flag' | 'file'>>;
-
-type OptionsOf<K extends OptionKinds> = {
-  readonly [N in keyof K]?: { text: string; number: number; flag: boolean; file: string }[K[N]];
-};
+/** By name, with how each is read. */
+type InUrl = readonly (readonly [name: string, kind: NonNullable<Row[2]>])[];
 
 /** What follows `?`. Faults are collected until `refuse()`. */
 export class UrlQuery {
@@ -70,14 +66,16 @@ export class UrlQuery {
   }
 
   /** The options that were given; every other parameter is a fault. */
-  options<K extends OptionKinds>(kinds: K, strangers: string, more: readonly string[] = []) {
-    this.expect([...Object.keys(kinds), ...more], strangers);
-    return this.read(kinds);
+  options<O>(table: OptionTable<O>, strangers: string, more: readonly string[] = []) {
+    const rows = Object.entries<Row>(table);
+    const known = rows.flatMap(([name, [, , kind]]): InUrl => (kind ? [[name, kind]] : []));
+    this.expect([...known.map(([name]) => name), ...more], strangers);
+    return this.read(known) as Partial<O>;
   }
 
-  read<K extends OptionKinds>(kinds: K): OptionsOf<K> {
-    const read = Object.entries(kinds).map(([name, kind]) => [name, this[kind](name)] as const);
-    return Object.fromEntries(read.filter(([, value]) => value !== undefined)) as OptionsOf<K>;
+  read(options: InUrl): Readonly<Record<string, unknown>> {
+    const read = options.map(([name, kind]) => [name, this[kind](name)] as const);
+    return Object.fromEntries(read.filter(([, value]) => value !== undefined));
   }
 
   fault(fault: string): void {

@@ -1,8 +1,18 @@
 /** The tables of the documents say what the code says: options, errors, states, layouts, forms. */
 import { expect, it } from '@jest/globals';
 import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nestjs-snowflake';
+import { IDS } from '../../lib/counters/ids/store-ids-options.js';
+import { SEGMENTS } from '../../lib/counters/segments/segment-options.js';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
-import { LEASE_DEFAULTS, leaseFaults } from '../../lib/lease/lease-options.js';
+import { HOLD } from '../../lib/lock/lock-options.js';
+import { JOB } from '../../lib/nest/lock/cron-once.js';
+import { LOCK_MODULE } from '../../lib/nest/lock/open-locks.js';
+import { MODULE_OPTIONS } from '../../lib/nest/resolve-options.js';
+import type { Row } from '../../lib/options.js';
+import { ETCD } from '../../lib/stores/etcd/etcd-options.js';
+import { HASH } from '../../lib/stores/redis/redis-options.js';
+import { REDIS } from '../../lib/stores/redis/redis.support.js';
+import { DATABASE, SQL } from '../../lib/stores/sql/sql-options.js';
 import { say, readTree, type TextFile } from '../tidy/tree.js';
 import { cellsOf, paddedRows, placesOf, rowsOf } from './sections.js';
 import { SnippetProgram } from './snippets.js';
@@ -13,19 +23,29 @@ const DOCUMENTS = TREE.filter(({ path }) => /^(docs\/.*|[^/]*)\.md$/.test(path))
 const textOf = (path: string): string => TREE.find((file) => file.path === path)?.text ?? '';
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
-/** The tables of options, by the heads of their first columns, and whose properties they list. */
-const OPTIONS = [
-  ['option', 'lib/index.ts', 'SnowflakeModuleOptions'],
+const { stores: _, ...OF_IDS } = IDS;
+/** A schedule stands before the options of @CronOnce, and what is asked by SQL before those of SQL. */
+const { schedule: __, ...OF_JOB } = JOB;
+const OF_SQL = Object.fromEntries(Object.entries(SQL).filter(([name]) => !(name in DATABASE)));
+
+/** The tables of options, by the heads of their first columns; the compiler compares their types. */
+const TABLES: Readonly<Record<string, object>> = {
+  option: MODULE_OPTIONS,
+  'Redis option': REDIS,
+  'segment option': SEGMENTS,
+  'Redis id option': { ...OF_IDS, ...HASH },
+  'Redis counter option': HASH,
+  'etcd option': ETCD,
+  'SQL option': OF_SQL,
+  'lock option': LOCK_MODULE,
+  'hold option': HOLD,
+  'cron option': OF_JOB,
+};
+const TYPES = [
   ['extra', 'lib/index.ts', 'SnowflakeModuleExtras'],
-  ['Redis option', 'lib/stores/redis/index.ts', 'RedisSupportOptions'],
-  ['segment option', 'lib/nest/segments/index.ts', 'SegmentOptions'],
-  ['Redis id option', 'lib/nest/redis-ids/index.ts', 'RedisIdsOptions'],
-  ['Redis counter option', 'lib/stores/redis/index.ts', 'RedisCountersOptions'],
   ['API key option', 'lib/api-keys/index.ts', 'ApiKeysOptions'],
-  ['lock option', 'lib/nest/lock/index.ts', 'LockModuleOptions'],
-  ['hold option', 'lib/nest/lock/index.ts', 'HoldOptions'],
 ] as const;
-const code = OPTIONS.map(([, entry]) => `import './${entry.replace('.ts', '.js')}';`).join('\n');
+const code = TYPES.map(([, entry]) => `import './${entry.replace('.ts', '.js')}';`).join('\n');
 const program = new SnippetProgram([{ path: 'lib', line: 1, code }], { hasPackages: false });
 
 it('have no blanks where they are wider than a page', () => {
@@ -41,18 +61,29 @@ const named = (path: string, title: string) => [...rows(path, title).keys()].toS
 const options = 'docs/reference/options.md';
 const statuses = 'docs/reference/states.md';
 
-it.each(OPTIONS)('name every %s there is, and no other', (title, entry, type) => {
+it.each(TYPES)('name every %s there is, and no other', (title, entry, type) => {
   expect(named(options, title)).toEqual(program.namesOf(entry, type));
 });
 
-it('give the defaults and bounds of the lease', () => {
-  for (const [name, value] of Object.entries(LEASE_DEFAULTS)) {
-    const option = name === 'ttlMs' ? 'leaseTtlMs' : name;
-    const [byDefault, allowed] = rows(options, 'option').get(option)!;
-    const [fault] = leaseFaults({ ...LEASE_DEFAULTS, [name]: -1 });
-    const bounds = / from (\d+ to \d+), got/.exec(fault!) ?? / one of (.*), got/.exec(fault!);
-    expect([option, byDefault!.replaceAll(/[`']/g, '')]).toEqual([option, String(value)]);
-    expect([option, allowed!.replaceAll('`', '')]).toEqual([option, bounds![1]]);
+it.each(Object.entries(TABLES))('give each %s, its default and its bounds', (title, table) => {
+  expect(named(options, title)).toEqual(Object.keys(table).toSorted());
+  for (const [name, [check, ...byDefault]] of Object.entries<Row>(table as never)) {
+    const cells = rows(options, title)
+      .get(name)!
+      .map((cell) => cell.replaceAll(/[`']/g, ''));
+    const [shown, allowed] = cells;
+    const isRequired = cells.at(-1)!.startsWith('**Required.**');
+    expect([name, isRequired]).toEqual([name, byDefault.length === 0]);
+    const [value] = byDefault;
+    const isShown = /string|boolean|number/.test(typeof value);
+    const word = value === Infinity ? 'none' : String(value);
+    expect([name, shown]).toEqual([name, isShown ? word : shown]);
+    const [fault] = check(name, Symbol('none'));
+    const bounds =
+      / from (\d+ to \d+), got/.exec(fault ?? '') ?? / one of (.*), got/.exec(fault ?? '');
+    // A bound may be another option, and a row may refer to another table.
+    if (bounds === null || /[a-z]Ms\b|as below/.test(allowed!)) continue;
+    expect([name, allowed]).toEqual([name, bounds[1]!.replaceAll("'", '')]);
   }
 });
 

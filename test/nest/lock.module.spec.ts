@@ -33,7 +33,7 @@ import {
   type LockStore,
 } from 'nestjs-snowflake/lock';
 import { openLocks } from '../../lib/nest/lock/open-locks.js';
-import { applicationName } from '../../lib/nest/resolve-options.js';
+import { applicationName } from '../../lib/nest/generator-options.js';
 import { SettableTime } from '../../lib/testing/index.js';
 import { turn } from '../../lib/time/timers.js';
 import { codeOf, open } from '../lock/held-locks.js';

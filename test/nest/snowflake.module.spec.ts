@@ -34,7 +34,8 @@ import {
   startSnowflake,
   StaticSupport,
 } from 'nestjs-snowflake';
-import { applicationName, resolveOptions } from '../../lib/nest/resolve-options.js';
+import { applicationName } from '../../lib/nest/generator-options.js';
+import { resolveOptions } from '../../lib/nest/resolve-options.js';
 import { systemIdentity } from '../../lib/time/process-identity.js';
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';

@@ -4,7 +4,7 @@
  * Guarantee: an existing registry is never changed. A new one keeps ranges away from everything
  * that may have been leased before, and belongs to no layout yet.
  */
-import { LEASE_DEFAULTS, leaseFaults } from '../../lease/lease-options.js';
+import { LEASE, LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { STEP_MS } from '../../rows/store-clock.js';
@@ -85,7 +85,7 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
 
 function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
   // The other options of the fleet are not known, so only the bounds of leaseTtlMs are checked.
-  const [fault] = leaseFaults({ ...LEASE_DEFAULTS, ttlMs, reserveMs: 0 });
+  const [fault] = LEASE.ttlMs[0]('leaseTtlMs', ttlMs);
   if (fault !== undefined) throw usageFault(fault.replace('`leaseTtlMs`', '--ttl'));
   return ttlMs;
 }

@@ -6,14 +6,7 @@
  * within a range, and nothing is allocated but the id. A wrong clock only makes the time in ids
  * wrong.
  */
-import {
-  choiceFaults,
-  methodFaults,
-  refuse,
-  typeFaults,
-  unknownNames,
-  wholeFaults,
-} from '../../options.js';
+import { checkedOptions, choice, methods, typed, whole, type OptionTable } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
 import type { BitLayout } from '../layout/bit-layout.js';
@@ -49,19 +42,12 @@ export interface GeneratorOptions {
   readonly random?: (() => number) | undefined;
 }
 
-const OPTIONS = 'aheadMsMax, sequenceStart, clock, random';
-const AHEAD_MS_LIMIT = 3_600_000;
-
-/** An error in the order of IDs. */
-export function orderFaults({
-  aheadMsMax = 0,
-  sequenceStart = 'zero',
-}: GeneratorOptions): string[] {
-  return [
-    ...wholeFaults('aheadMsMax', aheadMsMax, [0, AHEAD_MS_LIMIT]),
-    ...choiceFaults('sequenceStart', sequenceStart, ['zero', 'random']),
-  ];
-}
+export const GENERATOR = {
+  aheadMsMax: [whole(0, 3_600_000), undefined],
+  sequenceStart: [choice('zero', 'random'), 'zero'],
+  clock: [methods('now'), systemClock],
+  random: [typed('function'), Math.random],
+} satisfies OptionTable<GeneratorOptions>;
 
 /** A run is `count` ids with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
@@ -111,19 +97,12 @@ export class SnowflakeGenerator implements IdSource {
     private readonly window: LeaseWindow,
     options: GeneratorOptions = {},
   ) {
-    const strangers = unknownNames(options, OPTIONS, 'SnowflakeGenerator');
-    const { aheadMsMax, sequenceStart, clock = systemClock, random = Math.random } = options;
-    refuse([
-      ...strangers,
-      ...orderFaults(options),
-      ...methodFaults('clock', clock, ['now']),
-      ...typeFaults('random', random, 'function'),
-    ]);
+    const terms = checkedOptions(options, GENERATOR, 'SnowflakeGenerator');
     const { layout } = window;
     this.layout = layout;
-    this.clock = clock;
-    const start = sequenceStart === 'random' ? random : undefined;
-    this.taker = new BlockTaker(window, this.clock, aheadMsMax, start);
+    this.clock = terms.clock;
+    const start = terms.sequenceStart === 'random' ? terms.random : undefined;
+    this.taker = new BlockTaker(window, this.clock, terms.aheadMsMax, start);
     this.shift = layout.sequence.shift;
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
   }

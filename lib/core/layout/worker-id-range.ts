@@ -5,7 +5,7 @@
  * fields.
  */
 import { format } from '../../messages.js';
-import { wholeFaults } from '../../options.js';
+import { refuse, refused, wholeFaults } from '../../options.js';
 import type { BitLayout } from './bit-layout.js';
 
 /** Both ends are inclusive. */
@@ -14,14 +14,14 @@ export interface WorkerIdRange {
   readonly max: number;
 }
 
-/** Returns the span, or the error messages. */
+/** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>> = {},
-): WorkerIdRange | { readonly faults: string[] } {
+): WorkerIdRange {
   if (!isRecord(fixed)) {
     const got = `got ${format(fixed)}`;
-    return { faults: [`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`] };
+    throw refused([`Expected \`workerFields\` to be numbers by name, { room: 1 }, ${got}.`]);
   }
   const names = layout.workerFields.map((field) => field.name);
   const known = names.join(', ') || 'none';
@@ -47,7 +47,8 @@ export function workerIdRangeOf(
     count /= 2 ** bits;
     min += value * count;
   }
-  return faults.length > 0 ? { faults } : { min, max: min + count - 1 };
+  refuse(faults);
+  return { min, max: min + count - 1 };
 }
 
 /** The fixed worker fields as one number: the highest bits of the worker id. */

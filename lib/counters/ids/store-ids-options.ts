@@ -10,7 +10,14 @@ import { epochText } from '../../core/layout/layout-fields.js';
 import { layouts } from '../../core/layout/presets.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatName } from '../../messages.js';
-import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
+import {
+  nameFaults,
+  optionFaults,
+  readOptions,
+  refuse,
+  whole,
+  type OptionTable,
+} from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
 
 /** How many ids are taken ahead of need, and for how long they may be used. */
@@ -50,20 +57,23 @@ export interface CountedOptions extends IdOptions {
 export type CountedTerms = ReturnType<typeof countedTerms>;
 
 const HOUR_MS = 3_600_000;
-const NAMES = 'stores, tag, layout, aheadMs, prefetch';
+
+export const IDS = {
+  stores: [storeFaults],
+  tag: [nameFaults],
+  layout: [(_, layout) => [...layoutFaults(layout), ...unitFaults(layout)], undefined],
+  aheadMs: [whole(1, HOUR_MS), 1000],
+  prefetch: [prefetchFaults, undefined],
+} satisfies OptionTable<CountedOptions>;
+const PREFETCH = {
+  count: [whole(1, 1_000_000)],
+  staleMs: [whole(10, HOUR_MS)],
+} satisfies OptionTable<PrefetchOptions>;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
 export function countedTerms(options: CountedOptions) {
-  const { stores, tag, aheadMs = 1000, prefetch, layout = layouts.redisIdGenerator() } = options;
-  const faults = [
-    ...unknownNames(options, NAMES, 'RedisIdsModule'),
-    ...storeFaults('stores', stores),
-    ...nameFaults('tag', tag),
-    ...wholeFaults('aheadMs', aheadMs, [1, HOUR_MS]),
-    ...prefetchFaults(prefetch),
-    ...layoutFaults(layout),
-    ...unitFaults(layout),
-  ];
+  const { terms, faults } = readOptions(options, IDS, 'RedisIdsModule');
+  const { stores, layout = layouts.redisIdGenerator() } = terms;
   if (faults.length === 0 && perMsOf(layout, stores.length) < 1) {
     faults.push(
       `Expected at most ${layout.sequence.max + 1} stores, as many as the layout ` +
@@ -71,7 +81,7 @@ export function countedTerms(options: CountedOptions) {
     );
   }
   refuse(faults);
-  return { stores, tag, layout: byCall(layout), aheadMs, prefetch };
+  return { ...terms, layout: byCall(layout) };
 }
 
 /**
@@ -88,20 +98,14 @@ function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
   });
 }
 
-function prefetchFaults(prefetch: Partial<PrefetchOptions> | undefined): string[] {
-  if (prefetch === undefined) return [];
-  if (typeof prefetch !== 'object' || prefetch === null) {
-    return [`Expected \`prefetch\` to be { count, staleMs }, got ${format(prefetch)}.`];
+function prefetchFaults(name: string, value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) {
+    return [`Expected \`${name}\` to be { count, staleMs }, got ${format(value)}.`];
   }
-  const { count, staleMs, ...others } = prefetch;
-  return [
-    ...wholeFaults('prefetch.count', count, [1, 1_000_000]),
-    ...wholeFaults('prefetch.staleMs', staleMs, [10, HOUR_MS]),
-    ...Object.keys(others).map((name) => `\`prefetch\` has no option \`${name}\`.`),
-  ];
+  return optionFaults(value as PrefetchOptions, PREFETCH, '`prefetch`', 'prefetch.');
 }
 
-function unitFaults(layout: BitLayout): string[] {
+function unitFaults(layout: unknown): string[] {
   if (!isLayout(layout) || layout.unitMs === 1) return [];
   return [
     `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}: a position of the ` +

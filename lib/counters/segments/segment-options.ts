@@ -5,7 +5,7 @@
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
-import { nameFaults, refuse, unknownNames, wholeFaults } from '../../options.js';
+import { later, nameFaults, readOptions, refuse, whole, type OptionTable } from '../../options.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
 /** The highest id in use: as it comes from a database, undefined or null for an empty table. */
@@ -48,13 +48,22 @@ export interface SegmentOptions {
 export type SegmentTerms = ReturnType<typeof segmentTerms>;
 
 const STEP_MAX = 1_000_000_000;
-const LASTS_MS = [1000, 3_600_000] as const;
 /** The fleet for which the default of `lossGap` is enough. */
 const PROCESS_COUNT = 1024;
 const USED_PER_MS = 222;
 const STEPS_BUFFERED = 3;
 const LOSS_GAP_MIN = 10_000_000;
-const NAMES = 'store, stores, counter, startAt, lastsMs, stepMin, stepMax, lossGap';
+
+export const SEGMENTS = {
+  store: [later, undefined],
+  stores: [later, undefined],
+  counter: [nameFaults],
+  startAt: [later, undefined],
+  lastsMs: [whole(1000, 3_600_000), 30_000],
+  stepMin: [whole(1, STEP_MAX), undefined],
+  stepMax: [whole(1, STEP_MAX), 1_000_000],
+  lossGap: [(name, value) => bigFaults(name, value, 2n), undefined],
+} satisfies OptionTable<SegmentOptions>;
 
 export function givenStores({ store, stores }: SegmentOptions): readonly unknown[] {
   return stores === undefined ? [store] : stores;
@@ -70,37 +79,25 @@ export function segmentTerms(
   stores = givenStores(options) as readonly CounterStore[],
   found: readonly string[] = [],
 ) {
-  const strangers = unknownNames(options, NAMES, 'SegmentsModule');
-  const { counter, lastsMs = 30_000 } = options;
-  const { stepMax = 1_000_000, stepMin = Math.min(1000, numberIn(stepMax)) } = options;
-  const given = [lastsMs, stepMin, stepMax].map(numberIn) as [number, number, number];
-  const { lossGap = defaultLossGap(...given), startAt } = options;
-  const faults = [
-    ...strangers,
+  const { terms, faults } = readOptions(options, SEGMENTS, 'SegmentsModule');
+  const { counter, startAt, lastsMs, stepMax } = terms;
+  refuse([
+    ...faults,
     ...bothFaults(options),
     ...(found.length > 0 ? found : storeFaults(options.stores ? 'stores' : 'store', stores)),
-    ...nameFaults('counter', counter),
-    ...wholeFaults('lastsMs', lastsMs, LASTS_MS),
-    ...wholeFaults('stepMin', stepMin, [1, STEP_MAX]),
-    ...wholeFaults('stepMax', stepMax, [1, STEP_MAX]),
-    ...bigFaults('lossGap', lossGap, 2n),
     ...startFaults(startAt, stores),
-  ];
-  if (faults.length === 0 && stepMin > stepMax) {
-    faults.push(`Expected \`stepMin\` to be at most \`stepMax\` (${stepMax}), got ${stepMin}.`);
+  ]);
+  const { stepMin = Math.min(1000, stepMax) } = terms;
+  const { lossGap = defaultLossGap(lastsMs, stepMin, stepMax) } = terms;
+  if (stepMin > stepMax) {
+    refuse([`Expected \`stepMin\` to be at most \`stepMax\` (${stepMax}), got ${stepMin}.`]);
   }
-  if (faults.length === 0 && BigInt(lossGap) < 2n * BigInt(stepMin)) {
-    faults.push(
-      `Expected \`lossGap\` to be at least twice \`stepMin\` (${stepMin}), got ${lossGap}.`,
-    );
+  if (BigInt(lossGap) < 2n * BigInt(stepMin)) {
+    refuse([`Expected \`lossGap\` to be at least twice \`stepMin\` (${stepMin}), got ${lossGap}.`]);
   }
-  refuse(faults);
   const start = typeof startAt === 'number' ? BigInt(startAt) : startAt;
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, lossGap: BigInt(lossGap) };
 }
-
-/** Returns Infinity for a value that is no number: its fault is reported elsewhere. */
-const numberIn = (value: unknown): number => (typeof value === 'number' ? value : Infinity);
 
 /** The default is more than a fleet buffers, however small its steps. */
 function defaultLossGap(lastsMs: number, stepMin: number, stepMax: number): number {

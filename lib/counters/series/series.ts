@@ -8,13 +8,14 @@ import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
 import {
-  choiceFaults,
-  methodFaults,
-  nameFaults,
-  refuse,
+  checkedOptions,
+  choice,
+  methods,
+  named,
   TIMER_METHODS,
-  unknownNames,
-  wholeFaults,
+  whole,
+  type Completed,
+  type OptionTable,
 } from '../../options.js';
 import { systemTimers, withinLimit, type Timers } from '../../time/timers.js';
 import { refusal, silent } from '../counter-client.js';
@@ -70,17 +71,9 @@ export interface Series {
  * ```
  */
 export function series(options: SeriesOptions): Series {
-  const own = `store, lossGap, callTimeoutMs, timers, ${FORM_OPTIONS}`;
-  const strangers = unknownNames(options, own, 'series()');
-  const { store, lossGap = 1000n, callTimeoutMs: ms = CALL_TIMEOUT_MS } = options;
-  const { timers = systemTimers } = options;
-  const form = new SeriesForm(options, [
-    ...strangers,
-    ...losingFaults(store),
-    ...bigFaults('lossGap', lossGap, 1n),
-    ...wholeFaults('callTimeoutMs', ms, [10, 60_000]),
-    ...methodFaults('timers', timers, TIMER_METHODS),
-  ]);
+  const terms = checkedOptions(options, SERIES, 'series()');
+  const { store, lossGap, callTimeoutMs: ms, timers } = terms;
+  const form = new SeriesForm(terms);
   const locationOf = () => store.location ?? 'the store of counters';
   const over = (): never => {
     throw silent({ location: locationOf() }, ms);
@@ -109,7 +102,7 @@ export function series(options: SeriesOptions): Series {
   };
 }
 
-function losingFaults(store: CounterStore): string[] {
+function losingFaults(_: string, store: unknown): string[] {
   if (isCounterStore(store) && store.lossWindowMs === 0) return [];
   return [
     'Expected `store` to be a store of counters that loses no data, such as ' +
@@ -141,8 +134,23 @@ export interface SeriesFormOptions {
   readonly clock?: Clock | undefined;
 }
 
-/** The names of these options. */
-export const FORM_OPTIONS = 'name, period, timeZone, form, clock';
+const NAME = { of: 'characters without spaces, / and |', without: /[\s\p{C}|/]/u, lengthMax: 100 };
+const PERIOD_DIGITS: { readonly [period in Period]: number } = { day: 8, month: 6, year: 4 };
+export const SERIES_FORM = {
+  name: [named(NAME)],
+  period: [choice(...Object.keys(PERIOD_DIGITS))],
+  timeZone: [zoneFaults],
+  form: [(_, form) => (partsOf(form) === undefined ? [formFault(form)] : [])],
+  clock: [methods('now'), systemClock],
+} satisfies OptionTable<SeriesFormOptions>;
+
+export const SERIES = {
+  ...SERIES_FORM,
+  store: [losingFaults],
+  lossGap: [(name, value) => bigFaults(name, value, 1n), 1000n],
+  callTimeoutMs: [whole(10, 60_000), CALL_TIMEOUT_MS],
+  timers: [methods(...TIMER_METHODS), systemTimers],
+} satisfies OptionTable<SeriesOptions>;
 
 /** The parts of a text of a series. */
 export interface SeriesParts {
@@ -163,23 +171,9 @@ export class SeriesForm {
   private readonly clock: Clock;
   private readonly periodAt: (nowMs: number) => string;
 
-  /**
-   * @param others what is wrong with other options
-   * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
-   */
-  constructor(options: SeriesFormOptions, others: readonly string[]) {
-    const { name, period, timeZone, form, clock = systemClock } = options;
-    const faults = [
-      ...others,
-      ...nameFaults('name', name, NAME),
-      ...choiceFaults('period', period, Object.keys(PERIOD_DIGITS)),
-      ...zoneFaults(timeZone),
-      ...methodFaults('clock', clock, ['now']),
-    ];
-    const [, before = '', between = '', zeros = '', after = ''] =
-      /^([^{}]*)\{date\}([^{}]*)\{(0+)\}([^{}]*)$/.exec(typeof form === 'string' ? form : '') ?? [];
-    if (zeros.length < 1 || zeros.length > WIDTH_MAX) faults.push(formFault(form));
-    refuse(faults);
+  constructor(options: Completed<SeriesFormOptions, typeof SERIES_FORM>) {
+    const { name, period, timeZone, form, clock } = options;
+    const [before, between, zeros, after] = partsOf(form)!;
     this.name = name;
     this.clock = clock;
     this.periodAt = periodsOf(period, timeZone);
@@ -233,7 +227,13 @@ export class SeriesForm {
 }
 
 /** The period is added to it, and both together are the name of a counter. */
-const NAME = { of: 'characters without spaces, / and |', without: /[\s\p{C}|/]/u, lengthMax: 100 };
+
+function partsOf(form: unknown): [string, string, string, string] | undefined {
+  const [, before = '', between = '', zeros = '', after = ''] =
+    /^([^{}]*)\{date\}([^{}]*)\{(0+)\}([^{}]*)$/.exec(typeof form === 'string' ? form : '') ?? [];
+  const isForm = zeros.length > 0 && zeros.length <= WIDTH_MAX;
+  return isForm ? [before, between, zeros, after] : undefined;
+}
 
 function formFault(form: unknown): string {
   return (
@@ -262,7 +262,6 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, 
 export type Period = 'day' | 'month' | 'year';
 
 /** How many of the digits yyyyMMdd name a period. */
-const PERIOD_DIGITS: { readonly [period in Period]: number } = { day: 8, month: 6, year: 4 };
 
 /** @param timeZone one that zoneFaults() knows */
 function periodsOf(period: Period, timeZone: string): (nowMs: number) => string {
@@ -276,7 +275,7 @@ function periodsOf(period: Period, timeZone: string): (nowMs: number) => string 
 }
 
 /** Reports a time zone that this Node does not know. */
-function zoneFaults(timeZone: unknown): string[] {
+function zoneFaults(_: string, timeZone: unknown): string[] {
   try {
     if (typeof timeZone === 'string' && dateIn(timeZone)) return [];
   } catch {

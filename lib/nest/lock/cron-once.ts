@@ -19,13 +19,14 @@ import type { LockTerms } from '../../lock/lock-options.js';
 import { lockKey, TTL_MS_MAX } from '../../lock/lock-store.js';
 import { quoted } from '../../messages.js';
 import {
-  choiceFaults,
+  choice,
+  later,
+  readOptions,
   refused,
   suggestion,
-  typeFaults,
-  unknownNames,
-  wholeFaults,
-  withDefaults,
+  typed,
+  whole,
+  type OptionTable,
 } from '../../options.js';
 import { faultsOf } from '../resolve-support.js';
 import { CronLog } from './cron-log.js';
@@ -101,10 +102,24 @@ type Mark = CronOnceOptions & CronJobSettings;
 /** The objects that have jobs need the CronJobs, so that a missing LockModule is Nest's error. */
 const JOBS = Symbol.for('nestjs-snowflake:cron-jobs');
 const CRON_ONCE = Symbol.for('nestjs-snowflake:cron-once');
-const OPTION_NAMES =
-  'name, schedule, timeZone, utcOffset, disabled, lateMs, missed, attempts, holdAtMostMs';
 const LEAST_HOLD_MS = 300_000;
-const DEFAULTS = { lateMs: 60_000, missed: 'once', attempts: 3 } as const;
+/** Without a name of its own a job is called as its method. */
+export const JOB = {
+  name: [later, undefined],
+  schedule: [later, undefined],
+  timeZone: [later, undefined],
+  utcOffset: [whole(-1440, 1440), undefined],
+  disabled: [typed('boolean'), false],
+  lateMs: [whole(0, TTL_MS_MAX), 60_000],
+  missed: [choice('once', 'skip'), 'once'],
+  attempts: [whole(1, 10), 3],
+  holdAtMostMs: [whole(100, TTL_MS_MAX), undefined],
+} satisfies OptionTable<Mark>;
+const CRON = {
+  enabled: [typed('boolean'), true],
+  timeZone: [later, 'UTC'],
+  jobs: [typed('object'), {}],
+} satisfies OptionTable<CronModuleOptions>;
 /** The name of an application may be long; this is enough to tell it from another. */
 const APPLICATION_LENGTH_MAX = 64;
 
@@ -145,24 +160,6 @@ export function CronOnce(
 function marksOf(method: unknown): readonly Mark[] {
   if (typeof method !== 'function') return [];
   return (Reflect.getMetadata(CRON_ONCE, method) as readonly Mark[] | undefined) ?? [];
-}
-
-/** What is wrong with the settings of one job, for all to be told at once. */
-function settingFaults(job: string, settings: CronJobSettings): string[] {
-  const { missed, lateMs, attempts, ...others } = withDefaults(settings, DEFAULTS);
-  const { timeZone, utcOffset, holdAtMostMs = TTL_MS_MAX } = others;
-  return [
-    ...unknownNames(settings, OPTION_NAMES, '@CronOnce'),
-    ...(job === '' ? ['Expected `name` not to be empty.'] : typeFaults('name', job, 'string')),
-    ...(timeZone === undefined || utcOffset === undefined
-      ? []
-      : ['Expected `timeZone` or `utcOffset`, got both.']),
-    ...wholeFaults('utcOffset', utcOffset ?? 0, [-1440, 1440]),
-    ...choiceFaults('missed', missed, ['once', 'skip']),
-    ...wholeFaults('lateMs', lateMs, [0, TTL_MS_MAX]),
-    ...wholeFaults('attempts', attempts, [1, 10]),
-    ...wholeFaults('holdAtMostMs', holdAtMostMs, [100, TTL_MS_MAX]),
-  ];
 }
 
 /** The record of a job, and when it is due next. */
@@ -259,19 +256,15 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
   /** @returns every fault of the decorated methods, and of what the configuration says of them */
   faults(): string[] {
     const { cron } = this.terms;
-    const { enabled = true, timeZone = 'UTC', jobs = {} } = cron;
-    const ofJobs = typeFaults('cron.jobs', jobs, 'object');
-    const faults = [
-      ...unknownNames(cron, 'enabled, timeZone, jobs', '`cron`'),
-      ...typeFaults('cron.enabled', enabled, 'boolean'),
-      ...ofJobs,
-      ...scheduleIn('@daily', timeZone).faults,
-    ];
+    const { terms, faults } = readOptions(cron, CRON, '`cron`', 'cron.');
+    const { timeZone, jobs } = terms;
+    faults.push(...scheduleIn('@daily', timeZone).faults);
     const places = new Map<string, string>();
     for (const found of methodsIn(this.discovery)) faults.push(...this.#faultsOf(found, places));
     const names = [...places.keys()];
-    const named = ofJobs.length === 0 ? Object.keys(jobs) : [];
-    const unknown = named.filter((name) => !places.has(name));
+    const unknown = Object.keys(typeof jobs === 'object' ? { ...jobs } : {}).filter(
+      (name) => !places.has(name),
+    );
     const say = (name: string) =>
       `\`cron.jobs\` has ${quoted(name)}, and no job is called so. ${suggestion(name, names)}`;
     return [...faults, ...unknown.map(say)];
@@ -324,11 +317,17 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
 
   #add(job: string, settings: CronJobSettings, run: (run: CronRun) => unknown): string[] {
     const { clock, timers, random, label: by, application, cron } = this.terms;
-    const { timeZone, utcOffset, lateMs, missed, attempts } = withDefaults(settings, DEFAULTS);
+    const { terms, faults } = readOptions(settings as Mark, JOB, '@CronOnce');
+    const { timeZone, utcOffset, lateMs, missed, attempts, holdAtMostMs } = terms;
     const given = timeZone ?? utcOffset ?? cron.timeZone;
-    const read = scheduleIn(settings.schedule, given ?? 'UTC');
-    const faults = [...settingFaults(job, settings), ...read.faults];
-    const { schedule } = read;
+    const { schedule, faults: ofSchedule } = scheduleIn(terms.schedule, given ?? 'UTC');
+    faults.push(
+      ...(job === '' ? ['Expected `name` not to be empty.'] : typed('string')('name', job)),
+      ...(timeZone === undefined || utcOffset === undefined
+        ? []
+        : ['Expected `timeZone` or `utcOffset`, got both.']),
+      ...ofSchedule,
+    );
     if (schedule === undefined || faults.length > 0) return faults;
     if (schedule.next(clock.now()) === undefined) return [`${quoted(schedule.text)} is never due.`];
     if (given === undefined) this.#hasDefaultZone = true;
@@ -340,7 +339,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
       job,
       lock: lockOfJob(job),
       application: application.slice(0, APPLICATION_LENGTH_MAX),
-      holdAtMostMs: settings.holdAtMostMs ?? longestMs(schedule, clock.now()),
+      holdAtMostMs: holdAtMostMs ?? longestMs(schedule, clock.now()),
       run,
       notify: (event) => this.#log.note(event),
     });
@@ -374,7 +373,9 @@ function settingsOf(
   set: string | CronJobSettings | false | undefined,
 ): CronJobSettings {
   if (set === false) return { disabled: true };
-  return withDefaults(typeof set === 'string' ? { schedule: set } : (set ?? {}), decorated);
+  const own = typeof set === 'string' ? { schedule: set } : (set ?? {});
+  const given = Object.entries(own).filter(([, value]) => value !== undefined);
+  return { ...decorated, ...Object.fromEntries(given) };
 }
 
 function scheduleIn(

@@ -23,7 +23,7 @@ import { startFirstEndLast } from '../lifecycle.js';
 import { completed, moduleBase, MODULES, provide } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
-import { applicationName } from '../resolve-options.js';
+import { applicationName } from '../generator-options.js';
 import { CronJobs, type CronModuleOptions } from './cron-once.js';
 import { timeText } from './cron-log.js';
 import { methodsIn } from './found-methods.js';

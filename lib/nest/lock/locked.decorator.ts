@@ -7,8 +7,8 @@
 import { Inject } from '@nestjs/common';
 import { SnowflakeError } from '../../errors.js';
 import { DistributedLock } from '../../lock/distributed-lock.js';
-import { HOLD_OPTIONS, holdFaults, type HoldOptions } from '../../lock/lock-options.js';
-import { choiceFaults, nameFaults, unknownNames } from '../../options.js';
+import { HOLD, mostFaults, type HoldOptions } from '../../lock/lock-options.js';
+import { choice, nameFaults, readOptions, type OptionTable } from '../../options.js';
 import { format } from '../../messages.js';
 
 /** Options of `@Locked()`. */
@@ -43,6 +43,12 @@ export const LOCKED = Symbol.for('nestjs-snowflake:locked');
  * would be one. An address of IPv6 may begin and end with two colons.
  */
 const NOTHING = /(^|[^\p{L}\p{N}_])(undefined|null|NaN)($|[^\p{L}\p{N}_])|^:(?!:)|(?<!:):$/u;
+
+const { signal: _, ...OF_HOLD } = HOLD;
+export const LOCKED_OPTIONS = {
+  ...OF_HOLD,
+  onHeld: [choice('throw', 'skip'), 'throw'],
+} satisfies OptionTable<LockedOptions>;
 
 /** The mark of a method, for a check at the start. */
 export interface LockedMark {
@@ -138,13 +144,8 @@ function withoutLocks(name: string | symbol): SnowflakeError {
 
 /** @returns what is wrong with it, for all to be said at once */
 export function lockedFaults({ key, options }: LockedMark, where: string): string[] {
-  const known = HOLD_OPTIONS.replace('signal', 'onHeld');
-  const { onHeld = 'throw' } = options;
-  const faults = [
-    ...unknownNames(options, known, '@Locked'),
-    ...choiceFaults('onHeld', onHeld, ['throw', 'skip']),
-    ...holdFaults(options),
-    ...(typeof key === 'function' ? [] : keyFaults(key)),
-  ];
+  const { terms, faults } = readOptions(options, LOCKED_OPTIONS, '@Locked');
+  if (faults.length === 0) faults.push(...mostFaults(terms.holdAtLeastMs, terms.holdAtMostMs));
+  if (typeof key !== 'function') faults.push(...keyFaults(key));
   return faults.map((fault) => `@Locked on ${where}: ${fault}`);
 }

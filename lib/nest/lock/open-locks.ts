@@ -4,11 +4,11 @@
  * Guarantee: the value given as a store is never printed; URLs and clients hold passwords.
  */
 import { DistributedLock } from '../../lock/distributed-lock.js';
-import { LOCK_OPTIONS, lockFaults, type LockOptions } from '../../lock/lock-options.js';
+import { LOCK, longestFaults, type LockOptions } from '../../lock/lock-options.js';
 import type { LockStore } from '../../lock/lock-store.js';
 import { locksOf } from '../../stores/schemes.js';
-import { methodFaults, typeFaults } from '../../options.js';
-import { applicationName } from '../resolve-options.js';
+import { later, methods, readOptions, typed, type OptionTable } from '../../options.js';
+import { applicationName } from '../generator-options.js';
 import { faultsOf, invalid } from '../resolve-support.js';
 
 interface GivenLocks extends LockOptions {
@@ -16,19 +16,23 @@ interface GivenLocks extends LockOptions {
   readonly cron?: object | undefined;
 }
 
+export const LOCK_MODULE = {
+  ...LOCK,
+  locks: [later],
+  cron: [typed('object'), undefined],
+  application: [typed('string'), undefined],
+} satisfies OptionTable<GivenLocks>;
+
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
   if (typeof given !== 'object' || given === null) {
     throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
   }
-  const { locks, cron = {}, application = applicationName(), ...others } = given;
-  const options = { ...others, application };
-  const faults = [
-    ...lockFaults(options, `locks, cron, ${LOCK_OPTIONS}`),
-    ...typeFaults('cron', cron, 'object'),
-  ];
+  const { terms, faults } = readOptions(given, LOCK_MODULE, 'A lock');
+  if (faults.length === 0) faults.push(...longestFaults(terms.ttlMs, terms.longestTtlMs));
+  const { locks, cron: _, application = applicationName(), ...options } = terms;
   const store = await storeOf(locks, faults);
-  if (faults.length === 0) return new DistributedLock(store!, options);
+  if (faults.length === 0) return new DistributedLock(store!, { ...options, application });
   // An error on closing would hide what is wrong.
   await store?.close?.().catch(() => undefined);
   throw invalid(faults);
@@ -51,5 +55,5 @@ async function storeOf(locks: unknown, faults: string[]): Promise<LockStore | un
 
 /** A second copy of this package may have made it. */
 function isLockStore(value: unknown): value is LockStore {
-  return methodFaults('locks', value, ['acquire', 'extend', 'release']).length === 0;
+  return methods('acquire', 'extend', 'release')('locks', value).length === 0;
 }

@@ -4,15 +4,11 @@
  */
 import { Module } from '@nestjs/common';
 import { redisIds, type RedisIdsOptions } from '../../stores/redis/redis-ids.js';
-import {
-  generatorModule,
-  startGenerator,
-  type GeneratorOpener,
-  type GeneratorOptions,
-} from '../generator-module.js';
+import { generatorModule, startGenerator, type GeneratorOpener } from '../generator-module.js';
 import type { RunningSnowflake } from '../start-snowflake.js';
 
-export type { GeneratorOptions } from '../generator-module.js';
+import type { GeneratorOptions } from '../generator-options.js';
+export type { GeneratorOptions } from '../generator-options.js';
 export type { RedisIdsOptions } from '../../stores/redis/redis-ids.js';
 export type { IdOptions, PrefetchOptions } from '../../counters/ids/store-ids-options.js';
 

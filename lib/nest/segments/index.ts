@@ -11,16 +11,12 @@ import {
   type SegmentOptions,
 } from '../../counters/segments/segment-options.js';
 import { countersOf } from '../../stores/schemes.js';
-import {
-  generatorModule,
-  startGenerator,
-  type GeneratorOpener,
-  type GeneratorOptions,
-} from '../generator-module.js';
+import { generatorModule, startGenerator, type GeneratorOpener } from '../generator-module.js';
 import { closeQuietly, faultsOf } from '../resolve-support.js';
 import type { RunningSnowflake } from '../start-snowflake.js';
 
-export type { GeneratorOptions } from '../generator-module.js';
+import type { GeneratorOptions } from '../generator-options.js';
+export type { GeneratorOptions } from '../generator-options.js';
 export type { HighestId, SegmentOptions } from '../../counters/segments/segment-options.js';
 export {
   series,

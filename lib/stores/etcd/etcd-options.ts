@@ -5,7 +5,14 @@
  * mistake.
  */
 import { formatUrl } from '../../messages.js';
-import { nameFaults, refuse, unknownNames, wholeFaults, windowFaults } from '../../options.js';
+import {
+  named,
+  readOptions,
+  refuse,
+  whole,
+  windowFaults,
+  type OptionTable,
+} from '../../options.js';
 import { schemeOf } from '../../url-schemes.js';
 import { StoreUrl } from '../store-url.js';
 import type { EtcdTls } from './http-request.js';
@@ -24,35 +31,36 @@ export interface EtcdSettings {
 /** The options as they were given; their types may be wrong. */
 type GivenOptions = Readonly<Partial<Record<keyof EtcdSettings, unknown>>>;
 
-const NAMES =
-  'endpoints, namespace, username, password, tls, failoverWindowMs, clockDifferenceMs, ' +
-  'requestTimeoutMs';
 const PORT = '2379';
-const REQUEST_MS_MIN = 10;
-const REQUEST_MS_MAX = 60_000;
 const NAME = { of: 'characters without slashes or spaces', without: /[/\s\p{C}]/u };
 /** A name, an address, or an IPv6 address in brackets, and a port. */
 const ENDPOINT = /^https?:\/\/([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?\/?$/iu;
 
+export const ETCD = {
+  endpoints: [endpointFaults],
+  namespace: [named(NAME), 'default', 'text'],
+  username: [wordFaults, undefined],
+  password: [wordFaults, undefined],
+  tls: [tlsFaults, undefined],
+  failoverWindowMs: [windowFaults, 0, 'number'],
+  clockDifferenceMs: [windowFaults, 1000, 'number'],
+  requestTimeoutMs: [whole(10, 60_000), 1000, 'number'],
+} satisfies OptionTable<GivenOptions>;
+
 /** @throws SnowflakeError CONFIG_INVALID */
 export function settingsOf(options: unknown): EtcdSettings {
   const given = (typeof options === 'object' && options !== null ? options : {}) as GivenOptions;
-  const { namespace = 'default', username, password, tls } = given;
-  const { failoverWindowMs = 0, clockDifferenceMs = 1000, requestTimeoutMs = 1000 } = given;
-  const faults = [
-    ...unknownNames(given, NAMES, 'A store in etcd'),
-    ...endpointFaults(given.endpoints),
-    ...nameFaults('namespace', namespace, NAME),
-    ...loginFaults(username, password),
-    ...tlsFaults(tls, given.endpoints),
-    ...windowFaults('failoverWindowMs', failoverWindowMs),
-    ...windowFaults('clockDifferenceMs', clockDifferenceMs),
-    ...wholeFaults('requestTimeoutMs', requestTimeoutMs, [REQUEST_MS_MIN, REQUEST_MS_MAX]),
-  ];
+  const { terms, faults } = readOptions(given, ETCD, 'A store in etcd');
+  const { endpoints, username, password, tls } = terms;
+  if ((username === undefined) !== (password === undefined)) {
+    faults.push('Expected `username` and `password` together, or neither of them.');
+  }
+  const isPlain = (text: unknown) => /^http:/i.test(String(text));
+  if (tls !== undefined && Array.isArray(endpoints) && endpoints.some(isPlain)) {
+    faults.push('`tls` is given, and `endpoints` are http: write https.');
+  }
   refuse(faults, 'The etcd support is misconfigured. ');
-  const endpoints = (given.endpoints as string[]).map(endpointUrl);
-  const checked = { namespace, username, password, tls, failoverWindowMs, requestTimeoutMs };
-  return { endpoints, clockDifferenceMs, ...checked } as EtcdSettings;
+  return { ...terms, endpoints: (endpoints as string[]).map(endpointUrl) } as EtcdSettings;
 }
 
 function endpointUrl(text: string): URL {
@@ -62,7 +70,7 @@ function endpointUrl(text: string): URL {
   return url;
 }
 
-function endpointFaults(endpoints: unknown): string[] {
+function endpointFaults(_: string, endpoints: unknown): string[] {
   const example = `['https://etcd-0:2379', 'https://etcd-1:2379']`;
   if (!Array.isArray(endpoints) || endpoints.length === 0) {
     return [`Expected \`endpoints\` to be a list of addresses, e.g. ${example}.`];
@@ -82,33 +90,23 @@ function endpointFault(endpoint: unknown, number: number): string[] {
   return port >= 1 && port <= 65_535 ? [] : [`${expected}: ${port} is not a port.`];
 }
 
-function loginFaults(username: unknown, password: unknown): string[] {
-  const faults = [];
-  for (const [name, value] of Object.entries({ username, password })) {
-    if (value === undefined || (typeof value === 'string' && value !== '')) continue;
-    faults.push(`Expected \`${name}\` to be a text that is not empty.`);
-  }
-  if ((username === undefined) !== (password === undefined)) {
-    faults.push('Expected `username` and `password` together, or neither of them.');
-  }
-  return faults;
+function wordFaults(name: string, value: unknown): string[] {
+  if (typeof value === 'string' && value !== '') return [];
+  return [`Expected \`${name}\` to be a text that is not empty.`];
 }
 
-function tlsFaults(tls: unknown, endpoints: unknown): string[] {
-  if (tls === undefined) return [];
+function tlsFaults(_: string, tls: unknown): string[] {
   if (typeof tls !== 'object' || tls === null) {
     return [`Expected \`tls\` to be { ca, cert, key, servername }, got ${typeof tls}.`];
   }
   const faults = Object.entries(tls).flatMap(([name, value]) => {
-    if (!Object.hasOwn(OF_TLS, name)) return ['`tls` takes ca, cert, key and servername only.'];
+    if (!(TLS_NAMES as string[]).includes(name))
+      return ['`tls` takes ca, cert, key and servername only.'];
     if (value === undefined || isPem(value, name === 'servername')) return [];
     return [`Expected \`tls.${name}\` to be a text or a Buffer that is not empty.`];
   });
   if ('cert' in tls !== 'key' in tls) {
     faults.push('Expected `tls.cert` and `tls.key` together, or neither of them.');
-  }
-  if (Array.isArray(endpoints) && endpoints.some((text) => /^http:/i.test(String(text)))) {
-    faults.push('`tls` is given, and `endpoints` are http: write https.');
   }
   return faults;
 }
@@ -126,13 +124,13 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
  */
 
 const FORM = { kind: 'etcd', example: 'etcd://host:2379,host:2379?namespace=name' } as const;
-const OPTIONS = {
-  namespace: 'text',
-  failoverWindowMs: 'number',
-  clockDifferenceMs: 'number',
-  requestTimeoutMs: 'number',
-} as const;
-const OF_TLS = { ca: 'file', cert: 'file', key: 'file', servername: 'text' } as const;
+const OF_TLS = [
+  ['ca', 'file'],
+  ['cert', 'file'],
+  ['key', 'file'],
+  ['servername', 'text'],
+] as const;
+const TLS_NAMES = OF_TLS.map(([name]) => name);
 /** Asked for by mistake, and no secret themselves: only these are named in a message. */
 const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert cafile timeout ttl';
 
@@ -141,9 +139,8 @@ export function optionsOfUrl(text: string): GivenOptions {
   const url = new StoreUrl(text, { ...FORM, port: Number(PORT) });
   const isTls = schemeOf(text) === 'etcds';
   if (url.path !== '') url.fault('a path follows its hosts: leave it out');
-  const ofTls = Object.keys(OF_TLS);
-  const options = url.options(OPTIONS, COMMON_STRANGERS, ofTls);
-  for (const name of isTls ? [] : ofTls) {
+  const options = url.options<GivenOptions>(ETCD, COMMON_STRANGERS, TLS_NAMES);
+  for (const name of isTls ? [] : TLS_NAMES) {
     if (url.text(name) !== undefined) url.fault(`its ${name} is for TLS: write etcds://`);
   }
   url.refuse();

@@ -7,7 +7,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../../core/clock.js';
 import { format, formatShort, formatUrl } from '../../messages.js';
-import { invalidUrl, methodFaults, refuse, unknownNames } from '../../options.js';
+import { checkedOptions, invalidUrl, methods, type OptionTable } from '../../options.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import { RowInspector } from '../../registry/row-inspector.js';
 import { kindOf, oddityOf } from '../../url-schemes.js';
@@ -54,21 +54,28 @@ export async function inspectorFromUrl(url: string): Promise<RowInspector> {
   return new RowInspector(store, 'the disk of this host', store.folder);
 }
 
+export const FOLDER = {
+  folder: [
+    (name, value) => {
+      const isText = typeof value === 'string';
+      if (isText && !/\p{Cc}|:\/\//u.test(value) && !oddityOf(value)) return [];
+      const got = isText ? formatUrl(value) : format(value);
+      return [`Expected \`${name}\` to be the path of a folder, got ${got}.`];
+    },
+  ],
+  namespace: [
+    (name, value) => {
+      if (typeof value === 'string' && NAMESPACE.test(value)) return [];
+      const of = 'letters, digits, dots, dashes and underscores, a letter or digit first';
+      return [`Expected \`${name}\` to be 1 to 128 ${of}, got ${formatShort(value)}.`];
+    },
+    'default',
+  ],
+  clock: [methods('now'), undefined],
+} satisfies OptionTable<FolderSupportOptions>;
+
 function storeOf(options: FolderSupportOptions): FolderStore {
-  const faults = unknownNames(options, 'folder, namespace, clock', 'folderSupport()');
-  const { folder, namespace = 'default', clock } = options;
-  if (clock !== undefined) faults.push(...methodFaults('clock', clock, ['now']));
-  if (typeof folder !== 'string' || /\p{Cc}|:\/\//u.test(folder) || oddityOf(folder)) {
-    const got = typeof folder === 'string' ? formatUrl(folder) : format(folder);
-    faults.push(`Expected \`folder\` to be the path of a folder, got ${got}.`);
-  }
-  if (typeof namespace !== 'string' || !NAMESPACE.test(namespace)) {
-    faults.push(
-      `Expected \`namespace\` to be 1 to 128 letters, digits, dots, dashes and underscores, a ` +
-        `letter or digit first, got ${formatShort(namespace)}.`,
-    );
-  }
-  refuse(faults);
+  const { folder, namespace, clock } = checkedOptions(options, FOLDER, 'folderSupport()');
   return new FolderStore(resolve(folder, namespace), { clock });
 }
 

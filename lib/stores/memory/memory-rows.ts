@@ -5,7 +5,7 @@
  * Guarantee: the contract of RowStore in full. Each read and each write is one step.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
-import { methodFaults, refuse, unknownNames } from '../../options.js';
+import { checkedOptions, methods } from '../../options.js';
 import {
   HEADER_KEY,
   type Row,
@@ -20,8 +20,7 @@ import {
 
 /** Rows by the clock of these options. @throws SnowflakeError CONFIG_INVALID with every fault */
 export function rowsBy(options: { readonly clock?: Clock | undefined }, whose: string): MemoryRows {
-  const { clock = systemClock } = options;
-  refuse([...unknownNames(options, 'clock', whose), ...methodFaults('clock', clock, ['now'])]);
+  const { clock } = checkedOptions(options, { clock: [methods('now'), systemClock] }, whose);
   return new MemoryRows(clock);
 }
 

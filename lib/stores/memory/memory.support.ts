@@ -8,7 +8,7 @@
  * apart from those of the one before it.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
-import { methodFaults, nameFaults, refuse, unknownNames } from '../../options.js';
+import { methods, nameFaults, readOptions, refuse, type OptionTable } from '../../options.js';
 import { processWide } from '../../process-wide.js';
 import { newHeader } from '../../registry/prologue.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
@@ -28,6 +28,12 @@ export interface MemorySupportOptions {
   readonly clock?: Clock | undefined;
 }
 
+export const MEMORY = {
+  namespace: [nameFaults, 'default'],
+  rows: [methods('read', 'write', 'begin'), undefined],
+  clock: [methods('now'), undefined],
+} satisfies OptionTable<MemorySupportOptions>;
+
 /**
  * Starts at once with exact times: no process that is alive can know more than its registry. Ids do
  * not run ahead of the host's clock unless `aheadMsMax` says so, since a restart forgets them.
@@ -46,13 +52,12 @@ export class MemorySupport extends RegistrySupport {
   override readonly namespace: string;
 
   constructor(options: MemorySupportOptions = {}) {
-    const { namespace = 'default', clock = systemClock, rows } = options;
-    refuse([
-      ...unknownNames(options, 'namespace, rows, clock', 'MemorySupport'),
-      ...nameFaults('namespace', namespace),
-      ...methodFaults('clock', clock, ['now']),
-      ...(rows === undefined ? [] : rowsFaults(options)),
-    ]);
+    const { terms, faults } = readOptions(options, MEMORY, 'MemorySupport');
+    const { namespace, clock = systemClock, rows } = terms;
+    if (rows !== undefined && terms.clock !== undefined) {
+      faults.push('Expected `rows` or `clock`, not both: rows have one.');
+    }
+    refuse(faults);
     const asked = rows ?? sharedRows(namespace, clock);
     super(asked, WITHOUT_PAUSE);
     this.namespace = namespace;
@@ -60,11 +65,6 @@ export class MemorySupport extends RegistrySupport {
     // Without blocks in the making: each is made when it is first used, which takes no pause here.
     asked.begin((reading) => headerRow({ ...newHeader(reading), blocks: [] }));
   }
-}
-
-function rowsFaults({ rows, clock }: MemorySupportOptions): string[] {
-  const both = clock === undefined ? [] : ['Expected `rows` or `clock`, not both: rows have one.'];
-  return [...methodFaults('rows', rows, ['read', 'write', 'begin']), ...both];
 }
 
 /** Another copy of the package has another object for the same clock. */

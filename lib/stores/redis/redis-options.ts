@@ -7,7 +7,15 @@
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
-import { nameFaults, refuse, typeFaults, unknownNames, windowFaults } from '../../options.js';
+import {
+  checkedOptions,
+  later,
+  nameFaults,
+  typed,
+  windowFaults,
+  type Check,
+  type OptionTable,
+} from '../../options.js';
 import { sharedClients } from './client-life.js';
 import { fieldOf } from './clients/redis-client.js';
 import { clientFromUrl, libraryOf, locationOfUrl, type GivenClient } from './redis-client.js';
@@ -59,6 +67,9 @@ export function keyFaults(name: string, value: unknown): string[] {
   const of = 'characters without braces or spaces';
   return nameFaults(name, value, { of, without: /[{}\s]/u });
 }
+
+/** As keyFaults(), but a prefix may be empty. */
+export const prefixFaults: Check = (name, value) => (value === '' ? [] : keyFaults(name, value));
 
 /** Says what holds of a hash. */
 interface Adviser {
@@ -194,23 +205,15 @@ export class RedisHash {
    */
   constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
     const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
-    const strangers = unknownNames(options, `redis, ${NAMES}`, whose);
-    const { namespace = 'default', prefix = 'snowflake:', lossWindowMs = 0 } = options;
-    const { keepsWrites = false } = options;
-    const faults = [
-      ...strangers,
-      ...keyFaults('namespace', namespace),
-      ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
-      ...windowFaults('lossWindowMs', lossWindowMs),
-      ...typeFaults('keepsWrites', keepsWrites, 'boolean'),
-    ];
-    refuse(faults, `The Redis ${content} are misconfigured. `);
+    const before = `The Redis ${content} are misconfigured. `;
+    const terms = checkedOptions(options, HASH, whose, before);
+    const { namespace, prefix, keepsWrites, lossWindowMs } = terms;
     this.#content = content;
     this.#keepsWrites = keepsWrites;
     this.key = `${prefix}{${namespace}}:${content}`;
     this.#connection = connectionTo(options.redis);
     const windowMs = RESTART_MS + (this.#connection.kind === 'standalone' ? 0 : FAILOVER_MS);
-    this.lossWindowMs = options.lossWindowMs ?? windowMs;
+    this.lossWindowMs = lossWindowMs ?? windowMs;
     this.location = locationOf(this.#connection.where, this.key, keepsWrites);
   }
 
@@ -272,13 +275,13 @@ export class RedisHash {
   }
 }
 
-const OPTIONS = {
-  namespace: 'text',
-  prefix: 'text',
-  lossWindowMs: 'number',
-  keepsWrites: 'flag',
-} as const;
-const NAMES = Object.keys(OPTIONS).join(', ');
+export const HASH = {
+  redis: [later],
+  namespace: [keyFaults, 'default', 'text'],
+  prefix: [prefixFaults, 'snowflake:', 'text'],
+  lossWindowMs: [windowFaults, undefined, 'number'],
+  keepsWrites: [typed('boolean'), false, 'flag'],
+} satisfies OptionTable<RedisHashOptions>;
 
 /** Reads the options of a hash from a URL, redis://localhost:6379/0?namespace=shop. */
-export const hashOptionsOf = (url: string) => optionsOfUrl(url, OPTIONS);
+export const hashOptionsOf = (url: string) => optionsOfUrl<RedisHashOptions>(url, HASH);

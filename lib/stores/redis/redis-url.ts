@@ -6,8 +6,9 @@
  *     redis+cluster://host:7000,host:7001
  *     valkey:// and valkeys:// are the same
  */
+import type { OptionTable } from '../../options.js';
 import { schemeOf } from '../../url-schemes.js';
-import { StoreUrl, type Address, type Login, type OptionKinds } from '../store-url.js';
+import { StoreUrl, type Address, type Login } from '../store-url.js';
 
 export interface RedisUrl extends Login {
   readonly kind: 'standalone' | 'sentinel' | 'cluster';
@@ -70,11 +71,11 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
 }
 
 /** Reads the options. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
-export function optionsOfUrl<K extends OptionKinds>(redis: string, kinds: K) {
+export function optionsOfUrl<O>(redis: string, table: OptionTable<O>) {
   const { query } = readUrl(redis);
   // Both families of addresses are tried without it; some drivers need to be told.
   query.take('family');
-  const options = query.options(kinds, COMMON_STRANGERS);
+  const options = query.options(table, COMMON_STRANGERS);
   query.refuse();
   return { redis, ...options };
 }

@@ -7,18 +7,21 @@
  */
 import type { SnowflakeError } from '../../errors.js';
 import {
+  later,
+  readOptions,
   refuse,
-  typeFaults,
-  unknownNames,
-  wholeFaults,
+  typed,
+  whole,
   windowFaults,
   WINDOW_MS_MAX,
+  type OptionTable,
 } from '../../options.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
 import type { GivenClient } from './redis-client.js';
 import {
   connectionTo,
   keyFaults,
+  prefixFaults,
   textOf,
   type KeptWrites,
   type Statement,
@@ -72,19 +75,11 @@ export class RedisSupport extends RegistrySupport {
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkedParts(options: RedisSupportOptions) {
-  const strangers = unknownNames(options, `redis, ${NAMES}`, 'redisSupport()');
-  const { namespace = 'default', prefix = 'snowflake:' } = options;
-  const { failoverWindowMs = 0, clockDifferenceMs = 0 } = options;
-  const { keepsWrites = false, keepsWritesAfterMs } = options;
-  const faults = [
-    ...strangers,
-    ...keyFaults('namespace', namespace),
-    ...(prefix === '' ? [] : keyFaults('prefix', prefix)),
-    ...windowFaults('failoverWindowMs', failoverWindowMs),
-    ...windowFaults('clockDifferenceMs', clockDifferenceMs),
-    ...typeFaults('keepsWrites', keepsWrites, 'boolean'),
-    ...keptAfterFaults(options),
-  ];
+  const { terms, faults } = readOptions(options, REDIS, 'redisSupport()');
+  const { namespace, prefix, keepsWrites, keepsWritesAfterMs } = terms;
+  if (keepsWrites === true && keepsWritesAfterMs !== undefined) {
+    faults.push('Expected one of `keepsWrites` and `keepsWritesAfterMs`, got both.');
+  }
   refuse(faults, 'The Redis support is misconfigured. ');
   const isKeptLater = keepsWritesAfterMs !== undefined;
   const statement: Statement = isKeptLater ? { keepsWritesAfterMs } : keepsWrites;
@@ -92,8 +87,8 @@ export function checkedParts(options: RedisSupportOptions) {
   const isReplicated = connection.kind !== 'standalone';
   // An old server may go on answering for so long, by any clock.
   const lossWindowMs =
-    (options.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0)) +
-    (options.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0));
+    (terms.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0)) +
+    (terms.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0));
   return {
     connection,
     namespace,
@@ -124,31 +119,22 @@ export function redisSupport(options: RedisSupportOptions): RedisSupport {
   return new RedisSupport(options);
 }
 
-const OPTIONS = {
-  namespace: 'text',
-  prefix: 'text',
-  failoverWindowMs: 'number',
-  clockDifferenceMs: 'number',
-  keepsWrites: 'flag',
-  keepsWritesAfterMs: 'number',
-} as const;
-const NAMES = Object.keys(OPTIONS).join(', ');
-
-function keptAfterFaults({ keepsWrites, keepsWritesAfterMs }: RedisSupportOptions): string[] {
-  if (keepsWritesAfterMs === undefined) return [];
-  const both = 'Expected one of `keepsWrites` and `keepsWritesAfterMs`, got both.';
-  return [
-    ...wholeFaults('keepsWritesAfterMs', keepsWritesAfterMs, [1, WINDOW_MS_MAX]),
-    ...(keepsWrites === true ? [both] : []),
-  ];
-}
+export const REDIS = {
+  redis: [later],
+  namespace: [keyFaults, 'default', 'text'],
+  prefix: [prefixFaults, 'snowflake:', 'text'],
+  failoverWindowMs: [windowFaults, undefined, 'number'],
+  clockDifferenceMs: [windowFaults, undefined, 'number'],
+  keepsWrites: [typed('boolean'), false, 'flag'],
+  keepsWritesAfterMs: [whole(1, WINDOW_MS_MAX), undefined, 'number'],
+} satisfies OptionTable<RedisSupportOptions>;
 
 /** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
   return new RedisSupport(supportOptionsOfUrl(url));
 }
 
-export const supportOptionsOfUrl = (url: string) => optionsOfUrl(url, OPTIONS);
+export const supportOptionsOfUrl = (url: string) => optionsOfUrl<RedisSupportOptions>(url, REDIS);
 
 /*
  * Advice for a Redis that serves worker ids less well than it could: what it means for ids, and

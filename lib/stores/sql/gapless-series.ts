@@ -7,19 +7,19 @@
  * without an open transaction is given no number, except in MySQL, which does not tell.
  */
 import {
-  FORM_OPTIONS,
+  SERIES_FORM,
   SeriesForm,
   type SeriesFormOptions,
   type SeriesParts,
 } from '../../counters/series/series.js';
 import { SnowflakeError } from '../../errors.js';
-import { unknownNames } from '../../options.js';
+import { checkedOptions, type OptionTable } from '../../options.js';
 import { processWide } from '../../process-wide.js';
 import { OneAtATime } from '../../time/line.js';
 import { answered, type DialectName } from './dialects/dialect.js';
 import { dialectOfType } from './given-database.js';
 import { isSaid } from './sql-errors.js';
-import { checkedOptions } from './sql-options.js';
+import { SQL } from './sql-options.js';
 import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from './sql-connection.js';
 import { SERIES_TABLE } from './tables.js';
 
@@ -41,6 +41,11 @@ export interface GaplessSeriesOptions extends SeriesFormOptions {
   /** Default 'snowflake_series'; seriesTable() makes it. */
   readonly table?: string | undefined;
 }
+
+export const GAPLESS = {
+  ...SERIES_FORM,
+  table: [SQL.table[0], SERIES_TABLE],
+} satisfies OptionTable<GaplessSeriesOptions>;
 
 /**
  * A series without gaps: each number is taken in the transaction that uses it, and goes back with
@@ -78,10 +83,9 @@ export interface GaplessSeries {
  * ```
  */
 export function gaplessSeries(options: GaplessSeriesOptions): GaplessSeries {
-  const strangers = unknownNames(options, `table, ${FORM_OPTIONS}`, 'gaplessSeries()');
-  const { table = SERIES_TABLE, name } = options;
-  const form = new SeriesForm(options, strangers);
-  checkedOptions({ table });
+  const terms = checkedOptions(options, GAPLESS, 'gaplessSeries()');
+  const { table, name } = terms;
+  const form = new SeriesForm(terms);
   return {
     nextIn: async (transaction) => {
       const { period } = form;

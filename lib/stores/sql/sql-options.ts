@@ -9,11 +9,14 @@ import { isIP } from 'node:net';
 import type { SnowflakeError } from '../../errors.js';
 import {
   invalidUrl,
-  nameFaults,
+  later,
+  named,
+  readOptions,
   refused,
-  typeFaults,
-  unknownNames,
+  typed,
   windowFaults,
+  type Check,
+  type OptionTable,
 } from '../../options.js';
 import { highest } from '../../rows/store-clock.js';
 import { kindOf } from '../../url-schemes.js';
@@ -45,28 +48,36 @@ export interface SqlRegistryOptions {
 export const TABLE = 'snowflake_registry';
 const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
-const NAMES =
-  'namespace, table, replicated, failoverWindowMs, clockDifferenceMs, serverSql, pool, database, ' +
-  'dataSource, query, dialect';
 const NAMESPACE = { of: 'characters without braces or spaces', without: /[{}\s\p{C}]/u };
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
+/** What an application gives of its database is checked where it is used. */
+const given = [later, undefined] as const;
+export const DATABASE = {
+  pool: given,
+  database: given,
+  dataSource: given,
+  query: given,
+  dialect: given,
+};
+
+export const SQL = {
+  namespace: [named(NAMESPACE), 'default', 'text'],
+  table: [textual(TABLE_NAME, 'a name like snowflake_registry or schema.name'), TABLE, 'text'],
+  replicated: [typed('boolean'), undefined, 'flag'],
+  failoverWindowMs: [windowFaults, undefined, 'number'],
+  clockDifferenceMs: [windowFaults, undefined, 'number'],
+  serverSql: [textual(/\S/, 'an expression'), undefined],
+  ...DATABASE,
+} satisfies OptionTable<SqlRegistryOptions>;
+
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
 export function checkedOptions(options: SqlRegistryOptions, isReplicatedByDefault = true) {
-  const strangers = unknownNames(options, NAMES, 'A store in SQL');
-  const { namespace = 'default', table = TABLE, serverSql } = options;
-  const { replicated: isReplicated = isReplicatedByDefault } = options;
-  const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = options;
-  const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = options;
-  refuse([
-    ...strangers,
-    ...nameFaults('namespace', namespace, NAMESPACE),
-    ...textFaults('table', table, TABLE_NAME, 'a name like snowflake_registry or schema.name'),
-    ...typeFaults('replicated', isReplicated, 'boolean'),
-    ...windowFaults('failoverWindowMs', failoverWindowMs),
-    ...windowFaults('clockDifferenceMs', clockDifferenceMs),
-    ...(serverSql === undefined ? [] : textFaults('serverSql', serverSql, /\S/, 'an expression')),
-  ]);
+  const { terms, faults } = readOptions(options, SQL, 'A store in SQL');
+  refuse(faults);
+  const { namespace, table, serverSql, replicated: isReplicated = isReplicatedByDefault } = terms;
+  const { failoverWindowMs = isReplicated ? FAILOVER_WINDOW_MS : 0 } = terms;
+  const { clockDifferenceMs = isReplicated ? CLOCK_DIFFERENCE_MS : 0 } = terms;
   return {
     namespace,
     table,
@@ -85,11 +96,13 @@ export function misconfigured(faults: readonly string[]): SnowflakeError {
   return refused(faults, 'The SQL support is misconfigured. ');
 }
 
-function textFaults(name: string, value: unknown, form: RegExp, expected: string): string[] {
-  if (typeof value === 'string' && form.test(value)) return [];
-  // The text is not printed: it may go on with a password that was meant for another field.
-  const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
-  return [`Expected \`${name}\` to be ${expected}, got ${got}.`];
+function textual(form: RegExp, expected: string): Check {
+  return (name, value) => {
+    if (typeof value === 'string' && form.test(value)) return [];
+    // The text is not printed: it may go on with a password that was meant for another field.
+    const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
+    return [`Expected \`${name}\` to be ${expected}, got ${got}.`];
+  };
 }
 
 /*
@@ -147,13 +160,6 @@ const TLS: Readonly<Record<string, Readonly<Record<string, ServerUrl['tls']>>>> 
   sslaccept: { strict: 'checked', accept_invalid_certs: 'unchecked' },
   ssl: { false: 'off', true: 'checked', '{"rejectUnauthorized":true}': 'checked' },
 };
-const OPTIONS = {
-  namespace: 'text',
-  table: 'text',
-  replicated: 'flag',
-  failoverWindowMs: 'number',
-  clockDifferenceMs: 'number',
-} as const;
 /** For pools, and for how long and by what name one connects: neither leads to another database. */
 const HINTS =
   'pgbouncer supa connection_limit pool_timeout pool max_idle_connection_lifetime ' +
@@ -193,7 +199,7 @@ function fileUrl(url: string): FileUrl {
     throw invalidUrl(url, 'it does not name a file that several processes can open');
   }
   const query = new UrlQuery(url, text);
-  const options = query.options(OPTIONS, STRANGERS);
+  const options = query.options<SqlRegistryOptions>(SQL, STRANGERS);
   query.refuse();
   return { dialect: 'sqlite', path, options };
 }
@@ -211,7 +217,7 @@ function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
     if (url.take(name) !== undefined) url.fault(`its ${name} ${reason}`);
   }
   const tls = tlsIn(url);
-  const options = url.options(OPTIONS, STRANGERS, ['sslmode', 'sslrootcert']);
+  const options = url.options<SqlRegistryOptions>(SQL, STRANGERS, ['sslmode', 'sslrootcert']);
   const [{ host, port }] = hosts as [Address];
   if (dialect === 'mysql' && tls.tls === 'checked' && isIP(host) > 0) {
     url.fault('its host is an address, and mysql2 checks a certificate by name alone');

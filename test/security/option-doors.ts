@@ -5,29 +5,44 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Counter, Gauge, Registry } from 'prom-client';
+import { GENERATOR } from '../../lib/core/generator/snowflake-generator.js';
+import { IDS } from '../../lib/counters/ids/store-ids-options.js';
+import { SEGMENTS } from '../../lib/counters/segments/segment-options.js';
+import { SERIES } from '../../lib/counters/series/series.js';
 import { layouts, LeaseWindow, publicIds, SnowflakeGenerator } from '../../lib/core/index.js';
 import { ApiKeys } from '../../lib/api-keys/index.js';
 import { SnowflakeDashboardModule } from '../../lib/dashboard/index.js';
 import type { GeneratorEnvironment } from '../../lib/generator.js';
-import { healthFaults } from '../../lib/health/health-report.js';
+import { HEALTH, healthFaults } from '../../lib/health/health-report.js';
+import { CHECKS, LIST_CHECKS } from '../../lib/http/check-id.js';
 import { IsSnowflakeId, IsSnowflakeIds } from '../../lib/http/class-validator.js';
 import { snowflakeScalar } from '../../lib/http/graphql.js';
 import { ParseSnowflakePipe } from '../../lib/http/index.js';
+import { PIPE } from '../../lib/http/parse-snowflake.pipe.js';
 import type { IDistributedSupport } from '../../lib/lease/distributed-support.js';
 import { DistributedLock } from '../../lib/lock/distributed-lock.js';
+import { HOLD } from '../../lib/lock/lock-options.js';
 import { registerPrometheusMetrics } from '../../lib/metrics/index.js';
-import { lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
-import { openLocks } from '../../lib/nest/lock/open-locks.js';
+import { MEASURED } from '../../lib/metrics/metric.js';
+import { LOCKED_OPTIONS, lockedFaults } from '../../lib/nest/lock/locked.decorator.js';
+import { LOCK_MODULE, openLocks } from '../../lib/nest/lock/open-locks.js';
 import { startRedisIds } from '../../lib/nest/redis-ids/index.js';
-import { resolveOptions } from '../../lib/nest/resolve-options.js';
+import { MODULE_OPTIONS, resolveOptions } from '../../lib/nest/resolve-options.js';
 import { series, startSegments } from '../../lib/nest/segments/index.js';
-import { refuse } from '../../lib/options.js';
+import { later, refuse, type Row } from '../../lib/options.js';
 import { snowflakeIds } from '../../lib/orm/prisma/index.js';
 import { SnowflakeId } from '../../lib/orm/typeorm/index.js';
+import { ETCD } from '../../lib/stores/etcd/etcd-options.js';
 import { etcdLocks, etcdSupport } from '../../lib/stores/etcd/index.js';
+import { FOLDER } from '../../lib/stores/host/folder.support.js';
 import { folderSupport, ordinalSupport, privateAddress } from '../../lib/stores/host/index.js';
+import { MEMORY } from '../../lib/stores/memory/memory.support.js';
 import { MemoryCounters, MemoryLocks, MemorySupport } from '../../lib/stores/memory/index.js';
+import { HASH } from '../../lib/stores/redis/redis-options.js';
+import { REDIS } from '../../lib/stores/redis/redis.support.js';
 import { redisCounters, redisLocks, redisSupport } from '../../lib/stores/redis/index.js';
+import { GAPLESS } from '../../lib/stores/sql/gapless-series.js';
+import { SQL } from '../../lib/stores/sql/sql-options.js';
 import { gaplessSeries, sqlCounters, sqlLocks, sqlSupport } from '../../lib/stores/sql/index.js';
 import { fakeIdMaker } from '../../lib/testing/index.js';
 import { systemTimers } from '../../lib/time/timers.js';
@@ -95,10 +110,12 @@ export const WRONG_VALUES: Readonly<Record<string, unknown>> = {
 
 export interface Door {
   readonly title: string;
-  readonly names: readonly string[];
+  /** By default those of the table. */
+  readonly names?: readonly string[];
+  readonly table?: object;
   readonly use: (name: string, value: unknown) => unknown;
-  /** What may be, by option. */
-  readonly right: Readonly<Record<string, readonly string[]>>;
+  /** What may be, by option, where its row in the table does not say it. */
+  readonly right?: Readonly<Record<string, readonly string[]>>;
 }
 
 const reference = readFileSync(`${ROOT}/docs/reference/options.md`, 'utf8');
@@ -121,7 +138,6 @@ const AS_OBJECT = [
   'a URL object',
   'a promise',
 ];
-const AS_SWITCH = ['true', 'false'];
 export const AS_DIGITS = ['a number as text'];
 
 export const environment: GeneratorEnvironment = {
@@ -132,29 +148,12 @@ export const environment: GeneratorEnvironment = {
   startTimeoutMs: 30_000,
   random: Math.random,
 } as never;
-/** As every store in SQL takes them. */
-const SQL: Door['right'] = {
-  namespace: AS_NAME.filter((name) => name !== 'a control character'),
-  table: [...AS_WORD, 'the name of a prototype'],
-  replicated: AS_SWITCH,
-  failoverWindowMs: ['zero'],
-  clockDifferenceMs: ['zero'],
-  serverSql: textsBut(...BLANK),
-};
-/** As every store in etcd takes them. */
-const ETCD: Door['right'] = {
-  namespace: [
-    ...AS_NAME.filter((name) => !/control|file|URL/.test(name)),
-    'a variable that nobody filled in',
-  ],
-  failoverWindowMs: ['zero'],
-  clockDifferenceMs: ['zero'],
-};
+/** Together with another option, or with https alone. */
+const ETCD_RIGHT = { username: [], password: [], tls: [] };
 /** Without blanks and control characters, as nameFaults() has it. */
 const AS_NAMED = textsBut(...BLANK, 'a control character');
-const AS_SERIES = AS_NAMED.filter((name) => !/URL|file/.test(name));
 const INVOICES = { name: 'invoice', period: 'day', timeZone: 'UTC', form: 'I-{date}-{000}' };
-const IDS = { status: { kind: 'lease', state: 'active', readAt: new Date(0) } };
+const IDS_OF = { status: { kind: 'lease', state: 'active', readAt: new Date(0) } };
 const PROM = { register: new Registry(), Gauge, Counter } as never;
 
 const LAYOUT = layouts.snowflake();
@@ -164,17 +163,17 @@ const PRESET_BITS: Readonly<Record<string, readonly string[]>> = {
   tsid: ['nodeBits'],
   yitter: ['workerIdBitLength', 'seqBitLength'],
 };
-const CHECKS = ['form', 'layout', 'notInFuture', 'futureMsMax', 'workerId', 'clock'];
-const CHECKED: Door['right'] = { notInFuture: AS_SWITCH, workerId: ['zero'] };
+/** Of this layout, and without `notInFuture`. */
+const CHECKED: Door['right'] = { workerId: ['zero'], futureMsMax: [] };
 /** For tests alone. */
 const KEY = Uint8Array.from({ length: 16 }, (_, at) => at);
 
 export const DOORS: readonly Door[] = [
   {
     title: 'option',
-    names: inTable('option'),
+    table: MODULE_OPTIONS,
     use: (name, value) => {
-      const base = ['support', 'generator'].includes(name) ? {} : { workerId: 7 };
+      const base = name === 'support' ? {} : { workerId: 7 };
       return resolveOptions({ ...base, [name]: value } as never, true);
     },
     right: {
@@ -183,32 +182,18 @@ export const DOORS: readonly Door[] = [
       workerId: ['zero'],
       workerFields: ['an object', 'an object without a prototype'],
       epoch: ['zero'],
-      reserveMs: ['zero'],
-      startTimeoutMs: ['zero'],
-      aheadMsMax: ['zero'],
-      lazy: AS_SWITCH,
-      sharesLease: AS_SWITCH,
-      application: TEXTS,
-      onWorkerIdChange: AS_FUNCTION,
     },
   },
   {
     title: 'lock option',
-    names: inTable('lock option'),
+    table: LOCK_MODULE,
     use: given(openLocks, { locks: 'memory:' }),
-    right: {
-      locks: ['a URL of a store'],
-      cron: [...AS_OBJECT, 'bytes', 'the options of a client'],
-      drainMs: ['zero'],
-      application: TEXTS,
-      random: AS_FUNCTION,
-    },
+    right: { locks: ['a URL of a store'] },
   },
   {
     title: 'hold option',
-    names: inTable('hold option'),
+    table: HOLD,
     use: given((options) => new DistributedLock(new MemoryLocks()).tryAcquire('a', options), {}),
-    right: { waitMs: ['zero'], holdAtLeastMs: ['zero'] },
   },
   {
     title: 'API key option',
@@ -227,38 +212,31 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'Redis option',
-    names: inTable('Redis option'),
+    table: REDIS,
     use: given(redisSupport, { redis: 'redis://127.0.0.1:1' }),
-    right: {
-      redis: ['a URL of a store'],
-      namespace: AS_NAME,
-      prefix: ['empty', ...AS_NAME],
-      failoverWindowMs: ['zero'],
-      clockDifferenceMs: ['zero'],
-      keepsWrites: AS_SWITCH,
-    },
+    right: { redis: ['a URL of a store'] },
   },
   {
     title: 'etcd option',
-    names: inTable('etcd option'),
+    table: ETCD,
     use: given(etcdSupport, { endpoints: ['http://127.0.0.1:1'] }),
-    right: ETCD,
+    right: ETCD_RIGHT,
   },
   {
     title: 'etcd lock option',
-    names: inTable('etcd option'),
+    table: ETCD,
     use: given(etcdLocks, { endpoints: ['http://127.0.0.1:1'] }),
-    right: ETCD,
+    right: ETCD_RIGHT,
   },
-  {
-    title: 'SQL option',
+  ...[sqlSupport, sqlCounters, sqlLocks].map((make) => ({
+    title: `option of ${make.name}`,
     names: inTable('SQL option'),
-    use: given(sqlSupport, { query: async () => [], dialect: 'postgres' }),
-    right: SQL,
-  },
+    table: SQL,
+    use: given(make as never, { query: async () => [], dialect: 'postgres' }),
+  })),
   {
     title: 'segment option',
-    names: inTable('segment option'),
+    table: SEGMENTS,
     use: (name, value) => {
       const store = name === 'stores' ? {} : { store: new MemoryCounters() };
       return startSegments({ counter: 'a', ...store, lazy: true, [name]: value } as never);
@@ -266,85 +244,27 @@ export const DOORS: readonly Door[] = [
     right: {
       store: ['a URL of a store'],
       stores: ['a list with a URL in it'],
-      counter: textsBut(...BLANK, 'a control character'),
       startAt: ['zero', 'seconds where ms are meant', 'a bigint', ...AS_FUNCTION],
-      stepMin: [],
-      stepMax: [],
-      lossGap: ['seconds where ms are meant', 'a bigint'],
     },
   },
   {
     title: 'Redis id option',
     names: inTable('Redis id option'),
+    table: { ...IDS, ...HASH },
     use: (name, value) =>
       startRedisIds({ redis: 'redis://127.0.0.1:1', tag: 'a', lazy: true, [name]: value }),
-    right: {
-      redis: ['a URL of a store', 'a list with a URL in it'],
-      tag: textsBut(...BLANK, 'a control character'),
-      namespace: AS_NAME,
-      prefix: ['empty', ...AS_NAME],
-      lossWindowMs: ['zero'],
-      keepsWrites: AS_SWITCH,
-    },
+    right: { redis: ['a URL of a store', 'a list with a URL in it'] },
   },
-  {
-    title: 'Redis counter option',
-    names: inTable('Redis counter option'),
-    use: given(redisCounters, { redis: 'redis://127.0.0.1:1' }),
-    right: {
-      redis: ['a URL of a store'],
-      namespace: AS_NAME,
-      prefix: ['empty', ...AS_NAME],
-      lossWindowMs: ['zero'],
-      keepsWrites: AS_SWITCH,
-    },
-  },
-  {
-    title: 'Redis lock option',
-    names: inTable('Redis counter option'),
-    use: given(redisLocks, { redis: 'redis://127.0.0.1:1' }),
-    right: {
-      redis: ['a URL of a store'],
-      namespace: AS_NAME,
-      prefix: ['empty', ...AS_NAME],
-      lossWindowMs: ['zero'],
-      keepsWrites: AS_SWITCH,
-    },
-  },
-  {
-    title: 'SQL counter option',
-    names: inTable('SQL option'),
-    use: given(sqlCounters, { query: async () => [], dialect: 'postgres' }),
-    right: SQL,
-  },
-  {
-    title: 'SQL lock option',
-    names: inTable('SQL option'),
-    use: given(sqlLocks, { query: async () => [], dialect: 'postgres' }),
-    right: SQL,
-  },
+  ...[redisCounters, redisLocks].map((make) => ({
+    title: `option of ${make.name}`,
+    table: HASH,
+    use: given(make as never, { redis: 'redis://127.0.0.1:1' }),
+    right: { redis: ['a URL of a store'] },
+  })),
   {
     title: 'folder option',
-    names: ['folder', 'namespace', 'clock'],
+    table: FOLDER,
     use: given(folderSupport, { folder: './never-made' }),
-    right: {
-      folder: [
-        'a number as text',
-        'a number with a unit',
-        'a hexadecimal number',
-        'what every object has',
-        'the name of a prototype',
-        'a path that is a file', // which its file system tells when it is used
-      ],
-      namespace: [
-        'a number as text',
-        'a number with a unit',
-        'a hexadecimal number',
-        'what every object has',
-        'the word undefined',
-        'the word null',
-      ],
-    },
   },
   {
     title: 'host name option',
@@ -368,55 +288,38 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'memory option',
-    names: ['namespace', 'rows', 'clock'],
+    table: MEMORY,
     use: given((options: object) => new MemorySupport(options as never), {}),
-    right: { namespace: AS_NAMED },
   },
   {
     title: 'option of counters in memory',
     names: ['clock'],
     use: given((options: object) => new MemoryCounters(options as never), {}),
-    right: {},
   },
   {
     title: 'series option',
-    names: [
-      'store',
-      'lossGap',
-      'callTimeoutMs',
-      'timers',
-      'name',
-      'period',
-      'timeZone',
-      'form',
-      'clock',
-    ],
+    table: SERIES,
     use: given(series, { store: new MemoryCounters(), ...INVOICES }),
-    right: { lossGap: ['a bigint', 'seconds where ms are meant'], name: AS_SERIES },
   },
   {
     title: 'option of a series without gaps',
-    names: ['table', 'name', 'period', 'timeZone', 'form', 'clock'],
+    table: GAPLESS,
     use: given(gaplessSeries, INVOICES),
-    right: { table: SQL['table']!, name: AS_SERIES },
   },
   {
     title: 'health option',
-    names: ['generator', 'leaseMsMin'],
+    table: HEALTH,
     use: given((options: object) => refuse(healthFaults(options)), {}),
-    right: { generator: AS_NAMED, leaseMsMin: ['zero'] },
   },
   {
     title: 'option of what is measured',
-    names: ['name', 'ids', 'support', 'workersEveryMs'],
-    use: given((one: object) => registerPrometheusMetrics(PROM, [one as never]), { ids: IDS }),
-    right: { name: AS_NAMED },
+    table: MEASURED,
+    use: given((one: object) => registerPrometheusMetrics(PROM, [one as never]), { ids: IDS_OF }),
   },
   {
     title: 'option of metrics',
     names: ['registry'],
     use: given((options: object) => registerPrometheusMetrics(PROM, [], options), {}),
-    right: {},
   },
   {
     title: 'dashboard option',
@@ -434,9 +337,8 @@ export const DOORS: readonly Door[] = [
   })),
   {
     title: 'generator option',
-    names: ['aheadMsMax', 'sequenceStart', 'clock', 'random'],
+    table: GENERATOR,
     use: given((options: object) => new SnowflakeGenerator(new LeaseWindow(LAYOUT), options), {}),
-    right: { aheadMsMax: ['zero'], random: AS_FUNCTION },
   },
   {
     title: 'public id option',
@@ -450,31 +352,32 @@ export const DOORS: readonly Door[] = [
   },
   {
     title: 'option of @Locked',
-    names: ['ttlMs', 'waitMs', 'holdAtLeastMs', 'holdAtMostMs', 'onHeld'],
+    table: LOCKED_OPTIONS,
     use: given((options) => refuse(lockedFaults({ key: 'a', options }, 'here')), {}),
-    right: { waitMs: ['zero'], holdAtLeastMs: ['zero'] },
   },
   {
     title: 'pipe option',
-    names: [...CHECKS, 'as', 'forms', 'optional'],
+    table: PIPE,
     use: given((options: object) => new ParseSnowflakePipe(options), { layout: LAYOUT }),
-    right: { ...CHECKED, optional: AS_SWITCH, forms: ['a list'] },
+    right: { ...CHECKED, forms: ['a list'] },
   },
   {
     title: 'option of @IsSnowflakeId',
-    names: CHECKS,
+    table: CHECKS,
     use: given((options: object) => IsSnowflakeId(options), { layout: LAYOUT }),
     right: CHECKED,
   },
   {
     title: 'option of @IsSnowflakeIds',
-    names: [...CHECKS, 'countMin', 'countMax'],
+    table: LIST_CHECKS,
     use: given((options: object) => IsSnowflakeIds(options), { layout: LAYOUT }),
-    right: { ...CHECKED, countMin: ['zero'], countMax: ['zero', 'seconds where ms are meant'] },
+    // No list has 1,704,067,200 ids at least, and 10,000 at most.
+    right: { ...CHECKED, countMin: ['zero'] },
   },
   {
     title: 'scalar option',
-    names: [...CHECKS, 'name'],
+    names: [...Object.keys(CHECKS), 'name'],
+    table: CHECKS,
     use: given((options: object) => snowflakeScalar(options), { layout: LAYOUT }),
     right: { ...CHECKED, name: [...AS_WORD, 'the name of a prototype'] },
   },
@@ -482,7 +385,7 @@ export const DOORS: readonly Door[] = [
     title: 'option of @SnowflakeId',
     names: ['type', 'primary', 'generator'],
     use: given((options: object) => SnowflakeId(options)({}, 'id'), {}),
-    right: { primary: AS_SWITCH, generator: AS_NAMED },
+    right: { primary: ['true', 'false'], generator: AS_NAMED },
   },
   {
     title: 'option of snowflakeIds',
@@ -497,3 +400,13 @@ export const DOORS: readonly Door[] = [
     right: { from: ['zero', 'seconds where ms are meant', 'a bigint'] },
   },
 ];
+
+export const namesOf = ({ names, table }: Door): readonly string[] => names ?? Object.keys(table!);
+
+/** Which of the wrong values an option takes, by its row. */
+export function rightOf({ table = {}, right = {} }: Door, name: string): readonly string[] {
+  const [check = later] = (table as Readonly<Record<string, Row>>)[name] ?? [];
+  if (right[name] !== undefined || check === later) return right[name] ?? [];
+  const taken = Object.entries(WRONG_VALUES).filter(([, value]) => check(name, value).length === 0);
+  return taken.map(([what]) => what);
+}

@@ -19,7 +19,7 @@ import { supportFromUrl } from '../../lib/stores/redis/redis.support.js';
 import { sqlSupport } from '../../lib/stores/sql/index.js';
 import { locksOf } from '../../lib/stores/schemes.js';
 import { ROOT } from '../tidy/tree.js';
-import { AS_DIGITS, DOORS, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
+import { AS_DIGITS, DOORS, namesOf, rightOf, WRONG_TEXTS, WRONG_VALUES } from './option-doors.js';
 import { shownByCommands, shownByMistakes, shownError, TRACE } from './sinks.js';
 import { folderError } from '../../lib/stores/host/folder-files.js';
 import { unavailable } from '../../lib/lock/lock-events.js';
@@ -107,8 +107,9 @@ describe('wrong values', () => {
     return { taken, odd };
   }
 
-  describe.each(DOORS)('of each $title', ({ names, use, right }) => {
-    it.each(names)(
+  describe.each(DOORS)('of each $title', (door) => {
+    const { use } = door;
+    it.each(namesOf(door))(
       '%s is refused where it is wrong, in words and without a password',
       async (name) => {
         // What a URL, a list of fields or several options are wrong in has names of its own.
@@ -116,7 +117,7 @@ describe('wrong values', () => {
         const { taken, odd } = await judged(WRONG_VALUES, (value) => use(name, value), named);
         expect({ odd, taken: taken.toSorted() }).toEqual({
           odd: [],
-          taken: [...(right[name] ?? [])].toSorted(),
+          taken: rightOf(door, name).toSorted(),
         });
       },
     );
@@ -169,8 +170,9 @@ describe('misspelt options', () => {
     return { message: 'nothing was refused' };
   }
 
-  describe.each(DOORS)('of $title', ({ names, use }) => {
-    it.each(names)('%s is refused where it is misspelt', async (name) => {
+  describe.each(DOORS)('of $title', (door) => {
+    const { use } = door;
+    it.each(namesOf(door))('%s is refused where it is misspelt', async (name) => {
       const { code, message } = await refusalOf(() => use(misspelt(name), 1));
       expect(message).toContain(`Did you mean \`${name}\`?`);
       expect(code).toMatch(/^(CONFIG|ARGUMENT)_INVALID$/);

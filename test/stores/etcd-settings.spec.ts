@@ -84,19 +84,12 @@ describe('options', () => {
     [{ endpoints: ['https://a:0'] }, '0 is not a port'],
     [{ endpoints: ['https://a', 'http://b'] }, 'all http or all https'],
     [{ ...good, namespace: 'a/b' }, 'Expected `namespace`'],
-    [{ ...good, namespace: '' }, 'Expected `namespace`'],
-    [{ ...good, namespace: 7 }, 'Expected `namespace`'],
     [{ ...good, username: 'a' }, '`username` and `password` together'],
     [{ ...good, username: 'a', password: '' }, 'Expected `password`'],
-    [{ ...good, tls: 'hunter2' }, 'Expected `tls` to be'],
     [{ ...good, tls: { rejectUnauthorized: false } }, '`tls` takes ca, cert, key and servername'],
     [{ ...good, tls: { ca: '' } }, 'Expected `tls.ca`'],
     [{ ...good, tls: { cert: 'x' } }, '`tls.cert` and `tls.key` together'],
     [{ endpoints: ['http://a'], tls: { ca: 'x' } }, '`tls` is given'],
-    [{ ...good, failoverWindowMs: -1 }, 'Expected `failoverWindowMs`'],
-    [{ ...good, clockDifferenceMs: 0.5 }, 'Expected `clockDifferenceMs`'],
-    [{ ...good, requestTimeoutMs: 9 }, 'Expected `requestTimeoutMs`'],
-    [{ ...good, namspace: 'a' }, 'Did you mean `namespace`? The options are endpoints, '],
   ])('%j are refused', (options, fault) => {
     const { message } = faultOf(() => etcdSupport(options as never));
     expect(message).toContain(fault);

@@ -24,7 +24,6 @@ import { HEADER_KEY, type RowWrite } from '../../lib/rows/row-store.js';
 import { folderError, FolderFiles } from '../../lib/stores/host/folder-files.js';
 import { FolderStore } from '../../lib/stores/host/folder-store.js';
 import { inspectorFromUrl, supportFromUrl } from '../../lib/stores/host/folder.support.js';
-import { folderSupport } from '../../lib/stores/host/index.js';
 import { keptTimeIn, TIME_IS_KEPT } from '../registry/walk-store.js';
 import { quickFolder } from '../support/made-once.mjs';
 import { bundledScript } from '../support/builds.mjs';
@@ -357,13 +356,6 @@ describe('folder files', () => {
       );
       expect(() => supportFromUrl(url)).not.toThrow('hunter2');
     });
-
-    it.each([{ folder: '' }, { folder: 7 }, { folder: '/x', namespace: '../y' }])(
-      'options %j are refused',
-      (options) => {
-        expect(() => folderSupport(options as { folder: string })).toThrow('Expected `');
-      },
-    );
   });
 });
 

@@ -319,7 +319,7 @@ describe('CronJobs', () => {
 
 describe('what cannot work', () => {
   it('is refused at the start, all of it at once', async () => {
-    const wrong = { utcOffset: 60, timeZone: 'UTC', lateMs: -1, missed: 'all', every: 3 } as object;
+    const wrong = { utcOffset: 60, timeZone: 'UTC', disabled: 'no', every: 3 } as object;
     class Reports {
       @CronOnce('* * * * *', wrong)
       each(): void {}
@@ -348,8 +348,7 @@ describe('what cannot work', () => {
     for (const part of [
       '@CronOnce on Reports.each of App: ',
       '`timeZone` or `utcOffset`, got both',
-      '`lateMs`',
-      '`missed`',
+      '`disabled`',
       '`every`',
       '`attempts`',
       '`holdAtMostMs`',

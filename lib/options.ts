@@ -190,9 +190,12 @@ export function readOptions<O extends object, T extends OptionTable<O>>(
   within = '',
 ): { readonly terms: Completed<O, T>; readonly faults: string[] } {
   const faults = optionFaults(options, table, whose, within);
-  const defaults = Object.entries<Row>(table).map(([name, row]) => [name, row[1]] as const);
-  const given = Object.entries(options).filter(([, value]) => value !== undefined);
-  return { terms: Object.fromEntries([...defaults, ...given]) as Completed<O, T>, faults };
+  const given = options as Readonly<Record<string, unknown>>;
+  // Read by name, since a class may have options as getters.
+  const terms = Object.entries<Row>(table).map(([name, { 1: byDefault }]) => {
+    return [name, given[name] === undefined ? byDefault : given[name]] as const;
+  });
+  return { terms: Object.fromEntries(terms) as Completed<O, T>, faults };
 }
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */

@@ -160,6 +160,16 @@ describe('options', () => {
       },
     );
 
+    it('options may be getters of a class', async () => {
+      class Options {
+        readonly workerId = 1;
+        get lazy() {
+          return true;
+        }
+      }
+      expect((await resolved(new Options())).lazy).toBe(true);
+    });
+
     it('a field of the layout may be named as what every object has', async () => {
       const layout = new BitLayout({
         fields: [

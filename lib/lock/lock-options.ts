@@ -13,7 +13,6 @@ import {
   TIMER_METHODS,
   typed,
   whole,
-  type Completed,
   type OptionTable,
 } from '../options.js';
 import { systemIdentity } from '../time/process-identity.js';
@@ -76,11 +75,13 @@ export interface HoldOptions {
 export type SeveralOptions = Omit<HoldOptions, 'holdAtLeastMs' | 'permits'>;
 
 export type LockTerms = Required<Omit<LockOptions, 'application'>> & { readonly label: string };
-export type HoldTerms = Completed<HoldOptions, typeof HOLD> & {
-  readonly ttlMs: number;
-  /** The extra time to wait for a store that grants nothing yet and says for how long. */
-  readonly pauseMs?: number;
-};
+export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?: number } & Pick<
+  HoldOptions,
+  'signal'
+> & {
+    /** The extra time to wait for a store that grants nothing yet and says for how long. */
+    readonly pauseMs?: number;
+  };
 
 const TTL_MS_MIN = 100;
 const LABEL_LENGTH_MAX = 256;

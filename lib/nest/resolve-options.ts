@@ -23,7 +23,7 @@ import {
 } from '../lease/lease-options.js';
 import type { RegionPlan } from '../lease/region-claim.js';
 import { format } from '../messages.js';
-import { later, readOptions, typed, whole, type Completed, type OptionTable } from '../options.js';
+import { later, readOptions, typed, whole, type OptionTable } from '../options.js';
 import type { SupportFromUrl } from '../stores/schemes.js';
 import type { Timers } from '../time/timers.js';
 import { applicationName, GENERATOR_OPTIONS } from './generator-options.js';
@@ -289,13 +289,7 @@ function roomOf(
  * The result: the options of a generator, completed.
  */
 
-type Terms = Completed<SnowflakeModuleOptions, typeof MODULE_OPTIONS>;
-type Others = Pick<
-  Terms,
-  'clock' | 'lazy' | 'onWorkerIdChange' | 'sequenceStart' | 'sharesLease' | 'timers'
->;
-
-export interface SnowflakeConfig extends Others {
+export interface SnowflakeConfig {
   readonly support: IDistributedSupport;
   readonly lease: LeaseOptions;
   readonly layout: BitLayout;
@@ -304,7 +298,13 @@ export interface SnowflakeConfig extends Others {
   readonly region: RegionPlan | undefined;
   /** Undefined lets the lease decide: see aheadMsMaxOf in core. */
   readonly aheadMsMax: number | undefined;
+  readonly sequenceStart: 'zero' | 'random';
+  readonly sharesLease: boolean;
+  readonly onWorkerIdChange: SnowflakeModuleOptions['onWorkerIdChange'];
+  readonly lazy: boolean;
   readonly application: string;
+  readonly clock: Clock;
+  readonly timers: Timers;
 }
 
 /** A part with a fault is undefined, and the checks that need it are left out. */

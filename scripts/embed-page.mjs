@@ -10,14 +10,20 @@ const FOLDER = new URL('../lib/dashboard/', import.meta.url);
 const TARGET = ['chrome110', 'firefox115', 'safari16'];
 
 const read = (name) => readFileSync(new URL(`page/${name}`, FOLDER), 'utf8');
+/** It asks to stand in every copy. */
+const PREACT_LICENSE = readFileSync(
+  new URL('../node_modules/preact/LICENSE', import.meta.url),
+  'utf8',
+);
 const hashOf = (text) => `sha256-${createHash('sha256').update(text).digest('base64')}`;
 
 async function bundledScript() {
   const { outputFiles } = await build({
-    entryPoints: [fileURLToPath(new URL('page/main.ts', FOLDER))],
+    entryPoints: [fileURLToPath(new URL('page/main.tsx', FOLDER))],
     bundle: true,
     charset: 'utf8',
     format: 'iife',
+    banner: { js: `/*! Preact\n\n${PREACT_LICENSE}*/` },
     minify: true,
     target: TARGET,
     write: false,

@@ -59,7 +59,7 @@ export function linesOf(text: string): string[] {
   return text.replace(/\n$/, '').split('\n');
 }
 
-export const isCode = ({ path }: TextFile): boolean => /\.(ts|mts|cts|mjs|cjs|js)$/.test(path);
+export const isCode = ({ path }: TextFile): boolean => /\.(tsx?|mts|cts|mjs|cjs|js)$/.test(path);
 export const isLua = ({ path }: TextFile): boolean => path.endsWith('.lua');
 export const isGenerated = ({ path }: TextFile): boolean => /\.generated\.\w+$/.test(path);
 export const isLib = ({ path }: TextFile): boolean => path.startsWith('lib/');

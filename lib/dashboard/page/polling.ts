@@ -5,32 +5,35 @@
  * After a failure, which is shown in words, polling goes on.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
-import { element, holderText, said, timeText } from './elements.js';
+import { holderText, said, timeText } from './texts.js';
 
 const TIMEOUT_MS = 10_000;
 
 /** The page may have any path prefix, with or without a slash at its end. */
 const HERE = location.pathname.replace(/^\/+/, '/').replace(/\/*$/, '/');
 
-class Refused extends Error {}
+/** The answer, or in its place the reason why there is none. */
+export type Reply<Answer> = Answer | (Partial<Answer> & { readonly problem: string });
 
 export async function ask<Answer>(
   what: string,
   parameters: Readonly<Record<string, string | undefined>> = {},
-  signal?: AbortSignal,
-): Promise<Answer> {
+): Promise<Reply<Answer>> {
   const given = Object.entries(parameters).filter((entry) => entry[1] !== undefined);
   const query = String(new URLSearchParams(given as [string, string][]));
-  const limit = AbortSignal.timeout(TIMEOUT_MS);
-  const response = await fetch(HERE + what + (query && `?${query}`), {
-    headers: { accept: 'application/json' },
-    // A redirect to a login page means that the session has ended.
-    redirect: 'manual',
-    signal: signal === undefined ? limit : anyOf(signal, limit),
-  });
-  const isJson = response.headers.get('content-type')?.startsWith('application/json');
-  if (!response.ok || !isJson) throw new Refused(refusalOf(response));
-  return (await response.json()) as Answer;
+  try {
+    const response = await fetch(HERE + what + (query && `?${query}`), {
+      headers: { accept: 'application/json' },
+      // A redirect to a login page means that the session has ended.
+      redirect: 'manual',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    const isJson = response.headers.get('content-type')?.startsWith('application/json');
+    if (response.ok && isJson) return (await response.json()) as Answer;
+    return { problem: refusalOf(response) } as Reply<Answer>;
+  } catch (error) {
+    return { problem: faultText(error) } as Reply<Answer>;
+  }
 }
 
 /** Asks now and again `everyMs` after each answer; calling the result asks at once. */
@@ -38,20 +41,16 @@ export function askOften<Answer>(
   everyMs: number,
   question: () => Promise<Answer>,
   onAnswer: (answer: Answer) => void,
-  onFault: (text: string) => void,
 ): () => Promise<void> {
   let timer: number | undefined;
   let turn = 0;
   const next = async () => {
     clearTimeout(timer);
     const own = ++turn;
-    const show = await question().then(
-      (answer) => () => onAnswer(answer),
-      (error: unknown) => () => onFault(faultText(error)),
-    );
+    const answer = await question();
     if (own !== turn) return;
     if (!document.hidden) timer = window.setTimeout(() => void next(), everyMs);
-    show();
+    onAnswer(answer);
   };
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) clearTimeout(timer);
@@ -70,22 +69,33 @@ function refusalOf({ ok, status, type }: Response): string {
   return said('The application answered {}.', status);
 }
 
-export function faultText(error: unknown): string {
-  if (error instanceof Refused) return error.message;
-  if (error instanceof DOMException && error.name === 'TimeoutError') {
-    return said('The application did not answer within {} s.', TIMEOUT_MS / 1000);
-  }
-  return said('The application does not answer.');
+function faultText(error: unknown): string {
+  return error instanceof DOMException && error.name === 'TimeoutError'
+    ? said('The application did not answer within {} s.', TIMEOUT_MS / 1000)
+    : said('The application does not answer.');
 }
 
-/** Some browsers that this page supports lack AbortSignal.any. */
-function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
-  const either = new AbortController();
-  for (const signal of signals) {
-    if (signal.aborted) either.abort(signal.reason);
-    signal.addEventListener('abort', () => either.abort(signal.reason), { once: true });
+/** What a store lists; if it does not answer, the last list stays, marked as old. */
+export interface Listed<Row> {
+  /** Absent before the first list. */
+  readonly rows?: readonly Row[];
+  readonly listedAt?: string;
+  readonly problem?: string | undefined;
+  readonly isOld?: boolean;
+}
+
+export function listed<Row>(
+  before: Listed<Row>,
+  rows: readonly Row[] = [],
+  problem?: string,
+): Listed<Row> {
+  if (problem === undefined || rows.length > 0) {
+    return { rows, problem, listedAt: timeText(new Date()), isOld: false };
   }
-  return either.signal;
+  const { listedAt } = before;
+  const text =
+    listedAt === undefined ? problem : said('{} This list is from {}.', problem, listedAt);
+  return { ...before, problem: text, isOld: true };
 }
 
 /*
@@ -98,12 +108,19 @@ function anyOf(...signals: readonly AbortSignal[]): AbortSignal {
 
 const SHOWN = 50;
 
+interface Change {
+  /** Counts all of them. */
+  readonly number: number;
+  readonly at: string;
+  readonly text: string;
+}
+
 export class Changes {
+  /** The newest first. */
+  list: readonly Change[] = [];
   private previous: ReadonlyMap<number, WorkerView> | undefined;
   private readonly states = new Map<string, string>();
   private readonly registries = new Map<string, string>();
-
-  constructor(private readonly list: HTMLElement) {}
 
   workers(workers: readonly WorkerView[]): void {
     const after = new Map(workers.map((worker) => [worker.workerId, worker]));
@@ -142,17 +159,9 @@ export class Changes {
     );
   }
 
-  clear(): void {
-    this.previous = undefined;
-    this.states.clear();
-    this.registries.clear();
-    this.list.replaceChildren();
-  }
-
   private add(text: string): void {
-    const time = element('time', {}, timeText(new Date()));
-    this.list.prepend(element('li', {}, time, ` ${text}`));
-    while (this.list.children.length > SHOWN) this.list.lastElementChild!.remove();
+    const number = (this.list[0]?.number ?? 0) + 1;
+    this.list = [{ number, at: timeText(new Date()), text }, ...this.list].slice(0, SHOWN);
   }
 }
 

@@ -1,97 +1,9 @@
 /**
- * What every part of the page uses: elements made and updated from text, never from
- * markup, so that no answer can inject any; numbers and times as text; and the two languages.
- *
- * Guarantee: an element that is up to date is not touched, so focus, selection and the position of
- * a screen reader survive every update.
+ * Numbers, times and holders as text, written in the same way everywhere on the page, and the two
+ * languages. Durations are short enough for a table.
  */
 import type { HolderView } from '../answers.js';
 
-type Attributes = Readonly<Record<string, string | number>>;
-type Content = Node | string;
-
-const SVG = 'http://www.w3.org/2000/svg';
-
-/** An element of index.html. */
-export function found<E extends Element = HTMLElement>(id: string): E {
-  return document.getElementById(id) as unknown as E;
-}
-
-export function element<Name extends keyof HTMLElementTagNameMap>(
-  name: Name,
-  attributes: Attributes = {},
-  ...content: readonly Content[]
-): HTMLElementTagNameMap[Name] {
-  const made = document.createElement(name);
-  setAttributes(made, attributes);
-  made.append(...content);
-  return made;
-}
-
-export function drawn(name: string, attributes: Attributes, ...content: Content[]): SVGElement {
-  const made = document.createElementNS(SVG, name);
-  setAttributes(made, attributes);
-  made.append(...content);
-  return made;
-}
-
-export function setAttributes(target: Element, attributes: Attributes): void {
-  for (const [name, value] of Object.entries(attributes)) {
-    if (target.getAttribute(name) !== String(value)) target.setAttribute(name, String(value));
-  }
-}
-
-export function setText(target: Element, text: string): void {
-  if (target.textContent !== text) target.textContent = text;
-}
-
-export function setHidden(target: HTMLElement, isHidden: boolean): void {
-  if (target.hidden !== isHidden) target.hidden = isHidden;
-}
-
-export type Term = readonly [name: string, text: string, look?: 'large'];
-
-/** Counts and spans that say: nothing of this kind has happened. */
-const ZERO = /^0( (ms|times|locks|callers))?$/;
-
-/**
- * Fills a list of terms; called again with the same terms it changes only the texts. Large ones
- * stand before the others, and what is zero is quiet.
- */
-export function setTerms(list: HTMLElement, terms: readonly Term[]): void {
-  const names = [...list.querySelectorAll('dt')].map(({ textContent }) => textContent);
-  if (names.join('\n') !== terms.map(([name]) => name).join('\n')) {
-    const pairs = terms.map(([name]) => element('div', {}, element('dt', {}, name), element('dd')));
-    list.replaceChildren(...pairs);
-  }
-  const texts = list.querySelectorAll('dd');
-  terms.forEach(([, text, look], at) => {
-    setText(texts[at]!, text);
-    const quiet = ZERO.test(text) ? 'zero' : '';
-    setAttributes(texts[at]!.parentElement!, { class: look ?? quiet });
-  });
-}
-
-/** Points a link to the runbook of what is wrong, or hides it. */
-export function setRunbook(link: HTMLAnchorElement, address: string | undefined): void {
-  setHidden(link, address === undefined);
-  if (address !== undefined) setAttributes(link, { href: address });
-}
-
-export function runbookLink(): HTMLAnchorElement {
-  return element('a', { rel: 'noreferrer', target: '_blank' }, said('Open the runbook'));
-}
-
-/** Fills a part of a bar; the number is shown next to it as text. */
-export function setBar(bar: HTMLElement, share: number): void {
-  const percent = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
-  bar.style.setProperty('--share', `${percent}%`);
-}
-
-/**
- * Formats numbers and times in the same way everywhere on the page. Durations are short enough for
- * a table.
- */
 const NUMBER = new Intl.NumberFormat('en-US', { maximumFractionDigits: 1 });
 const LOCAL = new Intl.DateTimeFormat('en-GB', {
   dateStyle: 'medium',
@@ -176,7 +88,6 @@ const CHINESE = {
   generator: '生成器',
   'Loading …': '正在加载……',
   'Open the runbook': '查看应急手册',
-  'This page needs JavaScript, which is turned off.': '本页需要 JavaScript，而它已被禁用。',
   'This process': '本进程',
   'Since this page was opened': '自本页打开以来',
   'The fleet: who holds which worker id': '全体进程：谁持有哪个 worker id',
@@ -247,7 +158,6 @@ const CHINESE = {
   began: '开始',
   ended: '结束',
   next: '下一次',
-  'There is no job.': '没有任务。',
   ' in {}': '，用时 {}',
   ', {} before left out': '，此前跳过 {} 次',
   ', {} late': '，迟到 {}',
@@ -325,27 +235,10 @@ const CHINESE = {
 
 type English = keyof typeof CHINESE;
 
-const IS_CHINESE = navigator.language.toLowerCase().startsWith('zh');
+export const IS_CHINESE = navigator.language.toLowerCase().startsWith('zh');
 
 /** @param values stand for each {} in turn, and are never translated */
 export function said(english: English, ...values: readonly (string | number)[]): string {
   let at = 0;
   return (IS_CHINESE ? CHINESE[english] : english).replace(/\{\}/g, () => String(values[at++]));
-}
-
-/** Translates what index.html says, before anything else is on the page. */
-export function sayAll(): void {
-  if (!IS_CHINESE) return;
-  const isKnown = (text: string): text is English => Object.hasOwn(CHINESE, text);
-  setAttributes(document.documentElement, { lang: 'zh-CN' });
-  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  while (texts.nextNode()) {
-    const node = texts.currentNode;
-    const text = node.textContent!.trim();
-    if (isKnown(text)) node.textContent = said(text);
-  }
-  for (const field of document.querySelectorAll('[placeholder]')) {
-    const text = field.getAttribute('placeholder')!;
-    if (isKnown(text)) setAttributes(field, { placeholder: said(text) });
-  }
 }

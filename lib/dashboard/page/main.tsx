@@ -1,0 +1,282 @@
+/**
+ * Starts the page: asks for the workers and for the state of the process, and updates each panel.
+ * An element that is up to date is not touched, so focus, selection and the position of a screen
+ * reader survive every update.
+ *
+ * Guarantee: the two requests are independent, so a slow store never delays the state of the
+ * process itself. Data of one generator is never shown under the name of another.
+ */
+import { render } from 'preact';
+import type {
+  GeneratorView,
+  JobsAnswer,
+  JobView,
+  LeasedGeneratorView,
+  LocksAnswer,
+  LockView,
+  StateAnswer,
+  WorkersAnswer,
+  WorkerView,
+} from '../answers.js';
+import { IdReader } from './id-reader.js';
+import { Fleet, JobPanel, LayoutPanel, Legend, LockPanel } from './panels.js';
+import { Panel, Problem, Runbook } from './parts.js';
+import { ask, askOften, Changes, listed, type Listed, type Reply } from './polling.js';
+import { healthText, Processes } from './process-cards.js';
+import { IS_CHINESE, said } from './texts.js';
+import { WorkerMap, WorkerTable } from './workers.js';
+
+/**
+ * The periods differ, so that a round-robin load balancer does not send each kind always to one
+ * process.
+ */
+const STATE_EVERY_MS = 2000;
+const LOCKS_EVERY_MS = 2500;
+const WORKERS_EVERY_MS = 3000;
+const JOBS_EVERY_MS = 3500;
+/** How long processes may take to learn of a new registry, one after the other. */
+const DIFFERING_MS = 15_000;
+const TWO_REGISTRIES = said(
+  'Processes lease from different registries, so ids may repeat. Compare their `support`.',
+);
+
+class Page {
+  private state: StateAnswer | undefined;
+  /** Why the last question about the state had no answer. */
+  private fault: string | undefined;
+  /** The name of the chosen generator. */
+  private chosen: string | undefined;
+  private workers: Listed<WorkerView> = {};
+  private asksLocks = false;
+  private locks: Listed<LockView> & Omit<LocksAnswer, 'locks'> = {};
+  private jobs: Listed<JobView> = {};
+  private differsSinceMs: number | undefined;
+  private processes = new Processes();
+  private changes = new Changes();
+  private readonly askState = askOften(
+    STATE_EVERY_MS,
+    () => ask<StateAnswer>('state'),
+    (reply) => this.answered(reply),
+  );
+  private readonly askWorkers = askOften(
+    WORKERS_EVERY_MS,
+    () => ask<WorkersAnswer>('workers', { generator: this.chosen }),
+    (reply) => this.list(reply),
+  );
+
+  async start(): Promise<void> {
+    if (IS_CHINESE) document.documentElement.lang = 'zh-CN';
+    this.show();
+    await this.askState();
+    await this.askWorkers();
+  }
+
+  private answered(reply: Reply<StateAnswer>): void {
+    this.fault = 'problem' in reply ? reply.problem : undefined;
+    if ('problem' in reply) this.processes.lose();
+    else this.take(reply);
+    this.show();
+  }
+
+  private take(state: StateAnswer): void {
+    const isNew = state.generators.length !== this.state?.generators.length;
+    if (isNew) this.chosen = state.generators[0]?.name;
+    this.state = state;
+    const { generator } = this;
+    if (generator !== undefined) {
+      this.processes.answered(state, generator);
+      this.changes.state(processOf(state), generator);
+    }
+    if (this.processes.registries.size < 2) this.differsSinceMs = undefined;
+    else this.differsSinceMs ??= performance.now();
+    if (state.hasLocks) this.askLocks();
+  }
+
+  private list({ workers, problem }: Reply<WorkersAnswer>): void {
+    if (this.generator?.lease === undefined) return;
+    // Of static worker ids each process knows only its own.
+    const isFixed = workers?.some(({ state }) => state === 'fixed');
+    this.workers = listed(this.workers, isFixed ? this.processes.workers : workers, problem);
+    if (!this.workers.isOld) this.changes.workers(this.workers.rows!);
+    this.show();
+  }
+
+  /** The records of jobs are kept with the locks. */
+  private askLocks(): void {
+    if (this.asksLocks) return;
+    this.asksLocks = true;
+    const showLocks = ({ locks, ...answer }: Reply<LocksAnswer>): void => {
+      this.locks = { ...this.locks, ...answer, ...listed(this.locks, locks, answer.problem) };
+      this.show();
+    };
+    const showJobs = ({ jobs, problem }: Reply<JobsAnswer>): void => {
+      this.jobs = listed(this.jobs, jobs, problem);
+      this.show();
+    };
+    void askOften(LOCKS_EVERY_MS, () => ask<LocksAnswer>('locks'), showLocks)();
+    void askOften(JOBS_EVERY_MS, () => ask<JobsAnswer>('jobs'), showJobs)();
+  }
+
+  private choose(at: number, state: StateAnswer): void {
+    this.chosen = state.generators[at]?.name;
+    this.workers = { problem: said('Loading …'), isOld: true };
+    this.processes = new Processes();
+    this.changes = new Changes();
+    this.take(state);
+    this.show();
+    void this.askState();
+    void this.askWorkers();
+  }
+
+  private get generator(): GeneratorView | undefined {
+    return this.state?.generators.find(({ name }) => name === this.chosen);
+  }
+
+  /** Only one process answers, so `this process` is clear. */
+  private get isAlone(): boolean {
+    return this.processes.count === 1;
+  }
+
+  private show(): void {
+    const { state, generator, fault } = this;
+    const unwell = state?.generators.filter(({ health }) => health !== 'up') ?? [];
+    const isDiffering = performance.now() - (this.differsSinceMs ?? Infinity) >= DIFFERING_MS;
+    const isWell = fault === undefined && unwell.length === 0 && !isDiffering;
+    document.title = isWell ? 'Snowflake' : '⚠ Snowflake';
+    render(
+      <>
+        <a class="skip" href="#workers">
+          {said('Skip to the worker ids')}
+        </a>
+        <header>
+          <h1>Snowflake</h1>
+          {state && state.generators.length > 1 && this.chooser(state)}
+          <p id="connection" role="status" class={fault ? 'lost' : state && 'live'}>
+            {this.connection()}
+          </p>
+        </header>
+        <Verdict unwell={unwell} isOne={state?.generators.length === 1} isDiffering={isDiffering} />
+        {state && generator && (
+          <main>
+            <Panel
+              name="process"
+              title={this.isAlone ? said('This process') : said('Processes that answer')}
+            >
+              <div id="processes">{this.processes.cards()}</div>
+            </Panel>
+            <Panel name="changes" title={said('Since this page was opened')}>
+              <div role="log" tabIndex={0} aria-labelledby="changes-title">
+                <ol id="changes">
+                  {this.changes.list.map(({ number, at, text }) => (
+                    <li key={number}>
+                      <time>{at}</time> {text}
+                    </li>
+                  ))}
+                </ol>
+              </div>
+            </Panel>
+            {hasWorkerId(generator) && this.fleet(state, generator)}
+            {this.locks.own && <LockPanel {...this.locks} own={this.locks.own} />}
+            {this.jobs.rows && this.jobs.rows.length > 0 && <JobPanel {...this.jobs} />}
+            {generator.layout && (
+              <>
+                <IdReader
+                  generator={generator}
+                  layout={generator.layout}
+                  workers={this.workers.rows ?? []}
+                />
+                <LayoutPanel {...generator} layout={generator.layout} />
+              </>
+            )}
+          </main>
+        )}
+      </>,
+      document.getElementById('page')!,
+    );
+  }
+
+  private connection(): string {
+    const { state, fault, isAlone } = this;
+    if (fault !== undefined) return fault + (state ? said(' The data shown is old.') : '');
+    if (state === undefined) return said('Loading …');
+    const from = isAlone ? processOf(state) : said('{} processes in turn', this.processes.count);
+    return said('Live from {}.', from);
+  }
+
+  private chooser(state: StateAnswer) {
+    return (
+      <label id="chooser">
+        {said('generator')}{' '}
+        <select
+          id="generator"
+          onChange={({ currentTarget: { selectedIndex } }) => this.choose(selectedIndex, state)}
+        >
+          {state.generators.map((one) => (
+            <option selected={one.name === this.chosen}>
+              {one.health === 'up' ? titleOf(one) : `${titleOf(one)}: ${healthText(one)}`}
+            </option>
+          ))}
+        </select>
+      </label>
+    );
+  }
+
+  private fleet(state: StateAnswer, generator: LeasedGeneratorView) {
+    const { rows, problem, isOld } = this.workers;
+    const workers = rows ?? this.processes.workers;
+    const isOwn = this.isOwn(generator, state);
+    const isKnown = rows?.every(({ state: one }) => one !== 'fixed') ?? false;
+    return (
+      <Panel
+        name="workers"
+        id="workers"
+        tabIndex={-1}
+        title={said('The fleet: who holds which worker id')}
+        look={isOld ? 'wide old' : 'wide'}
+      >
+        <Problem of="workers" text={problem} />
+        <Fleet generator={generator} workers={workers} />
+        <WorkerMap generator={generator} workers={workers} isOwn={isOwn} />
+        <Legend generator={generator} workers={workers} isKnown={isKnown} />
+        <WorkerTable workers={workers} isOwn={isOwn} />
+      </Panel>
+    );
+  }
+
+  /** The holder counts too: a worker id that was ours may now belong to another process. */
+  private isOwn({ lease }: LeasedGeneratorView, { host, pid }: StateAnswer) {
+    const { isAlone } = this;
+    return ({ workerId, holder }: WorkerView): boolean =>
+      isAlone && workerId === lease.workerId && holder?.host === host && holder.pid === pid;
+  }
+}
+
+interface VerdictProps {
+  readonly unwell: readonly GeneratorView[];
+  readonly isOne: boolean;
+  readonly isDiffering: boolean;
+}
+
+/** Shows important facts, whichever generator is chosen. */
+function Verdict({ unwell, isOne, isDiffering }: VerdictProps) {
+  const down = unwell.find(({ health }) => health === 'down');
+  const verdicts = unwell.map((one) => {
+    return `${isOne ? '' : `${titleOf(one)} `}${healthText(one)}. ${one.reason ?? ''}`;
+  });
+  if (isDiffering) verdicts.unshift(TWO_REGISTRIES);
+  const look = isDiffering || down ? 'notice down' : 'notice';
+  return (
+    <p id="verdict" class={look} role="alert" hidden={verdicts.length === 0}>
+      {verdicts.join(' ') || null} {/* Of the worst, where more than one thing is wrong. */}
+      <Runbook href={(down ?? unwell[0])?.runbook} />
+    </p>
+  );
+}
+
+const hasWorkerId = (generator: GeneratorView): generator is LeasedGeneratorView =>
+  generator.lease !== undefined;
+
+const titleOf = ({ name }: GeneratorView): string => name ?? said('default');
+const processOf = ({ host, pid }: StateAnswer): string => said('{}, pid {}', host, pid);
+
+void new Page().start();

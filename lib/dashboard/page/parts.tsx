@@ -1,0 +1,162 @@
+/**
+ * What several panels are made of.
+ */
+import type { ComponentChildren, HTMLAttributes } from 'preact';
+import type { Listed } from './polling.js';
+import { said } from './texts.js';
+
+/** One without a text is left out. */
+export type Term = readonly [name: string, text: string | undefined, look?: 'large'];
+
+/** Counts and spans that say: nothing of this kind has happened. */
+const ZERO = /^0( (ms|times|locks|callers))?$/;
+
+interface TermsProps {
+  readonly terms: readonly Term[];
+  readonly id?: string;
+  readonly class?: string;
+}
+
+/** Large ones stand before the others, and what is zero is quiet. */
+export function Terms({ terms, ...list }: TermsProps) {
+  const known = terms.filter(([, text]) => text !== undefined);
+  return (
+    <dl {...list}>
+      {known.map(([name, text, look]) => (
+        <div key={name} class={look ?? (ZERO.test(text!) ? 'zero' : '')}>
+          <dt>{name}</dt>
+          <dd>{text}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+/** A link to the runbook of what is wrong. */
+export const Runbook = ({ href }: { readonly href: string | undefined }) =>
+  href === undefined ? null : (
+    <a href={href} rel="noreferrer" target="_blank">
+      {said('Open the runbook')}
+    </a>
+  );
+
+/** The number is shown next to it as text. */
+export function Bar({ share, look = '' }: { readonly share: number; readonly look?: string }) {
+  const percent = Math.round(Math.min(1, Math.max(0, share)) * 1000) / 10;
+  return <span class={`bar ${look}`} style={{ '--share': `${percent}%` }} aria-hidden="true" />;
+}
+
+interface PanelProps extends HTMLAttributes<HTMLElement> {
+  readonly name: string;
+  readonly title: string;
+  readonly look?: string;
+}
+
+export const Panel = ({ name, title, look = 'wide', children, ...section }: PanelProps) => (
+  <section class={`panel ${look}`} aria-labelledby={`${name}-title`} {...section}>
+    <h2 id={`${name}-title`}>{title}</h2>
+    {children}
+  </section>
+);
+
+interface ProblemProps {
+  readonly of: string;
+  readonly text: string | undefined;
+}
+
+export const Problem = ({ of, text }: ProblemProps) => (
+  <p id={`${of}-problem`} class="notice" hidden={text === undefined}>
+    {text}
+  </p>
+);
+
+export interface Column<Row> {
+  readonly title: string;
+  /** Empty text is left out: it would be written again at each update. */
+  readonly text: (row: Row) => ComponentChildren;
+}
+
+interface TableProps<Row> {
+  readonly caption: string;
+  readonly columns: readonly Column<Row>[];
+  readonly rows: readonly Row[];
+  readonly keyOf: (row: Row) => string;
+  readonly classOf: (row: Row) => string;
+  readonly sorting?: Sorting & { readonly by: (column: number) => void };
+}
+
+export interface Sorting {
+  readonly column: number;
+  readonly isDescending: boolean;
+}
+
+/** A row stays the same element while it is listed. */
+export function Table<Row>(props: TableProps<Row>) {
+  const { caption, columns, rows, keyOf, classOf, sorting } = props;
+  const order = sorting?.isDescending ? 'descending' : 'ascending';
+  return (
+    <table role="table">
+      <caption class="unseen">{caption}</caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          {columns.map(({ title }, at) => (
+            <th
+              scope="col"
+              role="columnheader"
+              aria-sort={sorting && (at === sorting.column ? order : 'none')}
+            >
+              {sorting === undefined ? (
+                title
+              ) : (
+                <button type="button" onClick={() => sorting.by(at)}>
+                  {title}
+                </button>
+              )}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {rows.map((row) => (
+          <tr key={keyOf(row)} class={classOf(row)} role="row">
+            {columns.map(({ title, text }, at) =>
+              at === 0 ? (
+                <th scope="row" role="rowheader" data-title={title}>
+                  {text(row) || null}
+                </th>
+              ) : (
+                <td role="cell" data-title={title}>
+                  {text(row) || null}
+                </td>
+              ),
+            )}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+interface ListPanelProps<Row> extends Omit<TableProps<Row>, 'rows' | 'sorting'> {
+  readonly name: string;
+  readonly title: string;
+  /** The id of the place of the table. */
+  readonly table: string;
+  readonly listed: Listed<Row>;
+  readonly children?: ComponentChildren;
+}
+
+/** A panel with a table of what the store lists, one row for each. */
+export function ListPanel<Row>(props: ListPanelProps<Row>) {
+  const { name, title, table, listed, children, ...rest } = props;
+  const { rows = [], problem, isOld } = listed;
+  return (
+    <Panel name={name} id={name} title={title} look={isOld ? 'wide old' : 'wide'}>
+      <Problem of={name} text={problem} />
+      <div id={table}>
+        {children}
+        {rows.length > 0 && <Table rows={rows} {...rest} />}
+      </div>
+    </Panel>
+  );
+}

@@ -1,0 +1,245 @@
+/**
+ * A card for each process that answers this page, with lease, rates and renewals. Behind a load
+ * balancer a different one may answer each time.
+ *
+ * Guarantee: a rate is computed from two answers of one process, by its clock; old answers are
+ * shown as old, and no process is shown as healthy without a recent answer.
+ */
+import type {
+  CountsView,
+  GeneratorView,
+  BufferView,
+  LeaseView,
+  RenewalsView,
+  StateAnswer,
+  WorkerView,
+} from '../answers.js';
+import { Bar, Runbook, Terms, type Term } from './parts.js';
+import { agoText, countText, numberText, said, spanText, timeText } from './texts.js';
+
+/** Answers come every two seconds, and behind a load balancer from each in turn. */
+const FRESH_MS = 10_000;
+/** A process that has not answered for this long disappears. */
+const SHOWN_MS = 60_000;
+const RATES_SHOWN = 60;
+
+const HEALTH_WORDS = {
+  up: said('makes ids'),
+  degraded: said('still makes ids'),
+  down: said('makes no ids'),
+};
+
+export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
+
+/** A process by its last answer. */
+interface Process {
+  readonly state: StateAnswer;
+  readonly generator: GeneratorView;
+  readonly seenAt: string;
+  readonly seenAtMs: number;
+  /** A later request had no answer, and may have gone to any process. */
+  readonly isLost: boolean;
+  /** Ids per second, the newest at the end. */
+  readonly rates: readonly number[];
+  readonly longestMs: number;
+}
+
+const agoMsOf = ({ seenAtMs }: Process): number => performance.now() - seenAtMs;
+const isOld = (process: Process): boolean => process.isLost || agoMsOf(process) > FRESH_MS;
+
+/** The processes that have answered recently. */
+export class Processes {
+  private readonly byInstance = new Map<string, Process>();
+
+  answered(state: StateAnswer, generator: GeneratorView): void {
+    const before = this.byInstance.get(state.instance);
+    const { lease, buffer, counts } = generator;
+    const leftMs = lease?.remainingMs ?? buffer?.bufferedMs ?? 0;
+    this.byInstance.set(state.instance, {
+      state,
+      generator,
+      seenAt: timeText(new Date()),
+      seenAtMs: performance.now(),
+      isLost: false,
+      rates: before === undefined ? [] : ratesAfter(before, counts),
+      longestMs: Math.max(leftMs, before?.longestMs ?? 0),
+    });
+    this.forget();
+  }
+
+  /** A request had no answer, so no process is known to be healthy. */
+  lose(): void {
+    for (const [instance, process] of this.byInstance) {
+      this.byInstance.set(instance, { ...process, isLost: true });
+    }
+    this.forget();
+  }
+
+  /** The last one stays and shows the last known state. */
+  private forget(): void {
+    for (const [instance, process] of this.byInstance) {
+      if (this.count > 1 && agoMsOf(process) > SHOWN_MS) this.byInstance.delete(instance);
+    }
+  }
+
+  get count(): number {
+    return this.byInstance.size;
+  }
+
+  private get all(): Process[] {
+    return [...this.byInstance.values()];
+  }
+
+  /** More than one is a fault: two registries for one id space. */
+  get registries(): ReadonlySet<string> {
+    const leases = this.all.flatMap((one) => (isOld(one) ? [] : (one.generator.lease ?? [])));
+    return new Set(leases.flatMap(({ family, incarnation }) => family ?? incarnation ?? []));
+  }
+
+  /** What the processes know of their own worker ids, without a list of all. */
+  get workers(): WorkerView[] {
+    return this.all.flatMap(({ state: { host, pid, version }, generator }) => {
+      const { workerId, remainingMs } = generator.lease ?? {};
+      if (workerId === undefined) return [];
+      const holder = { host, pid, version, application: generator.application };
+      const state = remainingMs === undefined ? 'fixed' : 'held';
+      return [{ workerId, state, holder, remainingMs }];
+    });
+  }
+
+  cards() {
+    return this.all.map((process) => <Card key={process.state.instance} {...process} />);
+  }
+}
+
+function ratesAfter({ generator, rates }: Process, { issued, readAtMs }: CountsView) {
+  const { counts } = generator;
+  const spanMs = readAtMs - counts.readAtMs;
+  if (spanMs <= 0) return rates;
+  return [...rates, ((issued - counts.issued) * 1000) / spanMs].slice(-RATES_SHOWN);
+}
+
+function Card(process: Process) {
+  const { state, generator, seenAt, isLost, rates, longestMs } = process;
+  const { health, reason, runbook, support, lease, buffer, counts } = generator;
+  const leftMs = lease?.remainingMs ?? buffer?.bufferedMs;
+  const old = isOld(process);
+  const silence = isLost ? said('no answer') : said('no recent answer');
+  const rate = rates.at(-1);
+  return (
+    <article class={old ? 'card old' : 'card'}>
+      <p class="head">
+        <strong class={`badge ${isLost ? 'down' : health}`}>
+          {old ? silence : healthText(generator)}
+        </strong>{' '}
+        {`${state.host} · pid ${state.pid}`}{' '}
+        {old && <em>{said('last answer at {}, {}', seenAt, agoText(agoMsOf(process)))}</em>}
+      </p>
+      {reason !== undefined && (
+        <p>
+          {reason} <Runbook href={runbook} />
+        </p>
+      )}
+      <Terms
+        class="figures"
+        terms={[
+          ...(lease === undefined ? [] : leaseTerms(lease, support, rate)),
+          ...(buffer === undefined ? [] : bufferTerms(buffer, support)),
+          ...countTerms(counts, rate),
+        ]}
+      />
+      {leftMs !== undefined && <Bar share={leftMs / longestMs} />}
+      <p class="caption">{said('ids per second, the newest at the right')}</p>
+      <Chart rates={rates} />
+    </article>
+  );
+}
+
+function Chart({ rates }: Pick<Process, 'rates'>) {
+  const most = Math.max(1, ...rates);
+  const first = RATES_SHOWN - rates.length;
+  const points = rates.map((rate, at) => `${first + at},${(19 - (rate / most) * 18).toFixed(1)}`);
+  const viewBox = `0 0 ${RATES_SHOWN - 1} 20`;
+  return (
+    <svg class="chart" viewBox={viewBox} preserveAspectRatio="none" aria-hidden="true">
+      <polyline class="rate" points={points.join(' ')} />
+    </svg>
+  );
+}
+
+/* The card's terms about the lease, or the buffered ids, and the counts. */
+
+function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
+  const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
+  const endless = workerId === undefined ? said('no lease') : said('no end');
+  return [
+    [said('worker id'), workerId === undefined ? said('none') : String(workerId), 'large'],
+    [said('state'), state, 'large'],
+    [said('lease left'), remainingMs === undefined ? endless : leftText(remainingMs), 'large'],
+    [said('worker id from'), support],
+    [said('lasts without the store'), idsLeft === undefined ? idsLeft : lastsText(idsLeft, rate)],
+    [said('registry'), incarnation],
+    ...callTerms(renewals, said('renewals'), said('renewed')),
+  ];
+}
+
+function bufferTerms(buffer: BufferView, location: string): Term[] {
+  const { state, buffered, step, calls } = buffer;
+  const taken: Term[] = [
+    [said('buffered'), `${numberText(buffered)}${bufferLastsText(buffer)}`, 'large'],
+    [said('requested per call'), numberText(step ?? 0)],
+  ];
+  return [
+    [said('ids from'), location],
+    [said('state'), state, 'large'],
+    ...(step === undefined ? [] : taken),
+    ...callTerms(calls, said('store answers'), said('taken')),
+  ];
+}
+
+/** Numbers last until they are used up; ids taken ahead of need grow old before that. */
+function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
+  if (bufferedMs === undefined || buffered === 0) return '';
+  const span = spanText(bufferedMs);
+  return kind === 'store' ? said(', usable for {}', span) : said(', {} at the current rate', span);
+}
+
+function callTerms(calls: RenewalsView | undefined, name: string, lastName: string): Term[] {
+  const answers = Object.entries(calls?.countByAnswer ?? {});
+  if (calls === undefined || answers.every(([, count]) => count === 0)) return [];
+  const { usualMs, lastAgoMs } = calls;
+  return [
+    [name, answers.map(([answer, count]) => `${numberText(count)} ${answer}`).join(', ')],
+    [said('typical answer time'), usualMs === undefined ? usualMs : `${numberText(usualMs)} ms`],
+    [lastName, lastAgoMs === undefined ? lastAgoMs : agoText(lastAgoMs)],
+  ];
+}
+
+/** While the lease is stretched, only ids use them up, not the clock. */
+function lastsText(idsLeft: number, rate = 0): string {
+  const ids = numberText(idsLeft);
+  return rate > 0
+    ? said('{} ids: {} at this rate', ids, spanText((idsLeft / rate) * 1000))
+    : said('{} ids', ids);
+}
+
+const leftText = (remainingMs: number): string =>
+  remainingMs > 0 ? spanText(remainingMs) : said('ended {}', agoText(-remainingMs));
+
+function countTerms(counts: CountsView, rate: number | undefined): Term[] {
+  const { issued, waits, rollbacks, aheadMs, clockSkewMs } = counts;
+  const made: Term[] = [
+    [said('ids per second'), rate === undefined ? '…' : numberText(rate), 'large'],
+    [said('ids made'), numberText(issued)],
+  ];
+  if (rollbacks === undefined || aheadMs === undefined || clockSkewMs === undefined) {
+    return [...made, [said('calls that got no id'), numberText(waits)]];
+  }
+  return [
+    ...made,
+    [said('waits for the clock'), numberText(waits)],
+    [said('ahead of the clock'), spanText(aheadMs)],
+    [said('clock set back'), countText(rollbacks, 'time')],
+    [said("store's clock minus ours"), spanText(clockSkewMs)],
+  ];
+}

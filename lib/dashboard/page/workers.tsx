@@ -1,0 +1,223 @@
+/**
+ * The worker ids as map and as table. The map has a cell for each, or for several,
+ * which is filled as far as they are in use.
+ *
+ * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table
+ * and the legend.
+ */
+import { Component, type ComponentChildren } from 'preact';
+import {
+  WORKERS_SHOWN_MAX,
+  type LeasedGeneratorView,
+  type WorkerState,
+  type WorkerView,
+} from '../answers.js';
+import { Bar, Table, type Column, type Sorting } from './parts.js';
+import { agoText, holderText, numberText, said, spanText } from './texts.js';
+
+/** Enough to see where holders are; each may stand for several worker ids. */
+const CELLS_MAX = 64;
+const CELL_WIDTH = 16;
+const CELL_HEIGHT = 48;
+/** What is in use is always seen, however many worker ids stand beside it in a cell. */
+const FILLED_MIN = 5;
+const FILLING: readonly WorkerState[] = ['held', 'fixed', 'resting', 'ended'];
+
+interface WorkersProps {
+  readonly workers: readonly WorkerView[];
+  /** True if the answering process holds it; known only if one process answers. */
+  readonly isOwn: (worker: WorkerView) => boolean;
+}
+
+interface MapProps extends WorkersProps {
+  readonly generator: LeasedGeneratorView;
+}
+
+export function WorkerMap({ generator, workers, isOwn }: MapProps) {
+  const { min, max, perCell } = spaceOf(generator, workers);
+  const { workerIds, lease } = generator;
+  const isLeased = lease.remainingMs !== undefined || lease.workerId === undefined;
+  const cells = Array.from({ length: Math.ceil((max - min + 1) / perCell) }, (_, at) => {
+    const first = min + at * perCell;
+    const last = first + perCell - 1;
+    const inside = workers.filter(({ workerId }) => workerId >= first && workerId <= last);
+    // This application may lease any of them.
+    const isFree = isLeased && first <= workerIds.max && last >= workerIds.min;
+    const look = `${isFree ? 'free' : 'outside'}${inside.some(isOwn) ? ' own' : ''}`;
+    const place = { x: at * CELL_WIDTH + 1, width: CELL_WIDTH - 2, rx: 1.5 };
+    const ids = perCell === 1 ? String(first) : said('{} to {}', first, last);
+    const nobody = isFree ? said('{}: free', ids) : said('{}: not for this application', ids);
+    return (
+      <g key={first}>
+        <title>
+          {inside.length === 0 ? nobody : [ids, ...inside.map(titleIn(perCell))].join('\n')}
+        </title>
+        <rect class={look} y={0} height={CELL_HEIGHT} {...place} />
+        {fillings(inside, perCell).map((filling) => (
+          <rect key={filling.class} {...filling} {...place} />
+        ))}
+      </g>
+    );
+  });
+  const viewBox = `0 0 ${cells.length * CELL_WIDTH} ${CELL_HEIGHT}`;
+  return (
+    <div id="map" aria-hidden="true">
+      <svg class="map" viewBox={viewBox} preserveAspectRatio="none">
+        {cells}
+      </svg>
+      <p class="scale">
+        <span>{numberText(min)}</span>
+        <span>{numberText(max)}</span>
+      </p>
+    </div>
+  );
+}
+
+/** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
+function spaceOf({ layout, workerIds }: LeasedGeneratorView, workers: readonly WorkerView[]) {
+  const isSmall = layout.workerIdMax < WORKERS_SHOWN_MAX;
+  const seen = workers.map(({ workerId }) => workerId);
+  const min = isSmall ? 0 : Math.min(workerIds.min, ...seen);
+  const max = isSmall ? layout.workerIdMax : Math.max(workerIds.max, ...seen);
+  return { min, max, perCell: Math.ceil((max - min + 1) / CELLS_MAX) };
+}
+
+const titleIn =
+  (perCell: number) =>
+  ({ workerId, state, holder }: WorkerView): string =>
+    `${perCell === 1 ? '' : `${workerId} `}${state}${holder ? `: ${holderText(holder)}` : ''}`;
+
+/** What a cell is filled with, from its bottom to its top. */
+function fillings(inside: readonly WorkerView[], perCell: number) {
+  let y = CELL_HEIGHT;
+  return FILLING.flatMap((state) => {
+    const count = inside.filter((worker) => worker.state === state).length;
+    if (count === 0) return [];
+    const height = Math.min(y, Math.max(FILLED_MIN, (count / perCell) * CELL_HEIGHT));
+    y -= height;
+    return { class: state as string, y, height };
+  });
+}
+
+/* A table of worker ids and their holders, which can be searched and sorted. */
+
+interface SortedColumn extends Column<WorkerView> {
+  readonly text: (worker: WorkerView) => string;
+  readonly order: (worker: WorkerView) => number | string;
+  readonly isSearched?: boolean;
+}
+
+const COLUMNS: readonly SortedColumn[] = [
+  {
+    title: said('worker id'),
+    text: ({ workerId }) => String(workerId),
+    order: ({ workerId }) => workerId,
+    isSearched: true,
+  },
+  wordColumn(said('state'), ({ state }) => state),
+  wordColumn(said('application'), ({ holder }) => holder?.application ?? ''),
+  wordColumn(said('host'), ({ holder }) => holder?.host ?? ''),
+  {
+    title: 'pid',
+    text: ({ holder }) => String(holder?.pid ?? ''),
+    order: ({ holder }) => holder?.pid ?? -1,
+    isSearched: true,
+  },
+  wordColumn(said('version'), ({ holder }) => holder?.version ?? ''),
+  {
+    title: said('age'),
+    text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
+    order: ({ holder }) => holder?.heldForMs ?? -1,
+  },
+  {
+    title: said('time to ceiling'),
+    text: ceilingText,
+    order: ({ remainingMs }) => remainingMs ?? Infinity,
+  },
+];
+const STATE_AT = 1;
+const CEILING_AT = COLUMNS.length - 1;
+
+export class WorkerTable extends Component<WorkersProps, Sorting & { readonly wanted: string }> {
+  override state = { column: 0, isDescending: false, wanted: '' };
+
+  render() {
+    const { column, isDescending, wanted } = this.state;
+    const { order } = COLUMNS[column]!;
+    const rows = this.props.workers
+      .filter((worker) => isWanted(worker, wanted.trim().toLowerCase()))
+      .toSorted((a, b) => compared(order(a), order(b)) || a.workerId - b.workerId);
+    if (isDescending) rows.reverse();
+    const longestMs = Math.max(1, ...rows.map(({ remainingMs }) => remainingMs ?? 0));
+    return (
+      <>
+        <label id="filter-label">
+          {said('find')}
+          <input
+            id="filter"
+            type="search"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder={said('worker id, application, host, pid or state')}
+            value={wanted}
+            onInput={({ currentTarget }) => this.setState({ wanted: currentTarget.value })}
+          />
+        </label>
+        <div id="table">
+          <Table
+            caption={said('Who holds which worker id')}
+            columns={COLUMNS.map(({ title }, at) => ({
+              title,
+              text: (worker: WorkerView) => this.cell(worker, at, longestMs),
+            }))}
+            rows={rows}
+            keyOf={keyOf}
+            classOf={(worker) => (this.props.isOwn(worker) ? `${worker.state} own` : worker.state)}
+            sorting={{ column, isDescending, by: (at) => this.sort(at) }}
+          />
+          {rows.length === 0 && wanted !== '' && <p>{said('No worker id matches.')}</p>}
+        </div>
+      </>
+    );
+  }
+
+  private sort(at: number): void {
+    this.setState(({ column, isDescending }) => ({
+      column: at,
+      isDescending: column === at && !isDescending,
+    }));
+  }
+
+  private cell(worker: WorkerView, at: number, longestMs: number): ComponentChildren {
+    const text = COLUMNS[at]!.text(worker);
+    if (at === STATE_AT && this.props.isOwn(worker)) return said('{}, this process', text);
+    if (at !== CEILING_AT || worker.remainingMs === undefined) return text;
+    return (
+      <>
+        {text} <Bar share={worker.remainingMs / longestMs} />
+      </>
+    );
+  }
+}
+
+const isWanted = (worker: WorkerView, wanted: string): boolean =>
+  COLUMNS.some(({ isSearched, text }) => isSearched && text(worker).toLowerCase().includes(wanted));
+
+/** If two processes have the same static worker id by mistake, each has a row. */
+function keyOf({ workerId, state, holder }: WorkerView): string {
+  return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
+}
+
+function wordColumn(title: string, text: SortedColumn['text']): SortedColumn {
+  return { title, text, order: (worker) => text(worker).toLowerCase(), isSearched: true };
+}
+
+function ceilingText({ state, remainingMs }: WorkerView): string {
+  if (remainingMs === undefined) return said('no end');
+  return state === 'ended' ? agoText(-remainingMs) : spanText(remainingMs);
+}
+
+function compared(a: number | string, b: number | string): number {
+  if (typeof a === 'number' && typeof b === 'number') return a === b ? 0 : a - b;
+  return String(a).localeCompare(String(b));
+}

@@ -74,6 +74,8 @@ export interface LeaseView {
   readonly workerId?: number | undefined;
   /** It is absent without a lease, and for one without end. */
   readonly remainingMs?: number | undefined;
+  /** The whole length of a lease. */
+  readonly ttlMs?: number | undefined;
   readonly incarnation?: string | undefined;
   /** What both registries have in common while one store is left for another. */
   readonly family?: string | undefined;

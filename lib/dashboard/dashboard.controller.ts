@@ -223,6 +223,7 @@ export function generatorView({
   ids,
   location,
   application,
+  leaseTtlMs,
 }: DashboardGenerator): GeneratorView {
   const { status } = ids;
   const report = healthOf(ids);
@@ -236,7 +237,7 @@ export function generatorView({
     runbook: runbook && RUNBOOKS + runbook.split(' ').at(-1)!.toLowerCase(),
     layout: hasLayout(status) ? layoutView(ids.layout) : undefined,
     ...(hasWorkerId(status)
-      ? { workerIds: ids.workerIds, lease: leaseView(status) }
+      ? { workerIds: ids.workerIds, lease: leaseView(status, leaseTtlMs) }
       : { buffer: bufferView(status) }),
     counts: countsView(status),
   };
@@ -252,14 +253,14 @@ function callsView({ countByAnswer, recent, lastAt }: RenewalStatus, readAt: Dat
   return { countByAnswer, usualMs: usualMs(recent), lastAgoMs };
 }
 
-function leaseView({ readAt, ...status }: WorkerStatus): LeaseView {
+function leaseView({ readAt, ...status }: WorkerStatus, ttlMs: number | undefined): LeaseView {
   const { state, workerId, leaseEndsAt, incarnation, renewals } = status;
   const endedForMs = leaseEndsAt && readAt.getTime() - leaseEndsAt.getTime();
   const remainingMs = endedForMs === undefined ? undefined : -endedForMs;
   const renewed = renewals && callsView(renewals, readAt);
   const idsLeft = state === 'stretched' ? status.idsLeft : undefined;
   const family = status.kind === 'lease' ? status.storeMove?.key : undefined;
-  return { state, workerId, remainingMs, incarnation, family, idsLeft, renewals: renewed };
+  return { state, workerId, remainingMs, ttlMs, incarnation, family, idsLeft, renewals: renewed };
 }
 
 /** Timeouts do not count, since they had no answer; neither do old renewals. */

@@ -151,6 +151,7 @@ export interface DashboardGenerator {
   readonly ids: IdMaker;
   readonly location: string;
   readonly application: string;
+  readonly leaseTtlMs?: number | undefined;
   readonly workers: WorkerList;
 }
 
@@ -177,10 +178,10 @@ export class DashboardGenerators {
 }
 
 function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): DashboardGenerator {
-  const { location, identity } = engine;
+  const { location, identity, leaseTtlMs } = engine;
   const own = identity.label();
   const workers = new WorkerList(support, systemTimers, own);
-  return { name, ids, location, application: own.application, workers };
+  return { name, ids, location, application: own.application, leaseTtlMs, workers };
 }
 
 /*

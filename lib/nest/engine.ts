@@ -43,6 +43,8 @@ export interface Engine {
   readonly lazy: boolean;
   /** The place where its ids or worker ids come from, in words for the operator. */
   readonly location: string;
+  /** The length of a lease; absent without a worker id. */
+  readonly leaseTtlMs?: number | undefined;
   /** Logs what the operator should know. */
   advise(): Promise<void>;
   /** Closes the connections of an engine that never started. */
@@ -124,6 +126,7 @@ export function workerEngine(
     log,
     region,
     lazy: config.lazy,
+    leaseTtlMs: config.lease.ttlMs,
     get location() {
       return locationOf(support);
     },

@@ -101,6 +101,23 @@ describe('a list that cannot be had', () => {
   });
 });
 
+describe('a bar', () => {
+  it('measures what is left by the length of the lease, however late a page is opened', async () => {
+    const support = new StoreThatFails({ clock: time });
+    const url = await serve({ support });
+    support.isAway = true;
+    await time.advance(45_000);
+    visit = await Visit.open(browser, url);
+    await visit.says('.card', /lease left\s+15 s/);
+    await visit.says('#table', '15 s');
+    const shares = await visit.page.evaluate<string[]>(
+      `[...document.querySelectorAll('.card .bar, #table .bar')].map(
+        ({ style }) => style.getPropertyValue('--share'))`,
+    );
+    expect(shares).toEqual(['25%', '25%']);
+  });
+});
+
 describe('how long a renewal takes', () => {
   it('is said of those that were answered lately, not of time-outs nor of long ago', async () => {
     const support = new LowestFirst({ clock: time });
@@ -228,7 +245,7 @@ describe('several generators', () => {
     visit = await Visit.open(browser, url);
     expect(await visit.page.title()).toBe('Snowflake');
     orders.isAway = true;
-    await later(12_000, '#verdict', 'orders still makes ids. The lease could not be renewed');
+    await later(12_000, '#verdict', 'orders: still makes ids. The lease could not be renewed');
     expect(await visit.page.title()).toBe('⚠ Snowflake');
     await visit.says('#generator option', 'orders: still makes ids');
     orders.isAway = false;
@@ -250,6 +267,39 @@ describe('the news', () => {
     await later(61_000, '#changes', /was lost.*came back.*was lost/s);
     await later(3_600_000, '#legend', /^1 held\n1,023 free$/);
     expect((await visit.texts('#changes')).join()).not.toContain('gave it back');
+  });
+});
+
+describe('what is wrong', () => {
+  const reason = 'The lease could not be renewed';
+  const counted = async () =>
+    (await visit.page.locator('body').innerText()).split(reason).length - 1;
+
+  it('is said once of all generators, whose store is the same', async () => {
+    const support = new StoreThatFails({ clock: time });
+    const orders = new StoreThatFails({ namespace: 'orders', clock: time });
+    const more = {
+      imports: [SnowflakeModule.forRoot({ name: 'orders', support: orders, ...timed() })],
+    };
+    visit = await Visit.open(browser, await serve({ support }, { more }));
+    support.isAway = orders.isAway = true;
+    await later(12_000, '#verdict', `default, orders: still makes ids. ${reason}`);
+    expect(await counted()).toBe(1);
+  });
+
+  it('with another process than the one that answered last, is said on its card', async () => {
+    const support = new StoreThatFails({ clock: time });
+    const urls = [await serve({ support }), await serve({ workerId: 900 })];
+    const origins = urls.map((url) => new URL(url).origin);
+    support.isAway = true;
+    await time.advance(12_000);
+    visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
+    await visit.comesToSay('#connection', 'Live from 2 processes in turn.');
+    await visit.comesToSay('.card', reason);
+    expect(await visit.page.locator('#verdict').isVisible()).toBe(false);
+    expect(await counted()).toBe(1);
+    await visit.comesToSay('#verdict', reason);
+    expect(await counted()).toBe(1);
   });
 });
 

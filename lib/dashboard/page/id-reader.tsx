@@ -58,7 +58,7 @@ export class IdReader extends Component<ReaderProps, Asked> {
     const problem = answer && 'problem' in answer ? answer.problem : undefined;
     const id = answer && 'problem' in answer ? undefined : answer;
     return (
-      <Panel name="id" id="id-panel" title={said('Read an id')} look="">
+      <Panel name="id" title={said('Read an id')} look="">
         <form
           id="id-form"
           onSubmit={(event) => {

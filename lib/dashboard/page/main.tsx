@@ -20,8 +20,8 @@ import type {
 } from '../answers.js';
 import { IdReader } from './id-reader.js';
 import { Fleet, JobPanel, LayoutPanel, Legend, LockPanel } from './panels.js';
-import { Panel, Problem, Runbook } from './parts.js';
-import { ask, askOften, Changes, listed, type Listed, type Reply } from './polling.js';
+import { Panel, Runbook } from './parts.js';
+import { askOften, Changes, listed, type Listed, type Reply } from './polling.js';
 import { healthText, Processes } from './process-cards.js';
 import { IS_CHINESE, said } from './texts.js';
 import { WorkerMap, WorkerTable } from './workers.js';
@@ -53,15 +53,17 @@ class Page {
   private differsSinceMs: number | undefined;
   private processes = new Processes();
   private changes = new Changes();
-  private readonly askState = askOften(
-    STATE_EVERY_MS,
-    () => ask<StateAnswer>('state'),
-    (reply) => this.answered(reply),
-  );
-  private readonly askWorkers = askOften(
+  private readonly askState = askOften<StateAnswer>(STATE_EVERY_MS, 'state', (reply) => {
+    this.fault = 'problem' in reply ? reply.problem : undefined;
+    if ('problem' in reply) this.processes.lose();
+    else this.take(reply);
+    this.show();
+  });
+  private readonly askWorkers = askOften<WorkersAnswer>(
     WORKERS_EVERY_MS,
-    () => ask<WorkersAnswer>('workers', { generator: this.chosen }),
+    'workers',
     (reply) => this.list(reply),
+    () => ({ generator: this.chosen }),
   );
 
   async start(): Promise<void> {
@@ -69,13 +71,6 @@ class Page {
     this.show();
     await this.askState();
     await this.askWorkers();
-  }
-
-  private answered(reply: Reply<StateAnswer>): void {
-    this.fault = 'problem' in reply ? reply.problem : undefined;
-    if ('problem' in reply) this.processes.lose();
-    else this.take(reply);
-    this.show();
   }
 
   private take(state: StateAnswer): void {
@@ -105,16 +100,14 @@ class Page {
   private askLocks(): void {
     if (this.asksLocks) return;
     this.asksLocks = true;
-    const showLocks = ({ locks, ...answer }: Reply<LocksAnswer>): void => {
+    void askOften<LocksAnswer>(LOCKS_EVERY_MS, 'locks', ({ locks, ...answer }) => {
       this.locks = { ...this.locks, ...answer, ...listed(this.locks, locks, answer.problem) };
       this.show();
-    };
-    const showJobs = ({ jobs, problem }: Reply<JobsAnswer>): void => {
+    })();
+    void askOften<JobsAnswer>(JOBS_EVERY_MS, 'jobs', ({ jobs, problem }) => {
       this.jobs = listed(this.jobs, jobs, problem);
       this.show();
-    };
-    void askOften(LOCKS_EVERY_MS, () => ask<LocksAnswer>('locks'), showLocks)();
-    void askOften(JOBS_EVERY_MS, () => ask<JobsAnswer>('jobs'), showJobs)();
+    })();
   }
 
   private choose(at: number, state: StateAnswer): void {
@@ -162,11 +155,11 @@ class Page {
               name="process"
               title={this.isAlone ? said('This process') : said('Processes that answer')}
             >
-              <div id="processes">{this.processes.cards()}</div>
+              <div id="processes">{this.processes.cards(unwell.map(({ reason }) => reason))}</div>
             </Panel>
             <Panel name="changes" title={said('Since this page was opened')}>
               <div role="log" tabIndex={0} aria-labelledby="changes-title">
-                <ol id="changes">
+                <ol>
                   {this.changes.list.map(({ number, at, text }) => (
                     <li key={number}>
                       <time>{at}</time> {text}
@@ -177,7 +170,7 @@ class Page {
             </Panel>
             {hasWorkerId(generator) && this.fleet(state, generator)}
             {this.locks.own && <LockPanel {...this.locks} own={this.locks.own} />}
-            {this.jobs.rows && this.jobs.rows.length > 0 && <JobPanel {...this.jobs} />}
+            <JobPanel {...this.jobs} />
             {generator.layout && (
               <>
                 <IdReader
@@ -222,23 +215,21 @@ class Page {
   }
 
   private fleet(state: StateAnswer, generator: LeasedGeneratorView) {
-    const { rows, problem, isOld } = this.workers;
+    const { rows } = this.workers;
     const workers = rows ?? this.processes.workers;
     const isOwn = this.isOwn(generator, state);
     const isKnown = rows?.every(({ state: one }) => one !== 'fixed') ?? false;
     return (
       <Panel
         name="workers"
-        id="workers"
         tabIndex={-1}
         title={said('The fleet: who holds which worker id')}
-        look={isOld ? 'wide old' : 'wide'}
+        listed={this.workers}
       >
-        <Problem of="workers" text={problem} />
         <Fleet generator={generator} workers={workers} />
         <WorkerMap generator={generator} workers={workers} isOwn={isOwn} />
         <Legend generator={generator} workers={workers} isKnown={isKnown} />
-        <WorkerTable workers={workers} isOwn={isOwn} />
+        <WorkerTable workers={workers} isOwn={isOwn} ttlMs={generator.lease.ttlMs} />
       </Panel>
     );
   }
@@ -257,11 +248,13 @@ interface VerdictProps {
   readonly isDiffering: boolean;
 }
 
-/** Shows important facts, whichever generator is chosen. */
+/** Shows important facts, whichever generator is chosen; each once, whomever it is true of. */
 function Verdict({ unwell, isOne, isDiffering }: VerdictProps) {
   const down = unwell.find(({ health }) => health === 'down');
-  const verdicts = unwell.map((one) => {
-    return `${isOne ? '' : `${titleOf(one)} `}${healthText(one)}. ${one.reason ?? ''}`;
+  const textOf = (one: GeneratorView): string => `${healthText(one)}. ${one.reason ?? ''}`;
+  const verdicts = [...new Set(unwell.map(textOf))].map((text) => {
+    const named = unwell.filter((one) => textOf(one) === text).map(titleOf);
+    return isOne ? text : `${named.join(', ')}: ${text}`;
   });
   if (isDiffering) verdicts.unshift(TWO_REGISTRIES);
   const look = isDiffering || down ? 'notice down' : 'notice';

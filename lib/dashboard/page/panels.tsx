@@ -14,7 +14,7 @@ import type {
   WorkerView,
 } from '../answers.js';
 import { colourOf } from './id-reader.js';
-import { Bar, ListPanel, Panel, Terms } from './parts.js';
+import { Bar, Panel, Table, Terms, type Column } from './parts.js';
 import type { Listed } from './polling.js';
 import { countText, dayText, localText, numberText, said, spanText, YEAR_MS } from './texts.js';
 
@@ -29,7 +29,7 @@ export function LayoutPanel({ layout, workerIds, counts }: LayoutPanelProps) {
   const left = Math.floor((endsMs - counts.readAtMs) / (YEAR_MS / 10)) / 10;
   const [from, to] = [dayText(epochMs), dayText(endsMs)];
   return (
-    <Panel name="layout" id="layout-panel" title={said('Layout')} look="">
+    <Panel name="layout-panel" title={said('Layout')} look="">
       <div id="layout">
         <div class="fields" aria-hidden="true">
           {fields.map((field) => (
@@ -151,27 +151,9 @@ interface LockPanelProps extends Listed<LockView> {
 
 /** All holders in the store. If it does not answer, the process still shows its own locks. */
 export function LockPanel({ own, location, ...listed }: LockPanelProps) {
+  const { rows = [], isOld } = listed;
   return (
-    <ListPanel
-      name="locks"
-      title={said('Locks')}
-      table="lock-table"
-      caption={said('Who holds which lock')}
-      columns={[
-        { title: said('lock'), text: ({ lock }) => lock },
-        {
-          title: said('state'),
-          text: ({ state, isOwn }) => (isOwn ? said('{}, this process', state) : state),
-        },
-        { title: said('by'), text: ({ by }) => by },
-        { title: said('token'), text: ({ token }) => token },
-        { title: said('since'), text: ({ sinceMs }) => localText(sinceMs) },
-        { title: said('free in'), text: ({ leftMs }) => spanText(leftMs) },
-      ]}
-      listed={listed}
-      keyOf={({ lock }) => lock}
-      classOf={({ isOwn, state }) => (isOwn ? 'own' : state)}
-    >
+    <Panel name="locks" title={said('Locks')} listed={listed}>
       <Terms
         id="lock-terms"
         class={own.lost > 0 ? 'lost' : ''}
@@ -185,37 +167,56 @@ export function LockPanel({ own, location, ...listed }: LockPanelProps) {
           [said('lost'), numberText(own.lost)],
         ]}
       />
-      {listed.rows?.length === 0 && !listed.isOld && <p>{said('No lock is held.')}</p>}
-    </ListPanel>
+      {rows.length > 0 ? (
+        <Table
+          id="lock-table"
+          caption={said('Who holds which lock')}
+          columns={LOCK_COLUMNS}
+          rows={rows}
+          keyOf={({ lock }) => lock}
+          classOf={({ isOwn, state }) => (isOwn ? 'own' : state)}
+        />
+      ) : (
+        !isOld && <p>{said('No lock is held.')}</p>
+      )}
+    </Panel>
   );
 }
 
+const LOCK_COLUMNS: readonly Column<LockView>[] = [
+  [said('lock'), ({ lock }) => lock],
+  [said('state'), ({ state, isOwn }) => (isOwn ? said('{}, this process', state) : state)],
+  [said('by'), ({ by }) => by],
+  [said('token'), ({ token }) => token],
+  [said('since'), ({ sinceMs }) => localText(sinceMs)],
+  [said('free in'), ({ leftMs }) => spanText(leftMs)],
+];
+
 /** The jobs of `@CronOnce`, by their records in the store of the locks. */
-export const JobPanel = (listed: Listed<JobView>) => (
-  <ListPanel
-    name="jobs"
-    title={said('Cron jobs')}
-    table="job-table"
-    caption={said('Which job ran when')}
-    columns={[
-      { title: said('job'), text: ({ job }) => job },
-      { title: said('schedule'), text: ({ schedule }) => schedule },
-      {
-        title: said('last run for'),
-        text: ({ last }) => (last === undefined ? said('none yet') : localText(last.tickMs)),
-      },
-      { title: said('began'), text: ({ last }) => last && localText(last.startedAtMs) },
-      { title: said('ended'), text: ({ last }) => last && endText(last) },
-      { title: said('by'), text: ({ last }) => last?.by },
-      { title: said('next'), text: nextText },
-    ]}
-    listed={listed}
-    keyOf={({ job }) => job}
-    classOf={({ last, lateMs }) =>
-      lateMs !== undefined || BAD.includes(last?.outcome ?? '') ? 'ended' : 'held'
-    }
-  />
+export const JobPanel = ({ rows = [], ...listed }: Listed<JobView>) => (
+  <Panel name="jobs" title={said('Cron jobs')} listed={listed} hidden={rows.length === 0}>
+    <Table
+      id="job-table"
+      caption={said('Which job ran when')}
+      columns={JOB_COLUMNS}
+      rows={rows}
+      keyOf={({ job }) => job}
+      classOf={({ last, lateMs }) =>
+        lateMs !== undefined || BAD.includes(last?.outcome ?? '') ? 'ended' : 'held'
+      }
+    />
+  </Panel>
 );
+
+const JOB_COLUMNS: readonly Column<JobView>[] = [
+  [said('job'), ({ job }) => job],
+  [said('schedule'), ({ schedule }) => schedule],
+  [said('last run for'), ({ last }) => (last ? localText(last.tickMs) : said('none yet'))],
+  [said('began'), ({ last }) => last && localText(last.startedAtMs)],
+  [said('ended'), ({ last }) => last && endText(last)],
+  [said('by'), ({ last }) => last?.by],
+  [said('next'), nextText],
+];
 
 const BAD: readonly string[] = ['failed', 'lost', 'given-up', 'too-long'];
 

@@ -46,37 +46,48 @@ export function Bar({ share, look = '' }: { readonly share: number; readonly loo
   return <span class={`bar ${look}`} style={{ '--share': `${percent}%` }} aria-hidden="true" />;
 }
 
+interface LeaseBarProps {
+  readonly leftMs: number | undefined;
+  readonly ttlMs: number | undefined;
+}
+
+/** What is left of a lease; nothing where it has no end. */
+export const LeaseBar = ({ leftMs, ttlMs }: LeaseBarProps) =>
+  leftMs === undefined || ttlMs === undefined ? null : <Bar share={leftMs / ttlMs} />;
+
 interface PanelProps extends HTMLAttributes<HTMLElement> {
   readonly name: string;
   readonly title: string;
   readonly look?: string;
+  /** What the store lists, which the panel shows. */
+  readonly listed?: Listed<unknown>;
 }
 
-export const Panel = ({ name, title, look = 'wide', children, ...section }: PanelProps) => (
-  <section class={`panel ${look}`} aria-labelledby={`${name}-title`} {...section}>
-    <h2 id={`${name}-title`}>{title}</h2>
-    {children}
-  </section>
-);
-
-interface ProblemProps {
-  readonly of: string;
-  readonly text: string | undefined;
+export function Panel({ name, title, look = 'wide', listed, children, ...section }: PanelProps) {
+  const age = listed?.isOld ? 'old' : '';
+  return (
+    <section
+      id={name}
+      class={`panel ${look} ${age}`}
+      aria-labelledby={`${name}-title`}
+      {...section}
+    >
+      <h2 id={`${name}-title`}>{title}</h2>
+      {listed && (
+        <p id={`${name}-problem`} class="notice" hidden={listed.problem === undefined}>
+          {listed.problem}
+        </p>
+      )}
+      {children}
+    </section>
+  );
 }
 
-export const Problem = ({ of, text }: ProblemProps) => (
-  <p id={`${of}-problem`} class="notice" hidden={text === undefined}>
-    {text}
-  </p>
-);
-
-export interface Column<Row> {
-  readonly title: string;
-  /** Empty text is left out: it would be written again at each update. */
-  readonly text: (row: Row) => ComponentChildren;
-}
+/** Empty text is left out: it would be written again at each update. */
+export type Column<Row> = readonly [title: string, text: (row: Row) => ComponentChildren];
 
 interface TableProps<Row> {
+  readonly id?: string;
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
@@ -92,14 +103,14 @@ export interface Sorting {
 
 /** A row stays the same element while it is listed. */
 export function Table<Row>(props: TableProps<Row>) {
-  const { caption, columns, rows, keyOf, classOf, sorting } = props;
+  const { id, caption, columns, rows, keyOf, classOf, sorting } = props;
   const order = sorting?.isDescending ? 'descending' : 'ascending';
   return (
-    <table role="table">
+    <table id={id} role="table">
       <caption class="unseen">{caption}</caption>
       <thead role="rowgroup">
         <tr role="row">
-          {columns.map(({ title }, at) => (
+          {columns.map(([title], at) => (
             <th
               scope="col"
               role="columnheader"
@@ -119,7 +130,7 @@ export function Table<Row>(props: TableProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={keyOf(row)} class={classOf(row)} role="row">
-            {columns.map(({ title, text }, at) =>
+            {columns.map(([title, text], at) =>
               at === 0 ? (
                 <th scope="row" role="rowheader" data-title={title}>
                   {text(row) || null}
@@ -134,29 +145,5 @@ export function Table<Row>(props: TableProps<Row>) {
         ))}
       </tbody>
     </table>
-  );
-}
-
-interface ListPanelProps<Row> extends Omit<TableProps<Row>, 'rows' | 'sorting'> {
-  readonly name: string;
-  readonly title: string;
-  /** The id of the place of the table. */
-  readonly table: string;
-  readonly listed: Listed<Row>;
-  readonly children?: ComponentChildren;
-}
-
-/** A panel with a table of what the store lists, one row for each. */
-export function ListPanel<Row>(props: ListPanelProps<Row>) {
-  const { name, title, table, listed, children, ...rest } = props;
-  const { rows = [], problem, isOld } = listed;
-  return (
-    <Panel name={name} id={name} title={title} look={isOld ? 'wide old' : 'wide'}>
-      <Problem of={name} text={problem} />
-      <div id={table}>
-        {children}
-        {rows.length > 0 && <Table rows={rows} {...rest} />}
-      </div>
-    </Panel>
   );
 }

@@ -39,18 +39,19 @@ export async function ask<Answer>(
 /** Asks now and again `everyMs` after each answer; calling the result asks at once. */
 export function askOften<Answer>(
   everyMs: number,
-  question: () => Promise<Answer>,
-  onAnswer: (answer: Answer) => void,
+  what: string,
+  onReply: (reply: Reply<Answer>) => void,
+  parameters?: () => Parameters<typeof ask>[1],
 ): () => Promise<void> {
   let timer: number | undefined;
   let turn = 0;
   const next = async () => {
     clearTimeout(timer);
     const own = ++turn;
-    const answer = await question();
+    const reply = await ask<Answer>(what, parameters?.());
     if (own !== turn) return;
     if (!document.hidden) timer = window.setTimeout(() => void next(), everyMs);
-    onAnswer(answer);
+    onReply(reply);
   };
   document.addEventListener('visibilitychange', () => {
     if (document.hidden) clearTimeout(timer);
@@ -102,8 +103,7 @@ export function listed<Row>(
  * Lists the changes since the page was opened: new holders, holders that left, and states of the
  * lease.
  *
- * Guarantee: each change is announced once, also by screen readers. A list that could not be read
- * is no change.
+ * Guarantee: each change is announced once, also by screen readers. A failed read is not a change.
  */
 
 const SHOWN = 50;
@@ -134,14 +134,14 @@ export class Changes {
   }
 
   /** @param process one of the processes that answer */
-  state(process: string, { lease, buffer, reason }: GeneratorView): void {
+  state(process: string, { lease, buffer }: GeneratorView): void {
     this.registry(process, lease?.incarnation);
     const state = lease?.state ?? buffer?.state;
     const before = this.states.get(process);
     if (state === undefined || state === before) return;
     this.states.set(process, state);
     if (before === undefined) return;
-    this.add(said('{}: {} to {}. {}', process, before, state, reason ?? ''));
+    this.add(said('{}: {} to {}.', process, before, state));
   }
 
   /** Holders that a new registry does not list have not left: the old registry was lost. */

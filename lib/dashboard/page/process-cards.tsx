@@ -14,14 +14,15 @@ import type {
   StateAnswer,
   WorkerView,
 } from '../answers.js';
-import { Bar, Runbook, Terms, type Term } from './parts.js';
+import { LeaseBar, Runbook, Terms, type Term } from './parts.js';
 import { agoText, countText, numberText, said, spanText, timeText } from './texts.js';
 
 /** Answers come every two seconds, and behind a load balancer from each in turn. */
 const FRESH_MS = 10_000;
 /** A process that has not answered for this long disappears. */
 const SHOWN_MS = 60_000;
-const RATES_SHOWN = 60;
+const CHART_MS = 120_000;
+const CHART_HEIGHT = 20;
 
 const HEALTH_WORDS = {
   up: said('makes ids'),
@@ -31,6 +32,11 @@ const HEALTH_WORDS = {
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];
 
+interface Rate {
+  readonly atMs: number;
+  readonly idsPerSecond: number;
+}
+
 /** A process by its last answer. */
 interface Process {
   readonly state: StateAnswer;
@@ -39,9 +45,8 @@ interface Process {
   readonly seenAtMs: number;
   /** A later request had no answer, and may have gone to any process. */
   readonly isLost: boolean;
-  /** Ids per second, the newest at the end. */
-  readonly rates: readonly number[];
-  readonly longestMs: number;
+  /** The newest at the end. */
+  readonly rates: readonly Rate[];
 }
 
 const agoMsOf = ({ seenAtMs }: Process): number => performance.now() - seenAtMs;
@@ -53,16 +58,13 @@ export class Processes {
 
   answered(state: StateAnswer, generator: GeneratorView): void {
     const before = this.byInstance.get(state.instance);
-    const { lease, buffer, counts } = generator;
-    const leftMs = lease?.remainingMs ?? buffer?.bufferedMs ?? 0;
     this.byInstance.set(state.instance, {
       state,
       generator,
       seenAt: timeText(new Date()),
       seenAtMs: performance.now(),
       isLost: false,
-      rates: before === undefined ? [] : ratesAfter(before, counts),
-      longestMs: Math.max(leftMs, before?.longestMs ?? 0),
+      rates: before === undefined ? [] : ratesAfter(before, generator.counts),
     });
     this.forget();
   }
@@ -107,8 +109,11 @@ export class Processes {
     });
   }
 
-  cards() {
-    return this.all.map((process) => <Card key={process.state.instance} {...process} />);
+  /** @param given the reasons that the page gives above the cards */
+  cards(given: readonly (string | undefined)[]) {
+    return this.all.map((process) => (
+      <Card key={process.state.instance} process={process} given={given} />
+    ));
   }
 }
 
@@ -116,16 +121,21 @@ function ratesAfter({ generator, rates }: Process, { issued, readAtMs }: CountsV
   const { counts } = generator;
   const spanMs = readAtMs - counts.readAtMs;
   if (spanMs <= 0) return rates;
-  return [...rates, ((issued - counts.issued) * 1000) / spanMs].slice(-RATES_SHOWN);
+  const last = { atMs: readAtMs, idsPerSecond: ((issued - counts.issued) * 1000) / spanMs };
+  return [...rates, last].filter(({ atMs }) => readAtMs - atMs <= CHART_MS);
 }
 
-function Card(process: Process) {
-  const { state, generator, seenAt, isLost, rates, longestMs } = process;
+interface CardProps {
+  readonly process: Process;
+  readonly given: readonly (string | undefined)[];
+}
+
+function Card({ process, given }: CardProps) {
+  const { state, generator, seenAt, isLost, rates } = process;
   const { health, reason, runbook, support, lease, buffer, counts } = generator;
-  const leftMs = lease?.remainingMs ?? buffer?.bufferedMs;
   const old = isOld(process);
   const silence = isLost ? said('no answer') : said('no recent answer');
-  const rate = rates.at(-1);
+  const rate = rates.at(-1)?.idsPerSecond;
   return (
     <article class={old ? 'card old' : 'card'}>
       <p class="head">
@@ -135,7 +145,7 @@ function Card(process: Process) {
         {`${state.host} · pid ${state.pid}`}{' '}
         {old && <em>{said('last answer at {}, {}', seenAt, agoText(agoMsOf(process)))}</em>}
       </p>
-      {reason !== undefined && (
+      {reason !== undefined && !given.includes(reason) && (
         <p>
           {reason} <Runbook href={runbook} />
         </p>
@@ -148,23 +158,44 @@ function Card(process: Process) {
           ...countTerms(counts, rate),
         ]}
       />
-      {leftMs !== undefined && <Bar share={leftMs / longestMs} />}
-      <p class="caption">{said('ids per second, the newest at the right')}</p>
+      <LeaseBar leftMs={lease?.remainingMs} ttlMs={lease?.ttlMs} />
+      <p class="caption">{said('ids per second')}</p>
       <Chart rates={rates} />
     </article>
   );
 }
 
+/** Of the last two minutes, from 0 to a round number. */
 function Chart({ rates }: Pick<Process, 'rates'>) {
-  const most = Math.max(1, ...rates);
-  const first = RATES_SHOWN - rates.length;
-  const points = rates.map((rate, at) => `${first + at},${(19 - (rate / most) * 18).toFixed(1)}`);
-  const viewBox = `0 0 ${RATES_SHOWN - 1} 20`;
+  const top = roundedUp(Math.max(1, ...rates.map(({ idsPerSecond }) => idsPerSecond)));
+  const fromMs = (rates.at(-1)?.atMs ?? 0) - CHART_MS;
+  const points = rates.map(({ atMs, idsPerSecond }) => {
+    const y = CHART_HEIGHT * (1 - idsPerSecond / top);
+    return `${((atMs - fromMs) / 1000).toFixed(1)},${y.toFixed(1)}`;
+  });
+  const [width, height] = [CHART_MS / 1000, CHART_HEIGHT];
   return (
-    <svg class="chart" viewBox={viewBox} preserveAspectRatio="none" aria-hidden="true">
-      <polyline class="rate" points={points.join(' ')} />
-    </svg>
+    <div class="chart" aria-hidden="true">
+      <p class="axis">
+        <span>{numberText(top)}</span>
+        <span>0</span>
+      </p>
+      <svg viewBox={`0 0 ${width} ${height}`} preserveAspectRatio="none">
+        <path class="axes" d={`M0 0V${height}H${width}`} />
+        <polyline class="rate" points={points.join(' ')} />
+      </svg>
+      <p class="scale">
+        <span>{agoText(CHART_MS)}</span>
+        <span>{said('now')}</span>
+      </p>
+    </div>
   );
+}
+
+/** The next of 1, 2, 5, 10, 20, 50 and so on. */
+function roundedUp(number: number): number {
+  const unit = 10 ** Math.floor(Math.log10(number));
+  return [1, 2, 5].map((step) => step * unit).find((step) => step >= number) ?? 10 * unit;
 }
 
 /* The card's terms about the lease, or the buffered ids, and the counts. */

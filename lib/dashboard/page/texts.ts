@@ -164,7 +164,7 @@ const CHINESE = {
   'makes ids': '正在生成 id',
   'still makes ids': '仍在生成 id',
   'makes no ids': '不能生成 id',
-  'ids per second, the newest at the right': '每秒 id 数，最新的在右',
+  now: '现在',
   'last answer at {}, {}': '上次应答 {}，{}',
   'no answer': '没有应答',
   'no recent answer': '近来没有应答',
@@ -213,7 +213,7 @@ const CHINESE = {
   'The application answered {}.': '应用应答了 {}。',
   'The application did not answer within {} s.': '应用在 {} s 内没有应答。',
   'The application does not answer.': '应用没有应答。',
-  '{}: {} to {}. {}': '{}：由 {} 变为 {}。{}',
+  '{}: {} to {}.': '{}：由 {} 变为 {}。',
   '{}: there is a new registry, because the store lost its data or was replaced.':
     '{}：有了新的注册表，因为存储丢失了数据或被替换。',
   ' Worker ids are leased again, and ids run ahead of the clock for a while.':

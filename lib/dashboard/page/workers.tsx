@@ -12,7 +12,7 @@ import {
   type WorkerState,
   type WorkerView,
 } from '../answers.js';
-import { Bar, Table, type Column, type Sorting } from './parts.js';
+import { LeaseBar, Table, type Sorting } from './parts.js';
 import { agoText, holderText, numberText, said, spanText } from './texts.js';
 
 /** Enough to see where holders are; each may stand for several worker ids. */
@@ -101,54 +101,53 @@ function fillings(inside: readonly WorkerView[], perCell: number) {
 
 /* A table of worker ids and their holders, which can be searched and sorted. */
 
-interface SortedColumn extends Column<WorkerView> {
-  readonly text: (worker: WorkerView) => string;
-  readonly order: (worker: WorkerView) => number | string;
-  readonly isSearched?: boolean;
-}
+type Text = (worker: WorkerView) => string;
+type Order = (worker: WorkerView) => number | string;
 
-const COLUMNS: readonly SortedColumn[] = [
-  {
-    title: said('worker id'),
-    text: ({ workerId }) => String(workerId),
-    order: ({ workerId }) => workerId,
-    isSearched: true,
-  },
-  wordColumn(said('state'), ({ state }) => state),
-  wordColumn(said('application'), ({ holder }) => holder?.application ?? ''),
-  wordColumn(said('host'), ({ holder }) => holder?.host ?? ''),
-  {
-    title: 'pid',
-    text: ({ holder }) => String(holder?.pid ?? ''),
-    order: ({ holder }) => holder?.pid ?? -1,
-    isSearched: true,
-  },
-  wordColumn(said('version'), ({ holder }) => holder?.version ?? ''),
-  {
-    title: said('age'),
-    text: ({ holder }) => (holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs)),
-    order: ({ holder }) => holder?.heldForMs ?? -1,
-  },
-  {
-    title: said('time to ceiling'),
-    text: ceilingText,
-    order: ({ remainingMs }) => remainingMs ?? Infinity,
-  },
+const column = (title: string, text: Text, order: Order = (one) => text(one).toLowerCase()) =>
+  [title, text, order] as const;
+
+const COLUMNS = [
+  column(
+    said('worker id'),
+    ({ workerId }) => String(workerId),
+    ({ workerId }) => workerId,
+  ),
+  column(said('state'), ({ state }) => state),
+  column(said('application'), ({ holder }) => holder?.application ?? ''),
+  column(said('host'), ({ holder }) => holder?.host ?? ''),
+  column(
+    'pid',
+    ({ holder }) => String(holder?.pid ?? ''),
+    ({ holder }) => holder?.pid ?? -1,
+  ),
+  column(said('version'), ({ holder }) => holder?.version ?? ''),
+  column(said('age'), ageText, ({ holder }) => holder?.heldForMs ?? -1),
+  column(said('time to ceiling'), ceilingText, ({ remainingMs }) => remainingMs ?? Infinity),
 ];
 const STATE_AT = 1;
 const CEILING_AT = COLUMNS.length - 1;
+/** Nobody looks for a span of time. */
+const SEARCHED = COLUMNS.slice(0, -2);
 
-export class WorkerTable extends Component<WorkersProps, Sorting & { readonly wanted: string }> {
+interface WorkerTableProps extends WorkersProps {
+  /** The length of the lease of the process that answers, by which all are measured. */
+  readonly ttlMs: number | undefined;
+}
+
+export class WorkerTable extends Component<
+  WorkerTableProps,
+  Sorting & { readonly wanted: string }
+> {
   override state = { column: 0, isDescending: false, wanted: '' };
 
   render() {
     const { column, isDescending, wanted } = this.state;
-    const { order } = COLUMNS[column]!;
+    const [, , order] = COLUMNS[column]!;
     const rows = this.props.workers
       .filter((worker) => isWanted(worker, wanted.trim().toLowerCase()))
       .toSorted((a, b) => compared(order(a), order(b)) || a.workerId - b.workerId);
     if (isDescending) rows.reverse();
-    const longestMs = Math.max(1, ...rows.map(({ remainingMs }) => remainingMs ?? 0));
     return (
       <>
         <label id="filter-label">
@@ -164,12 +163,9 @@ export class WorkerTable extends Component<WorkersProps, Sorting & { readonly wa
           />
         </label>
         <div id="table">
-          <Table
+          <Table<WorkerView>
             caption={said('Who holds which worker id')}
-            columns={COLUMNS.map(({ title }, at) => ({
-              title,
-              text: (worker: WorkerView) => this.cell(worker, at, longestMs),
-            }))}
+            columns={COLUMNS.map(([title], at) => [title, (worker) => this.cell(worker, at)])}
             rows={rows}
             keyOf={keyOf}
             classOf={(worker) => (this.props.isOwn(worker) ? `${worker.state} own` : worker.state)}
@@ -188,28 +184,28 @@ export class WorkerTable extends Component<WorkersProps, Sorting & { readonly wa
     }));
   }
 
-  private cell(worker: WorkerView, at: number, longestMs: number): ComponentChildren {
-    const text = COLUMNS[at]!.text(worker);
+  private cell(worker: WorkerView, at: number): ComponentChildren {
+    const text = COLUMNS[at]![1](worker);
     if (at === STATE_AT && this.props.isOwn(worker)) return said('{}, this process', text);
-    if (at !== CEILING_AT || worker.remainingMs === undefined) return text;
+    if (at !== CEILING_AT) return text;
     return (
       <>
-        {text} <Bar share={worker.remainingMs / longestMs} />
+        {text} <LeaseBar leftMs={worker.remainingMs} ttlMs={this.props.ttlMs} />
       </>
     );
   }
 }
 
 const isWanted = (worker: WorkerView, wanted: string): boolean =>
-  COLUMNS.some(({ isSearched, text }) => isSearched && text(worker).toLowerCase().includes(wanted));
+  SEARCHED.some(([, text]) => text(worker).toLowerCase().includes(wanted));
 
 /** If two processes have the same static worker id by mistake, each has a row. */
 function keyOf({ workerId, state, holder }: WorkerView): string {
   return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
 }
 
-function wordColumn(title: string, text: SortedColumn['text']): SortedColumn {
-  return { title, text, order: (worker) => text(worker).toLowerCase(), isSearched: true };
+function ageText({ holder }: WorkerView): string {
+  return holder?.heldForMs === undefined ? '' : spanText(holder.heldForMs);
 }
 
 function ceilingText({ state, remainingMs }: WorkerView): string {

@@ -432,7 +432,7 @@ describe('locks', () => {
 
     it('stay, marked as old, while the store is away; what is lost by it is counted', async () => {
       const { url, time, away, own } = await serve();
-      await own.tryAcquire('order:1');
+      const held = await own.tryAcquire('order:1');
       visit = await Visit.open(browser, url);
       await visit.comesToSay('#lock-table', 'order:1');
       away.isAway = true;
@@ -445,6 +445,8 @@ describe('locks', () => {
       away.isAway = false;
       await visit.comesToSay('#locks', 'No lock is held.');
       expect(await visit.texts('#locks-problem')).toEqual(['']);
+      // Or it is collected, and a lock that nobody refers to is given up, not lost.
+      expect(held).toBeDefined();
     });
 
     it('are neither shown nor asked for where the application has none', async () => {

@@ -69,7 +69,8 @@ const PAGES = TREE.filter(({ path }) => /^(docs\/.*|README[^/]*)\.md$/.test(path
 const SHOWN = PAGES.filter(({ path }) => !path.startsWith('docs/zh/')).flatMap(commandsIn);
 
 /** Run here: what needs no store and prints the same each time. */
-const RUN_HERE = /^snowflake (decode(?! --who)|encode|range|layout(?! move)|sql|explain)\b(?!.*\|)/;
+const RUN_HERE =
+  /^snowflake (decode(?! --who)|encode|range|layout(?! move)|sql(?! --widen)|explain)\b(?!.*\|)/;
 
 /** The moment at which documents run their commands. */
 const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');

@@ -1,12 +1,15 @@
 /**
- * `snowflake sql`: prints SQL that makes ids inside a database, for scripts and triggers of a move.
+ * `snowflake sql`: prints SQL that makes ids inside a database, for scripts and triggers of a move,
+ * and SQL that makes keys of tables with rows a bigint.
  *
- * It connects to nothing. The operator has to keep the worker id away from all generators.
+ * It changes nothing. The operator has to keep the worker id away from all generators.
  */
 import type { BitLayout } from '../../core/index.js';
 import { suggestion } from '../../options.js';
 import { asUsage, quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
+import { storeUrl } from '../store/stores.js';
+import { wideningOf } from '../store/widening.js';
 import type { ExitCode } from '../terminal.js';
 
 interface Dialect {
@@ -29,18 +32,33 @@ export const sql: Command = {
   says: [
     'Give it a worker id that no generator leases, one for each function and each database: the ' +
       'database does not ask a registry.',
+    'With --widen it reads a schema, and prints the statements that make the keys of tables with ' +
+      'rows, and what refers to them, a bigint; with --back those that undo it.',
   ],
   options: {
     worker: { value: 'number', says: 'the worker id of these ids, all worker fields as one' },
     dialect: { value: 'name', says: `${Object.keys(DIALECTS).join(', ')}; default postgres` },
     name: { value: 'name', says: 'its name, with or without a schema; default snowflake_id' },
     ...LAYOUT_OPTIONS,
+    widen: { says: 'print what makes keys a bigint' },
+    back: { says: 'with --widen: print what undoes it; run this before you widen' },
+    table: { value: 'name', says: 'with --widen: a table whose key to widen', multiple: true },
+    url: { value: 'url', says: 'with --widen: of PostgreSQL, MariaDB or MySQL; or SNOWFLAKE_URL' },
   },
   examples: [
     'snowflake sql --worker 1023 | psql shop',
     'snowflake sql --worker 1022 --dialect mariadb --name import_id',
+    'snowflake sql --widen --table customers --table orders --url postgres://localhost/shop',
   ],
-  async run({ options, terminal }: Call): Promise<ExitCode> {
+  async run(call: Call): Promise<ExitCode> {
+    const { options, terminal } = call;
+    if (options.flag('widen')) {
+      const url = storeUrl(call, 'url');
+      await terminal.print(
+        ...(await wideningOf(url, options.texts('table'), options.flag('back'))),
+      );
+      return 0;
+    }
     const layout = layoutFrom(options);
     const workerId = options.whole('worker');
     if (workerId === undefined) throw usageFault('`sql` needs --worker, a worker id of its own.');

@@ -7,11 +7,13 @@
 import {
   EventSubscriber,
   InstanceChecker,
+  type AfterQueryEvent,
   type BeforeQueryEvent,
   type DataSource,
   type EntityMetadata,
   type EntitySubscriberInterface,
   type InsertEvent,
+  type QueryRunner,
   type ValueTransformer,
 } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
@@ -111,12 +113,33 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     return true;
   }
 
-  beforeInsert({ entity, metadata }: InsertEvent<object>): void {
+  /** Maps the id of each row that is about to be inserted to its table. */
+  private readonly pending = new WeakMap<QueryRunner, Map<unknown, string>>();
+
+  beforeInsert({ entity, metadata, queryRunner }: InsertEvent<object>): void {
     // Contrary to its types, TypeORM passes no entity when it inserts a row of its own.
     if (!entity) return;
+    const pending = this.pending.get(queryRunner) ?? new Map<unknown, string>();
+    this.pending.set(queryRunner, pending);
     for (const { column, generator } of snowflakeColumns(metadata)) {
-      column.setEntityValue(entity, idForInsert(column.getEntityValue(entity), generator));
+      const id = idForInsert(column.getEntityValue(entity), generator);
+      column.setEntityValue(entity, id);
+      pending.set(id, metadata.tableName);
     }
+  }
+
+  /** A row of the same save() that TypeORM has not inserted yet, and how to order the two. */
+  afterQuery({ query, parameters, success, error, queryRunner }: AfterQueryEvent): void {
+    const pending = this.pending.get(queryRunner);
+    if (pending === undefined || !Array.isArray(parameters)) return;
+    const [, table] = INSERTED.exec(query) ?? [];
+    if (table === undefined) return;
+    const isMissing = (id: unknown, at: number) =>
+      pending.has(id) && (pending.get(id) !== table || parameters.indexOf(id) !== at);
+    const missing = success ? undefined : (parameters as unknown[]).find(isMissing);
+    for (const id of parameters as unknown[]) if (missing === undefined) pending.delete(id);
+    if (missing === undefined || !FOREIGN_KEY.test(String(error))) return;
+    (error as Error).message += insertedLater(table, pending.get(missing)!, missing);
   }
 
   /** The values of setParameter() and whereInIds() pass no transformer of a column. */
@@ -125,6 +148,18 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     const lost = (parameters as unknown[]).find(hasLostDigits);
     if (lost !== undefined) throw lostDigits(lost);
   }
+}
+
+const INSERTED = /^\s*INSERT INTO\s+(?:\S+\.)?[`"](\w+)[`"]/i;
+const FOREIGN_KEY = /foreign key constraint/i;
+
+function insertedLater(table: string, target: string, id: unknown): string {
+  return (
+    `. The row of ${table} refers to the new row ${format(id)} of ${target}, which the same save() ` +
+    'would insert later: TypeORM orders by relations that are needed alone. Save that row first, ' +
+    'or from its side with this row in it; or declare the relation `nullable: false`; or, except ' +
+    "on MariaDB and MySQL, `deferrable: 'INITIALLY DEFERRED'`"
+  );
 }
 
 /** Statements whose parameters choose rows. */

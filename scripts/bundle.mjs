@@ -96,7 +96,7 @@ const MODULES = {
   core: ['core', 'errors', 'messages', 'url-schemes', 'options'],
   lease: ['lease', 'time', 'process-wide', 'generator', 'memory'],
   // A folder is small, and loads with the rows that it keeps, and so does what all stores share.
-  registry: ['registry', 'rows', 'host', 'store-url', 'refusals'],
+  registry: ['registry', 'rows', 'host', 'store-url', 'refusals', 'packages'],
   lock: ['lock', 'cron'],
   counters: ['counters'],
   // A store at a time is what a process uses, and often for worker ids alone.
@@ -362,7 +362,10 @@ async function asCommonJs(/** @type {string} */ text) {
     supported: { 'dynamic-import': false },
     target: 'node20',
   });
-  return code;
+  // A bundler leaves out a package that is absent only where require() is itself inside of try.
+  return code.replaceAll(/\(\) => (__toESM\(require\("[^.].*?"\)\))/g, (_, load) => {
+    return `() => { try { return ${load}; } catch (error) { throw error; } }`;
+  });
 }
 
 /** No module is in a circle, so all that it exports is there at its end, and gets its name back. */

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, rename, rm, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -26,7 +27,7 @@ export class ConsumerApp {
 
   static async install(name: string, below: string, tarball: string): Promise<ConsumerApp> {
     const folder = `${below}/${name}`;
-    await linkTree(await installed(name, tarball), folder);
+    await linkTree(await installedConsumer(name, tarball), folder);
     // Nothing may be written to a link: package.json is as npm has left it.
     const isOurs = (path: string): boolean => basename(path) !== 'package.json';
     for (const part of ['consumers/shared', `consumers/${name}`, 'probes']) {
@@ -76,8 +77,8 @@ export class ConsumerApp {
    */
   async withoutOptional<T>(work: () => Promise<T>): Promise<T> {
     const [installed, aside] = [`${this.folder}/node_modules`, `${this.folder}/aside`];
-    // What would have to be compiled, and what is known by shape alone, was never there.
-    const isThere = (name: string) => !['better-sqlite3', '@prisma/client'].includes(name);
+    // The manifest leaves out some: what would have to be compiled, and other clients of Redis.
+    const isThere = (name: string) => existsSync(`${installed}/${name}`);
     const names = [...(await optionalPeers()), ...HANDED_IN].filter(isThere);
     const move = async (from: string, to: string): Promise<void> => {
       for (const name of names) {
@@ -116,7 +117,7 @@ async function linkTree(from: string, to: string): Promise<void> {
 }
 
 /** With all packages by npm; of the library it is only what it asks for that counts. */
-function installed(name: string, tarball: string): Promise<string> {
+export function installedConsumer(name: string, tarball: string): Promise<string> {
   const manifest = `test/package/consumers/${name}/package.json`;
   const sources = [manifest, 'package.json', 'test/package/applications.ts'];
   return madeOnce(name, sources, async (folder) => {

@@ -13,6 +13,7 @@ import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { linksToNowhere, textsThatNameNoFile, unpack } from './tarball.js';
 
+const textOf = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
 const packed = (...files: [path: string, text: string][]) => new Map(files);
 
 describe('links', () => {
@@ -115,6 +116,33 @@ describe('what an application loads, whatever it does', () => {
   });
 });
 
+/* Plug'n'Play, and folders that are strict, let a package load no other than it declares. */
+describe('the packages that are loaded by name', () => {
+  /** Nest asks for the one, and Prisma is known by its shape. */
+  const NOT_LOADED = ['reflect-metadata', '@prisma/client'];
+  const NEEDED = ['@nestjs/common', '@nestjs/core', '@nestjs/schedule', 'reflect-metadata', 'rxjs'];
+
+  it('are peers, and all but those of every application are optional', async () => {
+    const folder = await mkdtemp(`${tmpdir()}/nestjs-snowflake-peers-`);
+    const files = await unpack(await packedLibrary(), `${folder}/library`);
+    await rm(folder, { recursive: true });
+    const required = [...files]
+      .filter(([path]) => path.startsWith('dist/cjs/'))
+      .flatMap(([, text]) => [...text.matchAll(/require\("(?!node:)((?:@[\w-]+\/)?\w[\w-]*)/g)])
+      .map(([, name]) => name!);
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(textOf('package.json')) as Record<
+      string,
+      Record<string, unknown>
+    >;
+    const peers = Object.keys(peerDependencies!).toSorted();
+    expect([...new Set([...required, ...NOT_LOADED])].toSorted()).toEqual(peers);
+    const optional = Object.fromEntries(
+      peers.filter((name) => !NEEDED.includes(name)).map((name) => [name, { optional: true }]),
+    );
+    expect(peerDependenciesMeta).toEqual(optional);
+  });
+});
+
 /* What both forms read is given the imports of each, and none loads the classes of the other. */
 describe('dist/data', () => {
   it('asks for no module', async () => {
@@ -180,8 +208,6 @@ interface Locked {
   readonly version?: string;
   readonly engines?: { readonly node?: string };
 }
-
-const textOf = (path: string): string => readFileSync(`${ROOT}/${path}`, 'utf8');
 
 function unsupported(node: string, packages: Readonly<Record<string, Locked>>): string[] {
   return Object.entries(packages)

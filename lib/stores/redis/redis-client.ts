@@ -14,6 +14,7 @@ import {
   type LibraryName,
   type RedisClient,
 } from './clients/redis-client.js';
+import { absence, load } from '../packages.js';
 import type { RedisUrl } from './redis-url.js';
 
 /** A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE; each known by its shape. */
@@ -57,33 +58,22 @@ export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   const older: LibraryName[] = [];
   for (const [name, library, since] of PACKAGES) {
     if (url.kind === 'sentinel' && !library.hasSentinel) continue;
-    const loaded = await installed(name);
+    const loaded = (await load(name)) as object | undefined;
     if (loaded === undefined) continue;
     if (since === undefined || since in loaded) return library.build(url, loaded, name);
     older.push(name);
   }
-  const seen = older.length === 0 ? '' : `, but an older version of ${older.join(' and ')}`;
+  const why =
+    older.length === 0
+      ? absence(
+          PACKAGES.map(([name]) => name),
+          'ioredis@5',
+        )
+      : `None of them is installed, but an older version of ${older.join(' and ')}. ` +
+        'Run: npm install ioredis@5';
   throw new SnowflakeError(
     'CONFIG_INVALID',
     'A Redis URL needs a client: ioredis 5.4 or later, redis 5 or later, iovalkey or, but for ' +
-      `Sentinel, @valkey/valkey-glide 2. None of them is installed${seen}. ` +
-      'Run: npm install ioredis@5',
+      `Sentinel, @valkey/valkey-glide 2. ${why}`,
   );
-}
-
-/** Undefined if it is not installed; a package that is there and cannot be loaded is a fault. */
-async function installed(name: LibraryName): Promise<object | undefined> {
-  try {
-    // A bundler takes in ioredis alone. The others are looked for at run time: they may be absent,
-    // and GLIDE is native code.
-    if (name === 'ioredis') return await import('ioredis');
-    return (await import(/* webpackIgnore: true */ /* @vite-ignore */ name)) as object;
-  } catch (cause) {
-    const { code, message } = cause as { code?: unknown; message?: unknown };
-    const isAbsent = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
-    if (isAbsent && String(message).includes(name)) return undefined;
-    throw new SnowflakeError('CONFIG_INVALID', `The package ${name} could not be loaded.`, {
-      cause,
-    });
-  }
 }

@@ -15,6 +15,7 @@ import {
   type SqlParameter,
   type SqlQuery,
 } from './sql-connection.js';
+import { absence, load } from '../packages.js';
 import type { FileUrl, ServerUrl } from './sql-options.js';
 import { checkExists, queryOf, type SqliteHandle } from './dialects/sqlite-file.js';
 
@@ -32,7 +33,7 @@ interface Inside {
 }
 
 export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
-  const { default: pg } = await loaded('pg', () => import('pg'));
+  const { default: pg } = await driver<typeof import('pg')>('pg');
   const client = new pg.Client({
     ...loginOf(url),
     ssl: tlsOf(url) ?? false,
@@ -129,7 +130,7 @@ export function preparedQuery(client: Pick<PostgresClient, 'query'>): SqlQuery {
 }
 
 async function openMysql(url: ServerUrl): Promise<OpenClient> {
-  const { createConnection } = await loaded('mysql2', () => import('mysql2/promise'));
+  const { createConnection } = await driver<typeof import('mysql2/promise')>('mysql2');
   const ssl = tlsOf(url);
   const client = await createConnection({
     ...loginOf(url),
@@ -181,24 +182,19 @@ async function openSqlite({ path, creates = false }: FileUrl): Promise<OpenClien
   return { query: queryOf(handle), isBroken: () => isBroken, destroy };
 }
 
-interface Loaded {
-  readonly default: Sqlite;
-}
-
 /** Whichever is installed; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
-  // A missing client is no fault as long as there is another.
-  const missing = () => undefined;
-  // @ts-expect-error It is not installed here, and brings no types of its own.
-  const first = (await import('better-sqlite3').catch(missing)) as Loaded | undefined;
-  const installed = first ?? ((await import('libsql').catch(missing)) as Loaded | undefined);
-  if (installed !== undefined) return installed.default;
+  const names = ['better-sqlite3', 'libsql'] as const;
+  for (const name of names) {
+    const installed = (await load(name)) as { readonly default: Sqlite } | undefined;
+    if (installed !== undefined) return installed.default;
+  }
   const builtIn = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: Sqlite } | undefined;
   if (builtIn !== undefined) return builtIn.DatabaseSync;
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    'A URL of SQLite needs better-sqlite3, libsql, or node:sqlite of Node 22.16 or 24, and none ' +
-      'could be loaded. Run: npm install better-sqlite3',
+    'A URL of SQLite needs better-sqlite3, libsql, or node:sqlite of Node 22.16 or 24. ' +
+      absence(names, names[0]),
   );
 }
 
@@ -211,14 +207,9 @@ function tlsOf({ tls, ca }: ServerUrl): { rejectUnauthorized: boolean; ca?: stri
   return { rejectUnauthorized: tls === 'checked', ...(ca !== undefined && { ca }) };
 }
 
-async function loaded<T>(name: 'pg' | 'mysql2', load: () => Promise<T>): Promise<T> {
-  try {
-    return await load();
-  } catch (cause) {
-    throw new SnowflakeError(
-      'CONFIG_INVALID',
-      `This URL needs the package ${name}, which could not be loaded. Run: npm install ${name}`,
-      { cause },
-    );
-  }
+async function driver<T>(name: 'pg' | 'mysql2'): Promise<T> {
+  const installed = (await load(name)) as T | undefined;
+  if (installed !== undefined) return installed;
+  const why = `This URL needs the package ${name}. ${absence([name], name)}`;
+  throw new SnowflakeError('CONFIG_INVALID', why);
 }

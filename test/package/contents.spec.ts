@@ -313,6 +313,19 @@ describe('the chain of supply', () => {
   });
 });
 
+/* Until a release is published, whoever reads how to install it reads that too. */
+it('every page that shows how to install it says whether it is on npm', () => {
+  const pages = ['README.md', 'README.zh-CN.md', 'docs/start.md', 'docs/zh/start.md'];
+  const others = ['site/home.md', 'site/zh/home.md', 'skills/nestjs-snowflake/SKILL.md'];
+  const { version } = JSON.parse(textOf('package.json')) as { version: string };
+  const says = [...pages, ...others].map((path) => {
+    const text = textOf(path);
+    expect(text).toContain('npm install nestjs-snowflake');
+    return /([\d.]+\S*) (?:is not on npm yet|尚未发布到 npm)/.exec(text)?.[1];
+  });
+  expect([[version], [undefined]]).toContainEqual([...new Set(says)]);
+});
+
 /* The declarations that are published: all that users can reach, with its documentation. */
 const FILES: Record<string, string> = {
   'index.js':

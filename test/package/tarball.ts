@@ -1,8 +1,9 @@
 /**
  * What is in a tarball of the library, and what the tools of the project say of it.
  */
+import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile } from 'node:fs/promises';
-import { join, posix, relative } from 'node:path';
+import { join, relative } from 'node:path';
 import ts from 'typescript';
 import { deadLinks } from '../docs/sections.js';
 import { say, type TextFile, ROOT } from '../tidy/tree.js';
@@ -28,19 +29,20 @@ export function inspect(tarball: string, tool: string, ...args: string[]): Promi
  * What is looked for in the files of a tarball: links and texts that name what its user lacks.
  */
 
-/** Only the repository has these; npm and GitHub show links to them from there. */
+/** What the pages link to in the repository, by an absolute address. */
 const IN_THE_REPOSITORY =
-  /^(docs\/(images|internals|zh)|sample-app)\/|^(CHANGELOG|CONTRIBUTING|bench\/RESULTS)\.md(#|$)/;
+  /https:\/\/github\.com\/nestjs-snowflake\/nestjs-snowflake\/(?:blob|raw)\/[^/]+\/([^)\s#]+)/g;
 
-/** Links of the packed documents to what is neither packed nor such. */
+/** Links of the packed documents to what is neither packed nor in the repository. */
 export function linksToNowhere(files: ReadonlyMap<string, string>): string[] {
   const all = Array.from(files, ([path, text]): TextFile => ({ path, text }));
   const documents = all.filter(({ path }) => /\.md$|^llms\.txt$/.test(path));
-  const dead = deadLinks(documents, all).filter(({ path, message }) => {
-    const to = posix.join(posix.dirname(path), message.replace(/^links to /, ''));
-    return !IN_THE_REPOSITORY.test(to);
-  });
-  return dead.map(say);
+  const absolute = documents.flatMap(({ path, text }) =>
+    [...text.matchAll(IN_THE_REPOSITORY)]
+      .filter(([, to]) => !existsSync(`${ROOT}/${to}`))
+      .map(([link]) => `${path} links to ${link}`),
+  );
+  return [...deadLinks(documents, all).map(say), ...absolute];
 }
 
 /** A path as our messages would write it: `docs/reference/options.md`, `guarantees.md`. */

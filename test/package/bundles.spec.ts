@@ -1,0 +1,181 @@
+/**
+ * An application in one file, by the commands of docs/operating/bundling.md: each bundler, as ES
+ * modules of Nest 12 and as CommonJS of Nest 11, and each client. The file runs in an empty folder.
+ */
+import { randomUUID } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import ts from 'typescript';
+import { installPackages } from '../../scripts/install-packages.mjs';
+import { installed, NODES } from '../../scripts/runtimes.mjs';
+import { packedLibrary } from '../support/builds.mjs';
+import { ROOT } from '../tidy/tree.js';
+import { installedConsumer } from './applications.js';
+import { lastLine, run, runWith } from './command.js';
+
+const TOOLS = `${ROOT}/test/package/consumers/tools`;
+const PAGE = readFileSync(`${ROOT}/docs/operating/bundling.md`, 'utf8');
+const block = (pattern: RegExp): string => pattern.exec(PAGE)![1]!;
+
+const COMMANDS = Array.from(PAGE.matchAll(/^npx (\S+)(?:.*\\\n)*.*$/gm), ([command, name]) => ({
+  name: name!,
+  command: command.replace('npx ', ''),
+}));
+
+/** What the page says to write instead. */
+const AS_COMMONJS = [
+  [/lambda\.mjs/g, 'lambda.cjs'],
+  [/format=esm/, 'format=cjs'],
+  [/format: 'es'/, "format: 'cjs'"],
+  [/library: \{ type: 'module' \}/, "library: { type: 'commonjs2' }"],
+  [/import \$\{request\}/, 'commonjs ${request}'],
+  [/ +(module: true|chunkFormat|experiments).*\n/g, ''],
+  [/ +banner:\n(.*\n){2}/, ''],
+  [/ \\\n +--banner.*/, ''],
+] as const;
+
+const FORMS = ['ESM', 'CommonJS'] as const;
+type Form = (typeof FORMS)[number];
+
+const formed = (text: string, form: Form): string =>
+  form === 'ESM' ? text : AS_COMMONJS.reduce((all, [from, to]) => all.replace(from, to), text);
+
+const folder = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-bundles-'));
+let library: string;
+const nest = { ESM: ROOT, CommonJS: '' };
+beforeAll(async () => {
+  installPackages(pathToFileURL(`${TOOLS}/`));
+  library = await packedLibrary();
+  nest.CommonJS = await installedConsumer('nest-11-cjs', library);
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const link = (modules: string, name: string, path: string): void => {
+  mkdirSync(dirname(`${modules}/${name}`), { recursive: true });
+  symlinkSync(path, `${modules}/${name}`, 'dir');
+};
+
+/** The application of the page, compiled, with no more packages than these. */
+async function applicationWith(clients: readonly string[], form: Form): Promise<string> {
+  const app = mkdtempSync(join(folder, 'app-'));
+  const modules = `${app}/node_modules`;
+  mkdirSync(`${modules}/nestjs-snowflake`, { recursive: true });
+  await run(`${modules}/nestjs-snowflake`, 'tar', 'xzf', library, '--strip-components=1');
+  for (const name of ['common', 'core', 'schedule']) {
+    link(modules, `@nestjs/${name}`, `${nest[form]}/node_modules/@nestjs/${name}`);
+  }
+  for (const name of ['reflect-metadata', 'rxjs']) {
+    link(modules, name, `${nest[form]}/node_modules/${name}`);
+  }
+  for (const name of clients) link(modules, name, pathOf(name));
+  const type = form === 'ESM' ? 'module' : 'commonjs';
+  writeFileSync(`${app}/package.json`, JSON.stringify({ private: true, type }));
+  const { outputText } = ts.transpileModule(block(/^`src\/lambda\.ts`:\n\n```ts\n([^]*?)^```$/m), {
+    compilerOptions: {
+      emitDecoratorMetadata: true,
+      experimentalDecorators: true,
+      module: form === 'ESM' ? ts.ModuleKind.ESNext : ts.ModuleKind.CommonJS,
+      target: ts.ScriptTarget.ES2022,
+    },
+  });
+  mkdirSync(`${app}/dist`);
+  writeFileSync(`${app}/dist/lambda.js`, outputText);
+  for (const [, name, text] of PAGE.matchAll(/^`(\w+\.config\.mjs)`.*:\n\n```js\n([^]*?)^```$/gm)) {
+    writeFileSync(`${app}/${name}`, formed(text!, form));
+  }
+  cpSync(`${app}/webpack.config.mjs`, `${app}/rspack.config.mjs`);
+  // What a configuration imports.
+  link(modules, '@rollup', `${TOOLS}/node_modules/@rollup`);
+  return app;
+}
+
+/** It brings its binary in the package. */
+const BETTER_SQLITE3 = '13.2.0';
+const pathOf = (name: string): string =>
+  name === 'better-sqlite3'
+    ? dirname(installed(name, BETTER_SQLITE3, 'package.json'))
+    : `${ROOT}/node_modules/${name}`;
+
+/** Bundles, and returns a folder with what was made and nothing else. */
+async function bundled(app: string, command: string, form: Form): Promise<string> {
+  const PATH = `${TOOLS}/node_modules/.bin:${process.env['PATH']}`;
+  await runWith({ PATH }, app, 'sh', '-c', formed(command, form));
+  const empty = mkdtempSync(join(folder, 'empty-'));
+  cpSync(`${app}/out`, empty, { recursive: true });
+  return empty;
+}
+
+const INVOKE = `
+  const [file] = require('node:fs').readdirSync('.').filter((name) => /^(lambda|index)\\./.test(name));
+  import(require('node:path').resolve(file)).then(async (module) => {
+    const { handler } = module.handler ? module : module.default;
+    const said = await handler().catch(({ message }) => ({ message }));
+    console.log(JSON.stringify(said));
+    process.exit();
+  });`;
+
+async function invoked(empty: string, url: string, node = process.execPath): Promise<unknown> {
+  return lastLine(await runWith({ SNOWFLAKE_SUPPORT: url }, empty, node, '--eval', INVOKE));
+}
+
+/** With a namespace of its own, and the table that SQL needs. */
+async function storeOf(client: string, app: string, node?: string): Promise<string> {
+  const { REDIS_URL, DATABASE_URL, MYSQL_URL } = process.env;
+  const sql = { pg: DATABASE_URL, mysql2: MYSQL_URL }[client];
+  const isFile = node !== undefined || client === 'libsql';
+  const base = sql ?? (isFile ? `sqlite:${app}/ids.db` : REDIS_URL!);
+  const url = `${base}${base.includes('?') ? '&' : '?'}namespace=${randomUUID().slice(0, 8)}`;
+  if (sql === undefined && !isFile) return url;
+  const main = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
+  await run(app, node ?? process.execPath, main, 'registry', 'create', '--support', url);
+  return url;
+}
+
+const AN_ID = { id: expect.stringMatching(/^\d+$/) };
+const absence = (text: string) => ({ message: expect.stringContaining(text) });
+
+describe.each(FORMS)('as %s, with the clients of some stores', (form) => {
+  const CLIENTS = ['ioredis', 'pg', 'mysql2'];
+  it.each(COMMANDS)('by $name', async ({ name, command }) => {
+    const app = await applicationWith(CLIENTS, form);
+    const empty = await bundled(app, command, form);
+    const isOne = (await readdir(empty)).length === 1;
+    expect(isOne || name === 'ncc').toBe(true);
+    for (const client of CLIENTS) {
+      expect(await invoked(empty, await storeOf(client, app))).toEqual(AN_ID);
+    }
+    const without = await bundled(await applicationWith([], form), command, form);
+    const said = [
+      await invoked(without, 'redis://127.0.0.1:1'),
+      await invoked(without, 'postgres://127.0.0.1:1/a'),
+      await invoked(without, 'mysql://127.0.0.1:1/a'),
+    ];
+    expect(said).toEqual([
+      absence('None of them is installed. Run: npm install ioredis@5'),
+      absence('It is not installed. Run: npm install pg'),
+      absence('It is not installed. Run: npm install mysql2'),
+    ]);
+  });
+});
+
+const NATIVE = ['@valkey/valkey-glide', 'better-sqlite3', 'libsql'];
+
+describe.each(FORMS)('as %s by esbuild, with no client but', (form) => {
+  const [node24] = [NODES[2]!];
+  it.each(['ioredis', 'redis', 'iovalkey', 'pg', 'mysql2', ...NATIVE, 'node:sqlite'])(
+    '%s',
+    async (client) => {
+      const isNative = NATIVE.includes(client);
+      const app = await applicationWith(client.startsWith('node:') ? [] : [client], form);
+      const outside = isNative ? ` --external:${client}` : '';
+      const empty = await bundled(app, `${COMMANDS[0]!.command}${outside}`, form);
+      if (isNative) link(`${empty}/node_modules`, client, pathOf(client));
+      const node = /sqlite/.test(client) ? installed('node', node24) : undefined;
+      expect(await invoked(empty, await storeOf(client, app, node), node)).toEqual(AN_ID);
+    },
+  );
+});

@@ -40,7 +40,9 @@ export const IOREDIS: ClientLibrary = {
     return new IoredisClient(ours, isSure ? 'ioredis' : 'ioredis or iovalkey');
   },
   build(url, loaded, library) {
-    const { Redis, Cluster } = loaded as Constructors;
+    const exported = loaded as Partial<Constructors> & { readonly default: Constructors };
+    // Of a package that is a function, ncc keeps the default export alone.
+    const { Redis = exported.default.Redis, Cluster = exported.default.Cluster } = exported;
     const isCluster = url.kind === 'cluster';
     const given = givenByUrl(url);
     const options = { ...given, ...overridesOf(isCluster, given) };

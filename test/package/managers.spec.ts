@@ -17,21 +17,21 @@ import { lastLine, run, runWith } from './command.js';
 const TOOLS = `${ROOT}/test/package/consumers/tools`;
 const BIN = `${TOOLS}/node_modules/.bin`;
 
-/** Those that hoist let every package reach what one of them depends on. */
+/** All but one let each package reach what another has: pnpm, as a peer of their common copy. */
 const MANAGERS = [
-  { manager: 'npm', install: ['npm', 'install'], node: ['node'], hoists: true },
-  { manager: 'Bun', install: [`${BIN}/bun`, 'install'], node: [`${BIN}/bun`], hoists: true },
+  { manager: 'npm', install: ['npm', 'install'], node: ['node'], shares: true },
+  { manager: 'Bun', install: [`${BIN}/bun`, 'install'], node: [`${BIN}/bun`], shares: true },
   {
     manager: 'pnpm, strict',
     install: [`${BIN}/pnpm`, 'install', '--config.hoist=false'],
     node: ['node'],
-    hoists: false,
+    shares: true,
   },
   {
     manager: "Yarn, Plug'n'Play",
     install: [`${BIN}/yarn`, 'install'],
     node: [`${BIN}/yarn`, 'node'],
-    hoists: false,
+    shares: false,
   },
 ] as const;
 
@@ -106,5 +106,5 @@ it.each(MANAGERS)('$manager: a client is found, or said to be elsewhere', async 
   expect(await said('main.js')).toEqual(id);
   const elsewhere = /redis is installed at \S+, which nestjs-snowflake cannot reach/;
   const unreachable = { message: expect.stringMatching(elsewhere) };
-  expect(await said('../ids/main.js')).toEqual(one.hoists ? id : unreachable);
+  expect(await said('../ids/main.js')).toEqual(one.shares ? id : unreachable);
 });

@@ -163,7 +163,7 @@ test.each([
   ['lib/core/text/x.ts', `import { a } from './y.js';`],
   ['lib/lease/x.ts', `import type { A } from '../core/clock.js';`],
   ['lib/time/process-identity.ts', `import { hostname } from 'node:os';`],
-  ['lib/stores/redis/redis-client.ts', `const load = () => import('ioredis');`],
+  ['lib/stores/packages.ts', `const load = () => import('ioredis');`],
   ['lib/nest/x.ts', `import { a } from '../stores/schemes.js';`],
   ['lib/stores/schemes.ts', `const load = () => import('./redis/index.js');`],
   ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],

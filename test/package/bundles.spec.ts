@@ -11,7 +11,6 @@ import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
 import { installPackages } from '../../scripts/install-packages.mjs';
-import { installed, NODES } from '../../scripts/runtimes.mjs';
 import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { installedConsumer } from './applications.js';
@@ -93,12 +92,7 @@ async function applicationWith(clients: readonly string[], form: Form): Promise<
   return app;
 }
 
-/** It brings its binary in the package. */
-const BETTER_SQLITE3 = '13.2.0';
-const pathOf = (name: string): string =>
-  name === 'better-sqlite3'
-    ? dirname(installed(name, BETTER_SQLITE3, 'package.json'))
-    : `${ROOT}/node_modules/${name}`;
+const pathOf = (name: string): string => `${ROOT}/node_modules/${name}`;
 
 /** Bundles, and returns a folder with what was made and nothing else. */
 async function bundled(app: string, command: string, form: Form): Promise<string> {
@@ -118,47 +112,24 @@ const INVOKE = `
     process.exit();
   });`;
 
-async function invoked(empty: string, url: string, node = process.execPath): Promise<unknown> {
-  return lastLine(await runWith({ SNOWFLAKE_SUPPORT: url }, empty, node, '--eval', INVOKE));
+async function invoked(empty: string, url: string): Promise<unknown> {
+  return lastLine(
+    await runWith({ SNOWFLAKE_SUPPORT: url }, empty, process.execPath, '--eval', INVOKE),
+  );
 }
 
-/** With a namespace of its own, and the table that SQL needs. */
-async function storeOf(client: string, app: string, node?: string): Promise<string> {
-  const { REDIS_URL, DATABASE_URL, MYSQL_URL } = process.env;
-  const sql = { pg: DATABASE_URL, mysql2: MYSQL_URL }[client];
-  const isFile = node !== undefined || client === 'libsql';
-  const base = sql ?? (isFile ? `sqlite:${app}/ids.db` : REDIS_URL!);
-  const url = `${base}${base.includes('?') ? '&' : '?'}namespace=${randomUUID().slice(0, 8)}`;
-  if (sql === undefined && !isFile) return url;
-  const main = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
-  await run(
-    app,
-    node ?? process.execPath,
-    main,
-    'registry',
-    'create',
-    '--yes',
-    '--ttl',
-    '2000',
-    '--support',
-    url,
-  );
-  return url;
-}
+const storeUrl = () => `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
 
 const AN_ID = { id: expect.stringMatching(/^\d+$/) };
 const absence = (text: string) => ({ message: expect.stringContaining(text) });
 
-describe.each(FORMS)('as %s, with the clients of some stores', (form) => {
-  const CLIENTS = ['ioredis', 'pg', 'mysql2'];
+describe.each(FORMS)('as %s, with ioredis alone', (form) => {
   it.each(COMMANDS)('by $name', async ({ name, command }) => {
-    const app = await applicationWith(CLIENTS, form);
+    const app = await applicationWith(['ioredis'], form);
     const empty = await bundled(app, command, form);
     const isOne = (await readdir(empty)).length === 1;
     expect(isOne || name === 'ncc').toBe(true);
-    for (const client of CLIENTS) {
-      expect(await invoked(empty, await storeOf(client, app))).toEqual(AN_ID);
-    }
+    expect(await invoked(empty, storeUrl())).toEqual(AN_ID);
     const without = await bundled(await applicationWith([], form), command, form);
     const said = [
       await invoked(without, 'redis://127.0.0.1:1'),
@@ -173,24 +144,14 @@ describe.each(FORMS)('as %s, with the clients of some stores', (form) => {
   });
 });
 
-const NATIVE = ['@valkey/valkey-glide', 'better-sqlite3', 'libsql'];
-
 describe.each(FORMS)('as %s by esbuild, with no client but', (form) => {
-  const [node24] = [NODES[2]!];
-  it.each(['ioredis', 'redis', 'iovalkey', 'pg', 'mysql2', ...NATIVE, 'node:sqlite'])(
-    '%s',
-    async (client) => {
-      const isNative = NATIVE.includes(client);
-      const app = await applicationWith(client.startsWith('node:') ? [] : [client], form);
-      const outside = isNative ? `--external:${client}` : '';
-      const empty = await bundled(
-        app,
-        COMMANDS[0]!.command.replace('--bundle', `--bundle ${outside}`),
-        form,
-      );
-      if (isNative) link(`${empty}/node_modules`, client, pathOf(client));
-      const node = /sqlite/.test(client) ? installed('node', node24) : undefined;
-      expect(await invoked(empty, await storeOf(client, app, node), node)).toEqual(AN_ID);
-    },
-  );
+  it.each(['redis', 'iovalkey', '@valkey/valkey-glide'])('%s', async (client) => {
+    const app = await applicationWith([client], form);
+    const isNative = client.startsWith('@');
+    const outside = isNative ? `--external:${client}` : '';
+    const command = COMMANDS[0]!.command.replace('--bundle', `--bundle ${outside}`);
+    const empty = await bundled(app, command, form);
+    if (isNative) link(`${empty}/node_modules`, client, pathOf(client));
+    expect(await invoked(empty, storeUrl())).toEqual(AN_ID);
+  });
 });

@@ -399,7 +399,7 @@ it('the documents name every field that Redis then holds', async () => {
   const facts = Object.keys(await headerOf(redis, support.key));
   await Promise.all([redis.del(support.key), support.close()]);
   await redis.quit();
-  const page = readTree().find(({ path }) => path === 'docs/reference/keys.md')!;
+  const page = readTree().find(({ path }) => path === 'docs/internals/storage.md')!;
   const told = (column: string) => [...rowsOf(page.text, column).keys()];
   const format = names.map((name) => name.replace(/^r:.*/, 'r:<row>').replace('token', '<token>'));
   expect(told('field').toSorted()).toEqual([...new Set(format)].toSorted());

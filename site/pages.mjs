@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 import { ADDRESS, addressOf } from './.vitepress/head.mjs';
 import { DOCS, ROOT, contentsOf } from './contents.mjs';
 import { siteLlms } from './llms.mjs';
+import { IS_PUBLISHED, NOT_ON_NPM } from './published.mjs';
 import { pageNameOf } from './reference/page-names.mjs';
 
 const PAGES = fileURLToPath(new URL('pages', import.meta.url));
@@ -43,7 +44,8 @@ export function writePages(reference) {
     write(path, page, head);
     if (path.startsWith('internals/')) write(`zh/${path}`, englishOnly(page), head);
   }
-  for (const folder of ['', 'zh/']) writeHome(folder);
+  writeHome('en');
+  writeHome('zh');
   for (const folder of ['images', 'zh/images'])
     cpSync(join(DOCS, folder), join(PAGES, folder), { recursive: true });
   cpSync(new URL('public', import.meta.url), join(PAGES, 'public'), { recursive: true });
@@ -64,12 +66,14 @@ export function writePages(reference) {
     write(name, readFileSync(new URL(name, import.meta.url), 'utf8'));
 }
 
-/** The first page: what greets, and all others below it. */
-function writeHome(/** @type {string} */ folder) {
-  const source = `docs/${folder}README.md`;
-  const contents = pageOf(source, readFileSync(join(ROOT, source), 'utf8'));
+/** The first page. Until the package is published, it says so above the command that installs it. */
+function writeHome(/** @type {'en' | 'zh'} */ language, folder = language === 'en' ? '' : 'zh/') {
   const home = readFileSync(new URL(`${folder}home.md`, import.meta.url), 'utf8');
-  write(`${folder}index.md`, `${home}\n${contents.replaceAll(/^#/gm, '##')}`);
+  const note = IS_PUBLISHED ? '' : `> [!NOTE]\n> ${NOT_ON_NPM[language]}\n`;
+  write(
+    `${folder}index.md`,
+    home.replace('<!-- not on npm -->\n', () => note),
+  );
 }
 
 /**

@@ -1,4 +1,5 @@
 // The Chinese half of the site: its navigation, and what the theme says in English otherwise.
+import { REPOSITORY, VERSION } from '../pages.mjs';
 import { referenceSection } from '../reference/page-names.mjs';
 import { sidebarOf } from './sidebar.mjs';
 
@@ -13,8 +14,9 @@ export const CHINESE = {
       { text: '保证', link: '/zh/concepts/guarantees' },
       { text: '选项', link: '/zh/reference/options' },
       { text: '演练场', link: '/zh/playground' },
+      { text: VERSION, link: `${REPOSITORY}/blob/main/CHANGELOG.md` },
     ],
-    sidebar: [...sidebarOf('zh'), referenceSection('各入口的名称（英文）', '/zh')],
+    sidebar: sidebarOf('zh', [referenceSection('各入口的名称（英文）', '/zh')]),
     outline: { level: /** @type {[number, number]} */ ([2, 3]), label: '本页内容' },
     editLink: {
       text: '编辑此页',

@@ -47,12 +47,13 @@ export default {
     repository: REPOSITORY,
     editLink: EDIT_LINK,
     nav: [
-      { text: 'Start', link: '/start' },
+      { text: 'Get started', link: '/start' },
       { text: 'Guarantees', link: '/concepts/guarantees' },
       { text: 'Options', link: '/reference/options' },
       { text: 'Playground', link: '/playground' },
+      { text: VERSION, link: `${REPOSITORY}/blob/main/CHANGELOG.md` },
     ],
-    sidebar: [...sidebarOf(), referenceSection()],
+    sidebar: sidebarOf('', [referenceSection()]),
     outline: [2, 3],
     notFound: {
       quote: 'The link may be old, or mistyped. The search above knows every page.',

@@ -32,7 +32,18 @@ export function indexedOf(text, env, markdown) {
   return `${rows}${also}`;
 }
 
-/** A name is looked for on the page that explains it, before the list of all names. */
+/**
+ * A guide or a runbook comes before the list of all names, and the internals come last. Of a short
+ * word, no other word is meant. Each function is sent to the browser, so it stands alone.
+ */
 export const SEARCH_OPTIONS = {
-  boostDocument: (/** @type {string} */ id) => (id.includes('/reference/api/') ? 0.4 : 1),
+  prefix: true,
+  fuzzy: (/** @type {string} */ term) => (term.length < 6 ? false : 0.2),
+  boost: { title: 4, text: 2, titles: 1 },
+  boostDocument(/** @type {string} */ id) {
+    if (id.includes('changes-before-1')) return 0.1;
+    if (id.includes('/internals/')) return 0.3;
+    if (id.includes('/reference/api/')) return 0.4;
+    return /runbooks|\/guides\/|choosing|start\.html/.test(id) ? 1.5 : 1;
+  },
 };

@@ -1,19 +1,20 @@
-// The sidebar: a page that the table of contents lists is listed here, under the same headings.
+// The sidebar: the pages of the table of contents, under its headings.
 import { contentsOf } from '../contents.mjs';
 
 /** @typedef {import('../contents.mjs').Group} Group */
 
-export function sidebarOf(/** @type {string} */ folder = '') {
-  return contentsOf(folder).map((section) => {
-    const items = [...partOf(section).items, ...section.groups.map(partOf)];
-    return { text: section.heading, items };
+/** The reference of the exports belongs to the last section but one, before the internals. */
+export function sidebarOf(
+  /** @type {string} */ folder = '',
+  /** @type {object[]} */ reference = [],
+) {
+  return contentsOf(folder).map((section, at, { length }) => {
+    const groups = [...section.groups.map(partOf), ...(at === length - 2 ? reference : [])];
+    return { ...partOf(section), items: [...partOf(section).items, ...groups], collapsed: at > 1 };
   });
 }
 
 function partOf(/** @type {Group} */ { heading, pages }) {
-  return { text: heading, items: pages.map(({ title, link }) => ({ text: capital(title), link })) };
+  const items = pages.map(({ title, link }) => ({ text: title, link }));
+  return { text: heading, items, collapsed: true };
 }
-
-/** As a menu is written; etcd writes itself so. */
-const capital = (/** @type {string} */ title) =>
-  title.startsWith('etcd') ? title : title.charAt(0).toUpperCase() + title.slice(1);

@@ -6,10 +6,10 @@ export const pageNameOf = (/** @type {string} */ entry) =>
   entry === 'nestjs-snowflake' ? entry : entry.replace(/^[^/]*\//, '').replaceAll('/', '-');
 
 /** A page for each entry, for the sidebar. */
-export function referenceSection(text = 'Names by entry', base = '') {
+export function referenceSection(text = 'Exports by entry point', base = '') {
   const items = Object.keys(ENTRY_FILES).map((entry) => ({
     text: entry,
     link: `${base}/reference/api/${pageNameOf(entry)}`,
   }));
-  return { text, items };
+  return { text, items, collapsed: true };
 }

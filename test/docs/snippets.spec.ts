@@ -12,7 +12,9 @@ import { SnippetProgram, fenceFaults, snippetsIn, blockWith } from './snippets.j
 import { until } from '../until.js';
 
 const TREE = readTree();
-const DOCUMENTS = TREE.filter(({ path }) => /^((docs|skills)\/.*|[^/]*)\.md$/.test(path));
+const DOCUMENTS = TREE.filter(({ path }) =>
+  /^((docs|skills)\/.*|site\/home|[^/]*)\.md$/.test(path),
+);
 const isChinese = (path: string): boolean => /^(README\.zh-CN\.md$|docs\/zh\/)/.test(path);
 const ENGLISH = DOCUMENTS.filter(({ path }) => !isChinese(path));
 /** Its blocks are compiled with packages of their own, and run: test/package/recipes.spec.ts. */

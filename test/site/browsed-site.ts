@@ -91,6 +91,7 @@ export class BrowsedSite {
 const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
 const OWN = ['package.json', 'package-lock.json', 'contents.mjs', 'home.md', 'pages.mjs'].concat([
   'playground.md',
+  'published.mjs',
   'site.mjs',
 ]);
 const FOLDERS = [

@@ -4,15 +4,12 @@
  * every name.
  */
 import { readdirSync, existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, it, beforeAll } from '@jest/globals';
 import { layouts, publicIds } from 'nestjs-snowflake/core';
 import type { Page } from 'playwright-core';
 import { BrowsedSite, VIEWERS, lostLinks, readPages } from './browsed-site.js';
 import { namesIn } from '../../scripts/api-report.mjs';
-import { wordsOf, SEARCH_OPTIONS } from '../../site/.vitepress/search.mjs';
 import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { pageNameOf } from '../../site/reference/page-names.mjs';
 
@@ -50,7 +47,7 @@ describe('the site', () => {
   it('greets with what it is, and where to begin', async () => {
     const page = await site.open('/');
     expect(await page.locator('main').innerText()).toContain('never issued twice');
-    await page.getByRole('main').getByRole('link', { name: 'Start', exact: true }).click();
+    await page.getByRole('main').getByRole('link', { name: 'Get started', exact: true }).click();
     await page.waitForURL('**/start.html');
   });
 
@@ -60,82 +57,6 @@ describe('the site', () => {
     await page.locator('#localsearch-input').fill('failoverWindowMs');
     await page.locator('.result').first().waitFor();
     expect(await page.locator('.results').innerText()).toMatch(/Redis/);
-  });
-});
-
-// The built index, asked as the page asks it.
-
-/** What somebody types, and the pages of which one answers it. */
-const QUERIES: readonly (readonly [typed: string, ...pages: string[]])[] = [
-  ['install', 'start'],
-  ['getting started', 'start'],
-  ['kubernetes', 'operating/kubernetes'],
-  ['prometheus metrics', 'operating/monitoring'],
-  ['change epoch', 'reference/options', 'guides/moving'],
-  ['bigint json number precision', 'guides/ids-in-json'],
-  ['graphql scalar', 'guides/ids-in-json'],
-  ['typeorm primary key', 'guides/typeorm'],
-  ['redis is down', 'operating/runbooks'],
-  ['duplicate id', 'operating/runbooks'],
-  ['security', 'concepts/security'],
-  ['license', 'operating/upgrading'],
-  ['changelog', 'operating/upgrading'],
-  ['how many ids per second', 'concepts/layout'],
-  ['move to another redis', 'operating/runbooks', 'guides/moving'],
-  ['docker compose', 'operating/other-platforms'],
-  ['test mock', 'guides/testing'],
-  ['LEASE_LOST', 'reference/errors', 'operating/runbooks'],
-  ['NO_WORKER_FREE', 'reference/errors', 'operating/runbooks'],
-  ['leaseTtlMs', 'reference/options'],
-  ['时钟回拨', 'zh/concepts/clock'],
-  ['号段', 'zh/guides/segments'],
-  ['安装', 'zh/start'],
-  ['哨兵', 'zh/guides/redis'],
-  ['性能', 'zh/internals/performance'],
-  ['雪花算法', 'zh/concepts/choosing'],
-  ['趋势递增', 'zh/concepts/choosing'],
-  ['机器号', 'zh/concepts/lease', 'zh/guides/host'],
-  ['前端精度丢失', 'zh/guides/ids-in-json'],
-  ['主从切换', 'zh/guides/redis'],
-  ['分布式 ID', 'zh/concepts/choosing'],
-];
-
-interface Index {
-  search(typed: string, options: object): { readonly id: string }[];
-}
-
-/** Of pages in this language, by the search that the theme brings. */
-async function indexOf(language: 'root' | 'zh'): Promise<Index> {
-  const folder = join(site.folder, 'assets/chunks');
-  const name = readdirSync(folder).find((one) => one.startsWith(`@localSearchIndex${language}.`))!;
-  const index = (await import(pathToFileURL(join(folder, name)).href)) as { default: string };
-  const MiniSearch = createRequire(join(process.cwd(), 'site/package.json'))('minisearch') as {
-    loadJSON(text: string, options: object): Index;
-  };
-  const fields = ['title', 'titles', 'text'];
-  return MiniSearch.loadJSON(index.default, { fields, storeFields: fields, tokenize: wordsOf });
-}
-
-describe('the search', () => {
-  const boost = { title: 4, text: 2, titles: 1 };
-  const options = { fuzzy: 0.2, prefix: true, boost, ...SEARCH_OPTIONS };
-  const indexes: Record<string, Index> = {};
-  beforeAll(async () => {
-    for (const language of ['root', 'zh'] as const) indexes[language] = await indexOf(language);
-  });
-
-  it.each(QUERIES)('answers %s among its first three', (typed, ...pages) => {
-    const language = pages[0]!.startsWith('zh/') ? 'zh' : 'root';
-    const found = indexes[language]!.search(typed, options).map(({ id }) => id.split('#')[0]);
-    const wanted = pages.map((page) => `/${page}.html`);
-    expect(found.slice(0, 3).filter((page) => wanted.includes(page!))).not.toEqual([]);
-  });
-
-  it('leads to a row of the reference', () => {
-    const [first] = indexes['root']!.search('leaseTtlMs', options);
-    expect(first!.id).toBe('/reference/options.html#leasettlms');
-    expect(pages.get('reference/options.html')!.ids).toContain('leasettlms');
-    expect(pages.get('reference/errors.html')!.ids).toContain('lease_lost');
   });
 });
 

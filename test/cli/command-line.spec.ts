@@ -148,8 +148,8 @@ describe('explain', () => {
     const stretched = await command(['explain', 'stretched']);
     expect(stretched.out).toContain('see "Redis is down"');
     const duplicate = await command(['explain', 'duplicate', 'id']);
-    expect(duplicate.out).toContain('An id was made twice');
-    expect((await command(['explain', 'ids', 'run', 'out'])).out).toContain('Worker ids run out');
+    expect(duplicate.out).toContain('Duplicate IDs');
+    expect((await command(['explain', 'ids', 'run', 'out'])).out).toContain('Worker IDs run out');
   });
 
   it('says where else the page is, for a name that is none and where it was left out', async () => {

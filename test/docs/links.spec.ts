@@ -2,6 +2,7 @@
 import { expect, it, test, describe, jest } from '@jest/globals';
 import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { systemClock } from '../../lib/core/clock.js';
+import { IS_PUBLISHED } from '../../site/published.mjs';
 import { command } from '../cli/run-command.js';
 import { lineAt, say, readTree } from '../tidy/tree.js';
 import type { Finding, TextFile } from '../tidy/tree.js';
@@ -60,6 +61,14 @@ test.each(['lib/gone.ts', 'test/core/gone/', 'core/gone.ts', 'test/gone*.ts', 's
   (path) => {
     const found = path.includes('gone') ? [`docs/planted.md:2 names ${path}`] : [];
     expect(deadPaths([planted(`# A\n\`${path}\``)]).map(say)).toEqual(found);
+  },
+);
+
+it.each(['README.md', 'README.zh-CN.md', 'docs/start.md', 'docs/zh/start.md'])(
+  '%s says how to install the package until it is on npm, and not afterwards',
+  (page) => {
+    const { text } = TREE.find(({ path }) => path === page)!;
+    expect(text.includes('npm pack')).toBe(!IS_PUBLISHED);
   },
 );
 

@@ -5,7 +5,7 @@ import { referenceSection } from '../reference/page-names.mjs';
 import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chinese.mjs';
 import { ADDRESS, headOf, withoutCopies } from './head.mjs';
 import { SEARCH_OPTIONS, indexedOf, wordsOf } from './search.mjs';
-import { sidebarOf } from './sidebar.mjs';
+import { ONE_BUTTON, sidebarOf } from './sidebar.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.js', import.meta.url));
 
@@ -37,7 +37,7 @@ export default {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
-    plugins: [CHINESE_THEME],
+    plugins: [CHINESE_THEME, ONE_BUTTON],
     resolve: { alias: { 'nestjs-snowflake/core': CORE } },
     build: { chunkSizeWarningLimit: 1500 },
   },

@@ -9,10 +9,10 @@ export type Language = 'en' | 'zh';
 /** What every picture says. */
 export const WORDS = {
   en: {
-    made: 'ids were made',
+    made: 'IDs generated',
     leased: 'leased, not used yet',
     clock: 'the clock',
-    axis: 'the time in the ids',
+    axis: 'the time in the IDs',
     floor: 'floor',
     ceiling: 'ceiling',
     to: ' to ',

@@ -65,7 +65,7 @@ type Said = Readonly<Record<Language, string>>;
 function inEnglish({ says, lanes, marks = [], clockMs }: Moment): string {
   const ranges = lanes.flatMap(({ name, ranges: own }) =>
     own.map(({ floorMs, ceilingMs, usedToMs }) => {
-      const used = usedToMs === undefined ? 'no id yet' : `ids up to ${timeOf(usedToMs)}`;
+      const used = usedToMs === undefined ? 'no ID yet' : `IDs up to ${timeOf(usedToMs)}`;
       return `${name} holds ${timeOf(floorMs)} to ${timeOf(ceilingMs)}, ${used}.`;
     }),
   );
@@ -92,26 +92,26 @@ async function leaseStory(language: Language): Promise<Story> {
   await a.keeper.start();
   a.makeId();
   telling.show([a], {
-    en: `Process A leases worker id ${WORKER_ID}: for ids of this one minute.`,
+    en: `Process A leases worker ID ${WORKER_ID} for IDs of this one minute.`,
     zh: `进程 A 租用 worker id ${WORKER_ID}：只用于这一分钟的 id。`,
   });
   await pass(world, 10, a);
   telling.show([a], {
-    en: 'It asks again every 10 s. Each answer pushes the ceiling; the clock walks after.',
+    en: 'It renews every 10 s. Each renewal raises the ceiling, ahead of the clock.',
     zh: '它每 10 s 再问一次。每次应答都把上限推高，时钟在后面走。',
   });
   await pass(world, 10, a);
   world.isDown = true;
   await pass(world, 25, a);
   telling.show([a], {
-    en: 'The store is away since 12:00:20. Nothing pushes the ceiling, and ids are still made.',
+    en: 'The store has been unavailable since 12:00:20. The ceiling stays, and IDs continue.',
     zh: '存储从 12:00:20 起不可用。上限不再升高，id 仍照常生成。',
   });
   await pass(world, 45, a);
   const last = timeOf(a.range.usedToMs!);
   telling.show([a], {
     en:
-      `The clock is past the ceiling. Ids do not follow: they stay at ${last}, with ` +
+      `The clock is past the ceiling. IDs do not follow. They stay at ${last}, with ` +
       'millions left.',
     zh: `时钟已越过上限。id 不跟过去：它们停在 ${last}，还剩几百万个。`,
   });
@@ -129,7 +129,7 @@ async function lossStory(language: Language): Promise<Story> {
   await pass(world, 20, a);
   const ceiling = timeOf(a.range.ceilingMs);
   telling.show([a], {
-    en: `A has worker id ${WORKER_ID} up to ${ceiling}. The registry knows.`,
+    en: `A has worker ID ${WORKER_ID} up to ${ceiling}, as the registry records.`,
     zh: `A 持有 worker id ${WORKER_ID}，直到 ${ceiling}。注册表有记录。`,
   });
   await pass(world, 5, a);
@@ -143,8 +143,8 @@ async function lossStory(language: Language): Promise<Story> {
   const ttlS = LEASE_DEFAULTS.ttlMs / 1000;
   const lost = {
     en:
-      `The registry is lost, and A with it. But nobody was ever granted more than ${ttlS} s ` +
-      `ahead: ${safe} is above all that anybody may hold.`,
+      `The registry is lost, and A with it. But no grant was ever more than ${ttlS} s ` +
+      `ahead, so ${safe} is above every range in use.`,
     zh: `注册表丢失，A 的记录也没了。但谁都不曾得到超前 ${ttlS} s 以上的区间：${safe} 高于任何人可能持有的一切。`,
   };
   telling.show([a], lost, { marks: [mark] });
@@ -154,8 +154,8 @@ async function lossStory(language: Language): Promise<Story> {
   const floor = timeOf(b.range.floorMs);
   const apart = {
     en:
-      `B was given the same worker id, from ${floor} on. Its ids run ahead of the clock for a ` +
-      'minute; they never meet those of A.',
+      `B leases the same worker ID from ${floor} on. Its IDs run ahead of the clock for a ` +
+      'minute and never equal those of A.',
     zh: `B 得到同一个 worker id，从 ${floor} 起。它的 id 有一分钟走在时钟前面，绝不会与 A 的相遇。`,
   };
   telling.show([a, b], apart, { marks: [mark] });
@@ -173,7 +173,7 @@ async function pauseStory(language: Language): Promise<Story> {
   await pass(world, 10, a);
   a.isAsleep = true;
   telling.show([a], {
-    en: `A has worker id ${WORKER_ID}. Then its machine is paused, amid a call.`,
+    en: `A has worker ID ${WORKER_ID}. Then its machine is paused during a call.`,
     zh: `A 持有 worker id ${WORKER_ID}。随后它的机器在一次调用中被暂停。`,
   });
   await pass(world, 60, a);
@@ -181,7 +181,7 @@ async function pauseStory(language: Language): Promise<Story> {
   await pass(world, 15, b);
   const floor = timeOf(b.range.floorMs);
   telling.show([a, b], {
-    en: `The ceiling of A has passed. B leases the worker id: its floor is that ceiling, ${floor}.`,
+    en: `The clock has passed A's ceiling. B leases the worker ID from that ceiling, ${floor}, on.`,
     zh: `A 的上限已过。B 租用这个 worker id：它的下限就是那个上限，${floor}。`,
   });
   await pass(world, 15, b);
@@ -190,19 +190,19 @@ async function pauseStory(language: Language): Promise<Story> {
   const used = timeOf(a.range.usedToMs!);
   telling.show([a, b], {
     en:
-      `A wakes up and goes on with the very next line. The time in its id is ${used}: it checks ` +
-      'that, not a timer.',
+      `A wakes up and runs the next line. It compares the time in its ID, ${used}, with the ceiling, ` +
+      'not a timer.',
     zh: `A 醒来，接着执行下一行代码。它的 id 中的时间是 ${used}：它检查的是这个时间，而不是定时器。`,
   });
   const { count, error } = a.exhaust();
   const many = count.toLocaleString('en');
   telling.show([a, b], {
     en:
-      `Even if it makes ${many} ids at once, the next one is refused (${error.code}). ` +
+      `Even if it generates ${many} IDs at once, the next one fails (${error.code}). ` +
       'It stops where B began.',
     zh: `即使它一次生成 ${many} 个 id，再下一个也会被拒绝（${error.code}）。它止于 B 开始之处。`,
   });
-  const en = 'A paused process wakes up: it can only refuse';
+  const en = 'A paused process wakes up and cannot repeat an ID';
   return telling.told({ en, zh: '被暂停的进程醒来：它只能拒绝' }, 165);
 }
 
@@ -215,7 +215,7 @@ async function clockStory(language: Language): Promise<Story> {
   await a.keeper.start();
   await pass(world, 32, a);
   show({
-    en: 'All is well: the ids of A have the time of its clock.',
+    en: 'IDs of A have the time of its clock.',
     zh: '一切正常：A 的 id 带有它自己时钟的时间。',
   });
   a.backMs = 20_000;
@@ -223,7 +223,7 @@ async function clockStory(language: Language): Promise<Story> {
   const [backS, last] = [a.backMs / 1000, timeOf(a.range.usedToMs!)];
   show({
     en:
-      `Somebody has set the clock back by ${backS} s. Ids go on from the last one, at ${last}, ` +
+      `The clock is set back by ${backS} s. IDs continue from the last one, at ${last}, ` +
       'and never below.',
     zh: `有人把时钟回拨了 ${backS} s。id 从最后一个接着生成，即 ${last}，绝不低于它。`,
   });
@@ -231,8 +231,8 @@ async function clockStory(language: Language): Promise<Story> {
   const skewS = a.keeper.clockSkewMs / 1000;
   show({
     en:
-      `A has renewed, and heard that its clock is ${skewS} s behind the store's. Its ids have ` +
-      'the time of the store now.',
+      `A has renewed and detects that its clock is ${skewS} s behind the store's. Its IDs now have ` +
+      "the store's time.",
     zh: `A 已续租，并得知自己的时钟比存储慢 ${skewS} s。它的 id 现在带有存储的时间。`,
   });
   return telling.told({ en: 'A clock that is set back', zh: '被回拨的时钟' }, 110);

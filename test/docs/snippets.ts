@@ -73,7 +73,7 @@ export function fencesIn({ path, text }: TextFile): Fence[] {
   };
   for (const [at, line] of linesOf(text).entries()) {
     const said = path.endsWith('.ts') ? line.replace(/^\s*\* ?/, '') : line;
-    const language = /^ *```([^\s[]*)(?: \[[^\]]+\])?$/.exec(said)?.[1];
+    const language = /^ *```([^\s[]*)(?: ?\[[^\]]+\])?$/.exec(said)?.[1];
     if (language === undefined) open?.code.push(said);
     else if (open) end(true);
     else open = { line: at + 1, language, code: [] };

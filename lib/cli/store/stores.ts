@@ -20,6 +20,7 @@ import {
   lockPreparationOf,
   locksOf,
 } from '../../stores/schemes.js';
+import { systemClock } from '../../core/clock.js';
 import { systemIdentity } from '../../time/process-identity.js';
 import { systemTimers, withinLimit } from '../../time/timers.js';
 import { kindOf } from '../../url-schemes.js';
@@ -195,7 +196,7 @@ function limitedLocks(
   return {
     location,
     aheadMs: async () => {
-      const clocks = { wallMs: Date.now() };
+      const clocks = { wallMs: systemClock.now() };
       const { nowMs = 0, timeMs = nowMs } = await limited(
         store.extend({ ...operator(), ttlMs: 1, clocks }),
       );

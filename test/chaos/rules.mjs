@@ -190,8 +190,8 @@ const LOCK_RULES = [
       { in: 'code', says: 'known >= first ? known + 1n : first', insteadSays: 'known + 1n' },
       {
         in: 'code',
-        says: 'greatest(row?.token ?? 0n, header.forgottenTo)',
-        insteadSays: 'row?.token ?? 0n',
+        says: '(row?.token ?? 0n, header.forgottenTo)',
+        insteadSays: '(row?.token ?? 0n, 0n)',
       },
       {
         in: 'code',

@@ -26,6 +26,7 @@ describe('links', () => {
       'README.md:1 links to docs/b.md',
       'README.md:1 links to docs/a.md#no',
       'docs/a.md:2 links to ../lib/index.ts',
+      'docs/a.md:2 links to images/x.png',
     ]);
   });
 });

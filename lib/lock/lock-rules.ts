@@ -140,28 +140,18 @@ function settle(
   request: ExtendRequest,
   reading: StoreReading,
 ): LockStep<ExtendAnswer> {
-  const { token, ttlMs } = request;
   const { timeMs } = reading;
   const moved = observeServer(stored, request, reading);
-  const isAhead = nowOf(moved) > timeMs;
-  const header = isAhead ? recordLoss(broughtBack(moved, timeMs), reading) : moved;
+  const backMs = nowOf(moved) - timeMs;
+  const forgottenTo = greatest(moved.forgottenTo, firstTokenAt(nowOf(moved)));
+  const provenAtMs = Math.max(0, moved.provenAtMs - backMs);
+  const back = { ...moved, lastTimeMs: timeMs, slewMs: 0, provenAtMs, readyAtMs: 0, forgottenTo };
+  const header = backMs > 0 ? recordLoss(back, reading) : moved;
   const nowMs = nowOf(header);
   const answer = { status: 'lost', nowMs, timeMs } as const;
-  if (row?.token !== token) return { answer, header };
-  const untilMs = Math.min(row.untilMs, nowMs + Math.max(ttlMs, header.longestMs));
+  if (row?.token !== request.token) return { answer, header };
+  const untilMs = Math.min(row.untilMs, nowMs + Math.max(request.ttlMs, header.longestMs));
   return { answer, header, row: { ...row, untilMs } };
-}
-
-function broughtBack(header: LockHeader, timeMs: number): LockHeader {
-  const backMs = nowOf(header) - timeMs;
-  return {
-    ...header,
-    lastTimeMs: timeMs,
-    slewMs: 0,
-    provenAtMs: Math.max(0, header.provenAtMs - backMs),
-    readyAtMs: Math.max(0, header.readyAtMs - backMs),
-    forgottenTo: greatest(header.forgottenTo, firstTokenAt(nowOf(header))),
-  };
 }
 
 /*
@@ -188,7 +178,7 @@ export function releaseLock(
 /*
  * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
  *
- * Guarantee: the clock never goes back. After a loss no lock is granted until every forgotten lock
+ * Guarantee: the clock goes back by an operator's order alone. After a loss no lock is granted until every forgotten lock
  * has ended, and every lock that an older server may grant beside this one.
  */
 

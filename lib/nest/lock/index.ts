@@ -17,18 +17,17 @@ import {
   type LockOptions,
   type SeveralOptions,
 } from '../../lock/lock-options.js';
-import type { LockStore } from '../../lock/lock-store.js';
 import { GeneratorLog } from '../engine.js';
 import { startFirstEndLast } from '../lifecycle.js';
 import { completed, moduleBase, MODULES, provide } from '../providers.js';
 import { LOCK_LIFECYCLE } from '../tokens.js';
 import { invalid } from '../resolve-support.js';
 import { applicationName } from '../generator-options.js';
-import { CronJobs, type CronModuleOptions } from './cron-once.js';
+import { CronJobs } from './cron-once.js';
 import { timeText } from './cron-log.js';
 import { methodsIn } from './found-methods.js';
 import { LOCKED, lockedFaults, type LockedMark } from './locked.decorator.js';
-import { openLocks } from './open-locks.js';
+import { openLocks, type LockModuleOptions } from './open-locks.js';
 
 export {
   CronJobs,
@@ -57,7 +56,7 @@ export type {
   LockSections,
 } from '../../lock/held-section.js';
 export type { HoldOptions, LockCounts, LockEvent, LockListener, LockOptions, LossReason };
-export type { SeveralOptions };
+export type { LockModuleOptions, SeveralOptions };
 
 /*
  * The module of locks: options -> store -> DistributedLock -> lifecycle.
@@ -233,13 +232,3 @@ export interface LockOptionsFactory {
  */
 @Module({})
 export class LockModule extends ConfigurableModuleClass {}
-
-/** Options of LockModule. */
-export interface LockModuleOptions extends LockOptions {
-  /**
-   * The store of the locks: a URL, or a store. `memory:` is for tests and for a single process.
-   */
-  readonly locks: string | LockStore;
-  /** The jobs of `@CronOnce`: whether they run in this process, by which schedules and zone. */
-  readonly cron?: CronModuleOptions | undefined;
-}

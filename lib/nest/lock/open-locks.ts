@@ -9,11 +9,17 @@ import type { LockStore } from '../../lock/lock-store.js';
 import { locksOf } from '../../stores/schemes.js';
 import { later, methods, readOptions, typed, type OptionTable } from '../../options.js';
 import { applicationName } from '../generator-options.js';
+import type { CronModuleOptions } from './cron-once.js';
 import { faultsOf, invalid } from '../resolve-support.js';
 
-interface GivenLocks extends LockOptions {
+/** Options of LockModule. */
+export interface LockModuleOptions extends LockOptions {
+  /**
+   * The store of the locks: a URL, or a store. `memory:` is for tests and for a single process.
+   */
   readonly locks: string | LockStore;
-  readonly cron?: object | undefined;
+  /** The jobs of `@CronOnce`: whether they run in this process, by which schedules and zone. */
+  readonly cron?: CronModuleOptions | undefined;
 }
 
 export const LOCK_MODULE = {
@@ -21,10 +27,10 @@ export const LOCK_MODULE = {
   locks: [later],
   cron: [typed('object'), undefined],
   application: [typed('string'), undefined],
-} satisfies OptionTable<GivenLocks>;
+} satisfies OptionTable<LockModuleOptions>;
 
 /** @throws SnowflakeError CONFIG_INVALID with every fault */
-export async function openLocks(given: GivenLocks): Promise<DistributedLock> {
+export async function openLocks(given: LockModuleOptions): Promise<DistributedLock> {
   if (typeof given !== 'object' || given === null) {
     throw invalid([`Expected the options of LockModule to be an object, got ${typeof given}.`]);
   }

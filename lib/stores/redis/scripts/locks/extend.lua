@@ -15,8 +15,7 @@ local function settle()
   if now > time then
     forgotten = greatest(forgotten, tokenAt(now))
     provenAt = math.max(0, provenAt - (now - time))
-    ready = math.max(0, ready - (now - time))
-    now, slew = time, 0
+    now, slew, ready = time, 0, 0
     lose()
   end
   if row and row.token == token then

@@ -38,7 +38,7 @@ const WRITTEN = `(() => {
 
 /** Without `worker id`, which is a Chinese term too. */
 function isEnglish(text: string): boolean {
-  const words = text.replaceAll('worker id', '');
+  const words = text.replaceAll(/worker id/gi, '');
   if (/[a-z]{2,} [a-z]{2,}/i.test(words)) return true;
   return /[a-z]{3,}/i.test(words) && !/\p{sc=Han}/u.test(words) && !NAMES.includes(words);
 }

@@ -7,7 +7,6 @@
 import { LEASE, LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
-import { STEP_MS } from '../../rows/store-clock.js';
 import { kindOf } from '../../url-schemes.js';
 import { changeCommand, DRY, UNCHANGED } from '../change-command.js';
 import { spanText, usageFault, utcText, type Call, type Command } from '../command.js';
@@ -210,7 +209,7 @@ export const registrySettle = changeCommand<undefined, Settleable>({
   async plan({ registry, locks }, _, { terminal }) {
     const view = await registry.read();
     const lockMs = (locks && (await unlessTableIsMissing(locks.aheadMs()))) ?? 0;
-    const areLocksAhead = lockMs > STEP_MS;
+    const areLocksAhead = lockMs > LEASE_DEFAULTS.maxClockSkewMs;
     const reason = await refusalOf(registry, view, areLocksAhead);
     if (reason !== undefined) return reason;
     const isAhead = isRegistryAhead(view);

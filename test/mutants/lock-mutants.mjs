@@ -40,6 +40,20 @@ export const LOCK_MUTANTS = [
     ],
   },
   {
+    name: 'tokens begin anew after an order that brought the clock back',
+    by: 'repeats no token after such an order, although it has forgotten the lock',
+    edits: edit(ACQUIRE, 'greatest(row?.token ?? 0n, header.forgottenTo)', 'row?.token ?? 0n'),
+  },
+  {
+    name: 'an order that brings the clock back is no loss',
+    by: 'comes back to the clock of the store by an order, which counts as a loss of data',
+    edits: edit(
+      ACQUIRE,
+      'backMs > 0 ? recordLoss(back, reading) : moved',
+      'backMs > 0 ? back : moved',
+    ),
+  },
+  {
     name: 'tokens are times alone',
     by: 'grants a released lock at once, with a higher token',
     edits: edit(TOKEN, 'known >= first ? known + 1n : first', 'first'),

@@ -49,6 +49,7 @@ export const SAID = {
   'reference/limits.md': 'maximum, ids per second, how many ids per second, quota, 2093',
   'zh/start.md': '安装、快速开始',
   'zh/concepts/choosing.md': '分布式 ID、雪花算法、趋势递增',
+  'zh/concepts/clock.md': '时钟回拨、时钟漂移',
   'zh/concepts/lease.md': '机器号',
   'zh/guides/ids-in-json.md': '前端精度丢失',
   'zh/guides/redis.md': '哨兵、主从切换',

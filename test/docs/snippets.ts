@@ -22,8 +22,11 @@ export interface Fence {
   readonly isClosed: boolean;
 }
 
-/** What a block may be marked with. Other words for TypeScript would not be compiled. */
-const LANGUAGES = ['ts', 'sh', 'sql', 'prisma', ''];
+/**
+ * What a block may be marked with. Other words for TypeScript would not be compiled; `js` is the
+ * configuration of a bundler, which `test/package/bundles.spec.ts` runs.
+ */
+const LANGUAGES = ['ts', 'js', 'sh', 'sql', 'prisma', ''];
 
 /** Blocks marked `ts`. */
 export function snippetsIn(file: TextFile): Snippet[] {

@@ -126,6 +126,17 @@ export function installedConsumer(name: string, tarball: string): Promise<string
   });
 }
 
+/** Bundlers and package managers, exactly as their lock file says. */
+export function installedTools(): Promise<string> {
+  const sources = ['package.json', 'package-lock.json'].map(
+    (name) => `test/package/consumers/tools/${name}`,
+  );
+  return madeOnce('tools', sources, async (folder) => {
+    for (const path of sources) await cp(`${ROOT}/${path}`, `${folder}/${basename(path)}`);
+    await run(folder, 'npm', 'ci', '--no-audit', '--no-fund');
+  });
+}
+
 /** As the package declares them. */
 async function optionalPeers(): Promise<string[]> {
   const declared = JSON.parse(await readFile(`${ROOT}/package.json`, 'utf8')) as {

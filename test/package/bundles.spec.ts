@@ -7,16 +7,14 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, symlinkSync, writeFileSyn
 import { readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
-import { installPackages } from '../../scripts/install-packages.mjs';
 import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
-import { installedConsumer } from './applications.js';
+import { installedConsumer, installedTools } from './applications.js';
 import { lastLine, run, runWith } from './command.js';
 
-const TOOLS = `${ROOT}/test/package/consumers/tools`;
+const TOOLS = await installedTools();
 const PAGE = readFileSync(`${ROOT}/docs/operating/bundling.md`, 'utf8');
 const block = (pattern: RegExp): string => pattern.exec(PAGE)![1]!;
 
@@ -47,7 +45,6 @@ const folder = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-bundles-'));
 let library: string;
 const nest = { ESM: ROOT, CommonJS: '' };
 beforeAll(async () => {
-  installPackages(pathToFileURL(`${TOOLS}/`));
   library = await packedLibrary();
   nest.CommonJS = await installedConsumer('nest-11-cjs', library);
 });

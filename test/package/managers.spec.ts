@@ -7,14 +7,13 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'nod
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { installPackages } from '../../scripts/install-packages.mjs';
 import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
+import { installedTools } from './applications.js';
 import { lastLine, run, runWith } from './command.js';
 
-const TOOLS = `${ROOT}/test/package/consumers/tools`;
+const TOOLS = await installedTools();
 const BIN = `${TOOLS}/node_modules/.bin`;
 
 /** All but one let each package reach what another has: pnpm, as a peer of their common copy. */
@@ -57,7 +56,6 @@ const folder = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-managers-'));
 let registry: string;
 let library: string;
 beforeAll(async () => {
-  installPackages(pathToFileURL(`${TOOLS}/`));
   library = await packedLibrary();
   registry = (await run(ROOT, 'npm', 'config', 'get', 'registry')).trim();
 });

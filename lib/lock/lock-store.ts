@@ -95,7 +95,7 @@ export type Seen = Pick<ExtendRequest, 'highest' | 'clocks'>;
 
 /** The clocks of a store at the moment of its answer, in Unix milliseconds. */
 export interface StoreClocks {
-  /** The clock by which locks end: it never goes back, and follows no step forward alone. */
+  /** The clock by which locks end: only an order sets it back, and it follows no step forward alone. */
   readonly nowMs?: number | undefined;
   /** The clock of the store's host. */
   readonly timeMs?: number | undefined;

@@ -63,7 +63,7 @@ describe('an etcd with users', () => {
 
   const app = { username: 'app', password: 'hunter2', namespace: 'shop' };
 
-  it('serves a user with a role on the prefix alone', async () => {
+  it('serves a user whose role covers only the prefix', async () => {
     const proxy = await lab.proxy(endpoint);
     const support = lab.support({ endpoints: [proxy.endpoint], ...app });
     const { lease } = await lab.lease(support);
@@ -72,7 +72,7 @@ describe('an etcd with users', () => {
     expect(await support.advice!()).toEqual([]);
   });
 
-  it('keeps locks for a user with a role on the prefix alone', async () => {
+  it('keeps locks for a user whose role covers only the prefix', async () => {
     const store = etcdLocks({ endpoints: [endpoint], ...app });
     const short = { ttlMs: 1000, longestMs: 1000 };
     const held = await heldIn(store, namedLock('a', short));
@@ -83,7 +83,7 @@ describe('an etcd with users', () => {
     await store.close!();
   });
 
-  it('logs in once for all who ask at once, and again where etcd forgot the login', async () => {
+  it('logs in once for concurrent calls, and again if etcd forgot the login', async () => {
     const proxy = await lab.proxy(endpoint);
     const support = lab.support({ endpoints: [proxy.endpoint], ...app });
     await Promise.all([1, 2, 3].map(() => support.workers!()));
@@ -99,7 +99,7 @@ describe('an etcd with users', () => {
     ['another password', { password: 'hunter3' }, 'wrong-password', /user and password/],
     ['a user without a role', { username: 'guest' }, 'permission', /role/],
     ['a role on another prefix', { namespace: 'other' }, 'permission', /role/],
-  ])('refuses %s, in words', async (_who, options, refusal, advice) => {
+  ])('refuses %s with a clear message', async (_who, options, refusal, advice) => {
     const given = Object.entries({ ...app, ...options }).filter(([, value]) => value !== undefined);
     const support = lab.support({ endpoints: [endpoint], ...Object.fromEntries(given) });
     const error = await failureOf(support.getNextWorkId(request()));
@@ -112,20 +112,20 @@ describe('an etcd with users', () => {
   it.each([
     ['app', /^ok +rights .* it was tried without a change/m],
     ['reader', /^fault +rights .*permission denied.*a role with readwrite/m],
-  ])('has doctor try the rights of %s', async (user, told) => {
+  ])('doctor tests the rights of %s', async (user, told) => {
     const before = await root.all();
     const url = `etcd://${user}:hunter2@${endpoint.replace(/^.*\/\//, '')}?namespace=shop`;
     expect((await command(['doctor', '--support', url])).out).toMatch(told);
     expect(await root.all()).toEqual(before);
   });
 
-  it('is needed where a user is given', async () => {
+  it('requires the login if a user is given', async () => {
     const support = lab.support({ ...app, endpoints: [lab.shared] });
     const error = await failureOf(support.workers!());
     expect(error.details['refusal']).toBe('no-authentication');
   });
 
-  it('goes on where the user may not ask for the status, and says what that costs', async () => {
+  it('works for a user without the right to read the status, and logs the cost', async () => {
     const denied = { status: 403, body: '{"message":"etcdserver: permission denied","code":7}' };
     const ahead = lab.ahead();
     const proxy = await lab.proxy(endpoint, (call) =>
@@ -183,7 +183,7 @@ describe('an etcd with TLS', () => {
 
   const client = () => ({ cert: read('client.pem'), key: read('client.key') });
 
-  it('is asked with a private authority and a certificate, by options and by URL', async () => {
+  it('accepts a private authority and a certificate, by options and by URL', async () => {
     const support = lab.support({
       endpoints: [endpoint],
       tls: { ca: read('ca.pem'), ...client() },
@@ -195,7 +195,7 @@ describe('an etcd with TLS', () => {
     expect(await byUrl.workers!()).toEqual([]);
   });
 
-  it('is known by another name where it is told', async () => {
+  it('accepts another server name if one is configured', async () => {
     const tls = { ca: read('ca.pem'), ...client(), servername: 'etcd.test' };
     expect(await lab.support({ endpoints: [endpoint], tls }).workers!()).toEqual([]);
   });
@@ -204,7 +204,7 @@ describe('an etcd with TLS', () => {
     ['an authority that nobody knows', () => client()],
     ['another name', () => ({ ca: read('ca.pem'), ...client(), servername: 'other.test' })],
     ['no client certificate', () => ({ ca: read('ca.pem') })],
-  ])('is refused with %s, whatever the surroundings allow', async (_what, tls) => {
+  ])('is refused with %s, whatever the environment allows', async (_what, tls) => {
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
     try {
       const error = await failureOf(lab.support({ endpoints: [endpoint], tls: tls() }).workers!());
@@ -216,11 +216,11 @@ describe('an etcd with TLS', () => {
   });
 });
 
-describe('three members', () => {
+describe('etcd with three members', () => {
   const lab = new EtcdLab();
   afterAll(() => lab.end());
 
-  it('go on when their leader is killed, after all that the next one may lack', async () => {
+  it('works after its leader is killed, past everything the next leader may lack', async () => {
     const members = await etcdMembers(3);
     const running = await Promise.all(members.map((member) => startEtcdMember(member, members)));
     for (const { stop } of running) lab.ends(stop);

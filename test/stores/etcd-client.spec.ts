@@ -29,7 +29,7 @@ describe('etcd line', () => {
     return typeof refusal === 'string' ? refusal : error.code;
   }
 
-  describe('more questions than connections', () => {
+  describe('more requests than connections', () => {
     const ROUND_COUNT = 3;
     const LIMIT_MS = 1000;
     let server: Server;
@@ -71,7 +71,7 @@ describe('etcd line', () => {
 
     const isFull = () => waiting.length === SOCKETS_MAX;
 
-    it('each has all of its time once it is sent', async () => {
+    it('each request gets its full time limit once it is sent', async () => {
       const outcomes = asked(SOCKETS_MAX * ROUND_COUNT);
       for (let round = 1; round <= ROUND_COUNT; round++) {
         await until(isFull);
@@ -84,7 +84,7 @@ describe('etcd line', () => {
       expect(time.timerCount).toBe(0);
     });
 
-    it('one that was sent is late after its limit, and the next has its place', async () => {
+    it('a sent request times out, and the next one takes its connection', async () => {
       const outcomes = asked(SOCKETS_MAX + 1);
       await until(isFull);
       await time.advance(LIMIT_MS);
@@ -95,7 +95,7 @@ describe('etcd line', () => {
       await until(() => outcomes.at(-1) === 'ok');
     });
 
-    it('one that gets no connection is told so, and is not sent later', async () => {
+    it('a request without a connection fails, and is not sent later', async () => {
       const roundCount = LINE_MS_MAX / LIMIT_MS;
       const outcomes = asked(SOCKETS_MAX * (roundCount + 1));
       for (let round = 1; round <= roundCount; round++) {
@@ -113,7 +113,7 @@ describe('etcd line', () => {
       expect(time.timerCount).toBe(0);
     });
 
-    it('none is sent after close()', async () => {
+    it('no request is sent after close()', async () => {
       const outcomes = asked(SOCKETS_MAX * 2);
       await until(isFull);
       await client.close();
@@ -127,7 +127,7 @@ describe('etcd line', () => {
   /** More than are served in `requestTimeoutMs` by a busy machine. */
   const HERD = 48;
 
-  it('many leases that one process asks for at once are all granted', async () => {
+  it('grants many leases that one process requests at once', async () => {
     const support = lab.support({ requestTimeoutMs: 1000 });
     const granted = async () => {
       const asked = request();
@@ -147,11 +147,11 @@ describe('etcd line', () => {
     if (!isSnowflakeError(error) || !error.retryable) throw error;
   }
 
-  describe('a list of the worker ids', () => {
+  describe('a list of worker IDs', () => {
     const ROW_COUNT = 2500;
     const FREE_EVERY = 5;
 
-    it('is read page by page, no more than is asked for, and without rows that wait', async () => {
+    it('reads page by page, up to the limit, and omits rows that wait', async () => {
       const { endpoint, asked } = await lab.proxy();
       const settings = settingsOf({ endpoints: [endpoint], requestTimeoutMs: 30_000 });
       const store = new EtcdStore(settings, new EtcdClient(settings));
@@ -185,7 +185,7 @@ describe('etcd line', () => {
  * What may answer in place of an etcd: proxies, other servers, half of a body. Each is a fault in
  * words, and nothing is leased.
  */
-describe('etcd answers', () => {
+describe('etcd responses', () => {
   const lab = new EtcdLab();
   afterEach(() => lab.end());
 
@@ -217,7 +217,7 @@ describe('etcd answers', () => {
     'more than anybody asked for': ['too-large', said('x'.repeat(33 * 2 ** 20))],
   };
 
-  it.each(Object.entries(ANSWERS))('%s is told as what it is', async (_what, [refusal, answer]) => {
+  it.each(Object.entries(ANSWERS))('reports %s accurately', async (_what, [refusal, answer]) => {
     const proxy = await lab.proxy(lab.shared, async () => answer);
     const support = lab.support({ endpoints: [proxy.endpoint] });
     for (const ask of [() => support.getNextWorkId(request()), () => support.workers!()]) {
@@ -228,7 +228,7 @@ describe('etcd answers', () => {
     }
   });
 
-  it('silence ends with its limit, and the next member is asked', async () => {
+  it('a silent member times out, and the next member gets the request', async () => {
     const silent = await lab.proxy(lab.shared, () => new Promise(() => undefined));
     const endpoints = [silent.endpoint, lab.shared];
     const support = lab.support({ endpoints, requestTimeoutMs: 3000 });
@@ -244,7 +244,7 @@ describe('etcd answers', () => {
   it.each([
     ['answers nothing', () => undefined],
     ['says what nobody understands', () => said(`{${HEADER},"succeeded":true}`)],
-  ])('a write whose member %s does not count as written', async (_what, answer) => {
+  ])('does not count a write whose member %s', async (_what, answer) => {
     const ahead = lab.ahead();
     const proxy = await lab.proxy(lab.shared, async (call: ProxyCall) => {
       if (!call.body.includes('"compare"')) return ahead(call);
@@ -256,7 +256,7 @@ describe('etcd answers', () => {
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' });
   });
 
-  it('one who is closed while it waits says so, and asks nobody else', async () => {
+  it('a client closed while it waits reports this, and contacts no other member', async () => {
     let close: () => unknown = () => undefined;
     const proxy = await lab.proxy(lab.shared, () => {
       close();

@@ -84,7 +84,7 @@ describe('etcd losses', () => {
       ['by one who saw it before', false, false],
       ['by one who saw it before, through a gateway that kept the connection', false, true],
       ['by one who has never seen it', true, false],
-    ])('is noticed %s', async (_who, isStranger, isKept) => {
+    ])('detects the loss %s', async (_who, isStranger, isKept) => {
       const etcd = await restorable();
       const proxy = await lab.proxy(etcd.endpoint);
       const endpoints = [proxy.endpoint];
@@ -104,7 +104,7 @@ describe('etcd losses', () => {
       expect(after.split('.')[0]).toBe(clusterId!.split('.')[0]);
     });
 
-    it('is told to whoever was writing, and what was written does not count', async () => {
+    it('reports the loss to a concurrent writer, whose write does not count', async () => {
       const etcd = await restorable();
       const proxy = await lab.proxy(etcd.endpoint);
       const settings = settingsOf({ endpoints: [proxy.endpoint], requestTimeoutMs: 30_000 });
@@ -125,11 +125,11 @@ describe('etcd losses', () => {
     });
   });
 
-  describe('keys that somebody deletes', () => {
+  describe('deleted keys', () => {
     it.each([
       ['the header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
       ['all of them', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
-    ])('%s: no range starts in one that was forgotten', async (_which, remove) => {
+    ])('%s: starts no range inside a forgotten one', async (_which, remove) => {
       const { endpoint } = await lab.proxy();
       const keys = lab.keys();
       const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
@@ -140,7 +140,7 @@ describe('etcd losses', () => {
       expect(next.grant.mark!.incarnation).not.toBe(grant.mark!.incarnation);
     });
 
-    it('one row: its holder proves it, and gets a range after its own', async () => {
+    it('one row: its holder proves the loss and gets a later range', async () => {
       const { endpoint } = await lab.proxy();
       const keys = lab.keys();
       const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
@@ -151,14 +151,14 @@ describe('etcd losses', () => {
       expect(next.grant.floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
     });
 
-    it('a row that somebody spoilt is leased to nobody', async () => {
+    it('does not lease the worker ID of a corrupt row', async () => {
       const keys = lab.keys();
       const support = lab.support({ namespace: keys.namespace });
       await keys.put('w0000000000', 'hello');
       expect(await support.getNextWorkId(request(ONE))).toMatchObject({ status: 'none-free' });
     });
 
-    it('a header that somebody spoilt is refused, and left as it is', async () => {
+    it('refuses a corrupt header and leaves it unchanged', async () => {
       const keys = lab.keys();
       const support = lab.support({ namespace: keys.namespace });
       await keys.put('header', 'hello');
@@ -209,11 +209,11 @@ describe('etcd losses', () => {
       ['emptied', async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll()],
       ['without its header', async (keys: ReturnType<EtcdLab['keys']>) => keys.delete('header')],
       ['in use', async () => undefined],
-    ])('is not taken in a registry that is %s by then', async (_what, lose) => {
+    ])('does not count in a registry that is %s by then', async (_what, lose) => {
       expect(await stalled(lab.shared, lose)).toBe(false);
     });
 
-    it('would be taken without the compare of the header', async () => {
+    it('would count without the comparison of the header', async () => {
       const proxy = await lab.proxy(lab.shared, withoutCompare(isOfHeader));
       const lose = async (keys: ReturnType<EtcdLab['keys']>) => keys.deleteAll();
       expect(await stalled(proxy.endpoint, lose)).toBe(true);
@@ -248,14 +248,14 @@ describe('etcd losses', () => {
     it.each([
       ['row', (one: { key: string }) => !isOfHeader(one)],
       ['header', isOfHeader],
-    ] as const)('would be taken without the compare of the %s', async (which, lost) => {
+    ] as const)('would count without the comparison of the %s', async (which, lost) => {
       const proxy = await lab.proxy(lab.shared, withoutCompare(lost));
       expect(await second(proxy.endpoint, which)).toBe(true);
     });
   });
 
-  describe('an answer that is lost', () => {
-    it('is no reason to write again, and the lease is found by its token', async () => {
+  describe('a lost response', () => {
+    it('causes no second write, and the lease is found by its token', async () => {
       let isLost = false;
       let writeCount = 0;
       const ahead = lab.ahead();
@@ -282,7 +282,7 @@ describe('etcd losses', () => {
       expect(held1.map(({ workerId }) => workerId)).toContain(held(asked, answer).workerId);
     });
 
-    it('is asked for again where nothing was written', async () => {
+    it('causes another request if nothing was written', async () => {
       let count = 0;
       const proxy = await lab.proxy(lab.shared, ({ pass, drop }) =>
         ++count % 2 === 1 ? Promise.resolve(drop()) : pass(),
@@ -293,14 +293,14 @@ describe('etcd losses', () => {
     });
   });
 
-  it('keeps the revision of a header whose time alone is new', async () => {
+  it('keeps the revision of a header if only its time is new', async () => {
     const settings = settingsOf({ endpoints: [lab.shared], namespace: randomUUID() });
     const store = new EtcdStore(settings, new EtcdClient(settings));
     lab.ends(() => store.close());
     expect(await keptTimeIn(store)).toEqual(TIME_IS_KEPT);
   });
 
-  it('notes a loss where what it knew of the time was deleted', async () => {
+  it('counts a loss if the stored time was deleted', async () => {
     const { endpoint } = await lab.proxy();
     const keys = lab.keys();
     const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
@@ -314,7 +314,7 @@ describe('etcd losses', () => {
     expect((await keys.all()).get('clock')).toMatch(/^\d{16}$/);
   });
 
-  it('lets nobody ask again before its clock of whole seconds has moved on', async () => {
+  it('allows no second attempt before its clock of whole seconds advances', async () => {
     const { endpoint } = await lab.proxy();
     const keys = lab.keys();
     const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
@@ -334,7 +334,7 @@ describe('etcd losses', () => {
     expect(new Set(waits.map((ms) => ms % 1000)).size).toBeGreaterThan(1);
   });
 
-  it('goes on after a compaction', async () => {
+  it('works after a compaction', async () => {
     const { endpoint } = await lab.proxy(await ownEtcd());
     const keys = lab.keys(randomUUID(), endpoint);
     const support = lab.support({ endpoints: [endpoint], namespace: keys.namespace });
@@ -351,7 +351,7 @@ describe('etcd losses', () => {
     return endpointOf(url);
   }
 
-  describe('an etcd that is full', () => {
+  describe('a full etcd', () => {
     const FULL = { code: 'STORE_UNAVAILABLE', retryable: true };
     const LONG = { ttlMs: 600_000, longestMs: 600_000 };
     const TWO = { workerIdMin: 1, workerIdMax: 1 };
@@ -377,7 +377,7 @@ describe('etcd losses', () => {
       await keys.ask('maintenance/alarm', alarm);
     };
 
-    it('takes no lease and no lock from its holder, and grants again with room', async () => {
+    it('ends no lease and no lock of a holder, and grants again once it has room', async () => {
       const etcd = await ownEtcd('--quota-backend-bytes=2000000');
       const { endpoint } = await lab.proxy(etcd);
       const namespace = randomUUID();
@@ -411,7 +411,7 @@ describe('etcd losses', () => {
       expect(next.token > own.token).toBe(true);
     });
 
-    it('gives nobody a worker id that could not be given back before its lease ends', async () => {
+    it('does not lease a worker ID whose release failed until its lease ends', async () => {
       const etcd = await ownEtcd('--quota-backend-bytes=2000000');
       const { endpoint } = await lab.proxy(etcd);
       const support = lab.support({ endpoints: [endpoint], namespace: randomUUID() });
@@ -434,18 +434,18 @@ describe('etcd losses', () => {
  * The data folders of an etcd that are put back to older copies, as volumes and virtual machines
  * are: nothing in them tells, whoever asks first has never seen it, and no range is granted twice.
  */
-describe('etcd put back', () => {
+describe('a restored etcd', () => {
   const lab = new EtcdLab();
   afterEach(() => lab.end());
 
   const ONE = { workerIdMin: 0, workerIdMax: 0 };
 
-  describe.each([1, 3])('a registry in %d member(s)', (memberCount) => {
+  describe.each([1, 3])('a registry on %d member(s)', (memberCount) => {
     const cluster = new EtcdCluster();
     beforeAll(() => cluster.create(memberCount));
     afterAll(() => cluster.stop());
 
-    it('grants nothing twice where all folders were put back', async () => {
+    it('grants no duplicate if all folders are restored', async () => {
       const { endpoint } = await lab.proxy(`http://127.0.0.1:${cluster.members[0]!.port}`);
       const options = { endpoints: [endpoint], namespace: randomUUID() };
       const first = lab.support(options);

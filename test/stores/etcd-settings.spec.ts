@@ -34,13 +34,13 @@ describe('a URL', () => {
       ['http://a:2379/'],
       { failoverWindowMs: 1, clockDifferenceMs: 2, requestTimeoutMs: 30 },
     ],
-  ])('%s names members and options', (url, endpoints, rest) => {
+  ])('%s sets members and options', (url, endpoints, rest) => {
     const settings = settingsOf(optionsOfUrl(url));
     expect(settings.endpoints.map(String)).toEqual(endpoints);
     expect(settings).toMatchObject(rest);
   });
 
-  it('has defaults for all the rest, and says where its registry lies', () => {
+  it('uses defaults for the rest, and names the location of its registry', () => {
     const support = supportFromUrl('etcd://user:hunter2@a,b:1?namespace=shop');
     expect(support.location).toBe('etcd at a:2379,b:1, snowflake/shop/');
     expect(support.lossWindowMs).toBe(2000);
@@ -64,7 +64,7 @@ describe('a URL', () => {
     expect(message).not.toContain('hunter2');
   });
 
-  it('is refused where a file cannot be read, by its parameter and not by its path', () => {
+  it('is refused if a file cannot be read; names the parameter, not the path', () => {
     const { message } = faultOf(() => supportFromUrl('etcds://a?ca=/nowhere/hunter2.pem'));
     expect(message).toContain('the file that its ca names cannot be read (ENOENT)');
     expect(message).not.toContain('hunter2');
@@ -109,7 +109,7 @@ const RUN = { clusterId: '7', gap: 5, term: 3, random: 'r' };
 const NOW = { clusterId: '7', term: 3, revision: 100 };
 
 describe('a run', () => {
-  it('is written and read', () => {
+  it('can be written and read back', () => {
     for (const run of [RUN, { ...RUN, gap: -40 }, { clusterId: '7', term: 0, random: 'r' }]) {
       expect(runIn(runText(run))).toEqual(run);
     }
@@ -156,12 +156,12 @@ describe('a witness', () => {
     ['another term', { header: { ...header, term: 4 } }],
     ['another run', { server: runText({ ...RUN, random: 's' }) }],
     ['an older revision', { header: { ...header, revision: 99 } }],
-  ])('does not believe %s without looking', (_what, other) => {
+  ])('does not trust %s without a read', (_what, other) => {
     const { witness, sight } = examined();
     expect(witness.isBelieved({ ...sight, ...other })).toBe(false);
   });
 
-  it('takes an older revision, and a shorter log than it saw, for a loss', () => {
+  it('counts an older revision, or a shorter log than it saw, as a loss', () => {
     const { witness, sight } = examined();
     const older = { ...header, revision: 99 };
     expect(witness.examine({ ...sight, header: older }, status)).toBe('lost');
@@ -171,14 +171,14 @@ describe('a witness', () => {
     expect(witness.examine(sight, { index: 109, revision: 100 })).toBe('lost');
   });
 
-  it('takes nothing for a loss that was asked for before what it saw', () => {
+  it('counts no response as a loss if the request preceded what it saw', () => {
     const { witness, sight } = examined();
     const early = sight.mark;
     expect(witness.isBelieved({ ...sight, header: { ...header, revision: 120 } })).toBe(true);
     expect(witness.isBelieved({ ...sight, mark: early })).toBe(true);
   });
 
-  it('believes a run that somebody else has named since', () => {
+  it('trusts a run that another process has named since', () => {
     const { witness, sight } = examined();
     const named = runText({ clusterId: '7', gap: -90, term: 2, random: 's' });
     const restored = { ...header, revision: 95, term: 2 };
@@ -211,12 +211,12 @@ describe('the clock of members', () => {
     );
   });
 
-  it('is not driven ahead by members that differ', () => {
+  it('does not advance because members differ', () => {
     const steps = Array.from({ length: 100 }, (_, at) => (at % 2 === 0 ? 2000 : -1000));
     expect(told(steps).at(-1)).toBe(51_000);
   });
 
-  it('comes home after a clock was set back', () => {
+  it('returns to the time after a clock was set back', () => {
     expect(told([-3_600_000, 3_600_000, 3_600_000]).at(-1)).toBeLessThanOrEqual(3_600_000);
     expect(told([-3_600_000, 60_000])[1]).toBeGreaterThan(0);
   });

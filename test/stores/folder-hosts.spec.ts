@@ -21,7 +21,7 @@ const none: Seen = (stats) => ({ ...stats, birthtimeNs: 0n });
 const T0 = 1_800_000_000_000;
 const TTL_MS = 10_000;
 
-describe('a folder that several kinds of processes share', () => {
+describe('a folder shared by different kinds of processes', () => {
   let root: string;
   let folder: string;
   let nowMs: number;
@@ -64,7 +64,7 @@ describe('a folder that several kinds of processes share', () => {
     ['statx is refused to all', [refused, refused, refused, refused]],
     ['statx is refused to some', [known, refused, known, refused]],
     ['some reach it through FUSE', [none, known, none, known]],
-  ])('grants to all where %s', async (_, kinds) => {
+  ])('grants to all if %s', async (_, kinds) => {
     const processes = kinds.map((kind, at) => processOf(`p${at}`, kind));
     expect(await started(processes)).toBe(kinds.length);
     const servers = await Promise.all(processes.map(async ({ serverNow }) => serverNow()));
@@ -75,7 +75,7 @@ describe('a folder that several kinds of processes share', () => {
     ['reads times of creation', known],
     ['reads none', none],
     ['gets the time of the last change', refused],
-  ])('is another one for whoever %s once a copy is in its place', async (_, kind) => {
+  ])('is a different folder for a process that %s once a copy replaces it', async (_, kind) => {
     const processes = [processOf('known', known), processOf('other', kind)];
     await started(processes);
     const [, other] = processes;
@@ -109,7 +109,7 @@ describe('a folder that several kinds of processes share', () => {
     it.each([
       [90_000, 'behind'],
       [-90_000, 'ahead of'],
-    ])('is not written by a host whose clock is %i ms off', async (offMs, words) => {
+    ])('a host whose clock is %i ms off does not write', async (offMs, words) => {
       const wrong: Seen = (stats) => ({ ...stats, mtimeNs: stats.mtimeNs + second(offMs) });
       const failure = await failureOf(processOf('wrong', wrong).acquire());
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
@@ -117,12 +117,12 @@ describe('a folder that several kinds of processes share', () => {
       expect(Math.abs(Number(failure.details['aheadMs']) + offMs)).toBeLessThan(60_000);
     });
 
-    it('is written by a host whose clock is a little off', async () => {
+    it('a host whose clock is slightly off writes', async () => {
       const slow: Seen = (stats) => ({ ...stats, mtimeNs: stats.mtimeNs + second(20_000) });
       expect(await started([processOf('slow', slow)])).toBe(1);
     });
 
-    it('tells each of two hosts that the other one writes too, and when', async () => {
+    it('warns each of two hosts that the other one writes, with the time', async () => {
       const one = processOf('one', known, { boot: 'one' });
       const other = processOf('other', known, { boot: 'other', byMs: 3_600_000 });
       await one.acquire();
@@ -137,7 +137,7 @@ describe('a folder that several kinds of processes share', () => {
     });
   });
 
-  it('goes on at half speed while the clock of its host is set back', async () => {
+  it("runs at half speed while its host's clock is set back", async () => {
     const first = processOf('first', known);
     await first.acquire();
     nowMs -= 3_600_000;
@@ -147,7 +147,7 @@ describe('a folder that several kinds of processes share', () => {
     expect(registryMs! - T0).toBe(20_000);
   });
 
-  it('is a copy for whoever reads the first time of creation', async () => {
+  it('is a copy for a process that reads the first creation time', async () => {
     await started([processOf('other', none)]);
     const first = processOf('known', known);
     expect(await first.serverNow()).not.toBe(await processOf('late', none).serverNow());

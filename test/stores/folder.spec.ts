@@ -56,7 +56,7 @@ describe('folder files', () => {
   }
 
   describe('a value in a folder', () => {
-    it('is replaced by one of those who saw it, and nothing else stays', async () => {
+    it('is replaced by exactly one of its readers, without leftovers', async () => {
       const files = new FolderFiles(folder);
       await files.create('0');
       for (let round = 1; round <= 20; round++) {
@@ -71,14 +71,14 @@ describe('folder files', () => {
       expect(readdirSync(folder)).toHaveLength(2);
     });
 
-    it('is made once, whoever comes first', async () => {
+    it('is created once, whichever process comes first', async () => {
       const all = Array.from({ length: 8 }, (_, n) => new FolderFiles(folder).create(`${n}`));
       await Promise.all(all);
       expect(statesIn(folder)).toHaveLength(1);
       expect(readdirSync(join(root, 'var'))).toEqual(['shop']);
     });
 
-    it('is not replaced by whoever stalled while it was deleted and made again', async () => {
+    it('is not replaced by a process that stalled while it was deleted and created again', async () => {
       const files = new FolderFiles(folder);
       await files.create('first');
       const seen = (await files.load())!;
@@ -88,7 +88,7 @@ describe('folder files', () => {
       expect((await files.load())!.text).toBe('second');
     });
 
-    it('is another one where a copy was put in its place, also for who stalled', async () => {
+    it('is a different value if a copy replaces it, including for a stalled process', async () => {
       const files = new FolderFiles(folder);
       await files.create('kept');
       const seen = (await files.load())!;
@@ -112,7 +112,7 @@ describe('folder files', () => {
       return { files, value, replaced, state };
     }
 
-    it('is whole where the folder was put back between the two steps of who stalled', async () => {
+    it('is whole if the folder is restored between the two steps of a stalled process', async () => {
       const { files, replaced, state } = await halfReplaced();
       // The older copy has the name that is looked for, and not what was written a moment ago.
       rmSync(join(folder, state));
@@ -120,7 +120,7 @@ describe('folder files', () => {
       expect((await files.load())!.text).toBe('second');
     });
 
-    it('is whole where a file system tells of a failure after it renamed the pointer', async () => {
+    it('is whole if a file system reports a failure after it renamed the pointer', async () => {
       const { files, value, replaced, state } = await halfReplaced();
       // The rename that is about to come finds this name no more.
       const pointer = state.replace('state-', 'at-').replace('.json', '');
@@ -129,7 +129,7 @@ describe('folder files', () => {
       expect((await files.load())!.text).toBe('second');
     });
 
-    it('leaves nothing of what the disk has no room for', async () => {
+    it('leaves no files behind on a full disk', async () => {
       const disk = join(root, 'disk');
       mkdirSync(disk);
       const isSmall = mounted(disk);
@@ -148,7 +148,7 @@ describe('folder files', () => {
       }
     });
 
-    it('outlives whoever was killed between two of its steps', async () => {
+    it('survives a process that is killed between two of its steps', async () => {
       const files = new FolderFiles(folder);
       await files.create('first');
       const { id } = (await files.load())!;
@@ -159,7 +159,7 @@ describe('folder files', () => {
       expect(statesIn(folder)).toHaveLength(1);
     });
 
-    it('is refused where its files are gone, doubled, or written by somebody else', async () => {
+    it('is refused if its files are missing, duplicated, or written by another program', async () => {
       const files = new FolderFiles(folder);
       await files.create('{}');
       const pointer = readdirSync(folder).find((name) => name.startsWith('at-'))!;
@@ -179,7 +179,7 @@ describe('folder files', () => {
       });
     });
 
-    it('leaves files of others alone', async () => {
+    it('leaves other files alone', async () => {
       const files = new FolderFiles(folder);
       await files.create('first');
       writeFileSync(join(folder, 'README'), 'by hand');
@@ -189,7 +189,7 @@ describe('folder files', () => {
   });
 
   describe('a registry in a folder', () => {
-    it('takes a write only from the server and the versions that were read', async () => {
+    it('accepts a write only for the server and versions that were read', async () => {
       const store = new FolderStore(folder);
       const write = await headerWrite(store);
       expect(await store.write({ ...write, server: 'another' })).toBe(false);
@@ -200,7 +200,7 @@ describe('folder files', () => {
       expect(await rebooted.write(await headerWrite(store))).toBe(false);
     });
 
-    it('is what another process has written, also for whoever knows what was before', async () => {
+    it('holds what another process wrote, even for a process with an older state', async () => {
       const [mine, other] = [new FolderStore(folder), new FolderStore(folder)];
       const asRead = await headerWrite(mine);
       expect(await other.write(await headerWrite(other))).toBe(true);
@@ -212,7 +212,7 @@ describe('folder files', () => {
       expect(await mine.write(await headerWrite(mine))).toBe(true);
     });
 
-    it('is another one where a copy was put in its place, also for whoever knows it', async () => {
+    it('is a different registry if a copy replaces it, even for a process that read it before', async () => {
       const store = new FolderStore(folder);
       expect(await store.write(await headerWrite(store))).toBe(true);
       const asRead = await headerWrite(store);
@@ -224,10 +224,10 @@ describe('folder files', () => {
       expect((await store.read({ keys: [] })).server).not.toBe(asRead.server);
     });
 
-    it('keeps the version of a header whose time alone is new', () =>
+    it('keeps the version of a header if only its time is new', () =>
       expect(keptTimeIn(new FolderStore(folder))).resolves.toEqual(TIME_IS_KEPT));
 
-    it('begins with a version that no header of it had before', async () => {
+    it('starts at a version that no earlier header had', async () => {
       const store = new FolderStore(folder);
       const versions = [];
       for (let round = 0; round < 3; round++) {
@@ -239,7 +239,7 @@ describe('folder files', () => {
       expect(Math.max(...versions)).toBeLessThan(Number.MAX_SAFE_INTEGER);
     });
 
-    it('is made by whoever leases, and not by whoever looks', async () => {
+    it('is created by a process that leases, not by one that reads', async () => {
       const inspector = await inspectorFromUrl(`file:${root}/looked?namespace=shop`);
       expect(await inspector.read()).toMatchObject({ isUnfinished: false, workers: [] });
       const findings = await inspector.findings();
@@ -250,7 +250,7 @@ describe('folder files', () => {
       expect(existsSync(join(root, 'looked'))).toBe(false);
     });
 
-    it('says what is wrong with a path that is a file', async () => {
+    it('explains what is wrong with a path that is a file', async () => {
       writeFileSync(join(root, 'file'), '');
       const store = new FolderStore(join(root, 'file', 'shop'));
       await expect(store.read({ keys: [HEADER_KEY] })).rejects.toMatchObject({
@@ -277,7 +277,7 @@ describe('folder files', () => {
       },
     );
 
-    it('is not made in place of a symbolic link', async () => {
+    it('is not created in place of a symbolic link', async () => {
       const target = join(root, 'target');
       mkdirSync(target);
       mkdirSync(join(root, 'var'));
@@ -289,7 +289,7 @@ describe('folder files', () => {
       });
     });
 
-    it('is not made in place of a mount point', async () => {
+    it('is not created in place of a mount point', async () => {
       mkdirSync(folder, { recursive: true });
       const isMounted = mounted(folder);
       try {
@@ -304,7 +304,7 @@ describe('folder files', () => {
       }
     });
 
-    it('warns of a file system without times of creation', async () => {
+    it('warns about a file system without creation times', async () => {
       mkdirSync(folder, { recursive: true });
       const disk = join(root, 'disk');
       const isMounted = ran('truncate', '-s', '8M', disk) && mountedOld(disk, folder);
@@ -325,7 +325,7 @@ describe('folder files', () => {
       ['EACCES', 'This user may not write there', true],
       ['ENOTDIR', 'Part of its path is a file', false],
       ['EWHATEVER', 'what it said', true],
-    ])('says of %s what to do', (code, said, retryable) => {
+    ])('names the cure for %s', (code, said, retryable) => {
       const error = folderError(Object.assign(new Error('what it said'), { code }), '/x');
       expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable });
       expect(error.message).toContain(said);
@@ -409,8 +409,8 @@ describe('folder processes', () => {
     return ids.length - new Set(ids).size;
   }
 
-  describe('processes on one folder', () => {
-    it('make no id twice, whichever of them are killed', async () => {
+  describe('processes that share one folder', () => {
+    it('issue no duplicate when some are killed', async () => {
       const all: string[] = [];
       let startCount = 0;
       const location = async () => {
@@ -442,7 +442,7 @@ describe('folder processes', () => {
       120_000,
     );
 
-    it('would make some twice with a fixed number', async () => {
+    it('would issue duplicates with a fixed number', async () => {
       const terms = { workerId: 3, fromMs: Date.now() };
       const ids = [...(await idsOf(terms, 'SIGKILL')), ...(await idsOf(terms, 'SIGKILL'))];
       expect(twiceIn(ids)).toBeGreaterThan(0);

@@ -21,7 +21,7 @@ import { schemeOf, SCHEMES } from '../../lib/url-schemes.js';
 const REQUEST = { workerIdMin: 0, workerIdMax: 1023 } as LeaseRequest;
 const ask = (hostname: string) => ordinalSupport({ hostname }).getNextWorkId(REQUEST);
 
-describe('the number of a pod', () => {
+describe("a pod's ordinal", () => {
   it.each([
     ['shop-0', 0],
     ['shop-3', 3],
@@ -59,7 +59,7 @@ describe('the number of a pod', () => {
   it.each([
     ['JOB_COMPLETION_INDEX', '3', /second pod of the number/],
     ['NODE_APP_INSTANCE', '1', /PM2 runs several processes/],
-  ])('is not read where %s is %s', async (variable, value, reason) => {
+  ])('is not read if %s is %s', async (variable, value, reason) => {
     process.env[variable] = value;
     try {
       expect(ordinalSupport({ hostname: 'shop-3' }).workerId).toBeUndefined();
@@ -82,24 +82,27 @@ describe('the number of a pod', () => {
     await expect(ask('shop-1024')).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
   });
 
-  it.each([20, 200])('never is the end of a random name (%s of each kind)', async (count) => {
-    const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
-    const random = (length: number) =>
-      Array.from({ length }, () => alphabet[Math.floor(Math.random() * 27)]!).join('');
-    const names = Array.from({ length: count }, () => [
-      `shop-${random(8)}-${random(5)}`,
-      `shop-${random(10)}-${random(5)}`,
-      `shop-${random(5)}`,
-    ]).flat();
-    const read = names.filter((hostname) => ordinalSupport({ hostname }).workerId !== undefined);
-    expect(read).toEqual([]);
-  });
+  it.each([20, 200])(
+    'is never taken from the end of a random name (%s of each kind)',
+    async (count) => {
+      const alphabet = 'bcdfghjklmnpqrstvwxz2456789';
+      const random = (length: number) =>
+        Array.from({ length }, () => alphabet[Math.floor(Math.random() * 27)]!).join('');
+      const names = Array.from({ length: count }, () => [
+        `shop-${random(8)}-${random(5)}`,
+        `shop-${random(10)}-${random(5)}`,
+        `shop-${random(5)}`,
+      ]).flat();
+      const read = names.filter((hostname) => ordinalSupport({ hostname }).workerId !== undefined);
+      expect(read).toEqual([]);
+    },
+  );
 });
 
 /* Which address of a host is taken for a number, and which are refused. */
 const of = (address: string, internal = false) => ({ address, family: 'IPv4' as const, internal });
 
-describe('the private address of a host', () => {
+describe("a host's private address", () => {
   it.each([
     ['10.0.3.4', 16, 3 * 256 + 4],
     ['172.16.255.255', 16, 65_535],
@@ -115,12 +118,12 @@ describe('the private address of a host', () => {
     ['none', { lo: [of('10.0.0.1', true)] }],
     ['none', { eth0: [{ address: 'fd00::1', family: 'IPv6' as const, internal: false }] }],
     ['several', { eth0: [of('10.0.0.1')], docker0: [of('172.17.0.1')] }],
-  ])('is refused where there are %s', (what, interfaces) => {
+  ])('is refused if there are %s', (what, interfaces) => {
     const said = what === 'none' ? 'no private IPv4 address' : '10.0.0.1 (eth0), 172.17.0.1 (do';
     expect(privateAddress({ interfaces })).toThrow(said);
   });
 
-  it('is that of the interface that was named', () => {
+  it('is that of the named interface', () => {
     const interfaces = { eth0: [of('10.0.0.1')], docker0: [of('172.17.0.9')] };
     expect(privateAddress({ interface: 'eth0', interfaces })()).toBe(1);
     const ofNone = privateAddress({ interface: 'eth1', interfaces });
@@ -167,7 +170,7 @@ describe.each(OURS)('%s', (scheme) => {
     },
   );
 
-  it('is the one part of a URL that a message shows', () => {
+  it('is the only part of a URL that a message shows', () => {
     expect(formatUrl(url)).toContain(`${scheme}:`);
     expect(formatUrl(url)).not.toContain('host');
   });
@@ -183,7 +186,7 @@ describe('a URL of memory', () => {
   it.each([
     ['a support', () => supportOf('memory:', new Map())],
     ['counters', () => countersOf('memory:')],
-  ])('is refused for %s, with what to give in its place', async (_, open) => {
+  ])('is refused for %s, with an alternative', async (_, open) => {
     await expect(open()).rejects.toThrow(/Only locks have a URL of memory.* MemorySupport/);
   });
 
@@ -198,7 +201,7 @@ describe('a message', () => {
     ['SQLite:///var/shop.db', 'sqlite://...'],
     ['memory:', 'memory:...'],
     ['mongodb+srv://user:word@host', 'mongodb+srv://...'],
-  ])('shows of %s no more than %s', (url, start) => {
+  ])('of %s shows only %s', (url, start) => {
     expect(formatUrl(url)).toBe(`${start} (the rest is not shown)`);
   });
 
@@ -218,7 +221,7 @@ describe('a message', () => {
     ["'static:7'", 'a text in quotes, which are part of it: take them away'],
     ['word\n', 'a text with a blank or a line break at one of its ends: take it away'],
     ['$WORD', 'a text with $, ${ or $( in it, a variable that was not filled in'],
-  ])('says of %j that it is %s', (url, words) => {
+  ])('describes %j as %s', (url, words) => {
     expect(formatUrl(url)).toBe(words);
   });
 
@@ -230,7 +233,7 @@ describe('a message', () => {
   );
 });
 
-it('the memory of a process is named by its scheme alone', () => {
+it("a process's memory is named by its scheme alone", () => {
   expect(['memory:', 'MEMORY:', 'memory:x', 'memory'].map(isMemory)).toEqual([
     true,
     true,
@@ -239,7 +242,7 @@ it('the memory of a process is named by its scheme alone', () => {
   ]);
 });
 
-describe('a URL whose scheme alone is right', () => {
+describe('a URL in which only the scheme is valid', () => {
   it.each([
     ['static:', 'a worker id in digits, such as 7'],
     ['static:seven', 'a worker id in digits, such as 7'],
@@ -248,7 +251,7 @@ describe('a URL whose scheme alone is right', () => {
     ['sqlite:', 'the path of a file'],
     ['redis:host', 'two slashes and a host'],
     ['etcd:/host', 'two slashes and a host'],
-  ])('%s is told what follows: %s', async (url, follows) => {
+  ])('%s is refused with what must follow: %s', async (url, follows) => {
     const scheme = schemeOf(url);
     await expect(supportOf(url, NONE)).rejects.toThrow(
       `${scheme}:... (the rest is not shown). ` + `After ${scheme}: follows ${follows}.`,
@@ -256,7 +259,7 @@ describe('a URL whose scheme alone is right', () => {
   });
 });
 
-describe('a URL of no backend', () => {
+describe('a URL of an unknown backend', () => {
   it.each([
     '',
     'redis',
@@ -266,19 +269,19 @@ describe('a URL of no backend', () => {
     'static:',
     'static:007',
     'consul://host',
-  ])('%j is refused with all that would do', async (url) => {
+  ])('%j is refused with the alternatives', async (url) => {
     expect(storeOfUrl(url)).toBeUndefined();
     await expect(supportOf(url, new Map([['own', () => undefined as never]]))).rejects.toThrow(
       /^No support handles this URL: .* forms: static:7, file:.*redis:.*; of this .* own:\.$/,
     );
   });
 
-  it('a command needs a registry, and a static worker id has none', async () => {
+  it('a command needs a registry, which a static worker ID does not have', async () => {
     expect(storeOfUrl('rediss://host')!.inspector).toBeDefined();
     await expect(inspectorOf('static:7')).rejects.toThrow(/Supported forms: file:.*redis:/);
   });
 
-  it('the scheme is what stands before the first colon', () => {
+  it('the scheme is the text before the first colon', () => {
     const schemes = ['REDIS://a:b', 'static:7', 'no colon'].map(schemeOf);
     expect(schemes).toEqual(['redis', 'static', '']);
   });

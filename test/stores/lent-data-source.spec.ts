@@ -25,7 +25,7 @@ describe('a DataSource of TypeORM', () => {
   it.each([
     ['postgres', { url: process.env['DATABASE_URL']! }],
     ['mysql', { url: process.env['MYSQL_URL']! }],
-  ] as const)('of %s may be destroyed before the release', async (type, options) => {
+  ] as const)('may be destroyed before the release, with %s', async (type, options) => {
     const dataSource = await new DataSource({ type, ...options } as never).initialize();
     const given = named();
     const run = await startSnowflake({
@@ -50,7 +50,7 @@ describe('a DataSource of TypeORM', () => {
         new DataSource({ type: 'better-sqlite3', database: ':memory:', driver: Database } as never),
     ],
     ['PostgreSQL', () => new DataSource({ type: 'postgres', url: process.env['DATABASE_URL']! })],
-  ])('that was never opened is named: %s', async (_, make) => {
+  ])('is named if it was never opened: %s', async (_, make) => {
     const support = sqlSupport({ dataSource: make(), namespace: randomUUID() });
     const failure = await failureOf(support.getNextWorkId(request()));
     expect(failure.message).toContain('has closed the DataSource or the pool');

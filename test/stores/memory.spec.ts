@@ -53,14 +53,14 @@ describe('memory support', () => {
       expect(one).not.toBe(two);
     });
 
-    it('share a registry by the name of a namespace, and only so', async () => {
+    it('share a registry by namespace, and otherwise not', async () => {
       const [a, b] = [randomUUID(), randomUUID()];
       const supports = [a, a, b].map((namespace) => new MemorySupport({ namespace }));
       expect(await heldCounts(...supports)).toEqual([2, 2, 1]);
       expect(await lease(supports[2]!, 'other')).toMatchObject({ status: 'layout-mismatch' });
     });
 
-    it('share a registry also where two copies of the package are loaded', async () => {
+    it('share a registry across two loaded copies of the package', async () => {
       const namespace = randomUUID();
       const { MemorySupport: Copy } = (await loadLibrary([], 'stores/memory/index.ts')) as {
         MemorySupport: typeof MemorySupport;
@@ -70,7 +70,7 @@ describe('memory support', () => {
       expect(await heldCounts(...supports)).toEqual([2, 2]);
     });
 
-    it('share a registry by the clock of the host, whichever copy names it', async () => {
+    it("share a registry by the host's clock, whichever copy names it", async () => {
       const namespace = randomUUID();
       const copies = [undefined, systemClock, { ...systemClock }];
       const supports = copies.map(
@@ -79,7 +79,7 @@ describe('memory support', () => {
       expect(await heldCounts(...supports)).toEqual([3, 3, 3]);
     });
 
-    it('have another registry where other rows, or another time, are given', async () => {
+    it('use separate registries for other rows or another time source', async () => {
       const rows = new MemoryRows();
       const clock = new SettableTime();
       const supports = [
@@ -113,7 +113,7 @@ describe('memory support', () => {
       never.mockRestore();
     });
 
-    it('trust nothing in rows that were put in from elsewhere', async () => {
+    it('reject rows that did not come from the registry', async () => {
       const [lost, rows] = [new MemoryRows(), new MemoryRows()];
       await lease(new MemorySupport({ rows: lost }));
       rows.rows = new Map(lost.rows);
@@ -121,7 +121,7 @@ describe('memory support', () => {
       expect(await lease(new MemorySupport({ rows }))).toMatchObject({ status: 'wait' });
     });
 
-    it('take no clock beside that of their rows', () => {
+    it('use no clock but that of their rows', () => {
       const both = { rows: new MemoryRows(), clock: new SettableTime() };
       expect(() => new MemorySupport(both)).toThrow('Expected `rows` or `clock`, not both');
     });
@@ -184,14 +184,14 @@ describe('memory registry', () => {
       expect(next).toMatchObject({ status: 'ok', floorMs: T0 + 60_000, ceilingMs: T0 + 150_000 });
     });
 
-    it('starts a new holder right behind the last id after a release', () => {
+    it('starts a new holder immediately after the last ID of a release', () => {
       const registry = openedLongAgo();
       const asked = request('a');
       registry.release(lease(asked, registry.acquire(asked, at(T0))), T0 + 7, at(T0 + 10));
       expect(registry.acquire(request('b'), at(T0 + 10))).toMatchObject({ floorMs: T0 + 8 });
     });
 
-    it('lets a release lower the ceiling no further than the floor, and only the holder', () => {
+    it("lets only the holder's release lower the ceiling, down to the floor", () => {
       const registry = openedLongAgo();
       const asked = request('a');
       const held = lease(asked, registry.acquire(asked, at(T0 + 5)));
@@ -202,7 +202,7 @@ describe('memory registry', () => {
       expect(registry.state!.ceilings.get(0)).toBe(T0);
     });
 
-    it('never lets a renewal lower a ceiling, also when its clock steps back', () => {
+    it('never lets a renewal lower a ceiling, even if its clock steps back', () => {
       const registry = openedLongAgo();
       const asked = request('a');
       const held = lease(asked, registry.acquire(asked, at(T0)));
@@ -239,7 +239,7 @@ describe('memory registry', () => {
       expect(next).toMatchObject({ workerId: 2 });
     });
 
-    it('sends both copies of a process away, the first that breaks the chain and the other', () => {
+    it('fences both copies of a process: the first that breaks the chain, then the other', () => {
       const registry = openedLongAgo();
       const asked = request('a');
       const held = lease(asked, registry.acquire(asked, at(T0)));

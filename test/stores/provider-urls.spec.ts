@@ -131,14 +131,14 @@ function faultOf(url: string): string {
   return 'taken';
 }
 
-describe('a URL as it is handed out', () => {
-  it.each(TAKEN)('by %s is taken: %s', (_, url, parts) => {
+describe("a URL from a provider's console", () => {
+  it.each(TAKEN)('%s is accepted: %s', (_, url, parts) => {
     expect(faultOf(url)).toBe('taken');
     const parsed = kindOf(url) === 'redis' ? parseRedisUrl(url) : parseSqlUrl(url);
     expect(parsed).toMatchObject(parts);
   });
 
-  it.each(REFUSED)('by %s is refused in words: %s', (_, url, ...faults) => {
+  it.each(REFUSED)('%s is refused with the reason: %s', (_, url, ...faults) => {
     const message = faultOf(url);
     for (const fault of faults) expect(message).toContain(fault);
     expect(message).not.toContain('hunter2');

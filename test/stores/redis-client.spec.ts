@@ -42,7 +42,7 @@ describe('redis client', () => {
       ({ port } = await lab.clusterNode('--requirepass', 'right'));
     });
 
-    it('is reached by URL and by a given client, whose prefix counts nowhere', async () => {
+    it('connects by URL and through a given client, whose prefix has no effect', async () => {
       const namespace = 'shop';
       const startup = [{ host: '127.0.0.1', port }];
       const given = [
@@ -62,15 +62,15 @@ describe('redis client', () => {
     it.each([
       ['redis+cluster://:wrong@', 'wrong-password'],
       ['redis+cluster://', 'no-password'],
-    ])('is refused for %s, which trying again cannot cure', async (scheme, refusal) => {
+    ])('is refused for %s, and a retry does not help', async (scheme, refusal) => {
       const support = lab.support({ redis: `${scheme}127.0.0.1:${port}` });
       const error = await failureOf(support.getNextWorkId(request()));
       expect(error).toMatchObject({ retryable: false, details: { refusal } });
     });
   });
 
-  describe('a Sentinel with a password of its own', () => {
-    it('is reached with sentinelPassword, by URL and by a given client', async () => {
+  describe('a Sentinel with its own password', () => {
+    it('accepts sentinelPassword, by URL and through a given client', async () => {
       const master = await lab.server('--requirepass', 'inner');
       const lines = ['sentinel auth-pass mymaster inner', 'requirepass "ou&ter"'];
       const { port } = await lab.sentinel(master.port, ...lines);
@@ -96,7 +96,7 @@ describe('redis client', () => {
   });
 
   describe('TLS', () => {
-    it('is spoken to master and Sentinel: neither is talked to in the clear', async () => {
+    it('protects the connections to master and Sentinel', async () => {
       const master = await lab.server();
       const { port } = await lab.sentinel(master.port);
       const heard: string[] = [];
@@ -110,7 +110,7 @@ describe('redis client', () => {
       expect(heard[0]?.charCodeAt(0)).toBe(22);
     });
 
-    it('with a certificate of a private CA works by a client, and is refused by URL', async () => {
+    it('a private CA works through a client and is refused by URL', async () => {
       const { ca, args } = certificates();
       const { port } = await lab.server(...args);
       const tlsPort = await freePort();
@@ -129,7 +129,7 @@ describe('redis client', () => {
     const connections = async (admin: ReturnType<RedisLab['client']>) =>
       String(await admin.call('CLIENT', 'LIST')).match(/^id=/gm)?.length ?? 0;
 
-    it('opens nothing for who only looks', async () => {
+    it('opens no connection for a reader', async () => {
       const { port, url } = await lab.server();
       const admin = lab.client(port);
       const support = lab.support({ redis: url });
@@ -142,7 +142,7 @@ describe('redis client', () => {
       await until(async () => (await connections(admin)) === 1);
     });
 
-    it('serves the next application that leases, and is closed by it again', async () => {
+    it('serves the next application that leases, which closes it again', async () => {
       const { port, url } = await lab.server();
       const admin = lab.client(port);
       const support = lab.support({ redis: url });
@@ -157,7 +157,7 @@ describe('redis client', () => {
       await until(async () => (await connections(admin)) === 1);
     });
 
-    it('ends what is under way, wherever it has got to', async () => {
+    it('ends pending calls at any stage', async () => {
       const { port, url } = await lab.server();
       const admin = lab.client(port);
       for (const turns of [0, 1, 2, 5, 20]) {
@@ -173,7 +173,7 @@ describe('redis client', () => {
       await until(async () => (await connections(admin)) === 1);
     });
 
-    it('ends the waiting for a server that is away', async () => {
+    it('ends the wait for an unreachable server', async () => {
       const { url, stop } = await lab.server();
       const support = lab.support({ redis: url });
       await support.workers();
@@ -201,14 +201,14 @@ describe('redis client', () => {
 
 /* What a client of the application decides itself; its options have a table of their own. */
 
-describe('given redis', () => {
+describe('a given Redis client', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
 
   /** Of ioredis 6. */
   const RESP3 = { protocol: 3, replyMapping: 'resp3' } as RedisOptions;
 
-  describe('a given client of one Redis', () => {
+  describe('a given client for a single Redis', () => {
     let admin: Redis;
     let port: number;
     beforeAll(async () => {
@@ -216,7 +216,7 @@ describe('given redis', () => {
       admin = lab.client(port);
     });
 
-    it('is asked whether to connect again, about all but a script that is not known', async () => {
+    it('decides about retries, except for a missing script', async () => {
       const heard: string[] = [];
       const reconnectOnError = ({ message }: Error) => {
         heard.push(message);
@@ -232,7 +232,7 @@ describe('given redis', () => {
       expect(heard).toEqual([expect.stringMatching(/^WRONGTYPE/)]);
     });
 
-    it('is understood about the settings of Redis, in whatever form it tells them', async () => {
+    it('reads the settings of Redis in every reply format', async () => {
       const unsynced = await lab.server('--appendonly', 'yes', '--appendfsync', 'no');
       const counters = redisCounters({ redis: lab.client(unsynced.port, { ...RESP3 }) });
       try {
@@ -243,7 +243,7 @@ describe('given redis', () => {
       }
     });
 
-    it('that waits less than a call takes is refused with what it says', async () => {
+    it("is refused with a clear message if its limit is below one call's time", async () => {
       const client = lab.client(port, { commandTimeout: 1 });
       const support = lab.support({ redis: client });
       await admin.call('CLIENT', 'PAUSE', 200, 'ALL');
@@ -294,7 +294,7 @@ describe('redis tls', () => {
   });
 
   // An error that nobody hears fails the test, as it would end a process.
-  it('ends no process, whenever it is closed', async () => {
+  it('never ends the process, at whatever moment it closes', async () => {
     const tryCount = 60;
     let settledCount = 0;
     for (let turnCount = 0; turnCount < tryCount; turnCount++) {
@@ -312,7 +312,7 @@ describe('redis tls', () => {
  * A Cluster of which one master hangs: what is asked of it goes to the one that takes over, however
  * much the others answer meanwhile, and whoever asks those notices nothing.
  */
-describe('a master of a Cluster that hangs', () => {
+describe('a Cluster master that hangs', () => {
   const lab = new RedisLab();
   const hanging: number[] = [];
   afterEach(() => hanging.splice(0).forEach((pid) => process.kill(pid, 'SIGCONT')));
@@ -368,7 +368,7 @@ describe('a master of a Cluster that hangs', () => {
   it.each([
     ['redis 6', redis6],
     ['redis 5', redis5 as unknown as typeof redis6],
-  ])('is left where %s is already asking it for its slots', async (_name, { createCluster }) => {
+  ])('is left if %s is already requesting its slots', async (_name, { createCluster }) => {
     let asks: ((socket: object) => Promise<void>) | undefined;
     const loaded = {
       createCluster(options: object) {
@@ -459,7 +459,7 @@ describe('the number of a failover', () => {
     return { time, sentinels, told, over, isOver: () => isOver };
   }
 
-  it('is waited for where the only Sentinel is slow', async () => {
+  it('waits for a single slow Sentinel', async () => {
     const { time, sentinels, told, over, isOver } = asked(1);
     await time.advance(2900);
     expect(isOver()).toBe(false);
@@ -469,7 +469,7 @@ describe('the number of a failover', () => {
     expect([sentinels[0]!.isLeft, time.timerCount]).toEqual([true, 0]);
   });
 
-  it('is not waited for long once one has told, and what others tell later counts', async () => {
+  it('waits only briefly after the first report, and counts later reports', async () => {
     const { time, sentinels, told, over, isOver } = asked(3);
     await time.advance(0);
     sentinels[1]!.tells(4);
@@ -487,7 +487,7 @@ describe('the number of a failover', () => {
     expect(told.epoch).toBe(6);
   });
 
-  it('is 0 where none tells in time, which holds nobody up for longer', async () => {
+  it('is 0 without a report in time, which delays no call further', async () => {
     const { time, sentinels, told, over } = asked(2);
     await time.advance(3000);
     await over;

@@ -163,7 +163,7 @@ describe('redis clients', () => {
       admin = lab.client(port);
     });
 
-    it('keeps the registry in the database of its options, and without their prefix', async () => {
+    it('keeps the registry in the database of its options, without their prefix', async () => {
       await admin.flushall();
       const support = lab.support({ redis: await make(port, elsewhere), namespace: 'shop' });
       await support.getNextWorkId(request());
@@ -183,7 +183,7 @@ describe('redis clients', () => {
       expect(await elsewhereCount()).toBe(before);
     });
 
-    it('tells an answer that nobody expected from a server that is away', async () => {
+    it('distinguishes an unexpected reply from an unreachable server', async () => {
       const support = lab.support({ redis: await make(port, {}), namespace: 'spoilt' });
       await support.getNextWorkId(request());
       await admin.hset(support.key, 'epoch', 'soon');
@@ -192,7 +192,7 @@ describe('redis clients', () => {
       });
     });
 
-    it('wakes those who wait for a lock', async () => {
+    it('wakes callers that wait for a lock', async () => {
       const own = { redis: await make(port, {}), namespace: randomUUID(), lossWindowMs: 0 };
       const [locks, other] = [redisLocks(own), redisLocks(own)];
       const holder = randomUUID();
@@ -210,7 +210,7 @@ describe('redis clients', () => {
       await Promise.all([locks.close(), other.close()]);
     });
 
-    it('tells why the server refuses', async () => {
+    it('reports why the server refuses', async () => {
       const support = lab.support({ redis: await make(port, {}), namespace: 'wrong' });
       await admin.set(support.key, 'something else');
       expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
@@ -219,7 +219,7 @@ describe('redis clients', () => {
       });
     });
 
-    it('tells that nobody is there, and leases once somebody is', async () => {
+    it('reports an unreachable server, and leases once it is reachable', async () => {
       const server = await lab.server();
       const redis = await make(server.port, GIVES_UP[name]!(server.port));
       const support = lab.support({ redis, namespace: 'away' });
@@ -233,7 +233,7 @@ describe('redis clients', () => {
       await again.stop();
     });
 
-    it('goes on after its connections were cut', async () => {
+    it('works after its connections were cut', async () => {
       const server = await lab.server();
       const client = await make(server.port, GIVES_UP[name]!(server.port));
       const support = lab.support({ redis: client, namespace: 'cut' });
@@ -262,7 +262,7 @@ describe('redis clients', () => {
       ['node-redis 5', cluster(five), {}],
       ['iovalkey', iovalkeyCluster, { keyPrefix: 'other:' }],
       ['Valkey GLIDE', glideCluster, {}],
-    ] as const)('leads to the slot of the namespace, by %s', async (_name, make, prefix) => {
+    ] as const)('routes to the slot of the namespace, by %s', async (_name, make, prefix) => {
       const answers = await answersBy(await make(port, prefix), () => admin.script('FLUSH'));
       expect(answers).toMatchObject(ANSWERS);
       const keys = await admin.keys('*');
@@ -275,7 +275,7 @@ describe('redis clients', () => {
       ['node-redis 6', node(six), { readonly: true }],
       ['node-redis 5', node(five), { readonly: true }],
       ['iovalkey', iovalkey, { readOnly: true }],
-    ] as const)('reads from no replica by %s', async (_name, make, options) => {
+    ] as const)('does not read from a replica, by %s', async (_name, make, options) => {
       const support = lab.support({ redis: await make(port, options) });
       await support.getNextWorkId(request());
       expect(String(await admin.client('LIST'))).not.toMatch(/ flags=\w*r/);
@@ -286,7 +286,7 @@ describe('redis clients', () => {
   it.each([
     ['node-redis 6', node(six)],
     ['node-redis 5', node(five)],
-  ] as const)('connects again without the strategy that is given to %s', async (_name, make) => {
+  ] as const)('reconnects without the strategy that is given to %s', async (_name, make) => {
     const { port } = await lab.server();
     const asked: number[] = [];
     const reconnectStrategy = (retries: number) => asked.push(retries);
@@ -299,7 +299,7 @@ describe('redis clients', () => {
     expect(asked).toEqual([]);
   });
 
-  it('is told of the master by Valkey GLIDE, which would read from a replica', async () => {
+  it('makes Valkey GLIDE use the master, although it would read from a replica', async () => {
     const master = await lab.server('--maxmemory-policy', 'allkeys-lru');
     const replica = await lab.server('--replicaof', host, String(master.port));
     const admin = lab.client(replica.port);
@@ -318,7 +318,7 @@ describe('redis clients', () => {
     ['a Cluster of node-redis 5', cluster(five)],
     ['Valkey GLIDE', lazyGlide(glide)],
     ['a Cluster of Valkey GLIDE', lazyGlide(glideCluster)],
-  ] as const)('tells what is wrong with the login of %s', async (name, make) => {
+  ] as const)('reports what is wrong with the login of %s', async (name, make) => {
     const server = name.startsWith('a Cluster')
       ? await lab.clusterNode('--requirepass', 'right')
       : await lab.server('--requirepass', 'right');
@@ -340,7 +340,7 @@ describe('redis clients', () => {
     expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });
   });
 
-  describe('a user who may not run INFO', () => {
+  describe('a user without the right to INFO', () => {
     const user = ['ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '&*', '+@all', '-info'] as const;
     async function refused(redis: GivenClient, keepsWrites: boolean) {
       const asked = lab.support({ redis, keepsWrites }).getNextWorkId(request());
@@ -349,7 +349,7 @@ describe('redis clients', () => {
       expect(failure.message).toContain('GLIDE does not connect without +info|replication');
     }
 
-    it.each(UNTOLD)('leases where the writes are kept, by %s', async (name, make, login) => {
+    it.each(UNTOLD)('leases if writes are kept, by %s', async (name, make, login) => {
       const { port } = await (name.startsWith('a Cluster') ? lab.clusterNode() : lab.server());
       await lab.client(port).call(...user);
       const redis = await make(port, login);
@@ -358,7 +358,7 @@ describe('redis clients', () => {
       expect(await kept.getNextWorkId(request())).toMatchObject({ status: 'ok' });
     });
 
-    it('connects by GLIDE with a part of that right', async () => {
+    it('connects through GLIDE with a part of that right', async () => {
       const { port } = await lab.server();
       const admin = lab.client(port);
       await admin.call(...user);
@@ -371,8 +371,8 @@ describe('redis clients', () => {
     });
   });
 
-  describe('by Sentinel, node-redis', () => {
-    it('6 leads to the database of its options, and without their prefix', async () => {
+  describe('node-redis by Sentinel', () => {
+    it('6 uses the database of its options, without their prefix', async () => {
       const master = await lab.server();
       const { port } = await lab.sentinel(master.port);
       const options = { keyPrefix: 'other:', nodeClientOptions: { database: 3 } };
@@ -384,7 +384,7 @@ describe('redis clients', () => {
     });
   });
 
-  it('hides the password of a Cluster in a URL as the server would repeat it', async () => {
+  it('hides the password of a Cluster URL in server replies', async () => {
     const rootNodes = [{ url: 'redis://app:p%40ss%2Fword@127.0.0.1:1' }];
     const redis = await cluster(six)(1, { rootNodes });
     expect(libraryOf(redis)?.locate(redis)).toMatchObject({
@@ -393,7 +393,7 @@ describe('redis clients', () => {
     });
   });
 
-  it('takes no pool, and nothing else that is no client', () => {
+  it('refuses a pool, and anything that is no client', () => {
     // As a client of ioredis-mock.
     const mock = { customCommand: () => undefined };
     const others = [six.createClientPool(), mock, {}, 7, null];
@@ -437,7 +437,7 @@ describe.each(given)('by %s', (_name, redis) => {
   describeContractsBy(redis);
 });
 
-it('a Valkey is known as one, and the doctor says which', async () => {
+it('identifies a Valkey, and doctor names it', async () => {
   const client = places.client(valkeyPort);
   const [, version] = /^valkey_version:(\S+)/m.exec(await client.info('server'))!;
   const inspector = inspectorFromUrl(process.env['VALKEY_URL']!);

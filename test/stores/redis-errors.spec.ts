@@ -57,7 +57,7 @@ describe('redis refusals', () => {
       },
     );
 
-    it('may not touch the key', async () => {
+    it('refuses access to the key', async () => {
       const { port } = await lab.server();
       await lab.client(port).call('ACL', 'SETUSER', 'app', 'on', '>pw', '~other', '+@all');
       const error = await refused(`redis://app:pw@127.0.0.1:${port}`);
@@ -65,7 +65,7 @@ describe('redis refusals', () => {
     });
 
     // Each connection of its own: the refusal and the answer to INFO may come together, or not.
-    it('lets everybody in without a password, but not with a wrong one', async () => {
+    it('accepts any client without a password, but none with a wrong one', async () => {
       const { port } = await lab.server();
       const all = Array.from({ length: 30 }, () => refused(`redis://app:wrong@127.0.0.1:${port}`));
       for (const error of await Promise.all(all)) {
@@ -73,7 +73,7 @@ describe('redis refusals', () => {
       }
     });
 
-    it('keeps something else under the key', async () => {
+    it('holds another type under the key', async () => {
       const { port, url } = await lab.server();
       await lab.client(port).set(KEY, 'a text');
       expect(await refused(url)).toMatchObject({
@@ -82,7 +82,7 @@ describe('redis refusals', () => {
       });
     });
 
-    it.each(['EVALSHA', 'HMGET', 'TIME'])('knows no %s', async (command) => {
+    it.each(['EVALSHA', 'HMGET', 'TIME'])('does not support %s', async (command) => {
       const { url } = await lab.server('--rename-command', command, '');
       expect(await refused(url)).toMatchObject({
         retryable: false,
@@ -90,7 +90,7 @@ describe('redis refusals', () => {
       });
     });
 
-    it('is a node of a Cluster that keeps the key elsewhere, or nowhere', async () => {
+    it('is a Cluster node that does not serve the key', async () => {
       const { port } = await lab.server('--cluster-enabled', 'yes');
       expect(await refused(`redis://127.0.0.1:${port}`)).toMatchObject({
         retryable: true,
@@ -100,7 +100,7 @@ describe('redis refusals', () => {
       expect(told('MOVED 866 127.0.0.1:7001')).toMatchObject({ retryable: false });
     });
 
-    it('serves no more clients', async () => {
+    it('accepts no more clients', async () => {
       const { port, url } = await lab.server('--maxclients', '1');
       const only = lab.client(port);
       await only.ping();
@@ -113,7 +113,7 @@ describe('redis refusals', () => {
       );
     });
 
-    it('wants replicas that are not there', async () => {
+    it('requires replicas that are missing', async () => {
       const { url } = await lab.server('--min-replicas-to-write', '1');
       expect(await refused(url)).toMatchObject({
         retryable: true,
@@ -127,7 +127,7 @@ describe('redis refusals', () => {
         'knows no INFO',
         ['--rename-command', 'INFO', '', '--user', 'app', 'on', '>pw', '~*', '+@all'],
       ],
-    ])('%s, of which nothing is printed', async (_, args) => {
+    ])('reports %s, of which the message prints nothing', async (_, args) => {
       const { port } = await lab.server(...args);
       const warned = jest.spyOn(console, 'warn');
       const given = lab.client(port, { username: 'app', password: 'pw', lazyConnect: true });
@@ -139,7 +139,7 @@ describe('redis refusals', () => {
       warned.mockRestore();
     });
 
-    it('said so before version 7 in a longer sentence', () => {
+    it('uses a longer sentence before version 7', () => {
       const script = 'ERR Error running script (call to f_ab12): @user_script:17: ';
       expect(told(`${script}WRONGTYPE Operation against a key`).message).toContain(
         'something else',
@@ -153,7 +153,7 @@ describe('redis refusals', () => {
   });
 
   describe('advice', () => {
-    it('speaks of a missing right only where that is what is missing', async () => {
+    it('mentions a missing right only if a right is missing', async () => {
       const { port, url, stop } = await lab.server(
         '--user',
         'app',
@@ -204,7 +204,7 @@ describe('redis refusals', () => {
     return redisError(error, { where: 'h:6379, database 0', db: 0, secrets: [] });
   }
 
-  it('every refusal has a sample, and is the first that fits it', () => {
+  it('every refusal has a sample and is the first that matches it', () => {
     for (const [name, message] of Object.entries(SAID)) {
       const isReply = !NO_REPLIES.includes(name);
       const error = told(message, isReply ? 'ReplyError' : 'Error');
@@ -284,8 +284,8 @@ describe('redis permissions', () => {
     );
   }
 
-  describe.each(USES)('the user %s of the guide', (user, use) => {
-    it('may do what is needed, and nothing that it may do is not', async () => {
+  describe.each(USES)('the user %s in the guide', (user, use) => {
+    it('has exactly the rights that it needs', async () => {
       const rights = RIGHTS.get(user)!;
       await admin.call('ACL', 'SETUSER', user, 'reset', ...rights);
       expect(await refusalOf(user, use)).toEqual([]);
@@ -336,8 +336,8 @@ describe('redis silence', () => {
     return { time, made, ask: () => made.info('server') };
   }
 
-  describe.each(['a URL', 'a client'])('a connection made of %s', (kind) => {
-    it('is replaced where nothing is heard on it', async () => {
+  describe.each(['a URL', 'a client'])('a connection from %s', (kind) => {
+    it('is replaced if it stays silent', async () => {
       const { time, made, ask } = connection(kind);
       await ask();
       proxy.mute();
@@ -349,7 +349,7 @@ describe('redis silence', () => {
       expect(time.timerCount).toBe(0);
     });
 
-    it('is replaced again and again, until one is heard', async () => {
+    it('is replaced until one responds', async () => {
       const { time, made, ask } = connection(kind);
       await ask();
       proxy.mute();
@@ -368,7 +368,7 @@ describe('redis silence', () => {
   });
 
   describe('a connection', () => {
-    it('that answers anybody stays', async () => {
+    it('stays if it responds to any call', async () => {
       const { time, made, ask } = connection('a URL');
       await ask();
       for (let at = 0; at < 5; at++) {
@@ -380,7 +380,7 @@ describe('redis silence', () => {
       await made.close();
     });
 
-    it('on which nobody waits may be silent', async () => {
+    it('may be silent while no call waits', async () => {
       const { time, made, ask } = connection('a URL');
       await ask();
       await time.advance(10 * SILENCE_MS);
@@ -389,7 +389,7 @@ describe('redis silence', () => {
       await made.close();
     });
 
-    it('is replaced where a limit of the client ends each call before', async () => {
+    it('is replaced if a limit of the client ends each call earlier', async () => {
       const { time, made, ask } = connection('a client', { commandTimeout: 200 });
       // A busy machine may need longer than the limit.
       const isAnswered = async () => (await ask().catch(() => '')).includes('run_id');
@@ -405,7 +405,7 @@ describe('redis silence', () => {
       expect(time.timerCount).toBe(0);
     });
 
-    it('says what happened to whoever fails with it, and comes back', async () => {
+    it('reports the cause to each failed call, and recovers', async () => {
       const { time, made, ask } = connection('a URL');
       await ask();
       proxy.mute();

@@ -38,7 +38,7 @@ describe('redis database', () => {
   }
 
   describe('a database', () => {
-    it('that the server does not have is refused by its number, before any lease', async () => {
+    it('that the server does not have is refused by number, before any lease', async () => {
       await admin.flushall();
       const support = lab.support({ redis: `redis://127.0.0.1:${port}/99` });
       const error = await failureOf(support.getNextWorkId(request()));
@@ -48,7 +48,7 @@ describe('redis database', () => {
       expect(await keyCounts()).toEqual({});
     });
 
-    it('that the user may not select is refused, and is used once the user may', async () => {
+    it('is refused until the user has the right to select it', async () => {
       await admin.flushall();
       const redis = `${await user('app')}/3`;
       const [first, later] = [lab.support({ redis, namespace: 'a' }), { redis, namespace: 'a' }];
@@ -65,7 +65,7 @@ describe('redis database', () => {
       expect(await first.workers()).toHaveLength(2);
     });
 
-    it('stays the same when the connection is killed and the right is gone meanwhile', async () => {
+    it('stays the same if the connection is killed after the right was revoked', async () => {
       await admin.flushall();
       const support = lab.support({ redis: `${await user('lost', '+select')}/3` });
       const lease = await leased(support);
@@ -93,7 +93,7 @@ describe('redis database', () => {
       expect(await keyCounts()).toEqual({ 3: 1 });
     });
 
-    it('is the one asked for behind a proxy that answers SELECT without heeding it', async () => {
+    it('is the configured one behind a proxy that ignores SELECT', async () => {
       await admin.flushall();
       const select = /(\r\n\$6\r\nselect\r\n\$1\r\n)3/gi;
       const proxied = await lab.proxy(port, (text) => text.replace(select, '$10'));
@@ -106,7 +106,7 @@ describe('redis database', () => {
       expect(await keyCounts()).toEqual({ 3: 2 });
     });
 
-    it('is named where the registry lies', () => {
+    it("is part of the registry's name", () => {
       const location = (redis: string) => lab.support({ redis, namespace: 'shop' }).location;
       expect(location('redis://h')).toBe('Redis at h:6379, database 0, snowflake:{shop}:registry');
       expect(location('redis://h/7')).toContain('h:6379, database 7,');
@@ -115,8 +115,8 @@ describe('redis database', () => {
     });
   });
 
-  describe('the database of a given client', () => {
-    it('is the one it was made with', async () => {
+  describe("a given client's database", () => {
+    it('is that of its options', async () => {
       await admin.flushall();
       const support = lab.support({ redis: lab.client(port, { db: 3, keyPrefix: 'x:' }) });
       await support.getNextWorkId(request());
@@ -124,7 +124,7 @@ describe('redis database', () => {
       expect(support.location).toContain(`localhost:${port}, database 3,`);
     });
 
-    it('is not used where select() has switched the client to another one', async () => {
+    it('is refused if select() switched the client to another one', async () => {
       await admin.flushall();
       const given = lab.client(port);
       const before = lab.support({ redis: given });
@@ -138,7 +138,7 @@ describe('redis database', () => {
       expect(await keyCounts()).toEqual({});
     });
 
-    it('does not matter where it is for reading, for watching or pipelines by itself', async () => {
+    it('does not matter for reads, subscriptions, or pipelines', async () => {
       await admin.flushall();
       const options = { db: 3, readOnly: true, enableAutoPipelining: true, stringNumbers: true };
       const support = lab.support({ redis: lab.client(port, options) });
@@ -148,7 +148,7 @@ describe('redis database', () => {
       expect(await keyCounts()).toEqual({ 3: 2 });
     });
 
-    it('that is a Cluster is the only one there is', async () => {
+    it('is the only one of a Cluster', async () => {
       const node = await lab.clusterNode();
       const { Cluster } = await import('ioredis');
       const startup = [{ host: '127.0.0.1', port: node.port }];
@@ -214,7 +214,7 @@ const HELD_COUNT = 20_000;
 const WIDE = { workerIdMin: 0, workerIdMax: 4_194_303 };
 const FINGERPRINT = 't28-w22-s13/1000ms@1704067200000';
 
-describe('a wide registry in Redis', () => {
+describe('a registry with many workers in Redis', () => {
   const opened: RedisSupport[] = [];
   let redis: Redis;
   beforeAll(() => {
@@ -271,7 +271,7 @@ describe('a wide registry in Redis', () => {
     expect(wrong).toEqual([]);
   });
 
-  it('is read no further than is asked for', async () => {
+  it('is read up to the limit', async () => {
     const { support } = await filled(HELD_COUNT);
     const calls = async () =>
       Number(/cmdstat_hscan:calls=(\d+)/.exec(await redis.info('commandstats'))?.[1] ?? 0);
@@ -282,7 +282,7 @@ describe('a wide registry in Redis', () => {
     expect(workers.every(({ workerId, holder }) => holder?.pid === workerId)).toBe(true);
   });
 
-  it('shows an operator all of it', async () => {
+  it('shows an operator every worker ID', async () => {
     const { namespace } = await filled(HELD_COUNT);
     const { out, code } = await command([
       'workers',
@@ -299,7 +299,7 @@ describe('a wide registry in Redis', () => {
     expect(JSON.parse(lines.at(-1)!)).toMatchObject({ held: HELD_COUNT, free, workers: 4_194_304 });
   });
 
-  it('leases to a newcomer, and again to the same token', async () => {
+  it('leases to a new process, and again to the same token', async () => {
     const { support } = await filled(HELD_COUNT);
     const asked = request({ ...WIDE, fingerprint: FINGERPRINT });
     const answer = await support.getNextWorkId(asked);
@@ -310,7 +310,7 @@ describe('a wide registry in Redis', () => {
     expect(await support.refreshAlive(lease)).toMatchObject({ status: 'ok' });
   });
 
-  it('says that none is free where all of a wide span are held, and finds the one', async () => {
+  it('reports that none is free if all are held, and finds a single free one', async () => {
     const { support, endsMs } = await filled(HELD_COUNT);
     const span = { workerIdMin: 100, workerIdMax: HELD_COUNT - 1, fingerprint: FINGERPRINT };
     const refusal = await support.getNextWorkId(request(span));
@@ -346,7 +346,7 @@ describe('a wide registry in Redis', () => {
  */
 const ONE_CALL = "info('server', 'replication')";
 
-describe('the server that runs a script', () => {
+describe('the server that executes a script', () => {
   let redis: Redis;
   let expected: string;
   beforeAll(async () => {
@@ -375,7 +375,7 @@ describe('the server that runs a script', () => {
       'where a server of another make refuses the one call',
       (lua: string) => lua.replace(ONE_CALL, "info('server', 'replication', {})"),
     ],
-  ])('is known by run and replication: %s', async (_name, changed) => {
+  ])('is identified by run and replication: %s', async (_name, changed) => {
     const { lua } = SCRIPTS.readRows;
     expect(lua).toContain(`redis.REDIS_VERSION_NUM and ${ONE_CALL}`);
     expect(await serverSeen(changed(lua))).toBe(expected);
@@ -384,7 +384,7 @@ describe('the server that runs a script', () => {
   it.each([
     ['where a user may not ask', "{ err = 'NOPERM no' }", 'NOPERM no'],
     ['where only the half is told', "redis.pcall('INFO', 'server')", 'NOSERVER'],
-  ])('is no reason to guess: %s', async (_case, reply, says) => {
+  ])('is not guessed: %s', async (_case, reply, says) => {
     const lua = SCRIPTS.readRows.lua.replace("redis.pcall('INFO', ...)", reply);
     expect(lua).not.toBe(SCRIPTS.readRows.lua);
     await expect(serverSeen(lua)).rejects.toThrow(says);

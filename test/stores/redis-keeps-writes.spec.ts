@@ -61,7 +61,7 @@ function opened<T extends { close(): Promise<void> }>(one: T): T {
 /** As the user who is not told. */
 const urlOf = (port: number, query = '') => `redis://app:pw@127.0.0.1:${port}${query}`;
 
-describe('a Redis that does not name itself, and keeps its writes', () => {
+describe('a Redis that does not identify itself and keeps its writes', () => {
   let redis: string;
   let admin: Redis;
   beforeAll(async () => {
@@ -113,7 +113,7 @@ describe('a Redis that does not name itself, and keeps its writes', () => {
     });
   });
 
-  it('grants nothing to whoever does not say so, and stores nothing', async () => {
+  it('without keepsWrites, grants nothing and stores nothing', async () => {
     const { port } = await lab.server(...UNTOLD);
     const [support, counters, locks] = [
       opened(new RedisSupport({ redis: urlOf(port) })),
@@ -133,7 +133,7 @@ describe('a Redis that does not name itself, and keeps its writes', () => {
   });
 });
 
-describe('the right to INFO, taken and given while processes hold leases', () => {
+describe('the right to INFO, revoked and granted while processes hold leases', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-keeps-writes-'));
   const args = ['--dir', folder, ...DURABLE, ...UNTOLD];
   let port: number;
@@ -188,7 +188,7 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     return { floorMs, lease: { ...lease, haveMs: ceilingMs, mark: mark! } };
   }
 
-  it('costs nothing where it is taken: the name stays, and so does the era', async () => {
+  it('costs nothing if it is revoked: the name and the era stay', async () => {
     await admin.flushall();
     await allow('+info');
     const first = await leased();
@@ -213,7 +213,7 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     expect(await era()).toBe(2);
   });
 
-  it('begins one era where it is given, also with users of both kinds', async () => {
+  it('begins one era if it is granted, even with users of both kinds', async () => {
     await admin.flushall();
     const first = await leased();
     expect([await server(), await era()]).toEqual(['declared', 1]);
@@ -233,7 +233,7 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     expect(await era()).toBe(2);
   });
 
-  it('is proved wrong by a holder that was answered more', async () => {
+  it('is contradicted by a holder with a newer grant', async () => {
     await admin.flushall();
     const kept = await leased();
     const copy = (await admin.dumpBuffer(support.key))!;
@@ -248,7 +248,7 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     expect(await era()).toBe(2);
   });
 
-  it('goes on with its numbers after kill -9, and repeats none that somebody knows', async () => {
+  it('continues its numbers after kill -9, and repeats none that a client has', async () => {
     await admin.flushall();
     const own = { redis: urlOf(port), keepsWrites: true, lossWindowMs: 0 };
     const counters = opened(new RedisCounters(own));
@@ -270,7 +270,7 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
     expect(await taken(16n)).toMatchObject({ first: 116n, era: 2 });
   });
 
-  it('counts a failover that Sentinel numbers, and calls no server left for it', async () => {
+  it('counts a failover that Sentinel numbers, and does not report a server as left', async () => {
     const key = `{${randomUUID()}}`;
     const app = lab.client(port, { username: 'app', password: 'pw' });
     const led = async (epoch: number) => {
@@ -290,10 +290,10 @@ describe('the right to INFO, taken and given while processes hold leases', () =>
   });
 });
 
-describe('what is said of it', () => {
+describe('reports about keepsWrites', () => {
   const BELIEVED = expect.stringMatching(/^Scripts are not told which server.*believed/);
 
-  it('tells the log and the doctor that it is believed', async () => {
+  it('log and doctor name the setting', async () => {
     const { port } = await lab.server(...DURABLE, ...UNTOLD);
     const url = urlOf(port, '/0?keepsWrites=true');
     const all = [supportFromUrl(url), countersFromUrl(url), locksFromUrl(url)].map(opened);
@@ -307,7 +307,7 @@ describe('what is said of it', () => {
     expect(findings.map(({ topic }) => topic).slice(1)).toEqual(['rights']);
   });
 
-  it('is contradicted by what the server tells', async () => {
+  it("a server's own report contradicts it", async () => {
     const { port, url } = await lab.server('--appendonly', 'no');
     await lab.server('--replicaof', '127.0.0.1', String(port), '--repl-diskless-sync-delay', '0');
     const admin = lab.client(port);
@@ -327,7 +327,7 @@ describe('what is said of it', () => {
     expect(await admin.hget(support.key, 'server')).toMatch(/^\w+:\w+$/);
   });
 
-  it('is nothing where the server names itself and nothing speaks against it', async () => {
+  it('is silent if the server identifies itself and nothing contradicts it', async () => {
     const { url } = await lab.server(...DURABLE);
     expect(await opened(supportFromUrl(`${url}?keepsWrites=true`)).advice()).toEqual([]);
   });

@@ -29,7 +29,7 @@ import { failoverEpoch } from '../../lib/stores/redis/client-life.js';
 import { parseRedisUrl } from '../../lib/stores/redis/redis-url.js';
 import { systemTimers } from '../../lib/time/timers.js';
 
-describe('redis there and back', () => {
+describe('redis failback', () => {
   const lab = new RedisLab();
   afterAll(() => lab.end());
 
@@ -194,7 +194,7 @@ describe('unnoticed copies', () => {
   };
 
   describe.each(Object.entries(COPIES))('%s', (_name, open) => {
-    it('is noticed by the next call of who was granted something since', async () => {
+    it('is detected by the next call of a process with a grant in between', async () => {
       const { support, keep } = await open();
       await leased(support, { workerIdMin: 1, workerIdMax: 1 });
       const putBack = await keep();
@@ -239,7 +239,7 @@ async function refusalOf(url: string): Promise<string> {
 const portOf = (url: string | undefined) => new URL(url!).port;
 const { DATABASE_URL, MYSQL_URL, REDIS_URL } = process.env;
 
-describe('a URL that leads elsewhere', () => {
+describe('a URL of another kind of server', () => {
   it('postgres:// on MariaDB', async () => {
     const said = await refusalOf(`postgres://user@127.0.0.1:${portOf(MYSQL_URL)}/a`);
     expect(said).toContain('does not speak the protocol of this database');
@@ -266,7 +266,7 @@ describe('a URL that leads elsewhere', () => {
     }
   });
 
-  it('file: in a file system without folders', async () => {
+  it('file: on a file system without folders', async () => {
     expect(await refusalOf('file:/proc/x')).toContain('its file system takes no folders');
   });
 });
@@ -325,7 +325,7 @@ describe('redis sentinels', () => {
     ['a given client of node-redis 6', () => NODE_REDIS.duplicate(givenNodeRedis())],
   ];
 
-  it.each(WAYS)('tell it to %s, also where another one is away', async (_, made) => {
+  it.each(WAYS)('report a failover to %s, even if one is down', async (_, made) => {
     const client = made();
     try {
       await client.settle();
@@ -337,7 +337,7 @@ describe('redis sentinels', () => {
     }
   });
 
-  it('and a given client of node-redis are named, and their passwords are not', async () => {
+  it('and a given client of node-redis are named, without their passwords', async () => {
     const support = lab.support({ redis: givenNodeRedis(), namespace: 'shop' });
     expect(support.location).toContain(`${host}:1,${host}:${port}, database 3`);
     expect(await support.getNextWorkId(request())).toMatchObject({ status: 'ok' });

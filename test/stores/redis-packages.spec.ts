@@ -40,7 +40,7 @@ async function asked(url = server.url): Promise<string> {
   }
 }
 
-it('names them all where none is installed', async () => {
+it('names all packages if none is installed', async () => {
   const inspector = inspectorFromUrl(server.url);
   const failure = await inspector.read().catch((error: Error) => error);
   for (const name of PACKAGES) expect((failure as Error).message).toContain(name);
@@ -48,13 +48,13 @@ it('names them all where none is installed', async () => {
 });
 
 // One that was found once is found for good.
-it.each([...PACKAGES].reverse())('uses %s before those that come later', async (name) => {
+it.each([...PACKAGES].reverse())('prefers %s to later ones', async (name) => {
   absent.delete(name);
   const url = server.url.replace('redis:', 'valkey:');
   expect(await asked(url)).toMatch(new RegExp(`^Redis [0-9.]+, asked by the package ${name}\\.$`));
 });
 
-describe('an older package', () => {
+describe('an outdated package', () => {
   beforeAll(() => {
     // What was found of a package is forgotten.
     jest.resetModules();
@@ -73,7 +73,7 @@ describe('an older package', () => {
     ['redis://127.0.0.1:1', 'redis and @valkey/valkey-glide'],
     // GLIDE is not looked for there, whichever it is.
     ['redis+sentinel://127.0.0.1:1/mymaster', 'redis'],
-  ])('is said of %s to be older', async (url, older) => {
+  ])('%s is reported as outdated', async (url, older) => {
     const { supportFromUrl } = await import('../../lib/stores/redis/redis.support.js');
     const support = supportFromUrl(url);
     await expect(support.workers()).rejects.toMatchObject({

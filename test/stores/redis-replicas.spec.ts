@@ -56,7 +56,7 @@ describe('a Redis that changes between master and replica', () => {
     }
   }
 
-  it.each(KINDS)('grants %s as master, and nothing as replica that takes writes', async (kind) => {
+  it.each(KINDS)('grants %s as master, and nothing as a writable replica', async (kind) => {
     expect(ANSWERS).toContain((await answerOf(master, kind)).status);
     expect(await failureOf(answerOf(replica, kind))).toMatchObject({
       code: 'STORE_UNAVAILABLE',
@@ -69,7 +69,7 @@ describe('a Redis that changes between master and replica', () => {
     await until(async () => (await own.dbsize()) === count);
   });
 
-  it('grants once it is promoted, and nothing more where it was master', async () => {
+  it('grants once it is promoted, and the former master grants nothing more', async () => {
     await lab.client(replica.port).call('REPLICAOF', 'NO', 'ONE');
     await lab.client(master.port).call('CONFIG', 'SET', 'replica-read-only', 'no');
     await lab.client(master.port).call('REPLICAOF', '127.0.0.1', String(replica.port));

@@ -69,8 +69,8 @@ describe('redis shared', () => {
 
   const blocked = async () => Number(/blocked_clients:(\d+)/.exec(await admin.info('clients'))![1]);
 
-  describe('whoever names one Redis', () => {
-    it('shares one connection, whatever else the URLs say', async () => {
+  describe('supports that name one Redis', () => {
+    it('share one connection, whatever the rest of their URLs', async () => {
       const all = [
         user('support', '/3?namespace=a'),
         user('locks', '?namespace=b'),
@@ -87,7 +87,7 @@ describe('redis shared', () => {
       await until(async () => (await connections()).length === 0);
     });
 
-    it('opens one, however many ask at the same time', async () => {
+    it('open one connection for concurrent starts', async () => {
       const before = await openedCount();
       const all = Array.from({ length: 50 }, () => user('locks'));
       await Promise.all(all.flatMap((one) => [one.look(), one.ask()]));
@@ -96,7 +96,7 @@ describe('redis shared', () => {
       await until(async () => (await connections()).length === 0);
     });
 
-    it('has another one for another login', async () => {
+    it('use separate connections for separate logins', async () => {
       await admin.call('ACL', 'SETUSER', 'other', 'on', '>pw', '~*', '&*', '+@all');
       const other = locksFromUrl(`redis://other:pw@127.0.0.1:${port}`);
       const one = user('locks');
@@ -107,7 +107,7 @@ describe('redis shared', () => {
       await one.close();
     });
 
-    it('shares one that is made after one client, and leaves that client alone', async () => {
+    it('share a duplicate of one client, and leave that client alone', async () => {
       const given = lab.client(port);
       await given.ping();
       const support = lab.support({ redis: given });
@@ -121,7 +121,7 @@ describe('redis shared', () => {
       await until(async () => (await connections()).length === 1);
     });
 
-    it('shares one behind a Sentinel, and those of a Cluster', async () => {
+    it('share one connection behind a Sentinel, and those of a Cluster', async () => {
       const { port: watch } = await lab.sentinel(port);
       const node = await lab.clusterNode();
       const ofNode = lab.client(node.port);
@@ -144,7 +144,7 @@ describe('redis shared', () => {
     });
   });
 
-  describe('one that closes', () => {
+  describe('a support that closes', () => {
     it('leaves the connection that is opening to the others', async () => {
       for (let turns = 0; turns < 30; turns++) {
         const [one, other] = [user('locks'), user('support')];
@@ -163,7 +163,7 @@ describe('redis shared', () => {
       await until(async () => (await connections()).length === 0);
     });
 
-    it('is refused at once with what it asked, and the others are answered', async () => {
+    it('rejects its pending calls at once; the others get their responses', async () => {
       const [one, other] = [user('support'), user('locks')];
       await Promise.all([one.look(), other.look()]);
       const ids = await connections();
@@ -182,7 +182,7 @@ describe('redis shared', () => {
       await until(async () => (await connections()).length === 0);
     });
 
-    it('sends nothing afterwards: no text for a hash, nothing that waited its turn', async () => {
+    it('sends nothing afterwards, including calls in the queue', async () => {
       const [one, other] = [locksFromUrl(url), user('support')];
       await other.ask();
       await paused(async () => {
@@ -198,7 +198,7 @@ describe('redis shared', () => {
       await other.close();
     });
 
-    it('may begin again, and closes again', async () => {
+    it('may start again, and closes again', async () => {
       const support = supportFromUrl(url);
       for (let round = 0; round < 3; round++) {
         await support.getNextWorkId(request());
@@ -209,7 +209,7 @@ describe('redis shared', () => {
     });
   });
 
-  describe('the others', () => {
+  describe('the other supports', () => {
     it('keep their own databases when the connection is replaced', async () => {
       const rights = ['on', '>pw', '~*', '+@all'];
       await admin.call('ACL', 'SETUSER', 'app', 'reset', ...rights);
@@ -235,7 +235,7 @@ describe('redis shared', () => {
       for (const one of [third!, fifth!, locks]) await one.close();
     });
 
-    it('are told why the connection failed, each of them', async () => {
+    it('each get the reason for a failed connection', async () => {
       const wrong = `redis://:wrong@127.0.0.1:${port}`;
       await admin.config('SET', 'requirepass', 'right');
       const both = [locksFromUrl(wrong), supportFromUrl(`${wrong}/3`)] as const;
@@ -246,7 +246,7 @@ describe('redis shared', () => {
       for (const one of both) await one.close();
     });
 
-    it('do not wait behind a crowd of one of them', async () => {
+    it('do not wait behind many calls of one support', async () => {
       const [crowded, other] = [locksFromUrl(url), locksFromUrl(`${url}?namespace=other`)];
       await Promise.all([crowded.locks(), other.locks()]);
       let endedCount = 0;
@@ -261,7 +261,7 @@ describe('redis shared', () => {
       for (const one of [crowded, other]) await one.close();
     });
 
-    it('are answered while one of them listens', async () => {
+    it('get responses while one of them subscribes', async () => {
       const [one, other] = [locksFromUrl(url), user('support')];
       const stop = new AbortController();
       const waiting = one.untilReleased('order:7', 0, stop.signal);
@@ -276,10 +276,10 @@ describe('redis shared', () => {
     });
   });
 
-  describe('the clients of a process', () => {
+  describe("a process's clients", () => {
     const settings = (text: string) => JSON.stringify({ password: text });
 
-    it('hold one set of listeners, however many join and end', async () => {
+    it('hold one set of listeners, however many open and close', async () => {
       const clients = new SharedClients();
       const client = new Redis({ port, lazyConnect: true });
       const build = async () => new IoredisClient(client, 'ioredis');
@@ -308,7 +308,7 @@ describe('redis shared', () => {
       expect(warnings).toEqual([]);
     });
 
-    it('show no password to whoever prints them', () => {
+    it('reveal no password when printed', () => {
       const known = (globalThis as unknown as Record<symbol, unknown>)[
         Symbol.for('nestjs-snowflake:redis-clients')
       ];
@@ -323,7 +323,7 @@ describe('redis shared', () => {
       }
     });
 
-    it('that could not be built are built by the next who asks', async () => {
+    it('are built by the next caller if the first build failed', async () => {
       const clients = new SharedClients();
       const made = new IoredisClient(lab.client(port, { lazyConnect: true }), 'ioredis');
       let triedCount = 0;

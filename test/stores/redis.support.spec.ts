@@ -83,7 +83,7 @@ afterAll(async () => {
 });
 
 describe('the Redis support', () => {
-  it('leases, renews, shows and takes back a worker id', async () => {
+  it('leases, renews, lists and releases a worker ID', async () => {
     const redis = await settled(support());
     const asked = request();
     const grant = await leased(redis, asked);
@@ -102,7 +102,7 @@ describe('the Redis support', () => {
     expect(free!.freeInMs).toBeLessThanOrEqual(6);
   });
 
-  it('gives every one of many processes at once another worker id', async () => {
+  it('leases a different worker ID to each of many concurrent processes', async () => {
     const namespace = randomUUID();
     await settled(support({ namespace }));
     const processes = Array.from({ length: 16 }, () => support({ namespace }));
@@ -125,7 +125,7 @@ describe('the Redis support', () => {
     });
   });
 
-  it('finds the one free worker id among lines that are no rows', async () => {
+  it('finds the only free worker ID among corrupt rows', async () => {
     const redis = support();
     const admin = new Redis(URL);
     await settleRegistry(admin, redis.key);
@@ -137,7 +137,7 @@ describe('the Redis support', () => {
     await admin.quit();
   });
 
-  it('begins a registry anew that a script left half written', async () => {
+  it('begins a new registry if a script left a partial one', async () => {
     const redis = support();
     const admin = new Redis(URL);
     await admin.hset(redis.key, { version: '2', server: 'half' });
@@ -148,7 +148,7 @@ describe('the Redis support', () => {
     await admin.quit();
   });
 
-  it('writes nothing where a right is missing in the middle of a script', async () => {
+  it('writes nothing if a right is missing in the middle of a script', async () => {
     const { port } = await server();
     const admin = new Redis({ port });
     await admin.call('ACL', 'SETUSER', 'half', 'on', '>pw', '~*', '+@all', '-hget');
@@ -160,7 +160,7 @@ describe('the Redis support', () => {
     await admin.quit();
   });
 
-  it('goes on when the server has forgotten the scripts', async () => {
+  it('works when the server has lost the scripts', async () => {
     // A server of its own: other spec files call their scripts on the one of the run.
     const { port } = await server();
     const redis = support({ redis: `redis://127.0.0.1:${port}` });
@@ -171,7 +171,7 @@ describe('the Redis support', () => {
     await admin.quit();
   });
 
-  it('closes its own connection and never the one it was given', async () => {
+  it('closes its own connection, but not a given client', async () => {
     const given = new Redis(URL);
     const redis = support({ redis: given });
     await leased(redis);
@@ -180,7 +180,7 @@ describe('the Redis support', () => {
     await given.quit();
   });
 
-  it('gives back the worker id also after the application has closed its client', async () => {
+  it('releases the worker ID even if the application has closed its client', async () => {
     const namespace = randomUUID();
     const given = new Redis(URL);
     const redis = support({ redis: given, namespace });
@@ -201,7 +201,7 @@ describe('the Redis support', () => {
     await Promise.all([one!.quit(), two!.quit()]);
   });
 
-  it('quarantines what a restart without data could have forgotten', async () => {
+  it('quarantines what a restart without data may have lost', async () => {
     const { port, stop } = await server();
     const redis = support({ redis: `redis://127.0.0.1:${port}` });
     const asked = request();
@@ -227,7 +227,7 @@ describe('a Redis that refuses', () => {
     return error as { code: string; message: string; retryable: boolean };
   };
 
-  it('is down', async () => {
+  it('is unreachable', async () => {
     const { port, stop } = await server();
     await stop();
     const error = await refused(support({ redis: `redis://127.0.0.1:${port}` }));
@@ -236,7 +236,7 @@ describe('a Redis that refuses', () => {
     expect(error.message).toContain('ECONNREFUSED');
   });
 
-  it('hangs: the support is closed all the same', async () => {
+  it('hangs: the support still closes', async () => {
     await using server = await startRedis();
     const support = supportFromUrl(server.url);
     await support.workers();
@@ -246,7 +246,7 @@ describe('a Redis that refuses', () => {
     await expect(server.stop()).resolves.toBeUndefined();
   });
 
-  it('wants another password, which trying again cannot cure', async () => {
+  it('requires another password, and a retry does not help', async () => {
     const { port } = await server('--requirepass', 'right');
     for (const login of [':wrong@', '']) {
       const error = await refused(support({ redis: `redis://${login}127.0.0.1:${port}` }));
@@ -276,14 +276,14 @@ describe('a Redis that refuses', () => {
     expect(error.message).toContain('out of memory');
   });
 
-  it('may evict the registry, which it is advised against', async () => {
+  it('may evict the registry: logs a warning', async () => {
     const { port } = await server('--maxmemory-policy', 'allkeys-lru');
     const redis = support({ redis: `redis://127.0.0.1:${port}` });
     expect((await redis.advice()).join()).toContain('allkeys-lru');
     expect(await support().advice()).toEqual([]);
   });
 
-  it('forbids INFO: nothing is leased by whoever could not see a failover', async () => {
+  it('forbids INFO: grants nothing, since a failover would go undetected', async () => {
     const { port } = await server('--user', 'app', 'on', '>pw', '~*', '+@all', '-info');
     const redis = support({ redis: `redis://app:pw@127.0.0.1:${port}` });
     expect(await refused(redis)).toMatchObject({
@@ -297,7 +297,7 @@ describe('a Redis that refuses', () => {
   });
 });
 
-describe('Redis in other forms', () => {
+describe('other deployments of Redis', () => {
   it('is a cluster', async () => {
     const { port } = await server(...CLUSTER);
     const admin = new Redis(port);
@@ -336,7 +336,7 @@ describe('a support URL', () => {
     open.push(redis);
   });
 
-  it('carries namespace and windows', async () => {
+  it('sets namespace and windows', async () => {
     expect(redis.lossWindowMs).toBe(3000);
     expect(redis.key).toMatch(/^snowflake:\{[\w-]+\}:registry$/);
     expect((await redis.getNextWorkId(request())).status).toBe('wait');
@@ -359,7 +359,7 @@ describe('a support URL', () => {
     );
   });
 
-  it('is never shown with its password', () => {
+  it('never shows its password', () => {
     for (const login of ['user:secret', ':secret/secret', ':secret@secret', ':%2Fsecret']) {
       expect(() => supportFromUrl(`redis://${login}@localhost/shop`)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('secret') }),
@@ -380,7 +380,7 @@ async function sentinel(monitor: string[]) {
   return started;
 }
 
-it('the documents name every field that Redis then holds', async () => {
+it('the documents name every field in Redis', async () => {
   const redis = new Redis(process.env['REDIS_URL']!);
   const support = new RedisSupport({ redis, namespace: randomUUID() });
   await settleRegistry(redis, support.key);

@@ -90,7 +90,7 @@ const STORES: readonly [name: string, url: () => string][] = [
 const table = () => `table=regions_${randomUUID().replaceAll('-', '')}&namespace=shop-regions`;
 
 describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
-  it('each has its number, and another region is refused it', async () => {
+  it('gives each region its number, and refuses it to another region', async () => {
     const regions = urlOf();
     // A busy store has as long as in life to answer.
     const timers = systemTimers;
@@ -127,7 +127,7 @@ describe.each(STORES)('with a registry of regions in %s', (_, urlOf) => {
 });
 
 describe('a registry of regions', () => {
-  it('that is stopped or killed stops nobody, and tells two with one number later', async () => {
+  it('that stops or is killed stops no process, and later reports a number used by two', async () => {
     const global = await lab.server();
     const regions = `${global.url}?namespace=regions`;
     const [eu, us] = both();
@@ -161,7 +161,7 @@ describe('a registry of regions', () => {
     expect(first.ids.nextId()).toBeGreaterThan(0n);
   }, 120_000);
 
-  it('that stood still is claimed in again when it goes on, here an etcd', async () => {
+  it('is claimed in again after a pause, here an etcd', async () => {
     await using etcd = await startEtcd();
     const regions = `${etcd.url}?namespace=regions`;
     const [eu, us] = both();
@@ -180,7 +180,7 @@ describe('a registry of regions', () => {
     expect(new Set(made).size).toBe(200_000);
   }, 120_000);
 
-  it('in Redis that is flushed gives each number to whoever had it', async () => {
+  it('in Redis gives each number to its former region after FLUSHALL', async () => {
     const global = await lab.server();
     const regions = `${global.url}?namespace=regions`;
     const [eu, us] = both();
@@ -193,7 +193,7 @@ describe('a registry of regions', () => {
 });
 
 describe('the doctor', () => {
-  it('says what is not claimed, and what is no registry of regions', async () => {
+  it('reports missing claims, and a registry that is not one of regions', async () => {
     const [eu, us] = both();
     const regions = `${places[0]}?namespace=${randomUUID()}`;
     const one = await startSnowflake({ support: eu, layout, workerFields: { region: 7 } });
@@ -222,7 +222,7 @@ describe('the doctor', () => {
     expect([unnamed.code, unnamed.err]).toEqual([2, expect.stringContaining('SNOWFLAKE_REGIONS')]);
   });
 
-  it('compares two registries that may be used for one id space', async () => {
+  it('compares two registries of one ID space', async () => {
     const [eu, us] = both();
     const against = async (support: string, other: string) =>
       (await doctor('--support', support, '--against', other)).out;

@@ -22,7 +22,7 @@ describe('a user of Redis', () => {
     ['+@all', 'ok: This user may write'],
     ['-hset', 'fault: This user may not run HSET on'],
     ['-hdel', 'fault: This user may not run HDEL on'],
-  ])('with the rights %s is judged by them', async (rights, told) => {
+  ])('is judged by the rights %s', async (rights, told) => {
     const { port } = await lab.server();
     const admin = lab.client(port);
     await lab.support({ redis: `redis://127.0.0.1:${port}` }).getNextWorkId(request());
@@ -79,7 +79,7 @@ describe.each([
   });
 
   it.each(['SELECT', 'SELECT, INSERT', 'SELECT, INSERT, UPDATE'])(
-    'with the rights %s is judged by them',
+    'with the rights %s is judged by these rights',
     async (rights) => {
       await grant(rights);
       const all = 'SELECT * FROM snowflake_registry';

@@ -52,7 +52,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
   const by = (query: SqlQuery, location = named()) => sqlSupport({ query, dialect, ...location });
   const plain: SqlQuery = (sql, params) => queries[dialect](sql, params);
 
-  it('that sends each statement twice is told that its write was not taken', async () => {
+  it('that sends each statement two times learns that its write did not count', async () => {
     const location = named();
     await leased(by(plain, location));
     const twice: SqlQuery = async (sql, params) => {
@@ -65,7 +65,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
     expect(new Set(ids).size).toBe(2);
   });
 
-  it('that asks again after an answer was lost finds what it wrote', async () => {
+  it('that repeats a call after a lost response finds its write', async () => {
     let lossCount = 0;
     const losing: SqlQuery = async (sql, params) => {
       const answer = await plain(sql, params);
@@ -84,7 +84,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
     ]);
   });
 
-  it('that keeps the answers to questions leases nothing twice', async () => {
+  it('that caches responses leases no duplicate', async () => {
     const kept = new Map<string, Promise<unknown>>();
     const caching: SqlQuery = (sql, params) => {
       if (isWrite(sql)) return plain(sql, params);
@@ -101,7 +101,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
     expect(new Set(all).size).toBe(all.length);
   });
 
-  it('that swallows errors of writes leases nothing', async () => {
+  it('that swallows write errors leases nothing', async () => {
     const silent: SqlQuery = async (sql, params) => {
       if (!isWrite(sql)) return plain(sql, params);
       return dialect === 'postgres' ? { rows: [], rowCount: 0 } : [undefined, undefined];
@@ -111,7 +111,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
     );
   });
 
-  it('that counts writes which were not made leases nothing', async () => {
+  it('that counts writes which did not happen leases nothing', async () => {
     const lying: SqlQuery = async (sql, params) => {
       if (!isWrite(sql)) return plain(sql, params);
       return dialect === 'postgres' ? [{ written: 1, in_transaction: false }] : { affectedRows: 1 };
@@ -124,7 +124,7 @@ describe.each(['postgres', 'mysql'] as const)('a query function of %s', (dialect
   it.each([
     ['texts', (value: number | bigint) => String(value)],
     ['bigints', (value: number | bigint) => BigInt(value)],
-  ])('that gives whole numbers as %s leases and renews', async (_as, to) => {
+  ])('that returns integers as %s leases and renews', async (_as, to) => {
     const turned = (value: unknown): unknown => {
       if (typeof value === 'number' && Number.isInteger(value)) return to(value);
       if (Array.isArray(value)) return value.map(turned);
@@ -168,7 +168,7 @@ describe('a pool of mysql2', () => {
 });
 
 describe('a second copy of a driver', () => {
-  it('is as good as the first, since nothing is asked of its classes', async () => {
+  it('works like the first, since no class is compared', async () => {
     const require = createRequire(import.meta.url);
     const path = require.resolve('pg');
     const [first] = [require(path) as typeof import('pg')];
@@ -183,8 +183,8 @@ describe('a second copy of a driver', () => {
   });
 });
 
-describe('writes over what the application gave', () => {
-  it('asks for several writes at once which are committed, and believes those alone', async () => {
+describe("writes over the application's connection", () => {
+  it('request several commits at once, and count only those', async () => {
     const forgotten = lab.pool({ max: 1 });
     const own = named();
     await leased(postgresSupport({ pool, ...own }));
@@ -213,7 +213,7 @@ describe('writes over what the application gave', () => {
   it.each([
     ['only has the query of a pool', () => ({})],
     ['was given another query', () => ({ Client, options: pool.options })],
-  ])('names no statement of what %s', async (_, more) => {
+  ])('show no statement of %s', async (_, more) => {
     const texts: unknown[] = [];
     const query: SqlQuery = (sql, params) => {
       texts.push(sql);

@@ -31,7 +31,7 @@ import { until } from '../until.js';
 import { failureOf, held, request } from './redis-lab.js';
 import { leased, SqlLab } from './sql-lab.js';
 
-describe('sql put back', () => {
+describe('sql restores', () => {
   const lab = new SqlLab();
   const ALONE = { replicated: false } as const;
   const ONE = { workerIdMin: 0, workerIdMax: 0 } as const;
@@ -89,7 +89,7 @@ describe('sql put back', () => {
       return { ...given, dialect, table, namespace: 'shop' } as never;
     };
 
-    it('leases no worker id from where the one who is forgotten may be', async () => {
+    it('leases no worker ID below the range of a forgotten holder', async () => {
       const table = tables();
       const create = registryTable(database.dialect, table);
       await run(create);
@@ -104,7 +104,7 @@ describe('sql put back', () => {
       await run(`DROP TABLE ${table}`);
     });
 
-    it('jumps over the numbers that are forgotten, once', async () => {
+    it('skips the forgotten numbers, one time', async () => {
       const table = tables();
       const create = registryTable(database.dialect, table);
       await run(create);
@@ -165,7 +165,7 @@ describe('sql put back', () => {
       };
     }
 
-    it('are noticed by the renewal of who leased a worker id since', async () => {
+    it('are detected by the renewal of a worker ID leased since', async () => {
       const table = tables();
       await run(registryTable('mysql', table));
       const support = mysqlSupport(asOf(table));
@@ -182,7 +182,7 @@ describe('sql put back', () => {
       await run(`DROP TABLE ${table}`);
     });
 
-    it('are noticed by the take of who was granted numbers since', async () => {
+    it('are detected by a call with numbers granted since', async () => {
       const table = tables();
       await run(registryTable('mysql', table));
       const window = { failoverWindowMs: 1, clockDifferenceMs: 0 };
@@ -204,7 +204,7 @@ describe('sql put back', () => {
       await run(`DROP TABLE ${table}`);
     });
 
-    it('are noticed by the extension of who was granted a lock since', async () => {
+    it('are detected by the extension of a lock granted since', async () => {
       const table = tables();
       await run(registryTable('mysql', table));
       const store = sqlLocks({ ...asOf(table), dialect: 'mysql' });
@@ -221,8 +221,8 @@ describe('sql put back', () => {
     });
   });
 
-  describe('PostgreSQL while a dump is loaded', () => {
-    it('takes no new row into a table without its key, and none with two headers', async () => {
+  describe('PostgreSQL during the load of a dump', () => {
+    it('adds no row to a table without its key, or with two headers', async () => {
       const pool = lab.pool();
       const table = tables();
       const support = () => postgresSupport({ pool, table, namespace: 'shop', ...ALONE });
@@ -241,7 +241,7 @@ describe('sql put back', () => {
       await pool.query(`DROP TABLE ${table}`);
     });
 
-    it('refuses a connection that puts each statement behind a savepoint', async () => {
+    it('refuses a connection that wraps each statement in a savepoint', async () => {
       const pool = lab.pool();
       const table = tables();
       await pool.query(registryTable('postgres', table));
@@ -267,7 +267,7 @@ describe('sql put back', () => {
  * An older copy of the data folder in its place: only the start of the server tells it from the
  * present, which is why a restart counts as a loss of data.
  */
-describe('a folder of PostgreSQL put back', () => {
+describe('a restored PostgreSQL data folder', () => {
   const lab = new SqlLab();
   const nodes: PostgresNode[] = [];
   afterAll(async () => {
@@ -358,7 +358,7 @@ describe('store clock', () => {
   const endOf = ({ ids }: RunningSnowflake): number => Number(ids.status.leaseEndsAt);
 
   describe('a server whose clock is set', () => {
-    it('back, and whose data is lost, is told by a survivor how far it had come', async () => {
+    it('back, and whose data is lost, gets its former time from a surviving process', async () => {
       const { url, pool, move } = await movableServer();
       const survivor = await living(url);
       const { incarnation } = survivor.ids.status;
@@ -376,7 +376,7 @@ describe('store clock', () => {
       expect(next.floorMs).toBeGreaterThanOrEqual(ceilingMs);
     });
 
-    it('forward by a year is not followed, whoever asks', async () => {
+    it('forward by a year is not followed', async () => {
       const { url, move } = await movableServer();
       const running = await living(url);
       await move(YEAR_S);
@@ -455,8 +455,8 @@ describe('galera', () => {
     }
   }
 
-  describe('two members of Galera', () => {
-    it('lease every worker id once, and renew what the other one leased', async () => {
+  describe('two Galera members', () => {
+    it('lease each worker ID once, and renew what the other one leased', async () => {
       const namespace = randomUUID();
       const [one, other] = pools.map((pool) => supportAt(pool, namespace));
       const leases = await Promise.all(
@@ -471,7 +471,7 @@ describe('galera', () => {
       expect(renewals.map(({ status }) => status)).toEqual(Array(20).fill('ok'));
     });
 
-    it('are said to be what they are', async () => {
+    it('are reported as Galera', async () => {
       const advice = await supportAt(pools[0]!, randomUUID()).advice!();
       expect(advice.join(' ')).toMatch(/Galera cluster .* one member.*`serverSql`/);
     });
@@ -498,7 +498,7 @@ async function knownBy(serverId: number, wanted?: number): Promise<[Known, numbe
   return [(rows as Known[])[0]!, server.port];
 }
 
-it('is told apart by server_id, which differs where one follows the other', async () => {
+it('is identified by server_id, which differs on its replica', async () => {
   const [primary, port] = await knownBy(1);
   const [replica] = await knownBy(2, port);
   expect(replica.uid).toBe(primary.uid);

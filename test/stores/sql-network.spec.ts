@@ -57,21 +57,21 @@ describe('sql network', () => {
     });
     afterAll(() => bouncer.stop());
 
-    it('serves processes that lease by URL, each with one connection', async () => {
+    it('serves processes that lease by URL, each on one connection', async () => {
       const url = `${bouncer.url}?${textOf(named())}`;
       const supports = [1, 2, 3, 4].map(() => supportFromUrl(url));
       expect((await workerIdsOf(supports)).size).toBe(4);
       await Promise.all(supports.map((support) => support.close()));
     });
 
-    it('serves many at once by a pool', async () => {
+    it('serves many at once through a pool', async () => {
       const pool = lab.unkept({ connectionString: bouncer.url, max: 20 });
       const support = postgresSupport({ pool, ...named() });
       expect((await workerIdsOf(eight(support))).size).toBe(8);
       await pool.end();
     });
 
-    it('is found again by a process after it was started anew', async () => {
+    it('is found again by a process after a restart', async () => {
       const settings = { pool_mode, listen_port: bouncer.port };
       const support = supportFromUrl(`${bouncer.url}?${textOf(named())}`);
       const { workerId } = await leased(support);
@@ -111,7 +111,7 @@ describe('sql network', () => {
       await Promise.all([standby.stop(), primary.stop()]);
     });
 
-    it('leases nothing and says what to name instead', async () => {
+    it('leases nothing and names the primary as the cure', async () => {
       const support = postgresSupport({ pool: pools[1]!, ...location });
       expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
         code: 'STORE_UNAVAILABLE',
@@ -121,7 +121,7 @@ describe('sql network', () => {
       });
     });
 
-    it('is found by doctor, which finds it at its primary as well', async () => {
+    it('is found by doctor, which also accepts its primary', async () => {
       const doctor = (url: string) =>
         command(['doctor', '--support', `${url}?${textOf(location)}`]).then(({ out }) => out);
       expect(await doctor(standby.url)).toMatch(/^fault +replication +This server is a replica/m);
@@ -130,7 +130,7 @@ describe('sql network', () => {
       );
     });
 
-    it('gets no lease through a proxy that sends it the questions', async () => {
+    it('gets no lease through a proxy that routes reads to it', async () => {
       const query: SqlQuery = (sql, params) =>
         pools[sql.startsWith('SELECT') ? 1 : 0]!.query(sql, params);
       const support = sqlSupport({ query, dialect: 'postgres', ...location });
@@ -161,7 +161,7 @@ describe('sql network', () => {
     });
     afterAll(() => server.stop());
 
-    it('that is taken for a MySQL runs the statements for it', async () => {
+    it('behaves as MySQL if it is configured as one', async () => {
       const root = createPool(server.url);
       const sent: string[] = [];
       const query: SqlQuery = async (sql, params) => {
@@ -184,13 +184,13 @@ describe('sql network', () => {
       await root.end();
     });
 
-    it('whose user may not write says which rights are needed', async () => {
+    it('whose user has no write access reports which rights are needed', async () => {
       const failure = await refusedTo(asShop());
       expect(failure).toMatchObject({ retryable: false, details: { refusal: 'permission' } });
       expect(failure.message).toContain('SELECT, INSERT and UPDATE');
     });
 
-    it('that is read only leases nothing, and says what to name instead', async () => {
+    it('that is read-only leases nothing and names the cure', async () => {
       const root = createPool(server.url);
       await root.query(`GRANT INSERT, UPDATE ON test.${lab.table} TO shop@'127.0.0.1'`);
       await root.query('SET GLOBAL read_only = 1');
@@ -205,7 +205,7 @@ describe('sql network', () => {
   });
 
   describe('a URL of PostgreSQL', () => {
-    it('sends one query at a time, which its driver asks for', async () => {
+    it('sends one query at a time, as its driver requires', async () => {
       const warnings: string[] = [];
       const note = (warning: Error) => warnings.push(warning.message);
       process.on('warning', note);
@@ -314,19 +314,19 @@ describe('sql tls', () => {
       ['the authority is named', 'localhost', `sslmode=verify-full&sslrootcert=${ca}`],
       ['the authority is named, for require', 'localhost', `sslmode=require&sslrootcert=${ca}`],
       ['nothing is checked', '127.0.0.1', 'sslmode=no-verify'],
-    ])('is reached where %s', async (_where, host, query) => {
+    ])('connects if %s', async (_where, host, query) => {
       expect(await byUrl(host, query, (support) => support.workers())).toEqual([]);
     });
 
     it.each([
       ['the authority is not known', 'localhost', 'sslmode=require'],
       ['it is another one', 'localhost', `sslmode=verify-full&sslrootcert=${stranger}`],
-    ])('is refused where %s', async (_where, host, query) => {
+    ])('is refused if %s', async (_where, host, query) => {
       const failure = await byUrl(host, query, (support) => failureOf(support.workers()));
       expect(failure).toMatchObject(REFUSED);
     });
 
-    it('is reached by a pool that knows the authority, and by no other', async () => {
+    it('accepts a pool that trusts the authority, and no other', async () => {
       const [own, other] = [ca, stranger].map((path) => pool(named, { ca: text(path) }));
       expect(await own!.support.workers()).toEqual([]);
       expect(await failureOf(other!.support.workers())).toMatchObject({
@@ -336,7 +336,7 @@ describe('sql tls', () => {
     });
 
     // The last of them: no other certificate comes back.
-    it('is refused where the certificate is of another host', async () => {
+    it('is refused if the certificate names another host', async () => {
       await present(running.url);
       const query = `sslmode=require&sslrootcert=${ca}`;
       const refused = () =>
@@ -353,7 +353,7 @@ describe('sql tls', () => {
     [`postgres://localhost/shop?sslmode=require&sslrootcert=/nowhere`, 'cannot be read (ENOENT)'],
     [`mysql://127.0.0.1/shop?sslmode=require&sslrootcert=${ca}`, 'by name alone'],
     [`mariadb://[::1]/shop?sslmode=verify-full`, 'by name alone'],
-  ])('%s is refused before anybody is asked', async (url, message) => {
+  ])('%s is refused before a connection opens', async (url, message) => {
     const failure = await failureOf((async () => supportFromUrl(url))());
     expect(failure).toMatchObject({ code: 'CONFIG_INVALID' });
     expect(failure.message).toContain(message);
@@ -375,7 +375,7 @@ describe('sql silence', () => {
   it.each([
     ['PostgreSQL', 'DATABASE_URL'],
     ['MariaDB', 'MYSQL_URL'],
-  ])('is asked over another connection: %s', async (_, variable) => {
+  ])('is replaced by another connection: %s', async (_, variable) => {
     const server = new URL(process.env[variable]!);
     proxy = await new MuteProxy(Number(server.port)).listen();
     server.port = String(proxy.port);

@@ -116,7 +116,7 @@ describe('sql conditions', () => {
       return { namespace, store, snapshot, mutant, update, insert };
     }
 
-    it('reads what was written, and counts how often', async () => {
+    it('reads what was written, and counts the writes', async () => {
       const { store, snapshot, update } = await stored();
       expect(snapshot.rows).toContainEqual({ ...slot(1000n), version: 1 });
       expect(await store.write(update)).toBe(true);
@@ -125,7 +125,7 @@ describe('sql conditions', () => {
       expect(await store.ceilings(0, 10)).toEqual([{ key: '7', number: 2000n }]);
     });
 
-    it('writes nothing before the time, nor once it is over', async () => {
+    it('writes only within the time limits', async () => {
       const { store, snapshot, update } = await stored();
       const { timeMs } = snapshot;
       const between = (fromMs: number, toMs: number) =>
@@ -135,7 +135,7 @@ describe('sql conditions', () => {
       expect(await between(0, 600_000)).toBe(true);
     });
 
-    it('gives each of those that read at once its own rows, by one statement', async () => {
+    it('reads for each concurrent caller its own rows, in one statement', async () => {
       const sent: string[] = [];
       const counting: SqlQuery = (sql, params) => {
         if (sql.includes('r.name')) sent.push(sql);
@@ -152,7 +152,7 @@ describe('sql conditions', () => {
       expect(new Set(found.map(({ timeMs }) => timeMs)).size).toBe(1);
     });
 
-    it('gives time and server also where nothing is stored', async () => {
+    it('returns time and server even if it is empty', async () => {
       const snapshot = await storeBy(queries[name]!, randomUUID()).read({
         keys: [HEADER_KEY, '1'],
         token: 't',
@@ -168,7 +168,7 @@ describe('sql conditions', () => {
       expect(await mutant('own').write(late)).toBe(true);
     });
 
-    it('inserts no row that is there, and overwrites none', async () => {
+    it('inserts no row that exists, and overwrites none', async () => {
       const { store, update } = await stored();
       const again = { ...update, rows: [{ row: slot(2000n), version: undefined }] };
       // MySQL calls it a conflict of keys, which is no answer.
@@ -187,7 +187,7 @@ describe('sql conditions', () => {
       expect(await mutant('header').write(late)).toBe(true);
     });
 
-    it('raises the time in a header alone, and lowers it never', async () => {
+    it('raises the time in a header, and never lowers it', async () => {
       const { store, update } = await stored();
       const told = (ms: number) => ({ ...HEADER, number: BigInt(ms) });
       const time = (ms: number, version = update.headerVersion) =>
@@ -213,7 +213,7 @@ describe('sql conditions', () => {
       expect(await store.write(update)).toBe(true);
     });
 
-    it('writes no header whose time has changed since it was read', async () => {
+    it('writes no header whose time has changed since the read', async () => {
       const { store, mutant, update } = await stored();
       const late = { ...update, headerNumber: 4n, header: HEADER, rows: [] };
       expect(await store.write(late)).toBe(false);
@@ -227,7 +227,7 @@ describe('sql conditions', () => {
       expect(await mutant('server').write(late)).toBe(true);
     });
 
-    it('lists page by page, no more than is asked for, and no row that waits', async () => {
+    it('lists page by page, up to the limit, and omits rows that wait', async () => {
       const namespace = randomUUID();
       const store = storeBy(queries[name]!, namespace);
       const { server } = await store.read({ keys: [HEADER_KEY] });
@@ -251,7 +251,7 @@ describe('sql conditions', () => {
       expect(many).toHaveLength(12_001);
     });
 
-    it('begins each header with a version that no other had', async () => {
+    it('begins each header with a version that no other header had', async () => {
       const versions = await Promise.all(
         [1, 2, 3, 4].map(async () => (await stored()).update.headerVersion),
       );
@@ -290,7 +290,7 @@ describe('a proxy before MariaDB', () => {
   }
   const asking = (sent: readonly string[]) => sent.filter((sql) => sql.includes("'Uptime'"));
 
-  it('writes nothing in a session that was not asked for its server', async () => {
+  it('does not write in a session whose server is unverified', async () => {
     let at = 0;
     const { rows, sent } = rowsBy(() => at);
     const { server } = await rows.read({ keys });
@@ -309,7 +309,7 @@ describe('a proxy before MariaDB', () => {
     expect(asking(sent)).toHaveLength(2);
   });
 
-  it('is asked in each statement where it changes them all the time', async () => {
+  it('verifies the server in each statement if the sessions change each time', async () => {
     const { server } = await rowsBy(() => 0).rows.read({ keys });
     const { rows, sent } = rowsBy((number) => number % 2);
     for (let count = 0; count < 3; count++)
@@ -390,13 +390,13 @@ describe('sql refused writes', () => {
     ],
   ];
 
-  describe.each(USES)('a write that is not carried out, of %s', (_name, create, use) => {
+  describe.each(USES)('a write that %s did not execute', (_name, create, use) => {
     beforeEach(async () => {
       await admin.query(`DROP TABLE IF EXISTS ${name}`);
       await admin.query(create);
     });
 
-    it('is named where a trigger swallows all', async () => {
+    it('is named if a trigger discards it', async () => {
       await withTrigger();
       expect((await failureOf(use(admin))).message).toContain(SAYS);
     });
@@ -404,7 +404,7 @@ describe('sql refused writes', () => {
     it.each([
       ['row-level security', withRowSecurity, () => reader],
       ['a trigger', () => withTrigger(), () => admin],
-    ])('is named where %s came after the first', async (_what, change, pool) => {
+    ])('is named if %s followed the first', async (_what, change, pool) => {
       // A store that is new grants nothing for a while.
       await until(async () => {
         const answer = await use(admin);
@@ -414,7 +414,7 @@ describe('sql refused writes', () => {
       expect((await failureOf(use(pool()))).message).toContain(SAYS);
     });
 
-    it('is not one that others were in the way of, as the database says', async () => {
+    it('is no conflict with other sessions, as the database reports', async () => {
       await admin.query(`CREATE SEQUENCE ${name}_tries`);
       try {
         await withTrigger(
@@ -454,7 +454,7 @@ it.each(Object.keys(ROW))('is refused without its column %s', (column) => {
  * stamps of the transactions that wrote them, and the server is the same.
  */
 
-describe('a copy of a database of PostgreSQL in its place', () => {
+describe('a copy of a PostgreSQL database in its place', () => {
   const lab = new SqlLab();
   const node = new PostgresNode();
   afterAll(async () => {
@@ -462,7 +462,7 @@ describe('a copy of a database of PostgreSQL in its place', () => {
     await node.stop();
   });
 
-  it('grants a newcomer nothing that is held', async () => {
+  it('grants a new process nothing that is held', async () => {
     await node.create();
     const base = `postgres://postgres@127.0.0.1:${node.port}`;
     const root = lab.pool({ connectionString: `${base}/postgres` });

@@ -46,17 +46,20 @@ const idsOf = async (support: IDistributedSupport) =>
   (await support.workers!()).map(({ workerId }) => workerId);
 
 describe('PostgreSQL', () => {
-  it.each(['serializable', 'repeatable read'])('leases where all is %s', async (isolation) => {
-    const strict = lab.pool({
-      options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`,
-      max: 10,
-    });
-    const support = postgresSupport({ pool: strict, ...named() });
-    const grants = await Promise.all(Array.from({ length: 20 }, () => leased(support)));
-    expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(20);
-  });
+  it.each(['serializable', 'repeatable read'])(
+    'leases if %s applies to all sessions',
+    async (isolation) => {
+      const strict = lab.pool({
+        options: `-c default_transaction_isolation=${isolation.replace(' ', '\\ ')}`,
+        max: 10,
+      });
+      const support = postgresSupport({ pool: strict, ...named() });
+      const grants = await Promise.all(Array.from({ length: 20 }, () => leased(support)));
+      expect(new Set(grants.map(({ workerId }) => workerId)).size).toBe(20);
+    },
+  );
 
-  it('leases to 50 processes at once where all is serializable', async () => {
+  it('leases to 50 concurrent processes if all is serializable', async () => {
     const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
     const owner = lab.unkept({ connectionString: url });
     await owner.query(registryTable('postgres', lab.table));
@@ -73,7 +76,7 @@ describe('PostgreSQL', () => {
     await drop();
   });
 
-  it('leases as a user with three rights, and says what it does not see', async () => {
+  it('leases as a user with three rights, and reports what is hidden from it', async () => {
     const role = `r${randomUUID().replaceAll('-', '')}`;
     // Who may call a function is decided in each database.
     const { url, drop } = await ownDatabase(process.env['DATABASE_URL']!);
@@ -121,7 +124,7 @@ describe('PostgreSQL', () => {
       'a pool of pg',
       (table: string) => postgresSupport({ pool: lab.pool({ max: 1 }), table, replicated: false }),
     ],
-  ])('prepares each text once, by %s, also where the table was altered', async (_, supportOf) => {
+  ])('prepares each text once, by %s, even if the table was altered', async (_, supportOf) => {
     const table = `t${randomUUID().replaceAll('-', '')}`;
     await pool.query(registryTable('postgres', table));
     const support = supportOf(table);
@@ -147,7 +150,7 @@ describe('PostgreSQL', () => {
     await pool.query(`DROP TABLE ${table}`);
   });
 
-  it('refuses to lease inside a transaction that somebody may roll back', async () => {
+  it('refuses to lease inside a transaction that may be rolled back', async () => {
     const client = await pool.connect();
     await client.query('BEGIN');
     const support = postgresSupport({ pool: client, ...named() });
@@ -157,7 +160,7 @@ describe('PostgreSQL', () => {
     expect(failure.message).toContain('inside a transaction');
   });
 
-  it('writes nothing over a connection on which somebody left a transaction open', async () => {
+  it('does not write over a connection with an open transaction', async () => {
     const forgotten = lab.pool({ max: 1 });
     await forgotten.query('BEGIN');
     const own = named();
@@ -178,18 +181,21 @@ describe('PostgreSQL', () => {
   it.each([
     ['', undefined],
     [', if the server tells of no transaction', "'one'"],
-  ])('believes no write in a transaction that began since the read%s', async (_text, serverSql) => {
-    const { given, rollBack } = forgetful(pool);
-    const own = { ...named(), ...(serverSql !== undefined && { serverSql }) };
-    const first = await leased(postgresSupport({ pool, ...own }));
-    const support = sqlSupport({ ...given, ...own });
-    const second = await leased(support);
-    await rollBack();
-    const workerIds = [first.workerId, second.workerId].toSorted((x, y) => x - y);
-    expect(await idsOf(support)).toEqual(workerIds);
-  });
+  ])(
+    'does not count a write in a transaction that began since the read%s',
+    async (_text, serverSql) => {
+      const { given, rollBack } = forgetful(pool);
+      const own = { ...named(), ...(serverSql !== undefined && { serverSql }) };
+      const first = await leased(postgresSupport({ pool, ...own }));
+      const support = sqlSupport({ ...given, ...own });
+      const second = await leased(support);
+      await rollBack();
+      const workerIds = [first.workerId, second.workerId].toSorted((x, y) => x - y);
+      expect(await idsOf(support)).toEqual(workerIds);
+    },
+  );
 
-  it('refuses what it reads in the transaction in which it wrote', async () => {
+  it('refuses a read in the transaction of its write', async () => {
     const forgotten = lab.pool({ max: 1 });
     const own = named();
     await leased(postgresSupport({ pool, ...own }));
@@ -208,7 +214,7 @@ describe('PostgreSQL', () => {
     expect(failure.message).toContain('inside a transaction');
   });
 
-  it('says that a server which takes no writes is not the primary, and asks again', async () => {
+  it('reports a read-only server as not the primary, and retries', async () => {
     const readOnly = lab.pool({ options: '-c default_transaction_read_only=on' });
     const support = postgresSupport({ pool: readOnly, ...named() });
     expect(await failureOf(support.getNextWorkId(request()))).toMatchObject({
@@ -218,7 +224,7 @@ describe('PostgreSQL', () => {
     });
   });
 
-  it('names the command if there is no table, and the columns if it is that of 0.1.0', async () => {
+  it('names the command if the table is missing, and the columns if it is that of 0.1.0', async () => {
     const missing = postgresSupport({ pool, table: 'nowhere', namespace: 'shop' });
     const text = (await failureOf(missing.getNextWorkId(request()))).message;
     expect(text).toContain('snowflake registry create');
@@ -240,7 +246,7 @@ describe('PostgreSQL', () => {
     ['rows of something else', () => [{ something: 1 }]],
     ['names in another case', (answer) => upper(answer)],
     ['a text', () => 'SELECT 1'],
-  ])('takes %s for an error, and not for an answer', async (_what, odd) => {
+  ])('treats %s as an error, not as a response', async (_what, odd) => {
     const query: SqlQuery = async (sql, params) => odd(await pool.query(sql, params));
     const support = sqlSupport({ query, dialect: 'postgres', ...named() });
     expect((await failureOf(support.getNextWorkId(request()))).message).toContain(
@@ -248,14 +254,14 @@ describe('PostgreSQL', () => {
     );
   });
 
-  it('writes nothing that a driver failed at without a word', async () => {
+  it('does not write if a driver failed silently', async () => {
     const query: SqlQuery = async (sql, params) =>
       sql.startsWith('WITH') ? [] : pool.query(sql, params);
     const support = sqlSupport({ query, dialect: 'postgres', ...named() });
     expect((await failureOf(support.getNextWorkId(request()))).message).toContain('no row');
   });
 
-  it('fails as it says where a write has to ask anew what the server offers', async () => {
+  it("fails with the cause if a write needs the server's settings again", async () => {
     let isAway = false;
     const query: SqlQuery = async (sql, params) => {
       if (isAway) throw Object.assign(new Error('terminating connection'), { code: '57P01' });
@@ -272,7 +278,7 @@ describe('PostgreSQL', () => {
     });
   });
 
-  it('goes on after its connection was killed, and after the header was deleted', async () => {
+  it('works after its connection was killed and the header was deleted', async () => {
     const { table, namespace } = named();
     const query = `table=${table}&namespace=${namespace}&replicated=false`;
     const support = supportFromUrl(`${process.env['DATABASE_URL']!}?${query}`);
@@ -307,7 +313,7 @@ function upper(answer: unknown): unknown {
 /*
  * The server goes on under its name, without the commits that were not on disk yet.
  */
-describe('a backend that is killed, where synchronous_commit is off', () => {
+describe('a killed backend with synchronous_commit off', () => {
   it.each([
     ['keeps every lease', (query: SqlQuery) => query, 1],
     [
@@ -379,7 +385,7 @@ describe('MariaDB', () => {
     expect(await failureOf(support.workers())).toMatchObject({ code: 'NOT_READY' });
   });
 
-  it('takes an answer that does not count for an error', async () => {
+  it('treats a response that does not count as an error', async () => {
     const query: SqlQuery = async (sql, params) =>
       /^(SELECT|SHOW)/.test(sql) ? mysql.execute(sql, params) : [];
     const support = sqlSupport({ query, dialect: 'mysql', ...named() });
@@ -394,7 +400,7 @@ describe('a DataSource of TypeORM', () => {
     ['postgres', { url: process.env['DATABASE_URL']! }],
     ['mysql', { url: process.env['MYSQL_URL']! }],
     ['better-sqlite3', { database: ':memory:', driver: Database }],
-  ] as const)('of %s has its table by a migration, and leases', async (type, options) => {
+  ] as const)('of %s creates its table by a migration, and leases', async (type, options) => {
     const dataSource = await new DataSource({ type, ...options, migrations } as never).initialize();
     await dataSource.runMigrations();
     const support = sqlSupport({ dataSource, namespace: randomUUID(), replicated: false });
@@ -407,7 +413,7 @@ describe('a DataSource of TypeORM', () => {
 });
 
 describe('a SQLite handle', () => {
-  it('leases nothing while a transaction of the application is open', async () => {
+  it('does not lease while a transaction of the application is open', async () => {
     const database = new Database(':memory:');
     database.exec(registryTable('sqlite'));
     const support = sqliteSupport({ database });
@@ -440,7 +446,7 @@ describe('a SQLite handle', () => {
     },
   );
 
-  it('says what may be missing where a file cannot be read', async () => {
+  it('names the missing right if a file cannot be read', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'lost-'));
     const path = join(folder, 'shop.db');
     const database = new Database(path);
@@ -456,8 +462,8 @@ describe('a SQLite handle', () => {
   });
 });
 
-describe('a file of SQLite that others write to', () => {
-  it('has what was answered as written, also after a write that found it locked', async () => {
+describe('a SQLite file with other writers', () => {
+  it('keeps each acknowledged write, even if it was locked first', async () => {
     const path = join(mkdtempSync(join(tmpdir(), 'snowflake-locked-')), 'shop.db');
     const [own, other] = [new Database(path), new Database(path)];
     own.exec('CREATE TABLE written (number int)');

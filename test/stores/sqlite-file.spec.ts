@@ -74,10 +74,10 @@ function moveMark(by: bigint): void {
   renameSync(join(folder, `${kept}${count}`), join(folder, `${kept}${BigInt(count!) + by}`));
 }
 
-describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mode) => {
+describe.each(['WAL', 'DELETE'])('a SQLite file in journal mode %s', (mode) => {
   const openIn = () => open(path, mode);
 
-  it('is the same for all processes, after a stop too, and has one mark', async () => {
+  it('is the same for all processes, even after a restart, and has one mark', async () => {
     const first = await found(openIn());
     expect(await found(openIn())).toEqual(first);
     closeAll();
@@ -105,7 +105,7 @@ describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mo
         renameSync(join(copy(), 'shop.db'), path);
       },
     ],
-  ])('has lost data after an older state was put back: %s', async (_, putBack) => {
+  ])('counts an older state put in its place as a loss: %s', async (_, putBack) => {
     const first = await found(openIn());
     closeAll();
     cpSync(folder, copy(), { recursive: true, preserveTimestamps: true });
@@ -118,14 +118,14 @@ describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mo
     expect(marks().length).toBe(1);
   });
 
-  it('loses nothing to a process that ends between its commit and the mark', async () => {
+  it('loses nothing if a process ends between its commit and the mark', async () => {
     const first = await found(openIn());
     closeAll();
     moveMark(-1n);
     expect(await found(openIn())).toEqual(first);
   });
 
-  it('has lost data if its mark was copied, however short ago', async () => {
+  it('counts a copied mark as a loss, however recent', async () => {
     const first = await found(openIn());
     closeAll();
     const mark = join(folder, marks()[0]!);
@@ -134,7 +134,7 @@ describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mo
     expect((await found(openIn())).server).not.toBe(first.server);
   });
 
-  it.each([-2n, 1n])('has lost data if the mark is %i writes off', async (by) => {
+  it.each([-2n, 1n])('counts as a loss if the mark is %i writes off', async (by) => {
     const first = await found(openIn());
     closeAll();
     moveMark(by);
@@ -153,7 +153,7 @@ describe.each(['WAL', 'DELETE'])('a file of SQLite, its journal in mode %s', (mo
 });
 
 describe('an open file', () => {
-  it('has lost data after it was copied over, if its newest rows are in it', async () => {
+  it('counts a copy over it as a loss if its newest rows are inside', async () => {
     const support = open(path, 'DELETE');
     const first = await found(support);
     copyFileSync(path, join(dirname(folder), 'old.db'));
@@ -163,8 +163,8 @@ describe('an open file', () => {
   });
 });
 
-describe('two that have the newest rows apart', () => {
-  it('find it out by the mark, after the -wal was deleted while one had it open', async () => {
+describe('two files that keep their newest rows apart', () => {
+  it('detect it by the mark if the -wal was deleted while one had it open', async () => {
     const support = open();
     const first = await found(support);
     toFile(opened[0]!);
@@ -185,8 +185,8 @@ describe('two that have the newest rows apart', () => {
   });
 });
 
-describe('a file that is mounted alone', () => {
-  it('is refused, since its newest rows are not', async () => {
+describe('a file mounted alone', () => {
+  it('is refused, since its newest rows are not mounted with it', async () => {
     open();
     closeAll();
     const inside = join(dirname(folder), 'inside', 'app.db');
@@ -215,7 +215,7 @@ describe('a file that is mounted alone', () => {
   });
 });
 
-describe('a file that others write to', () => {
+describe('a file with other writers', () => {
   it('is not locked by a read that found it locked', async () => {
     const [own, other] = [new Database(path), new Database(path)];
     opened.push(own, other);
@@ -259,7 +259,7 @@ describe('a file that is refused', () => {
 });
 
 describe('a host that refuses statx', () => {
-  it('is refused a file of which others know when its mark was created', async () => {
+  it('is refused a file whose mark has a creation time from another host', async () => {
     await found(open());
     closeAll();
     const actual = await import('node:fs');

@@ -40,7 +40,7 @@ function started(time: SettableTime, clock = { now: () => time.now() }) {
 const behind = (said: readonly string[]) => said.filter((text) => text.includes('set back or'));
 
 describe('a static worker id', () => {
-  it('starts when the clock has passed what was made before, and says nothing', async () => {
+  it('starts without a log line once the clock has passed all earlier IDs', async () => {
     const time = new SettableTime();
     const { said, heard, outcome } = started(time);
     await time.advance(AHEAD_MS - 1);
@@ -50,7 +50,7 @@ describe('a static worker id', () => {
     expect([outcome(), behind(said)]).toEqual(['started', []]);
   });
 
-  it('starts late where the clock was set back by less than a start may take', async () => {
+  it('starts late if the clock was set back by less than a start may take', async () => {
     const time = new SettableTime();
     const { said, heard, outcome } = started(time);
     await time.advance(500);
@@ -63,7 +63,7 @@ describe('a static worker id', () => {
   it.each([
     ['was set back', (time: SettableTime) => ({ now: () => time.now() })],
     ['stands still', (time: SettableTime) => ({ now: () => time.now() - time.passedMs })],
-  ])('gives up in time where the clock %s', async (_what, clockOf) => {
+  ])('gives up in time if the clock %s', async (_what, clockOf) => {
     const time = new SettableTime();
     const { said, heard, outcome } = started(time, clockOf(time));
     await time.advance(1);
@@ -76,7 +76,7 @@ describe('a static worker id', () => {
 });
 
 describe('the keeper', () => {
-  it('refuses ids before the start and after the shutdown', async () => {
+  it('refuses IDs before the start and after the shutdown', async () => {
     const world = new World();
     const { keeper, generator } = process(world);
     expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
@@ -87,7 +87,7 @@ describe('the keeper', () => {
     expect(world.time.timerCount).toBe(0);
   });
 
-  it('renews early also where nobody waited for its start', async () => {
+  it('renews early even if no caller waited for its start', async () => {
     const world = new World();
     const { keeper, generator } = process(world);
     await keeper.refresh();
@@ -97,7 +97,7 @@ describe('the keeper', () => {
     expect(world.calls).toEqual(['acquire', 'renew']);
   });
 
-  it('gives the worker id back with the time of the last id, free at once', async () => {
+  it('releases the worker ID with the time of the last ID, so that it is free at once', async () => {
     const world = new World();
     const first = process(world);
     await first.keeper.start();
@@ -108,7 +108,7 @@ describe('the keeper', () => {
     expect(world.registry.state!.ceilings.get(0)).toBe(last.timestampMs + 1);
   });
 
-  it('gives back an unused worker id without a time', async () => {
+  it('releases an unused worker ID without a time', async () => {
     const world = new World();
     const { keeper } = process(world);
     await keeper.start();
@@ -116,7 +116,7 @@ describe('the keeper', () => {
     expect(world.released).toEqual([undefined]);
   });
 
-  it('goes on through an outage: degraded, stretched, exhausted, and back', async () => {
+  it('survives an outage: degraded, stretched, exhausted, and back', async () => {
     const world = new World();
     const { keeper, generator, states } = process(world, { reserveMs: 2 });
     await keeper.start();
@@ -136,7 +136,7 @@ describe('the keeper', () => {
     expect(states()).toEqual(['active', 'degraded', 'stretched', 'exhausted', 'active']);
   });
 
-  it('keeps its range when it is fenced, and enters another worker id behind it', async () => {
+  it('keeps its range when it is fenced, and leases another worker ID after it', async () => {
     const world = new World();
     const { keeper, generator, window, states } = process(world);
     await keeper.start();
@@ -156,7 +156,7 @@ describe('the keeper', () => {
     expect(keeper.state).toBe('active');
   });
 
-  it('drops everything at once when it has been cloned', async () => {
+  it('drops its lease at once when another process has a copy', async () => {
     const world = new World();
     const { keeper, generator, window, states, changes } = process(world);
     await keeper.start();
@@ -178,7 +178,7 @@ describe('the keeper', () => {
     expect(generator.nextId()).toBeGreaterThan(last);
   });
 
-  it('drops everything at once when its server had been left, and says so', async () => {
+  it('drops its lease at once after a failover, and logs it', async () => {
     const world = new World();
     const { keeper, changes } = process(world);
     await keeper.start();
@@ -191,7 +191,7 @@ describe('the keeper', () => {
     expect(keeper.lease?.workerId).not.toBe(0);
   });
 
-  it('applies a late answer to the lease it was asked for, and to no other', async () => {
+  it('applies a late answer only to the lease of its request', async () => {
     const world = new World();
     const { keeper, window } = process(world);
     await keeper.start();
@@ -218,7 +218,7 @@ describe('the keeper', () => {
     expect(first.ceilingTick).toBe(ceilingTick);
   });
 
-  it('leases one worker id, however many find that it has none', async () => {
+  it('leases one worker ID for any number of concurrent callers', async () => {
     const world = new World();
     const { keeper } = process(world);
     const starting = keeper.start();
@@ -240,7 +240,7 @@ describe('the keeper', () => {
     expect([...holders.keys()]).toEqual([0, 1]);
   });
 
-  it('takes a late answer to its own lease as what it is: time it owns', async () => {
+  it('uses the time that a late answer grants to its own lease', async () => {
     const world = new World();
     const { keeper, window } = process(world);
     await keeper.start();
@@ -256,7 +256,7 @@ describe('the keeper', () => {
     expect(keeper.state).toBe('active');
   });
 
-  it('after a change of servers ends its range and goes on behind the quarantine', async () => {
+  it('after a change of servers ends its range and continues after the quarantine', async () => {
     const world = new World();
     const { keeper, generator, window } = process(world);
     await keeper.start();
@@ -297,7 +297,7 @@ describe('the keeper', () => {
     expect(window.layout.parse(generator.nextId()).timestampMs).toBe(world.time.now());
   });
 
-  it('asks as often while it waits as a holder renews', async () => {
+  it('while it waits, calls the store as often as a holder renews', async () => {
     const world = new World({ isAbsent: true });
     const terms = { onFreshRegistry: 'wait', startTimeoutMs: 90_000 } as const;
     const { keeper } = process(world, { ...terms, refreshAliveIntervalMs: 1000 });
@@ -307,7 +307,7 @@ describe('the keeper', () => {
     await keeper.stop();
   });
 
-  it('says once why it waits, then fails with the reason', async () => {
+  it('logs once why it waits, then fails with the reason', async () => {
     const world = new World();
     world.isDown = true;
     const { keeper, news } = process(world, { startTimeoutMs: 10_000 });
@@ -319,7 +319,7 @@ describe('the keeper', () => {
     expect(news).toHaveLength(1);
   });
 
-  it('asks once where it may take no time', async () => {
+  it('calls once if it may take no time', async () => {
     const world = new World();
     world.isDown = true;
     const { keeper } = process(world, { startTimeoutMs: 0 });
@@ -329,7 +329,7 @@ describe('the keeper', () => {
     expect(world.calls).toHaveLength(1);
   });
 
-  it('says until when all worker ids are taken, and takes one that is given back', async () => {
+  it('reports until when all worker IDs are taken, and leases one that is released', async () => {
     const world = new World();
     const holders = [0, 1, 2, 3].map(() => process(world));
     for (const { keeper } of holders) await keeper.start();
@@ -347,7 +347,7 @@ describe('the keeper', () => {
     expect(waiting.keeper.lease?.workerId).toBe(2);
   });
 
-  it('follows the store when the clock of the host is far off', async () => {
+  it("follows the store's clock when the host's is far off", async () => {
     const world = new World({ storeAheadMs: 3_600_000 });
     const { keeper, generator, window, news } = process(world);
     await keeper.start();
@@ -356,7 +356,7 @@ describe('the keeper', () => {
     expect(news.join()).toContain('3600000 ms behind');
   });
 
-  it("with 'reject' makes no id while the clock is far off", async () => {
+  it("with 'reject' issues no ID while the clock is far off", async () => {
     const world = new World({ storeAheadMs: 3_600_000 });
     const failing = process(world, { onClockSkew: 'reject' });
     await expect(failing.keeper.start()).rejects.toMatchObject({ code: 'CLOCK_UNUSABLE' });
@@ -375,7 +375,7 @@ describe('the keeper', () => {
     expect(codeOf(() => generator.nextId())).toBe('none');
   });
 
-  it('moves to another worker id when host and store were set back alike', async () => {
+  it('moves to another worker ID when host and store were set back by the same amount', async () => {
     const world = new World();
     const { keeper, generator, window, news } = process(world);
     await keeper.start();
@@ -409,7 +409,7 @@ describe('the keeper', () => {
     },
   );
 
-  it('leases anew after a fork', async () => {
+  it('leases again after a fork', async () => {
     const world = new World();
     const { keeper, states } = process(world);
     await keeper.start();
@@ -419,7 +419,7 @@ describe('the keeper', () => {
     expect(keeper.lease?.workerId).toBe(1);
   });
 
-  it('gives back a worker id that arrives while it stops', async () => {
+  it('releases a worker ID that arrives while it stops', async () => {
     const world = new World();
     world.isSlow = true;
     const { keeper } = process(world);
@@ -443,7 +443,7 @@ describe('the keeper', () => {
   it.each([
     ['before the other worker id is answered', ['end', 'answer']],
     ['in the turn in which it is answered', ['answer', 'end']],
-  ])('gives both worker ids back when it closes during a switch, %s', async (_case, order) => {
+  ])('releases both worker IDs when it closes during a switch, %s', async (_case, order) => {
     const world = new World();
     const { keeper, generator, window } = process(world);
     await keeper.start();
@@ -469,7 +469,7 @@ describe('the keeper', () => {
     expect([...world.registry.state!.holders.keys()]).toEqual([]);
   });
 
-  it('gets ids back within a second, however many are refused meanwhile', async () => {
+  it('has IDs again within a second, however many calls fail in between', async () => {
     const world = new World();
     const { keeper, generator } = process(world);
     await keeper.start();

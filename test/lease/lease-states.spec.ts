@@ -74,7 +74,7 @@ describe('the table of lease states', () => {
     },
   );
 
-  it('has no way out of released', () => {
+  it('has no transition out of released', () => {
     expect(LEASE_STATES.released).toEqual({});
   });
 });
@@ -91,7 +91,7 @@ async function started(world: World, given: Parameters<typeof process>[1] = {}) 
   return it;
 }
 
-describe('a registry of another layout', () => {
+describe('a registry with another layout', () => {
   it('ends a range at once, and another one is leased when the registry is free', async () => {
     const world = new World();
     const { keeper, generator, states, changes } = await started(world);
@@ -110,7 +110,7 @@ describe('a registry of another layout', () => {
     generator.nextId();
   });
 
-  it('is contested by whoever has a range, and says what to do then', async () => {
+  it('is contested by a process with a range, and the message names the cure', async () => {
     const world = new World();
     const { keeper, changes } = await started(world);
     world.registry.state!.fingerprint = 'of others';
@@ -123,7 +123,7 @@ describe('a registry of another layout', () => {
     expect((error as SnowflakeError).message).toContain('layout move --end');
   });
 
-  it('is told of the range still in use when another one is asked for', async () => {
+  it('receives the range in use when the process requests another one', async () => {
     const world = new World();
     const { keeper, window } = await started(world);
     const endMs = window.endMs;
@@ -141,7 +141,7 @@ describe('a registry of another layout', () => {
   });
 });
 
-it('asks as often as a holder renews while all worker ids are leased', async () => {
+it('while all worker IDs are leased, receives calls as often as from a holder', async () => {
   const world = new World();
   const holders = [0, 1, 2, 3].map(() => process(world));
   for (const { keeper } of holders) await keeper.start();
@@ -154,8 +154,8 @@ it('asks as often as a holder renews while all worker ids are leased', async () 
   for (const { keeper } of [...holders, waiting]) await keeper.stop();
 });
 
-describe('a registry of another version', () => {
-  it('refuses a start with both sides named', async () => {
+describe('a registry with another protocol version', () => {
+  it('refuses a start and names both versions', async () => {
     const world = new World();
     world.registry.state!.version = LATER;
     await expect(process(world).keeper.start()).rejects.toMatchObject({
@@ -165,7 +165,7 @@ describe('a registry of another version', () => {
     });
   });
 
-  it('uses its range to the end where a later version keeps the registry', async () => {
+  it('lets the process use its range to the end if a later version keeps the registry', async () => {
     const world = new World();
     const { keeper, generator, news, window } = await started(world, { reserveMs: 0 });
     const before = structuredClone(world.registry.state!);
@@ -185,8 +185,8 @@ describe('a registry of another version', () => {
   });
 });
 
-describe('what a process remembers', () => {
-  it('goes with each request: the longest quarantine that it was told of', async () => {
+describe("a process's memory", () => {
+  it('goes with each request: the longest quarantine that it received', async () => {
     const world = new World();
     const { keeper } = await started(world);
     world.registry.state!.quarantineMs = 600_000;
@@ -197,7 +197,7 @@ describe('what a process remembers', () => {
     expect(world.registry.state!.quarantineMs).toBe(600_000);
   });
 
-  it('leaves out a move whose worker ids are not open yet, so that their opening counts', () => {
+  it('omits a move whose worker IDs are not open yet, so that their opening counts', () => {
     const { parts } = process(new World());
     const terms = new RequestTerms(parts);
     const heard = (layouts: string) =>
@@ -212,7 +212,7 @@ describe('what a process remembers', () => {
   });
 });
 
-describe('what a process leaves behind', () => {
+describe('the state that a process leaves behind', () => {
   it('is the same at its end, when a release may begin the next registry', async () => {
     const world = new World();
     const { keeper } = await started(world);
@@ -291,7 +291,7 @@ const TOLD = [
   '3 -> undefined, status undefined, NOT_READY',
 ];
 
-describe('the keeper tells of another worker id', () => {
+describe('the keeper reports another worker ID', () => {
   it('once, in order, after status and lease window have changed', async () => {
     expect(await story(LeaseKeeper)).toEqual(TOLD);
   });
@@ -312,7 +312,7 @@ describe('the keeper tells of another worker id', () => {
     ]);
   });
 
-  it.each(KEEPER_MUTANTS)('and this is seen: $name', async ({ edits }) => {
+  it.each(KEEPER_MUTANTS)('and observers see this: $name', async ({ edits }) => {
     const mutant = (await loadLibrary(edits, 'lease/lease-keeper.ts')) as {
       LeaseKeeper: typeof LeaseKeeper;
     };
@@ -346,7 +346,7 @@ describe('the option onWorkerIdChange', () => {
     return [first, workerId];
   }
 
-  it('is called for the first lease, for a clock that was set back, and at the end', async () => {
+  it('runs for the first lease, after a clock step back, and at the end', async () => {
     const told: string[] = [];
     const [first, next] = await movedBy((change) => void told.push(moveOf(change)));
     expect(first).not.toBe(next);
@@ -361,19 +361,19 @@ describe('the option onWorkerIdChange', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('no label'))],
-  ])('costs a warning where it %s', async (_case, listener) => {
+  ])('logs a warning if it %s', async (_case, listener) => {
     const [first, next] = await movedBy(listener);
     expect(first).not.toBe(next);
     const text = 'The function `onWorkerIdChange` failed: no label';
     expect(said.filter((line) => line === text)).toHaveLength(3);
   });
 
-  it('may wait, and nothing waits for it', async () => {
+  it('may be asynchronous, and nothing waits for it', async () => {
     const [first, next] = await movedBy(() => new Promise(() => undefined));
     expect(first).not.toBe(next);
   });
 
-  it('is a function, in the thread that holds a lease', async () => {
+  it('must be a function, in the thread that holds a lease', async () => {
     const faultOf = (options: object) =>
       startSnowflake(options).then(
         () => 'none',

@@ -5,7 +5,7 @@ import { SettableTime } from 'nestjs-snowflake/testing';
 import { leaseOf } from '../../lib/cli/commands/release.js';
 import { RowInspector } from '../../lib/registry/row-inspector.js';
 
-it('is told of --ttl, which is what it waits for', async () => {
+it('names --ttl, the reason for the wait', async () => {
   const time = new SettableTime();
   const rows = new MemoryRows(time);
   const support = new MemorySupport({ rows });

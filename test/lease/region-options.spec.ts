@@ -63,7 +63,7 @@ describe('an application', () => {
     await app.close();
   });
 
-  it('contacts nothing if its IdMaker is, and closes what is open', async () => {
+  it('opens no connection if its IdMaker is overridden, and closes what is open', async () => {
     const around = setUp();
     const { global, own, regions, store, time } = around;
     const builder = compiled(around).overrideProvider(IdMaker).useValue({});
@@ -75,7 +75,7 @@ describe('an application', () => {
   });
 });
 
-it('a store that fails to close, or answers nonsense, costs no shutdown and no claim', async () => {
+it('shuts down and claims even if a store fails to close or answers nonsense', async () => {
   const reports: string[] = [];
   const claim = new RegionClaim({
     support: {

@@ -106,7 +106,7 @@ async function within(isSo: () => boolean, minutes = 2): Promise<number> {
 }
 
 describe('a region', () => {
-  it('claims its number before the first id, says so once, and keeps it', async () => {
+  it('claims its number before the first ID, logs it once, and keeps it', async () => {
     const { ids, region } = await regionOf(3).start();
     expect(region()).toEqual({ number: 3, state: 'claimed' });
     expect(told('Region number 3 is claimed in the registry of regions.')).toEqual([
@@ -121,7 +121,7 @@ describe('a region', () => {
     expect(record!.holder!.application).toBe(`region 3 of registry ${ids.status.incarnation}`);
   });
 
-  it('stands beside others, and shares its number with its own processes', async () => {
+  it('runs next to other regions, and shares its number with its own processes', async () => {
     const first = regionOf(3);
     const both = [await first.start(), await first.start(), await regionOf(4).start()];
     await time.advance(10 * MINUTE_MS);
@@ -139,7 +139,7 @@ describe('a region', () => {
     ]);
   });
 
-  it('of many processes writes no oftener than of one', async () => {
+  it('with many processes writes as often as with one', async () => {
     const { start, regions } = regionOf(3);
     for (let n = 0; n < 10; n++) await start();
     regions.writeCount = 0;
@@ -149,7 +149,7 @@ describe('a region', () => {
     expect(regions.writeCount).toBeGreaterThan(300 / 20);
   });
 
-  it('leaves its claim to the others, closes what it opened and leaves no timer', async () => {
+  it('leaves its claim to its other processes, closes its stores, and leaves no timer', async () => {
     const { start, regions } = regionOf(3);
     await start();
     const [snowflake] = running.splice(0);
@@ -163,8 +163,8 @@ describe('a region', () => {
   });
 });
 
-describe('a number that another region has', () => {
-  it('fails the start, which names the holder, and nothing is left of it', async () => {
+describe("another region's number", () => {
+  it('fails the start, names the holder, and leaves nothing behind', async () => {
     await regionOf(3, 'shop in eu').start();
     const wrong = regionOf(3, 'shop in us');
     const fromMs = time.passedMs;
@@ -179,14 +179,14 @@ describe('a number that another region has', () => {
     expect(told('Waiting for the number. The number 3 belongs to shop in eu')).toHaveLength(1);
   });
 
-  it('fails a start that may not wait at once', async () => {
+  it('fails at once a start that may not wait', async () => {
     await regionOf(3, 'one').start();
     const fromMs = time.passedMs;
     const error = await failed(regionOf(3, 'other').start({ startTimeoutMs: 0 }));
     expect([error?.code, time.passedMs - fromMs < 1000]).toEqual(['REGION_TAKEN', true]);
   });
 
-  it('fails a start that has heard so, also if nothing is heard after that', async () => {
+  it('fails a start that has seen the holder, even if the registry then fails', async () => {
     await regionOf(3, 'one').start();
     const other = regionOf(3, 'other');
     const starting = failed(other.start());
@@ -195,7 +195,7 @@ describe('a number that another region has', () => {
     expect(await starting).toMatchObject({ code: 'REGION_TAKEN' });
   });
 
-  it('is free once all ranges of the region that is gone have ended, and 20 s later', async () => {
+  it('is free 20 s after the last range of the departed region ended', async () => {
     const gone = regionOf(3, 'gone');
     await gone.start();
     const [{ ceilingMs }] = global.registry.workers(time.now()) as [WorkerRecord];
@@ -209,16 +209,19 @@ describe('a number that another region has', () => {
     expect(region().state).toBe('claimed');
   });
 
-  it.each([60_000, -60_000])('is claimed as long where its clock is %i ms off', async (offMs) => {
-    await regionOf(3, 'off', offMs).start();
-    const beyondMs = () => global.registry.workers(time.now())[0]!.ceilingMs - time.now() - offMs;
-    expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
-    await time.advance(MINUTE_MS);
-    expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
-    expect(beyondMs()).toBeLessThan(LEASE_DEFAULTS.ttlMs + 21_000);
-  });
+  it.each([60_000, -60_000])(
+    'is claimed for the same time if its clock is %i ms off',
+    async (offMs) => {
+      await regionOf(3, 'off', offMs).start();
+      const beyondMs = () => global.registry.workers(time.now())[0]!.ceilingMs - time.now() - offMs;
+      expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
+      await time.advance(MINUTE_MS);
+      expect(beyondMs()).toBeGreaterThan(LEASE_DEFAULTS.ttlMs);
+      expect(beyondMs()).toBeLessThan(LEASE_DEFAULTS.ttlMs + 21_000);
+    },
+  );
 
-  it('is claimed no longer than a day ahead, whatever its clock', async () => {
+  it('is claimed for a day at most, whatever its clock', async () => {
     await regionOf(3, 'off', 3e10).start();
     await time.advance(MINUTE_MS);
     expect(global.registry.workers(time.now())[0]!.freeInMs).toBeLessThanOrEqual(86_420_000);
@@ -228,35 +231,40 @@ describe('a number that another region has', () => {
     [{}, 10],
     [{ refreshAliveIntervalMs: 280_000, leaseTtlMs: 600_000 }, 10],
     [{ refreshAliveIntervalMs: 100 }, 1],
-  ])('is told within a minute when links heal, with %j after %i minutes', async (more, minutes) => {
-    const [one, two] = [regionOf(3, 'one'), regionOf(3, 'two')];
-    two.regions.isCut = true;
-    const first = await one.start(more);
-    const second = await two.start(more);
-    await time.advance(minutes * MINUTE_MS);
-    expect([first.region().state, second.region().state]).toEqual(['claimed', 'unchecked']);
-    two.regions.isCut = false;
-    expect(await within(() => second.region().state === 'conflict')).toBeLessThan(MINUTE_MS);
-    expect(first.region().state).toBe('claimed');
-    const { message } = second.region();
-    expect(message).toMatch(/Two regions have one number.* belongs to one of registry/);
-    expect(told('Two regions have one number')).toEqual([{ level: 'error', text: message }]);
-    // Ids are made by both, and it is up to the operator to end that.
-    expect(second.ids.nextId()).toBeGreaterThan(0n);
-    expect(healthOf(second.ids)).toMatchObject({ status: 'degraded', health: { message } });
-    expect(metricsOf(second.ids)).toEqual({ conflict: 1, unchecked: 0 });
-    expect(metricsOf(first.ids)).toEqual({ conflict: 0, unchecked: 0 });
-    one.regions.isCut = true;
-    expect(await within(() => second.region().state === 'unchecked')).toBeLessThan(MINUTE_MS);
-    expect(second.region().message).toMatch(/It is claimed until 2026.*Nobody extends that claim/);
-    const longestMs = (more.leaseTtlMs ?? LEASE_DEFAULTS.ttlMs) + 20_000;
-    const freeMs = await within(() => second.region().state === 'claimed', 12);
-    expect(freeMs).toBeLessThan(longestMs);
-    expect(told('Region number 3 is claimed')).toHaveLength(2);
-    expect(healthOf(second.ids).status).toBe('up');
-  });
+  ])(
+    'is reported within a minute once links heal, with %j after %i minutes',
+    async (more, minutes) => {
+      const [one, two] = [regionOf(3, 'one'), regionOf(3, 'two')];
+      two.regions.isCut = true;
+      const first = await one.start(more);
+      const second = await two.start(more);
+      await time.advance(minutes * MINUTE_MS);
+      expect([first.region().state, second.region().state]).toEqual(['claimed', 'unchecked']);
+      two.regions.isCut = false;
+      expect(await within(() => second.region().state === 'conflict')).toBeLessThan(MINUTE_MS);
+      expect(first.region().state).toBe('claimed');
+      const { message } = second.region();
+      expect(message).toMatch(/Two regions have one number.* belongs to one of registry/);
+      expect(told('Two regions have one number')).toEqual([{ level: 'error', text: message }]);
+      // Ids are made by both, and it is up to the operator to end that.
+      expect(second.ids.nextId()).toBeGreaterThan(0n);
+      expect(healthOf(second.ids)).toMatchObject({ status: 'degraded', health: { message } });
+      expect(metricsOf(second.ids)).toEqual({ conflict: 1, unchecked: 0 });
+      expect(metricsOf(first.ids)).toEqual({ conflict: 0, unchecked: 0 });
+      one.regions.isCut = true;
+      expect(await within(() => second.region().state === 'unchecked')).toBeLessThan(MINUTE_MS);
+      expect(second.region().message).toMatch(
+        /It is claimed until 2026.*Nobody extends that claim/,
+      );
+      const longestMs = (more.leaseTtlMs ?? LEASE_DEFAULTS.ttlMs) + 20_000;
+      const freeMs = await within(() => second.region().state === 'claimed', 12);
+      expect(freeMs).toBeLessThan(longestMs);
+      expect(told('Region number 3 is claimed')).toHaveLength(2);
+      expect(healthOf(second.ids).status).toBe('up');
+    },
+  );
 
-  it('is told with the name of a holder that nobody can read', async () => {
+  it("is reported with an unreadable holder's name", async () => {
     const [one, two] = [regionOf(3, 'one\u001b[2J'), regionOf(3, 'two')];
     const second = await two.start();
     two.regions.isCut = true;
@@ -280,8 +288,8 @@ function metricsOf({ status }: IdMaker) {
   return { conflict: read('conflict'), unchecked: read('unchecked') };
 }
 
-describe('a registry of regions that is away', () => {
-  it.each([true, false])('stops no start, silent: %s; and its return is told', async (isSilent) => {
+describe('an unreachable registry of regions', () => {
+  it.each([true, false])('stops no start, silent: %s; its return is logged', async (isSilent) => {
     const { start, regions } = regionOf(3);
     Object.assign(regions, { isCut: true, isSilent });
     const { ids, tookMs, region } = await start();
@@ -300,7 +308,7 @@ describe('a registry of regions that is away', () => {
     expect(healthOf(ids)).toEqual({ status: 'up', health: expect.anything() });
   });
 
-  it('is told after a ttl, and not for one answer that did not come', async () => {
+  it('is logged after a ttl, but not after a single lost answer', async () => {
     const { start, regions } = regionOf(3);
     const { region } = await start();
     regions.isCut = true;
@@ -314,7 +322,7 @@ describe('a registry of regions that is away', () => {
     expect(toldMs).toBeLessThan(34_000);
   });
 
-  it('holds up no shutdown', async () => {
+  it('delays no shutdown', async () => {
     const { start, regions } = regionOf(3);
     Object.assign(regions, { isCut: true, isSilent: true });
     await start();
@@ -325,7 +333,7 @@ describe('a registry of regions that is away', () => {
     expect(await within(() => isClosed)).toBeLessThan(5000);
   });
 
-  it('that loses its data, or is replaced, is claimed in again', async () => {
+  it('is claimed in again after it lost its data or was replaced', async () => {
     const [one, two] = [await regionOf(3).start(), await regionOf(4).start()];
     for (const befall of [() => global.lose(), () => global.restart()]) {
       befall();
@@ -337,8 +345,8 @@ describe('a registry of regions that is away', () => {
   });
 });
 
-describe('the registry of the region itself', () => {
-  it('may lose its data: its processes claim anew, and none of them cries wolf', async () => {
+describe("a region's own registry", () => {
+  it('may lose its data: its processes claim again without a false alarm', async () => {
     const { start, store } = regionOf(3);
     const all = [await start(), await start(), await start()];
     for (let n = 0; n < 5; n++) {
@@ -357,7 +365,7 @@ describe('the registry of the region itself', () => {
     expect(incarnations.size).toBe(1);
   });
 
-  it('may be restarted, or lost twice: its claim is taken over at once', async () => {
+  it('may restart or lose data two times: its claim is taken over at once', async () => {
     const { start, store } = regionOf(3);
     const all = [await start(), await start(), await start()];
     for (const befall of [() => store.restart(), () => store.lose(), () => store.restart()]) {
@@ -373,7 +381,7 @@ describe('the registry of the region itself', () => {
     expect(told(/Two regions|not checked/)).toEqual([]);
   });
 
-  it('that is copied is another one, also if both are used', async () => {
+  it('counts as another one after a copy, even if both are in use', async () => {
     const [one, copy] = [regionOf(3, 'shop'), regionOf(3, 'staging')];
     const first = await one.start();
     copy.store.registry.state = structuredClone(one.store.registry.state);
@@ -387,7 +395,7 @@ describe('the registry of the region itself', () => {
     expect(first.region().state).toBe('claimed');
   });
 
-  it('is no reason to keep a number for a process whose lease has ended', async () => {
+  it('keeps no number for a process whose lease has ended', async () => {
     const { start, own, store } = regionOf(3);
     const apart = new Link(store, time);
     await start({ support: apart });
@@ -400,7 +408,7 @@ describe('the registry of the region itself', () => {
     expect(running[0]!.ids.status.state).not.toBe('active');
   });
 
-  it('is asked for by lazy processes in the background', async () => {
+  it('is contacted by lazy processes in the background', async () => {
     const { start, own } = regionOf(3);
     own.isCut = true;
     const { region } = await start({ lazy: true });
@@ -411,8 +419,8 @@ describe('the registry of the region itself', () => {
   });
 });
 
-describe('what is no registry of regions', () => {
-  it('fails the start if it is for numbers of another size, or for worker ids', async () => {
+describe('a registry of another kind', () => {
+  it('fails the start if its numbers have another size, or are worker IDs', async () => {
     await regionOf(3).start();
     const other = await failed(regionOf(4, 'narrow').start({ layout: layoutOf(3, 7) }));
     expect(other).toMatchObject({ code: 'LAYOUT_MISMATCH', retryable: false });
@@ -425,7 +433,7 @@ describe('what is no registry of regions', () => {
     expect(itself!.message).toContain('a namespace of its own');
   });
 
-  it('has a layout that is sound, and that no preset has', () => {
+  it('has a valid layout that no preset has', () => {
     for (let bits = 1; bits <= 16; bits++) {
       const made = new BitLayout({
         epoch: 0,
@@ -440,7 +448,7 @@ describe('what is no registry of regions', () => {
     }
   });
 
-  it('gives every region a token of its own, which a store can keep', () => {
+  it('gives every region its own token, in a form that a store can keep', () => {
     const tokens = [regionToken(3, 'a'), regionToken(4, 'a'), regionToken(3, 'b')];
     expect(new Set(tokens).size).toBe(3);
     expect(regionToken(65_535, 'x'.repeat(5000)).length).toBeLessThanOrEqual(200);
@@ -481,7 +489,7 @@ describe('what is no registry of regions', () => {
     expect(error!.message).toContain(message);
   });
 
-  it('is refused where it is the registry of worker ids itself', async () => {
+  it('is refused if it is the registry of worker IDs itself', async () => {
     const { own, start } = regionOf(3);
     const error = await failed(start({ regions: own }));
     expect(error!.message).toContain('a registry of its own');

@@ -23,7 +23,7 @@ function fence(world: World): void {
 }
 
 describe('while renewals fail', () => {
-  it('an idle process that lost its registry and then Redis is not active', async () => {
+  it('an idle process that lost its registry and then Redis does not stay active', async () => {
     const world = new World();
     const { keeper, generator } = holder(world);
     await keeper.start();
@@ -45,7 +45,7 @@ describe('while renewals fail', () => {
     await keeper.stop();
   });
 
-  it('a fenced process without another worker id says when only the reserve is left', async () => {
+  it('a fenced process without another worker ID reports when only the reserve is left', async () => {
     const world = new World();
     const { keeper, generator, states } = holder(world);
     await keeper.start();
@@ -66,7 +66,7 @@ describe('while renewals fail', () => {
     await keeper.stop();
   });
 
-  it('nobody says active, whatever happens in between', async () => {
+  it('no process reports active, whatever happens in between', async () => {
     const event = fc.constantFrom(...EVENTS);
     const beginning = fc.constantFrom<Event[]>([], ['some', 'fence', 'renew', 'down', 'renew']);
     const property = fc.asyncProperty(
@@ -106,7 +106,7 @@ describe('while renewals fail', () => {
   });
 });
 
-describe('a support that does wrong', () => {
+describe('a faulty support', () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => void unhandled.push(reason);
   beforeEach(() => void process.on('unhandledRejection', note));
@@ -180,7 +180,7 @@ describe('a support that does wrong', () => {
     expect(world.time.timerCount).toBe(0);
   });
 
-  it.each(WRONG)('%s: a lease that is held goes on', async (_name, answer) => {
+  it.each(WRONG)('%s: a held lease continues', async (_name, answer) => {
     const { world, keeper, generator, break: breakIt } = wrong(answer);
     await keeper.start();
     const { endMs } = keeper;
@@ -194,7 +194,7 @@ describe('a support that does wrong', () => {
     expect(world.time.timerCount).toBe(0);
   });
 
-  it('a late answer of nonsense, and a listener that throws at it, disturb nobody', async () => {
+  it('a late nonsense answer, and a listener that throws, have no effect', async () => {
     const { world, keeper, generator, parts } = wrong(() => undefined);
     await keeper.start();
     let answer: (answer: unknown) => void = () => undefined;
@@ -216,7 +216,7 @@ describe('a support that does wrong', () => {
     expect(unhandled).toEqual([]);
   });
 
-  it('speaks of a lease only where there is one', async () => {
+  it('mentions a lease only if there is one', async () => {
     const world = new World();
     world.isSlow = true;
     const { keeper, changes } = holder(world, { startTimeoutMs: 3 * SECOND });
@@ -239,7 +239,7 @@ describe('a support that does wrong', () => {
     await Promise.all([keeper.stop(), other.keeper.stop(), world.time.advance(10 * SECOND)]);
   });
 
-  it('says once that the clock is off, however the figure trembles', async () => {
+  it('logs a clock offset once, however the figure varies', async () => {
     const world = new World({ storeAheadMs: 3_600_000 });
     const { keeper, news } = holder(world);
     await keeper.start();
@@ -276,8 +276,8 @@ function alone<T extends { parts: object }>(one: T): T {
   return one;
 }
 
-describe('a holder of a long lease, whose registry was lost', () => {
-  it('leaves its range as soon as it learns that another one was granted in it', async () => {
+describe('a holder of a long lease whose registry lost its data', () => {
+  it('leaves its range as soon as another one was granted inside it', async () => {
     const world = new World();
     const old = holder(world, LONG);
     await old.keeper.start();
@@ -308,7 +308,7 @@ describe('a holder of a long lease, whose registry was lost', () => {
     expect(new Set(made).size).toBe(made.length);
   });
 
-  it('keeps its range where the next one begins at its end', async () => {
+  it('keeps its range if the next one begins at its end', async () => {
     const world = new World();
     const old = alone(holder(world, SHORT));
     await old.keeper.start();
@@ -326,7 +326,7 @@ describe('a holder of a long lease, whose registry was lost', () => {
 });
 
 describe('a renewal', () => {
-  it('whose range begins inside the one held is not entered', async () => {
+  it('is ignored if its range begins inside the held one', async () => {
     const world = new World();
     const { keeper, window } = holder(world, SHORT);
     await keeper.start();
@@ -341,7 +341,7 @@ describe('a renewal', () => {
     expect(window.endMs).toBe(endMs);
   });
 
-  it('cannot make a lease endless, since nobody looked who else has the number', async () => {
+  it('cannot make a lease endless, since no other holder was checked', async () => {
     const world = new World();
     const { keeper, parts } = holder(world, SHORT);
     await keeper.start();
@@ -362,8 +362,8 @@ describe('a renewal', () => {
   });
 });
 
-describe('a process whose host has the right time', () => {
-  it('goes on by the clock of its host while the registry alone is ahead', async () => {
+describe('a process with the correct time', () => {
+  it("follows its host's clock while only the registry is ahead", async () => {
     const world = new World();
     const { keeper, generator, window, news } = holder(world, { onClockSkew: 'reject' });
     await keeper.start();
@@ -379,7 +379,7 @@ describe('a process whose host has the right time', () => {
     expect(news.join()).not.toContain('clock of this host');
   });
 
-  it("names the store's clock when it alone went ahead, and follows the host's", async () => {
+  it("names the store's clock if only that one stepped ahead, and follows the host's", async () => {
     const world = new World();
     const { keeper, generator, window, news } = holder(world, { onClockSkew: 'reject' });
     await keeper.start();

@@ -57,12 +57,12 @@ async function start(options: SnowflakeModuleOptions) {
 describe.each([
   ['a support of the application', numberService],
   ['a StaticSupport', (workerId: number) => new StaticSupport(workerId)],
-])('a worker id without end, of %s', (_name, supportOf) => {
+])('an endless worker ID from %s', (_name, supportOf) => {
   it.each([
     ['the default', {}],
     ['a run-ahead that somebody set', { aheadMsMax: 1000 }],
     ['ticks of a second', { layout: layouts.baidu() }],
-  ])('repeats nothing when it is started again, with %s', async (_case, given) => {
+  ])('repeats no ID after a restart, with %s', async (_case, given) => {
     const time = new SettableTime();
     const options = { ...given, support: supportOf(77), clock: time, timers: time };
     const made: bigint[] = [];
@@ -98,7 +98,7 @@ describe.each([
     },
   );
 
-  it('starts at once where a tick is shorter than any restart', async () => {
+  it('starts at once if a tick is shorter than any restart', async () => {
     forgetTheProcess();
     const time = new SettableTime();
     const sonyflake = { layout: layouts.sonyflake(), clock: time, timers: time };
@@ -109,7 +109,7 @@ describe.each([
     }
   });
 
-  it('does not start where a tick is longer than a start may take', async () => {
+  it('does not start if a tick is longer than a start may take', async () => {
     forgetTheProcess();
     const fields = [
       ['timestamp', 30],
@@ -139,7 +139,7 @@ describe.each([
     await again.app.close();
   });
 
-  it('is not given free by the one who was refused', async () => {
+  it('is not released by the generator that was refused', async () => {
     const { app } = await start({ support: supportOf(79) });
     for (let n = 0; n < 2; n++) {
       await expect(start({ support: supportOf(79) })).rejects.toThrow(/already serves another/);
@@ -148,12 +148,12 @@ describe.each([
   });
 });
 
-describe('a registry in memory, which a restart forgets', () => {
+describe('a registry in memory, lost at a restart', () => {
   it.each([
     ['the default', {}],
     ['ticks of a second', { layout: layouts.baidu() }],
     ['a run-ahead that somebody set', { aheadMsMax: 50 }],
-  ])('repeats nothing in the next process, with %s', async (_case, given) => {
+  ])('repeats no ID in the next process, with %s', async (_case, given) => {
     const time = new SettableTime(Date.now());
     const made: bigint[] = [];
     for (let n = 0; n < 3; n++) {
@@ -202,7 +202,7 @@ describe('two copies of the package in one process', () => {
     other = await copy();
   });
 
-  it('know of each other which worker ids are in use, and where they end', async () => {
+  it('share the worker IDs in use and their ends', async () => {
     expect(one.library.IdMaker).not.toBe(other.library.IdMaker);
     const time = new SettableTime();
     const options = { workerId: 80, clock: time, timers: time };
@@ -216,7 +216,7 @@ describe('two copies of the package in one process', () => {
     await second.app.close();
   });
 
-  it('make ids of one lease that they share, none twice and none after its end', async () => {
+  it('issue unique IDs from one shared lease, none after its end', async () => {
     expect(one.core.joinSharedLease).not.toBe(other.core.joinSharedLease);
     const owner = await one.open({ workerId: 81, sharesLease: true });
     const { sharedLease } = owner.ids;
@@ -238,7 +238,7 @@ describe('two copies of the package in one process', () => {
     expect(codeOf(() => plain.nextId())).toBe('NOT_READY');
   });
 
-  it('find the generator that runs, whoever started it', async () => {
+  it('find the running generator, whichever copy started it', async () => {
     const { addIdMaker, removeIdMaker } = await import('../../lib/nest/id-maker.js');
     const maker = {} as IdMaker;
     addIdMaker('other copy', maker);
@@ -272,7 +272,7 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
 }
 
 describe('a thread that shares a lease', () => {
-  it('starts when there is one, and says so where none comes', async () => {
+  it('starts once a lease exists, and reports if none arrives', async () => {
     const { world, owner, threads } = sharing();
     const [one, other] = threads;
     const failing = one.lease.start().catch((error: unknown) => error);
@@ -287,7 +287,7 @@ describe('a thread that shares a lease', () => {
     await owner.keeper.stop();
   });
 
-  it('shows the state of the lease, and follows the clock its keeper follows', async () => {
+  it("shows the lease's state, and follows the same clock as its keeper", async () => {
     const { world, owner, threads } = sharing({}, 3_600_000);
     await owner.keeper.start();
     const [{ lease, generator }] = threads;
@@ -300,7 +300,7 @@ describe('a thread that shares a lease', () => {
     await owner.keeper.stop();
   });
 
-  it('repeats no id when a lease is taken up again after a clock that was far off', async () => {
+  it('repeats no ID when a lease resumes after a clock that was far off', async () => {
     const { world, owner, threads } = sharing({ onClockSkew: 'reject' });
     await owner.keeper.start();
     const [one, other] = threads;
@@ -321,7 +321,7 @@ describe('a thread that shares a lease', () => {
     expect(world.released).toEqual([lastMs]);
   });
 
-  it('ends for itself alone, or with its keeper', async () => {
+  it('ends alone, or with its keeper', async () => {
     const { owner, threads } = sharing();
     await owner.keeper.start();
     const [one, other] = threads;
@@ -334,7 +334,7 @@ describe('a thread that shares a lease', () => {
     expect(other.lease.state).toBe('released');
   });
 
-  it('says that it is over when the thread that held the lease ended without a word', async () => {
+  it('reports the end when the thread that held the lease ended without a message', async () => {
     const { world, owner, threads } = sharing();
     await owner.keeper.start();
     const [{ lease }] = threads;

@@ -53,8 +53,8 @@ async function outage() {
 
 const outcomes = (waiting: Promise<bigint>[]) => Promise.allSettled(waiting);
 
-describe('a crowd that waits for the store', () => {
-  it('costs one timer and ten looks a second, and is served in the order of coming', async () => {
+describe('many callers that wait for the store', () => {
+  it('use one timer and ten checks a second, and are served in order', async () => {
     const { world, keeper, wait, count, served, timerCount } = await outage();
     const before = timerCount();
     const waiting = Array.from({ length: CROWD }, () => wait());
@@ -74,7 +74,7 @@ describe('a crowd that waits for the store', () => {
     expect(timerCount()).toBe(0);
   });
 
-  it('is woken by the lease window, not by a timer', async () => {
+  it('wake by the lease window, not by a timer', async () => {
     const { world, keeper, wait } = await outage();
     const waiting = wait();
     await world.time.advance(500);
@@ -86,7 +86,7 @@ describe('a crowd that waits for the store', () => {
     await keeper.stop();
   });
 
-  it('gives the event loop its turn after the ids of one tick', async () => {
+  it('yield to the event loop after the IDs of one tick', async () => {
     const { world, keeper, wait, served } = await outage();
     const waiting = Array.from({ length: CROWD }, () => wait());
     await turn();
@@ -100,7 +100,7 @@ describe('a crowd that waits for the store', () => {
     await keeper.stop();
   });
 
-  it('does not overtake: who comes while others wait goes to the end', async () => {
+  it('do not overtake: a new caller joins at the end', async () => {
     const { world, keeper, wait, served } = await outage();
     const waiting = [wait(), wait()];
     world.isDown = false;
@@ -114,7 +114,7 @@ describe('a crowd that waits for the store', () => {
     await keeper.stop();
   });
 
-  it('is refused as a whole at the shutdown, and leaves no timer', async () => {
+  it('are all refused at the shutdown, and leave no timer', async () => {
     const { keeper, wait, count, timerCount } = await outage();
     const waiting = Array.from({ length: 500 }, () => wait());
     await turn();
@@ -128,8 +128,8 @@ describe('a crowd that waits for the store', () => {
   });
 });
 
-describe('a caller who gives up', () => {
-  it('listens to a signal once for all under it, who leave when it is aborted', async () => {
+describe('a caller that gives up', () => {
+  it('shares one listener per signal, and leaves when the signal is aborted', async () => {
     const { wait, keeper, timerCount } = await outage();
     const controller = new AbortController();
     const before = timerCount();
@@ -147,7 +147,7 @@ describe('a caller who gives up', () => {
     await keeper.stop();
   });
 
-  it('leaves alone, and the others keep their places', async () => {
+  it('leaves without moving the others', async () => {
     const { world, wait, keeper, served } = await outage();
     const controllers = Array.from({ length: 50 }, () => new AbortController());
     const settled = outcomes(controllers.map(({ signal }) => wait({ signal })));
@@ -163,7 +163,7 @@ describe('a caller who gives up', () => {
     await keeper.stop();
   });
 
-  it('is not refused for the fields of another', async () => {
+  it("is not refused for another caller's fields", async () => {
     const { world, wait, keeper } = await outage();
     const settled = outcomes([wait(), wait({ fields: { wrong: 1 } }), wait()]);
     world.isDown = false;
@@ -194,7 +194,7 @@ describe('callers in a thread that shares a lease', () => {
     return { world, owner, lease, ...lineOn(world, window, generator) };
   }
 
-  it('are woken by what the other thread was granted', async () => {
+  it('wake when the other thread receives a grant', async () => {
     const { owner, wait, count } = await thread();
     const waiting = Array.from({ length: 100 }, () => wait());
     await turn();
@@ -205,7 +205,7 @@ describe('callers in a thread that shares a lease', () => {
     await owner.keeper.stop();
   });
 
-  it('are refused when the lease is given back or their application closes', async () => {
+  it('are refused when the lease is released or their application closes', async () => {
     for (const end of ['owner', 'thread'] as const) {
       const { owner, lease, wait } = await thread();
       const waiting = [wait(), wait()];

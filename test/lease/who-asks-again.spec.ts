@@ -77,7 +77,7 @@ describe('a keeper', () => {
   const CALL = retryRow('call of a lease');
   const START = retryRow('keeper, without a lease');
 
-  it('renews for ever at a store that refuses, and ever less often', async () => {
+  it('renews at a store that refuses, without end and less and less often', async () => {
     const { calls, keeper, time } = await renewing((world) => (world.isDown = true));
     const pauses = pausesOf(calls);
     expect(pauses.slice(0, 6)).toEqual([100, 200, 400, 800, 1600, 2000]);
@@ -89,7 +89,7 @@ describe('a keeper', () => {
     expect(calls).toHaveLength(length);
   });
 
-  it('asks a store that never answers once in each call, which has a limit', async () => {
+  it('sends one request per call, with a limit, to a store that never answers', async () => {
     const { calls } = await renewing((world) => (world.isSlow = true));
     const tookMs = calls[1]! - calls[0]! - 100;
     expect({ tries: '1', pause: 'none', end: `${seconds(tookMs)} (\`callTimeoutMs\`)` }).toEqual(
@@ -98,7 +98,7 @@ describe('a keeper', () => {
     expect(seconds(Math.max(...pausesOf(calls, tookMs)))).toBe(RENEWAL.pause);
   });
 
-  it('uses an answer that comes after the limit', async () => {
+  it('uses an answer that arrives after the limit', async () => {
     const { keeper, world } = await renewing((world) => (world.isSlow = true));
     const before = keeper.endMs!;
     world.deliver();
@@ -109,7 +109,7 @@ describe('a keeper', () => {
   it.each([
     ['refuses', { isDown: true }],
     ['never answers', { isSlow: true }],
-  ])('without a lease gives up a start where the store %s', async (_, fault) => {
+  ])('without a lease gives up a start if the store %s', async (_, fault) => {
     const { keeper, time, calls } = processIn(Object.assign(new World(), fault));
     const { atMs, error } = await endOf(time, keeper.start());
     const start = `${seconds(30_000)} at a start (\`startTimeoutMs\`)`;
@@ -127,7 +127,7 @@ describe('a keeper', () => {
     expect(atMs!).toBeLessThanOrEqual(30_000 + 2000 + 2000);
   });
 
-  it('without a lease asks for ever later, and within 5 s of an answer to wait', async () => {
+  it('without a lease retries without end later, and within 5 s after an answer to wait', async () => {
     const world = new World();
     const { keeper, calls, support, time } = processIn(world);
     await keeper.start();
@@ -146,7 +146,7 @@ describe('a keeper', () => {
 });
 
 describe('a keeper of buffered numbers', () => {
-  it('asks for ever a store that fails', async () => {
+  it('retries a failing store without end', async () => {
     const store = new CountingStore();
     const { keeper, time } = kept(store, {}, undefined, 0);
     await keeper.start();
@@ -165,7 +165,7 @@ describe('a keeper of buffered numbers', () => {
   });
 });
 
-describe('a caller of a lock', () => {
+describe("a lock's caller", () => {
   const ROW = retryRow('wait for a lock');
 
   async function waited(way: Way, options: HoldOptions) {
@@ -177,17 +177,17 @@ describe('a caller of a lock', () => {
     return { ...ended, calls };
   }
 
-  it('waits as long as it may where the store refuses', async () => {
+  it('waits for its full waitMs if the store refuses', async () => {
     const { atMs, calls } = await waited('failing', { waitMs: 60_000 });
     expect([atMs, seconds(Math.max(...pausesOf(calls)))]).toEqual([60_000, ROW.pause]);
   });
 
-  it('waits for the call under way as well where the store never answers', async () => {
+  it('also waits for the pending call if the store never answers', async () => {
     const { atMs } = await waited('hanging', { waitMs: 60_000 });
     expect(`\`waitMs\` and the call under way, ${seconds(atMs! - 60_000)}`).toBe(ROW.end);
   });
 
-  it('looks often at a lock that is held', async () => {
+  it('checks a held lock often', async () => {
     const world = new LockWorld();
     await world.process().locks.acquire('a');
     const { locks, link } = world.process({ random }, false);
@@ -294,22 +294,22 @@ describe.each(OPERATIONS)('%s', (layer, open) => {
 
   const ROW = retryRow(layer);
 
-  it('tries again if others write first, as often and as long as the table tells', async () => {
+  it('retries after conflicts as often and as long as the table states', async () => {
     const { tries, atMs, error } = await measured('contended');
     expect([String(tries), seconds(atMs!)]).toEqual([ROW.tries, ROW.end]);
     expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: true });
   });
 
-  it('takes as much longer as a store that answers late', async () => {
+  it('takes longer by as much as a store answers late', async () => {
     const { tries, atMs } = await measured('late');
     expect(seconds(atMs! - tries * LATE_MS)).toBe(ROW.end);
   });
 
-  it('asks a store that refuses once', async () => {
+  it('sends one request to a store that refuses', async () => {
     expect(await measured('refusing')).toMatchObject({ tries: 1, atMs: 0 });
   });
 
-  it('asks a store that never answers once, and leaves the limit to its caller', async () => {
+  it("sends one request to a store that never answers, within its caller's limit", async () => {
     expect(await measured('mute')).toMatchObject({ tries: 1, atMs: undefined });
   });
 });

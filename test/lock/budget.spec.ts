@@ -149,7 +149,7 @@ const asMuch = (costs: Costs, budget: Costs) =>
     }),
   );
 
-it.each(Object.keys(BUDGETS))('a lock in %s costs what it may, and no more', async (name) => {
+it.each(Object.keys(BUDGETS))('a lock in %s stays within its budget', async (name) => {
   const { url, ...budget } = BUDGETS[name]!;
   const store = await locksOf(await url());
   const locks = new DistributedLock(store, { ttlMs: 10_000, application: 'budget' });

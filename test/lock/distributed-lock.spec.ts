@@ -11,7 +11,7 @@ import { DistributedLock, lockKey } from '../../lib/nest/lock/index.js';
 import { codeOf, LockWorld, open } from './held-locks.js';
 
 describe('using', () => {
-  it('runs a section under a lock, gives what it returns, and releases', async () => {
+  it('runs a section under a lock, returns its result, and releases', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     const value = await locks.using('a', async (section) => {
@@ -26,7 +26,7 @@ describe('using', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('releases where the section throws, also at once, and passes its error on', async () => {
+  it('releases if the section throws, even synchronously, and passes its error on', async () => {
     const { locks } = new LockWorld().process();
     const error = new Error('mine');
     await expect(locks.using('a', async () => Promise.reject(error))).rejects.toBe(error);
@@ -37,7 +37,7 @@ describe('using', () => {
     expect(await locks.list()).toEqual([]);
   });
 
-  it('says who holds the lock, and for how long', async () => {
+  it('reports the holder of the lock, and for how long', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process({ application: 'shop' }), world.process()];
     const end = open();
@@ -68,7 +68,7 @@ describe('using', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('asks from time to time where nothing is told, and more seldom as it waits', async () => {
+  it('polls a store without notifications, less often the longer it waits', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const end = open();
@@ -86,7 +86,7 @@ describe('using', () => {
     expect(await waiting).toBe('then');
   });
 
-  it('waits no longer than it may', async () => {
+  it('waits no longer than waitMs', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const end = open();
@@ -100,7 +100,7 @@ describe('using', () => {
     await running;
   });
 
-  it('lets the callers of one process go one after another, as they came', async () => {
+  it('serves the callers of one process in order', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     const order: number[] = [];
@@ -119,7 +119,7 @@ describe('using', () => {
     expect(link.countOf('acquire')).toBe(20);
   });
 
-  it('refuses a caller at once where another one of the process waits or holds', async () => {
+  it('refuses a caller at once if another one of the process waits or holds', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     const end = open();
@@ -133,7 +133,7 @@ describe('using', () => {
     expect(await locks.using('a', () => 1)).toBe(1);
   });
 
-  it('ends waiting with the reason of a signal, before its turn and while it asks', async () => {
+  it("stops waiting with a signal's reason, before its turn and during its request", async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const end = open();
@@ -157,7 +157,7 @@ describe('using', () => {
   });
 });
 
-describe('a section inside of a section', () => {
+describe('a section inside a section', () => {
   it('is refused on the same lock, at any depth', async () => {
     const { locks } = new LockWorld().process();
     const inner = () => locks.using('a', { waitMs: 60_000 }, () => 1);
@@ -167,7 +167,7 @@ describe('a section inside of a section', () => {
     expect(await locks.using('a', () => locks.using('b', () => 2))).toBe(2);
   });
 
-  it('is none in what goes on after the section has ended', async () => {
+  it('does not count once the outer section has ended', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     const end = open();
@@ -179,14 +179,14 @@ describe('a section inside of a section', () => {
     expect(await later).toBe(3);
   });
 
-  it('is none of another store, whose locks have names of their own', async () => {
+  it('is allowed on another store, whose lock names are separate', async () => {
     const [one, other] = [new LockWorld().process().locks, new LockWorld().process().locks];
     expect(await one.using('a', () => other.using('a', () => 4))).toBe(4);
     const back = () => other.using('a', () => one.using('a', () => 5));
     expect(await codeOf(one.using('a', back))).toBe('LOCK_REENTERED');
   });
 
-  it('costs a promise no more where many locks were made, as in tests', async () => {
+  it('costs one promise, however many locks were created', async () => {
     const traces = new Set<number>();
     for (let count = 0; count < 20; count++) {
       await new LockWorld().process().locks.using('a', () => undefined);
@@ -196,7 +196,7 @@ describe('a section inside of a section', () => {
     expect(traces.size).toBe(1);
   });
 
-  it('is none in what only runs at the same time', async () => {
+  it('does not count if the sections only run at the same time', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     const both = [1, 2].map((value) => locks.using('a', { waitMs: 100 }, async () => value));
@@ -205,7 +205,7 @@ describe('a section inside of a section', () => {
 });
 
 describe('tryAcquire', () => {
-  it('gives a lock that is released once', async () => {
+  it('returns a lock that is released once', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     const held = (await locks.tryAcquire('a'))!;
@@ -222,7 +222,7 @@ describe('tryAcquire', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('throws where the store is away: nobody is known to hold it', async () => {
+  it('throws if the store is unreachable: no holder is known', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.way = 'failing';
@@ -233,8 +233,8 @@ describe('tryAcquire', () => {
   });
 });
 
-describe('a lock that is held for some time at least', () => {
-  it('is kept from others after its section has ended', async () => {
+describe('a lock with a least hold time', () => {
+  it('stays closed to others after its section has ended', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     let runCount = 0;
@@ -248,7 +248,7 @@ describe('a lock that is held for some time at least', () => {
     expect(await tick(other.locks)).toBe(2);
   });
 
-  it('does not take a refusal inside of the section for its own', async () => {
+  it('does not treat a refusal inside the section as its own', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const held = await other.locks.tryAcquire('inner');
@@ -276,7 +276,7 @@ describe('options', () => {
 });
 
 describe('status and listeners', () => {
-  it('tell what is held, waited for, refused, lost and released', async () => {
+  it('report locks held, waited for, refused, lost and released', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const events: LockEvent[] = [];
@@ -340,7 +340,7 @@ describe('the clocks of a request', () => {
     [Infinity, 0],
     [1_800_000_000_000.5, 0],
     [1_800_000_000_000, -5_000_000.5],
-  ])('are whole if the store answers %s and the host shows %s', async (nowMs, hostMs) => {
+  ])('are complete if the store answers %s and the host shows %s', async (nowMs, hostMs) => {
     const store = new MemoryLocks();
     const acquire = async (request: Parameters<typeof store.acquire>[0]) => {
       return { ...(await store.acquire(request)), nowMs, timeMs: nowMs };
@@ -361,7 +361,7 @@ describe('the clocks of a request', () => {
 });
 
 describe('lockKey', () => {
-  it.each(TEXTS)('makes a name of %j', async (text) => {
+  it.each(TEXTS)('builds a name from %j', async (text) => {
     const locks = new DistributedLock(new MemoryLocks());
     const key = lockKey`mail:${text}`;
     expect(await locks.using(key, async ({ lock }) => lock)).toBe(key);
@@ -369,30 +369,33 @@ describe('lockKey', () => {
     expect(key).not.toMatch(/\p{Cs}/u);
   });
 
-  it('makes no name twice', () => {
+  it('builds no name for two different inputs', () => {
     const one = TEXTS.map((text) => lockKey`mail:${text}`);
     const two = TEXTS.flatMap((a) => TEXTS.map((b) => lockKey`mail:${a}:${b}`));
     expect(new Set([...one, ...two]).size).toBe(one.length + two.length);
   });
 
-  it('leaves what can be read as it is', () => {
+  it('keeps readable text as it is', () => {
     expect(lockKey`order:${7}:${8n}:${'anna@example.com'}`).toBe('order:7:8:anna@example.com');
   });
 
-  it.each([[undefined], [null], [NaN], [''], [{}], [true]])('takes no %j for a part', (part) => {
+  it.each([[undefined], [null], [NaN], [''], [{}], [true]])('refuses %j as a part', (part) => {
     const make = () => lockKey`order:${7}:${part as string}`;
     expect(make).toThrow(/Part 2 of the key/);
   });
 
-  it.each(['\ud800', '\udc00', '\ud83d\ude00\ud83d'])('takes no half of a pair: %j', (text) => {
-    const make = () => lockKey`order:${7}:${`ab${text}`}`;
-    const at = text.length + 2;
-    expect(make).toThrow(`Part 2 of the key of a lock has half of a surrogate pair at ${at}`);
-    expect(make).toThrow(expect.objectContaining({ code: 'ARGUMENT_INVALID' }));
-  });
+  it.each(['\ud800', '\udc00', '\ud83d\ude00\ud83d'])(
+    'refuses half a surrogate pair: %j',
+    (text) => {
+      const make = () => lockKey`order:${7}:${`ab${text}`}`;
+      const at = text.length + 2;
+      expect(make).toThrow(`Part 2 of the key of a lock has half of a surrogate pair at ${at}`);
+      expect(make).toThrow(expect.objectContaining({ code: 'ARGUMENT_INVALID' }));
+    },
+  );
 });
 
-describe('a name that is none', () => {
+describe('an invalid name', () => {
   it.each([
     ['', 'got 0.'],
     ['x'.repeat(129), 'got 129.'],
@@ -430,8 +433,8 @@ async function hanging(options: object) {
   return { world, locks, link, events, ran, end, section: await begun.promise };
 }
 
-describe('a section that may run for so long', () => {
-  it('is told when it has, and others get its lock at that moment', async () => {
+describe('a section with a maximum duration', () => {
+  it('is aborted when the time is over, and others get its lock at that moment', async () => {
     const { world, link, events, ran, end, section } = await hanging(AT_MOST);
     await world.time.advance(59_999);
     expect([section.signal.aborted, section.leftMs]).toEqual([false, 1]);
@@ -451,7 +454,7 @@ describe('a section that may run for so long', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('is told by its own question, also where no timer has fired', async () => {
+  it('learns it from its own check, even if no timer has fired', async () => {
     const { world, section, end, ran } = await hanging(AT_MOST);
     await world.time.advance(57_000);
     world.time.wallMs += 3000;
@@ -460,7 +463,7 @@ describe('a section that may run for so long', () => {
     expect(await codeOf(ran)).toBe('LOCK_LOST');
   });
 
-  it('runs on where it ends in time', async () => {
+  it('continues if it ends in time', async () => {
     const { world, section, end, ran } = await hanging(AT_MOST);
     await world.time.advance(50_000);
     end.resolve();
@@ -474,7 +477,7 @@ describe('a section that may run for so long', () => {
     [{ holdAtMostMs: 86_400_001 }],
     [{ holdAtMostMs: 5000, holdAtLeastMs: 5001 }],
     [{ holdAtMostMs: Infinity }],
-  ])('cannot be meant so: %j', async (options) => {
+  ])('cannot have this value: %j', async (options) => {
     const { locks } = new LockWorld().process();
     const refused = locks.using('job', options, () => 1);
     expect(await codeOf(refused)).toBe('ARGUMENT_INVALID');
@@ -482,8 +485,8 @@ describe('a section that may run for so long', () => {
   });
 });
 
-describe('a section that runs for long', () => {
-  it('is spoken of at ten times its ttl, and each time that has doubled', async () => {
+describe('a section that runs for a long time', () => {
+  it('is logged at ten times its ttl, and each time that has doubled', async () => {
     const { world, events, end, ran } = await hanging({});
     await world.time.advance(TTL_MS * 45);
     const told = events.flatMap((event) => (event.kind === 'long' ? [event.heldMs / TTL_MS] : []));

@@ -47,7 +47,7 @@ async function answered<T>(ask: () => Promise<T>): Promise<T> {
   }
 }
 
-describe('locks in three members', () => {
+describe('locks on three members', () => {
   it('stay with their holder when the leader is killed', async () => {
     const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
     const held = await heldIn(store, namedLock('a', LONG));
@@ -66,7 +66,7 @@ describe('locks in three members', () => {
     expect((await heldIn(other, namedLock('a', LONG))).token > held.token).toBe(true);
   });
 
-  it('have one holder each, also while leaders are killed', async () => {
+  it('have one holder each, even while leaders are killed', async () => {
     const stores = storesOf(randomUUID(), 6);
     const killing = (async () => {
       for (let count = 0; count < 2; count++) {
@@ -87,7 +87,7 @@ describe('locks in three members', () => {
     expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
   });
 
-  it('are lost with an older copy, and granted when those before have ended', async () => {
+  it('are lost with an older copy, and granted once earlier holders have ended', async () => {
     const [store, other] = storesOf(randomUUID(), 2) as [LockStore, LockStore];
     const short = { ttlMs: 3000, longestMs: 3000 };
     await store.release(await heldIn(store, namedLock('first', short)));
@@ -102,12 +102,12 @@ describe('locks in three members', () => {
   });
 });
 
-describe.each([1, 3])('locks in %d member(s) whose folders are put back', (memberCount) => {
+describe.each([1, 3])('locks on %d member(s) whose folders are restored', (memberCount) => {
   const own = new EtcdCluster();
   beforeAll(() => own.create(memberCount));
   afterAll(() => own.stop());
 
-  it('are granted to nobody who asks first, until those before have ended', async () => {
+  it('are granted to no new caller until earlier holders have ended', async () => {
     const short = { ttlMs: 3000, longestMs: 3000 };
     const [store, stranger] = storesOf(randomUUID(), 2, own) as [LockStore, LockStore];
     const old = namedLock('b', short);

@@ -197,7 +197,7 @@ describe('etcd locks', () => {
     return store;
   }
 
-  describe('etcdLocks, told the time by the test', () => {
+  describe('etcdLocks with a test clock', () => {
     const store = settableEtcdLocks(() => ENDPOINT);
     afterEach(() => store.end());
 
@@ -225,7 +225,7 @@ describe('etcd locks', () => {
   });
 
   describe('a lock in etcd', () => {
-    it('ends by itself, and no earlier than was asked for', async () => {
+    it('ends at its time, and no earlier', async () => {
       const store = storeAt(ENDPOINT, randomUUID());
       const held = await heldIn(store, namedLock('a', SHORT));
       const since = performance.now();
@@ -241,7 +241,7 @@ describe('etcd locks', () => {
       expect(await store.extend({ ...held, ttlMs: 1000 })).toEqual({ status: 'lost' });
     });
 
-    it('is granted by nothing into which somebody else wrote', async () => {
+    it('is not granted from a corrupt key', async () => {
       const keys = new EtcdKeys(ENDPOINT, randomUUID());
       const store = storeAt(ENDPOINT, keys.namespace);
       await heldIn(store, namedLock('a', SHORT));
@@ -254,7 +254,7 @@ describe('etcd locks', () => {
       }
     });
 
-    it('stays with the attempt whose answer was lost, with the same token', async () => {
+    it('stays with an attempt whose answer was lost, with the same token', async () => {
       const proxy = await etcdProxy(ENDPOINT);
       const namespace = randomUUID();
       const store = storeAt(proxy.endpoint, namespace);
@@ -277,7 +277,7 @@ describe('etcd locks', () => {
       await proxy.close();
     });
 
-    it('is not granted by an attempt that stalled until everything was lost', async () => {
+    it('is not granted to an attempt that stalled until all data was lost', async () => {
       const proxy = await etcdProxy(ENDPOINT);
       const keys = new EtcdKeys(ENDPOINT, randomUUID());
       const stalled = storeAt(proxy.endpoint, keys.namespace);
@@ -297,7 +297,7 @@ describe('etcd locks', () => {
       await proxy.close();
     });
 
-    it('is not lost where others write while its run begins', async () => {
+    it('is not lost if others write while its run begins', async () => {
       const keys = new EtcdKeys(ENDPOINT, randomUUID());
       const others = new EtcdKeys(ENDPOINT, randomUUID());
       const proxy = await etcdProxy(ENDPOINT, async ({ path, pass }) => {
@@ -313,7 +313,7 @@ describe('etcd locks', () => {
       await proxy.close();
     });
 
-    it('is seen to have two holders where what was read is not compared', async () => {
+    it('has two holders if the transaction does not compare what it read', async () => {
       const proxy = await etcdProxy(ENDPOINT, async ({ body, pass }) => {
         const asked = JSON.parse(body || '{}') as { compare?: { target: string }[] };
         const compare = asked.compare?.filter(({ target }) => target === 'VALUE');
@@ -394,7 +394,7 @@ describe('etcd lock rules', () => {
     });
   });
 
-  describe('locks in etcd are seen to be wrong where', () => {
+  describe('faulty rules of locks in etcd are detected', () => {
     it.each(ETCD_LOCK_MUTANTS)('$name', async ({ edits, by }) => {
       const broken = (await loadLibrary([...edits, IMPATIENT], 'stores/etcd/index.ts')) as {
         etcdLocks: Make;

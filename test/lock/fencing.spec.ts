@@ -235,7 +235,7 @@ class Orders {
   }
 }
 
-describe('100,000 sections with holders that stand still', () => {
+describe('100,000 sections with paused holders', () => {
   const opened: RedisLocks[] = [];
   let redis: Redis;
   let report: StallReport;
@@ -263,30 +263,30 @@ describe('100,000 sections with holders that stand still', () => {
   });
   afterAll(() => redis.quit());
 
-  it('are as many as that, and some of them late', () => {
+  it('are complete, and some of them are late', () => {
     expect(report.sectionCount).toBe(2 * LOCK_COUNT * ROUND_COUNT);
     expect(report.stalledCount).toBeGreaterThan(report.lateCount);
     expect(report.lateCount).toBeGreaterThan(report.sectionCount / 100);
     expect(report.lossCount).toBeGreaterThan(ROUND_COUNT / 50);
   });
 
-  it('end as they should: who stood still is told, and nobody else', () => {
+  it('end correctly: a paused holder learns of its loss, and no other holder does', () => {
     const { stalledCount, sectionCount, believedCount, ends } = report;
     expect(believedCount).toBe(0);
     expect(ends).toEqual({ 'no error': sectionCount - stalledCount, LOCK_LOST: stalledCount });
   });
 
-  it('write nothing out of order where tokens are compared', () => {
+  it('write nothing out of order if tokens are compared', () => {
     expect(fenced.outOfOrderCount).toBe(0);
     expect(fenced.refusedCount).toBe(report.lateCount);
   });
 
-  it('write as many out of order as are late where they are not', () => {
+  it('write each late section out of order if tokens are not compared', () => {
     expect(unfenced.refusedCount).toBe(0);
     expect(unfenced.outOfOrderCount).toBe(report.lateCount);
   });
 
-  it('compare as the guide says', () => {
+  it('compare as the guide shows', () => {
     const told = STATEMENT.replace('fence = $1 WHERE', '..., fence = $1 WHERE');
     expect(readFileSync(GUIDE, 'utf8')).toContain(told);
   });

@@ -112,7 +112,7 @@ describe.each(Object.keys(SERVERS))('a lock in %s', (name) => {
   });
 });
 
-describe('a process that is shut down while a section runs', () => {
+describe('a process that shuts down while a section runs', () => {
   it(
     'ends although the section does not',
     async () => {

@@ -266,7 +266,7 @@ beforeAll(() => {
 });
 afterAll(() => redis.quit());
 
-it.each([5000, 0])('the rules agree, with a loss window of %s ms', async (windowMs) => {
+it.each([5000, 0])('Lua and TypeScript agree, with a loss window of %s ms', async (windowMs) => {
   const seen = new Set<string>();
   let walkCount = 0;
   const walks = fc.asyncProperty(

@@ -33,7 +33,7 @@ async function running(world = new LockWorld(), options = {}) {
   return { world, locks, link, end, ran, section: await begun.promise };
 }
 
-describe('a lock that is held', () => {
+describe('a held lock', () => {
   it('is extended as long as its section runs', async () => {
     const { world, link, end, ran, section } = await running();
     for (let count = 0; count < 100; count++) {
@@ -46,7 +46,7 @@ describe('a lock that is held', () => {
     expect(await ran).toBe('done');
   });
 
-  it('outlives a store that is away for a while', async () => {
+  it('survives a short outage of the store', async () => {
     const { world, link, end, ran, section } = await running();
     await world.time.advance(2999);
     link.way = 'failing';
@@ -59,7 +59,7 @@ describe('a lock that is held', () => {
     expect(await ran).toBe('done');
   });
 
-  it('is extended although every first answer comes too late', async () => {
+  it('is extended although every first answer arrives too late', async () => {
     const { world, link, end, ran, section } = await running();
     link.delayMs = 2500;
     await world.time.advance(60_000);
@@ -92,7 +92,7 @@ describe('a lock that is held', () => {
     },
   );
 
-  it('is given up at the next extension where the store has lost it', async () => {
+  it('ends at the next extension if the store has lost it', async () => {
     const { world, link, end, ran, section } = await running();
     await world.store.release({ lock: 'a', holder: link.holder, token: section.token });
     await world.time.advance(TTL_MS / 3);
@@ -102,8 +102,8 @@ describe('a lock that is held', () => {
   });
 });
 
-describe('a process that stands still', () => {
-  it('knows on waking that its lock is lost, before any timer has fired', async () => {
+describe('a paused process', () => {
+  it('detects on waking that its lock is lost, before any timer has fired', async () => {
     const { world, end, ran, section } = await running();
     world.time.wallMs += TTL_MS;
     expect(section.leftMs).toBe(0);
@@ -113,7 +113,7 @@ describe('a process that stands still', () => {
     expect(await codeOf(ran)).toBe('LOCK_LOST');
   });
 
-  it('hears of it where its section has already returned', async () => {
+  it('detects it even if its section has already returned', async () => {
     const { world, end, ran, section } = await running();
     end.resolve();
     world.time.wallMs += TTL_MS;
@@ -121,7 +121,7 @@ describe('a process that stands still', () => {
     expect(section.signal.aborted).toBe(true);
   });
 
-  it('is not given its lock back by an answer that comes before any timer has fired', async () => {
+  it('does not regain its lock by an answer that arrives before any timer has fired', async () => {
     const { world, link, end, ran, section } = await running();
     link.delayMs = 100;
     await world.time.advance(TTL_MS / 3);
@@ -134,7 +134,7 @@ describe('a process that stands still', () => {
     expect(await codeOf(ran)).toBe('LOCK_LOST');
   });
 
-  it('has an older token than whoever got the lock meanwhile', async () => {
+  it('has an older token than the next holder', async () => {
     const world = new LockWorld();
     const { end, ran, section } = await running(world);
     world.time.wallMs += TTL_MS;
@@ -168,7 +168,7 @@ describe('clocks', () => {
     expect(await codeOf(ran)).toBe('LOCK_LOST');
   });
 
-  it('count a slow answer from before it was asked for', async () => {
+  it('count a slow answer from before its request', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process({ ttlMs: TTL_MS });
     link.delayMs = 1500;
@@ -179,8 +179,8 @@ describe('clocks', () => {
   });
 });
 
-describe('an acquire', () => {
-  it('whose answers come when its time is over is not believed', async () => {
+describe('an acquire call', () => {
+  it('ignores answers that arrive after its time', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process({ ttlMs: 1000 });
     link.delayMs = 1200;
@@ -190,7 +190,7 @@ describe('an acquire', () => {
     expect(await world.store.locks()).toEqual([]);
   });
 
-  it('whose answer was lost gets the same lock again', async () => {
+  it('gets the same lock again if its answer was lost', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.way = 'deaf';
@@ -203,7 +203,7 @@ describe('an acquire', () => {
     await held!.release();
   });
 
-  it('that ends without an answer lets go of what it may have got', async () => {
+  it('releases a possible grant if it ends without an answer', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.way = 'deaf';
@@ -212,7 +212,7 @@ describe('an acquire', () => {
     expect(await world.store.locks()).toEqual([]);
   });
 
-  it('ends with what the store answered last', async () => {
+  it("ends with the store's last answer", async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const held = await other.locks.tryAcquire('a');
@@ -226,7 +226,7 @@ describe('an acquire', () => {
   it.each([
     [true, [3, 100]],
     [false, [1, 1]],
-  ])('asks again where that may help: %s', async (retryable, [leastCount, mostCount]) => {
+  ])('retries if that may help: %s', async (retryable, [leastCount, mostCount]) => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     let askedCount = 0;
@@ -241,7 +241,7 @@ describe('an acquire', () => {
     expect(askedCount).toBeLessThanOrEqual(mostCount!);
   });
 
-  it('tells how long nothing is granted by a store that has lost data', async () => {
+  it('reports how long a store that has lost data grants nothing', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.face.acquire = async () => ({ status: 'wait', waitMs: 3000 });
@@ -272,7 +272,7 @@ describe('a release', () => {
 });
 
 describe('a shutdown', () => {
-  it('refuses who comes and who waits, waits for who holds, releases, and closes', async () => {
+  it('refuses new and waiting callers, waits for holders, releases, and closes', async () => {
     const { world, locks, link, end, ran } = await running();
     const waiting = codeOf(locks.using('a', { waitMs: 60_000 }, () => 1));
     const other = world.process();
@@ -294,13 +294,13 @@ describe('a shutdown', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('closes at once where nothing is held', async () => {
+  it('closes at once if nothing is held', async () => {
     const { locks, link } = new LockWorld().process();
     await locks.close();
     expect(link.isClosed).toBe(true);
   });
 
-  it('leaves a section that does not end to the end of its time', async () => {
+  it('gives a section that does not end its full time', async () => {
     const { world, locks, link, end, ran, section } = await running(undefined, { drainMs: 4000 });
     const closed = locks.close();
     await world.time.advance(4000);
@@ -314,7 +314,7 @@ describe('a shutdown', () => {
     expect(await world.timersLeft()).toBe(0);
   });
 
-  it('releases what ends after it, and leaves no connection open', async () => {
+  it('releases sections that end later, and leaves no connection open', async () => {
     const { world, locks, link, end, ran } = await running(undefined, { drainMs: 0 });
     await world.settled(locks.close());
     expect(link.isClosed).toBe(true);
@@ -324,7 +324,7 @@ describe('a shutdown', () => {
     expect(await world.store.locks()).toEqual([]);
   });
 
-  it('waits no longer than drainMs, of which a drain before it has taken a part', async () => {
+  it('waits for drainMs at most, less the time of an earlier drain', async () => {
     const { world, locks } = await running(undefined, { drainMs: 4000 });
     const drained = locks.drain();
     await world.time.advance(4000);
@@ -336,7 +336,7 @@ describe('a shutdown', () => {
     await closed;
   });
 
-  it('waits for what a drain has left of drainMs', async () => {
+  it('waits for the rest of drainMs that a drain has left', async () => {
     const { world, locks, end, ran } = await running(undefined, { drainMs: 4000 });
     const drained = locks.drain();
     await world.time.advance(1000);
@@ -346,14 +346,14 @@ describe('a shutdown', () => {
     expect(await locks.drain()).toBe(4000);
   });
 
-  it('leaves none open for a list that comes after it', async () => {
+  it('leaves no connection open for a later list', async () => {
     const { locks, link } = new LockWorld().process();
     await locks.close();
     expect(await locks.list()).toEqual([]);
     expect(link.isClosed).toBe(true);
   });
 
-  it('leaves none open where an answer comes after it', async () => {
+  it('leaves no connection open if an answer arrives later', async () => {
     const { world, locks, link, end, ran } = await running(undefined, { drainMs: 0 });
     link.delayMs = 100;
     await world.time.advance(TTL_MS / 3);
@@ -367,7 +367,7 @@ describe('a shutdown', () => {
     expect(await world.settled(ran)).toBe('done');
   });
 
-  it('lets go of what is granted while it goes on', async () => {
+  it('releases locks that are granted meanwhile', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.delayMs = 300;
@@ -381,7 +381,7 @@ describe('a shutdown', () => {
   });
 });
 
-describe('a lock that nobody can release any more', () => {
+describe('a lock without any reference to it', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
 
@@ -400,7 +400,7 @@ describe('a lock that nobody can release any more', () => {
     return { found, isExtended: seen() > before, heldCount: held.length };
   }
 
-  it('is given up, with a warning', async () => {
+  it('ends with a warning', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockReturnValue(undefined);
     const { isExtended, heldCount } = await kept(async (locks) => {
       await locks.acquire('a');
@@ -414,7 +414,7 @@ describe('a lock that nobody can release any more', () => {
     warned.mockRestore();
   });
 
-  it.each(['release', 'assertHeld'] as const)('is held on by its %s alone', async (name) => {
+  it.each(['release', 'assertHeld'] as const)('is kept by its %s alone', async (name) => {
     const { found, isExtended, heldCount } = await kept(
       async (locks) => (await locks.acquire('a'))[name],
     );
@@ -430,7 +430,7 @@ describe('a lock that nobody can release any more', () => {
 });
 
 describe('many listeners', () => {
-  it('are one where many wait under one signal', async () => {
+  it('are one for many callers under one signal', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     await world.process().locks.acquireAll(['a', 'b', 'c'], { ttlMs: 10_000 });
@@ -444,7 +444,7 @@ describe('many listeners', () => {
   });
 
   // Node warns of more than ten on one signal, and a test fails by a warning.
-  it('are no fault where one waits for many permits', async () => {
+  it('print no warning if one caller waits for many permits', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const permits = 20;
@@ -457,8 +457,8 @@ describe('many listeners', () => {
   });
 });
 
-describe('all of that', () => {
-  it('left no rejection unhandled', async () => {
+describe('all cases above', () => {
+  it('leave no rejection unhandled', async () => {
     await turn();
     expect(unhandled).toEqual([]);
   });

@@ -32,7 +32,7 @@ async function failuresOf(store: SettableLockStore, only?: string): Promise<stri
 }
 
 describe('the contract suite of locks', () => {
-  it('passes the rules as they are', async () => {
+  it('passes the unmodified rules', async () => {
     expect(await failuresOf(memoryLockStore(LockMap))).toEqual([]);
     expect(await failuresOf(rowLockStore(RowLocks))).toEqual([]);
     expect(LOCK_CASES.length).toBeGreaterThan(30);
@@ -47,7 +47,7 @@ describe('the contract suite of locks', () => {
     expect(await failuresOf(rowLockStore(inRows.RowLocks), by)).toEqual([by]);
   });
 
-  it('holds until later, as much as a write may come after what it rests on', () => {
+  it('holds for longer, by as much as a write may be late', () => {
     const reading = { timeMs: 1e12, server: 'one', random: 'r', lossWindowMs: 0 };
     const header = newHeader(2000, reading);
     const request = namedLock('a');
@@ -62,7 +62,7 @@ describe('the contract suite of locks', () => {
     expect(acquired().untilMs).toBe(1e12 + request.ttlMs);
   });
 
-  it('asks for the controls that it needs', () => {
+  it('requires the controls that it needs', () => {
     const { createStore } = memoryLockStore(LockMap);
     const without = () => describeLockStore({ test: it, expect, createStore });
     expect(without).toThrow('clockControl');
@@ -75,7 +75,7 @@ describe('the contract suite of locks', () => {
 const MINUTE_MS = 60_000;
 const NAMES = 300;
 
-it('leaves no more rows than the names of a minute or two, where a sweep takes few', async () => {
+it('keeps rows only for the names of the last two minutes if a sweep takes few', async () => {
   const moment = { timeMs: Date.parse('2026-11-23T00:00:00Z'), server: 'one' };
   const rows = new MapStore(() => moment, 0);
   rows.sweptMax = 10;
@@ -160,7 +160,7 @@ const SEEDS = [...LATE, ...freshSeeds('locks', 10)];
 const OTHERS = firstSeeds(150);
 
 describe('locks in stores that lose data', () => {
-  it('have one holder before its deadline, and tokens that rise', async () => {
+  it('have one holder before its deadline, and rising tokens', async () => {
     let [sectionCount, lossCount, lostCount] = [0, 0, 0];
     let [openCount, fencedCount, refusedCount] = [0, 0, 0];
     for (const seed of SEEDS) {
@@ -181,7 +181,7 @@ describe('locks in stores that lose data', () => {
     expect(Math.min(openCount, refusedCount)).toBeGreaterThan(0);
   });
 
-  it('have no more holders than permits, each of which is as a lock of its own', async () => {
+  it('have no more holders than permits, each of which behaves like a lock', async () => {
     const mostCounts: number[] = [];
     for (const seed of freshSeeds('permits', 12)) {
       const { twice, mostCount, fencedOutOfOrderCount } = await simulate({ seed, permits: 3 });
@@ -192,7 +192,7 @@ describe('locks in stores that lose data', () => {
   });
 
   const format = [...LOCK_MUTANTS, ...HOLDER_MUTANTS].filter(({ seed }) => seed !== undefined);
-  it.each(format)('have two where $name', async ({ edits, seed }) => {
+  it.each(format)('have two holders with the fault: $name', async ({ edits, seed }) => {
     const broken = await loadLockSimulation(edits);
     let isSeen = false;
     for (const next of [seed!, ...OTHERS]) {
@@ -257,8 +257,8 @@ async function newcomersAnswer(Locks: new (rows: RowStore) => LockStore): Promis
   return codeOf(newcomer.tryAcquire('report'));
 }
 
-describe('locks of a server that was left for another one', () => {
-  it('are granted to nobody once somebody has come back', async () => {
+describe('locks of a failed-over server', () => {
+  it('are not granted once a client has come back', async () => {
     expect(await newcomersAnswer(RowLocks)).toBe('STORE_UNAVAILABLE');
   });
 

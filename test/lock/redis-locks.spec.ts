@@ -59,14 +59,14 @@ describe('redis locks', () => {
     return answer.token;
   }
 
-  describe('RedisLocks, told the time by the test', () => {
+  describe('RedisLocks with a test clock', () => {
     describeLockStore({ test: it, expect, ...redisLockStore(() => redis, opened) });
   });
 
-  describe('who waits for a lock in Redis', () => {
+  describe('a caller that waits for a lock in Redis', () => {
     const never = new AbortController().signal;
 
-    it('is told when it is released, and by nobody else', async () => {
+    it('gets a message when it is released, and no other caller does', async () => {
       const namespace = randomUUID();
       const [one, two] = [locksOf({ namespace }), locksOf({ namespace })];
       const token = await held(one, 'a');
@@ -80,7 +80,7 @@ describe('redis locks', () => {
       expect((await two.acquire(asked('c'))).status).toBe('ok');
     });
 
-    it('is told at once where nobody holds it any more, and not while it is kept', async () => {
+    it('gets one as soon as it is free, but not during keepMs', async () => {
       const store = locksOf();
       const token = await held(store, 'a');
       await store.release({ lock: 'order:7', holder: 'a', token, keepMs: 60_000 });
@@ -94,7 +94,7 @@ describe('redis locks', () => {
       await store.untilReleased('order:7', 0, stop.signal);
     });
 
-    it('waits in vain where nothing can be told, and that does no harm', async () => {
+    it('waits without harm if messages cannot be sent', async () => {
       const { port } = await lab.server();
       const admin = lab.client(port);
       await admin.call(
@@ -119,12 +119,12 @@ describe('redis locks', () => {
     });
   });
 
-  describe('the user that the guide makes', () => {
+  describe("the guide's user", () => {
     const GUIDE = new URL('../../docs/guides/redis.md', import.meta.url);
     const [line = ''] = /^ACL SETUSER shop-locks .*$/m.exec(readFileSync(GUIDE, 'utf8')) ?? [];
     const rights = line.split(' ').slice(3);
 
-    it('can do all that locks need, and is told of a release', async () => {
+    it('has all rights that locks need, and receives releases', async () => {
       const { port } = await lab.server();
       await lab.client(port).call('ACL', 'SETUSER', 'shop-locks', 'reset', ...rights);
       const store = locksOf({
@@ -159,8 +159,8 @@ describe('redis locks', () => {
     );
   });
 
-  describe('the hash of the locks', () => {
-    it('forgets names that nobody needs', async () => {
+  describe("the locks' hash", () => {
+    it('drops unused names', async () => {
       const { port } = await lab.server();
       const store = locksOf({ redis: `redis://127.0.0.1:${port}`, namespace: 'n' });
       const admin = lab.client(port);
@@ -172,7 +172,7 @@ describe('redis locks', () => {
       expect((await store.locks()).map(({ lock }) => lock)).toEqual(['order:7']);
     });
 
-    it('is left alone where another version keeps it, or somebody wrote into it', async () => {
+    it('stays untouched if another version or another program wrote it', async () => {
       const store = locksOf();
       await redis.hset(store.key, 'version', '2', 'lastTime', '1');
       const failure = await failureOf(store.acquire(asked('a')));
@@ -191,14 +191,14 @@ describe('redis locks', () => {
   });
 
   describe('redisLocks options', () => {
-    it('come from a URL', async () => {
+    it('can be given in a URL', async () => {
       const store = locksFromUrl(`${url()}?namespace=u-${randomUUID()}&lossWindowMs=0`);
       opened.push(store);
       expect(store.lossWindowMs).toBe(0);
       expect((await store.acquire(asked('a'))).status).toBe('wait');
     });
 
-    it('have loss windows that fit the kind of server', () => {
+    it('set loss windows that fit the kind of server', () => {
       expect(new RedisLocks({ redis: 'redis://localhost' }).lossWindowMs).toBe(2000);
       const sentinel = new RedisLocks({ redis: 'redis+sentinel://localhost/mymaster' });
       expect(sentinel.lossWindowMs).toBe(18_000);
@@ -254,7 +254,7 @@ describe('shared locks', () => {
       ['PostgreSQL', `${withName(POSTGRES)}&replicated=false`],
       ['MariaDB', `${withName(MARIADB)}&replicated=false`],
       ['etcd', withName(ETCD)],
-    ])('lets one section run at a time on %s, with tokens that rise', async (_name, url) => {
+    ])('runs one section at a time on %s, with rising tokens', async (_name, url) => {
       const [one, two] = [await locksAt(url), await locksAt(url)];
       let inside = 0;
       const tokens: bigint[] = [];
@@ -276,7 +276,7 @@ describe('shared locks', () => {
   });
 
   describe('LockModule on Redis', () => {
-    it('tells a lock that is held from a Redis that is away', async () => {
+    it('distinguishes a held lock from an unreachable Redis', async () => {
       const { port, url: plain } = await lab.server();
       const url = `${plain}?namespace=n&lossWindowMs=0`;
       const [one, two] = [await locksAt(url), await locksAt(url)];
@@ -291,7 +291,7 @@ describe('shared locks', () => {
       await expect(two.tryAcquire('order:7')).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' });
     });
 
-    it('tells a holder that its lock is lost when Redis is flushed', async () => {
+    it('reports to a holder that its lock is lost when Redis is flushed', async () => {
       const { port, url: plain } = await lab.server();
       const locks = await locksAt(`${plain}?namespace=n&lossWindowMs=0`);
       const error = await locks
@@ -379,7 +379,7 @@ describe('restarted store', () => {
     ['Redis with its file', redisFile],
     ['PostgreSQL', postgres],
   ])('a job in five replicas, after a restart of %s', (_name, start) => {
-    it('runs in one of them', async () => {
+    it('runs in one replica', async () => {
       const store = await start();
       const warnings: string[] = [];
       const apps: INestApplicationContext[] = [];

@@ -63,8 +63,8 @@ describe('releases', () => {
 
   const channels = async (): Promise<number> => (await admin.pubsub('CHANNELS')).length;
 
-  describe('who waits again and again', () => {
-    it('asks the server once', async () => {
+  describe('a caller that waits repeatedly', () => {
+    it('sends one request to the server', async () => {
       for (let n = 0; n < 5; n++) {
         await waitInVain();
         await time.advance(LINGER_MS - 1);
@@ -78,7 +78,7 @@ describe('releases', () => {
       expect(stats).toMatch(/cmdstat_subscribe:calls=1,/);
     });
 
-    it('hears at once of a release between two waits, and of none twice', async () => {
+    it('receives a release between two waits at once, and none two times', async () => {
       await waitInVain();
       await admin.publish(CHANNEL, '');
       await until(async () => {
@@ -96,14 +96,14 @@ describe('releases', () => {
       await waiting;
     });
 
-    it('asks whether it is free where it has not listened before', async () => {
+    it('checks whether it is free if it has not subscribed before', async () => {
       isFree = true;
       await wait();
       expect(askedCount).toBe(1);
     });
   });
 
-  describe('who has stopped waiting', () => {
+  describe('a caller that has stopped waiting', () => {
     it('leaves no subscription behind', async () => {
       await waitInVain();
       expect(await channels()).toBe(1);
@@ -111,7 +111,7 @@ describe('releases', () => {
       await until(async () => (await channels()) === 0);
     });
 
-    it('ends nothing of somebody who came back', async () => {
+    it('does not end the subscription of a caller that came back', async () => {
       await waitInVain();
       await time.advance(LINGER_MS - 1);
       const waiting = wait();
@@ -189,7 +189,7 @@ describe('postgres releases', () => {
   ];
 
   describe.each(WAYS)('a release in PostgreSQL, by %s', (_name, open) => {
-    it('is told to who waits for that lock, who leaves nothing open after that', async () => {
+    it('reaches its waiting caller, which leaves nothing open afterwards', async () => {
       const namespace = randomUUID();
       const [one, two] = [await open(namespace), await open(namespace)];
       const held = await heldIn(one, namedLock('a'));
@@ -212,7 +212,7 @@ describe('postgres releases', () => {
    * nobody.
    */
   describe.each(['transaction', 'statement'])('PgBouncer that pools by %s', (pool_mode) => {
-    it('keeps no session for those who listen, and they get the lock by asking', async () => {
+    it('keeps no session for waiting callers, which get the lock by polling', async () => {
       const bouncer = await startPgbouncer(own.url, { pool_mode, default_pool_size: 1 });
       closed.push(() => bouncer.stop());
       const url = `${bouncer.url}?namespace=${randomUUID()}&table=${TABLE}&replicated=false`;
@@ -237,7 +237,7 @@ describe('postgres releases', () => {
     });
   });
 
-  describe('a release in PostgreSQL that tells what it wrote', () => {
+  describe('a release in PostgreSQL with a notification', () => {
     /** A store whose statements are seen. */
     function watched(namespace: string, refused?: RegExp) {
       const pool = new Pool({ connectionString: own.url });
@@ -278,7 +278,7 @@ describe('postgres releases', () => {
       return { one, two, held, told, heard, say };
     }
 
-    it('is one statement, and one more for whoever is told', async () => {
+    it('is one statement, and one more per notified caller', async () => {
       const { one, two, held, told } = await heldAndHeard();
       for (const { sent } of [one, two]) sent.length = 0;
       await one.store.release(held);
@@ -292,7 +292,7 @@ describe('postgres releases', () => {
       expect(await one.store.acquire(namedLock('a'))).toMatchObject({ status: 'held' });
     });
 
-    it('gives nothing by a message that is not true', async () => {
+    it('grants nothing by a false message', async () => {
       const { one, two, held, told, heard, say } = await heldAndHeard();
       await one.store.release(held);
       await told;
@@ -313,14 +313,14 @@ describe('postgres releases', () => {
       expect(await answerAfter({ version: 'none' })).toMatchObject({ status: 'held' });
     });
 
-    it('is released all the same by a user who may not tell of it', async () => {
+    it('still succeeds for a user without the right to notify', async () => {
       const { one, two, held } = await heldAndHeard(/pg_notify/);
       await one.store.release(held);
       expect(await two.store.acquire(namedLock('a'))).toMatchObject({ status: 'ok' });
     });
   });
 
-  describe('who listens for a release in PostgreSQL', () => {
+  describe('a caller that listens for a release in PostgreSQL', () => {
     const waited = async (holder: LockStore, waiter: LockStore) => {
       const held = await heldIn(holder, namedLock('a'));
       const told = waiter.untilReleased!('a', 0, NEVER);
@@ -328,7 +328,7 @@ describe('postgres releases', () => {
       return { held, told };
     };
 
-    it('asks again when its connection is lost, and hears by another one', async () => {
+    it('checks again when its connection is lost, and listens on another one', async () => {
       const namespace = randomUUID();
       const [one, two] = [byUrl(namespace), byUrl(namespace)];
       const { held, told } = await waited(one, two);
@@ -341,7 +341,7 @@ describe('postgres releases', () => {
       expect(await again).toBeUndefined();
     });
 
-    it('is told of one that was released just before a shutdown', async () => {
+    it('receives a release sent just before a shutdown', async () => {
       const namespace = randomUUID();
       const [one, two] = [byUrl(namespace), byUrl(namespace)];
       const { held, told } = await waited(one, two);
@@ -350,7 +350,7 @@ describe('postgres releases', () => {
       expect(await told).toBeUndefined();
     });
 
-    it('tries seldom where no connection can be had, for however many locks', async () => {
+    it('reconnects seldom while no connection is possible, for any number of locks', async () => {
       let openedCount = 0;
       const pool = new Pool({ connectionString: own.url });
       const Refused = class extends Client {
@@ -377,7 +377,7 @@ describe('postgres releases', () => {
       expect(openedCount).toBe(1);
     });
 
-    it('leaves nothing open when it closes while somebody waits', async () => {
+    it('leaves nothing open when it closes while a caller waits', async () => {
       const namespace = randomUUID();
       const [one, two] = [byUrl(namespace), byUrl(namespace)];
       await waited(one, two);
@@ -420,7 +420,7 @@ describe('etcd releases', () => {
     return Number(/^etcd_debugging_mvcc_watch_stream_total (\d+)$/m.exec(text)![1]);
   };
 
-  it('are told by one watch, which ends when nobody waits any more', async () => {
+  it('arrive through one watch, which ends with the last waiting caller', async () => {
     const namespace = randomUUID();
     const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
     const held = await heldIn(one, namedLock('a'));
@@ -439,7 +439,7 @@ describe('etcd releases', () => {
     await until(async () => (await watchCount()) === 0);
   });
 
-  it('are told also of a lock that ended by its time', async () => {
+  it('include a lock that ended at its time', async () => {
     const namespace = randomUUID();
     const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
     await heldIn(one, namedLock('a'));
@@ -447,7 +447,7 @@ describe('etcd releases', () => {
     expect((await two.acquire(namedLock('a'))).status).toBe('ok');
   });
 
-  it('are waited for by asking while the member is away, and then told again', async () => {
+  it('are found by polling while the member is down, and by the watch afterwards', async () => {
     const namespace = randomUUID();
     const [one, two] = [opened(member(), namespace), opened(member(), namespace)];
     const held = await heldIn(one, namedLock('a'));
@@ -483,7 +483,7 @@ describe('etcd releases', () => {
     ],
   ];
 
-  it.each(WATCHES)('who has a watch %s gets the lock by asking', async (_name, watch) => {
+  it.each(WATCHES)('a caller whose watch is %s gets the lock by polling', async (_name, watch) => {
     const proxy = await lab.proxy(lab.shared, async (call) =>
       call.path === 'watch' ? watch(call) : call.pass(),
     );

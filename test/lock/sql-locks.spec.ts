@@ -48,7 +48,7 @@ describe('sql locks', () => {
   });
   afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
-  describe('sqlLocks on PostgreSQL, told the time by the test', () => {
+  describe('sqlLocks on PostgreSQL with a test clock', () => {
     describeLockStore({
       test: it,
       expect,
@@ -63,7 +63,7 @@ describe('sql locks', () => {
     });
   });
 
-  describe('sqlLocks on MariaDB, told the time by the test', () => {
+  describe('sqlLocks on MariaDB with a test clock', () => {
     describeLockStore({
       test: it,
       expect,
@@ -101,7 +101,7 @@ describe('sql locks', () => {
     const postgresLocks = (namespace: string): LockStore =>
       sqlLocks({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
 
-    it('that is not there is asked for, by name and with how to make it', async () => {
+    it('if missing, is named in the error with the command that creates it', async () => {
       const store = sqlLocks({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
       const failure = await failureOf(store.acquire(namedLock('a')));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
@@ -118,7 +118,7 @@ describe('sql locks', () => {
       expect(later).toMatchObject({ status: 'held' });
     });
 
-    it('takes one statement, and asks whether a given pool committed', async () => {
+    it('needs one statement, and verifies the commit of a given pool', async () => {
       const sent: string[] = [];
       const query: SqlQuery = (sql, params) => {
         sent.push(sql);
@@ -134,7 +134,7 @@ describe('sql locks', () => {
       expect(sent.filter((sql) => sql.includes('pg_notify'))).toEqual([sent[2]]);
     });
 
-    it('is not written within a transaction that somebody may roll back', async () => {
+    it('is not written within a transaction that may be rolled back', async () => {
       const client = await postgres.connect();
       try {
         await client.query('BEGIN');
@@ -147,7 +147,7 @@ describe('sql locks', () => {
       }
     });
 
-    it('is not granted by memory where nobody tells what is committed', async () => {
+    it('is not granted from memory if commits are unknown', async () => {
       const client = await postgres.connect();
       try {
         const asked = { namespace: `${RUN}/untold`, serverSql: "'one'", table: LOCKS } as const;
@@ -162,7 +162,7 @@ describe('sql locks', () => {
       }
     });
 
-    it('grants nothing by a row into which somebody else wrote', async () => {
+    it('grants nothing by a corrupt row', async () => {
       const namespace = `${RUN}/spoilt`;
       const store = postgresLocks(namespace);
       await heldIn(store, namedLock('a'));
@@ -174,7 +174,7 @@ describe('sql locks', () => {
       }
     });
 
-    it('keeps an attempt that stalled from writing what no longer holds', async () => {
+    it('keeps a stalled attempt from writing an outdated state', async () => {
       const namespace = `${RUN}/stalled`;
       await heldIn(postgresLocks(namespace), namedLock('first'));
       let reached!: () => void;
@@ -254,7 +254,7 @@ describe('sql lock rows', () => {
   ];
 
   describe.each(DATABASES)('rows of locks in %s', (_name, open) => {
-    it('are written only beside the row they rest on, as it was read', async () => {
+    it('are written only together with the row they depend on, unchanged since the read', async () => {
       const rows = open();
       const { server } = await rows.read({ keys: [HEADER_KEY, 'a'] });
       const header = { key: HEADER_KEY, number: FAR, text: 'header' };
@@ -293,7 +293,7 @@ describe('sql lock rows', () => {
       await rows.close();
     });
 
-    it('are deleted where nobody needs them, and nowhere else', async () => {
+    it('are deleted if they are unused, and only then', async () => {
       const [rows, others] = [open(), open()];
       const { server } = await rows.read({ keys: ['a'] });
       const write = (of: SqlRows, key: string, number: bigint) =>
@@ -312,8 +312,8 @@ describe('sql lock rows', () => {
     });
   });
 
-  describe('a user who may not delete', () => {
-    it('is told that old locks cannot be removed', async () => {
+  describe('a user without the right to delete', () => {
+    it('gets a log line that old locks cannot be removed', async () => {
       const query: SqlQuery = async (sql, params) => {
         if (!sql.includes('DELETE')) return postgres.query(sql, params);
         throw Object.assign(new Error('permission denied for table'), { code: '42501' });
@@ -355,7 +355,7 @@ describe('sql lock walk', () => {
 
   const onPostgres: SqlQuery = (sql, params) => postgres.query(sql, params);
 
-  describe('a walk of many clients', () => {
+  describe('a random walk of many clients', () => {
     it.each([
       ['PostgreSQL', 'postgres', onPostgres],
       ['MariaDB', 'mysql', ((sql, params) => mysql.execute(sql, params)) as SqlQuery],
@@ -389,7 +389,7 @@ describe('sql lock walk', () => {
       expect([report.twoHolders, report.fallenTokens]).toEqual([[], []]);
     });
 
-    it('sees two holders where a row is written whatever its version is', async () => {
+    it('finds two holders if a row is written whatever its version is', async () => {
       const blind: SqlQuery = (sql, params) =>
         postgres.query(
           sql.replace(/version = (\$\d+::bigint) AND EXISTS/, '$1 > 0 AND EXISTS'),
@@ -423,7 +423,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe('sqlLocks on SQLite, told the time by the test', () => {
+describe('sqlLocks on SQLite with a test clock', () => {
   const IDENTITY = `'the file'`;
   describeLockStore({
     test: it,
@@ -471,7 +471,7 @@ describe('sqlLocks on a URL of SQLite', () => {
   });
 });
 
-describe('sqlLocks on PGlite, told the time by the test', () => {
+describe('sqlLocks on PGlite with a test clock', () => {
   describeLockStore({
     test: it,
     expect,
@@ -487,7 +487,7 @@ describe('sqlLocks on PGlite, told the time by the test', () => {
 });
 
 describe('sqlLocks on PGlite', () => {
-  it('go by its own clock', async () => {
+  it('use its own clock', async () => {
     const options = { dialect: 'postgres', table: LOCKS, replicated: false } as const;
     const store = sqlLocks({ pool: pglite, ...options });
     const short = { ttlMs: 200, longestMs: 200 };

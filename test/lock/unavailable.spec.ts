@@ -40,7 +40,7 @@ const WAYS: readonly (readonly [string, Ask])[] = [
 
 describe.each(STORES)('a store that %s', (_, breaks) => {
   describe.each([0, 3000])('to callers that wait for %d ms', (waitMs) => {
-    it.each(WAYS)('is what each is told that asks for %s', async (_name, ask) => {
+    it.each(WAYS)('is reported to each caller that requests %s', async (_name, ask) => {
       const world = new LockWorld();
       const { locks, link } = world.process();
       breaks(link);

@@ -12,8 +12,8 @@ import { loadLibrary } from '../mutants/load-library.mjs';
 import { PERMIT_MUTANTS } from '../mutants/lock-mutants.mjs';
 import { codeOf, LockWorld, open, PERMIT_CASES, SEVERAL_CASES } from './held-locks.js';
 
-describe('who is told nothing', () => {
-  it('asks as often as at first when the lock has changed hands', async () => {
+describe('a caller without notifications', () => {
+  it('polls as often as at first when the lock has changed hands', async () => {
     const world = new LockWorld();
     const [one, other, last] = [world.process(), world.process(), world.process()];
     other.link.face.untilReleased = async () => Promise.reject(new Error('no such channel'));
@@ -39,7 +39,7 @@ describe('who is told nothing', () => {
   });
 });
 
-describe('who waits for a store that tells nobody', () => {
+describe('a caller of a store without notifications', () => {
   it.each([20, 200, 2000])(
     'asks again within 5 ms and a quarter of the time for which it was held, %d ms',
     async (holdMs) => {
@@ -60,8 +60,8 @@ describe('who waits for a store that tells nobody', () => {
   );
 });
 
-describe('who waits for a store that tells nobody, and is slow', () => {
-  it('leaves it alone for twice as long as it takes to answer', async () => {
+describe('a caller of a slow store without notifications', () => {
+  it('pauses for two times as long as the store takes to answer', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process({}, false), world.process({}, false)];
     await one.locks.acquire('a');
@@ -73,7 +73,7 @@ describe('who waits for a store that tells nobody, and is slow', () => {
   });
 });
 
-describe('several processes that ask again at once', () => {
+describe('several processes that poll at once', () => {
   /** How often each had the lock in a minute. */
   const turnsOf = async (isTold: boolean, holdMs: number) => {
     const world = new LockWorld();
@@ -99,14 +99,14 @@ describe('several processes that ask again at once', () => {
     [true, 20],
     [false, 700],
     [false, 20],
-  ])('all get it where a release is told: %s, held for %d ms', async (isTold, holdMs) => {
+  ])('all get the lock after a notified release: %s, held for %d ms', async (isTold, holdMs) => {
     const counts = await turnsOf(isTold, holdMs);
     expect(Math.min(...counts)).toBeGreaterThan(Math.max(...counts) / 4);
   });
 });
 
-describe('a process that nobody waits beside', () => {
-  it('asks for what it had for long a moment later, and else at once', async () => {
+describe('a process without competitors', () => {
+  it('requests a lock that it held for long a moment later, and any other at once', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     const heldFor = (ms: number) =>
@@ -127,8 +127,8 @@ describe('a process that nobody waits beside', () => {
   });
 });
 
-describe('thousands of callers of one process', () => {
-  it('let others have their turn, as they come and as they go', async () => {
+describe('thousands of callers in one process', () => {
+  it('yield to other work as they arrive and leave', async () => {
     const COUNT = 2000;
     const locks = new DistributedLock(new MemoryLocks(), { ttlMs: 60_000, drainMs: 0 });
     const order: number[] = [];
@@ -158,7 +158,7 @@ describe('thousands of callers of one process', () => {
     expect(locks.status.waitingCount).toBe(0);
   });
 
-  it('are all refused by a shutdown that comes before their turn', async () => {
+  it('are all refused by a shutdown before their turn', async () => {
     const locks = new DistributedLock(new MemoryLocks(), { drainMs: 0 });
     const all = Array.from({ length: 200 }, (_, at) => codeOf(locks.acquire(`${at}`)));
     await locks.close();
@@ -166,8 +166,8 @@ describe('thousands of callers of one process', () => {
   });
 });
 
-describe('releases of which messages tell', () => {
-  it('are asked for again by everybody where messages may have been missed', async () => {
+describe('notified releases', () => {
+  it('are polled by every caller if messages may have been missed', async () => {
     const subscribed: string[] = [];
     let ended!: () => void;
     const messages = {
@@ -188,7 +188,7 @@ describe('releases of which messages tell', () => {
     expect(subscribed).toEqual(['a', 'a']);
   });
 
-  it('are told first to who came too late for the last one, and soon to the others', async () => {
+  it('reach first the caller that missed the last one, and soon the others', async () => {
     const time = new SettableTime();
     const all: Parameters<ReleaseMessages['onMessage']>[] = [];
     const processes = [0, 1, 2].map(() => {
@@ -255,10 +255,10 @@ function paused(world: LockWorld, forMs: number) {
   return each.map(({ locks }) => locks);
 }
 
-describe('whoever skips what somebody else does', () => {
+describe('a caller that skips work done elsewhere', () => {
   const OPTIONS = { holdAtLeastMs: 60_000 };
 
-  it('does it once, at the end of a pause of the store', async () => {
+  it("runs once, at the end of the store's pause", async () => {
     const world = new LockWorld();
     const fleet = paused(world, 28_000);
     const events: LockEvent[] = [];
@@ -282,7 +282,7 @@ describe('whoever skips what somebody else does', () => {
     expect(await ticks).toEqual([1, undefined, undefined]);
   });
 
-  it('is not held up by a caller before it that waits for longer', async () => {
+  it('is not delayed by an earlier caller that waits for longer', async () => {
     const world = new LockWorld();
     const [locks] = paused(world, 90_000);
     const patient = locks!.using('job', { waitMs: 100_000 }, () => 'done');
@@ -293,7 +293,7 @@ describe('whoever skips what somebody else does', () => {
     expect(await patient).toBe('done');
   });
 
-  it('waits for a holder besides, for as long as it may', async () => {
+  it('also waits for a holder, up to its waitMs', async () => {
     const world = new LockWorld();
     const [one, other] = paused(world, 12_000);
     const options = { waitMs: 9000 };
@@ -306,7 +306,7 @@ describe('whoever skips what somebody else does', () => {
     expect(await world.settled(Promise.all(ticks))).toEqual([1, 2]);
   });
 
-  it('is told of a pause of more than a minute, and so is who does not skip', async () => {
+  it('receives a pause of more than a minute, as does a caller that does not skip', async () => {
     const world = new LockWorld();
     const [one, other] = paused(world, 60_001);
     const skipping = codeOf(one!.usingOrSkip('job', OPTIONS, () => 1));
@@ -316,8 +316,8 @@ describe('whoever skips what somebody else does', () => {
   });
 });
 
-describe('whoever has waited in vain', () => {
-  it('is not advised to wait, but to wait for longer', async () => {
+describe('a caller that has waited without success', () => {
+  it('gets the advice to wait for longer, not to wait', async () => {
     const world = new LockWorld();
     const [one, other] = [world.process(), world.process()];
     const held = await one.locks.tryAcquire('a');
@@ -354,8 +354,8 @@ function overOneConnection(world: LockWorld, eachMs: number) {
 
 const namesOf = (count: number) => Array.from({ length: count }, (_, at) => `order:${at}`);
 
-describe('more locks at once than one connection serves in time', () => {
-  it('are all granted and none is lost, though the last is asked for after the limit', async () => {
+describe('more locks at once than one connection can serve in time', () => {
+  it('are all granted and none is lost, although the last request is sent after the limit', async () => {
     const world = new LockWorld();
     const { locks } = overOneConnection(world, 8);
     const end = open();
@@ -378,7 +378,7 @@ describe('more locks at once than one connection serves in time', () => {
     expect(locks.status.counts).toMatchObject({ acquired: 300, unavailable: 0, lost: 0 });
   });
 
-  it('extends those that are held before it asks for others', async () => {
+  it('extend held locks before they request others', async () => {
     const world = new LockWorld();
     const { locks, link } = overOneConnection(world, 10);
     const end = open();
@@ -395,8 +395,8 @@ describe('more locks at once than one connection serves in time', () => {
   });
 });
 
-describe('who stands in line for a store', () => {
-  it('is told with the first where it answers nobody', async () => {
+describe('a caller in the queue for a store', () => {
+  it('fails together with the first if the store never answers', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process();
     link.way = 'hanging';
@@ -408,7 +408,7 @@ describe('who stands in line for a store', () => {
     expect(link.countOf('acquire')).toBe(48);
   });
 
-  it('leaves it at once where its signal is aborted, or at a shutdown, and asks none', async () => {
+  it('leaves at once if its signal aborts or at a shutdown, and sends nothing', async () => {
     const world = new LockWorld();
     const { locks, link } = world.process({ drainMs: 0 });
     link.way = 'hanging';
@@ -434,7 +434,7 @@ describe('ten thousand callers of one lock', () => {
     globalThis.AbortController = Real;
   });
 
-  it('cost no signal each while they wait in line', async () => {
+  it('share one signal while they wait in the queue', async () => {
     const world = new LockWorld();
     const { locks } = world.process();
     const end = open();
@@ -491,7 +491,7 @@ describe('several locks', () => {
   });
 });
 
-it.each(PERMIT_MUTANTS)('the cases notice: $name', async ({ edits, by }) => {
+it.each(PERMIT_MUTANTS)('the cases detect: $name', async ({ edits, by }) => {
   const { DistributedLock: Broken } = (await loadLibrary(edits, 'lock/distributed-lock.ts')) as {
     DistributedLock: typeof DistributedLock;
   };

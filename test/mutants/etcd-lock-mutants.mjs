@@ -59,7 +59,7 @@ export const ETCD_LOCK_MUTANTS = [
   },
   {
     name: 'a grant rests on nothing that was read',
-    by: 'is not granted by an attempt that stalled until everything was lost',
+    by: 'is not granted to an attempt that stalled until all data was lost',
     edits: [
       etcdEdit(CALLS, 'const isAsRead = isText(this.#keys.header, found.headerText);'),
       etcdEdit(CALLS, 'compare: [isAsRead, ...compare]', 'compare'),

@@ -16,7 +16,7 @@ import { REPEATED_MUTANTS, ROWS_MUTANTS } from '../mutants/registry-mutants.mjs'
 import { walk, type WalkResult } from './concurrent-walk.js';
 import { asked, SlowStore, type StoreFault } from './walk-store.js';
 
-describe('herd', () => {
+describe('a fleet that starts at once', () => {
   const HERD = 1024;
   const REQUEST: Omit<LeaseRequest, 'token' | 'nonce'> = {
     fingerprint: 'f',
@@ -71,7 +71,7 @@ describe('herd', () => {
   /** The rows that each asks for: 44 today. */
   const ROWS_EACH_MAX = 60;
 
-  it('is served, with few questions to the store', async () => {
+  it('is served with few requests to the store', async () => {
     const { servedCount, stepCount, askedCount } = await startAtOnce(real.RegistrySupport);
     expect(servedCount).toBe(HERD);
     expect(stepCount).toBeLessThan(STEPS_EACH_MAX * HERD);
@@ -85,18 +85,18 @@ describe('herd', () => {
       { find: 'OUTRUN_COUNT_MAX = 3', put: 'OUTRUN_COUNT_MAX = 0' },
     ],
     ['takes no account of who goes first', { find: '!isMaker && (', put: 'false && (' }],
-  ])('asks more where each of it %s', async (_, edit) => {
+  ])('sends more requests if each process %s', async (_, edit) => {
     const { stepCount } = await startAtOnce(await loadWith({ file, ...edit }));
     expect(stepCount).toBeGreaterThan(STEPS_EACH_MAX * HERD);
   });
 
-  it('asks for far more rows where each looks at all its candidates at once', async () => {
+  it('reads far more rows if each process reads all its candidates at once', async () => {
     const edit = { file, find: 'const FEW_COUNT = 8', put: 'const FEW_COUNT = 64' };
     const { askedCount } = await startAtOnce(await loadWith(edit));
     expect(askedCount).toBeGreaterThan(3 * ROWS_EACH_MAX * HERD);
   });
 
-  it('takes longer where each of it makes the rows that are not there yet', async () => {
+  it('takes longer if each process creates the missing rows', async () => {
     const slowly = { stepMs: 2 };
     const { servedMs } = await startAtOnce(real.RegistrySupport, slowly);
     const find = 'const MAKING_MS = 10_000';
@@ -105,7 +105,7 @@ describe('herd', () => {
     expect(all.servedMs).toBeGreaterThan(1.1 * servedMs);
   });
 
-  it('of a few processes asks little more than it must', async () => {
+  it('of a few processes sends hardly more requests than necessary', async () => {
     const few = { processCount: 8 };
     const { servedCount, servedMs, stepCount } = await startAtOnce(real.RegistrySupport, few);
     expect(servedCount).toBe(HERD);
@@ -147,12 +147,12 @@ describe('herd', () => {
     return [before, kept()];
   }
 
-  it('keeps the time with an answer that none is free: a newcomer needs it', async () => {
+  it('keeps the time of an answer that none is free: a new process needs it', async () => {
     const [before, after] = await timesKept(real.RegistrySupport);
     expect(after).toBeGreaterThan(before!);
   });
 
-  it('asks more where each that has to wait for a new registry keeps the time', async () => {
+  it('sends more requests if each process that waits for a new registry keeps the time', async () => {
     const find = "(news === 'time' && this.isUnclaimed)";
     const edit = { file: 'registry/stored-snapshot.ts', find, put: 'false' };
     const { stepCount } = await startAtOnce(await loadWith(edit));
@@ -305,7 +305,7 @@ describe('repeated acquire', () => {
     },
   };
 
-  describe('whoever asks for a worker id again', () => {
+  describe('a process that requests a worker ID again', () => {
     it.each(Object.entries(PROPERTIES))('%s', async (_name, holds) => {
       await expect(holds(RegistrySupport)).resolves.toBeUndefined();
     });
@@ -319,7 +319,7 @@ describe('repeated acquire', () => {
       expect(time.timerCount).toBe(0);
     });
 
-    it.each(REPEATED_MUTANTS)('is seen to suffer where $name', async ({ edits, by }) => {
+    it.each(REPEATED_MUTANTS)('suffers with the fault: $name', async ({ edits, by }) => {
       const { RegistrySupport: Mutant } = (await loadLibrary(
         edits,
         'registry/registry-support.ts',
@@ -347,8 +347,8 @@ async function isSeen(taken: Walk, knownSeed: number): Promise<boolean> {
   return false;
 }
 
-describe('processes that ask a store of rows at the same time', () => {
-  it('never hold overlapping ranges of one worker id', async () => {
+describe('concurrent processes on a row store', () => {
+  it('never hold overlapping ranges of one worker ID', async () => {
     let grantCount = 0;
     for (let seed = 1; seed <= SEED_COUNT; seed++) {
       const result = await walk(seed);
@@ -364,12 +364,15 @@ describe('processes that ask a store of rows at the same time', () => {
     ['one server name', 6],
     ['versions begin again', 20],
   ];
-  it.each(faults)('are seen to overlap in a store that gets wrong: %s', async (fault, seed) => {
+  it.each(faults)('hold overlapping ranges on a store with the fault: %s', async (fault, seed) => {
     expect(await isSeen((one) => walk(one, fault), seed)).toBe(true);
   });
 
-  it.each(ROWS_MUTANTS)('are seen to overlap where $name', async ({ edits, seed }) => {
-    const broken = await loadWalk(edits);
-    expect(await isSeen(broken.walk, seed)).toBe(true);
-  });
+  it.each(ROWS_MUTANTS)(
+    'hold overlapping ranges with the fault: $name',
+    async ({ edits, seed }) => {
+      const broken = await loadWalk(edits);
+      expect(await isSeen(broken.walk, seed)).toBe(true);
+    },
+  );
 });

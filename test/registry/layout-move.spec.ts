@@ -59,13 +59,13 @@ function idsOf(layout: BitLayout, workerId: number, ms: number): [bigint, bigint
   return [layout.compose(parts), layout.compose({ ...parts, sequence: layout.sequence.max })];
 }
 
-describe('a move between layouts with one clock', () => {
+describe('a move between layouts with the same clock', () => {
   it.each([
     ['more worker bits', USUAL, WIDE],
     ['fewer worker bits', WIDE, USUAL],
     ['one more', USUAL, layoutOf({ worker: 11, sequence: 11 })],
     ['hardly any', layoutOf({ worker: 1, sequence: 21 }), USUAL],
-  ])('gives each worker ids whose bits the other one has not: %s', (_what, from, to) => {
+  ])('gives each layout worker IDs whose bits the other one lacks: %s', (_what, from, to) => {
     const [old, next] = layoutsOf(planned(from, to));
     const taken = [...Array(from.workerIdMax + 1).keys()]
       .filter((id) => id >= old!.span!.workerIdMin && id <= old!.span!.workerIdMax)
@@ -82,7 +82,7 @@ describe('a move between layouts with one clock', () => {
     expect(a.workerIdMax < b.workerIdMin || b.workerIdMax < a.workerIdMin).toBe(true);
   });
 
-  it('halves the worker ids of one region alone', () => {
+  it('halves the worker IDs of one region alone', () => {
     const span = { workerIdMin: 96, workerIdMax: 127 };
     const terms = { from: USUAL, to: WIDE, text: USUAL.fingerprint, span, nowMs: NOW_MS };
     const [old, next] = layoutsOf(planMove(terms));
@@ -92,13 +92,13 @@ describe('a move between layouts with one clock', () => {
     expect(odd).toMatchObject({ refusal: expect.stringContaining('cannot be halved') as unknown });
   });
 
-  it('is refused to a registry of regions, whose numbers are no worker ids', () => {
+  it('is refused for a registry of regions, whose numbers are not worker IDs', () => {
     const from = new BitLayout(readFingerprint(regionsFingerprint(3))!);
     const refusal = expect.stringContaining('registry of regions') as unknown;
     expect(planned(from, USUAL)).toMatchObject({ refusal });
   });
 
-  it('is refused where other bits lie between', () => {
+  it('is refused if other bits lie in between', () => {
     const called = new BitLayout({
       fields: [
         ['timestamp', 41],
@@ -116,7 +116,7 @@ describe('a move between layouts with one clock', () => {
 describe('a move to a layout with another clock', () => {
   const earlier = layoutOf({ epoch: '2020-01-01T00:00:00Z' });
 
-  it('lets the old one make ids until they would reach the new ones', () => {
+  it('lets the old layout issue IDs until they would reach the new ones', () => {
     const plan = planned(USUAL, earlier);
     const [old, next] = layoutsOf(plan);
     const endMs = NOW_MS + 4 * YEAR_MS;
@@ -137,7 +137,7 @@ describe('a move to a layout with another clock', () => {
     expect(back).not.toHaveProperty('possibleFromMs');
   });
 
-  it('is refused for a later epoch until more bits below the time have made up for it', () => {
+  it('is refused for a later epoch until more bits below the time compensate', () => {
     const from = layoutOf({ worker: 9, epoch: '2010-01-01T00:00:00Z' });
     const to = layoutOf({ epoch: '2024-01-01T00:00:00Z' });
     const plan = planned(from, to) as { refusal: string; possibleFromMs: number };
@@ -153,7 +153,7 @@ describe('a move to a layout with another clock', () => {
     );
   });
 
-  it('keeps clear of the ids of a layout that was tried and undone', () => {
+  it('stays clear of the IDs of a layout whose move was undone', () => {
     const begun = moveText(1, layoutsOf(planned(USUAL, earlier)));
     const undone = endedText(begun, USUAL, NOW_MS + DAY_MS);
     const soon = { text: undone, span: { workerIdMin: 0, workerIdMax: 1023 }, nowMs: NOW_MS };
@@ -173,10 +173,10 @@ describe('a move to a layout with another clock', () => {
   });
 });
 
-describe('the text of a move', () => {
+describe("a move's stored text", () => {
   const begun = moveText(1, layoutsOf(planned(USUAL, WIDE)));
 
-  it('is read as it was written', () => {
+  it('reads as it was written', () => {
     expect(begun).toBe(`#1 ${USUAL.fingerprint}[0-511] ${WIDE.fingerprint}[2048-4095]`);
     expect(moveText(1, layoutsIn(begun))).toBe(begun);
     const ended = endedText(begun, WIDE, NOW_MS);
@@ -192,7 +192,7 @@ describe('the text of a move', () => {
     },
   );
 
-  it('is replaced by a later one alone, which knows its layouts', () => {
+  it('is replaced only by a later one that includes its layouts', () => {
     expect(latestOf('', begun)).toBe(begun);
     expect(latestOf(USUAL.fingerprint, begun)).toBe(begun);
     expect(latestOf(`${WIDE.fingerprint} and ${USUAL.fingerprint}`, begun)).toBe(begun);
@@ -202,7 +202,7 @@ describe('the text of a move', () => {
     expect([latestOf(ended, begun), latestOf(begun, ended)]).toEqual([ended, ended]);
   });
 
-  it('is opened by whoever was told so, and closed by nobody who was', () => {
+  it('is opened by any process that has seen it, and closed by none', () => {
     const [awaited, open] = ['', '512-1023'].map((ids) => `#2 #in:k1 a[<9] b[${ids}]`);
     expect([latestOf(awaited!, open), latestOf(open!, awaited)]).toEqual([open, open]);
     for (const other of ['#2 #in:k2 a[<9] b[0-1]', '#2 #out:k1 a[<9] b[0-1]', '#2 a[<9] b[0-1]']) {

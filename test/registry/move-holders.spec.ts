@@ -37,7 +37,7 @@ describe('the holders that a half must have room for', () => {
     expect(refusal === undefined).toBe(isEnough);
   });
 
-  it('counts a worker id that was given back and is not free yet', () => {
+  it('counts a released worker ID that is not free yet', () => {
     const records = [0, 1, 2, 3, 4].map((at) => ({ ...heldIn(at), holder: undefined }));
     expect(crowdedText(records, { left, rest: left })).toContain('5 worker ids are in use');
   });
@@ -53,7 +53,7 @@ describe('the processes that a move waits for', () => {
     holder: { ...of.holder!, sinceMs: 1 },
   });
 
-  it('are those that hold another worker id, and those that are between two', () => {
+  it('are those with another worker ID, and those between two worker IDs', () => {
     const [stays, moves] = [heldIn(3), heldIn(700)];
     const resettled = new Resettled();
     expect(resettled.rest(view(whole, [stays, moves]))).toEqual([]);
@@ -68,7 +68,7 @@ describe('the processes that a move waits for', () => {
   });
 });
 
-describe('the processes that hold up the end of a layout move', () => {
+describe('the processes that delay the end of a layout move', () => {
   const [old, next] = [
     { fingerprint: 't41-w10-s12/1ms@0', span: { workerIdMin: 0, workerIdMax: 511 } },
     { fingerprint: 't41-w12-s10/1ms@0', span: { workerIdMin: 2048, workerIdMax: 4095 } },
@@ -118,20 +118,20 @@ describe('two registries that `snowflake doctor --against` compares', () => {
       viewOf(whole, [heldIn(600, '512-1023')]),
     ],
     ['as often moved', viewOf(MOVED), viewOf(MOVED)],
-  ])('has no fault to find in two %s', (_which, one, other) => {
+  ])('finds no fault in two %s', (_which, one, other) => {
     const distinct = { ...other, facts: { ...other.facts!, incarnation: 'other' } };
     const isFine = [expect.stringMatching(/^ok: Two registries of one layout/)];
     expect(found(one, distinct)).toEqual(isFine);
     expect(found(distinct, one)).toEqual(isFine);
   });
 
-  it('has no fault to find in one that is closed', () => {
+  it('finds no fault in a closed one', () => {
     const isFine = [expect.stringMatching(/^ok: One of the two is closed/)];
     expect(found(viewOf(CLOSED), viewOf(MOVED))).toEqual(isFine);
     expect(found(viewOf(MOVED), viewOf(CLOSED))).toEqual(isFine);
   });
 
-  it('tells that one is open to whoever comes if a move left it and it keeps nothing', () => {
+  it('reports one as open to any process if a move left it empty', () => {
     expect(found(viewOf(MOVED), viewOf(undefined))).toEqual([
       expect.stringMatching(/^note: .* nothing to compare. If a move left it, .* opens it again/),
     ]);

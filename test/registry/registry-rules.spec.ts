@@ -58,8 +58,8 @@ function leaseOf({ workerId, ceilingMs, holder }: HeldSlot): WorkerLease {
   return { ...terms, workerId, token, nonce, nonceNext: 'n2', haveMs: ceilingMs, mark };
 }
 
-describe('a step of the registry', () => {
-  it('writes nothing if it refuses a request, and gives the reason', () => {
+describe('a registry step', () => {
+  it('writes nothing if it refuses a request, and returns the reason', () => {
     const lowest = { workerId: 0, ceilingMs: 0 };
     const other = { ...request, fingerprint: 'g' };
     const refused = acquire({ header, held: undefined, lowest }, other, reading);
@@ -76,7 +76,7 @@ describe('a step of the registry', () => {
     });
   });
 
-  it('writes the header alone where the registry begins with an operation', () => {
+  it('writes only the header if the registry begins with an operation', () => {
     const slot = { workerId: 3, ceilingMs: 0 };
     const lease = leaseOf(heldBy('nobody', { workerId: 3, era: 1 }));
     const { header: written, slots } = release({ header: undefined, slot }, lease, T0, reading);
@@ -84,7 +84,7 @@ describe('a step of the registry', () => {
     expect(slots).toEqual([]);
   });
 
-  it('forgets what a token held in an earlier era before it grants it another worker id', () => {
+  it("drops a token's lease of an earlier era before it grants another worker ID", () => {
     const held = heldBy('mine', { workerId: 7, era: 1 });
     const lowest = { workerId: 2, ceilingMs: T0 - 5 };
     const { slots } = acquire({ header, held, lowest }, request, reading);
@@ -94,20 +94,20 @@ describe('a step of the registry', () => {
     ]);
   });
 
-  it('writes a slot once where a token gets the worker id that it held in an earlier era', () => {
+  it('writes a slot once if a token gets the worker ID that it held in an earlier era', () => {
     const held = heldBy('mine', { workerId: 7, era: 1, ceilingMs: T0 - 5 });
     const { slots } = acquire({ header, held, lowest: held }, request, reading);
     expect(slots).toMatchObject([{ workerId: 7, holder: { token: 'mine', floorMs: T0 - 5 } }]);
   });
 
-  it('forgets also where nothing can be granted', () => {
+  it('drops it even if nothing can be granted', () => {
     const held = heldBy('mine', { workerId: 7, era: 1 });
     const { answer, slots } = acquire({ header, held, lowest: held }, request, reading);
     expect(answer).toMatchObject({ status: 'none-free', waitMs: 30_000 });
     expect(slots).toEqual([{ ...held, holder: undefined }]);
   });
 
-  it('leaves a slot alone of which a stranger knows no more than the registry', () => {
+  it('leaves a slot alone if an unknown caller has no newer facts than the registry', () => {
     const slot = heldBy('theirs', { workerId: 7, era: 2 });
     const stranger = leaseOf(heldBy('mine', { workerId: 7, era: 2 }));
     const step = renew({ header, slot }, stranger, reading);
@@ -121,14 +121,14 @@ describe('a step of the registry', () => {
     ]);
   });
 
-  it('keeps the nonce of a holder that is told to hold, so that it may ask again', () => {
+  it('keeps the nonce of a holder that gets HOLD, so that it may retry', () => {
     const slot = heldBy('mine', { workerId: 7, era: 1 });
     const lost = { ...header, safeFloorMs: T0 + TTL_MS };
     const step = renew({ header: lost, slot }, leaseOf(slot), reading);
     expect(step).toMatchObject({ answer: { status: 'hold', waitMs: 50 }, slots: [] });
   });
 
-  it('changes none of the records that it was given', () => {
+  it('changes none of its input records', () => {
     const slot = heldBy('mine', { workerId: 7, era: 2 });
     const before = structuredClone({ header, slot });
     renew({ header, slot }, { ...leaseOf(slot), haveMs: T0 + 50_000 }, { ...reading, server: 'b' });
@@ -167,7 +167,7 @@ const seeds = Array.from({ length: 1000 }, (_, n) => `seed ${n}`);
 const isIn = (workerId: number, share: number) =>
   (Math.imul(workerId, 0x9e3779b1) >>> 0) / 2 ** 32 < share;
 
-describe('what no rule may write', () => {
+describe('a result that no rule may write', () => {
   const slotTo = (ceilingMs: number) => ({ ...heldBy('mine', { workerId: 7, era: 2 }), ceilingMs });
 
   it.each(['operations', 'era', 'quarantineMs', 'safeFloorMs'] as const)(
@@ -192,8 +192,8 @@ describe('what no rule may write', () => {
   });
 });
 
-describe('the search in a wide span', () => {
-  it('finds a free worker id by few looks where one in a hundred is free', () => {
+describe('the search in a large span', () => {
+  it('finds a free worker ID with few reads if one in a hundred is free', () => {
     const ceilings = new Ceilings((id) => (isIn(id, 0.99) ? HELD_MS : FREE_MS));
     const found = seeds.map((seed) => ceilings.search(seed));
     expect(found.filter((id) => isIn(id, 0.99))).toEqual([]);
@@ -201,7 +201,7 @@ describe('the search in a wide span', () => {
     expect(ceilings.lookedAt / seeds.length).toBeLessThan(600);
   });
 
-  it('misses one in a thousand as often as the draws say, and finds it when asked again', () => {
+  it('misses one in a thousand at the computed rate, and finds it on a retry', () => {
     const ceilings = new Ceilings((id) => (isIn(id, 0.999) ? HELD_MS : FREE_MS));
     const missed = seeds.slice(0, 250).filter((seed) => isIn(ceilings.search(seed), 0.999));
     // 0.999 ** 2116 is 12 %, which are 30 of 250.
@@ -211,7 +211,7 @@ describe('the search in a wide span', () => {
     expect(again.length).toBeLessThan(missed.length / 2);
   });
 
-  it('where all are held, answers one that ends as soon as any it looked at', () => {
+  it('if all are held, returns one that ends as early as any it read', () => {
     const ceilings = new Ceilings((id) => HELD_MS + (id % 60_000));
     for (const seed of seeds.slice(0, 50)) {
       expect((ceilings.search(seed) % 60_000) / 60_000).toBeLessThan(0.01);
@@ -220,7 +220,7 @@ describe('the search in a wide span', () => {
     expect(ceilings.lookedAt).toBeLessThanOrEqual(50 * (2 * 2116 + 9));
   });
 
-  it('takes those that were used before again, so that restarts do not fill the registry', () => {
+  it('reuses earlier worker IDs, so that restarts do not fill the registry', () => {
     const ceilingsMs = new Map<number, number>();
     const ceilings = new Ceilings((id) => ceilingsMs.get(id) ?? 0);
     const leased = (seed: string) => {
@@ -238,7 +238,7 @@ describe('the search in a wide span', () => {
     expect(ceilingsMs.size).toBeLessThan(3 * fleet.length);
   });
 
-  it('spreads a fleet that starts at once over a registry without rows', () => {
+  it('spreads a fleet that starts at once over an empty registry', () => {
     const drawn = seeds.map((seed) => candidatesOf(WIDE, seed));
     expect(drawn.every((ids) => new Set(ids).size === 64)).toBe(true);
     const firsts = drawn.map((ids, n) => ids[n % ids.length]!);
@@ -246,19 +246,19 @@ describe('the search in a wide span', () => {
   });
 });
 
-describe('what is drawn', () => {
-  it('is nothing where a span has no ends', () => {
+describe('the drawn candidates', () => {
+  it('are none if a span has no ends', () => {
     const noSpan = {} as { workerIdMin: number; workerIdMax: number };
     expect(candidatesOf(noSpan, 'any')).toEqual([]);
   });
 
-  it('reaches from 64 worker ids to all of them', () => {
+  it('range from 64 worker IDs to all of them', () => {
     const reaches = reachesOf(WIDE);
     expect([reaches[0], reaches.at(-2), reaches.at(-1)]).toEqual([64, COUNT / 2, COUNT]);
     expect(reachesOf({ workerIdMin: 0, workerIdMax: 4999 }).at(-1)).toBe(5000);
   });
 
-  it('is even, and another one for texts that differ in one letter', () => {
+  it('are even, and differ for texts that differ in one letter', () => {
     const counts = Array.from({ length: 10 }, () => 0);
     for (const seed of seeds) {
       const draw = drawsOf(seed);
@@ -324,7 +324,7 @@ describe('creators', () => {
       support.getNextWorkId({ ...REQUEST, token: 'other' }),
   };
 
-  describe.each(Object.entries(CREATORS))('where %s creates a registry', (_name, create) => {
+  describe.each(Object.entries(CREATORS))('%s that creates a registry', (_name, create) => {
     it('is not waited for, by itself or by a start a moment later', async () => {
       const { support, waitOf } = setUp(real.RegistrySupport);
       expect(await waitOf(() => create(support))).toBeLessThan(SOON_MS);
@@ -359,7 +359,7 @@ describe('creators', () => {
     return startMs;
   }
 
-  describe('a registry whose creator has ended before it made the rows', () => {
+  describe('a registry whose creator ended before it created the rows', () => {
     const headerOf = async (): Promise<ReturnType<typeof setUp>> => {
       const made = setUp(real.RegistrySupport);
       await made.waitOf(() => CREATORS['another start']!(made.support));
@@ -371,7 +371,7 @@ describe('creators', () => {
       return made;
     };
 
-    it('is waited for while the creator could be at it, and not for ever', async () => {
+    it('waits while the creator could still be at work, and not without end', async () => {
       const { time, support, waitOf, store } = await headerOf();
       const header = store.rows.rows.get(HEADER_KEY)!;
       const facts = JSON.parse(header.text!) as { lastTimeMs: number };
@@ -383,7 +383,7 @@ describe('creators', () => {
       expect(waitMs).toBeLessThan(10 * PAUSE_MS);
     });
 
-    it('is not waited for later', async () => {
+    it('does not wait later', async () => {
       const { support, waitOf } = await headerOf();
       expect(await waitOf(() => support.getNextWorkId(REQUEST))).toBeLessThan(SOON_MS);
     });
@@ -449,8 +449,8 @@ describe('superseded', () => {
     };
   }
 
-  describe('an operation that was asked for again', () => {
-    it('does not take the holder for a copy of itself when it comes later', async () => {
+  describe('a repeated operation', () => {
+    it('does not take the holder for a copy of itself when it arrives later', async () => {
       const { support, lease, setBusy, wake } = await setUp();
       setBusy(true);
       const late = support.refreshAlive(lease).catch((error: unknown) => error);
@@ -465,7 +465,7 @@ describe('superseded', () => {
       expect(await support.refreshAlive(third)).toMatchObject({ status: 'ok' });
     });
 
-    it('does not take the holder for a copy where the store was asked late', async () => {
+    it('does not take the holder for a copy if the store received the request late', async () => {
       const { support, lease, setSlow, wake } = await setUp();
       setSlow(true);
       const late = support.refreshAlive(lease).catch((error: unknown) => error);
@@ -479,7 +479,7 @@ describe('superseded', () => {
       expect(await support.refreshAlive(third)).toMatchObject({ status: 'ok' });
     });
 
-    it('does not raise the ceiling of a lease that was given back since', async () => {
+    it('does not raise the ceiling of a lease that was released since', async () => {
       const { support, lease, setBusy, wake } = await setUp();
       setBusy(true);
       const late = support.refreshAlive(lease).catch((error: unknown) => error);

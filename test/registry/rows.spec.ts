@@ -66,7 +66,7 @@ function granted(answer: LeaseAnswer): LeaseGrant {
 }
 
 describe('a registry over rows', () => {
-  it('gives the worker id of a deleted row only after all that it could have granted', async () => {
+  it('grants the worker ID of a deleted row only after all that the row could have granted', async () => {
     const { store, moment, acquire, hold } = setUp();
     const { ceilingMs } = await hold('first');
     store.rows.delete('0');
@@ -75,7 +75,7 @@ describe('a registry over rows', () => {
     expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(ceilingMs);
   });
 
-  it('notices at a renewal that the row was deleted, and forgets no range', async () => {
+  it('detects a deleted row at a renewal, and drops no range', async () => {
     const { store, support, moment, acquire, hold, leaseOf } = setUp();
     const grant = await hold('first');
     store.rows.delete('0');
@@ -86,7 +86,7 @@ describe('a registry over rows', () => {
     expect(granted(await acquire('second')).floorMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   });
 
-  it('counts no deletion where rows were never made', async () => {
+  it('counts no deletion if rows were never created', async () => {
     const { store, acquire, hold } = setUp(100);
     await hold('first');
     const eraOf = () => JSON.parse(store.rows.get(HEADER_KEY)!.text).era;
@@ -95,7 +95,7 @@ describe('a registry over rows', () => {
     expect(eraOf()).toBe(era);
   });
 
-  it('continues no range across a header that was lost alone, in an equal era', async () => {
+  it('continues no range across a lost header, even in an equal era', async () => {
     const { store, support, acquire, hold, leaseOf } = setUp(1);
     const grant = await hold('first');
     store.rows.delete(HEADER_KEY);
@@ -104,7 +104,7 @@ describe('a registry over rows', () => {
     expect(answer).toMatchObject({ status: 'hold' });
   });
 
-  it('refuses the write of one who saw an empty store long ago', async () => {
+  it('refuses the write of a process that saw an empty store long ago', async () => {
     const { store, moment, request, acquire } = setUp();
     let goOn: () => void = () => undefined;
     const gate = new Promise<void>((resolve) => (goOn = resolve));
@@ -131,7 +131,7 @@ describe('a registry over rows', () => {
     expect(granted(await acquire('next')).floorMs).toBeGreaterThanOrEqual(ceilingMs);
   });
 
-  it('keeps the ceiling of a row whose holder cannot be read', async () => {
+  it('keeps the ceiling of a row with an unreadable holder', async () => {
     const { store, moment, acquire, hold } = setUp();
     const { ceilingMs } = await hold('first');
     store.rows.set('0', { ...store.rows.get('0')!, text: '{"nonce":1' });
@@ -140,7 +140,7 @@ describe('a registry over rows', () => {
     expect(granted(await acquire('second')).floorMs).toBe(ceilingMs);
   });
 
-  it('refuses a row whose number is no time, and grants nothing from it', async () => {
+  it('refuses a row whose number is not a time, and grants nothing from it', async () => {
     const { store, acquire, hold } = setUp();
     await hold('first');
     store.rows.set('0', { ...store.rows.get('0')!, number: 2n ** 60n });
@@ -161,7 +161,7 @@ describe('a registry over rows', () => {
     },
   );
 
-  it('gives up with an error where every write is refused', async () => {
+  it('gives up with an error if every write is refused', async () => {
     const { store, request } = setUp();
     const deaf = through(store, async () => false);
     const asked = new RegistrySupport(deaf, { random: () => 0 }).getNextWorkId(request('any'));
@@ -180,7 +180,7 @@ describe('a registry over rows', () => {
     expect(store.rows.get(HEADER_KEY)!.text).not.toBe('{}');
   });
 
-  it('leases to a herd that asks at once as many worker ids, and loses nobody', async () => {
+  it('leases as many worker IDs as a fleet requests at once, and drops no request', async () => {
     const { moment, acquire } = setUp(199);
     await acquire('begins it');
     moment.timeMs += 2 * TTL_MS;
@@ -189,7 +189,7 @@ describe('a registry over rows', () => {
     expect(new Set(workerIds).size).toBe(200);
   });
 
-  it('shows an operator what was leased, and not the rows that wait', async () => {
+  it('lists leased rows to an operator, but not the waiting ones', async () => {
     const { store, hold } = setUp(9);
     const { workerId } = await hold('first');
     const view = await new RowInspector(store, 'a Map', 'rows').read();
@@ -203,7 +203,7 @@ describe('a registry over rows', () => {
 
 // Reads of one process that come at once: one statement, and for nobody an answer of before.
 
-describe('reads that come while one is under way', () => {
+describe('reads that arrive during another read', () => {
   const manyKeys = (count: number, first = 0) =>
     Array.from({ length: count }, (_, at) => String(first + at));
 
@@ -225,7 +225,7 @@ describe('reads that come while one is under way', () => {
     return { time, asked, reads, askedSoFar };
   }
 
-  it('share the next, which is sent after the last of them came', async () => {
+  it('share the next one, which is sent after the last of them arrived', async () => {
     const { asked, reads, askedSoFar } = setUpReads();
     const first = reads.read({ keys: ['1', '2'], token: 't' });
     expect(await askedSoFar()).toEqual([3]);
@@ -245,7 +245,7 @@ describe('reads that come while one is under way', () => {
     expect(await latest).toBe(2);
   });
 
-  it('get no error of an earlier one', async () => {
+  it('receive no error of an earlier read', async () => {
     const { asked, reads, askedSoFar } = setUpReads();
     const first = reads.read({ keys: ['1'] });
     await askedSoFar();
@@ -257,7 +257,7 @@ describe('reads that come while one is under way', () => {
     expect(await second).toBe(1);
   });
 
-  it('wait no longer than a moment for one that hangs', async () => {
+  it('wait only a moment for a read that hangs', async () => {
     const { time, asked, reads, askedSoFar } = setUpReads();
     void reads.read({ keys: ['1'] });
     await askedSoFar();
@@ -270,7 +270,7 @@ describe('reads that come while one is under way', () => {
     expect(await second).toBe(1);
   });
 
-  it('are as many as a transaction has room for; the rest are asked beside them', async () => {
+  it('are limited to the size of a transaction; the rest are sent separately', async () => {
     const { reads, askedSoFar } = setUpReads();
     void reads.read({ keys: manyKeys(1000) });
     void reads.read({ keys: manyKeys(60) });
@@ -282,7 +282,7 @@ describe('reads that come while one is under way', () => {
 
 // When a caller that has to wait comes back to a store whose clock tells whole seconds.
 
-describe('a caller that has to wait for a store of whole seconds', () => {
+describe('a caller that waits for a store with whole seconds', () => {
   const resolutionMs = 1000;
 
   /** A store whose clock is ahead of that of the process by a part of a second. */
@@ -300,13 +300,13 @@ describe('a caller that has to wait for a store of whole seconds', () => {
     return { time, again, store, read };
   }
 
-  it('waits for whole seconds where it has read the time once', async () => {
+  it('waits for whole seconds if it has read the time once', async () => {
     const { again, read } = setUpTicks(300);
     expect(again.ms(2002, await read(), 0)).toBe(3000);
     expect(again.ms(0, await read(), 0.5)).toBe(1);
   });
 
-  it('comes with the tick where it has read the time at the begin of a second', async () => {
+  it('arrives at the tick if it read the time at the start of a second', async () => {
     const { time, again, read } = setUpTicks(300);
     await read();
     await time.advance(500);
@@ -319,7 +319,7 @@ describe('a caller that has to wait for a store of whole seconds', () => {
     expect(again.ms(1002, found, 0.5)).toBe(1400 + 125);
   });
 
-  it('counts a second from its first answer, however long that was on its way', async () => {
+  it('counts a second from its first answer, however long that took', async () => {
     const { time, again, read } = setUpTicks(900);
     await read();
     await time.advance(101);
@@ -341,7 +341,7 @@ describe('a caller that has to wait for a store of whole seconds', () => {
     expect(again.ms(1000, await read(), 0)).toBe(1000);
   });
 
-  it('waits as long as it is told where the clock tells milliseconds', async () => {
+  it('waits exactly the given time if the clock has milliseconds', async () => {
     const { time, again } = setUpTicks(0);
     const read = () => again.noted(() => Promise.resolve({ timeMs: T0 + time.passedMs }));
     await read();

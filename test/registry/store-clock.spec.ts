@@ -30,18 +30,18 @@ function clockAfter({ slewMs, wallMs, reckonedMs }: Caller): number {
   return nowAt(last, { timeMs }) - START_MS;
 }
 
-describe('the clock of a registry whose store has stepped forward', () => {
+describe('the clock of a registry whose store stepped forward', () => {
   it.each<[string, Caller, number]>([
     ['within a lease of the last time', { slewMs: 0, wallMs: 2000 }, 2000],
     ['beyond it', { slewMs: 0, wallMs: 2800 }, DAY_MS],
     ['no further if the registry is ahead of the caller', { slewMs: 3600, wallMs: 2800 }, 3600],
     ['no further if only holders may be ahead', { slewMs: 3600, wallMs: 4000 }, 3600],
     ['beyond what holders have', { slewMs: 3600, wallMs: 6000 }, DAY_MS],
-  ])('follows a newcomer: %s', (_when, caller, clockMs) => {
+  ])('follows a new process: %s', (_when, caller, clockMs) => {
     expect(clockAfter(caller)).toBe(clockMs);
   });
 
-  it('takes up no more than the step of the store', () => {
+  it("follows no further than the store's step", () => {
     const reckoned = { timeMs: 60_000, nowMs: 160_000, incarnation: '', server: '' };
     const witness = { ...TERMS, wallMs: 160_000, reckoned };
     const last = { lastTimeMs: 0, slewMs: 100_000 };
@@ -59,7 +59,7 @@ describe('the clock of a registry whose store has stepped forward', () => {
   it.each([
     ['nothing if its store may be left for another one', 1000, true],
     ['at once if its store forgets nothing', 0, false],
-  ])('grants by a step that nobody confirms: %s', (_what, lossWindowMs, isHeld) => {
+  ])('grants by an unconfirmed step: %s', (_what, lossWindowMs, isHeld) => {
     const reading = { timeMs: START_MS, server: 's', random: 'r', lossWindowMs };
     const stored = { ...newHeader(reading), quarantineMs: TERMS.quarantineMs };
     const asked = { fingerprint: 'f', haveMs: 0, minRangeMs: 50, wallMs: START_MS + 60_000 };

@@ -84,7 +84,7 @@ describe('a move between two stores', () => {
     to: { ...IN_USE, text: `#1 #in:k1 ${FINGERPRINT}[512-1023]` },
   };
 
-  it('takes a worker id from the one before the other has it, above all of its ranges', () => {
+  it('takes a worker ID from one store before the other has it, above all of its ranges', () => {
     const floorMs = IN_USE.latestIdMs;
     expect(stepsTo('begin', { from: IN_USE, to: NONE })).toEqual([
       { at: 'to', text: `#1 #in:k1 ${FINGERPRINT}[]` },
@@ -106,7 +106,7 @@ describe('a move between two stores', () => {
     }
   });
 
-  it('halves the worker ids of one region alone, and says so where others are given later', () => {
+  it('halves the worker IDs of one region alone, and names those granted later', () => {
     const span = { workerIdMin: 96, workerIdMax: 127 };
     const to = { ...NONE, text: `#1 #in:k1 ${FINGERPRINT}[]` };
     const half = stepOf({ span, to });
@@ -119,7 +119,7 @@ describe('a move between two stores', () => {
     expect(stepOf({ span: { workerIdMin: 3, workerIdMax: 1024 } })).toEqual(refusalWith('halved'));
   });
 
-  it('takes along the layouts that have ended, and the end of the one that runs', () => {
+  it('keeps the ended layouts, and the end of the current one', () => {
     const ended = `${WIDE.fingerprint}[<${NOW_MS}]`;
     const from = { ...IN_USE, text: `#4 ${FINGERPRINT}[0-1023<${NOW_MS + DAY_MS}] ${ended}` };
     const steps = stepsTo('begin', { from, to: NONE });
@@ -259,11 +259,11 @@ describe('a move between two stores', () => {
       },
       'without --end and --undo, and with --from and --to exchanged.',
     ],
-  ])('is refused where %s', (_where, terms, text) => {
+  ])('is refused if %s', (_where, terms, text) => {
     expect(stepOf(terms)).toEqual(refusalWith(text));
   });
 
-  it('names no option that was given already', () => {
+  it('names no option that is already given', () => {
     // The old one was put back to the middle of a move that is over.
     const from = { ...BEGUN.from, holders: heldBy(1) };
     const to = { ...IN_USE, text: `#2 ${FINGERPRINT}[0-1023]` };
@@ -271,7 +271,7 @@ describe('a move between two stores', () => {
     expect(refusal).toMatch(/^Worker ids.* at most\)\.$/);
   });
 
-  it('closes a registry once more that an earlier move has closed, under its own key', () => {
+  it('closes a registry again that an earlier move has closed, under its own key', () => {
     const from = { ...IN_USE, text: `#3 ${FINGERPRINT}[0-1023]` };
     const closed = (count: number) => ({ at: 'to', text: `#${count} #in:k1 ${FINGERPRINT}[]` });
     const left = { ...IN_USE, text: `#7 #out:k2 ${FINGERPRINT}[]` };
@@ -280,12 +280,12 @@ describe('a move between two stores', () => {
     expect(stepOf({ from, to: undone })).toEqual(closed(4));
   });
 
-  it('goes on with the move that another command has begun, under its key', () => {
+  it('continues a move that another command began, under its key', () => {
     const to = { ...NONE, text: `#1 #in:k2 ${FINGERPRINT}[]` };
     expect(stepOf({ to })).toEqual({ at: 'from', text: `#1 #out:k2 ${FINGERPRINT}[0-511]` });
   });
 
-  it('takes all worker ids back from a registry that was closed for another move since', () => {
+  it('takes all worker IDs back from a registry that another move has closed since', () => {
     const to = { ...IN_USE, text: `#2 #in:k2 ${FINGERPRINT}[]` };
     expect(stepOf({ ...BEGUN, to })).toEqual(refusalWith('give the command with --undo.'));
     const undone = stepsTo('undo', { ...BEGUN, to });
@@ -297,7 +297,7 @@ describe('a move between two stores', () => {
     );
   });
 
-  it('goes on where one of them has forgotten it', () => {
+  it('continues if one of the stores has lost it', () => {
     const { from, to } = BEGUN;
     // The worker ids of the second one are taken from the first one, also if it was claimed since.
     for (const lost of [NONE, IN_USE]) {
@@ -312,7 +312,7 @@ describe('a move between two stores', () => {
     ]);
   });
 
-  it('counts as far as anything may reach: ceilings, and what may be forgotten', () => {
+  it('covers the furthest possible times: ceilings, and what may be lost', () => {
     const facts = { fingerprint: 'f', quarantineMs: 5000, safeFloorMs: 0 } as RegistryFacts;
     const view = (more: Partial<RegistryFacts>, ceilingMs = 0): RegistryView => ({
       facts: { ...facts, ...more },
@@ -453,13 +453,13 @@ function explored(): World[] {
   return [...seen.values()];
 }
 
-describe('two operators who move a registry between two stores at once', () => {
+describe('two operators who move a registry at once', () => {
   let worlds: World[];
   beforeAll(() => {
     worlds = explored();
   });
 
-  it('never have a worker id in both, nor one that begins below what the other one granted', () => {
+  it("never put a worker ID into both stores, or one below the other store's grants", () => {
     const faults = new Set(worlds.flatMap(({ texts }) => faultsOf(texts)));
     expect([...faults]).toEqual([]);
     expect(worlds.length).toBeGreaterThan(500);
@@ -475,12 +475,12 @@ describe('two operators who move a registry between two stores at once', () => {
     ]);
   });
 
-  it('leave nothing from where no command leads to an end', () => {
+  it('never reach a state that no command can end', () => {
     const isStuck = ({ texts }: World) => WAYS.every((way) => endOf(texts, way) !== 'done');
     expect(new Set(worlds.filter(isStuck).map(({ texts }) => texts))).toEqual(new Set());
   });
 
-  it('are named a command that opens a registry, also where data was lost or put back', () => {
+  it('get a command that opens a registry, even after a loss or a restore', () => {
     const textsOf = (at: MoveEnd) => new Set(['', ...worlds.map(({ texts }) => texts[at])]);
     const pairs = [...textsOf('from')].flatMap((from) =>
       [...textsOf('to')].flatMap((to) => (from === '' && to === '' ? [] : [{ from, to }])),

@@ -38,7 +38,7 @@ const request = (workerId: number): LeaseRequest => ({
   holder: { host: 'h', pid: 1, application: 'a' },
 });
 
-describe('late header', () => {
+describe('an outdated header', () => {
   function leaseOf(asked: LeaseRequest, grant: LeaseGrant): WorkerLease {
     const { workerId, ceilingMs: haveMs, mark } = grant;
     return { ...asked, workerId, haveMs, mark: mark!, nonceNext: 'n1' };
@@ -88,15 +88,15 @@ describe('late header', () => {
     return answer.status === 'ok' && answer.floorMs < second.haveMs;
   }
 
-  it('is refused where its time has gone on, so that no range is forgotten', async () => {
+  it('is refused if its time has advanced, so that no range is lost', async () => {
     expect(await overlaps()).toBe(false);
   });
 
-  it('would let two ranges overlap in a store that does not compare the time', async () => {
+  it('would let two ranges overlap in a store that ignores the time', async () => {
     expect(await overlaps('header time')).toBe(true);
   });
 
-  it('is compared by a store that keeps its version where the time alone is new', async () => {
+  it('is compared in a store that keeps its version if only the time is new', async () => {
     expect(await keptTimeIn(setUp().store)).toEqual(TIME_IS_KEPT);
   });
 });
@@ -136,7 +136,7 @@ describe('late survivor', () => {
     return { quarantineMs: LONG_TTL_MS, seen, reckoned: { incarnation, server, ...clocks } };
   }
 
-  describe('a survivor that asks after the safe floor has passed', () => {
+  describe('a survivor that calls after the safe floor has passed', () => {
     const lost = () => {
       const registry = new MemoryRegistry();
       registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS + AHEAD_MS));
@@ -151,14 +151,14 @@ describe('late survivor', () => {
       return { registry, told, forgotten, lateMs: lossMs + LATE_MS };
     };
 
-    it('keeps what is granted from then on above all that was forgotten', () => {
+    it('keeps later grants above all that was lost', () => {
       const { registry, told, forgotten, lateMs } = lost();
       const asks = anyOf('survivor', learned(told, lateMs - T0));
       registry.acquire(asks, reading(lateMs, 'two'));
       expect(registry.state!.safeFloorMs).toBeGreaterThanOrEqual(forgotten.ceilingMs);
     });
 
-    it('stops nobody', () => {
+    it('stops no process', () => {
       const { registry, told, lateMs } = lost();
       const asks = anyOf('survivor', learned(told, lateMs - T0));
       registry.acquire(asks, reading(lateMs, 'two'));
@@ -184,7 +184,7 @@ describe('late survivor', () => {
   });
 
   // The proof by induction (test/proof/lease.rules) found that the floor stayed below.
-  it('a survivor that asks after the clock has passed all that was forgotten', () => {
+  it('a survivor that calls after the clock has passed all that was lost', () => {
     const registry = new MemoryRegistry();
     const aheadMs = 1000;
     registry.acquire(anyOf('first'), reading(T0 - LONG_TTL_MS));
@@ -208,7 +208,7 @@ describe('late survivor', () => {
     expect(registry.state!.safeFloorMs).toBe(safeFloorMs);
   });
 
-  describe('a server that was left for one whose clock is ahead, and is asked again', () => {
+  describe('a failed-over server whose successor is ahead, called again', () => {
     function left() {
       const registry = new MemoryRegistry();
       const first = registry.acquire(anyOf('first'), reading(T0 - 2 * AHEAD_MS)) as LeaseGrant;
@@ -219,14 +219,14 @@ describe('late survivor', () => {
       return { registry, first, told };
     }
 
-    it('grants on as soon as it was told', () => {
+    it('grants again as soon as it has the time', () => {
       const { registry, told } = left();
       registry.acquire(anyOf('survivor', learned(told, 1000)), reading(T0 + 3000));
       expect(registry.acquire(anyOf('next'), reading(T0 + 6000))).toMatchObject({ status: 'ok' });
     });
 
     // Found by the simulation: seed 36002601 of `store move`.
-    it('grants on if the process has read a clock of this server since', () => {
+    it("grants if the process has read this server's clock since", () => {
       const { registry, first, told } = left();
       const { seen } = learned(told, 1000);
       const { reckoned } = learned(first, 2 * AHEAD_MS + 3000);
@@ -242,7 +242,7 @@ describe('late survivor', () => {
 /*
  * An operator brings the clock of a registry back, whatever the fleet writes at the same time.
  */
-describe('brought back', () => {
+describe('a clock set back by an order', () => {
   const BACK_MS = 60_000;
 
   it.each([0, 1, 400, 999, 1000, 5000])('is done %d ms after the last write', async (sinceMs) => {
@@ -286,7 +286,7 @@ function told(policy: ClockPolicy, steps: readonly number[]): number[] {
   });
 }
 
-describe('the clock of a registry', () => {
+describe("a registry's clock", () => {
   it.each([
     ['slewed', slewed],
     ['highest', highest],
@@ -299,19 +299,19 @@ describe('the clock of a registry', () => {
     );
   });
 
-  it('comes home by half of what elapses after a step back of one server', () => {
+  it('returns by half of the elapsed time after a step back of one server', () => {
     const times = told(slewed, [-1000, 500, 1500]).map((ms) => ms - START.lastTimeMs);
     expect(times).toEqual([0, 250, 1000]);
   });
 
-  it('is not driven ahead by servers whose clocks differ', () => {
+  it("does not advance because servers' clocks differ", () => {
     const steps = Array.from({ length: 100 }, (_, n) => (n % 2 === 0 ? 110 : -90));
     const [behind, ahead] = [slewed, highest].map((policy) => told(policy, steps).at(-1)!);
     expect(ahead! - START.lastTimeMs).toBe(1090);
     expect(behind! - START.lastTimeMs).toBeGreaterThan(2000);
   });
 
-  it('is the one that the store brings', () => {
+  it('is the one that the store returns', () => {
     const reading = { timeMs: 5000, server: 's', random: 'r', lossWindowMs: 0, clock: highest };
     const header = newHeader({ ...reading, timeMs: 9000 });
     const lease = {
@@ -341,7 +341,7 @@ describe('an operator', () => {
     return new RowInspector(store, 'a Map', 'rows').read();
   }
 
-  it('is shown the clock as it is now', async () => {
+  it('sees the current clock', async () => {
     for (const [elapsedMs, slewMs] of [
       [0, 1000],
       [600, 700],
@@ -358,7 +358,7 @@ describe('an operator', () => {
 /* Decimal text is read in one grammar, that of ids: what stores keep. */
 const MAX = 2n ** 63n - 1n;
 
-it.each(['0', '7', String(MAX)])('%s is read', (text) => {
+it.each(['0', '7', String(MAX)])('reads %s', (text) => {
   expect(numberIn(text)).toBe(BigInt(text));
   expect(namedGrant(`${text}.random.order`)?.first).toBe(BigInt(text));
 });
@@ -371,7 +371,7 @@ it.each(['', '00', '007', '-1', '+1', ' 1', '1n', '1e3', String(MAX + 1n), '9'.r
   },
 );
 
-it('a number is no text', () => {
+it('a number is not a text', () => {
   expect([7, 7n, undefined, null].map(numberIn)).toEqual([
     undefined,
     undefined,
@@ -380,7 +380,7 @@ it('a number is no text', () => {
   ]);
 });
 
-it('shows no clock with a refusal that takes up none of the clock that a process brings', () => {
+it("sees no clock with a refusal that ignores the process's clock", () => {
   const registry = new MemoryRegistry();
   const reading = { timeMs: T0, server: 'one', random: 'r', lossWindowMs: 0 };
   registry.acquire(request(0), reading);

@@ -49,7 +49,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-describe('SQLite, told the time by the test', () => {
+describe('SQLite with a test clock', () => {
   const IDENTITY = `'the file'`;
   describeDistributedSupport({
     test: it,
@@ -88,7 +88,7 @@ describe('sqlite: as a URL', () => {
   });
 });
 
-describe('PGlite, told the time by the test', () => {
+describe('PGlite with a test clock', () => {
   describeDistributedSupport({
     test: it,
     expect,
@@ -104,7 +104,7 @@ describe('PGlite, told the time by the test', () => {
 });
 
 describe('PGlite as the DataSource of TypeORM', () => {
-  it('has its table by a migration, and leases', async () => {
+  it('creates its table by a migration, and leases', async () => {
     const server = new PGLiteSocketServer({ db: pglite, host: '127.0.0.1', port: 0 });
     await server.start();
     const url = `postgres://postgres@${server.getServerConn()}/postgres`;

@@ -51,7 +51,7 @@ async function inFields(key: string): Promise<Record<string, string>> {
   return FIELDS;
 }
 
-it('rows change nothing in a hash of fields, whoever asks', async () => {
+it('rows change nothing in a hash of fields, whichever client calls', async () => {
   const { support, key } = registry();
   const fields = await inFields(key);
   const asked = request();
@@ -65,7 +65,7 @@ it('rows change nothing in a hash of fields, whoever asks', async () => {
   expect(await redis.hgetall(key)).toEqual(fields);
 });
 
-it('a start on a hash of fields says which version keeps it', async () => {
+it('a start on a hash of fields reports its version', async () => {
   const { support, key } = registry();
   await inFields(key);
   await expect(startSnowflake({ support })).rejects.toMatchObject({
@@ -74,7 +74,7 @@ it('a start on a hash of fields says which version keeps it', async () => {
   });
 });
 
-it('an operator is shown the version of either', async () => {
+it('an operator sees the version of either', async () => {
   const { support, inspector, key } = registry();
   await inFields(key);
   const { facts, nowMs, storeMs } = await inspector.read();
@@ -85,7 +85,7 @@ it('an operator is shown the version of either', async () => {
   expect((await inspector.read()).facts).toMatchObject({ version: '2', fingerprint: 'f' });
 });
 
-it('the scripts of version 1 refuse a hash of rows before anything else', async () => {
+it('the scripts of version 1 refuse a hash of rows before any other check', async () => {
   const { support, key } = registry();
   await settleRegistry(redis, key);
   await support.getNextWorkId(request());

@@ -14,7 +14,7 @@ afterEach(async () => {
   await Promise.all(opened.splice(0).map((support) => support.close()));
 });
 
-describe('RedisSupport, told the time by the test', () => {
+describe('RedisSupport with a test clock', () => {
   let redis: Redis;
   beforeAll(() => {
     redis = new Redis(process.env['REDIS_URL']!);

@@ -114,7 +114,7 @@ describe('MemoryRows', () => {
     describeLockStore({ test: it, expect, ...controls, createStore, leaveOut });
   });
 
-  describe('under MemorySupport, whose registry begins as a new one', () => {
+  describe('under MemorySupport, whose registry starts empty', () => {
     describeDistributedSupport({
       test: it,
       expect,
@@ -137,7 +137,7 @@ class JumpingStore extends MapStore {
   }
 }
 
-it('a store whose versions rise by more than one fails a case that says so', async () => {
+it('a store whose versions rise by more than one fails a case that names this rule', async () => {
   const cases = new Map<string, () => Promise<void>>();
   const test = (name: string, run: () => Promise<void>) => void cases.set(name, run);
   const store = new JumpingStore(() => ({ timeMs: Date.now(), server: 'server' }));
@@ -149,7 +149,7 @@ it('a store whose versions rise by more than one fails a case that says so', asy
 });
 
 describe('a suite without a control', () => {
-  it('says so before any test runs, unless what needs it is left out', () => {
+  it('reports it before any test runs, unless the cases that need it are omitted', () => {
     const { createSupport } = memoryStore(MemoryRegistry);
     const describeIt = (leaveOut: ('clock' | 'losses' | 'version')[]) => () =>
       describeDistributedSupport({ test: () => undefined, expect, createSupport, leaveOut });
@@ -180,7 +180,7 @@ async function setVersion(name: string, version: string): Promise<void> {
   await files.replace(value, JSON.stringify(state));
 }
 
-describe('a folder, whose clock the test sets', () => {
+describe('a folder with a test clock', () => {
   const clock = new SettableTime();
   const boots = new Map<string, number>();
   const storeOf = (name: string) =>

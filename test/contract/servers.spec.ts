@@ -38,7 +38,7 @@ describe('postgres', () => {
   });
   afterAll(() => pool.end());
 
-  describe('postgresSupport, told the time by the test', () => {
+  describe('postgresSupport with a test clock', () => {
     describeDistributedSupport({
       test: it,
       expect,
@@ -81,7 +81,7 @@ describe('mariadb', () => {
   });
   afterAll(() => pool.end());
 
-  describe('mysqlSupport, told the time by the test', () => {
+  describe('mysqlSupport with a test clock', () => {
     describeDistributedSupport({
       test: it,
       expect,
@@ -134,7 +134,7 @@ describe('pgbouncer', () => {
     await bouncer.stop();
   });
 
-  describe('postgresSupport behind PgBouncer, told the time by the test', () => {
+  describe('postgresSupport behind PgBouncer with a test clock', () => {
     describeDistributedSupport({
       test: it,
       expect,
@@ -154,7 +154,7 @@ async function setVersion(keys: EtcdKeys, version: string): Promise<void> {
  * etcd keeps the contract: the support as applications use it, once with the time and the cluster
  * in the hands of the test, once by etcd's own clock, where that is enough.
  */
-describe('the etcd support, told the time by the test', () => {
+describe('the etcd support with a test clock', () => {
   const { clockControl, lossControl, keysOf, made, end } = settableEtcd<RegistrySupport>(() =>
     endpointOf(process.env['ETCD_URL']!),
   );

@@ -77,7 +77,7 @@ const HOW =
   'What is stored has another form than before. Is it meant? Run ' +
   'NEXT_STORED_FORM=1 npm test -- test/contract/stored-form';
 
-it('has the form of the newest file', async () => {
+it('matches the newest golden file', async () => {
   const stores = Object.keys(PLACES);
   const all = await Promise.all(stores.map(async (store) => [store, await fresh(store)] as const));
   const today: Form = Object.fromEntries(all);
@@ -105,7 +105,7 @@ async function carriedOn(store: string, golden: Golden, isAnother: boolean): Pro
 
 for (const number of NUMBERS) {
   for (const [store, golden] of Object.entries(formOf(number))) {
-    it(`carries on what is stored in ${store} in the form ${number}`, async () => {
+    it(`continues data stored in ${store} in form ${number}`, async () => {
       for (const isAnother of [false, true]) {
         const faults = await carriedOn(store, golden, isAnother);
         expect(faults).toEqual([]);
@@ -125,7 +125,7 @@ function lowered({ stored, handedOut }: Golden): Golden {
 }
 
 // A copy of a folder, and another etcd, count as a loss of data, whatever is in them.
-it.each(['redis', 'postgres', 'mariadb'])('sees what comes a second time in %s', async (store) => {
+it.each(['redis', 'postgres', 'mariadb'])('detects a duplicate in %s', async (store) => {
   const faults = await carriedOn(store, lowered(formOf(NUMBERS.at(-1)!)[store]!), false);
   expect(faults.map((fault) => fault.split(':')[0])).toEqual([
     'the token of done',
@@ -136,7 +136,7 @@ it.each(['redis', 'postgres', 'mariadb'])('sees what comes a second time in %s',
   ]);
 });
 
-it('sees a field of another name, and not another time or random text', () => {
+it('detects a renamed field, but not another time or random text', () => {
   const { stored } = formOf(NUMBERS.at(-1)!)['redis']!;
   const changed = (found: RegExp, put: string) =>
     JSON.parse(JSON.stringify(stored).replaceAll(found, put)) as Stored;

@@ -35,7 +35,7 @@ async function failuresOf(Map_: new () => CounterMap): Promise<string[]> {
 }
 
 describe('counters in stores that lose data', () => {
-  it('grant no position twice', () => {
+  it('grant no duplicate position', () => {
     let [grantCount, lossCount] = [0, 0];
     for (const seed of SEEDS) {
       const result = simulate(seed);
@@ -49,7 +49,7 @@ describe('counters in stores that lose data', () => {
   });
 
   const format = COUNTER_MUTANTS.filter(({ seed }) => seed !== undefined);
-  it.each(format)('grant positions twice where $name', async ({ edits, seed }) => {
+  it.each(format)('grant duplicate positions with the fault: $name', async ({ edits, seed }) => {
     const broken = await loadCounterSimulation(edits);
     const isSeen = [seed!, ...OTHERS].some((one) => broken.simulate(one).twice.length > 0);
     expect(isSeen).toBe(true);
@@ -61,7 +61,7 @@ describe('counters in stores that lose data', () => {
  * clock is set back by less than the idle time, and another server answers. Its data show nothing
  * of the step.
  */
-describe.each([0, 3000])('after a loss beside which the clock was set back by %i ms', (backMs) => {
+describe.each([0, 3000])('after a loss during which the clock was set back by %i ms', (backMs) => {
   const CLOCK = {
     kind: 'clock',
     counter: 'c',
@@ -96,19 +96,19 @@ describe.each([0, 3000])('after a loss beside which the clock was set back by %i
     return [lost, grantIn(after)];
   }
 
-  it('no position is granted again if somebody who was answered before asks in time', () => {
+  it('no position is granted again if a process with an earlier answer calls in time', () => {
     const [lost, after] = grants(true);
     expect(after.first >= lost.end).toBe(true);
   });
 
-  it('newcomers alone cannot show it', () => {
+  it('new processes alone cannot reveal it', () => {
     const [lost, after] = grants(false);
     expect(after.first >= lost.end).toBe(backMs === 0);
   });
 });
 
 describe('the contract suite of counters', () => {
-  it('passes the rules as they are', async () => {
+  it('passes the unmodified rules', async () => {
     expect(await failuresOf(CounterMap)).toEqual([]);
     expect(COUNTER_CASES.length).toBeGreaterThan(40);
   });
@@ -134,7 +134,7 @@ describe('counters in memory that lose nothing', () => {
 });
 
 describe('a counter in a store that loses nothing', () => {
-  it('grants at once as much as is asked for, whatever its loss gap', async () => {
+  it('grants the full request at once, whatever its loss gap', async () => {
     const store = await memoryCounterStore(CounterMap, 0).createStore('whole');
     const asked = { kind: 'dense', counter: 'order', have: 0n, lossGap: 2n, startAt: 1n } as const;
     for (const first of [1n, 1001n]) {
@@ -171,7 +171,7 @@ describe('a counter in a row', () => {
     ['form', 1, 'cannot be read'],
     ['margin', -1, 'cannot be read'],
     ['windowCount', undefined, 'cannot be read'],
-  ])('is left alone where its %s is %j', async (name, value, words) => {
+  ])('is not changed if its %s is %j', async (name, value, words) => {
     const rows = new MapStore({ timeMs: 1e12, server: 'one' });
     const counters = new RowCounters(rows);
     await counters.create({ counter: 'order', start: 5n });
@@ -204,7 +204,7 @@ describe('MemoryCounters', () => {
 });
 
 describe('a URL', () => {
-  it('leads to the counters of its store, where that has any', async () => {
+  it('opens the counters of its store, if that has any', async () => {
     const redis = await countersOf('redis://localhost:1?namespace=shop');
     expect(redis.location).toBe('Redis at localhost:1, database 0, snowflake:{shop}:counters');
     const sql = await countersOf('postgres://app@localhost/shop?namespace=a');

@@ -23,7 +23,7 @@ const endpoint = () => endpointOf(process.env['ETCD_URL']!);
 /** The windows of these tests are measured in whole seconds as well. */
 const WINDOW = { failoverWindowMs: LOSS_WINDOW_MS - 1000, clockDifferenceMs: 0 };
 
-describe('counters in etcd, told the time by the test', () => {
+describe('counters in etcd with a test clock', () => {
   const { clockControl, lossControl, made, end } = settableEtcd<RowCounters>(endpoint);
   afterEach(end);
 
@@ -56,7 +56,7 @@ describe('counters in etcd', () => {
 });
 
 /* The rows of counters carry locks too, as those of every store of rows do. */
-describe('locks in rows of etcd, told the time by the test', () => {
+describe('locks in rows of etcd with a test clock', () => {
   const { clockControl, lossControl, made, end } = settableEtcd<RowLocks>(endpoint);
   afterEach(end);
 
@@ -87,7 +87,7 @@ describe('a counter in etcd', () => {
   };
   const TAKE = { kind: 'dense', counter: 'order', count: 10n, have: 0n, lossGap: 100n } as const;
 
-  it('lies beside the worker ids of its namespace', async () => {
+  it('is next to the worker IDs of its namespace', async () => {
     const { endpoint: ahead } = await lab.proxy();
     const support = lab.support({ namespace, endpoints: [ahead] });
     await lab.lease(support);
@@ -99,7 +99,7 @@ describe('a counter in etcd', () => {
     expect(names).toContain('header');
   });
 
-  it('that was deleted and created again refuses a write by what was read before', async () => {
+  it('refuses a write based on an earlier read after it was deleted and created again', async () => {
     const proxy = await lab.proxy();
     const store = etcdCounters({
       endpoints: [proxy.endpoint],
@@ -131,7 +131,7 @@ describe('a counter in etcd', () => {
     expect(await store.take(TAKE)).toEqual({ status: 'full' });
   });
 
-  it.each(['a/b', 'x', 'ürün', '0', 'header'])('may be called %s', async (counter) => {
+  it.each(['a/b', 'x', 'ürün', '0', 'header'])('may have the name %s', async (counter) => {
     const store = opened();
     expect(await store.create({ counter, start: 0n })).toBe(true);
     expect(await store.create({ counter, start: 0n })).toBe(false);
@@ -149,7 +149,7 @@ describe('a counter in etcd', () => {
     expect(await store.counters()).toHaveLength(1201);
   });
 
-  it('is refused if another program wrote into it', async () => {
+  it('is refused if another program wrote it', async () => {
     const store = opened();
     await store.create({ counter: 'order', start: 1n });
     await lab.keys(namespace).put('counters/worder', '17');
@@ -157,7 +157,7 @@ describe('a counter in etcd', () => {
     expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
   });
 
-  it('that an older copy replaced jumps over what callers have', async () => {
+  it("skips the callers' positions after an older copy replaced it", async () => {
     const store = opened();
     await store.create({ counter: 'order', start: 1n });
     const keys = lab.keys(namespace);
@@ -167,7 +167,7 @@ describe('a counter in etcd', () => {
     expect(await store.take({ ...TAKE, have: end })).toMatchObject({ first: end + 100n });
   });
 
-  it('gives segments and series', async () => {
+  it('serves segments and series', async () => {
     const url = `${process.env['ETCD_URL']!}?namespace=${namespace}`;
     await opened().create({ counter: 'order', start: 1n });
     await using segments = await startSegments({ store: url, counter: 'order' });

@@ -40,7 +40,7 @@ async function granted(store: SlowStore, more: object = {}): Promise<TakeGrant> 
   }
 }
 
-describe('a counter that is written late', () => {
+describe('a counter whose write is late', () => {
   it.each([LOSS_WINDOW_MS, 10 * LOSS_WINDOW_MS])(
     'grants nothing after a jump that a second loss could take, %i ms late',
     async (lateMs) => {
@@ -61,7 +61,7 @@ describe('a counter that is written late', () => {
     },
   );
 
-  it('grants nothing where it was created, before it can no longer be lost', async () => {
+  it('grants nothing after its creation until it can no longer be lost', async () => {
     const store = new SlowStore();
     store.lateMs = LOSS_WINDOW_MS;
     await new RowCounters(store).create({ counter: 'order', start: 1n });
@@ -70,7 +70,7 @@ describe('a counter that is written late', () => {
     expect(store.now.timeMs).toBeGreaterThanOrEqual(createdAtMs + LOSS_WINDOW_MS);
   });
 
-  it('grants nothing by a larger loss gap before that can no longer be lost', async () => {
+  it('grants nothing by a larger loss gap until that can no longer be lost', async () => {
     const store = new SlowStore();
     await granted(store, { startAt: 1n });
     store.lateMs = LOSS_WINDOW_MS;
@@ -80,7 +80,7 @@ describe('a counter that is written late', () => {
     expect(store.now.timeMs).toBeGreaterThanOrEqual(raisedAtMs + LOSS_WINDOW_MS);
   });
 
-  it('waits once, also where whoever stored it died before it had seen it', async () => {
+  it('waits once, even if the process that stored it died before it saw the answer', async () => {
     const store = new SlowStore();
     const read = store.read.bind(store);
     let readCount = 0;

@@ -40,7 +40,7 @@ describe('redis counters', () => {
     return store;
   }
 
-  describe('RedisCounters, told the time by the test', () => {
+  describe('RedisCounters with a test clock', () => {
     describeCounterStore({ test: it, expect, ...redisCounterStore(() => redis, opened) });
   });
 
@@ -67,7 +67,7 @@ describe('redis counters', () => {
     const lab = new RedisLab();
     afterAll(() => lab.end());
 
-    it('is refused before anything is stored, unless somebody says what it loses', async () => {
+    it('is refused before anything is stored, unless lossGap is set', async () => {
       const { port } = await lab.server('--appendonly', 'no');
       const url = `redis://127.0.0.1:${port}`;
       const store = countersOf({ redis: url });
@@ -94,7 +94,7 @@ describe('redis counters', () => {
       expect(await store.advice()).toEqual([]);
     });
 
-    it('is not believed about its server where INFO is forbidden', async () => {
+    it('is not trusted about its server if INFO is forbidden', async () => {
       const { port } = await lab.server('--appendonly', 'yes');
       const admin = lab.client(port);
       await admin.call('ACL', 'SETUSER', 'counter', 'on', '>secret', '~*', '+@all', '-info');
@@ -104,7 +104,7 @@ describe('redis counters', () => {
       expect(failure.message).toMatch(/INFO/);
     });
 
-    it('loses no number by a restart with the file, and notices the restart', async () => {
+    it('loses no number after a restart with the file, and detects the restart', async () => {
       const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
       const args = ['--dir', folder, '--appendonly', 'yes', '--appendfsync', 'always'];
       await using before = await startRedis({ args });
@@ -131,7 +131,7 @@ describe('redis counters', () => {
   });
 
   describe('redisCounters options', () => {
-    it('come from a URL', async () => {
+    it('can be given in a URL', async () => {
       const url = `${process.env['REDIS_URL']!}?namespace=u-${randomUUID()}&lossWindowMs=0`;
       const store = countersFromUrl(url);
       opened.push(store);
@@ -139,7 +139,7 @@ describe('redis counters', () => {
       expect(await store.create({ counter: 'order', start: 5n })).toBe(true);
     });
 
-    it('have loss windows that fit the kind of server', () => {
+    it('set loss windows that fit the kind of server', () => {
       expect(countersOf({ redis: 'redis://localhost' }).lossWindowMs).toBe(2000);
       const sentinel = countersOf({ redis: 'redis+sentinel://localhost/mymaster' });
       expect(sentinel.lossWindowMs).toBe(18_000);
@@ -208,7 +208,7 @@ describe('redis file', () => {
       });
     });
 
-    it('wait for a rewrite to end, which may be the first one of a file', async () => {
+    it('wait for a rewrite to end, even the first one of a file', async () => {
       const { admin, store } = await granting();
       await admin.call('DEBUG', 'POPULATE', 1000);
       // The rewrite then takes minutes, until it is ended below.
@@ -239,7 +239,7 @@ describe('redis file', () => {
       }
     });
 
-    it('grant half of the loss gap, also after first rewrites that were cut short', async () => {
+    it('grant half of the loss gap, even after interrupted first rewrites', async () => {
       const { admin, store } = await granting();
       await admin.call('DEBUG', 'POPULATE', 1000);
       await admin.config('SET', 'rdb-key-save-delay', '1000000');
@@ -264,7 +264,7 @@ describe('redis file', () => {
       }
     }, 60_000);
 
-    it('grant nothing where a rewrite failed, until one has not', async () => {
+    it('grant nothing after a failed rewrite, until one succeeds', async () => {
       const { admin, store } = await granting();
       const [, folder] = (await admin.config('GET', 'dir')) as [string, string];
       rmSync(`${folder}/appendonlydir`, { recursive: true });
@@ -294,7 +294,7 @@ describe('redis file', () => {
       expect(await failureOf(store.take(TAKE))).toMatchObject(refused);
     });
 
-    it('believe what they may not ask, and look at what they may', async () => {
+    it('trust hidden settings, and check readable ones', async () => {
       const { admin, port } = await granting();
       await admin.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~*', '+@all', '-config');
       const store = countersAt(port, 'few:secret@');
@@ -368,7 +368,7 @@ describe('changed settings', () => {
     });
 
     const durable = ['innodb_flush_log_at_trx_commit', ...(more.length > 0 ? ['sync_binlog'] : [])];
-    it.each(durable)('grants nothing by a store that loses nothing while %s is 0', async (name) => {
+    it.each(durable)('grants nothing as a lossless store while %s is 0', async (name) => {
       const store = counters({ replicated: false });
       expect(await store.take({ ...TAKE, have: 0n })).toMatchObject({ status: 'ok', end: 11n });
       await set(`${name} = 0`);
@@ -379,7 +379,7 @@ describe('changed settings', () => {
       expect(await store.take({ ...TAKE, have: 0n })).toMatchObject({ status: 'ok', first: 11n });
     });
 
-    it('writes nothing that it read while each commit was flushed', async () => {
+    it('does not write what it read while each commit was flushed', async () => {
       const execute = async (sql: string, params: (string | number | null)[]) => {
         if (sql.startsWith('UPDATE')) await set('innodb_flush_log_at_trx_commit = 2');
         return pool.execute(sql, params);
@@ -392,7 +392,7 @@ describe('changed settings', () => {
       expect(await taken(before)).toMatchObject({ first: 11n });
     });
 
-    it('gives no number twice that a crash has lost since it flushes no commit', async () => {
+    it('repeats no number that a crash has lost since commits are not flushed', async () => {
       const window = { failoverWindowMs: WINDOW_MS, clockDifferenceMs: 0 };
       const store = counters(window);
       await taken(store);
@@ -434,7 +434,7 @@ describe('changed settings', () => {
       await node.stop();
     });
 
-    it('jumps once fsync is off, and from then on with each start', async () => {
+    it('skips numbers once fsync is off, and again with each later start', async () => {
       await setFsync('on');
       const before = await taken(counters());
       expect(await taken(counters())).toMatchObject({ first: before.end });

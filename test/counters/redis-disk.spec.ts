@@ -44,7 +44,7 @@ describe('numbers from a Redis on a slow disk', () => {
     return { disk, folder, args, ...(await startRedis({ args, env: disk.env })) };
   }
 
-  it('are not granted again after an fsync that hangs, and a loss of power', async () => {
+  it('are not granted again after a hanging fsync and a power loss', async () => {
     const { disk, folder, args, ...before } = await onSlowDisk();
     const many = { ...TAKE, count: 100n, lossGap: 1000n };
     const store = countersAt(before.port);
@@ -75,7 +75,7 @@ describe('numbers from a Redis on a slow disk', () => {
     }
   });
 
-  it('go on once an fsync that hangs has ended, and what was stored is kept', async () => {
+  it('continue once a hanging fsync has ended, without a loss', async () => {
     const { disk, folder, port, stop } = await onSlowDisk();
     const admin = lab.client(port);
     const clock = { kind: 'clock', counter: 'ids', count: 1n, have: 0n } as const;

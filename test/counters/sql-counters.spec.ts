@@ -62,7 +62,7 @@ describe('sql counters', () => {
   });
   afterAll(() => Promise.all([postgres.end(), mysql.end()]));
 
-  describe('sqlCounters on PostgreSQL, told the time by the test', () => {
+  describe('sqlCounters on PostgreSQL with a test clock', () => {
     describeCounterStore({
       test: it,
       expect,
@@ -77,7 +77,7 @@ describe('sql counters', () => {
     });
   });
 
-  describe('sqlCounters on MariaDB, told the time by the test', () => {
+  describe('sqlCounters on MariaDB with a test clock', () => {
     describeCounterStore({
       test: it,
       expect,
@@ -115,14 +115,14 @@ describe('sql counters', () => {
   });
 
   describe('a table of counters', () => {
-    it('that is not there is asked for, by name and with how to make it', async () => {
+    it('if missing, is named in the error with the command that creates it', async () => {
       const store = sqlCounters({ pool: postgres, dialect: 'postgres', table: 'nowhere' });
       const failure = await failureOf(store.take(TAKE));
       expect(failure).toMatchObject({ code: 'STORE_UNAVAILABLE', retryable: false });
       expect(failure.message).toContain('registryTable()');
     });
 
-    it('gives no number in a transaction that began since the read', async () => {
+    it('grants no number in a transaction that began since the read', async () => {
       const namespace = `${RUN}/forgotten`;
       const { given, rollBack } = forgetful(postgres);
       const others = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
@@ -134,7 +134,7 @@ describe('sql counters', () => {
       expect(await others.take(TAKE)).toMatchObject({ first: 31n });
     });
 
-    it('is believed also where others take from it at once', async () => {
+    it('grants correctly while others take from it', async () => {
       const namespace = `${RUN}/overtaken`;
       const others = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
       await others.take(TAKE);
@@ -148,7 +148,7 @@ describe('sql counters', () => {
       expect(await others.take(TAKE)).toMatchObject({ status: 'ok', first: 31n });
     });
 
-    it('takes two statements for each take, and asks whether a given pool committed', async () => {
+    it('needs two statements per take, and verifies the commit of a given pool', async () => {
       const sent: string[] = [];
       const query: SqlQuery = (sql, params) => {
         sent.push(sql);
@@ -166,7 +166,7 @@ describe('sql counters', () => {
       ]);
     });
 
-    it('is not written within a transaction that somebody may roll back', async () => {
+    it('is not written within a transaction that may be rolled back', async () => {
       const client = await postgres.connect();
       try {
         await client.query('BEGIN');
@@ -179,7 +179,7 @@ describe('sql counters', () => {
       }
     });
 
-    it('is refused where somebody else wrote into a row', async () => {
+    it('is refused if another program wrote a row', async () => {
       const namespace = `${RUN}/spoilt`;
       const store = sqlCounters({ pool: postgres, dialect: 'postgres', namespace, ...ALONE });
       await store.take(TAKE);
@@ -224,7 +224,7 @@ describe('embedded counters', () => {
     rmSync(folder, { recursive: true });
   });
 
-  describe('sqlCounters on SQLite, told the time by the test', () => {
+  describe('sqlCounters on SQLite with a test clock', () => {
     const IDENTITY = `'the file'`;
     describeCounterStore({
       test: it,
@@ -261,7 +261,7 @@ describe('embedded counters', () => {
       leaveOut: ['clock', 'losses'],
     });
 
-    it('is refused where a power failure would lose what was granted', async () => {
+    it('is refused if a power failure could lose grants', async () => {
       const handle = new Database(path);
       handle.exec('PRAGMA synchronous = NORMAL');
       const store = sqlCounters({ database: handle, table: COUNTERS });
@@ -272,7 +272,7 @@ describe('embedded counters', () => {
   });
 
   describe('segments of sqlite:', () => {
-    it('count on in the file that its URL names', async () => {
+    it('continue in the file that its URL names', async () => {
       const namespace = randomUUID();
       const store = `sqlite:${path}?table=${COUNTERS}&namespace=${namespace}`;
       const options = { store, counter: 'order', startAt: 7n, stepMin: 10 };
@@ -287,7 +287,7 @@ describe('embedded counters', () => {
     });
   });
 
-  describe('sqlCounters on PGlite, told the time by the test', () => {
+  describe('sqlCounters on PGlite with a test clock', () => {
     describeCounterStore({
       test: it,
       expect,
@@ -303,7 +303,7 @@ describe('embedded counters', () => {
   });
 
   describe('sqlCounters on PGlite', () => {
-    it('know it by its history', async () => {
+    it('identify it by its history', async () => {
       const store = sqlCounters({
         pool: pglite,
         dialect: 'postgres',
@@ -327,7 +327,7 @@ describe('a series whose store is silent', () => {
     return { time, invoices: series({ store, ...own, clock: time, timers: time }) };
   };
 
-  it('passes the dead connection of a pool, and ends the call that met it', async () => {
+  it('skips a dead pool connection, and ends the call that used it', async () => {
     const server = new URL(process.env['DATABASE_URL']!);
     const proxy = await new MuteProxy(Number(server.port)).listen();
     server.port = String(proxy.port);
@@ -358,7 +358,7 @@ describe('a series whose store is silent', () => {
     await pool.end();
   });
 
-  it('gives no number twice if the call that was passed goes on', async () => {
+  it('repeats no number if the skipped call continues', async () => {
     const rows = new MapStore({ timeMs: 0, server: 'one' });
     const write = rows.write.bind(rows);
     let goOn = (): void => undefined;

@@ -8,8 +8,8 @@ import { scheduleOf } from '../../lib/cron/schedule.js';
 import { pause } from '../../lib/time/timers.js';
 import { every, Fleet, MINUTE } from './cron-fleet.js';
 
-describe('a job of a fleet', () => {
-  it('does each tick once, in whichever process', async () => {
+describe("a fleet's job", () => {
+  it('runs each tick once, in any process', async () => {
     const fleet = new Fleet();
     const jobs = ['a', 'b', 'c'].map((by) => fleet.begun(by));
     await fleet.pass(0);
@@ -21,7 +21,7 @@ describe('a job of a fleet', () => {
     for (const job of jobs) expect(job.status).toMatchObject({ overdueMs: 0, isRunning: false });
   });
 
-  it('asks at each tick, also where another process held the lock before', async () => {
+  it('requests the lock at each tick, even if another process held it before', async () => {
     const fleet = new Fleet();
     const first = fleet.begun('a', { schedule: every(1000) });
     fleet.begun('b', { schedule: every(1000) });
@@ -36,7 +36,7 @@ describe('a job of a fleet', () => {
     ['stands still', (ms: number) => ms],
     ['is over', () => undefined],
     ['is due in each millisecond', (ms: number) => ms + 1],
-  ])('asks the store at most ten times a second, with a schedule that %s', async (text, next) => {
+  ])('calls the store at most ten times a second, with a schedule that %s', async (text, next) => {
     const fleet = new Fleet();
     let askedCount = 0;
     const acquire = fleet.store.acquire.bind(fleet.store);
@@ -74,7 +74,7 @@ describe('a job of a fleet', () => {
     },
   );
 
-  it('does a tick that comes while the last one is about to end', async () => {
+  it('runs a tick that arrives just before the last one ends', async () => {
     const fleet = new Fleet();
     fleet.begun('a', {
       run: async (run) => {
@@ -86,7 +86,7 @@ describe('a job of a fleet', () => {
     expect(fleet.ticks).toEqual([1, 2, 3]);
   });
 
-  it('takes over from a process that is gone, within the ttl, with a higher token', async () => {
+  it('takes over from a dead process within the ttl, with a higher token', async () => {
     const fleet = new Fleet();
     fleet.beginsAndDies('dead');
     await fleet.pass(MINUTE);
@@ -105,7 +105,7 @@ describe('a job of a fleet', () => {
     expect([last!.outcome, before!.outcome]).toEqual(['done', 'lost']);
   });
 
-  it('gives up a tick whose run has ended three processes, and does the next one', async () => {
+  it('gives up a tick that killed three processes, and runs the next one', async () => {
     const fleet = new Fleet();
     const schedule = every(20 * MINUTE);
     for (const by of ['a', 'b', 'c', 'd']) fleet.beginsAndDies(by, { schedule });
@@ -119,7 +119,7 @@ describe('a job of a fleet', () => {
     expect((await fleet.record()).runs.some(({ outcome }) => outcome === 'done')).toBe(true);
   });
 
-  it('says that a run is given up', async () => {
+  it('reports a run that is given up', async () => {
     const fleet = new Fleet();
     fleet.beginsAndDies('dead', { attempts: 1 });
     await fleet.pass(MINUTE);
@@ -130,7 +130,7 @@ describe('a job of a fleet', () => {
     expect(alive.status.runCounts).toMatchObject({ done: 0, lost: 0, 'given-up': 1 });
   });
 
-  it('settles the tick of a run that failed, and says so', async () => {
+  it('settles the tick of a failed run, and logs it', async () => {
     const fleet = new Fleet();
     const error = new Error('no paper');
     fleet.begun('a', {
@@ -145,7 +145,7 @@ describe('a job of a fleet', () => {
     expect((await fleet.record()).runs[0]!.outcome).toBe('failed');
   });
 
-  it('gives up a run that takes too long, and does not begin it again', async () => {
+  it('gives up a run that takes too long, and does not start it again', async () => {
     const fleet = new Fleet();
     const signals: AbortSignal[] = [];
     const hangs = {
@@ -166,7 +166,7 @@ describe('a job of a fleet', () => {
     expect((await fleet.record()).runs.at(-1)!.outcome).toBe('too-long');
   });
 
-  it('settles ticks that are left out, and its record says so', async () => {
+  it('settles skipped ticks, and records them', async () => {
     const fleet = new Fleet();
     const skips = { missed: 'skip', lateMs: 30_000, schedule: every(1_200_000) } as const;
     const first = fleet.begun('a', skips);
@@ -188,7 +188,7 @@ describe('a job of a fleet', () => {
     expect((await fleet.record()).runs).toHaveLength(1);
   });
 
-  it('after a loss of data does the last tick, and the record says what it left out', async () => {
+  it('after a loss of data runs the last tick, and records the skipped ones', async () => {
     const fleet = new Fleet();
     let isAway = false;
     const late = fleet.locks();
@@ -220,7 +220,7 @@ describe('a job of a fleet', () => {
     [60_000, 1000, 0, 0],
     // One of each second has none: only the last of its ticks is known to be open.
     [1000, 60_000, 10, 13],
-  ])('waits out the quiet time: every %s ms, late up to %s', async (ms, lateMs, least, most) => {
+  ])('waits for the quiet time: every %s ms, late up to %s', async (ms, lateMs, least, most) => {
     const fleet = new Fleet();
     const terms = { schedule: every(ms), lateMs };
     fleet.begun('a', terms);
@@ -245,7 +245,7 @@ describe('a job of a fleet', () => {
     expect(new Set(ticks).size).toBe(ticks.length);
   });
 
-  it('says when it is due, what runs, and how runs ended', async () => {
+  it('reports what is due, what runs, and how runs ended', async () => {
     const fleet = new Fleet();
     const hangs = {
       holdAtMostMs: 90_000,

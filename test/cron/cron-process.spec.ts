@@ -10,8 +10,8 @@ import { SettableTime } from '../../lib/testing/index.js';
 import { pause, turn } from '../../lib/time/timers.js';
 import { every, Fleet, MINUTE } from './cron-fleet.js';
 
-describe('the clocks of a job', () => {
-  it('do not make it run early if that of the store is an hour ahead, which is told', async () => {
+describe("a job's clocks", () => {
+  it("do not start it early if the store's clock is an hour ahead, which is logged", async () => {
     const fleet = new Fleet({ storeMs: 3_600_000 });
     fleet.begun('a', {
       schedule: every(1000),
@@ -30,7 +30,7 @@ describe('the clocks of a job', () => {
     expect(ticks).toEqual(ticks.map((_, at) => at + 1));
   });
 
-  it.each([3_600_000, -3_600_000])('delay it if that of the host is off by %s', async (offMs) => {
+  it.each([3_600_000, -3_600_000])("delay it if the host's clock is off by %s", async (offMs) => {
     const fleet = new Fleet();
     const off = { now: () => fleet.time.now() + offMs };
     const first = fleet.begun('first');
@@ -46,7 +46,7 @@ describe('the clocks of a job', () => {
     void job.close();
   });
 
-  it('are right, and a caller that slept has held back that of the locks', async () => {
+  it('are correct after a paused caller has held back the clock of locks', async () => {
     const fleet = new Fleet();
     await fleet.pass(1000);
     const held = await fleet.locks().acquire('other');
@@ -70,7 +70,7 @@ describe('the clocks of a job', () => {
     expect(fleet.ticks).toEqual([1]);
   });
 
-  it('are both behind its record, which it says', async () => {
+  it('are both behind its record, which is logged', async () => {
     const fleet = new Fleet();
     const held = await fleet.locks().acquire('cron:report');
     const settledMs = fleet.time.now() + 3_600_000;
@@ -84,8 +84,8 @@ describe('the clocks of a job', () => {
   });
 });
 
-describe('a process of a job', () => {
-  it('does not begin a run whose lock was lost while it stood still', async () => {
+describe("a job's process", () => {
+  it('does not start a run whose lock was lost during a pause', async () => {
     const fleet = new Fleet();
     const stopped = new SettableTime();
     const extend = fleet.store.extend.bind(fleet.store);
@@ -105,7 +105,7 @@ describe('a process of a job', () => {
     expect(fleet.ran.map(({ by, at }) => [by, at / MINUTE])).toEqual([['b', 1]]);
   });
 
-  it('writes the end of a run when the store is back, so that nobody does it again', async () => {
+  it('writes the end of a run when the store is back, so that it is not repeated', async () => {
     const fleet = new Fleet();
     const extend = fleet.store.extend.bind(fleet.store);
     let failureCount = 0;
@@ -120,7 +120,7 @@ describe('a process of a job', () => {
     expect([failureCount > 3, fleet.ticks]).toEqual([true, [1]]);
   });
 
-  it('goes on after a run that hangs and has lost its lock', async () => {
+  it('continues after a run that hangs and has lost its lock', async () => {
     const fleet = new Fleet();
     const lost = fleet.beginsAndDies('a', { holdAtMostMs: 90_000 });
     await fleet.pass(MINUTE);
@@ -133,7 +133,7 @@ describe('a process of a job', () => {
     void lost.close();
   });
 
-  it('says once in each outage that the store is away, and is there when it is back', async () => {
+  it('logs each outage of the store once, and runs when it is back', async () => {
     const fleet = new Fleet();
     const acquire = fleet.store.acquire.bind(fleet.store);
     let askedCount = 0;
@@ -154,7 +154,7 @@ describe('a process of a job', () => {
     expect(fleet.kinds('unavailable')).toHaveLength(2);
   });
 
-  it('says once that another application has a job of its name', async () => {
+  it('logs once that another application has a job of the same name', async () => {
     const fleet = new Fleet();
     const first = fleet.begun('a');
     await fleet.pass(MINUTE + 1000);
@@ -169,7 +169,7 @@ describe('a process of a job', () => {
     expect(fleet.ticks).toEqual([1, 2, 3, 4]);
   });
 
-  it('gives a run what it needs, and no way to overwrite the record', async () => {
+  it('passes a run its context, without a way to overwrite the record', async () => {
     const fleet = new Fleet();
     const runs: CronRun[] = [];
     fleet.begun('a', { run: (run) => void runs.push(run) });
@@ -180,7 +180,7 @@ describe('a process of a job', () => {
     expect((await fleet.record()).runs[0]!.outcome).toBe('done');
   });
 
-  it('runs it now beside its ticks, and never two at once', async () => {
+  it('runs the job on demand between its ticks, and never two runs at once', async () => {
     const fleet = new Fleet();
     let end = (): void => undefined;
     const run = (one: CronRun) => {
@@ -212,7 +212,7 @@ describe('a process of a job', () => {
     expect(runs.map(({ outcome }) => outcome)).toEqual(['done']);
   });
 
-  it('does what it can of twenty jobs where the store is slower than they ask', async () => {
+  it('runs as many of twenty jobs as a slow store allows', async () => {
     const fleet = new Fleet();
     const { time, store } = fleet;
     const calls = { count: 0, last: Promise.resolve() };
@@ -255,7 +255,7 @@ describe('a shutdown', () => {
       closing.addEventListener('abort', () => reject(closing.reason as Error));
     });
 
-  it('begins nothing after it', async () => {
+  it('starts nothing afterwards', async () => {
     const fleet = new Fleet();
     const job = fleet.begun('a');
     await fleet.pass(1000);
@@ -264,7 +264,7 @@ describe('a shutdown', () => {
     expect([fleet.ticks, fleet.time.timerCount]).toEqual([[], 0]);
   });
 
-  it('tells a run, and the next process does it again at once', async () => {
+  it('aborts a run, and the next process repeats it at once', async () => {
     const fleet = new Fleet();
     const first = fleet.begun('a', { run: untilTold });
     await fleet.pass(MINUTE + 1000);
@@ -280,7 +280,7 @@ describe('a shutdown', () => {
     expect(runs.map(({ outcome }) => outcome)).toEqual(['done', 'interrupted']);
   });
 
-  it('says in the record what became of a run that it did not wait for', async () => {
+  it('records the end of a run that it did not wait for', async () => {
     const fleet = new Fleet();
     const dying = fleet.beginsAndDies('a');
     await fleet.pass(MINUTE);
@@ -329,7 +329,7 @@ describe('a shutdown', () => {
     expect(signals[0]!.reason).toMatchObject({ code: 'NOT_READY' });
   });
 
-  it('that comes while a run is written down does not begin it', async () => {
+  it('during the write of a run does not start the run', async () => {
     const fleet = new Fleet();
     const job = fleet.begun('a');
     const extend = fleet.store.extend.bind(fleet.store);

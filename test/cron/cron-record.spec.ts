@@ -73,8 +73,8 @@ function lived(expression: string, { fromMs, hours, ends, more = {} }: Life) {
   return { begun, record: stored! };
 }
 
-describe('a run whose process is gone', () => {
-  it('is begun again at once, then after a minute, and then given up', () => {
+describe('a run whose process ended', () => {
+  it('starts again at once, then after a minute, and then is given up', () => {
     const daily: Life = { fromMs: at('02:59:00'), hours: 20, ends: () => 'running' };
     const { begun, record } = lived('0 3 * * *', daily);
     expect(begun.map(({ atMs }) => atMs - at('03:00:00'))).toEqual([0, 10_000, 80_000]);
@@ -83,7 +83,7 @@ describe('a run whose process is gone', () => {
     expect(record.settledMs).toBe(at('03:00:00'));
   });
 
-  it.each([1, 2, 10])('is begun %s times in all if that is its limit', (attempts) => {
+  it.each([1, 2, 10])('starts %s times in all if that is its limit', (attempts) => {
     const daily: Life = { fromMs: at('02:59:00'), hours: 20, ends: () => 'running' };
     const { begun, record } = lived('0 3 * * *', { ...daily, more: { attempts } });
     expect(begun).toHaveLength(attempts);
@@ -104,13 +104,13 @@ describe('a run whose process is gone', () => {
     },
   );
 
-  it('slows nothing down after one that ended', () => {
+  it('does not slow down the run after one that ended', () => {
     const ends = (count: number) => (count <= 2 ? ('running' as const) : ('done' as const));
     const { begun } = lived('* * * * *', { fromMs: at('02:59:30'), hours: 1, ends });
     expect(begun.length).toBeGreaterThanOrEqual(58);
   });
 
-  it('counts no shutdown, and is done again at once after each', () => {
+  it('does not count shutdowns, and starts again at once after each', () => {
     let stored = recordOf('0 3 * * *', at('03:00:00') - 24 * HOUR);
     for (let token = 1n; token <= 6n; token++) {
       const nowMs = at('03:00:05') + Number(token) * 1000;
@@ -123,7 +123,7 @@ describe('a run whose process is gone', () => {
     expect(last!.outcome).toBe('interrupted');
   });
 
-  it('that took as long as it may is settled', () => {
+  it('is settled after its longest time', () => {
     const run = { skippedCount: 0, startedAtMs: at('03:00:00'), by: 'p', token: 1n };
     const begun = withBegun(recordOf('0 3 * * *', 0), { ...run, tickMs: at('03:00:00') });
     const { record, due } = decide(begun, terms('0 3 * * *', at('03:56:00')));
@@ -132,12 +132,12 @@ describe('a run whose process is gone', () => {
   });
 });
 
-describe('ticks that are late', () => {
+describe('late ticks', () => {
   const stored = recordOf('*/10 * * * * *', at('03:00:00'));
   const due = (time: string, more: Partial<CronTerms> = {}) =>
     decide(stored, terms('*/10 * * * * *', at(time), more)).due;
 
-  it('are all done up to the limit, and of later ones the last', () => {
+  it('all run up to the limit, and of later ones only the last', () => {
     const next = { tickMs: at('03:00:10'), skippedCount: 0, attempt: 1, isTooLate: false };
     expect(due('03:00:35')).toEqual(next);
     expect(due('03:01:10')).toEqual(next);
@@ -148,13 +148,13 @@ describe('ticks that are late', () => {
   it.each([
     ['once', false],
     ['skip', true],
-  ] as const)('are done once or left out, by missed: %s', (missed, isTooLate) => {
+  ] as const)('run once or are skipped, by missed: %s', (missed, isTooLate) => {
     const days = recordOf('0 3 * * *', at('03:00:00') - 72 * HOUR);
     const { due: found } = decide(days, terms('0 3 * * *', at('12:00:00'), { missed }));
     expect(found).toEqual({ tickMs: at('03:00:00'), skippedCount: 2, attempt: 1, isTooLate });
   });
 
-  it('are settled where this process knows so, and a stale record does not', () => {
+  it('are settled if this process has seen so, although a stale record has not', () => {
     expect(due('03:00:35', { knownMs: at('03:00:30') })).toBeUndefined();
   });
 
@@ -167,7 +167,7 @@ describe('ticks that are late', () => {
     expect(last!.tickMs).toBe(Date.UTC(2024, 1, 29, 3));
   });
 
-  it('do not come from a schedule that does not go on', () => {
+  it('do not come from a schedule that has ended', () => {
     const back = { text: 'back', next: (ms: number) => ms - 1 };
     expect(tickAfter(back, 5)).toBeUndefined();
     const own = terms('* * * * *', at('03:00:00'), { schedule: back });
@@ -176,11 +176,11 @@ describe('ticks that are late', () => {
   });
 });
 
-describe('a schedule that was changed', () => {
+describe('a changed schedule', () => {
   const stored = recordOf('10 10 * * *', at('10:10:00') - 24 * HOUR);
   const now = at('00:10:00');
 
-  it('does not run at the deployment, and from then on by its own ticks', () => {
+  it('does not run at the deployment, and then runs at its own ticks', () => {
     const { record, due, untilMs } = decide(stored, terms('10 21 * * *', now));
     expect([due, untilMs]).toEqual([undefined, at('21:10:00')]);
     expect(record).toMatchObject({ schedule: '10 21 * * * UTC', settledMs: now });
@@ -189,7 +189,7 @@ describe('a schedule that was changed', () => {
     expect(later.due).toMatchObject({ tickMs: at('21:10:00') });
   });
 
-  it('runs nothing of the version that is still there', () => {
+  it('runs nothing of the version that is still deployed', () => {
     const { record } = decide(stored, terms('10 21 * * *', now));
     const old = { startedMs: now - 240 * HOUR, knownMs: stored.settledMs };
     const { due, untilMs } = decide(record, terms('10 10 * * *', now + 60_000, old));
@@ -198,7 +198,7 @@ describe('a schedule that was changed', () => {
 });
 
 describe('without a record', () => {
-  it('a tick since the start of the process is due, as in the opening pause of a store', () => {
+  it("a tick since the start of the process is due, as during a store's opening pause", () => {
     const startedMs = at('02:59:54');
     const { due } = decide(undefined, terms('0 3 * * *', at('03:00:06'), { startedMs }));
     expect(due).toMatchObject({ tickMs: at('03:00:00'), skippedCount: 0 });
@@ -206,7 +206,7 @@ describe('without a record', () => {
     expect([none, record.settledMs]).toEqual([undefined, at('02:00:00')]);
   });
 
-  it('only the last tick is open, and those before it are counted', () => {
+  it('only the last tick is open, and earlier ones are counted', () => {
     const knownMs = at('03:00:00');
     const nowMs = at('03:00:12.500');
     const { due, record } = decide(undefined, terms('* * * * * *', nowMs, { knownMs }));
@@ -215,11 +215,11 @@ describe('without a record', () => {
   });
 });
 
-describe('the text of a record', () => {
+describe("a record's text", () => {
   const run = { tickMs: 5, skippedCount: 0, startedAtMs: 6, by: 'p', token: 7n, isClosing: true };
   const record = withBegun(recordOf('0 3 * * *', 4), run);
 
-  it('has all of it', () => {
+  it('contains the whole record', () => {
     expect(recordIn(recordText(record))).toEqual(record);
   });
 
@@ -242,7 +242,7 @@ describe('the text of a record', () => {
     },
   );
 
-  it('has room for the tries of a tick, whatever the names are', () => {
+  it("has room for a tick's attempts, whatever the names are", () => {
     const by = '"'.repeat(64);
     const runs = Array.from({ length: 30 }, (_, n) => ({
       ...record.runs[0]!,

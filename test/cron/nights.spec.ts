@@ -46,7 +46,7 @@ function shownAt(zone: string, ms: number): string {
   return format.format(ms).replace(/^0/, '');
 }
 
-it.each(['docs', 'docs/zh'])('the table of %s has the ticks of both nights', (folder) => {
+it.each(['docs', 'docs/zh'])('the table of %s lists the ticks of both nights', (folder) => {
   const page = readFileSync(`${folder}/guides/one-cron-job.md`, 'utf8');
   const rows = NIGHTS.flatMap(([zone, ...nights]) =>
     nights.map((change) => {

@@ -42,7 +42,7 @@ function textsOf(seed: number, count: number): string[] {
 }
 
 describe('a schedule', () => {
-  it.each(SEEDS)(`is read as @Cron reads it, by seed %s from ${seedsFrom}`, (seed) => {
+  it.each(SEEDS)(`is parsed as @Cron parses it, by seed %s from ${seedsFrom}`, (seed) => {
     const texts = [...PRESETS.map((name) => `@${name}`), ...textsOf(seed, 4000)];
     const all = [...texts, '@Daily', '@midnight', '@reboot', '', ' ', '* * *'];
     const own = all.map((text) => read(() => fieldsOf(text)));
@@ -69,11 +69,11 @@ describe('a schedule', () => {
   it.each([
     ['0 0 0 30 2 *', 'UTC'],
     ['0 0 31 4,6,9,11 *', 'Europe/Berlin'],
-  ])('that is never due has no tick: %s', (expression, zone) => {
+  ])('without any due date has no tick: %s', (expression, zone) => {
     expect(scheduleOf(expression, zone).next(0)).toBeUndefined();
   });
 
-  it('may be at an offset from UTC in minutes, on which no clock is changed', () => {
+  it('may be at an offset from UTC in minutes, without clock changes', () => {
     const schedule = scheduleOf('0 3 * * *', -210);
     const tick = schedule.next(Date.UTC(2027, 2, 28));
     expect(new Date(tick!).toJSON()).toBe('2027-03-28T06:30:00.000Z');
@@ -86,7 +86,7 @@ describe('a schedule', () => {
     ['0 24 * * *', 'UTC', 'the hour of a schedule', '0 to 23, got "24"'],
     ['0 3 * *', 'UTC', '5 or 6 parts', '"0 3 * *"'],
     ['0 3 * * *', 'Mars/Base', '`timeZone`', '"Mars/Base"'],
-  ])('is refused with the part that is wrong: %s %s', (expression, zone, part, value) => {
+  ])('is refused with the faulty part: %s %s', (expression, zone, part, value) => {
     expect(() => scheduleOf(expression, zone)).toThrow(
       expect.objectContaining({ code: 'CONFIG_INVALID' }),
     );

@@ -36,7 +36,7 @@ function generator(state: LeaseState, remainingMs?: number, nowMs = NOW_MS) {
 }
 
 describe('the verdict', () => {
-  it('is down exactly in the states that make no ids, and says why unless it is up', () => {
+  it('is down exactly in the states that issue no IDs, and gives a reason unless it is up', () => {
     const states = Object.keys(LEASE_STATES) as LeaseState[];
     const verdicts = states.map((state) => [state, healthOf(generator(state)).status]);
     expect(Object.fromEntries(verdicts)).toEqual({
@@ -56,7 +56,7 @@ describe('the verdict', () => {
     }
   });
 
-  it('is down below the limit of the lease, however it stands, and says both numbers', () => {
+  it("is down below the lease's limit in every state, and shows both numbers", () => {
     const options = { leaseMsMin: 5000 };
     expect(healthOf(generator('active', 5000), options).status).toBe('up');
     const { status, health } = healthOf(generator('active', 4999), options);
@@ -69,21 +69,21 @@ describe('the verdict', () => {
     expect(healthOf(generator('degraded', 4000)).status).toBe('degraded');
   });
 
-  it('says of a lease that has ended that it has, and not that it is about to', () => {
+  it('reports an ended lease as ended, not as about to end', () => {
     const { message } = healthOf(generator('stretched', -26_000)).health;
     expect(message).not.toContain('about to end');
     const limited = healthOf(generator('stretched', -26_000), { leaseMsMin: 0 }).health;
     expect(limited.message).toContain('The lease ended 26000 ms ago, less than leaseMsMin (0).');
   });
 
-  it('shows what the application states of the store, and nothing where it states nothing', () => {
+  it("shows the application's description of the store, if there is one", () => {
     const { status, layout } = generator('active');
     expect(healthOf({ status, layout }).health).not.toHaveProperty('statement');
     const stated = { ...status, statement: 'keepsWrites' } as IdMakerStatus;
     expect(healthOf({ status: stated, layout }).health.statement).toBe('keepsWrites');
   });
 
-  it('knows no limit for a lease without end', () => {
+  it('has no limit for an endless lease', () => {
     expect(healthOf(generator('active'), { leaseMsMin: 5000 }).status).toBe('up');
   });
 
@@ -160,7 +160,7 @@ describe('snowflake health indicator', () => {
   }
 
   describe('the check answers 200', () => {
-    it('up, with what an operator wants to know, while the lease is fresh', async () => {
+    it('up, with the facts for an operator, while the lease is fresh', async () => {
       const { check } = await start();
       const ids = app.get(IdMaker);
       expect(await check()).toMatchObject({
@@ -174,7 +174,7 @@ describe('snowflake health indicator', () => {
       expect(await check()).not.toHaveProperty('message');
     });
 
-    it('degraded, while the store is away and the range lasts, and up again after it', async () => {
+    it('degraded, while the store is unreachable and the range lasts, and up again later', async () => {
       const { time, store, check } = await start();
       store.isAway = true;
       await time.advance(13_000);
@@ -192,7 +192,7 @@ describe('snowflake health indicator', () => {
       expect(await check()).toMatchObject({ code: 200, status: 'up', state: 'active' });
     });
 
-    it('degraded, while the store has forgotten the holder and the range lasts', async () => {
+    it('degraded, while the store has lost the holder and the range lasts', async () => {
       const { time, rows, store, check } = await start();
       rows.rows.clear();
       store.grantsNone = true;
@@ -227,7 +227,7 @@ describe('snowflake health indicator', () => {
       });
     });
 
-    it('down, before there is a worker id, and up as soon as there is one', async () => {
+    it('down without a worker ID, and up as soon as there is one', async () => {
       const { time, store, check } = await start({ lazy: true }, true);
       expect(await check()).toMatchObject({
         code: 503,
@@ -240,7 +240,7 @@ describe('snowflake health indicator', () => {
       expect(await check()).toMatchObject({ code: 200, status: 'up' });
     });
 
-    it('down, for a generator that the application has not, and says what to import', async () => {
+    it('down, for a generator that is not in the application; names the import', async () => {
       const { check } = await start();
       expect(await check('tickets')).toMatchObject({
         code: 503,
@@ -250,16 +250,16 @@ describe('snowflake health indicator', () => {
     });
   });
 
-  describe('a generator with a name', () => {
-    it('is found by it, also where its module is not global', async () => {
+  describe('a named generator', () => {
+    it('is found by name, even if its module is not global', async () => {
       const { check } = await start({ name: 'tickets', isGlobal: false });
       expect(await check('tickets')).toMatchObject({ code: 200, status: 'up', state: 'active' });
       expect(await check('ids')).toMatchObject({ code: 503, status: 'down' });
     });
   });
 
-  describe('terminus before 12, which knows no `degraded`', () => {
-    it('is told up, with the same reason', async () => {
+  describe('terminus before 12, which lacks `degraded`', () => {
+    it('receives up, with the same reason', async () => {
       const { time, store } = await start();
       const session = (key: string) => ({
         up: (data: object) => ({ [key]: { status: 'up', ...data } }),
@@ -282,7 +282,7 @@ describe('snowflake health indicator', () => {
 
 /* A readiness check with a limit, on a real lease that runs out. */
 describe('a lease that is not renewed', () => {
-  it('is shown with what is left of it, and is down below the limit', async () => {
+  it('is shown with its remaining time, and is down below the limit', async () => {
     const { app, time, store, ids } = await startApp();
     const indicator = new SnowflakeHealthIndicator(
       new HealthIndicatorService(),

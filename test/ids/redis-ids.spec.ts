@@ -88,8 +88,8 @@ describe('redis ids', () => {
     return ids.every((id, at) => at === 0 || ids[at - 1]! < id);
   }
 
-  describe('ids made in Redis', () => {
-    it('rise over all processes, none twice, with 50 callers each', async () => {
+  describe('IDs made in Redis', () => {
+    it('rise over all processes without duplicates, with 50 callers each', async () => {
       const namespace = randomUUID();
       const [a, b] = [await started({ namespace }), await started({ namespace })];
       const all: bigint[] = [];
@@ -107,7 +107,7 @@ describe('redis ids', () => {
       expect(new Set(all).size).toBe(4000);
     });
 
-    it('come a thousand at a time by one call', async () => {
+    it('arrive a thousand at a time in one call', async () => {
       const ids = await started({ namespace: randomUUID() });
       const { ok = 0 } = ids.status.kind === 'store' ? ids.status.calls.countByAnswer : {};
       const batch = await ids.nextIdsAsync(1000, { fields: { shard: 3 } });
@@ -116,7 +116,7 @@ describe('redis ids', () => {
       expect(ids.parse(batch[0]!).fields).toMatchObject({ shard: 3 });
     });
 
-    it('go on after the scripts of Redis were flushed', async () => {
+    it('continue after Redis lost its scripts', async () => {
       const { port } = await lab.server('--appendonly', 'yes');
       const ids = await started({ redis: `redis://127.0.0.1:${port}` });
       const first = await ids.nextIdAsync();
@@ -124,7 +124,7 @@ describe('redis ids', () => {
       expect((await ids.nextIdAsync()) > first).toBe(true);
     });
 
-    it('are none where another layout has the tag', async () => {
+    it('are refused if another layout has the tag', async () => {
       const namespace = randomUUID();
       const ids = await started({ namespace });
       await ids.nextIdAsync();
@@ -169,7 +169,7 @@ describe('redis ids', () => {
       return all.length - new Set(all).size;
     };
 
-    it('bring ours no id twice, and the algorithm of before some', async () => {
+    it('cause no duplicate here, and some in the earlier algorithm', async () => {
       const { port } = await lab.server('--appendonly', 'yes');
       const admin = lab.client(port);
       const ours = await started({ redis: `redis://127.0.0.1:${port}` });
@@ -186,7 +186,7 @@ describe('redis ids', () => {
     it.each([
       ['with its file', true],
       ['without anything', false],
-    ])('%s is waited for, and ids go on above', async (_how, keepsFile) => {
+    ])('%s delays IDs, which continue above', async (_how, keepsFile) => {
       const folder = mkdtempSync(`${tmpdir()}/snowflake-ids-`);
       const start = (port?: number) =>
         startRedis({
@@ -210,7 +210,7 @@ describe('redis ids', () => {
       expect([new Set(all).size, rises(all)]).toEqual([5000, true]);
     });
 
-    it('with an older file put back brings no id twice', async () => {
+    it('with an older file causes no duplicate', async () => {
       const { port } = await lab.server('--appendonly', 'yes', '--save', '');
       const admin = lab.client(port);
       const ids = await started({ redis: `redis://127.0.0.1:${port}` });
@@ -228,7 +228,7 @@ describe('redis ids', () => {
     });
   });
 
-  describe('of three nodes one that hangs', () => {
+  describe('a hanging node of three', () => {
     it('costs its turn', async () => {
       const servers = await Promise.all([1, 2, 3].map(() => lab.server('--appendonly', 'yes')));
       const nodes = servers.map(({ port }) => `redis://127.0.0.1:${port}`);
@@ -313,13 +313,13 @@ describe('attack', () => {
   }
 
   describe('a clock set back by 1 s and 4 s, and three total losses', () => {
-    it('bring no id of ours twice', async () => {
+    it('cause no duplicate of ours', async () => {
       const { total, twice } = await twiceUnder(ours());
       expect(total).toBeGreaterThan(3000);
       expect(twice).toBe(0);
     });
 
-    it('bring ids of redis-id-generator twice', async () => {
+    it('cause duplicates of redis-id-generator', async () => {
       let nowMs = 1_800_000_000_000;
       const tag = randomUUID();
       const time = () => [Math.floor(nowMs / 1000), (nowMs % 1000) * 1000] as const;
@@ -364,7 +364,7 @@ describe('typeorm', () => {
     });
   }
 
-  it('refuses @SnowflakeId() at the start where ids cannot be made at once', async () => {
+  it('refuses @SnowflakeId() at the start if IDs cannot be made at once', async () => {
     await expect(started()).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
       message: expect.stringContaining('prefetch'),
@@ -413,8 +413,8 @@ async function idsOf(redisIds: object, signal: NodeJS.Signals): Promise<bigint[]
 const isRising = (ids: readonly bigint[]): boolean =>
   ids.every((id, at) => at === 0 || ids[at - 1]! < id);
 
-describe('processes that make ids in one Redis', () => {
-  it('make none twice, each in rising order, whichever of them are killed', async () => {
+describe('processes that make IDs in one Redis', () => {
+  it('make no duplicate, each in rising order, even if some are killed', async () => {
     const namespace = randomUUID();
     const url = `${process.env['REDIS_URL']!}?namespace=${namespace}&lossWindowMs=100`;
     const given = { redis: url, tag: 'order' };
@@ -432,7 +432,7 @@ describe('processes that make ids in one Redis', () => {
 });
 
 describe('three nodes', () => {
-  it('are refused in another order, or as another number of them', async () => {
+  it('are refused in another order or number', async () => {
     const servers = await Promise.all([1, 2, 3].map(() => lab.server('--appendonly', 'yes')));
     const [a, b, c] = servers.map(({ port }) => `redis://127.0.0.1:${port}`) as [
       string,

@@ -35,8 +35,8 @@ describe('counted ids', () => {
       (error: SnowflakeError) => error.code,
     );
 
-  describe('ids made in a store', () => {
-    it('are asked for with the clock of the store, which only a grant sets back', async () => {
+  describe('IDs made in a store', () => {
+    it("are requested with the store's clock, which only a grant sets back", async () => {
       const { next } = await counted(time, [store]);
       const startMs = time.now();
       await time.advance(700);
@@ -56,7 +56,7 @@ describe('counted ids', () => {
       expect(elapsed).toEqual([700, 750, 750, 30 - 60_000]);
     });
 
-    it('hold the time of the store, the fields of the call, and a sequence', async () => {
+    it("contain the store's time, the call's fields, and a sequence", async () => {
       const { generator, next } = await counted(time, [store]);
       const layout = generator.layout!;
       expect(layout.fingerprint).toBe('t41-c12-s10/1ms@0');
@@ -82,7 +82,7 @@ describe('counted ids', () => {
       expect(await next({ shard: 277 })).toBe(5_982_076_948_468_487_172n);
     });
 
-    it('share one call with all callers of a turn, each with fields of its own', async () => {
+    it('share one request among all callers of a turn, each with its own fields', async () => {
       const { generator, next, many } = await counted(time, [store]);
       const calls = [next({ shard: 1 }), many(1000, { shard: 2 }), next({ shard: 1 }), next()];
       const [a, batch, b, c] = await Promise.all(calls);
@@ -99,7 +99,7 @@ describe('counted ids', () => {
       });
     });
 
-    it('are asked for again where the store grants fewer, and come in one piece', async () => {
+    it('are requested again if the store grants fewer, and arrive together', async () => {
       const { many, next, changes } = await counted(time, [store], { aheadMs: 2 });
       const batch = many(5000);
       const last = next();
@@ -115,7 +115,7 @@ describe('counted ids', () => {
       expect(ids).toHaveLength(5001);
     });
 
-    it('have one call under way; who comes meanwhile shares the next', async () => {
+    it('have one pending request; later callers share the next', async () => {
       const { next } = await counted(time, [store]);
       store.faults.push('hang');
       const first = next();
@@ -129,7 +129,7 @@ describe('counted ids', () => {
       expect(ids).toEqual(ids.toSorted((x, y) => (x < y ? -1 : 1)));
     });
 
-    it('of a call that was sent before are not given to who came later', async () => {
+    it('of an earlier request do not go to a later caller', async () => {
       const { next } = await counted(time, [store]);
       store.faults.push('hang');
       const leaving = new AbortController();
@@ -145,7 +145,7 @@ describe('counted ids', () => {
       expect((await ours) > theirs).toBe(true);
     });
 
-    it('refuse a field or a count that is none, and a caller under a dead signal', async () => {
+    it('refuse an invalid field or count, and a caller with an aborted signal', async () => {
       const { next, many } = await counted(time, [store]);
       expect(await codeOfCall(next({ user: 1 }))).toBe('ARGUMENT_INVALID');
       expect(await codeOfCall(next({ shard: 4096 }))).toBe('ARGUMENT_INVALID');
@@ -155,7 +155,7 @@ describe('counted ids', () => {
       expect(store.requests).toEqual([]);
     });
 
-    it('refuse nextId() without prefetch, and say what helps', async () => {
+    it('refuse nextId() without prefetch, and name the cure', async () => {
       const { source } = (await counted(time, [store])).generator;
       for (const call of [
         () => source.nextId(),
@@ -166,13 +166,13 @@ describe('counted ids', () => {
       expect(() => source.fill(new BigUint64Array(1))).toThrow(/prefetch: \{ count: 1000, staleMs/);
     });
 
-    it('keep a layout whose epoch was meant in seconds once and is text since', async () => {
+    it('keep a layout whose epoch was once given in seconds, and is a text now', async () => {
       const layout = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
       const { generator } = await counted(time, [store], { layout });
       expect(generator.layout?.epochMs).toBe(layout.epochMs);
     });
 
-    it('end with the layout, and do not begin before it', async () => {
+    it('end with the layout, and do not start before it', async () => {
       const layout = layouts.redisIdGenerator({ epoch: 1_700_000_000_000 });
       const { next } = await counted(time, [store], { layout });
       time.wallMs = 1_700_000_000_000 + layout.lifetimeMs;
@@ -187,7 +187,7 @@ describe('counted ids', () => {
   });
 
   describe('a store that', () => {
-    it('is away is waited for, as long as the signal lets', async () => {
+    it('is unreachable is waited for, as long as the signal allows', async () => {
       const { generator, next, changes } = await counted(time, [store]);
       store.isDown = true;
       const leaving = new AbortController();
@@ -207,7 +207,7 @@ describe('counted ids', () => {
       ]);
     });
 
-    it('refuses for good is told at once, and at the start', async () => {
+    it('refuses for good is reported at once, and at the start', async () => {
       await counted(time, [store], { layout: layouts.snowflake() });
       const { generator, next } = await opened(time, [store]);
       const failure = await generator.start().catch((error: SnowflakeError) => error);
@@ -235,7 +235,7 @@ describe('counted ids', () => {
       expect(ids).toEqual([...new Set(ids)].toSorted((x, y) => (x < y ? -1 : 1)));
     });
 
-    it('is weeks ahead is asked again after a while that a timer can take', async () => {
+    it('is weeks ahead is called again after a delay that a timer can handle', async () => {
       const { next } = await counted(time, [store]);
       const delays: number[] = [];
       const after = time.after.bind(time);
@@ -254,7 +254,7 @@ describe('counted ids', () => {
       expect(delays).toEqual([2000, 60_000]);
     });
 
-    it('answers after the limit still serves who waits', async () => {
+    it('answers after the limit still serves waiting callers', async () => {
       const { next } = await counted(time, [store]);
       store.faults.push('hang', 'fail', 'fail', 'fail');
       const waiting = next();
@@ -264,7 +264,7 @@ describe('counted ids', () => {
       expect(await waiting).toBeGreaterThan(0n);
     });
 
-    it('gives a range twice, or one that was not asked for, is not believed', async () => {
+    it('grants a range again, or one that was not requested, is not trusted', async () => {
       const { next } = await counted(time, [store]);
       const first = BigInt(time.now() + 1) * 1024n;
       const given = { status: 'ok', first, end: first + 1n, grant: 'g', era: 1 } as const;
@@ -277,7 +277,7 @@ describe('counted ids', () => {
       expect(store.requests).toHaveLength(5);
     });
 
-    it('forgot everything gives nothing below what was given', async () => {
+    it('lost all data grants nothing below earlier grants', async () => {
       const windowMs = 2000;
       const losing = new FaultyCounters(time, windowMs);
       const { many } = await counted(time, [losing]);
@@ -292,7 +292,7 @@ describe('counted ids', () => {
   describe('several stores', () => {
     const three = () => [1, 2, 3].map((k) => new FaultyCounters(time, 0, `node ${k}`));
 
-    it('make sequences of their own, k mod N', async () => {
+    it('issue separate sequences, k mod N', async () => {
       const stores = three();
       const { generator, next } = await counted(time, stores);
       const ids = [];
@@ -307,7 +307,7 @@ describe('counted ids', () => {
       expect(generator.location).toBe('node 1, node 2, node 3');
     });
 
-    it('fill a millisecond without a sequence twice or too high', async () => {
+    it('fill a millisecond without a duplicate sequence or one too high', async () => {
       const stores = three();
       const { generator, many } = await counted(time, stores, { aheadMs: 1 });
       const ids = await many(1023);
@@ -326,7 +326,7 @@ describe('counted ids', () => {
       }
     });
 
-    it('of which one hangs and one refuses: the third serves all', async () => {
+    it('serve all callers by the third if one hangs and one refuses', async () => {
       const stores = three();
       const { generator, next, changes } = await counted(time, stores);
       stores[0]!.faults.push(...Array<'hang'>(9).fill('hang'));
@@ -349,7 +349,7 @@ describe('counted ids', () => {
   describe('prefetched ids', () => {
     const prefetch = { count: 100, staleMs: 1000 };
 
-    it('are there at once after the start, with any fields, rising', async () => {
+    it('are available at once after the start, with any fields, in rising order', async () => {
       const { generator } = await counted(time, [store], { prefetch });
       const { source, layout } = generator;
       const ids = [source.nextId({ shard: 1 }), ...source.nextIds(10, { shard: 1 })];
@@ -363,7 +363,7 @@ describe('counted ids', () => {
       await generator.stop();
     });
 
-    it('are taken again at half, and all or none of a batch is given', async () => {
+    it('are fetched again at half, and a batch is all or nothing', async () => {
       const { generator } = await counted(time, [store], { prefetch });
       const { source } = generator;
       const { buffered } = generator.status;
@@ -375,7 +375,7 @@ describe('counted ids', () => {
       await generator.stop();
     });
 
-    it('older than staleMs are not given, whatever the clock does', async () => {
+    it('older than staleMs are not issued, whatever the clock does', async () => {
       const { generator, changes } = await counted(time, [store], { prefetch });
       store.isDown = true;
       await time.advance(500);
@@ -393,7 +393,7 @@ describe('counted ids', () => {
       await generator.stop();
     });
 
-    it('that a hanging call brings late are not given, although others stand before', () => {
+    it('that a hanging call brings late are not issued, even if others are queued before', () => {
       const layout = layouts.redisIdGenerator();
       const space = new PositionSpace(layout, 1, 1);
       const askers: Asker[] = [];
@@ -412,7 +412,7 @@ describe('counted ids', () => {
       expect(new Set(times)).toEqual(new Set([nowMs - 300, nowMs - 200]));
     });
 
-    it('are renewed by a timer, also after a late start, until the stop', async () => {
+    it('are renewed by a timer, even after a late start, until the stop', async () => {
       const { generator, next } = await opened(time, [store], { prefetch });
       store.isDown = true;
       await Promise.all([generator.refresh(), time.advance(40_000)]);
@@ -444,7 +444,7 @@ describe('counted ids', () => {
       await expect(counted(time, [store], options as never)).rejects.toThrow(said);
     });
 
-    it('that are all wrong are all told', async () => {
+    it('report all faults at once', async () => {
       const options = { tag: '', aheadMs: -1, layout: layouts.baidu() };
       const failure = await counted(time, [], options).catch((error: SnowflakeError) => error);
       expect((failure as SnowflakeError).details['faults']).toHaveLength(4);
@@ -468,7 +468,7 @@ const isWrong = ({ twiceCount, downCount, staleCount, afterStopCount }: Outcome)
   twiceCount + downCount + staleCount + afterStopCount > 0;
 
 describe.each([1, 2, 3])('processes on %i stores', (storeCount) => {
-  it('make no id twice, whatever the stores do', async () => {
+  it('make no duplicate, whatever the stores do', async () => {
     const seeds = [...(HELD.get(storeCount) ?? []), ...SEEDS];
     let idCount = 0;
     for (const seed of seeds) {

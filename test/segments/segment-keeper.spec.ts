@@ -19,8 +19,8 @@ async function rejection(promise: Promise<unknown>): Promise<unknown> {
   );
 }
 
-describe('the start', () => {
-  it('takes the smallest step, and asks ahead at half of it', async () => {
+describe('a start', () => {
+  it('takes the smallest step, and requests the next segment at half of it', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 100, lastsMs: 1000 });
     expect(codeOf(() => generator.nextId())).toBe('NOT_READY');
@@ -35,7 +35,7 @@ describe('the start', () => {
     expect(generator.nextIds(14)).toEqual(range(7, 14));
   });
 
-  it('fails at once on what cannot pass, and says what to do', async () => {
+  it('fails at once on a permanent error, and names the cure', async () => {
     const store = new CountingStore();
     store.next = undefined;
     const { keeper } = kept(store);
@@ -50,7 +50,7 @@ describe('the start', () => {
     expect(await rejection(kept(ended).keeper.start())).toBe('COUNTER_FULL');
   });
 
-  it('makes the last numbers that the counter has, and then reports its end', async () => {
+  it("issues the counter's last numbers, and then reports its end", async () => {
     const store = new CountingStore();
     store.next = store.end - 3n;
     const { keeper, generator, time } = kept(store);
@@ -62,7 +62,7 @@ describe('the start', () => {
     expect(() => generator.nextId()).toThrow('has reached its end at 2^63 - 1');
   });
 
-  it('waits for a store that is away, no longer than the time limit', async () => {
+  it('waits for an unreachable store up to the time limit', async () => {
     const store = new CountingStore();
     store.isDown = true;
     const { keeper, time } = kept(store);
@@ -80,7 +80,7 @@ describe('the start', () => {
     expect(second.time.timerCount).toBe(0);
   });
 
-  it('without time to wait is one call, whose answer is waited for', async () => {
+  it('without time to wait sends one request and waits for its answer', async () => {
     const store = new CountingStore();
     store.faults.push('hang');
     const { keeper, time } = kept(store, {}, undefined, 0);
@@ -97,7 +97,7 @@ describe('the start', () => {
     expect(second.time.timerCount).toBe(0);
   });
 
-  it('in the background goes on until the store is back', async () => {
+  it('in the background continues until the store is back', async () => {
     const store = new CountingStore();
     store.isDown = true;
     const { keeper, generator, time } = kept(store);
@@ -108,7 +108,7 @@ describe('the start', () => {
     expect([keeper.state, generator.nextId()]).toEqual(['active', 1n]);
   });
 
-  it('waits as long as the store says, where it grants nothing yet', async () => {
+  it('waits as long as the store requires if it grants nothing yet', async () => {
     const store = new CountingStore();
     store.faults.push({ status: 'wait', waitMs: 7000 });
     const { keeper, time } = kept(store);
@@ -120,7 +120,7 @@ describe('the start', () => {
     expect(store.requests).toHaveLength(2);
   });
 
-  it('a stop ends it', async () => {
+  it('ends when it is stopped', async () => {
     const store = new CountingStore();
     store.isDown = true;
     const { keeper, time } = kept(store);
@@ -132,8 +132,8 @@ describe('the start', () => {
   });
 });
 
-describe('a counter that is not there', () => {
-  it('begins where a function says, above what others may have buffered', async () => {
+describe('a missing counter', () => {
+  it("starts at a function's result, above all buffered numbers", async () => {
     const store = new CountingStore();
     store.next = undefined;
     const startAt = () => '41';
@@ -143,7 +143,7 @@ describe('a counter that is not there', () => {
     expect(store.requests.map((request) => request.startAt)).toEqual([undefined, 5042n]);
   });
 
-  it('begins with a number, in the first call alone', async () => {
+  it('starts at a number, in the first call alone', async () => {
     const store = new CountingStore();
     store.next = undefined;
     const { keeper, generator, time } = kept(store, { startAt: 7n, stepMin: 10, stepMax: 10 });
@@ -155,7 +155,7 @@ describe('a counter that is not there', () => {
     expect(codeOf(() => generator.nextId())).toBe('COUNTER_ABSENT');
   });
 
-  it('goes on by itself once an operator has created it', async () => {
+  it('starts serving once an operator has created it', async () => {
     const store = new CountingStore();
     const it = kept(store, { stepMin: 10, stepMax: 10 });
     await it.keeper.start();
@@ -183,7 +183,7 @@ describe('a counter that is not there', () => {
     },
   );
 
-  it('a function that fails or hangs is asked again', async () => {
+  it('calls its function again if that fails or hangs', async () => {
     const store = new CountingStore();
     store.next = undefined;
     let asked = 0;
@@ -208,7 +208,7 @@ describe('a store that breaks its contract', () => {
     ['gives nothing', { first: 100n, end: 100n }],
     ['gives no positions', { first: 1, end: 2 }],
     ['gives negative ones', { first: -5n, end: 5n }],
-  ])('one that %s is not used', async (_name, positions) => {
+  ])('is not used if its answer %s', async (_name, positions) => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -222,7 +222,7 @@ describe('a store that breaks its contract', () => {
     expect(id).toBeGreaterThan(10n);
   });
 
-  it('an unknown answer, or none, is no number', async () => {
+  it('an unknown or missing answer issues no number', async () => {
     const store = new CountingStore();
     store.faults.push({ status: 'perhaps' } as never, undefined as never, null as never);
     const { keeper, time } = kept(store);
@@ -233,8 +233,8 @@ describe('a store that breaks its contract', () => {
   });
 });
 
-describe('answers that come late or never', () => {
-  it('a lost answer costs its numbers; the next call is made after the time limit', async () => {
+describe('late or missing answers', () => {
+  it('lost: its numbers are skipped; the next call follows after the time limit', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -247,7 +247,7 @@ describe('answers that come late or never', () => {
     expect(store.requests.map(({ have }) => have).slice(0, 3)).toEqual([0n, 11n, 11n]);
   });
 
-  it('a late one is used where nothing came since, and never below what came', async () => {
+  it('late: used if nothing arrived since, and never below what arrived', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -270,7 +270,7 @@ describe('answers that come late or never', () => {
     expect(generator.nextId()).toBeGreaterThan(before);
   });
 
-  it('a late one shows that the store is back', async () => {
+  it('late: shows that the store is back', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -283,7 +283,7 @@ describe('answers that come late or never', () => {
     expect([keeper.state, generator.buffered]).toEqual(['active', 10]);
   });
 
-  it('what comes after the stop is given back, and none of it is made', async () => {
+  it('after the stop: released, and no number of it is issued', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -303,8 +303,8 @@ describe('answers that come late or never', () => {
   });
 });
 
-describe('the stop', () => {
-  it('is over before a call that takes too long, whose store is closed again then', async () => {
+describe('a stop', () => {
+  it('ends before a slow call, whose store is then closed again', async () => {
     const store = new CountingStore();
     const { keeper, generator, time } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -321,7 +321,7 @@ describe('the stop', () => {
     expect(store.closedCount).toBeGreaterThan(closed);
   });
 
-  it('gives back what is buffered, so that a restart goes on without a gap', async () => {
+  it('releases buffered numbers, so that a restart continues without a gap', async () => {
     const store = new CountingStore();
     for (const first of [1, 4, 7]) {
       const { keeper, generator } = kept(store, { stepMin: 10, stepMax: 10 });
@@ -333,7 +333,7 @@ describe('the stop', () => {
     expect(store.closedCount).toBe(3);
   });
 
-  it('is not held up by a store that hangs', async () => {
+  it('is not delayed by a store that hangs', async () => {
     const store = new CountingStore();
     store.giveBack = () => new Promise(() => undefined);
     store.close = () => new Promise(() => undefined);
@@ -348,7 +348,7 @@ describe('the stop', () => {
     expect(time.timerCount).toBe(0);
   });
 
-  it('burns what a crash has buffered, and no more', async () => {
+  it('after a crash skips only the buffered numbers', async () => {
     const store = new CountingStore();
     const seen = new Set<bigint>();
     for (let crash = 0; crash < 50; crash++) {
@@ -361,8 +361,8 @@ describe('the stop', () => {
   });
 });
 
-describe('when nothing is buffered', () => {
-  it('states and refusals say so, and who waits is woken', async () => {
+describe('an empty buffer', () => {
+  it('shows in states and refusals, and waiting callers wake', async () => {
     const store = new CountingStore();
     const { keeper, generator, time, changes, woken } = kept(store, { stepMin: 10, stepMax: 10 });
     await keeper.start();
@@ -391,7 +391,7 @@ describe('when nothing is buffered', () => {
     expect(calls.recent.at(-1)).toEqual({ answer: 'ok', tookMs: 0 });
   });
 
-  it('asks seldom, however many callers and however long', async () => {
+  it('causes few requests, however many callers and however long', async () => {
     const store = new CountingStore();
     const it = kept(store, { stepMin: 10, stepMax: 10 });
     await it.keeper.start();
@@ -413,7 +413,7 @@ const termsOf = (options: Partial<SegmentOptions> = {}) =>
 /** The keeper has three steps buffered at most. */
 const STEPS_BUFFERED = 3n;
 
-describe('the default of loss gap', () => {
+describe('the default loss gap', () => {
   it.each([{}, { stepMax: 10 }, { stepMax: 1000 }, { stepMin: 1_000_000 }, { stepMin: 1 }])(
     'is more than 1024 processes have buffered at the smallest step, %o',
     (steps) => {
@@ -431,7 +431,7 @@ describe('the default of loss gap', () => {
     },
   );
 
-  it.each(['lastsMs', 'stepMin', 'stepMax'])('is no second fault where %s is one', (name) => {
+  it.each(['lastsMs', 'stepMin', 'stepMax'])('adds no second fault if %s is faulty', (name) => {
     expect(() => termsOf({ [name]: Number.NaN })).toThrow(`Expected \`${name}\``);
     expect(() => termsOf({ [name]: Number.NaN })).not.toThrow('lossGap');
   });
@@ -448,7 +448,7 @@ const isWrong = ({ twiceCount, downCount, afterStopCount }: Outcome): boolean =>
   twiceCount + downCount + afterStopCount > 0;
 
 describe.each([1, 2, 3])('a fleet on %i stores', (storeCount) => {
-  it('makes no number twice, whatever the stores do', async () => {
+  it('issues no duplicate, whatever the stores do', async () => {
     let madeCount = 0;
     for (const seed of SEEDS) {
       const outcome = await simulate(seed, storeCount);

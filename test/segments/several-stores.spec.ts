@@ -28,7 +28,7 @@ import { CountingStore, kept, work } from './segment-simulation.js';
 const SMALL = { stepMin: 10, stepMax: 10 };
 
 describe('the numbers of several stores', () => {
-  it.each([1, 2, 3, 7, 1024])('of %i stores are apart, and found again', (count) => {
+  it.each([1, 2, 3, 7, 1024])('of %i stores are separate, and can be mapped back', (count) => {
     const seen = new Set<bigint>();
     for (let place = 1; place <= count; place++) {
       const space = new NumberSpace(place, count);
@@ -42,7 +42,7 @@ describe('the numbers of several stores', () => {
     expect(seen.size).toBe(4 * count);
   });
 
-  it('end at 2^63 - 1, and begin at 0', () => {
+  it('end at 2^63 - 1, and start at 0', () => {
     const space = new NumberSpace(2, 3);
     const last = space.positionFrom(2n ** 63n) - 1n;
     expect(space.numberOf(last)).toBeLessThan(2n ** 63n);
@@ -53,7 +53,7 @@ describe('the numbers of several stores', () => {
 });
 
 describe('a keeper with several stores', () => {
-  it('makes odd and even numbers in turn, none twice', async () => {
+  it('issues odd and even numbers in turn, without duplicates', async () => {
     const stores = [new CountingStore('a'), new CountingStore('b')];
     const it = kept(stores, SMALL);
     await it.keeper.start();
@@ -63,7 +63,7 @@ describe('a keeper with several stores', () => {
     expect(stores.map(({ requests }) => requests[0]!.stores)).toEqual(['1/2', '2/2']);
   });
 
-  it('two processes share them, and another order is refused', async () => {
+  it('in two processes shares them, and another order is refused', async () => {
     const stores = [new MemoryCounters(), new MemoryCounters()];
     const two = [kept(stores, { ...SMALL, startAt: 1n }), kept(stores, { ...SMALL, startAt: 1n })];
     const made = await Promise.all(
@@ -77,7 +77,7 @@ describe('a keeper with several stores', () => {
     await expect(turned.keeper.start()).rejects.toMatchObject({ code: 'COUNTER_MISMATCH' });
   });
 
-  it('one that hangs costs its turn once, and no number', async () => {
+  it('loses one turn, and no number, to a store that hangs', async () => {
     const stores = [new CountingStore('a'), new CountingStore('b')];
     const it = kept(stores, SMALL);
     await it.keeper.start();
@@ -87,7 +87,7 @@ describe('a keeper with several stores', () => {
     expect(stores[0]!.requests.length).toBeLessThanOrEqual(3);
   });
 
-  it('one that is away is asked again seldom, and the other serves', async () => {
+  it('calls an unreachable store seldom, and serves from the other', async () => {
     const stores = [new CountingStore('a'), new CountingStore('b')];
     const it = kept(stores, SMALL);
     await it.keeper.start();
@@ -98,7 +98,7 @@ describe('a keeper with several stores', () => {
     expect(it.changes).toEqual(['unassigned -> active']);
   });
 
-  it('one that can never grant is told of once', async () => {
+  it('logs once a store that can never grant', async () => {
     const stores = [new CountingStore('a'), new CountingStore('b')];
     const it = kept(stores, SMALL);
     await it.keeper.start();
@@ -110,7 +110,7 @@ describe('a keeper with several stores', () => {
   });
 });
 
-describe('how many are asked for', () => {
+describe('the size of a request', () => {
   const terms = { lastsMs: 30_000, stepMin: 1000, stepMax: 100_000_000 };
 
   it.each([10, 1000, 100_000])(
@@ -139,7 +139,7 @@ describe('how many are asked for', () => {
     },
   );
 
-  it('a burst at the start orders no more than twice the last', () => {
+  it('is at most two times the last one after a burst at the start', () => {
     const size = new StepSize(terms);
     const steps: number[] = [];
     for (let call = 0; call < 12; call++) {
@@ -151,7 +151,7 @@ describe('how many are asked for', () => {
     expect(steps.at(-1)).toBeLessThanOrEqual(11_000 * 15);
   });
 
-  it('no jump of the clock changes that', () => {
+  it('does not change with a jump of the clock', () => {
     for (const jumpMs of [-86_400_000, -1, 0, 1, 86_400_000]) {
       const size = new StepSize(terms);
       let [nowMs, issued, highest] = [0, 0, 0];
@@ -233,7 +233,7 @@ const STORES: readonly [name: string, url: () => string][] = [
 ];
 
 describe.each(STORES)('processes on one counter in %s', (_name, url) => {
-  it('make no number twice, whichever of them are killed', async () => {
+  it('issue no duplicate, even if some are killed', async () => {
     const store = await countersOf(url());
     // Across the end of a word, which is where counting is hardest.
     await store.create!({ counter: 'order', start: 2n ** 32n - 2000n });
@@ -248,7 +248,7 @@ describe.each(STORES)('processes on one counter in %s', (_name, url) => {
 });
 
 describe('without a common store', () => {
-  it('the same processes make numbers twice', async () => {
+  it('issue duplicates', async () => {
     expect(twiceIn(await fleet(undefined))).toBeGreaterThan(1000);
   });
 });
@@ -309,7 +309,7 @@ async function shop(pool: Pool) {
 }
 
 describe('an application with TypeORM on PostgreSQL', () => {
-  it('saves orders under dense numbers, and goes on without a gap', async () => {
+  it('saves orders under dense numbers, without a gap after a restart', async () => {
     const pool = lab.pool();
     const first = await shop(pool);
     const saved = await first.orders.save([{ note: 'a' }, { note: 'b' }, { note: 'c' }]);

@@ -40,7 +40,7 @@ function invoices(options: Partial<SeriesOptions> = {}, now = '2026-11-20T15:59:
 }
 
 describe('a series', () => {
-  it('begins anew with the day of its zone', async () => {
+  it('restarts with the day of its zone', async () => {
     const { clock, made } = invoices();
     expect([await made.next(), await made.next()]).toEqual([
       'INV-20261120-000001',
@@ -64,26 +64,26 @@ describe('a series', () => {
     ['Pacific/Kiritimati', '20261231'],
     ['Pacific/Pago_Pago', '20261229'],
     ['UTC', '20261230'],
-  ])('knows the day in %s', async (timeZone, day) => {
+  ])('uses the day in %s', async (timeZone, day) => {
     const { made } = invoices({ timeZone, form: '{date}-{0}' }, '2026-12-30T10:00:00Z');
     expect(await made.next()).toBe(`${day}-1`);
   });
 
-  it('gives everybody another number', async () => {
+  it('gives each caller another number', async () => {
     const { made } = invoices();
     const all = await Promise.all(Array.from({ length: 200 }, () => made.next()));
     expect(new Set(all).size).toBe(200);
     expect(all.toSorted().at(-1)).toBe('INV-20261120-000200');
   });
 
-  it('ends where its digits end, and repeats nothing', async () => {
+  it('ends with its digits, and repeats nothing', async () => {
     const { made } = invoices({ form: '{date}-{0}' });
     for (let number = 1; number <= 9; number++) await made.next();
     await expect(made.next()).rejects.toMatchObject({ code: 'COUNTER_FULL' });
     await expect(made.next()).rejects.toMatchObject({ code: 'COUNTER_FULL' });
   });
 
-  it('is read and written both ways', () => {
+  it('parses its own format', () => {
     const { made } = invoices({ form: 'A.{date}+{000}(x)' });
     const parts = { period: '20261120', number: 42 };
     expect(made.textOf(parts)).toBe('A.20261120+042(x)');
@@ -145,7 +145,7 @@ describe('gapless series', () => {
     const numberOf = async (work: (manager: EntityManager) => Promise<string>) =>
       invoices.parse(await database.transaction(work)).number;
 
-    it('gives each number once where one transaction takes several at a time', async () => {
+    it('issues each number once if one transaction takes several at a time', async () => {
       const form = '{date}-{00}';
       const several = gaplessSeries({
         name: 'several',
@@ -160,7 +160,7 @@ describe('gapless series', () => {
       expect(new Set(texts).size).toBe(3);
     });
 
-    it('counts what is committed, and gives again what is rolled back', async () => {
+    it('counts committed numbers, and reissues rolled-back ones', async () => {
       expect(await numberOf((manager) => invoices.nextIn(manager))).toBe(1);
       const rolledBack = numberOf(async (manager) => {
         expect(await invoices.nextIn(manager)).toBe('R-2026-0002');
@@ -174,7 +174,7 @@ describe('gapless series', () => {
       expect(await numberOf((manager) => invoices.nextIn(query(manager)))).toBe(2);
     });
 
-    it('has no gap and no number twice, with one in three rolled back', async () => {
+    it('has no gap and no duplicate, with one in three rolled back', async () => {
       const work = async (at: number) => {
         try {
           return await numberOf(async (manager) => {
@@ -191,7 +191,7 @@ describe('gapless series', () => {
       expect(given).toEqual(Array.from({ length: 40 }, (_, at) => 3 + at));
     });
 
-    it('gives each once if calls at a time come each with an object of its own', async () => {
+    it('issues each number once if concurrent calls pass separate objects', async () => {
       // What MariaDB alone reads: MySQL and MariaDB 10.4 answer with no row.
       const asMysql = (text: string) => text.replace(/\/\*M!100500.*?\*\//, '');
       const numbers = (manager: EntityManager) =>
@@ -205,14 +205,14 @@ describe('gapless series', () => {
       expect(given).toEqual(Array.from({ length: 10 }, (_, at) => first + at));
     });
 
-    it('refuses to count outside of a transaction', async () => {
+    it('refuses to count outside a transaction', async () => {
       await expect(invoices.nextIn(database.manager)).rejects.toMatchObject({
         code: 'ARGUMENT_INVALID',
       });
     });
   });
 
-  it('has its table by a migration', async () => {
+  it('creates its table by a migration', async () => {
     const migrations = [CreateSnowflakeSeries1767225600002];
     const options = { type: 'better-sqlite3', database: ':memory:', driver: Database, migrations };
     const database = await new DataSource(options as never).initialize();
@@ -447,7 +447,7 @@ describe('open transaction', () => {
     afterAll(async () => void (await client.close()));
     const within = () => client.within((query) => invoices.nextIn({ query, dialect }));
 
-    it('takes a number in a transaction alone, and none outside of it', async () => {
+    it('takes a number inside a transaction only', async () => {
       const outside = { query: client.query, dialect };
       const refused = { code: 'ARGUMENT_INVALID' };
       await expect(invoices.nextIn(outside)).rejects.toMatchObject(refused);

@@ -5,6 +5,7 @@
  */
 import { readdirSync, existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
 import { describe, expect, it, beforeAll } from '@jest/globals';
 import { layouts, publicIds } from 'nestjs-snowflake/core';
 import type { Page } from 'playwright-core';
@@ -65,6 +66,16 @@ describe('the head of a page', () => {
     readFileSync(join(site.folder, path), 'utf8').split('</head>')[0]!;
   const valueOf = (path: string, pattern: RegExp) => pattern.exec(headOf(path))?.[1];
   const CANONICAL = /<link rel="canonical" href="[^"]*?\/\/[^/]+(\/[^"]*)"/;
+
+  it.each(['index.html', 'zh/index.html'])('loads %s with less than 150 kB, compressed', (path) => {
+    const html = readFileSync(join(site.folder, path), 'utf8');
+    const files = [...html.matchAll(/(?:href|src)="(\/[^"]+\.(?:js|css|woff2|svg|png))"/g)];
+    const texts = [path, ...new Set(files.map(([, file]) => file!))].map((file) =>
+      readFileSync(join(site.folder, file)),
+    );
+    expect(files.length).toBeGreaterThan(5);
+    expect(texts.reduce((sum, text) => sum + gzipSync(text).length, 0)).toBeLessThan(150_000);
+  });
 
   it('describes each page in its own words', () => {
     const own = [...pages.keys()].filter((path) => !/^zh\/(internals|reference\/api)\//.test(path));

@@ -1,5 +1,5 @@
 import { useData } from 'vitepress';
-import DefaultTheme from 'vitepress/theme';
+import DefaultTheme from 'vitepress/theme-without-fonts';
 import { h } from 'vue';
 import PlaygroundPage from '../../playground/PlaygroundPage.vue';
 import HomeHero from './HomeHero.vue';

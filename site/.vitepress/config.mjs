@@ -6,6 +6,7 @@ import { CHINESE, CHINESE_SEARCH, CHINESE_THEME, chineseMarkdown } from './chine
 import { ADDRESS, headOf, withoutCopies } from './head.mjs';
 import { SEARCH_OPTIONS, indexedOf, wordsOf } from './search.mjs';
 import { ONE_BUTTON, sidebarOf } from './sidebar.mjs';
+import { labeledCells } from './tables.mjs';
 
 const CORE = fileURLToPath(new URL('../../lib/core/index.js', import.meta.url));
 
@@ -26,6 +27,10 @@ export default {
   appearance: true,
   head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${ADDRESS.pathname}logo.svg` }]],
   transformHead: headOf,
+  // The table of options is the page's own outline, and needs the width.
+  transformPageData({ relativePath, frontmatter }) {
+    if (relativePath.endsWith('reference/options.md')) frontmatter['aside'] = false;
+  },
   sitemap: { hostname: ADDRESS.href, transformItems: withoutCopies },
   locales: {
     root: { label: 'English', lang: 'en' },
@@ -33,7 +38,10 @@ export default {
   },
   markdown: {
     anchor: { slugify: anchorOf },
-    config: chineseMarkdown,
+    config(/** @type {import('vitepress').MarkdownRenderer} */ md) {
+      chineseMarkdown(md);
+      labeledCells(md);
+    },
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
   },
   vite: {
@@ -47,7 +55,7 @@ export default {
     repository: REPOSITORY,
     editLink: EDIT_LINK,
     nav: [
-      { text: 'Get started', link: '/start' },
+      { text: 'Docs', link: '/start' },
       { text: 'Guarantees', link: '/concepts/guarantees' },
       { text: 'Options', link: '/reference/options' },
       { text: 'Playground', link: '/playground' },

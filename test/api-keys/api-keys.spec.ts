@@ -1,6 +1,5 @@
 /**
- * Keys that are issued, derived and verified: which are right, which are not, and what is shown of
- * them.
+ * Issued, derived, and verified keys: which keys match, and which secrets stay hidden.
  */
 import { inspect } from 'node:util';
 import { crc32 } from 'node:zlib';
@@ -10,7 +9,7 @@ import { ApiKeys, type ApiKeysOptions, hmacApiKey } from '../../lib/api-keys/ind
 import type { SnowflakeError } from '../../lib/errors.js';
 import { runs } from '../until.js';
 
-describe('api keys', () => {
+describe('API keys', () => {
   const OLD = '7d0c1e07b2a8d36515e0c7734ba9f218aaaaaaaaaaaaaaaa0000000000000001';
   const NEW = '6e1f2a18c3b9e47626f1d8845cb0a329bbbbbbbbbbbbbbbb0000000000000002';
   const PEPPER = '5f2a3b29d4cAf58737a2e9956dc1b43acccccccccccccccc0000000000000003';
@@ -29,7 +28,7 @@ describe('api keys', () => {
   }
 
   describe('an issued key', () => {
-    it('is right for its own hash, and says its id', () => {
+    it('matches its own hash, and contains its ID', () => {
       fc.assert(
         fc.property(id, (of) => {
           const { key, keyId, hash } = keys.issue(of);
@@ -45,7 +44,7 @@ describe('api keys', () => {
       );
     });
 
-    it('is wrong for every other hash, also of the same id, and where there is none', () => {
+    it('does not match any other hash, one of the same ID, or a missing hash', () => {
       const [one, other] = [keys.issue(7n), keys.issue(7n)];
       expect(one.key).not.toBe(other.key);
       expect(keys.verify(one.key, other.hash)).toBe(false);
@@ -55,7 +54,7 @@ describe('api keys', () => {
       expect(keys.verifyDerived(one.key)).toBe(false);
     });
 
-    it('is wrong where the pepper is another one, or missing', () => {
+    it('does not match if the pepper differs or is missing', () => {
       const { key, hash } = keys.issue(7n);
       const others = [{}, { pepper: OLD }].map(
         (more) => new ApiKeys({ prefix: 'shop_live', ...more }),
@@ -63,7 +62,7 @@ describe('api keys', () => {
       expect(others.map((other) => other.verify(key, hash))).toEqual([false, false]);
     });
 
-    it('has a secret of which every character varies', () => {
+    it('has a secret whose every character varies', () => {
       const secrets = Array.from({ length: runs(2000) }, () => keys.issue(7n).key.slice(21, 64));
       expect(new Set(secrets).size).toBe(secrets.length);
       for (let at = 1; at < 43; at++) {
@@ -73,7 +72,7 @@ describe('api keys', () => {
     });
 
     it.each([['x'], [''], ['0'.repeat(63)], ['g'.repeat(64)], [`${'0'.repeat(64)} `], [7], [{}]])(
-      'is no excuse for a table that holds %p: that is said, and not shown',
+      'throws if the table holds %p, without showing it',
       (hash) => {
         const { key } = keys.issue(7n);
         const error = errorOf(() => keys.verify(key, hash as string));
@@ -92,7 +91,7 @@ describe('api keys', () => {
     });
     const after = new ApiKeys({ prefix: 'shop_live', secrets: { b: NEW } });
 
-    it('is the same each time, and right without anything stored', () => {
+    it('is the same each time, and verifies without stored data', () => {
       fc.assert(
         fc.property(id, (of) => {
           const key = keys.derive(of);
@@ -106,7 +105,7 @@ describe('api keys', () => {
       );
     });
 
-    it('of a new secret is right where both are known, the old until its secret is gone', () => {
+    it('verifies with the old and the new secret until the old one is removed', () => {
       const [old, fresh] = [before.derive(7n), both.derive(7n)];
       const verdicts = (key: string) => [before, both, after].map((one) => one.verifyDerived(key));
       expect(verdicts(old)).toEqual([true, true, false]);
@@ -114,18 +113,18 @@ describe('api keys', () => {
       expect(after.parse(old)).toBeUndefined();
     });
 
-    it('is wrong under a name whose secret did not make it', () => {
+    it('does not verify under the name of another secret', () => {
       const swapped = new ApiKeys({ prefix: 'shop_live', secrets: { a: NEW } });
       expect(swapped.parse(before.derive(7n))).toBeDefined();
       expect(swapped.verifyDerived(before.derive(7n))).toBe(false);
     });
 
-    it('cannot be made without a secret', () => {
+    it('cannot be created without a secret', () => {
       const none = new ApiKeys({ prefix: 'shop_live' });
       expect(errorOf(() => none.derive(7n)).code).toBe('CONFIG_INVALID');
     });
 
-    it('is not moved by somebody who changes the bytes that were given', () => {
+    it('stays the same if the caller changes the bytes of the secret', () => {
       const bytes = new TextEncoder().encode(OLD);
       const given = new ApiKeys({ prefix: 'shop_live', secrets: { a: bytes } });
       bytes.fill(0);
@@ -133,7 +132,7 @@ describe('api keys', () => {
     });
   });
 
-  describe('an id', () => {
+  describe('an invalid ID', () => {
     it.each([
       [-1n],
       [2n ** 63n],
@@ -147,7 +146,7 @@ describe('api keys', () => {
       [undefined],
       [null],
       [{ id: 7n }],
-    ])('%# is refused everywhere, and not shown', (value) => {
+    ])('%# is rejected by every method, and not shown', (value) => {
       const wrong = value as bigint;
       const tries = [
         () => keys.issue(wrong),
@@ -181,7 +180,7 @@ describe('api keys', () => {
       ['an empty pepper', { prefix: 'shop', pepper: '' }, 1, /`pepper`.*0 characters/],
       ['a short pepper', { prefix: 'shop', pepper: NEW.slice(0, 31) }, 1, /31 characters/],
       ['a pepper of one character', { prefix: 'shop', pepper: 'x'.repeat(64) }, 1, /repeated/],
-      ['a pepper out of a file', { prefix: 'shop', pepper: `${NEW}\n` }, 1, /white space/],
+      ['a pepper read from a file', { prefix: 'shop', pepper: `${NEW}\n` }, 1, /white space/],
       ['a pepper that is a number', { prefix: 'shop', pepper: 7 }, 1, /type number/],
       ['secrets that are text', { prefix: 'shop', secrets: NEW }, 1, /`secrets` to be an object/],
       [
@@ -192,16 +191,26 @@ describe('api keys', () => {
       ],
       ['a secret as a name', { prefix: 'shop', secrets: { [NEW]: OLD } }, 1, /64 characters/],
       ['a secret that is not set', { prefix: 'shop', secrets: { a: undefined } }, 1, /secrets\.a/],
-      ['no choice', { prefix: 'shop', secrets: { a: OLD, b: NEW } }, 1, /which of 2/],
+      [
+        'two secrets without deriveWith',
+        { prefix: 'shop', secrets: { a: OLD, b: NEW } },
+        1,
+        /which of 2/,
+      ],
       [
         'a strange choice',
         { prefix: 'shop', secrets: { a: OLD }, deriveWith: NEW },
         1,
         /deriveWith/,
       ],
-      ['all of it', { prefix: NEW, pepper: 'x', secrets: { A: 'y' }, deriveWith: '' }, 5, /prefix/],
+      [
+        'every option',
+        { prefix: NEW, pepper: 'x', secrets: { A: 'y' }, deriveWith: '' },
+        5,
+        /prefix/,
+      ],
     ])(
-      'are refused, all faults at once, and no secret is shown: %s',
+      'are rejected with all errors at once, and no secret is shown: %s',
       (_what, given, count, said) => {
         const error = errorOf(() => new ApiKeys(given as ApiKeysOptions));
         expect(error.code).toBe('CONFIG_INVALID');
@@ -216,7 +225,7 @@ describe('api keys', () => {
       [{ secret: undefined, algorithm: 'md5' }, /`secret`/],
       [{ secret: OLD, algorithm: 'sha1' }, /`algorithm`.*"sha1"/],
       [{ secret: 'md5', algorithm: OLD }, /not shown/],
-    ])('of hmacApiKey are refused: %#', (options, said) => {
+    ])('of hmacApiKey are rejected: %#', (options, said) => {
       const error = errorOf(() => hmacApiKey(7n, options as Parameters<typeof hmacApiKey>[1]));
       expect(error.code).toBe('CONFIG_INVALID');
       expect(error.message).toMatch(said);
@@ -224,8 +233,8 @@ describe('api keys', () => {
     });
   });
 
-  describe('no secret is shown', () => {
-    it('by inspection, JSON, text or copies of the keys', () => {
+  describe('secrets', () => {
+    it('do not appear if keys are inspected, logged, serialized, or copied', () => {
       const given = new ApiKeys({ prefix: 'shop', pepper: PEPPER, secrets: { a: OLD } });
       const format = [
         inspect(given, { depth: Infinity, showHidden: true, getters: true }),
@@ -237,7 +246,7 @@ describe('api keys', () => {
     });
   });
 
-  /** As text, as bytes in hexadecimal digits, as a list of bytes. */
+  /** As text, as hexadecimal digits, and as a list of bytes. */
   function tracesIn(text: string): string[] {
     const ways = (secret: string) => {
       const part = Buffer.from(secret.slice(0, 8));
@@ -253,12 +262,12 @@ describe('api keys', () => {
 });
 
 /*
- * What happens to a key on its way: one character changed, lost, added or swapped. Each is refused
- * before anybody is asked, and for most it can be said why it always is.
+ * Damage to a key: one character changed, lost, added, or swapped. The grammar rejects each of
+ * these before any hash or database query.
  */
 describe('damaged keys', () => {
   const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-  /** And what copying adds: other scripts, spaces, quotes, line ends, half a character. */
+  /** Damage by copying: other scripts, spaces, quotes, line ends, half a character. */
   const CHARACTERS = [...`${ALPHABET}_- \n\t\0"'.,;=é１а`.split(''), '\ud83d', '💥', '\u200b'];
   const SECRET = 'a secret of at least 32 characters';
 
@@ -268,12 +277,12 @@ describe('damaged keys', () => {
     deriveWith: 'a',
   });
   const id = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
-  /** Stored and derived. */
+  /** One issued key and one derived key. */
   const key = fc.tuple(id, fc.boolean()).map(([of, isDerived]) => {
     return isDerived ? keys.derive(of) : keys.issue(of).key;
   });
 
-  /** Every text at a distance of one mistake. */
+  /** Every text that differs by one mistake. */
   function* damaged(good: string): Generator<string> {
     for (let at = 0; at <= good.length; at++) {
       const [before, after] = [good.slice(0, at), good.slice(at)];
@@ -286,7 +295,7 @@ describe('damaged keys', () => {
     }
   }
 
-  /** Any two characters, however far apart. */
+  /** Every swap of two characters, at any distance. */
   function* swapped(good: string): Generator<string> {
     for (let one = 0; one < good.length; one++) {
       for (let other = one + 1; other < good.length; other++) {
@@ -298,7 +307,7 @@ describe('damaged keys', () => {
   }
 
   describe('a key', () => {
-    it('with one mistake is never read, wherever it is', () => {
+    it('with one mistake anywhere is never accepted', () => {
       fc.assert(
         fc.property(key, (good) => {
           const read = [...damaged(good)].filter((text) => text !== good && keys.parse(text));
@@ -309,7 +318,7 @@ describe('damaged keys', () => {
       );
     });
 
-    it('with any two characters swapped is never read', () => {
+    it('with any two characters swapped is never accepted', () => {
       fc.assert(
         fc.property(key, (good) => {
           const read = [...swapped(good)].filter((text) => text !== good && keys.parse(text));
@@ -319,10 +328,10 @@ describe('damaged keys', () => {
       );
     });
 
-    it('whose secret and check meet is safe against a swap there, by arithmetic', () => {
-      // The check of 32 bits begins with 0 to 4. Swapped with the last digit of the secret it grows
-      // by a multiple of 62^5, whose lowest bit is the fifth or a higher one, while the CRC changes
-      // by an entry of its table, whose lowest bit is below.
+    it('rejects a swap at the border of secret and check, by arithmetic', () => {
+      // The check of 32 bits begins with 0 to 4. A swap with the last digit of the secret adds a
+      // multiple of 62^5, so its lowest bit is bit 5 or above. The CRC changes by an entry of its
+      // table, whose lowest bit is below bit 5.
       const lowestBit = (value: number) => Math.log2(value & -value);
       for (const one of [0, 1, 2, 3, 4]) {
         for (const other of [0, 1, 2, 3, 4].filter((digit) => digit !== one)) {
@@ -333,7 +342,7 @@ describe('damaged keys', () => {
       }
     });
 
-    it('of one kind is two characters away from the other, so none becomes the other', () => {
+    it('of one kind differs by two characters from the other kind in length', () => {
       expect(keys.derive(1n).length - keys.issue(1n).key.length).toBe(2);
     });
 
@@ -352,23 +361,23 @@ describe('damaged keys', () => {
       [[]],
       [Symbol('key')],
       [new String(keys.issue(1n).key)],
-    ])('is not read out of %p', (value) => {
+    ])('is not read from %p', (value) => {
       const text = value as string;
       expect(keys.parse(text)).toBeUndefined();
       expect(keys.verify(text, '0'.repeat(64))).toBe(false);
       expect(keys.verifyDerived(text)).toBe(false);
     });
 
-    it('of another prefix is not read, however much they share', () => {
+    it('of another prefix is rejected, even if the prefixes overlap', () => {
       const names = ['shop', 'shop_live_aa', 'shop_liv', 'shop_livee', 'shop_test', 'live'];
       const others = names.map((prefix) => new ApiKeys({ prefix, secrets: { a: SECRET } }));
       const texts = others.flatMap((other) => [other.issue(7n).key, other.derive(7n)]);
       expect(texts.filter((text) => keys.parse(text) !== undefined)).toEqual([]);
-      // It would look like the prefix and the secret's name of a derived key.
+      // This prefix would look like the prefix and the secret name of a derived key.
       expect(() => new ApiKeys({ prefix: 'shop_live_a' })).toThrow('parts of two or more');
     });
 
-    it('that says an id above 2^63 - 1 is not read, though its check is right', () => {
+    it('with an ID above 2^63 - 1 is rejected, even if its check is correct', () => {
       const body = `shop_live_${'AzL8n0Y58m8'}${'0'.repeat(43)}`;
       const check = [...base62Digits(crc32(body))].join('');
       expect(keys.parse(body + check)).toBeUndefined();

@@ -1,5 +1,5 @@
 /**
- * The guard of the guide, run as it stands there on both platforms, over real HTTP.
+ * The guard from the guide, unchanged, on both platforms over real HTTP.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ mkdirSync(join(ROOT, '.data'), { recursive: true });
 const folder = mkdtempSync(join(ROOT, '.data', 'api-keys-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.each(PLATFORMS)('the guard of the guide on %s', (platform) => {
+describe.each(PLATFORMS)('the guard from the guide on %s', (platform) => {
   const keys = new ApiKeys({ prefix: 'shop_live' });
   const rows = new Map<string, Row>();
   const asked: string[] = [];
@@ -42,7 +42,7 @@ describe.each(PLATFORMS)('the guard of the guide on %s', (platform) => {
     return key;
   }
 
-  /** Not by fetch, which joins headers of one name. */
+  /** fetch() would join headers of the same name. */
   async function get(headers: OutgoingHttpHeaders) {
     const sent = request(`${url}/orders`, { headers, agent: false }).end();
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
@@ -73,11 +73,11 @@ describe.each(PLATFORMS)('the guard of the guide on %s', (platform) => {
   });
   afterAll(() => app.close());
 
-  it('lets in who has a key, and says whose it is', async () => {
+  it('admits a request with a valid key, and identifies its owner', async () => {
     expect(await get(bearer(stored(7n)))).toEqual([200, { keyId: '7' }]);
   });
 
-  it('refuses a text that is no key without a query, and a header that is sent twice', async () => {
+  it('rejects malformed text without a query, and a duplicate header', async () => {
     const key = stored(8n);
     asked.length = 0;
     const wrong = [{}, bearer(''), bearer('x'), bearer(key.slice(0, -1)), bearer(`${key}0`)];
@@ -87,7 +87,7 @@ describe.each(PLATFORMS)('the guard of the guide on %s', (platform) => {
     expect(asked).toEqual([]);
   });
 
-  it('gives one answer for an unknown, a wrong, a revoked and a derived key', async () => {
+  it('responds alike to an unknown, a wrong, a revoked, and a derived key', async () => {
     stored(9n);
     const secrets = { a: 'secret a of at least 32 characters' };
     const derived = new ApiKeys({ prefix: 'shop_live', secrets }).derive(9n);
@@ -98,7 +98,7 @@ describe.each(PLATFORMS)('the guard of the guide on %s', (platform) => {
     expect((await get(bearer(derived)))[0]).toBe(401);
   });
 
-  it('answers 500, and never 401, where the table cannot be read or holds no hash', async () => {
+  it('responds with 500, never 401, if the table cannot be read or holds no hash', async () => {
     const key = stored(12n);
     isAway = true;
     expect((await get(bearer(key)))[0]).toBe(500);

@@ -1,6 +1,6 @@
 /**
- * The attack on keys, on the code as it is and on every broken variant of it, with node:crypto
- * and the reading of texts watched.
+ * The attack on API keys, against the unchanged code and every broken variant of it. The test
+ * records calls of node:crypto and of the key parser.
  */
 import { describe, expect, it, jest } from '@jest/globals';
 import { API_KEY_MUTANTS } from '../mutants/api-key-mutants.mjs';
@@ -11,7 +11,7 @@ type Crypto = typeof import('node:crypto');
 
 const calls: string[] = [];
 
-/** The real functions, each of which notes that it was called, and with what lengths. */
+/** The real functions. Each call is recorded with its lengths. */
 function watchedCrypto(): Crypto {
   const real = jest.requireActual<Crypto>('node:crypto');
   const { createHash, createHmac, timingSafeEqual } = real;
@@ -51,13 +51,13 @@ const watch: Watch = async (run) => {
   }
 };
 
-describe('the attack on keys', () => {
-  it('finds nothing in the code as it is', async () => {
+describe('the attack on API keys', () => {
+  it('finds no flaw in the unchanged code', async () => {
     const { attackKeys } = await loadKeyAttack();
     expect(await attackKeys(watch)).toEqual([]);
   });
 
-  it('sees the calls: an issued key is hashed once and compared once', async () => {
+  it('records the calls: one hash and one comparison for each issued key', async () => {
     const { ApiKeys } = await import('../../lib/api-keys/api-keys.js');
     const keys = new ApiKeys({ prefix: 'shop' });
     const { key, hash } = keys.issue(7n);
@@ -68,7 +68,7 @@ describe('the attack on keys', () => {
     });
   });
 
-  it.each(API_KEY_MUTANTS)('kills: $name', async ({ edits, breaks }) => {
+  it.each(API_KEY_MUTANTS)('detects the flaw: $name', async ({ edits, breaks }) => {
     const { attackKeys } = await loadKeyAttack(edits);
     expect(await attackKeys(watch)).toContain(breaks);
   });

@@ -1,7 +1,6 @@
 /**
- * What must be so of keys whatever is changed in the code, as one function that also runs on broken
- * variants. It is told which calls of node:crypto were made, so that "in constant time" and "the
- * same work" are read off the calls and not measured.
+ * Properties of API keys, as one function that also runs on broken variants. It receives the calls
+ * of node:crypto, so constant time follows from the calls, not from a measurement.
  */
 import { ApiKeys } from '../../lib/api-keys/api-keys.js';
 import { KeyText } from '../../lib/api-keys/key-text.js';
@@ -13,7 +12,7 @@ const SECRETS = {
 };
 const ONE_COMPARISON = /^(?!.*timingSafeEqual.*timingSafeEqual).*timingSafeEqual (32 32|43 43)/;
 
-/** Runs something, and says which calls it made of node:crypto, with lengths. */
+/** Runs a function, and returns its calls of node:crypto with their lengths. */
 export type Watch = (run: () => unknown) => Promise<{ answer: unknown; calls: string }>;
 
 const keys = new ApiKeys({
@@ -27,11 +26,11 @@ const derived = keys.derive(7n);
 const ofOther = keys.issue(7n);
 const text = new KeyText('shop', ['a', 'b']);
 
-/** Of another id, with a right check: who forges a key knows the form. */
+/** A key of another ID with a valid check, as an attacker who has the format would forge it. */
 const moved = (key: string) => text.write(text.headOf(8n), text.secretIn(key));
 const renamed = text.write(text.headOf(7n, 'b'), text.secretIn(derived));
 const movedDerived = text.write(text.headOf(8n, 'a'), text.secretIn(derived));
-/** Of which only the last character, or only the first, is another one. */
+/** Keys that differ only in the last or only in the first character. */
 const near = [-1, 0].map((at) => {
   const secret = text.secretIn(derived).split('');
   const location = secret.at(at) === 'A' ? 'B' : 'A';
@@ -44,7 +43,7 @@ interface Claim {
   readonly holds: (watch: Watch) => Promise<boolean>;
 }
 
-/** The same calls for each, with one comparison of equal lengths among them. */
+/** Every run makes the same calls, including one comparison of equal lengths. */
 async function haveSameWork(watch: Watch, runs: readonly (() => unknown)[]): Promise<boolean> {
   const all: string[] = [];
   for (const run of runs) all.push((await watch(run)).calls);

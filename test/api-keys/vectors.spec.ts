@@ -1,5 +1,5 @@
 /**
- * Published vectors of what keys are made of, and keys of our own that must be read for ever.
+ * Published vectors for the parts of a key, and existing keys that must stay readable forever.
  */
 import { describe, expect, it } from '@jest/globals';
 import { createHash } from 'node:crypto';
@@ -17,7 +17,7 @@ const PEPPER = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff
 const filled = (byte: number, count: number) => new Uint8Array(count).fill(byte);
 const bytes = (text: string) => new TextEncoder().encode(text);
 
-/** Those of the test cases whose messages are ASCII. */
+/** The test cases whose messages are ASCII. */
 describe('HMAC', () => {
   const LONG_KEY = 'Test Using Larger Than Block-Size Key - Hash Key First';
   it.each(
@@ -32,7 +32,7 @@ describe('HMAC', () => {
         '6f630fad67cda0ee1fb1f562db3aa53e',
       ],
     ].map((row) => row as [Uint8Array, string, string]),
-  )('is that of RFC 2202 with MD5, %#', (key, message, expected) => {
+  )('matches vector %# of RFC 2202 for MD5', (key, message, expected) => {
     expect(hmacOf('md5', key, message).toString('hex')).toBe(expected);
   });
 
@@ -59,21 +59,21 @@ describe('HMAC', () => {
       '9b09ffa71b942fcb27635fbcd5b0e944bfdc63644f0713938a7f51535c3a35e2',
     ],
   ] as [Uint8Array, string, string][])(
-    'is that of RFC 4231 with SHA-256, %#',
+    'matches vector %# of RFC 4231 for SHA-256',
     (key, message, expected) => {
       expect(hmacOf('sha256', key, message).toString('hex')).toBe(expected);
     },
   );
 });
 
-describe('the parts of a key', () => {
-  it('are checked by the CRC-32 of ISO 3309, whose check value is CBF43926', () => {
+describe('the encoding of a key', () => {
+  it('uses the CRC-32 of ISO 3309, whose check value is CBF43926', () => {
     expect(crc32('123456789').toString(16)).toBe('cbf43926');
     const text = new KeyText('shop', []).write('shop_', '');
     expect(text).toBe(`shop_${base62(BigInt(crc32('shop_'))).padStart(6, '0')}`);
   });
 
-  it('are written in base 62, as BigInt divides', () => {
+  it('uses base 62, like repeated division of a BigInt', () => {
     const samples = [
       filled(0, 32),
       filled(0xff, 32),
@@ -87,13 +87,13 @@ describe('the parts of a key', () => {
   });
 });
 
-/** A second implementation, by long division. */
+/** A second implementation that uses long division. */
 function base62(value: bigint): string {
   const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
   return value === 0n ? '' : base62(value / 62n) + alphabet[Number(value % 62n)]!;
 }
 
-describe('keys that are in use', () => {
+describe('keys already in use', () => {
   // Computed by a second implementation, in another language.
   const DERIVED = [
     'shop_live_a_00000000000xI2gmnVDwD64rEblmhcdIpeks4oQAA8BDl5efmzXlGY1EZWrN',
@@ -102,7 +102,7 @@ describe('keys that are in use', () => {
   ];
   const STORED = 'shop_live_0SFF1cOosoS003aUlTJC7tjlCTQj2uNU3MFagCXG9LRKRcwGkBIDlf07HyW2';
 
-  it('are derived as they always were, for each secret and each prefix', () => {
+  it('derive to the same text for each secret and each prefix', () => {
     const keys = new ApiKeys({ prefix: 'shop_live', secrets: SECRETS, deriveWith: 'a' });
     const all = [0n, ID, 2n ** 63n - 1n].map((id) => keys.derive(id));
     expect(all).toEqual(DERIVED);
@@ -117,7 +117,7 @@ describe('keys that are in use', () => {
     );
   });
 
-  it('are right against the hashes that were stored, with a pepper and without', () => {
+  it('match their stored hashes, with and without a pepper', () => {
     const plain = new ApiKeys({ prefix: 'shop_live' });
     const peppered = new ApiKeys({ prefix: 'shop_live', pepper: PEPPER });
     const sha256 = 'fb5305f9226b7effd94418f04a120b726c5455830fc3aa4199c847b6f16454eb';
@@ -127,7 +127,7 @@ describe('keys that are in use', () => {
     expect([plain, peppered].map((keys) => keys.verify(STORED, hmac))).toEqual([false, true]);
   });
 
-  it('are those of other systems: HmacMD5 and HmacSHA256 of the decimal text', () => {
+  it('match other systems: HmacMD5 and HmacSHA256 of the decimal text', () => {
     const secret = 'legacy secret';
     const md5 = hmacApiKey(ID, { secret, algorithm: 'md5' });
     const sha256 = hmacApiKey(String(ID), { secret: bytes(secret), algorithm: 'sha256' });

@@ -1,6 +1,6 @@
 /**
- * How far ids run ahead of the clock: behind a clock that was set back, below a floor, without an
- * end, alone and among threads.
+ * How far IDs run ahead of the clock: after the clock moved back, below a floor, without an end, in
+ * one thread and in several.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -24,7 +24,7 @@ const HOUR_MS = 3_600_000;
 const layout = layouts.snowflake();
 const ENDLESS = { workerId: 7, floorMs: -Infinity, ceilingMs: Infinity };
 
-/** Goes on by a millisecond with every few looks at it, as a clock does in a busy loop. */
+/** Advances by one millisecond per few reads, as a clock does in a busy loop. */
 class BusyClock {
   ms = START_MS;
   private looks = 0;
@@ -37,11 +37,11 @@ class BusyClock {
   }
 }
 
-/** As `nextIds(count)`, by one generator or by several in turn. */
+/** Like `nextIds(count)`, by one generator or by several in turn. */
 type Taker = (count: number) => bigint[];
 
 function alone(options: GeneratorOptions, words = new WindowWords()) {
-  // Threads look for every block, not for every tick.
+  // Threads read the clock for every block, not for every tick.
   const clock = new BusyClock(words.shared ? 100 : 3);
   const window = new LeaseWindow(layout, 0, words);
   const generator = new SnowflakeGenerator(window, { ...options, clock });
@@ -62,7 +62,7 @@ function threads({ aheadMsMax }: GeneratorOptions) {
   return { clock, window, take };
 }
 
-/** Ids of 20 ms at full speed, and how long that took by the clock. */
+/** Takes the IDs of 20 ms at full speed, and returns the elapsed time of the clock. */
 function tookFor20Ms({ clock, take }: { clock: BusyClock; take: Taker }): number {
   const beganMs = clock.ms;
   const ids = take(81_920);
@@ -74,7 +74,7 @@ describe.each([
   ['alone', alone],
   ['among threads', threads],
 ])('with aheadMsMax 0, %s', (_name, world) => {
-  it('a clock that was set back an hour goes on at full speed', () => {
+  it('a clock that moved back an hour does not slow the generator down', () => {
     const it = world({ aheadMsMax: 0 });
     it.window.grant(ENDLESS);
     it.take(4096);
@@ -82,13 +82,13 @@ describe.each([
     expect(tookFor20Ms(it)).toBeLessThan(40);
   });
 
-  it('a floor a minute above the clock costs nothing', () => {
+  it('a floor one minute above the clock does not slow the generator down', () => {
     const it = world({ aheadMsMax: 0 });
     it.window.grant({ workerId: 7, floorMs: START_MS + 60_000, ceilingMs: START_MS + 90_000 });
     expect(tookFor20Ms(it)).toBeLessThan(40);
   });
 
-  it('credit that a floor gave is worth nothing where the clock has come up to it', () => {
+  it('time gained from a floor has no effect after the clock has passed it', () => {
     const { clock, window, take } = world({ aheadMsMax: 0 });
     window.grant({ workerId: 7, floorMs: START_MS + 1000, ceilingMs: Infinity });
     take(1);
@@ -100,8 +100,8 @@ describe.each([
   });
 });
 
-describe('where nobody says how far', () => {
-  it('ids run ahead by a second under a lease that ends', () => {
+describe('without an aheadMsMax option', () => {
+  it('IDs run at most a second ahead under a lease that ends', () => {
     const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
     window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
@@ -109,7 +109,7 @@ describe('where nobody says how far', () => {
     expect(codeOf(() => take(1))).toBe('SEQUENCE_SPENT');
   });
 
-  it('no id is ahead of the clock under a lease without end', () => {
+  it('no ID is ahead of the clock under a lease without an end', () => {
     const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
     window.grant(ENDLESS);
@@ -117,7 +117,7 @@ describe('where nobody says how far', () => {
     expect(() => take(1)).toThrow(/do not run ahead of the clock here/);
   });
 
-  it('a process started again with the number of the last one repeats nothing', () => {
+  it('a process restarted with the same worker ID generates no duplicate', () => {
     const clock = new BusyClock();
     const ids = [0, 1].flatMap(() => {
       clock.ms++;
@@ -128,7 +128,7 @@ describe('where nobody says how far', () => {
     expect(new Set(ids).size).toBe(200_000);
   });
 
-  it('a range takes its own limit, whatever the one before it had', () => {
+  it('each range has its own limit, whatever the previous limit was', () => {
     const { clock, window, take } = alone({});
     clock.looksPerMs = Infinity;
     window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 60_000 });
@@ -154,8 +154,8 @@ const weighted = fc.oneof(
   { weight: 1, arbitrary: floor },
 );
 
-describe('without rollbacks', () => {
-  it.each([false, true])('ids are at most aheadMsMax ahead, shared memory: %s', (isShared) => {
+describe('without clock rollbacks', () => {
+  it.each([false, true])('IDs are at most aheadMsMax ahead, shared memory: %s', (isShared) => {
     const small = new BitLayout({
       epoch: 0,
       fields: [
@@ -172,7 +172,7 @@ describe('without rollbacks', () => {
       const makers = (isShared ? [0, 1, 2] : [0]).map(
         () => new SnowflakeGenerator(window, { clock, aheadMsMax }),
       );
-      // A floor above the clock takes the ids there at no price, and moves on with the clock.
+      // A floor above the clock allows IDs at that time without cost, and advances with the clock.
       let leadMs = 0;
       let workerId = 0;
       const tooFar: object[] = [];
@@ -204,13 +204,15 @@ describe('without rollbacks', () => {
 });
 
 /*
- * The generator under random layouts, clocks that jump anywhere and ranges that move: what is
- * promised about ids must hold whatever happens.
+ * The generator under random layouts, clocks that jump anywhere, and ranges that move. Its
+ * guarantees must always hold.
  */
 describe('generator properties', () => {
   const EPOCH_MS = 1_700_000_000_000;
 
-  /** Fields in any order, some straddling the words, some with the sequence in the high word. */
+  /**
+   * Fields in any order. Some straddle the two words, and some put the sequence in the high word.
+   */
   const layouts = fc
     .record({
       time: fc.integer({ min: 28, max: 41 }),
@@ -260,7 +262,7 @@ describe('generator properties', () => {
   type Step = typeof steps extends fc.Arbitrary<(infer T)[]> ? T : never;
 
   /**
-   * A lease window whose ranges are granted by the rule of the registry: no two of one worker id
+   * A lease window whose ranges follow the rule of the registry: ranges of one worker ID never
    * overlap.
    */
   class World {
@@ -293,7 +295,7 @@ describe('generator properties', () => {
       return step.kind === 'ids' ? this.ids(step.count) : [];
     }
 
-    /** A clock that is only looked at moves on a little, as clocks do. */
+    /** A clock that advances a little with each read, as real clocks do. */
     private read(): number {
       if (++this.readCount % 50 === 0) this.nowMs++;
       return this.nowMs;
@@ -322,7 +324,7 @@ describe('generator properties', () => {
       );
     }
 
-    /** Four ways of asking, in turn; a refusal must be one of those that are promised. */
+    /** Four ways to request IDs, in turn. An error must be one of the documented errors. */
     private ids(count: number): bigint[] {
       const ids: bigint[] = [];
       for (let n = 0; n < count; n++) {
@@ -340,29 +342,32 @@ describe('generator properties', () => {
     }
   }
 
-  describe('the generator, whatever clock and lease do', () => {
-    it.each(['zero', 'random'] as const)('repeats no id and leaves no range, start %s', (start) => {
-      fc.assert(
-        fc.property(layouts, steps, (layout, taken) => {
-          const world = new World(layout, start);
-          const ids = taken.flatMap((step) => world.take(step));
-          expect(new Set(ids).size).toBe(ids.length);
-          const isGranted = (id: bigint): boolean => {
-            const { workerId, timestampMs } = layout.parse(id);
-            return world.granted.some(
-              (range) =>
-                range.workerId === workerId &&
-                timestampMs >= range.floorMs &&
-                timestampMs + layout.unitMs <= range.ceilingMs,
-            );
-          };
-          expect(ids.filter((id) => !isGranted(id))).toEqual([]);
-        }),
-        { numRuns: runs(200) },
-      );
-    });
+  describe('the generator under random clocks and leases', () => {
+    it.each(['zero', 'random'] as const)(
+      'generates no duplicate and no ID outside its range, start %s',
+      (start) => {
+        fc.assert(
+          fc.property(layouts, steps, (layout, taken) => {
+            const world = new World(layout, start);
+            const ids = taken.flatMap((step) => world.take(step));
+            expect(new Set(ids).size).toBe(ids.length);
+            const isGranted = (id: bigint): boolean => {
+              const { workerId, timestampMs } = layout.parse(id);
+              return world.granted.some(
+                (range) =>
+                  range.workerId === workerId &&
+                  timestampMs >= range.floorMs &&
+                  timestampMs + layout.unitMs <= range.ceilingMs,
+              );
+            };
+            expect(ids.filter((id) => !isGranted(id))).toEqual([]);
+          }),
+          { numRuns: runs(200) },
+        );
+      },
+    );
 
-    it('makes ids that rise, in layouts that begin with time', () => {
+    it('generates increasing IDs in layouts that begin with time', () => {
       const begun = layouts.map(
         ({ fields, unitMs }) =>
           new BitLayout({
@@ -383,7 +388,7 @@ describe('generator properties', () => {
       );
     });
 
-    it('gives the same ids by bigint, text, batch and fill', () => {
+    it('generates the same IDs as bigint, text, batch, and fill', () => {
       fc.assert(
         fc.property(layouts, fc.integer({ min: 1, max: 200 }), (layout, count) => {
           const make = () => {
@@ -408,7 +413,7 @@ describe('generator properties', () => {
       );
     });
 
-    it('parses what it composed', () => {
+    it('parses every ID that it composed', () => {
       const value = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
       fc.assert(
         fc.property(layouts, fc.tuple(value, value, value, value), (layout, [t, w, k, s]) => {
@@ -427,8 +432,8 @@ describe('generator properties', () => {
   });
 });
 
-describe('where another thread is faster', () => {
-  it('a tick that was paid for, and is taken by then, costs nothing', () => {
+describe('if another thread is faster', () => {
+  it('a tick that another thread takes first costs the slower thread nothing', () => {
     const fields: FieldSpec[] = [
       ['timestamp', 41],
       ['worker', 10],
@@ -461,7 +466,7 @@ describe('where another thread is faster', () => {
   });
 });
 
-it('a block lies in its range, or is refused', () => {
+it('a block outside its range is rejected', () => {
   const window = new LeaseWindow(layout);
   window.grant({ workerId: 7, floorMs: START_MS, ceilingMs: START_MS + 10 });
   const range = window.current!;
@@ -472,7 +477,7 @@ it('a block lies in its range, or is refused', () => {
   }
 });
 
-it('ids rise again from a rewind on, into the next range too', () => {
+it('IDs increase again after a rewind, and into the next range', () => {
   const window = new LeaseWindow(layout);
   const generator = new SnowflakeGenerator(window, { clock: { now: () => START_MS } });
   window.grant({ workerId: 7, floorMs: START_MS + 50, ceilingMs: START_MS + HOUR_MS });

@@ -1,5 +1,5 @@
 /**
- * Counting through segments: every number once, over the edges of words, segments and marks.
+ * Counting through segments: every number once, across the edges of words, segments, and marks.
  */
 import { describe, expect, it } from '@jest/globals';
 import { SnowflakeError } from '../../../lib/errors.js';
@@ -60,14 +60,14 @@ describe.each(WAYS)('%s', (_way, make) => {
     expect([generator.issuedCount, generator.buffered, generator.spentCount]).toEqual([10, 0, 1]);
   });
 
-  it('goes from one segment to the next, in calls of any length', () => {
+  it('continues from one segment into the next, in calls of any length', () => {
     const { generator } = counting(from(2n ** 32n - 3n, 7), from(100n, 1), from(7n, 9, 2));
     const all = [...numbers(2n ** 32n - 3n, 7), 100n, ...numbers(7n, 9, 2n)];
     expect([1, 2, 0, 5, 4, 5].flatMap((count) => make(generator, count))).toEqual(all);
     expect(generator.issuedCount).toBe(17);
   });
 
-  it('tells when few are buffered, once until there are more', () => {
+  it('signals a low buffer, once until it is refilled', () => {
     const { generator, told } = counting(from(1n, 10));
     generator.mark = 4;
     make(generator, 6);
@@ -81,7 +81,7 @@ describe.each(WAYS)('%s', (_way, make) => {
     expect([told.low, generator.buffered]).toEqual([2, 3]);
   });
 
-  it('makes none of those that were taken out', () => {
+  it('generates none of the excluded numbers', () => {
     const { generator } = counting(from(1n, 10), from(50n, 5));
     expect(make(generator, 3)).toEqual([1n, 2n, 3n]);
     const rests = generator.close().map(({ segment, left }) => [segment.first, left]);
@@ -95,7 +95,7 @@ describe.each(WAYS)('%s', (_way, make) => {
 });
 
 describe('as numbers', () => {
-  it('up to 2^53 - 1, and nothing is used up beyond', () => {
+  it('stop at 2^53 - 1, and numbers above it stay unused', () => {
     const { generator } = counting(from(2n ** 53n - 2n, 4));
     expect([generator.nextIdNumber(), generator.nextIdNumber()]).toEqual([
       2 ** 53 - 2,
@@ -112,8 +112,8 @@ describe('as numbers', () => {
   });
 });
 
-describe('a batch that failed half way', () => {
-  it('goes on with what it had, unless a number was made since', () => {
+describe('a batch that failed halfway', () => {
+  it('returns its numbers to the next call, unless another number was generated since', () => {
     const { generator } = counting(from(1n, 3));
     expect(codeOf(() => generator.nextIds(5))).toBe('SEGMENT_SPENT');
     generator.add(from(10n, 5));
@@ -124,7 +124,7 @@ describe('a batch that failed half way', () => {
     expect(generator.nextIds(2)).toEqual([21n, 22n]);
   });
 
-  it('keeps nothing past the end', () => {
+  it('keeps no numbers past the end', () => {
     const { generator } = counting(from(1n, 3));
     expect(codeOf(() => generator.nextIds(5))).toBe('SEGMENT_SPENT');
     generator.close();
@@ -133,7 +133,7 @@ describe('a batch that failed half way', () => {
 });
 
 describe('arguments', () => {
-  it('a number has no fields, and a count is whole', () => {
+  it('reject call fields, and a count that is not an integer', () => {
     const { generator } = counting(from(1n, 3));
     const calls = [
       () => generator.nextId({ shard: 1 }),
@@ -149,7 +149,7 @@ describe('arguments', () => {
     expect(generator.nextId({})).toBe(1n);
   });
 
-  it('an array that looks at a part of a buffer is filled where it looks', () => {
+  it('accept a typed array over part of a buffer, and fill only that part', () => {
     const { generator } = counting(from(1n, 3));
     const { buffer } = new BigUint64Array([9n, 9n, 9n, 9n]);
     generator.fill(new BigUint64Array(buffer, 8, 2));

@@ -1,5 +1,5 @@
 /**
- * The generator at its edges: one case each, with numbers.
+ * Edge cases of the generator, each with concrete numbers.
  */
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -31,7 +31,7 @@ describe('snowflake generator', () => {
   const ENDLESS = { workerId: 7, floorMs: -Infinity, ceilingMs: Infinity };
 
   describe('the generator', () => {
-    it('makes the ids of Twitter, and stays rising where Twitter throws', () => {
+    it("generates the IDs of Twitter, and keeps increasing if Twitter's code throws", () => {
       const layout = layouts.twitter();
       const { clock, window, generator } = world(layout);
       window.grant({ ...ENDLESS, workerId: 0 });
@@ -41,7 +41,7 @@ describe('snowflake generator', () => {
       expect(generator.nextId()).toBe(4_194_306n);
     });
 
-    it('refuses at the ceiling, which is exclusive, and goes on when it rises', () => {
+    it('refuses IDs at the exclusive ceiling, and continues after the ceiling rises', () => {
       const { clock, window, generator } = world();
       const range = window.grant({ workerId: 1, floorMs: clock.ms, ceilingMs: clock.ms + 1 });
       expect(generator.nextIds(4096)).toHaveLength(4096);
@@ -52,7 +52,7 @@ describe('snowflake generator', () => {
       expect(window.layout.parse(generator.nextId()).timestampMs).toBe(clock.ms);
     });
 
-    it('holds back the reserve of the last range, and spends it by the sequence', () => {
+    it('keeps the reserve of the last range, and spends it by sequence number', () => {
       const layout = layouts.snowflake();
       const clock = { ms: EPOCH_MS + 1000, now: () => clock.ms };
       const window = new LeaseWindow(layout, 10);
@@ -65,7 +65,7 @@ describe('snowflake generator', () => {
       expect(codeOf(() => generator.nextId())).toBe('LEASE_LOST');
     });
 
-    it('runs ahead by aheadMsMax, then refuses while the clock stands still', () => {
+    it('runs ahead by aheadMsMax, then refuses IDs while the clock is paused', () => {
       const { clock, window, generator, layout } = world(undefined, { aheadMsMax: 3 });
       window.grant(ENDLESS);
       const ids = generator.nextIds(4096 * 4);
@@ -77,7 +77,7 @@ describe('snowflake generator', () => {
       expect(generator.waitCount).toBe(2);
     });
 
-    it('with aheadMsMax 0 never leaves the tick of the clock', () => {
+    it('never leaves the tick of the clock with aheadMsMax 0', () => {
       const { clock, window, generator } = world(undefined, { aheadMsMax: 0 });
       window.grant(ENDLESS);
       generator.nextIds(4096);
@@ -86,7 +86,7 @@ describe('snowflake generator', () => {
       expect(generator.nextIds(4096)).toHaveLength(4096);
     });
 
-    it('is refilled by the progress of a clock that was set back an hour', () => {
+    it('regains time from the progress of a clock that moved back an hour', () => {
       const { clock, window, generator } = world(undefined, { aheadMsMax: 2 });
       window.grant(ENDLESS);
       generator.nextIds(4096 * 3);
@@ -97,7 +97,7 @@ describe('snowflake generator', () => {
       expect(generator.rollbackCount).toBe(1);
     });
 
-    it('never waits in place for ticks of a second', () => {
+    it('never blocks for ticks of one second', () => {
       const { window, generator, layout } = world(layouts.baidu(), { aheadMsMax: 1000 });
       let reads = 0;
       const counting = new SnowflakeGenerator(window, {
@@ -112,7 +112,7 @@ describe('snowflake generator', () => {
       expect(reads).toBeLessThan(5);
     });
 
-    it('ends with TIME_EXHAUSTED and makes no negative id', () => {
+    it('ends with TIME_EXHAUSTED and generates no negative ID', () => {
       const { clock, window, generator, layout } = world();
       window.grant(ENDLESS);
       clock.ms = layout.lastDate.getTime();
@@ -128,7 +128,7 @@ describe('snowflake generator', () => {
       expect(codeOf(() => generator.nextId())).toBe('TIME_EXHAUSTED');
     });
 
-    it.each([EPOCH_MS - 1, 0, Number.NaN])('refuses a clock that reads %s', (ms) => {
+    it.each([EPOCH_MS - 1, 0, Number.NaN])('rejects a clock that reads %s', (ms) => {
       const { clock, window, generator } = world();
       window.grant(ENDLESS);
       clock.ms = ms;
@@ -137,7 +137,7 @@ describe('snowflake generator', () => {
       expect(codeOf(() => generator.nextId())).toBe('none');
     });
 
-    it('enters the next range behind the last id, another worker id one tick later', () => {
+    it('enters the next range after the last ID, one tick later for another worker ID', () => {
       const { clock, window, generator, layout } = world();
       window.grant({ workerId: 9, floorMs: clock.ms, ceilingMs: clock.ms + 10 });
       const last = generator.nextId();
@@ -148,7 +148,7 @@ describe('snowflake generator', () => {
       expect(layout.parse(next)).toMatchObject({ workerId: 2, timestampMs: clock.ms });
     });
 
-    it('goes back in time only where it was told to', () => {
+    it('moves back in time only by rewindTo()', () => {
       const { clock, window, generator, layout } = world(undefined, { aheadMsMax: 1000 });
       window.grant({ workerId: 9, floorMs: 0, ceilingMs: Infinity });
       generator.nextId();
@@ -159,7 +159,7 @@ describe('snowflake generator', () => {
       expect(new Set(ids).size).toBe(5000);
     });
 
-    it('fills call fields, and refuses a wrong one without spending an id', () => {
+    it('fills call fields, and rejects an invalid value without using an ID', () => {
       const layout = new BitLayout({
         epoch: EPOCH_MS,
         fields: [
@@ -182,7 +182,7 @@ describe('snowflake generator', () => {
       expect(layout.parse(generator.nextId()).fields).toMatchObject({ business: 0, sequence: 1 });
     });
 
-    it('makes numbers in 53 bits, and says why not in 63', () => {
+    it('generates numbers in 53 bits, and explains why 63 bits do not fit', () => {
       const { window, generator } = world(layouts.javascriptSafe());
       window.grant(ENDLESS);
       const id = generator.nextIdNumber();
@@ -193,7 +193,7 @@ describe('snowflake generator', () => {
       expect(codeOf(() => wide.generator.nextIdNumber())).toBe('CONFIG_INVALID');
     });
 
-    it('waits in place for a bounded number of looks at a clock that stands still', () => {
+    it('blocks for a bounded number of reads of a paused clock', () => {
       let reads = 0;
       const clock = { now: () => (reads++, EPOCH_MS + 1000) };
       const { window, generator } = world(undefined, { clock, aheadMsMax: 0 });
@@ -201,7 +201,7 @@ describe('snowflake generator', () => {
       generator.nextIds(4096);
       reads = 0;
       expect(codeOf(() => generator.nextId())).toBe('SEQUENCE_SPENT');
-      // A tick of 1 ms, at 60 ns for each look; and no look at all where waiting is not wanted.
+      // A tick of 1 ms at 60 ns per read, and no reads if the generator must not block.
       expect(reads).toBeGreaterThan(16_000);
       expect(reads).toBeLessThan(17_000);
       reads = 0;
@@ -210,7 +210,7 @@ describe('snowflake generator', () => {
       expect(generator.waitCount).toBe(2);
     });
 
-    it('ends its wait in place as soon as the clock moves, and counts it once', () => {
+    it('stops blocking as soon as the clock advances, and counts one wait', () => {
       let looks = 0;
       const clock = { now: () => EPOCH_MS + 1000 + (looks++ > 100 ? 1 : 0) };
       const { window, generator, layout } = world(undefined, { clock, aheadMsMax: 0 });
@@ -224,7 +224,7 @@ describe('snowflake generator', () => {
       expect(generator.waitCount).toBe(1);
     });
 
-    it.each([-1, 1.5, Number.NaN, Infinity, '3'])('refuses a batch of %p', (count) => {
+    it.each([-1, 1.5, Number.NaN, Infinity, '3'])('rejects a batch of %p', (count) => {
       const { window, generator } = world();
       window.grant(ENDLESS);
       expect(codeOf(() => generator.nextIds(count as number))).toBe('ARGUMENT_INVALID');
@@ -234,14 +234,16 @@ describe('snowflake generator', () => {
 });
 
 /*
- * Batches: the burst of one second right after the start, for every preset, and what becomes of the
- * ids of a batch that fails half way.
+ * Batches: one second's IDs right after the start, for every preset, and the IDs of a batch that
+ * fails halfway.
  */
 describe('batches', () => {
   const START_MS = Date.UTC(2027, 5, 1);
   const TTL_MS = 60_000;
 
-  /** One preset of each kind of tick, by its length and its ids, with the names of all alike. */
+  /**
+   * One preset for each tick length and ID count, with the names of all presets that share them.
+   */
   const PRESETS: (readonly [names: string, layout: BitLayout])[] = [];
   for (const [name, preset] of Object.entries(layouts)) {
     const layout: BitLayout = preset();
@@ -252,13 +254,13 @@ describe('batches', () => {
     else PRESETS[at] = [`${PRESETS[at]![0]}, ${name}`, PRESETS[at]![1]];
   }
 
-  /** An array of a second of Mastodon's ids, 65,536 for each millisecond, would take 2 GB. */
+  /** An array of one second of Mastodon's IDs, 65,536 per millisecond, would take 2 GB. */
   const COUNT_MAX = runs(5_000_000);
 
-  /** What a start on a new registry waits for, so that a second of ids fits in behind the floor. */
+  /** The wait of a start on a new registry, so that a second of IDs fits above the floor. */
   const minRangeMs = ({ unitMs }: BitLayout): number => minRangeMsOf(unitMs);
 
-  /** The first range of a new registry, as soon as one is worth granting. */
+  /** The first range of a new registry, as soon as a range is worth granting. */
   function firstRange(layout: BitLayout, clock: { ms: number }) {
     const registry = new MemoryRegistry();
     const request = {
@@ -283,10 +285,10 @@ describe('batches', () => {
 
   const rises = (ids: readonly bigint[]) => ids.every((id, at) => at === 0 || id > ids[at - 1]!);
 
-  describe.each(PRESETS)('the burst of one second in one call, layout %s', (_name, layout) => {
+  describe.each(PRESETS)("one second's IDs in one call, layout %s", (_name, layout) => {
     const count = Math.min(layout.idsPerSecond, COUNT_MAX);
 
-    it('works at once on a new registry, with a clock that stands still', () => {
+    it('succeed at once on a new registry, with a paused clock', () => {
       const clock = { ms: START_MS, now: () => clock.ms };
       const range = firstRange(layout, clock);
       expect(clock.ms - START_MS).toBeLessThanOrEqual(minRangeMs(layout));
@@ -298,8 +300,8 @@ describe('batches', () => {
       expect(last.timestampMs + layout.unitMs).toBeLessThanOrEqual(range.ceilingMs);
     });
 
-    it('works at once with a static worker id, tick by tick of the clock', () => {
-      // Looked at again and again, as where a call waits in place for the next tick.
+    it('succeed at once with a static worker ID, tick by tick of the clock', () => {
+      // Repeated reads, as in a call that blocks until the next tick.
       let looks = 0;
       const clock = { now: () => START_MS + Math.floor(++looks / 4) };
       const window = new LeaseWindow(layout);
@@ -329,8 +331,8 @@ describe('batches', () => {
     ],
   ] as const;
 
-  describe.each(WAYS)('a batch that fails half way, by %s', (_name, take) => {
-    it('goes on from where it was, and loses nothing', () => {
+  describe.each(WAYS)('a batch that fails halfway, by %s', (_name, take) => {
+    it('continues from the failed position, and loses no ID', () => {
       const { window, range, generator } = world();
       expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
       expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
@@ -342,7 +344,7 @@ describe('batches', () => {
       expect(generator.issuedCount).toBe(60_000);
     });
 
-    it('hands out what it kept in parts, each once', () => {
+    it('returns the kept IDs in parts, each one once', () => {
       const { generator } = world();
       expect(codeOf(() => take(generator, 41_000))).toBe('LEASE_LOST');
       const ids = [...take(generator, 40_000), ...take(generator, 960)];
@@ -350,7 +352,7 @@ describe('batches', () => {
       expect(codeOf(() => take(generator, 1))).toBe('LEASE_LOST');
     });
 
-    it('keeps nothing that would come after a later id', () => {
+    it('discards kept IDs that would follow a later ID', () => {
       const { clock, window, range, generator } = world();
       expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
       window.raise(range, START_MS + 20);
@@ -359,7 +361,7 @@ describe('batches', () => {
       expect(take(generator, 3).every((id) => id > later)).toBe(true);
     });
 
-    it('keeps nothing beyond a lease that was dropped', () => {
+    it('discards kept IDs of a lease that was dropped', () => {
       const { clock, window, generator } = world();
       expect(codeOf(() => take(generator, 60_000))).toBe('LEASE_LOST');
       window.rewindTo({ workerId: 2, floorMs: START_MS, ceilingMs: START_MS + 50 });
@@ -370,7 +372,7 @@ describe('batches', () => {
   });
 
   describe('a batch with call fields', () => {
-    it('gives what was kept the fields of the call that gets it', () => {
+    it('gives each kept ID the fields of the call that receives it', () => {
       const layout = new BitLayout({
         epoch: 0,
         fields: [
@@ -395,20 +397,20 @@ describe('batches', () => {
 });
 
 /*
- * Whether `id % n` is even, as those ask who choose a partition by it: at low rates, where each id
- * is alone in its tick, by the chi-square test.
+ * Whether `id % n` is even, which matters for a partition key. At low rates each ID is alone in its
+ * tick. The chi-square test decides.
  */
-describe('even spread', () => {
+describe('distribution', () => {
   const START_MS = 1_800_000_000_000;
   const ID_COUNT = runs(20_000);
   const DIVISORS = Array.from({ length: 63 }, (_, at) => at + 2);
 
-  /** An id as two words: the remainder of a small number is then found without a bigint. */
+  /** An ID as two words, so that the remainder of a small divisor needs no bigint. */
   type Words = readonly [high: number, low: number];
 
   const remainder = ([high, low]: Words, n: number) => (high * (2 ** 32 % n) + low) % n;
 
-  /** Ids made one in each `everyMs`, from a seed. */
+  /** One ID per `everyMs`, generated from a seed. */
   function idsOf(sequenceStart: 'zero' | 'random', everyMs: number, seed: number): Words[] {
     let state = seed;
     const random = () => (state = (state * 48_271) % 2_147_483_647) / 2_147_483_647;
@@ -432,7 +434,7 @@ describe('even spread', () => {
   }
 
   /**
-   * What chance alone exceeds once in 100,000 tests, by the approximation of Wilson and Hilferty
+   * Chance alone exceeds this once in 100,000 tests, by the approximation of Wilson and Hilferty
    * (1931), "The distribution of chi-square": 4.265 is that quantile of the normal distribution.
    */
   function limit(degrees: number): number {
@@ -442,12 +444,12 @@ describe('even spread', () => {
   const isEven = (ids: readonly Words[], n: number) => chiSquare(ids, n) < limit(n - 1);
 
   describe('`id % n` at low rates', () => {
-    it.each([1, 7, 10, 64, 1000])('is even from a random start, one id in %s ms', (everyMs) => {
+    it.each([1, 7, 10, 64, 1000])('is even with a random start, one ID every %s ms', (everyMs) => {
       const ids = idsOf('random', everyMs, 1 + everyMs);
       expect(DIVISORS.filter((n) => !isEven(ids, n))).toEqual([]);
     });
 
-    it('is always 0 for powers of two from the start 0, and skewed for every even n', () => {
+    it('is always 0 for powers of two with start 0, and skewed for every even n', () => {
       const ids = idsOf('zero', 1, 1);
       expect(ids.every((id) => remainder(id, 4096) === 0)).toBe(true);
       const even = DIVISORS.filter((n) => n % 2 === 0);
@@ -455,15 +457,15 @@ describe('even spread', () => {
     });
   });
 
-  describe('ids that went through a JavaScript number, at low rates', () => {
+  describe('IDs converted to a JavaScript number, at low rates', () => {
     // The default layout has 22 bits below the time, and a number holds all but the lowest 6.
     const isExact = ([, low]: Words): boolean => low % 64 === 0;
 
-    it('are all exact by default, so no test shows the mistake', () => {
+    it('are all exact by default, so no test reveals the mistake', () => {
       expect(idsOf('zero', 1, 1).filter((id) => !isExact(id))).toEqual([]);
     });
 
-    it('are wrong in 63 of 64 cases where the sequence starts at random', () => {
+    it('are wrong in 63 of 64 cases if the sequence starts at a random number', () => {
       const ids = idsOf('random', 1, 1);
       const wrongCount = ids.filter((id) => !isExact(id)).length;
       // Five standard deviations.
@@ -471,7 +473,7 @@ describe('even spread', () => {
       expect(Math.abs(wrongCount - (ID_COUNT * 63) / 64)).toBeLessThan(5 * deviation);
     });
 
-    it('are those that Number rounds', () => {
+    it('match the rounding of Number', () => {
       for (const [high, low] of [
         ...idsOf('random', 1, 2).slice(0, 500),
         ...idsOf('zero', 1, 2).slice(0, 500),

@@ -1,6 +1,6 @@
 /**
- * A move from one layout or epoch to another: judged safe only if no new id can ever equal an old
- * one. The rule is held against small layouts whose ids are all counted.
+ * A move from one layout or epoch to another is safe only if no new ID can equal an old one. The
+ * test compares the rule with small layouts whose IDs are all counted.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -8,7 +8,9 @@ import { layouts, moveAfter, type BitLayout } from '../../../lib/core/index.js';
 import { LayoutField } from '../../../lib/core/layout/layout-fields.js';
 import { codeOf, runs } from '../../until.js';
 
-/** Fields of a few bits, which a BitLayout refuses; the rule reads nothing else of a layout. */
+/**
+ * Fields of a few bits, which BitLayout rejects. The rule reads only these properties of a layout.
+ */
 interface SmallLayout {
   readonly epochMs: number;
   readonly unitMs: number;
@@ -25,7 +27,7 @@ const judged = ({ epochMs, unitMs, timeBits, lowBits }: SmallLayout): BitLayout 
     timestamp: new LayoutField('timestamp', 'timestamp', timeBits, lowBits),
   }) as BitLayout;
 
-/** Every id that a layout can have between two moments, the last one included. */
+/** Every ID that a layout can have between two times, both inclusive. */
 function idsBetween(layout: SmallLayout, fromMs: number, toMs: number): Set<number> {
   const { epochMs, unitMs, timeBits, lowBits, highBits } = layout;
   const ids = new Set<number>();
@@ -52,7 +54,7 @@ const small = (highBits: number): fc.Arbitrary<SmallLayout> =>
 
 /** The end of the longest small layout. */
 const END_MS = 40 + 2 ** 6 * 3;
-/** Of pairs that fit the property; the others are drawn again. */
+/** Runs count only pairs that fit the property; the others are drawn again. */
 const RUNS = runs(2000);
 
 function movedAt(before: SmallLayout, after: SmallLayout, nowMs: number) {
@@ -63,7 +65,7 @@ function movedAt(before: SmallLayout, after: SmallLayout, nowMs: number) {
 }
 
 describe('a move judged safe', () => {
-  it('makes no id twice, whatever the two layouts', () => {
+  it('generates no duplicate for any two layouts', () => {
     const one = fc.property(small(2), small(2), fc.nat(80), (before, after, nowMs) => {
       const { isSafe, old, shared } = movedAt(before, after, nowMs);
       fc.pre(isSafe && old.size > 0);
@@ -72,7 +74,7 @@ describe('a move judged safe', () => {
     fc.assert(one, { numRuns: RUNS });
   });
 
-  it('is judged so from the very moment that it names, and no earlier', () => {
+  it('becomes safe at exactly the reported time', () => {
     const one = fc.property(small(0), small(2), fc.nat(80), (before, after, nowMs) => {
       const { old, safeFrom } = movedAt(before, after, nowMs);
       fc.pre(safeFrom !== undefined);
@@ -83,7 +85,7 @@ describe('a move judged safe', () => {
     fc.assert(one, { numRuns: RUNS });
   });
 
-  it('is judged so with the epoch that it names, and with none later', () => {
+  it('stays safe up to exactly the reported epoch', () => {
     const one = fc.property(small(0), small(2), fc.nat(80), (before, after, nowMs) => {
       const { old, epochMax } = movedAt(before, after, nowMs);
       fc.pre(epochMax !== undefined);
@@ -98,7 +100,7 @@ describe('a move judged safe', () => {
 });
 
 describe('a move judged unsafe', () => {
-  it('can make an id twice, where both layouts begin with time', () => {
+  it('can generate a duplicate if both layouts begin with time', () => {
     const one = fc.property(small(0), small(0), fc.nat(80), (before, after, nowMs) => {
       const { isSafe, old, made, shared } = movedAt(before, after, nowMs);
       fc.pre(!isSafe && old.size > 0 && made.size > 0);
@@ -112,14 +114,14 @@ describe('with one layout', () => {
   const nowMs = Date.parse('2026-11-21T00:00:00Z');
   const maxId = layouts.snowflake().idRange(new Date(0), new Date(nowMs - 1)).last;
 
-  it('an equal or earlier epoch is safe, a later one is not', () => {
+  it('an equal or earlier epoch is safe, a later epoch is not', () => {
     const isSafe = (epoch: string) => moveAfter(layouts.snowflake({ epoch }), maxId, nowMs).isSafe;
     expect(isSafe('2024-01-01')).toBe(true);
     expect(isSafe('2020-01-01')).toBe(true);
     expect(isSafe('2024-01-01T00:00:00.001Z')).toBe(false);
   });
 
-  it('the latest safe epoch is the formula of the documents', () => {
+  it('the latest safe epoch follows the documented formula', () => {
     const { epochMax } = moveAfter(layouts.snowflake({ epoch: '2025-01-01' }), maxId, nowMs);
     expect(epochMax!.getTime()).toBe(nowMs - (Number(maxId >> 22n) + 1));
     expect(epochMax).toEqual(new Date('2024-01-01'));
@@ -130,18 +132,18 @@ describe('real layouts', () => {
   const nowMs = Date.parse('2026-11-21T00:00:00Z');
   const lastOf = (layout: BitLayout) => layout.idRange(new Date(0), new Date(nowMs - 1)).last;
 
-  it('ids of Sonyflake and of Discord are above those of the default for years', () => {
+  it('IDs of Sonyflake and of Discord stay above those of the default for years', () => {
     const fromOf = (old: BitLayout) => moveAfter(layouts.snowflake(), lastOf(old), nowMs);
     expect(fromOf(layouts.sonyflake())).toMatchObject({ isSafe: false });
     expect(fromOf(layouts.sonyflake()).safeFrom!.toISOString()).toMatch(/^2028-11-/);
     expect(fromOf(layouts.discord()).safeFrom!.toISOString()).toMatch(/^2035-11-2/);
   });
 
-  it('the default follows any auto-increment of 32 bits', () => {
+  it('the default can follow any auto-increment of 32 bits', () => {
     expect(moveAfter(layouts.snowflake(), 2n ** 32n, nowMs).isSafe).toBe(true);
   });
 
-  it('nothing follows the largest id there is, nor one of 64 bits', () => {
+  it('no layout can follow the largest ID, or an ID of 64 bits', () => {
     for (const maxId of [2n ** 63n - 1n, 2n ** 64n - 1n]) {
       expect(moveAfter(layouts.snowflake(), maxId, nowMs)).toEqual({
         isSafe: false,
@@ -156,7 +158,7 @@ describe('real layouts', () => {
     [1 as unknown as bigint, 0],
     [1n, NaN],
     [1n, 0.5],
-  ])('%p at %p is refused', (maxId, now) => {
+  ])('%p at %p is rejected', (maxId, now) => {
     expect(codeOf(() => moveAfter(layouts.snowflake(), maxId, now))).toBe('ARGUMENT_INVALID');
   });
 });

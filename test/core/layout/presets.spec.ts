@@ -1,5 +1,5 @@
 /**
- * Layouts: the ids of other systems, the edges of every field, and what is refused.
+ * Layouts: the IDs of other systems, the edges of every field, and invalid values.
  */
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -23,7 +23,7 @@ describe('presets', () => {
     ],
   });
 
-  /** Ids published by the systems themselves, with what they say of them. */
+  /** IDs published by the systems themselves, with the documented fields. */
   const VECTORS: [string, BitLayout, bigint, string, number, number][] = [
     ['bwmarrin', layouts.bwmarrin(), 1427970479175499776n, '2021-08-18T12:27:47.301Z', 0, 0],
     ['bwmarrin', layouts.bwmarrin(), 1428076403798048768n, '2021-08-18T19:28:41.699Z', 0, 0],
@@ -51,7 +51,7 @@ describe('presets', () => {
   }
 
   describe('layouts', () => {
-    it.each(VECTORS)('read and write the ids of %s', (...vector) => {
+    it.each(VECTORS)('read and write the IDs of %s', (...vector) => {
       const [, layout, id, date, workerId, sequence] = vector;
       expect(layout.parse(id)).toMatchObject({ date: new Date(date), workerId, sequence });
       expect(layout.parse(String(id))).toEqual(layout.parse(id));
@@ -69,7 +69,7 @@ describe('presets', () => {
       ['discord', 't41-w10-s12/1ms@1420070400000', 1023, 2084],
       ['instagram', 't40-w13-s10/1ms@1314220021721', 8191, 2046],
       ['javascriptSafe', 't38-w8-s7/10ms@1704067200000', 255, 2111],
-    ] as const)('%s has the bits and the end it should', (name, fingerprint, workerIdMax, year) => {
+    ] as const)('%s has the expected bits and end', (name, fingerprint, workerIdMax, year) => {
       const layout = layouts[name]();
       expect(layout.fingerprint).toBe(fingerprint);
       expect(layout.workerIdMax).toBe(workerIdMax);
@@ -77,7 +77,7 @@ describe('presets', () => {
       expect(layout.totalBits).toBeLessThanOrEqual(63);
     });
 
-    it('accept every edge and refuse one beyond it', () => {
+    it('accept every edge value and reject the next value', () => {
       const layout = layouts.snowflake();
       const timestampMs = layout.epochMs;
       const compose = (workerId: number, sequence: number) => () =>
@@ -98,16 +98,16 @@ describe('presets', () => {
     });
 
     it.each(['', 'abc', '-1', '1.5', '1e3', ' 1', '9223372036854775808', '0x10'])(
-      'refuse the id %j',
+      'reject the ID %j',
       (id) => expect(codeOf(() => layouts.snowflake().parse(id))).toContain('ID_INVALID'),
     );
 
-    it.each([-1n, 2n ** 63n, 7, null, undefined, {}])('refuse the id %p', (id) => {
+    it.each([-1n, 2n ** 63n, 7, null, undefined, {}])('reject the ID %p', (id) => {
       expect(codeOf(() => layouts.snowflake().parse(id as bigint))).toContain('ID_INVALID');
     });
 
     it.each([1_704_067_200, 1, 99_999_999_999, new Date(1_704_067_200)])(
-      'refuse an epoch in seconds, %p, and name it in milliseconds',
+      'reject an epoch in seconds, %p, and suggest it in milliseconds',
       (epoch) => {
         const ms = Number(epoch);
         const fields = layouts.snowflake().fields.map(({ name, bits }) => [name, bits]);
@@ -120,13 +120,13 @@ describe('presets', () => {
       },
     );
 
-    it('take such an epoch as text, since there are ids of it, and the start of 1970', () => {
+    it('accept an epoch as text if IDs exist for it, including the start of 1970', () => {
       const epochs = [0, new Date(0), 1e11, '1970-01-20T17:21:07.200Z', '1971-01-01'];
       const ms = epochs.map((epoch) => layouts.snowflake({ epoch }).epochMs);
       expect(ms).toEqual([0, 0, 1e11, 1_704_067_200, 31_536_000_000]);
     });
 
-    it('name every fault at once', () => {
+    it('report every error at once', () => {
       const fields = [
         ['timestamp', 27],
         ['a b', 3],
@@ -218,7 +218,7 @@ describe('presets', () => {
         },
         '1.5',
       ],
-    ])('refuse %j', (options, format) => {
+    ])('reject %j', (options, format) => {
       const faults = faultsOf(options);
       expect(faults).toHaveLength(1);
       expect(faults[0]).toContain(format);
@@ -231,7 +231,7 @@ describe('presets', () => {
       expect(layout.warningAt(layout.lastDate.getTime() - 4.99 * year)).toContain('2032');
     });
 
-    it('turn a span of time into a range of ids, both ends inclusive', () => {
+    it('convert a time span into a range of IDs, both ends inclusive', () => {
       const layout = layouts.snowflake();
       const at = new Date('2026-03-01T12:00:00.000Z');
       const { first, last } = layout.idRange(at, at);
@@ -256,13 +256,13 @@ describe('presets', () => {
 });
 
 /*
- * Ids that other systems made: each vector was made by the system's own code or is printed in its
- * documents, and the preset reads and writes it.
+ * IDs of other systems. Each vector comes from the system's own code or documents, and the preset
+ * reads and writes it.
  */
-describe('presets of others', () => {
+describe('presets of other systems', () => {
   interface Vector {
     readonly system: string;
-    /** Where the id is from. */
+    /** The origin of the ID. */
     readonly source: string;
     readonly layout: BitLayout;
     readonly id: bigint;
@@ -270,7 +270,7 @@ describe('presets of others', () => {
     readonly fields: Readonly<Record<string, number>>;
   }
 
-  /** The clock under which the vectors made by running a system were made. */
+  /** The clock for the vectors that the other system's code generated. */
   const AT = '2026-11-21T03:07:43.578Z';
 
   const VECTORS: readonly Vector[] = [
@@ -373,7 +373,7 @@ describe('presets of others', () => {
   ];
 
   describe('the presets of other systems', () => {
-    it.each(VECTORS)('read and write the ids of $system: $source', (vector) => {
+    it.each(VECTORS)('read and write the IDs of $system: $source', (vector) => {
       const { layout, id, time, fields } = vector;
       const parts = layout.parse(id);
       expect(parts.date.toISOString()).toBe(time);
@@ -391,12 +391,12 @@ describe('presets of others', () => {
       ['nodejsSnowflake', 't41-w12-s10/1ms@1546300800000', 2088],
       ['flakeIdgen', 't41-w10-s12/1ms@0', 2039],
       ['mastodon', 't47-s16/1ms@0', 6429],
-    ] as const)('%s has the bits and the end it should', (name, fingerprint, year) => {
+    ] as const)('%s has the expected bits and end', (name, fingerprint, year) => {
       const layout = layouts[name]();
       expect([layout.fingerprint, layout.lastDate.getUTCFullYear()]).toEqual([fingerprint, year]);
     });
 
-    it('take the bits that their systems let one choose, and no others', () => {
+    it('allow only the bit counts that the original system allows', () => {
       expect(layouts.tsid({ nodeBits: 8 }).fingerprint).toBe('t41-w8-s14/1ms@1577836800000');
       const wide = layouts.yitter({ workerIdBitLength: 15, seqBitLength: 7 });
       expect(wide.fingerprint).toBe('t41-w15-s7/1ms@1582136402000');
@@ -411,7 +411,7 @@ describe('presets of others', () => {
       }
     });
 
-    it('ShardingSphere counts from midnight where its machine stands', () => {
+    it('ShardingSphere counts from midnight in the time zone of its host', () => {
       const china = layouts.shardingSphere({ epoch: '2016-11-01T00:00:00+08:00' });
       expect(layouts.shardingSphere().epochMs - china.epochMs).toBe(8 * 3_600_000);
     });
@@ -421,20 +421,20 @@ describe('presets of others', () => {
     const form = textForms.sortableCrockford32;
 
     /**
-     * The README of f4b6a3/tsid-creator prints the first as text with its time 9153062458 and its
-     * random part 305516; the second is the example of TSID.fast() of Hypersistence in print.
+     * The README of f4b6a3/tsid-creator prints the first text with its time 9153062458 and its
+     * random part 305516. The second text is the example for TSID.fast() of Hypersistence.
      */
     it.each([
       [(9153062458n << 22n) + 305516n, '0123456789ABC', '2020-04-15T22:31:02.458Z'],
       [556028620837202474n, '0FDV92PPZ7AHA', '2024-03-14T08:19:13.719Z'],
-    ])('is sortableCrockford32: %p is %s, of %s', (id, text, time) => {
+    ])('%p encodes to %s in sortableCrockford32, of %s', (id, text, time) => {
       expect(form.encode(id)).toBe(text);
       expect(form.decode(text)).toBe(id);
       expect(form.decode(text.toLowerCase())).toBe(id);
       expect(layouts.tsid().parse(id).date.toISOString()).toBe(time);
     });
 
-    it('reads O as 0 and I and L as 1, in either case, as Tsid.isValid takes them', () => {
+    it('decodes O as 0 and I and L as 1, in either case, like Tsid.isValid', () => {
       const id = form.decode('0123456789AB0') / 32n;
       const last = (text: string) => form.decode(text) - id * 32n;
       expect(['i', 'I', 'l', 'L', 'o', 'O'].map((end) => last(`0123456789AB${end}`))).toEqual([
@@ -454,11 +454,11 @@ describe('presets of others', () => {
       '0123456789AB#',
       '',
       'G000000000000',
-    ])('refuses %j, as Tsid.isValid does', (text) =>
+    ])('rejects %j, like Tsid.isValid', (text) =>
       expect(codeOf(() => form.decode(text))).toBe('ID_INVALID'),
     );
 
-    it('refuses the 64th bit, which a TSID sets from 2089 on', () => {
+    it('rejects the 64th bit, which a TSID sets from 2089 on', () => {
       expect(form.decode('7ZZZZZZZZZZZZ')).toBe(2n ** 63n - 1n);
       expect(codeOf(() => form.decode('8000000000000'))).toBe('ID_INVALID');
     });

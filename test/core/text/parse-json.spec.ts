@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { parseJson } from 'nestjs-snowflake';
 import { runs } from '../../until.js';
 
-/** Beyond 2^53 and odd, so that no number is equal to it. */
+/** Odd and beyond 2^53, so no number equals it. */
 const ID = '911704225635921921';
 
 const outcomeOf = (parse: (text: string) => unknown, text: string): unknown => {
@@ -23,7 +23,7 @@ describe('an integer beyond 2^53', () => {
     [`{"a":{"b":[[{"id": ${ID} }]]},"c":${ID}}`, { a: { b: [[{ id: ID }]] }, c: ID }],
     ['9007199254740991', 9007199254740991],
     ['-9007199254740991', -9007199254740991],
-    // A double holds this one, but a JSON of 2^53 + 1 would make the same.
+    // A double holds this integer exactly, but 2^53 + 1 would parse to the same double.
     ['9007199254740992', '9007199254740992'],
     ['9223372036854775807', '9223372036854775807'],
     ['123456789012345678901234567890', '123456789012345678901234567890'],
@@ -32,7 +32,7 @@ describe('an integer beyond 2^53', () => {
   });
 });
 
-describe('everything else is as JSON.parse has it', () => {
+describe('other values match JSON.parse', () => {
   test.each([
     '-0',
     '1e3',
@@ -78,13 +78,13 @@ describe('everything else is as JSON.parse has it', () => {
     `1e${ID}x`,
     `[${ID},]`,
     '',
-  ])('%s is refused in the same words', (text) => {
+  ])('%s is rejected with the same message', (text) => {
     const refusal = outcomeOf(JSON.parse, text);
     expect(refusal).toHaveProperty('name', 'SyntaxError');
     expect(outcomeOf(parseJson, text)).toEqual(refusal);
   });
 
-  it('a key `__proto__` is a property, and no prototype is changed', () => {
+  it('a key `__proto__` is a plain property, and no prototype changes', () => {
     const parsed = parseJson(`{"__proto__":{"id":${ID}},"a":1}`) as Record<string, unknown>;
     expect(Object.getPrototypeOf(parsed)).toBe(Object.prototype);
     expect(Object.keys(parsed)).toEqual(['__proto__', 'a']);
@@ -92,13 +92,13 @@ describe('everything else is as JSON.parse has it', () => {
     expect(Object.getOwnPropertyDescriptor(parsed, '__proto__')?.value).toEqual({ id: ID });
   });
 
-  it('a Buffer is read as its text', () => {
+  it('a Buffer is parsed as its text', () => {
     expect(parseJson(Buffer.from(`[${ID}]`) as unknown as string)).toEqual([ID]);
   });
 });
 
-describe('whatever the text', () => {
-  /** What JSON is made of, in an order that mostly makes none. */
+describe('for arbitrary text', () => {
+  /** Fragments of JSON, in an order that is usually invalid. */
   const marks = '"\\{}[]:, \n-+.e01é';
   const pieces = [
     ...Array.from(marks),
@@ -110,7 +110,7 @@ describe('whatever the text', () => {
     '"id":',
     '__proto__',
   ];
-  /** With its integers beyond 2^53 made text by a reader that goes character by character. */
+  /** The expected value: a reader of single characters converts integers beyond 2^53 to text. */
   const expected = (text: string): unknown => {
     let result = '';
     let isInside = false;
@@ -126,7 +126,7 @@ describe('whatever the text', () => {
     return JSON.parse(result) as unknown;
   };
 
-  it('is JSON or not as JSON.parse says, and refused in the same words', () => {
+  it('accepts the same text as JSON.parse, with the same messages', () => {
     let accepted = 0;
     const text = fc.array(fc.constantFrom(...pieces), { maxLength: 12 });
     fc.assert(
@@ -142,7 +142,7 @@ describe('whatever the text', () => {
     expect(accepted).toBeGreaterThan(0);
   });
 
-  it('JSON with ids anywhere keeps them, and all that is no such integer', () => {
+  it('keeps IDs anywhere in JSON, and all other values', () => {
     const big = fc.bigInt({ min: -(2n ** 70n), max: 2n ** 70n });
     fc.assert(
       fc.property(fc.jsonValue(), fc.array(big), fc.string(), (value, ids, key) => {
@@ -155,8 +155,8 @@ describe('whatever the text', () => {
   });
 });
 
-describe('the time it takes is in proportion to the text', () => {
-  /** Of this process, whoever else uses the machine. */
+describe('parsing takes time proportional to the length', () => {
+  /** CPU time of this process, independent of other processes. */
   const cpuMs = (work: () => unknown): number => {
     const before = process.cpuUsage();
     work();
@@ -169,15 +169,15 @@ describe('the time it takes is in proportion to the text', () => {
     ['quotation marks', (count) => `["${'\\"'.repeat(count)}",${ID}]`],
     ['a string without an end', (count) => `[${ID},"${'\\"'.repeat(count)}`],
     ['digits', (count) => '1'.repeat(count)],
-    ['nothing but ids', (count) => `[${`${ID},`.repeat(count)}1]`],
-    ['spaces after ids', (count) => `[${`${ID}${' '.repeat(100)},`.repeat(count / 100)}1]`],
+    ['only IDs', (count) => `[${`${ID},`.repeat(count)}1]`],
+    ['spaces after IDs', (count) => `[${`${ID}${' '.repeat(100)},`.repeat(count / 100)}1]`],
   ])('of %s', (_what, textOf) => {
     const text = textOf(300_000);
-    // A few ms; what is quadratic takes minutes.
+    // Linear time takes a few ms; quadratic time takes minutes.
     expect(cpuMs(() => outcomeOf(parseJson, text))).toBeLessThan(5000);
   });
 
-  it('however deep', () => {
+  it('at any depth', () => {
     const deep = `${'['.repeat(50_000)}${ID}${']'.repeat(50_000)}`;
     expect(outcomeOf(parseJson, deep)).toHaveProperty('value');
   });

@@ -1,6 +1,6 @@
 /**
- * Public ids: round trips, what they hide, every malformed text, keys of wrong size, and that no
- * key is ever shown.
+ * Public IDs: round trips, hidden order, malformed texts, keys of the wrong size, and keys that
+ * never appear in output.
  */
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
@@ -26,8 +26,8 @@ const base58 = (value: bigint): string => {
   return value === 0n ? '' : base58(value / 58n) + alphabet[Number(value % 58n)]!;
 };
 
-describe('a public id', () => {
-  it('is the same for ever: texts that are in use', () => {
+describe('a public ID', () => {
+  it('stays the same forever, for texts in use', () => {
     // Computed by a second implementation, in another language.
     expect([0n, 1n, ID, MAX].map((id) => orders.encode(id))).toEqual([
       'ord_fa7ZerGKbQ9',
@@ -40,7 +40,7 @@ describe('a public id', () => {
     expect(long.encode(1n)).toBe('abcdefghijklmnop_KV9XSxtkMz9');
   });
 
-  it('reads what it wrote, in one width and one grammar', () => {
+  it('decodes to its ID, in one length and one alphabet', () => {
     const edges = [0n, 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 53n, MAX - 1n, MAX];
     const pattern = new RegExp(orders.pattern);
     const faultOf = (value: bigint): string | undefined => {
@@ -49,7 +49,7 @@ describe('a public id', () => {
       return `${value} became ${text}, which is read as ${orders.tryDecode(text)}`;
     };
     expect(edges.map(faultOf).filter(Boolean)).toEqual([]);
-    // Without fast-check, which takes longer than what is checked.
+    // Without fast-check, whose overhead would exceed the check itself.
     const odd = 0x9e37_79b9_7f4a_7c15n;
     const faults = Array.from({ length: runs(100_000) }, (_, at) => {
       const n = BigInt(at);
@@ -58,7 +58,7 @@ describe('a public id', () => {
     expect(faults.filter(Boolean)).toEqual([]);
   });
 
-  it('has one text: every other text of the alphabet is another id or none', () => {
+  it('has one spelling: every other text is another ID or invalid', () => {
     const text = fc
       .bigInt({ min: 0n, max: 58n ** 11n - 1n })
       .map((n) => base58(n).padStart(11, '1'));
@@ -71,16 +71,16 @@ describe('a public id', () => {
     );
   });
 
-  it('hides counts and order: of neighbours, half sort before the one before', () => {
+  it('hides counts and order: half of all neighbors sort in reverse', () => {
     const texts = Array.from({ length: 4000 }, (_, n) => orders.encode(ID + BigInt(n)));
     const rising = texts.filter((text, n) => n > 0 && text > texts[n - 1]!).length;
     expect(Math.abs(rising - 2000)).toBeLessThan(200);
-    // Of 11 characters a neighbour keeps at most a few, by chance.
+    // Neighbors share at most a few of 11 characters, by chance.
     const kept = texts.map((text, n) => sharedCharacters(text, texts[n - 1] ?? ''));
     expect(Math.max(...kept)).toBeLessThan(6);
   });
 
-  it('has nothing in common with the same number of another kind', () => {
+  it('shares no pattern with the same number of another kind', () => {
     const both = Array.from({ length: 1000 }, (_, n) => ID + BigInt(n) * 4096n);
     const same = both.filter((id) => orders.encode(id).slice(4) === customers.encode(id).slice(4));
     expect(same).toEqual([]);
@@ -89,7 +89,7 @@ describe('a public id', () => {
     expect(() => customers.decode(order as string)).toThrow(invalid(/does not begin with "cus_"/));
   });
 
-  it('does not fit where the compiler knows another kind', () => {
+  it('does not compile in place of another kind', () => {
     const shipped = (id: PublicId<'ord'>): bigint => orders.decode(id);
     expect(shipped(orders.encode(ID))).toBe(ID);
     // @ts-expect-error a customer is no order
@@ -135,13 +135,13 @@ describe('a malformed text', () => {
     [beyond(2n ** 64n), /larger than 2\^64 - 1/],
     [String(ID), /does not begin with "ord_"/],
     [`ord_${ID}`, /22 characters/],
-  ])('is refused: %j', (text, message) => {
+  ])('%j is rejected', (text, message) => {
     expect(orders.tryDecode(text)).toBeUndefined();
     expect(orders.is(text)).toBe(false);
     expect(() => orders.decode(text)).toThrow(invalid(message));
   });
 
-  it('is refused when it is no text, in a short message', () => {
+  it('is rejected with a short message if it is not a string', () => {
     for (const value of [undefined, null, 7, ID, {}, [good], new String(good), Symbol('x')]) {
       expect(orders.is(value)).toBe(false);
       expect(() => orders.decode(value as string)).toThrow(invalid(/^Expected an id as ord_ text/));
@@ -152,23 +152,23 @@ describe('a malformed text', () => {
     }
   });
 
-  it('is mostly refused when it was changed: half the numbers of 64 bits are no ids', () => {
+  it('is usually rejected after a change, as half the 64-bit numbers are invalid IDs', () => {
     const read = Array.from({ length: 2000 }, (_, n) => beyond(2n ** 63n + BigInt(n)));
     const refused = read.filter((text) => orders.tryDecode(text) === undefined);
     expect(Math.abs(refused.length - 1000)).toBeLessThan(150);
     expect(() => orders.decode(refused[0]!)).toThrow(invalid(/this key did not write/));
-    // What is left of the other half is refused by the layout, or by its time.
+    // The layout rejects the rest of the other half, or its time is invalid.
     const layout = layouts.javascriptSafe();
     const ids = read.map((text) => orders.tryDecode(text)).filter((id) => id !== undefined);
     expect(ids.filter((id) => id <= layout.idMax).length).toBeLessThan(10);
   });
 
-  it('costs no more by the hundred thousand: no Error is made', () => {
+  it('stays cheap in lists of 100,000, as no Error is created', () => {
     const wrong = Array.from({ length: 100_000 }, (_, n) => `ord_${n}`);
     expect(wrong.filter((text) => orders.tryDecode(text) !== undefined)).toEqual([]);
   });
 
-  it('is not what encode gets: only ids', () => {
+  it('encode() accepts only IDs', () => {
     for (const id of [-1n, MAX + 1n, 2n ** 64n - 1n, 2n ** 64n, 7, '7', null, undefined]) {
       expect(() => orders.encode(id as bigint)).toThrow(invalid(/^Expected an id/));
     }
@@ -178,7 +178,7 @@ describe('a malformed text', () => {
 describe('a key', () => {
   const bytes = Uint8Array.from(Buffer.from(KEY, 'hex'));
 
-  it('is 16 bytes, hexadecimal digits or base64url: the same key', () => {
+  it('accepts 16 bytes, hexadecimal digits, or base64url as the same key', () => {
     const base64url = Buffer.from(bytes).toString('base64url');
     for (const key of [bytes, Buffer.from(bytes), KEY.toUpperCase(), base64url, `${base64url}==`]) {
       expect(publicIds({ prefix: 'ord', key }).encode(ID)).toBe(orders.encode(ID));
@@ -195,14 +195,14 @@ describe('a key', () => {
     );
   });
 
-  it('is copied, so that it may be wiped', () => {
+  it('is copied, so the caller may wipe it', () => {
     const own = Uint8Array.from(bytes);
     const form = publicIds({ prefix: 'ord', key: own });
     own.fill(0);
     expect(form.encode(ID)).toBe(orders.encode(ID));
   });
 
-  it('of each bit decides: no other key reads the same id', () => {
+  it('has no unused bit: no other key decodes to the same ID', () => {
     for (let bit = 0; bit < 128; bit++) {
       const other = Uint8Array.from(bytes);
       other[bit >> 3]! ^= 1 << (bit & 7);
@@ -228,11 +228,11 @@ describe('a key', () => {
     [new Uint8Array(16), /16 equal ones/],
     ['00'.repeat(16), /16 equal ones/],
     ['A'.repeat(22), /16 equal ones/],
-  ])('is refused %#', (key, message) => {
+  ])('is rejected %#', (key, message) => {
     expect(() => publicIds({ prefix: 'ord', key: key as string })).toThrow(config(message));
   });
 
-  it('is shown nowhere, wherever it was put', () => {
+  it('never appears in output, whatever option it is passed in', () => {
     const form = publicIds({ prefix: 'ord', key: KEY, keys: { b: LATER } });
     const words = Array.from({ length: 4 }, (_, n) => Buffer.from(bytes).readUInt32LE(4 * n));
     const seen = [
@@ -254,7 +254,7 @@ describe('a key', () => {
     }
   });
 
-  it('can be followed by another, whose texts say its letter', () => {
+  it('can be followed by another key, whose texts carry its letter', () => {
     const both = { prefix: 'ord', key: KEY, keys: { b: LATER } } as const;
     const reads = publicIds(both);
     const writes = publicIds({ ...both, writeKey: 'b' });
@@ -270,13 +270,13 @@ describe('a key', () => {
     expect(() => orders.decode(later)).toThrow(invalid(/has 16 characters. Such an id has 15/));
     expect(() => writes.decode(later.replace('_b', '_c'))).toThrow(invalid(/names the key "c"/));
     expect(() => writes.decode('ord_')).toThrow(invalid(/has 15 or 16/));
-    // The first key is not needed when its texts are no longer to be read.
+    // Drop the first key when its texts need no longer be read.
     const alone = publicIds({ prefix: 'ord', keys: { b: LATER }, writeKey: 'b' });
     expect(alone.decode(later)).toBe(ID);
     expect(alone.tryDecode(reads.encode(ID))).toBeUndefined();
   });
 
-  it('is refused with every fault at once', () => {
+  it('is rejected with every error at once', () => {
     const options = { prefix: 'Order_', keys: { b: 'x', bb: LATER }, writeKey: 'c' };
     const error = errorOf(() => publicIds(options)) as { details: { faults: string[] } };
     expect(error).toEqual(config(/`prefix`.*one letter.*`keys.b`.*`writeKey`/));
@@ -291,8 +291,8 @@ describe('a key', () => {
   );
 });
 
-describe('beside other forms', () => {
-  it('is read by none of them, and reads none of theirs', () => {
+describe('next to other forms', () => {
+  it('rejects their texts, and the other forms reject public IDs', () => {
     for (const form of Object.values(textForms)) {
       expect(form.tryDecode(orders.encode(ID))).toBeUndefined();
       expect(orders.tryDecode(form.encode(ID))).toBeUndefined();
@@ -310,7 +310,7 @@ function errorOf(call: () => unknown): unknown {
 }
 
 /*
- * The cipher: the vector of its authors, and what a permutation that hides order must do.
+ * The cipher: the vector of its authors, and the properties of a permutation that hides order.
  */
 const bytesOf = (hex: string) => Uint8Array.from(Buffer.from(hex, 'hex'));
 /** Key 1b1a1918 13121110 0b0a0908 03020100, each word with its lowest byte first. */
@@ -324,13 +324,13 @@ const through = (cipher: Speck64, way: 'encrypt' | 'decrypt', block: bigint): bi
 };
 
 describe('Speck64/128', () => {
-  it('agrees with the vector that was published', () => {
+  it('matches the published vector', () => {
     const cipher = new Speck64(keyWords(PUBLISHED_KEY));
     expect(through(cipher, 'encrypt', 0x3b72_6574_7475_432dn)).toBe(0x8c6f_a548_454e_028bn);
     expect(through(cipher, 'decrypt', 0x8c6f_a548_454e_028bn)).toBe(0x3b72_6574_7475_432dn);
   });
 
-  it('is a permutation: what is decrypted was encrypted, at every edge', () => {
+  it('is a permutation: decryption restores every block, including the edges', () => {
     const cipher = new Speck64(keyWords(PUBLISHED_KEY));
     const edges = [0n, 1n, 2n ** 31n, 2n ** 32n - 1n, 2n ** 32n, 2n ** 63n, 2n ** 64n - 1n];
     for (const block of edges) {
@@ -339,7 +339,7 @@ describe('Speck64/128', () => {
     }
   });
 
-  it('turns one bit of the block or of the key into about half of the bits', () => {
+  it('changes about half of the bits for each bit of the block or of the key', () => {
     for (let bit = 0; bit < 128; bit++) {
       const key = Uint8Array.from(PUBLISHED_KEY);
       key[bit >> 3]! ^= 1 << (bit & 7);
@@ -351,14 +351,14 @@ describe('Speck64/128', () => {
     }
   });
 
-  it('reads a key that is a part of a larger buffer', () => {
+  it('reads a key from a view into a larger buffer', () => {
     const larger = new Uint8Array(40).fill(7);
     larger.set(PUBLISHED_KEY, 5);
     expect(keyWords(larger.subarray(5, 21))).toEqual(keyWords(PUBLISHED_KEY));
   });
 });
 
-/** A mean over many blocks; 32 of 64, and far from it only by a fault. */
+/** The mean over many blocks is 32 of 64 bits; a value far from it is an error. */
 const half = expect.closeTo(32, -0.6);
 const COUNT = 64;
 

@@ -1,5 +1,5 @@
 /**
- * Text forms: the vectors of other systems, round trips, order, and what is refused.
+ * Text forms: the vectors of other systems, round trips, order, and malformed texts.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -33,17 +33,17 @@ describe('text forms', () => {
       ['base62', 200n, '3E'],
       ['decimal', MAX, '9223372036854775807'],
       ['sortableHex', 255n, '00000000000000ff'],
-    ] as const)('%s writes %s as %s and reads it', (name, id, text) => {
+    ] as const)('%s encodes %s as %s and decodes it', (name, id, text) => {
       expect(textForms[name].encode(id)).toBe(text);
       expect(textForms[name].decode(text)).toBe(id);
     });
 
-    it.each(forms)('%s reads what it wrote', (_, form) => {
+    it.each(forms)('%s decodes what it encoded', (_, form) => {
       fc.assert(fc.property(anyId, (id) => expect(form.decode(form.encode(id))).toBe(id)));
     });
 
     it.each(forms.filter(([name]) => name.startsWith('sortable')))(
-      '%s sorts as ids do, all of one width',
+      '%s sorts like the IDs, and has one length',
       (_, form) => {
         fc.assert(
           fc.property(anyId, anyId, (a, b) => {
@@ -55,18 +55,18 @@ describe('text forms', () => {
       },
     );
 
-    it.each(forms)('%s refuses what is no text of it', (_, form) => {
+    it.each(forms)('%s rejects malformed text', (_, form) => {
       const wrong = ['', ' ', '-1', 'é', '💥', '1.5', null, 7, {}, 'z'.repeat(14), '1'.repeat(1e6)];
       for (const text of wrong) expect(() => form.decode(text as string)).toThrow(invalid(''));
     });
 
-    it.each(forms)('%s refuses what is no id', (_, form) => {
+    it.each(forms)('%s rejects an invalid ID', (_, form) => {
       for (const id of [-1n, MAX + 1n, 2n ** 200n, 7, '7', null, undefined]) {
         expect(() => form.encode(id as bigint)).toThrow(invalid(/^Expected an id/));
       }
     });
 
-    it('name the bad character, or the overflow', () => {
+    it('report the invalid character, or the overflow', () => {
       expect(() => textForms.base58.decode('4jgmnxl')).toThrow(invalid(/character 7 is "l"/));
       for (const bad of ['0', 'O', 'I', 'l']) {
         expect(() => textForms.base58.decode(`2${bad}`)).toThrow(invalid(`"${bad}"`));
@@ -80,13 +80,13 @@ describe('text forms', () => {
       expect(() => textForms.sortableHex.decode('ff')).toThrow(invalid('exactly 16'));
     });
 
-    it('read what people misread', () => {
+    it('accept characters that people often confuse', () => {
       const { crockford32, hex } = textForms;
       expect(crockford32.decode('1o1Il')).toBe(crockford32.decode('10111'));
       expect(hex.decode('FF')).toBe(255n);
     });
 
-    it('hold an id in eight bytes', () => {
+    it('store an ID in eight bytes', () => {
       const bytes = Uint8Array.from([0x0f, 0x7f, 0xc0, 0xfc, 0x2f, 0x80, 0, 0]);
       expect(idToBytes(1116823421972381696n)).toEqual(bytes);
       expect(idFromBytes(bytes)).toBe(1116823421972381696n);
@@ -105,7 +105,7 @@ describe('text forms', () => {
 });
 
 /*
- * Forms around other forms: both ways, put into each other, one spelling for each id.
+ * Forms with a prefix: round trips, nested prefixes, and one spelling for each ID.
  */
 describe('composed forms', () => {
   const { base58, decimal, hex, sortableDecimal } = textForms;
@@ -125,14 +125,14 @@ describe('composed forms', () => {
     [prefixedForm('x', sortableDecimal), 'x0382366441078288384'],
   ];
 
-  describe('a form around a form', () => {
-    it.each(forms)('reads what it wrote: $name', (form) => {
+  describe('a prefixed form', () => {
+    it.each(forms)('decodes what it encoded: $name', (form) => {
       fc.assert(
         fc.property(anyId, (id) => {
           const text = form.encode(id);
           expect(form.decode(text)).toBe(id);
           expect(text).toMatch(new RegExp(form.pattern!, 'u'));
-          // One more character, or one less, is another text.
+          // A text with one character more or less is a different text.
           const near = [text.slice(1), text.slice(0, -1), ` ${text}`, `${text}0`, `0${text}`];
           for (const other of near) {
             const read = form.tryDecode(other);
@@ -143,11 +143,11 @@ describe('composed forms', () => {
       );
     });
 
-    it.each(forms.filter(([, text]) => !text.includes('...')))('writes %#', (form, text) => {
+    it.each(forms.filter(([, text]) => !text.includes('...')))('encodes %#', (form, text) => {
       expect(form.encode(ID)).toBe(text);
     });
 
-    it('keeps what the compiler knows of a text', () => {
+    it('keeps the template type of its text', () => {
       const text: `INV-${string}` = invoice.encode(ID);
       const both: `a-b-${string}` = prefixedForm('a-', prefixedForm('b-', decimal)).encode(ID);
       expect([text, both]).toEqual([`INV-${ID}`, `a-b-${ID}`]);
@@ -156,7 +156,7 @@ describe('composed forms', () => {
       expect(wrong).toBe(text);
     });
 
-    it.each(forms)('refuses what is no text of it: %#', (form) => {
+    it.each(forms)('rejects malformed text: %#', (form) => {
       const strange = ['', ' ', '-1', '💥', 'INV-', 'INV-１', 'de/', '1'.repeat(1e6), null, 7, {}];
       for (const text of strange as string[]) {
         expect(form.tryDecode(text)).toBeUndefined();
@@ -171,11 +171,11 @@ describe('composed forms', () => {
       ['ORD-1', invoice, /got "ORD-1", which does not begin with "INV-"/],
       ['INV-x0', invoice, /"INV-x0"\. .*"x0", whose character 1 is "x"/],
       ['INV-013', invoice, /begins with the zero digit/],
-    ] as const)('says why %j is refused', (text, form, message) => {
+    ] as const)('explains why %j is rejected', (text, form, message) => {
       expect(() => form.decode(text)).toThrow(invalid(message));
     });
 
-    it('asks a form that somebody wrote for nothing but encode and tryDecode', () => {
+    it('calls only encode and tryDecode of a custom form', () => {
       const own: TextForm = {
         name: 'own',
         encode: (id) => `#${id}`,
@@ -187,7 +187,7 @@ describe('composed forms', () => {
       const form = prefixedForm('own:', own);
       expect(form.decode(form.encode(ID))).toBe(ID);
       expect(form.pattern).toBeUndefined();
-      // It hides no fault of it either.
+      // Errors of the custom form stay visible.
       expect(() => form.decode('own:1')).toThrow(TypeError);
     });
 
@@ -197,14 +197,14 @@ describe('composed forms', () => {
       [() => prefixedForm('ä', decimal), /`prefix`/],
       [() => prefixedForm('x'.repeat(33), decimal), /`prefix`/],
       [() => prefixedForm(7 as unknown as string, decimal), /`prefix`/],
-    ])('cannot be made of what does not fit: %#', (make, message) => {
+    ])('cannot be created from invalid parts: %#', (make, message) => {
       expect(make).toThrow(config(message));
     });
   });
 });
 
 describe('DecimalText', () => {
-  it('writes what toString writes, whatever was written before', () => {
+  it('writes the same text as toString, regardless of previous texts', () => {
     const decimal = new DecimalText();
     const id = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
     fc.assert(
@@ -228,7 +228,7 @@ describe('DecimalText', () => {
 describe('readDecimal', () => {
   const words = new IdWords();
 
-  it('reads what toString writes', () => {
+  it('reads the output of toString', () => {
     const id = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
     fc.assert(
       fc.property(id, (value) => {
@@ -254,13 +254,13 @@ describe('readDecimal', () => {
     ['-1', 'a sign'],
     ['1 ', 'a space'],
     ['１２', 'digits of another script'],
-  ])('refuses %j: %s', (text) => {
+  ])('rejects %j: %s', (text) => {
     expect(readDecimal(text, words)).toBe(false);
   });
 });
 
 describe('the grammar of decimal text', () => {
-  // 63 bits of ids, of which none is too large for the layout.
+  // 63 bits for IDs, so the layout allows the largest number.
   const layout = new BitLayout({
     fields: [
       ['timestamp', 41],
@@ -277,7 +277,7 @@ describe('the grammar of decimal text', () => {
   };
   const words = new IdWords();
 
-  it('is one at every door: layouts, text forms, checks of requests, columns', () => {
+  it('is the same in layouts, text forms, request checks, and columns', () => {
     const check = new IdCheck();
     const near = fc.bigInt({ min: -3n, max: 2n ** 63n + 3n }).map(String);
     const spelled = fc.stringMatching(/^[ +-]?0{0,3}[0-9]{0,20}[ ne.]?$/);

@@ -1,6 +1,6 @@
 /**
- * Several generators in one shared memory, as the threads of a process are: in one thread here, so
- * that every order of their steps can be tried. Real threads are in test/threads.
+ * Several generators in one shared memory, as in the threads of a process. They run in one thread
+ * here, so the test can try every order of steps. Real threads are in test/threads.
  */
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -25,11 +25,11 @@ import { codeOf, runs } from '../../until.js';
 describe('shared lease', () => {
   const START_MS = 1_800_000_000_000;
   const layout = layouts.snowflake();
-  /** The flag that a thread leaves when half of a range is used. */
+  /** The signal that a thread sets when half of a range is used. */
   const HALF_USED = 2;
   const EVER = { floorMs: -Infinity, ceilingMs: Infinity };
 
-  /** A lease in shared memory, and what takes part in it. */
+  /** A lease in shared memory, with the generators that use it. */
   class Owner {
     nowMs = START_MS;
     readonly clock = { now: () => this.nowMs };
@@ -64,7 +64,7 @@ describe('shared lease', () => {
   }
 
   describe('a shared lease', () => {
-    it('goes on in every thread when it is leased again, and ends when it is closed', () => {
+    it('continues in every thread after a new lease, and ends when it is closed', () => {
       const owner = new Owner();
       owner.grant(7, 0, 60_000);
       const maker = owner.join();
@@ -78,14 +78,14 @@ describe('shared lease', () => {
       expect(() => maker.nextId()).toThrow(/The lease was given back/);
     });
 
-    it('has the layout of its holder, also one whose epoch was meant in seconds once', () => {
+    it('has the layout of its holder, even with an epoch once meant in seconds', () => {
       const early = layouts.snowflake({ epoch: '1970-01-20T17:21:07.200Z' });
       const window = new LeaseWindow(early, 0, WindowWords.shared());
       const shared = shareWindow(window, { aheadMsMax: undefined, sequenceStart: 'zero' })!;
       expect(sharedLayout(shared).fingerprint).toBe(early.fingerprint);
     });
 
-    it('gives each generator other ids of one worker id, few lost where they are rare', () => {
+    it('gives each generator different IDs of one worker ID, and loses few at low rates', () => {
       const owner = new Owner();
       owner.grant(7, 0, 60_000);
       const makers = [owner.join(), owner.join(), owner.join()];
@@ -97,7 +97,7 @@ describe('shared lease', () => {
       expect(Math.max(...next)).toBeLessThan(8);
     });
 
-    it('is as good for texts and batches, and rises in each generator', () => {
+    it('works for texts and batches, and increases in each generator', () => {
       const owner = new Owner();
       owner.grant(7, 0, 60_000);
       const [one, other] = [owner.join(), owner.join()];
@@ -112,7 +112,7 @@ describe('shared lease', () => {
       expect(new Set([...mine, ...theirs]).size).toBe(mine.length + theirs.length);
     });
 
-    it('sees a raised ceiling, the next range and its end without being told', () => {
+    it('follows a raised ceiling, the next range, and its end without a message', () => {
       const owner = new Owner();
       const range = owner.grant(1, 0, 10);
       const thread = owner.join();
@@ -131,7 +131,7 @@ describe('shared lease', () => {
       expect(codeOf(() => thread.nextId())).toBe('LEASE_LOST');
     });
 
-    it('keeps the reserve of a range whose ceiling has risen in another thread', () => {
+    it('keeps the reserve of a range whose ceiling another thread raised', () => {
       const owner = new Owner(10);
       const range = owner.grant(1, 0, 100);
       const thread = owner.join();
@@ -143,7 +143,7 @@ describe('shared lease', () => {
       expect(layout.parse(thread.nextId()).timestampMs).toBe(START_MS + 990);
     });
 
-    it('stops in every thread when the window is vacated, for good when it was given back', () => {
+    it('stops in every thread when the window is vacated, permanently after a release', () => {
       const owner = new Owner();
       owner.grant(1, 0, 100);
       const thread = owner.join();
@@ -156,7 +156,7 @@ describe('shared lease', () => {
       expect(() => thread.nextId()).toThrow(/given back/);
     });
 
-    it.each([1, 2, 3, 40])('is left for good by a thread that sat in range %s', (rangeCount) => {
+    it.each([1, 2, 3, 40])('stays closed to a thread that left it in range %s', (rangeCount) => {
       const owner = new Owner();
       for (let n = 1; n <= rangeCount; n++) owner.window.rewindTo({ workerId: n, ...EVER });
       const window = joinWindow(owner.shared);
@@ -168,7 +168,7 @@ describe('shared lease', () => {
       expect(ids).not.toContain(owner.join().nextId());
     });
 
-    it('is renewed for half of what is left now, however late a thread comes', () => {
+    it('is renewed at half of its remaining time, even if a thread joins late', () => {
       const owner = new Owner();
       const { signals } = owner.window;
       const asksForRenewal = () => (signals.takeSignals() & HALF_USED) !== 0;
@@ -184,7 +184,7 @@ describe('shared lease', () => {
       expect(asksForRenewal()).toBe(false);
     });
 
-    it('goes back in time only where the owner says so, and in threads that were asleep', () => {
+    it('moves back in time only on rewindTo(), even in threads that were asleep', () => {
       const owner = new Owner();
       owner.grant(1, 0, 60_000);
       const [awake, asleep] = [owner.join(), owner.join()];
@@ -203,7 +203,7 @@ describe('shared lease', () => {
       });
     });
 
-    it('runs ahead by aheadMsMax in all threads together, however many there are', () => {
+    it('runs ahead by aheadMsMax for all threads combined', () => {
       const owner = new Owner(0, 5);
       owner.grant(1, 0, 60_000);
       let made = 0;
@@ -216,12 +216,11 @@ describe('shared lease', () => {
         while (codeOf(take) === 'none');
         expect(thread.waitCount).toBe(1);
       }
-      // The tick of the clock and five more; a block that is not used up may be lost in each
-      // thread.
+      // The tick of the clock and five more. Each thread may lose a block that it has not used up.
       expect(made).toBe(4096 * 6);
     });
 
-    it('takes no thread that was asleep for a clock that was set back', () => {
+    it('does not mistake a sleeping thread for a clock that moved back', () => {
       const owner = new Owner();
       owner.grant(1, 0, 600_000);
       const awake = owner.join();
@@ -244,7 +243,7 @@ describe('shared lease', () => {
       expect(sleepy.rollbackCount + awake.rollbackCount).toBe(1);
     });
 
-    it('tells the thread that holds the lease what its own generator would tell', async () => {
+    it("signals the lease holder like the holder's own generator", async () => {
       const owner = new Owner();
       const heard: string[] = [];
       owner.window.watch = {
@@ -270,7 +269,7 @@ describe('shared lease', () => {
       owner.close();
     });
 
-    it('is data that can be handed over, while a generator and its lease window cannot', () => {
+    it('is data for another thread, unlike a generator and its lease window', () => {
       const owner = new Owner();
       owner.grant(1, 0, 100);
       const generator = new SnowflakeGenerator(owner.window);
@@ -320,8 +319,8 @@ describe('shared lease', () => {
     },
   );
 
-  describe('a shared lease, whatever its owner does', () => {
-    it('repeats no id and leaves no range', () => {
+  describe('a shared lease under random events', () => {
+    it('generates no duplicate and no ID outside its range', () => {
       fc.assert(
         fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
           const owner = new Owner(5, 50);
@@ -376,12 +375,12 @@ describe('shared lease', () => {
       );
     });
 
-    it('has one current range in every lease window on the memory', () => {
+    it('has one current range in every lease window on the same memory', () => {
       const owner = new Owner();
       const windows = [owner.window, joinWindow(owner.shared), joinWindow(owner.shared)];
       const numbers = () => windows.map((window) => window.current?.number);
       expect(numbers()).toEqual([undefined, undefined, undefined]);
-      // More than the memory holds at once.
+      // More entries than the memory holds at once.
       for (let n = 1; n <= 40; n++) owner.grant(n, n, n + 1);
       expect(new Set(numbers()).size).toBe(1);
       expect(windows[1]!.current).toMatchObject({ workerId: windows[0]!.current!.workerId });
@@ -393,9 +392,10 @@ describe('shared lease', () => {
 });
 
 /*
- * How many ids a range still has: as many as can be made without another answer of the store.
+ * The remaining IDs of a range: the IDs that it can still generate without another call of the
+ * store.
  */
-describe('ids left', () => {
+describe('remaining IDs', () => {
   const START_MS = Date.parse('2026-01-01T00:00:00Z');
   const RESERVE_MS = 10;
 
@@ -408,7 +408,7 @@ describe('ids left', () => {
     return { time, window, generator, range };
   }
 
-  /** Makes ids until none is left. */
+  /** Generates IDs until none remain. */
   function usedUp(generator: SnowflakeGenerator): number {
     for (let count = 0; ; count++) {
       try {
@@ -420,15 +420,15 @@ describe('ids left', () => {
     }
   }
 
-  describe('the ids that are left', () => {
+  describe('the number of remaining IDs', () => {
     it.each([
-      ['before the first', 0, 0, 100],
-      ['after a while in which none was made', 50, 0, 50],
-      ['when only the reserve is left', 95, 0, RESERVE_MS],
-      ['long after the end, as long as none of the reserve was used', 5000, 0, RESERVE_MS],
-      ['when ids run ahead of the clock', 0, 4096 * 30, 70],
+      ['before the first ID', 0, 0, 100],
+      ['after a while without IDs', 50, 0, 50],
+      ['when only the reserve remains', 95, 0, RESERVE_MS],
+      ['long after the end, with an unused reserve', 5000, 0, RESERVE_MS],
+      ['when IDs run ahead of the clock', 0, 4096 * 30, 70],
       ['in the middle of the reserve', 5000, 4096 * 4, RESERVE_MS - 4],
-    ])('%s are exactly those that can be made', (_when, afterMs, made, ticks) => {
+    ])('is exact %s', (_when, afterMs, made, ticks) => {
       const { time, window, generator, range } = inUse();
       window.grant(range);
       time.ms += afterMs;
@@ -438,7 +438,7 @@ describe('ids left', () => {
       expect(generator.idsLeft).toBe(0);
     });
 
-    it('are not fewer than said in the middle of a tick', () => {
+    it('is not underestimated in the middle of a tick', () => {
       const { window, generator, range } = inUse();
       window.grant(range);
       generator.nextIds(100);
@@ -447,7 +447,7 @@ describe('ids left', () => {
       expect(usedUp(generator)).toBe(said + 4096 - 100);
     });
 
-    it('are unknown without a range, and for one without end', () => {
+    it('is unknown without a range, and without an end', () => {
       const { window, generator } = inUse();
       expect(generator.idsLeft).toBeUndefined();
       window.grant({ workerId: 7, floorMs: -Infinity, ceilingMs: Infinity });

@@ -1,6 +1,6 @@
 /**
- * The page for everybody: no violation that axe-core knows, on a desk in light colours and on a
- * phone in dark ones; by keyboard alone; without moving under the reader.
+ * The accessible page: no axe-core violations, on a desktop in light colors and on a phone in dark
+ * colors, with the keyboard alone, and without layout shifts.
  */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -45,7 +45,7 @@ describe('access', () => {
     await app.close();
   });
 
-  /** One that another process holds, one of a long name, one that is kept, and two jobs. */
+  /** Another holder's worker ID, a long name, a kept worker ID, and two jobs. */
   async function heldLocks() {
     const locks = new MemoryLocks({ clock: time });
     const terms = { label: LONG_NAME, ttlMs: 86_000_000, longestMs: 86_000_000, have: 0n };
@@ -65,7 +65,7 @@ describe('access', () => {
     return LockModule.forRoot({ locks });
   }
 
-  /** With every state and colour that there is on the page. */
+  /** Every state and color is on the page. */
   async function look(
     viewer: BrowserContextOptions,
     layout: BitLayout = layouts.snowflake(),
@@ -97,7 +97,7 @@ describe('access', () => {
   }
 
   async function violations(): Promise<string[]> {
-    // It waits by the timers of the page.
+    // The page waits on its own timers.
     await visit.page.clock.resume();
     const found = await axed(visit.page);
     expect(found.passed).toBeGreaterThan(20);
@@ -112,8 +112,8 @@ describe('access', () => {
     );
 
   describe.each([
-    ['a desk, in light colours', { ...DESK, colorScheme: 'light' }],
-    ['a phone, in dark colours', { ...PHONE, colorScheme: 'dark' }],
+    ['a desktop, in light colors', { ...DESK, colorScheme: 'light' }],
+    ['a phone, in dark colors', { ...PHONE, colorScheme: 'dark' }],
   ] as const)('on %s', (_where, viewer) => {
     it('axe finds nothing', async () => {
       await look(viewer);
@@ -127,13 +127,13 @@ describe('access', () => {
     it.each([
       ['the default layout', layouts.snowflake()],
       ['a layout of many long fields', LONG_LAYOUT],
-    ])('nothing has to be scrolled sideways for %s', async (_which, layout) => {
+    ])('no element needs horizontal scrolling for %s', async (_which, layout) => {
       await look(viewer, layout);
       const [content, view] = await widths();
       expect(content).toBeLessThanOrEqual(view);
     });
 
-    it('this process comes first, then the fleet, then the reader and the layout', async () => {
+    it('this process comes first, then the fleet, the reader, and the layout', async () => {
       await look(viewer);
       const tops = await visit.page.evaluate<number[]>(
         `['processes', 'workers', 'id-form', 'layout'].map(
@@ -143,11 +143,11 @@ describe('access', () => {
       const [process, workers, reader, layout] = tops as [number, number, number, number];
       expect(process).toBeLessThan(workers);
       expect(workers).toBeLessThan(Math.min(reader, layout));
-      // On a desk the two stand side by side.
+      // On a desktop these are side by side.
       expect(reader).toBeLessThanOrEqual(layout);
     });
 
-    it('who follows a link to an id sees it', async () => {
+    it('the reader is in view after a link to an ID', async () => {
       await look(viewer);
       const [top, height] = await visit.page.evaluate<[number, number]>(
         `[document.getElementById('id-title').getBoundingClientRect().top, innerHeight]`,
@@ -156,7 +156,7 @@ describe('access', () => {
       expect(top).toBeGreaterThanOrEqual(-5);
     });
 
-    it('the table is one to a screen reader, with rows, headers and order', async () => {
+    it('a screen reader finds a table with rows, headers, and order', async () => {
       await look(viewer);
       const table = visit.page.getByRole('table', { name: 'Who holds which worker id' });
       expect(await table.getByRole('row').count()).toBe(8);
@@ -167,7 +167,7 @@ describe('access', () => {
     });
   });
 
-  describe('by keyboard', () => {
+  describe('with the keyboard', () => {
     const focused = () =>
       visit.page.evaluate<string>(
         `(({ id, textContent, localName }) => id || localName + ' ' + textContent)(
@@ -175,7 +175,7 @@ describe('access', () => {
       )`,
       );
 
-    it('everything is reached in the order it is read', async () => {
+    it('focus visits every control in reading order', async () => {
       await look(DESK);
       const stops: string[] = [];
       for (let stop = 0; stop < 20; stop++) {
@@ -202,7 +202,7 @@ describe('access', () => {
       ]);
     });
 
-    it('the link at the top skips to the worker ids', async () => {
+    it('the link at the top skips to the worker IDs', async () => {
       await look(DESK);
       await visit.page.keyboard.press('Tab');
       await visit.page.keyboard.press('Enter');
@@ -210,7 +210,7 @@ describe('access', () => {
       expect(await focused()).toBe('filter');
     });
 
-    it('the table is sorted either way and searched, and focus stays where it is', async () => {
+    it('the table can be sorted and searched, and keeps the focus', async () => {
       await look(DESK);
       const hosts = async () => (await visit.rows()).map((row) => row[3]);
       await visit.page.getByRole('button', { name: 'host' }).focus();
@@ -232,8 +232,8 @@ describe('access', () => {
     });
   });
 
-  describe('to a screen reader', () => {
-    it('changes are announced, and what stays the same is not said again', async () => {
+  describe('with a screen reader', () => {
+    it('changes are announced, and unchanged content is not repeated', async () => {
       await look(DESK);
       const log = visit.page.getByRole('log');
       expect(await log.innerText()).toContain('joined');
@@ -248,7 +248,7 @@ describe('access', () => {
       await visit.settled();
       await visit.askAgain();
       await visit.settled();
-      // Time stands still for the application: nothing it answers is new but the rate's next point.
+      // The time of the application is paused, so only the next point of the rate is new.
       const touched = await visit.page.evaluate<string[]>('globalThis.touched');
       expect(touched.filter((name) => name !== 'polyline')).toEqual([]);
     });
@@ -256,11 +256,11 @@ describe('access', () => {
 });
 
 /*
- * What a page of another origin reads in a real Chromium, over plain HTTP, where it sends no
- * Sec-Fetch headers, of an application that allows CORS to everybody.
+ * What a page of another origin can read in a real Chromium from an application that allows CORS
+ * for every origin. Over plain HTTP, Chromium sends no Sec-Fetch headers.
  */
 describe('other origins', () => {
-  /** Any name leads here: 127.0.0.1 itself is trusted like HTTPS. */
+  /** Every host name resolves to this server. Chromium trusts 127.0.0.1 itself like HTTPS. */
   const ARGS = ['--host-resolver-rules=MAP * 127.0.0.1'];
 
   let browser: Browser;
@@ -274,7 +274,7 @@ describe('other origins', () => {
     apps = [];
   });
 
-  /** What reached the application of a request of the page. */
+  /** The requests of the page that reached the application. */
   interface Asked {
     readonly url: string;
     readonly headers: Readonly<Record<string, string | undefined>>;
@@ -302,15 +302,15 @@ describe('other origins', () => {
     );
 
   describe('over plain HTTP', () => {
-    it('the page works, and another origin reads nothing of it', async () => {
+    it('the page works, and another origin cannot read it', async () => {
       const asked: Asked[] = [];
       const port = await serve(asked);
       const visit = await Visit.open(browser, `http://shop.test:${port}/snowflake`);
       await visit.says('#legend', '1 held');
-      // A header that means nothing here.
+      // A header without a meaning here.
       expect(visit.complaints.splice(0)).toEqual([expect.stringContaining('Opener-Policy')]);
       await visit.close();
-      // Or the next lines would show nothing.
+      // Otherwise the next lines would prove nothing.
       expect(asked.filter(({ headers }) => headers['sec-fetch-site'] !== undefined)).toEqual([]);
 
       const page = await browser.newPage();
@@ -329,11 +329,11 @@ describe('other origins', () => {
 });
 
 /*
- * What the tests of the page stand on, on a machine that has much else to do: answers that come
- * late, and handlers of routes that are still at work when their page is closed.
+ * Properties of a visit that page tests need on a busy machine: late responses, and route handlers
+ * that still run when their page closes.
  */
-describe('visit', () => {
-  /** Asks every second and gives up after ten, both by the time of the page. */
+describe('a page visit', () => {
+  /** Polls every second and gives up after ten seconds, both by the time of the page. */
   const PAGE = `<!doctype html><link rel="icon" href="data:,">
   <p id="connection" class="live">Live from</p>
   <p id="answers">0</p><p id="faults">0</p><script>
@@ -367,11 +367,11 @@ describe('visit', () => {
   });
 
   describe('a visit', () => {
-    it('gives a slow answer all the time it takes', async () => {
+    it('waits for a slow response', async () => {
       const visit = await Visit.open(browser, url);
       const said = visit.comesToSay('#answers', '1');
       await until(() => waiting.length > 0);
-      // Looks that would each have moved the time of the page by 3 s.
+      // Each of these reads could have advanced the time of the page by 3 s.
       const looks = async () => (await visit.texts('#answers')).join();
       for (let times = 0; times < 50; times++) expect(await looks()).toBe('0');
       waiting.pop()!();
@@ -380,7 +380,7 @@ describe('visit', () => {
       await visit.close();
     });
 
-    it('is closed in peace while a handler of a route is at work', async () => {
+    it('closes without an error while a route handler runs', async () => {
       const visit = await Visit.open(browser, url);
       let isFetched = false;
       let isOver = false;
@@ -402,7 +402,7 @@ describe('visit', () => {
       await visit.close();
       goOn();
       await until(() => isOver);
-      // What the handler throws now would fail this test, once this turn is over.
+      // An error of the handler would fail this test after the current turn.
       await new Promise((resolve) => setImmediate(resolve));
       expect(visit.complaints).toEqual([]);
     });

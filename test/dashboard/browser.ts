@@ -1,8 +1,6 @@
 /**
- * A real, headless Chromium, and pages in it whose timers the test moves.
- *
- * Whatever a page complains about (console, errors, blocked by its policy, requests elsewhere) is
- * collected, because a page that is right says nothing.
+ * A real, headless Chromium, with pages whose timers the test advances. The page fails a test by
+ * any complaint: console output, errors, blocked content, or requests elsewhere.
  */
 import { readFile } from 'node:fs/promises';
 import { createServer, request, type Server } from 'node:http';
@@ -12,7 +10,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import { ROOT } from '../tidy/tree.js';
 import { until } from '../until.js';
 export const startBrowser = (): Promise<Browser> =>
-  // Nobody looks at it: to draw on a graphics card that software plays costs a fifth of the time.
+  // No one sees the page, and drawing with a software GPU costs a fifth of the time.
   chromium.launch({
     executablePath: process.env['CHROMIUM']!,
     args: ['--disable-gpu'],
@@ -20,11 +18,11 @@ export const startBrowser = (): Promise<Browser> =>
   });
 
 const START = '2026-01-01T00:00:00Z';
-/** Time runs until it is stopped at the start. */
+/** Time advances until the start pauses it. */
 const INSTALLED = '2025-12-31T23:00:00Z';
-/** The page asks again after as long. */
+/** The polling interval of the page. */
 const ASKED_EVERY_MS = 3000;
-/** Runs in the page: the questions whose answers it has not read to the end. */
+/** Runs in the page: requests whose responses the page has not read to the end. */
 const COUNT_QUESTIONS = `
   const open = new Set();
   const { fetch } = globalThis;
@@ -39,7 +37,7 @@ const COUNT_QUESTIONS = `
 `;
 
 export class Visit {
-  /** Everything the page complained about. */
+  /** Every complaint of the page. */
   readonly complaints: string[] = [];
 
   private constructor(readonly page: Page) {
@@ -58,7 +56,7 @@ export class Visit {
     options: BrowserContextOptions = {},
   ): Promise<Visit> {
     const page = await browser.newPage({ locale: 'en-GB', timezoneId: 'UTC', ...options });
-    // A slow machine is no fault of the page: only the test as a whole has a limit.
+    // The page may be slow on a slow machine; only the whole test has a limit.
     page.setDefaultTimeout(0);
     const visit = new Visit(page);
     await page.clock.install({ time: INSTALLED });
@@ -69,7 +67,9 @@ export class Visit {
     return visit;
   }
 
-  /** Until every question is answered; the page asks no other before it is let to. */
+  /**
+   * Waits until every request has its response; the page sends no other before a test allows it.
+   */
   settled(): Promise<void> {
     return until(() => this.isSettled());
   }
@@ -78,19 +78,19 @@ export class Visit {
     return (await this.page.evaluate<number>('globalThis.openQuestions.size')) === 0;
   }
 
-  /** Lets the page ask once more. */
+  /** Lets the page poll once more. */
   async askAgain(): Promise<void> {
     await this.page.clock.runFor(ASKED_EVERY_MS);
   }
 
-  /** Waits until the element says this; fails with what it says instead. */
+  /** Waits until the element has this text; fails with its actual text. */
   says(where: string, text: string | RegExp): Promise<void> {
     return this.reached(where, text, async () => undefined);
   }
 
   /**
-   * The same, and the page goes on asking meanwhile. Its time goes on only between the questions:
-   * a slow answer is then never too late, since the page knows no time but that.
+   * Like `says`, while the page polls. The page has no other clock, and its time advances only
+   * between requests, so a slow response is never late.
    */
   comesToSay(where: string, text: string | RegExp): Promise<void> {
     return this.reached(where, text, async () => {
@@ -115,9 +115,9 @@ export class Visit {
     await until(isReached, failed);
   }
 
-  /** A page that is right says nothing. */
+  /** A correct page logs nothing. */
   async close(): Promise<void> {
-    // What answers a question for the page may still be at it, and then finds no page any more.
+    // A route handler may still run, and then finds its page closed.
     await this.page.unrouteAll({ behavior: 'ignoreErrors' });
     await this.page.close();
     if (this.complaints.length > 0) throw new Error(this.complaints.join('\n'));
@@ -137,8 +137,8 @@ export class Visit {
 }
 
 /*
- * What axe-core finds on a page. Only what is wrong is brought over from the browser: all that is
- * right would take longer than to find it.
+ * The violations that axe-core finds. Passed rules stay in the browser, as copying them would take
+ * longer than the check.
  */
 
 const SOURCE = await readFile(`${ROOT}/node_modules/axe-core/axe.min.js`, 'utf8');
@@ -150,7 +150,7 @@ interface Finding extends NodeResult {
 
 export interface Axed {
   readonly violations: readonly Finding[];
-  /** How many rules have found something to look at, and nothing wrong with it. */
+  /** The number of rules that found elements to check and no violation. */
   readonly passed: number;
 }
 
@@ -167,12 +167,12 @@ export async function axed(page: Page): Promise<Axed> {
 }
 
 /*
- * A load balancer: two requests go to each of the applications in turn. With one, the two questions
- * of the page would always reach the same two.
+ * A load balancer that sends two requests to each application in turn. With one each, the page's
+ * two requests would always reach the same two.
  */
 
 export class RoundRobin {
-  /** Where requests go; a test may take one out. */
+  /** The targets of requests; a test may remove one. */
   targets: string[] = [];
   private turn = 0;
   private readonly server: Server;

@@ -1,5 +1,5 @@
 /**
- * The dashboard over HTTP on either platform: behind its guards, in whatever application.
+ * The dashboard over HTTP on either platform: behind its guards, in any application.
  */
 import { afterEach, describe, expect, it } from '@jest/globals';
 import {
@@ -44,7 +44,7 @@ async function json<T>(url: string): Promise<T> {
   return (await response.json()) as T;
 }
 
-/** fetch() writes these headers itself. */
+/** fetch() sets these headers itself. */
 function statusAsBrowser(url: string, headers: Record<string, string>): Promise<number> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers, agent: false }, (answer) => {
@@ -54,7 +54,7 @@ function statusAsBrowser(url: string, headers: Record<string, string>): Promise<
   });
 }
 
-/** Injected, so that guards can have dependencies of their own. */
+/** Injected, so guards can have their own dependencies. */
 @Injectable()
 class Password {
   readonly text = 'open';
@@ -74,7 +74,7 @@ class PasswordGuard implements CanActivate {
 }
 
 describe.each(PLATFORMS)('on %s', (platform) => {
-  it('every route is behind the guards, and the list of routes is all there are', async () => {
+  it('every route is behind the guards, and no other route exists', async () => {
     const methods = Object.getOwnPropertyNames(DashboardController.prototype);
     const handlers = methods
       .map((name) => DashboardController.prototype[name as never] as object)
@@ -97,7 +97,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     }
   });
 
-  it('the page runs its own script and style, by their hashes, and nothing else', async () => {
+  it('the page runs only its own script and style, by their hashes', async () => {
     const url = await serve({ platform });
     const response = await fetch(`${url}/snowflake`);
     const html = await response.text();
@@ -131,7 +131,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(state.headers.get('content-type')).toMatch(/^application\/json/);
   });
 
-  it('is left alone by what the application does to its own answers', async () => {
+  it("an application's response hooks do not change the page", async () => {
     const wrapping: NestInterceptor = {
       intercept: (_, next) => next.handle().pipe(map((data) => ({ data }))),
     };
@@ -192,7 +192,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(problem.length).toBeLessThan(400);
   });
 
-  it('lets pages of other origins read nothing, whatever CORS the application allows', async () => {
+  it('pages of other origins cannot read the API, whatever CORS the application allows', async () => {
     const url = await serve({
       platform,
       prepare: (made) => made.enableCors({ origin: true, credentials: true }),
@@ -224,7 +224,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     ['file://', 'shop.example', 403],
     ['http://shop.example, http://evil.example', 'shop.example', 403],
     ['chrome-extension://shop', 'shop.example', 403],
-  ])('answers a page of %j that asks %j with %i', async (origin, host, status) => {
+  ])('a page of %j that requests %j gets %i', async (origin, host, status) => {
     const url = await serve({ platform, prepare: (made) => made.enableCors() });
     const statuses = async (more: Record<string, string>) => {
       const headers = { origin, host, ...more };
@@ -233,14 +233,14 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     };
     expect(await statuses({})).toEqual([status]);
     expect(await statuses({ 'sec-fetch-site': 'none' })).toEqual([status]);
-    // What a script may write where CORS is open says nothing.
+    // Headers that a script can set under CORS are not trusted.
     const own = new URL(URL.canParse(origin) ? origin : 'http://x').host;
     expect(await statuses({ 'x-forwarded-host': own, forwarded: `host=${own}` })).toEqual([status]);
-    // A browser vouches for its own page, also behind a proxy that rewrites Host.
+    // A browser vouches for its own page, even behind a proxy that rewrites Host.
     expect(await statuses({ 'sec-fetch-site': 'same-origin' })).toEqual([200]);
   });
 
-  it('answers for a generator that is not there', async () => {
+  it('a missing generator is reported', async () => {
     const url = await serve({ platform });
     expect(await json(`${url}/snowflake/workers?generator=none`)).toEqual({
       workers: [],

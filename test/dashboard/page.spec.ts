@@ -1,5 +1,5 @@
 /**
- * The page in a real Chromium: what it shows, and that it follows what happens.
+ * The page in a real Chromium: its content, and how it follows changes.
  */
 import { hostname } from 'node:os';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -51,7 +51,7 @@ describe('page', () => {
     return visit;
   }
 
-  /** Time goes by for the application, and the page asks again until it says this. */
+  /** Advances the time of the application, and lets the page poll until it has this text. */
   async function later(ms: number, where: string, text: string | RegExp): Promise<void> {
     await visit.settled();
     await time.advance(ms);
@@ -59,7 +59,7 @@ describe('page', () => {
   }
 
   describe('the page', () => {
-    it('shows how this process stands', async () => {
+    it('shows the state of this process', async () => {
       await look();
       app!.get(IdMaker).nextIds(1234);
       await later(2000, '.card', /ids made\s+1,234/);
@@ -75,7 +75,7 @@ describe('page', () => {
       expect(card).toContain('the memory of this process');
     });
 
-    it('speaks Chinese to a Chinese browser, but for names and messages', async () => {
+    it('uses Chinese in a Chinese browser, except for names and messages', async () => {
       const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'No lock is held.', pid: 5, application: 'held here' });
       await look({ snowflake: { support } }, '/snowflake#382366441078288384', { locale: 'zh-CN' });
@@ -100,7 +100,7 @@ describe('page', () => {
       expect(await visit.page.getAttribute('html', 'lang')).toBe('zh-CN');
     });
 
-    it('shows who holds which worker id, and who joins and leaves while it is open', async () => {
+    it('shows the holder of each worker ID, and each join and leave while the page is open', async () => {
       const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'a', pid: 11 });
       await time.advance(30_000);
@@ -115,7 +115,7 @@ describe('page', () => {
       await later(2000, '#changes', 'Worker id 2 joined: mail on late, pid 33.');
       expect((await visit.rows())[2]!.slice(0, 5)).toEqual(['2', 'held', 'mail', 'late', '33']);
       expect(await visit.texts('#legend li')).toEqual(['3 held', '1,021 free']);
-      // They are neighbours, which one cell of 16 worker ids stands for.
+      // Neighbors share one cell of 16 worker IDs.
       const [held] = await visit.page.locator('#map rect.held').all();
       expect(await held!.getAttribute('height')).toBe(String((48 * 3) / 16));
       const figures = (await visit.texts('#fleet')).join();
@@ -129,7 +129,7 @@ describe('page', () => {
       expect(await visit.texts('#legend li')).toEqual(['2 held', '1,022 free']);
     });
 
-    it('shows a lease that ran out because its holder crashed', async () => {
+    it('shows a lease that expired because its holder crashed', async () => {
       const support = new LowestFirst({ clock: time });
       await leaseAs(support, { host: 'gone', pid: 5 });
       await look({ snowflake: { support } });
@@ -140,7 +140,7 @@ describe('page', () => {
       expect((await visit.rows())[0]!.slice(0, 2)).toEqual(['0', 'ended']);
     });
 
-    it('says what is wrong while the store is away, keeps the list, and recovers', async () => {
+    it('shows a store failure, keeps the list, and recovers', async () => {
       const support = new StoreThatFails({ clock: time });
       await look({ snowflake: { support } });
       await visit.says('#legend', '1 held');
@@ -156,7 +156,7 @@ describe('page', () => {
       expect(await runbooks.getAttribute('href')).toMatch(/\/runbooks\.md#degraded$/);
       await visit.says('#changes', 'active to degraded.');
       await later(60_000, '.card', /state\s+stretched/);
-      // The reserve of 10 s, of which the clock uses up nothing any more.
+      // The reserve of 10 s, which the clock no longer uses up.
       await visit.says('.card', /lasts without the store\s+40,960,000 ids\s/);
       app!.get(IdMaker).nextIds(40_960);
       const left = /lasts without the store\s+40,9\d\d,\d\d\d ids: \d+ min( \d+ s)? at this rate/;
@@ -175,7 +175,7 @@ describe('page', () => {
       expect(await visit.page.locator('#workers-problem').isVisible()).toBe(false);
     });
 
-    it('says that it is old when the application stops or lets it in no more', async () => {
+    it('is marked as outdated after the application stops or denies access', async () => {
       let isAllowed = true;
       await look({ dashboard: { guards: [{ canActivate: () => isAllowed }] } });
       isAllowed = false;
@@ -195,13 +195,13 @@ describe('page', () => {
       expect(await visit.page.locator('.badge.up').count()).toBe(0);
       await visit.says('.card', /last answer at \d\d:\d\d:\d\d, \d+ (m?s|min) ago/);
       expect(await visit.page.title()).toBe('⚠ Snowflake');
-      // The browser itself reports requests that fail.
+      // The browser itself reports failed requests.
       const failed = /Failed to load resource: .*(403|ERR_CONNECTION_REFUSED)/;
       expect(visit.complaints.filter((text) => !failed.test(text))).toEqual([]);
       visit.complaints.length = 0;
     });
 
-    it('shows what there is with a static worker id', async () => {
+    it('shows the available facts with a static worker ID', async () => {
       await look({ snowflake: { workerId: 7 } });
       await visit.says('#workers-problem', 'There is no store');
       expect(await visit.rows()).toEqual([
@@ -221,7 +221,7 @@ describe('page', () => {
       await visit.says('#layout', '2024-01-01 to 2093-09-06');
     });
 
-    it('shows each generator of the application when it is chosen', async () => {
+    it('shows each generator of the application when a user selects it', async () => {
       const orders = { name: 'orders', layout: layouts.sonyflake(), workerId: 70 };
       await look({ more: { imports: [SnowflakeModule.forRoot(orders)] } });
       await visit.says('#legend', '1 held');
@@ -233,7 +233,7 @@ describe('page', () => {
       await visit.says('#legend', '1 held');
     });
 
-    it('writes names from elsewhere as text', async () => {
+    it('displays names from elsewhere as plain text', async () => {
       const support = new LowestFirst({ clock: time });
       const host = '<img src=x onerror=alert(1)>';
       await leaseAs(support, { host, pid: 1, application: '<script>alert(2)</script>' });
@@ -251,7 +251,7 @@ describe('page', () => {
       },
     );
 
-    it('asks nothing while nobody looks, and at once when somebody does again', async () => {
+    it('pauses requests while hidden, and resumes at once when visible', async () => {
       await look();
       await visit.says('#legend', '1 held');
       const asked: string[] = [];
@@ -274,8 +274,8 @@ describe('page', () => {
 });
 
 /*
- * The locks on the page, in a real Chromium: who holds which, what this process does with them, and
- * what is shown where the store of the locks does not answer.
+ * Locks on the page, in a real Chromium: each holder, the operations of this process, and the page
+ * if the lock store does not respond.
  */
 describe('locks', () => {
   let browser: Browser;
@@ -296,10 +296,10 @@ describe('locks', () => {
     readonly ticks?: boolean;
   }
 
-  /** A store that can be away, seen by the application and by another process. */
+  /** A store that can fail, for the application and for another process. */
   async function serve({ providers = [], ticks = false }: ServedJobs = {}) {
     const time = new SettableTime();
-    // Schedules of Nest go by the clock of the host.
+    // Nest schedules follow the clock of the host.
     const options = { ttlMs: 1000, ...(!ticks && { clock: time, monotonic: time, timers: time }) };
     const memory = new MemoryLocks(ticks ? {} : { clock: time });
     const away = { isAway: false };
@@ -331,14 +331,14 @@ describe('locks', () => {
       [...row.children].map((cell) => cell.innerText))`,
     );
 
-  describe('the jobs on the page', () => {
+  describe('jobs on the page', () => {
     const ofJobs = () =>
       visit!.page.evaluate<string[][]>(
         `[...document.querySelectorAll('#job-table tbody tr')].map((row) =>
         [row.className, ...[...row.children].map((cell) => cell.innerText)])`,
       );
 
-    it('say which ran when, by whom and how it ended; stay while the store is away', async () => {
+    it('show time, process, and result of each run, and stay if the store fails', async () => {
       let isFailing = false;
       class Reports {
         @CronOnce('* * * * * *', { name: 'each second', timeZone: 'UTC' })
@@ -372,7 +372,7 @@ describe('locks', () => {
       expect(await visit.texts('#jobs-problem')).toEqual(['']);
     });
 
-    it('of other applications are shown as well; all are hidden where there is none', async () => {
+    it('include those of other applications; the section is hidden without jobs', async () => {
       const { url, other } = await serve();
       visit = await Visit.open(browser, url);
       await visit.comesToSay('#locks', 'No lock is held.');
@@ -399,8 +399,8 @@ describe('locks', () => {
     });
   });
 
-  describe('the locks on the page', () => {
-    it('come and go, with holder and token; what this process does is counted', async () => {
+  describe('locks on the page', () => {
+    it('appear and disappear with holder and token; own operations are counted', async () => {
       const { url, time, other, own } = await serve();
       visit = await Visit.open(browser, url);
       await visit.comesToSay('#locks', 'No lock is held.');
@@ -430,7 +430,7 @@ describe('locks', () => {
       expect(await rows()).toHaveLength(1);
     });
 
-    it('stay, marked as old, while the store is away; what is lost by it is counted', async () => {
+    it('stay, marked as outdated, if the store fails; lost locks are counted', async () => {
       const { url, time, away, own } = await serve();
       const held = await own.tryAcquire('order:1');
       visit = await Visit.open(browser, url);
@@ -445,11 +445,11 @@ describe('locks', () => {
       away.isAway = false;
       await visit.comesToSay('#locks', 'No lock is held.');
       expect(await visit.texts('#locks-problem')).toEqual(['']);
-      // Or it is collected, and a lock that nobody refers to is given up, not lost.
+      // Keeps a reference: a collected lock is released, not lost.
       expect(held).toBeDefined();
     });
 
-    it('are neither shown nor asked for where the application has none', async () => {
+    it('are neither shown nor requested if the application has none', async () => {
       const format = await showApp();
       app = format.app;
       const state = (await (await fetch(`${format.url}/snowflake/state`)).json()) as StateAnswer;

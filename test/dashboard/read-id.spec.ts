@@ -1,5 +1,5 @@
 /**
- * Reading an id on the page: its bits in the colours of their fields, and what each means.
+ * The ID reader on the page: bits in the colors of their fields, and the meaning of each.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -50,16 +50,16 @@ describe('read id', () => {
     visit = await Visit.open(browser, `${format.url}/snowflake${hash}`);
   }
 
-  /** Types it and lets the page ask. */
+  /** Types the ID and lets the page send the request. */
   async function type(text: string): Promise<void> {
     await visit.page.getByLabel('id', { exact: true }).fill(text);
     await visit.askAgain();
     await visit.settled();
   }
 
-  /** The bits as they are drawn: runs of one colour, with their digits. */
+  /** The bits as drawn: runs of one color, with their digits. */
   async function runs(): Promise<string[]> {
-    // All at once: to ask for each of 64 would take as long as all the rest of the test.
+    // Reads all at once: a call for each of 64 bits would double the test time.
     const bits = await visit.page.evaluate<[colour: string, digit: string][]>(
       `[...document.querySelectorAll('.bits span')].map((bit) => [bit.className, bit.innerText])`,
     );
@@ -74,10 +74,10 @@ describe('read id', () => {
     return drawn;
   }
 
-  describe('an id', () => {
+  describe('an ID', () => {
     afterEach(leave);
 
-    it('is drawn bit by bit and explained field by field', async () => {
+    it('appears bit by bit, and field by field', async () => {
       await look();
       const layout = layouts.snowflake();
       const id = layout.compose({ timestampMs: NOW_MS - 90_000, workerId: 5, sequence: 3 });
@@ -100,7 +100,7 @@ describe('read id', () => {
       await visit.says('#id-reading', 'Worker id 5 has no known holder now.');
     });
 
-    it('is drawn in the fields of any layout, neighbours of one role apart', async () => {
+    it('appears in the fields of any layout, with adjacent fields of one role distinct', async () => {
       const layout = new BitLayout({
         fields: [
           ['timestamp', 41],
@@ -128,7 +128,7 @@ describe('read id', () => {
       ]);
     });
 
-    it('says who holds its worker id now', async () => {
+    it('is shown with the current holder of its worker ID', async () => {
       await look();
       const id = layouts.snowflake().compose({ timestampMs: NOW_MS, workerId: 0 });
       await type(String(id));
@@ -136,20 +136,20 @@ describe('read id', () => {
       expect(await runs()).toContain('field worker: 0000000000');
     });
 
-    it('can come with the address, so that a link shows it', async () => {
+    it('can be part of the address, so a link opens it', async () => {
       await look(layouts.snowflake(), '#382366441078288384');
       await visit.says('.id', '382366441078288384');
       expect(await visit.texts('.meanings > div')).toHaveLength(3);
     });
   });
 
-  describe('an id on a page that has read others', () => {
+  describe('a new ID on a page that has read others', () => {
     beforeAll(() => look());
     afterAll(leave);
 
     const forms = Object.entries(textForms).map(([name, form], at) => ({ name, form, at }));
 
-    it.each(forms)('is read and written as $name', async ({ name, form, at }) => {
+    it.each(forms)('is decoded and shown as $name', async ({ name, form, at }) => {
       const id = 382366441078288384n + BigInt(at);
       await visit.page.getByLabel('written as').selectOption(name);
       await type(form.encode(id));
@@ -160,11 +160,11 @@ describe('read id', () => {
     });
   });
 
-  describe('what is no id', () => {
+  describe('an invalid ID', () => {
     afterEach(leave);
 
     it.each(['abc', '-1', '99999999999999999999', '1e3', '<b>1</b>', '9'.repeat(60)])(
-      '%s is refused in words, beside the field',
+      '%s is rejected with a message next to the field',
       async (text) => {
         await look();
         await type('382366441078288384');
@@ -179,7 +179,7 @@ describe('read id', () => {
       },
     );
 
-    it('typed over while it is asked for does not win', async () => {
+    it('changed during the request is not overwritten by the old result', async () => {
       await look();
       const held: (() => void)[] = [];
       await visit.page.route('**/id?text=1&*', async (route) => {
@@ -201,8 +201,8 @@ describe('read id', () => {
 });
 
 /*
- * A registry that somebody else has written to, on a real Redis, as the page, its JSON, the health
- * check and the metrics show it; and questions that nobody honest asks.
+ * A registry with entries from an attacker on a real Redis, in the page, its JSON, the health
+ * check, and the metrics. Also hostile requests.
  */
 describe('hostile registry', () => {
   const namespace = randomUUID();
@@ -242,14 +242,14 @@ describe('hostile registry', () => {
     return JSON.parse(text) as T;
   }
 
-  describe('a registry that somebody else has written to', () => {
+  describe('a registry with entries from an attacker', () => {
     let browser: Browser;
     beforeAll(async () => {
       browser = await startBrowser();
     });
     afterAll(() => browser.close());
 
-    it('hides nobody from the list of workers', async () => {
+    it('hides no holder from the list of workers', async () => {
       const { workers, problem } = await answer<WorkersAnswer>('/workers');
       expect(problem).toBeUndefined();
       const own = workers.filter(({ holder }) => holder?.pid === process.pid);
@@ -261,7 +261,7 @@ describe('hostile registry', () => {
       expect(hosts).toEqual([...planted.hosts]);
     });
 
-    it('is shown by the page, each holder in a row of its own', async () => {
+    it('appears on the page with each holder in its own row', async () => {
       const visit = await Visit.open(browser, url);
       await visit.says('#legend', `${1 + planted.hosts.size} held`);
       const rows = await visit.rows();
@@ -288,7 +288,7 @@ describe('hostile registry', () => {
       expect(Number(await inUse())).toBe(2 + planted.hosts.size);
     });
 
-    it('neither steers nor floods what a process says of it', async () => {
+    it('neither controls nor floods the output of a process', async () => {
       await app.close();
       await changeHeader(redis, key, { incarnation: `${STEERING}${'x'.repeat(LONG)}` });
       await serve();
@@ -308,7 +308,7 @@ describe('hostile registry', () => {
       expect(text.length).toBeLessThan(LONG / 4);
     });
 
-    it('refuses a start in words that steer nothing either', async () => {
+    it('rejects a start with a message free of control characters', async () => {
       await changeHeader(redis, key, { fingerprint: `${STEERING}${'x'.repeat(LONG)}` });
       const support = `${process.env['REDIS_URL']}?namespace=${namespace}`;
       const refused = showApp({ snowflake: { support } });
@@ -322,7 +322,7 @@ describe('hostile registry', () => {
     });
   });
 
-  describe('the decoder of ids', () => {
+  describe('the ID decoder', () => {
     it.each([
       'text[toString]=1',
       'text[toJSON]=1',
@@ -341,7 +341,7 @@ describe('hostile registry', () => {
       `text=${encodeURIComponent(STEERING)}`,
       `text=${encodeURIComponent(STEERING)}&form=crockford32`,
       `text=1&form=${encodeURIComponent(STEERING)}`,
-    ])('answers ?%s with a reason', async (query) => {
+    ])('rejects ?%s with a reason', async (query) => {
       const { problem } = await answer<{ problem?: string }>(`/id?${query}`);
       expect(problem).toBeDefined();
       expect(problem!.length).toBeLessThan(500);

@@ -1,6 +1,6 @@
 /**
- * Applications that serve the dashboard: on either platform, with a registry that other holders
- * share, and with time that the test moves where it asks for it.
+ * Applications that serve the dashboard on either platform, with a registry shared with other
+ * holders, and with a clock that the test can advance.
  */
 import type { CanActivate, INestApplication, ModuleMetadata } from '@nestjs/common';
 import { Module } from '@nestjs/common';
@@ -22,7 +22,7 @@ import {
   type SnowflakeDashboardOptions,
 } from 'nestjs-snowflake/dashboard';
 
-/** Lets everybody in: what guards do is tested with others. */
+/** Admits every request; other tests cover guards. */
 export const anybody: CanActivate = { canActivate: () => true };
 
 export interface ShownAppOptions {
@@ -51,7 +51,7 @@ export async function showApp(options: ShownAppOptions = {}): Promise<ShownApp> 
     ],
   })
   class App {}
-  // A browser opens connections ahead of its requests, which an application would wait for.
+  // A browser opens spare connections, which would delay the shutdown of an application.
   const forceCloseConnections = true;
   const quiet = { logger: false, abortOnError: false, forceCloseConnections } as const;
   const app: INestApplication =
@@ -77,7 +77,7 @@ export interface OtherHolder {
   readonly fingerprint?: string;
 }
 
-/** Another process, as the registry knows it: it leases, renews and leaves by the protocol. */
+/** Another process in the registry: it leases, renews, and releases by the protocol. */
 export async function leaseAs(support: IDistributedSupport, other: OtherHolder) {
   const { host, pid, application = 'shop', version } = other;
   const { ttlMs = 60_000, fingerprint = layouts.snowflake().fingerprint } = other;
@@ -102,7 +102,7 @@ export async function leaseAs(support: IDistributedSupport, other: OtherHolder) 
   };
 }
 
-/** Grants the lowest worker id that is free, so that a page shows the same ones at each run. */
+/** Grants the lowest free worker ID, so each run of a page shows the same worker IDs. */
 export class LowestFirst extends MemorySupport {
   override async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
     for (let workerId = request.workerIdMin; workerId < request.workerIdMax; workerId++) {

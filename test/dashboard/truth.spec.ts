@@ -1,6 +1,6 @@
 /**
- * The page must not lie in the very situations it is for: a silent store, a lost lease, a load
- * balancer, a process that was started again, a session that is over.
+ * The page must be correct in the situations that it exists for: a silent store, a lost lease, a
+ * load balancer, a restarted process, an expired session.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
@@ -55,14 +55,14 @@ async function later(ms: number, where: string, text: string | RegExp): Promise<
   await visit.comesToSay(where, text);
 }
 
-/** What the browser itself reports of answers that are no success. */
+/** The browser's own reports of failed responses. */
 function forgive(reported: RegExp): void {
   const others = visit.complaints.filter((text) => !reported.test(text));
   visit.complaints.splice(0, Infinity, ...others);
 }
 
-describe('a list that cannot be had', () => {
-  it('is shown as old, with its time and the reason, until it comes again', async () => {
+describe('an unavailable list', () => {
+  it('is marked as outdated with its time and the reason, until the store responds', async () => {
     visit = await Visit.open(browser, await serve({ support: new LowestFirst({ clock: time }) }));
     await visit.says('#legend', '1 held');
     await visit.page.route('**/workers', (route) => route.fulfill({ status: 500 }));
@@ -76,7 +76,7 @@ describe('a list that cannot be had', () => {
     forgive(/500/);
   });
 
-  it('leaves what this process knows of itself, and holds up no id', async () => {
+  it('leaves data of this process visible, and delays no ID', async () => {
     const support = new StoreThatFails({ clock: time });
     const url = await serve({ support });
     support.isAway = true;
@@ -91,7 +91,7 @@ describe('a list that cannot be had', () => {
     expect(await visit.texts('#legend li')).toEqual(['1 held', 'others: unknown']);
   });
 
-  it('does not hold up an id while the store is silent', async () => {
+  it('does not delay an ID while the store is silent', async () => {
     const support = new LowestFirst({ clock: time });
     support.workers = () => new Promise<WorkerRecord[]>(() => undefined);
     visit = await Visit.open(browser, `${await serve({ support })}#382366441078288384`);
@@ -101,8 +101,8 @@ describe('a list that cannot be had', () => {
   });
 });
 
-describe('a bar', () => {
-  it('measures what is left by the length of the lease, however late a page is opened', async () => {
+describe('a lease bar', () => {
+  it('shows the remaining share of the lease, even on a page opened late', async () => {
     const support = new StoreThatFails({ clock: time });
     const url = await serve({ support });
     support.isAway = true;
@@ -118,8 +118,8 @@ describe('a bar', () => {
   });
 });
 
-describe('how long a renewal takes', () => {
-  it('is said of those that were answered lately, not of time-outs nor of long ago', async () => {
+describe('the renewal time', () => {
+  it('covers recent responses, without time-outs and old responses', async () => {
     const support = new LowestFirst({ clock: time });
     const url = await serve({ support, callTimeoutMs: 1500 });
     const refresh = support.refreshAlive.bind(support);
@@ -143,8 +143,8 @@ describe('how long a renewal takes', () => {
   });
 });
 
-describe('who is who', () => {
-  it('a worker id that another process holds by now is not called this process', async () => {
+describe('process cards', () => {
+  it('do not label a worker ID of another process as this process', async () => {
     const support = new LowestFirst({ clock: time });
     const url = await serve({ support });
     const holder = { host: 'thief', pid: 99, application: 'shop', sinceMs: time.now() };
@@ -157,7 +157,7 @@ describe('who is who', () => {
     expect(await visit.page.locator('rect.own').count()).toBe(0);
   });
 
-  it('two processes behind a load balancer have a card each, neither is this one', async () => {
+  it('show two processes behind a load balancer, and neither as this process', async () => {
     const support = new LowestFirst({ clock: time });
     const urls = [await serve({ support }), await serve({ support })];
     apps[0]!.get(IdMaker).nextIds(1000);
@@ -168,12 +168,13 @@ describe('who is who', () => {
     expect(await visit.page.locator('.card').count()).toBe(2);
     await visit.comesToSay('#table', /^(?!.*this process).*held/s);
     expect((await visit.rows()).map((row) => row[1])).toEqual(['held', 'held']);
-    // Rates are counted for each by itself: no process made a negative number of ids.
+    // Rates are computed per process, so no process has a negative rate.
     await later(2000, '.card', /ids per second\s+0/);
     expect((await visit.texts('.card')).join()).not.toMatch(/per second\s+-/);
 
     balancer.targets.pop();
-    // Each question is answered before the next: a slow page must not age past what is looked for.
+    // Each request gets its response before the next; a slow page must not age past the expected
+    // state.
     while ((await visit.texts('.card.old')).length === 0) {
       await visit.settled();
       await visit.askAgain();
@@ -184,7 +185,7 @@ describe('who is who', () => {
     expect(await visit.page.locator('.card').count()).toBe(1);
   });
 
-  it('static worker ids behind a load balancer stand beside each other', async () => {
+  it('show static worker IDs behind a load balancer next to each other', async () => {
     const urls = [await serve({ workerId: 7 }), await serve({ workerId: 9 })];
     const origins = urls.map((url) => new URL(url).origin);
     visit = await Visit.open(browser, `${await balancer.listen(...origins)}/snowflake`);
@@ -192,7 +193,7 @@ describe('who is who', () => {
     expect((await visit.rows()).map(([workerId]) => workerId)).toEqual(['7', '9']);
   });
 
-  it('a process that was started again under the same name begins a new card', async () => {
+  it('start again for a process that restarted under the same name', async () => {
     const support = new LowestFirst({ clock: time });
     const first = await serve({ support });
     apps[0]!.get(IdMaker).nextIds(100_000);
@@ -209,7 +210,7 @@ describe('several generators', () => {
     more: { imports: [SnowflakeModule.forRoot({ name: 'orders', support, ...timed() })] },
   });
 
-  it('never show one under the name of another, nor announce what was always there', async () => {
+  it('never appear under another name, and announce no old state as new', async () => {
     const support = new LowestFirst({ clock: time });
     await leaseAs(support, { host: 'theirs', pid: 1 });
     const orders = new StoreThatFails({ namespace: 'orders', clock: time });
@@ -217,7 +218,7 @@ describe('several generators', () => {
     orders.isAway = true;
     visit = await Visit.open(browser, url);
     await visit.says('#legend', '2 held');
-    // An answer that is on its way when the other generator is chosen.
+    // A response in flight when the user selects the other generator.
     const held: (() => void)[] = [];
     await visit.page.route('**/workers', async (route) => {
       await new Promise<void>((resolve) => held.push(resolve));
@@ -239,7 +240,7 @@ describe('several generators', () => {
     expect(await visit.page.locator('.card').count()).toBe(1);
   });
 
-  it('say which one is unwell, whichever is chosen', async () => {
+  it('show which generator is unhealthy, whichever is selected', async () => {
     const orders = new StoreThatFails({ namespace: 'orders', clock: time });
     const url = await serve({ support: new LowestFirst({ clock: time }) }, named(orders));
     visit = await Visit.open(browser, url);
@@ -254,8 +255,8 @@ describe('several generators', () => {
   });
 });
 
-describe('the news', () => {
-  it('tell a crash once, no giving back an hour later, and a return', async () => {
+describe('announcements', () => {
+  it('report a crash once, no later release, and a return', async () => {
     const support = new LowestFirst({ clock: time });
     const url = await serve({ support });
     const pod = await leaseAs(support, { host: 'pod', pid: 5 });
@@ -270,12 +271,12 @@ describe('the news', () => {
   });
 });
 
-describe('what is wrong', () => {
+describe('problems', () => {
   const reason = 'The lease could not be renewed';
   const counted = async () =>
     (await visit.page.locator('body').innerText()).split(reason).length - 1;
 
-  it('is said once of all generators, whose store is the same', async () => {
+  it('appear once for all generators of the same store', async () => {
     const support = new StoreThatFails({ clock: time });
     const orders = new StoreThatFails({ namespace: 'orders', clock: time });
     const more = {
@@ -287,7 +288,7 @@ describe('what is wrong', () => {
     expect(await counted()).toBe(1);
   });
 
-  it('with another process than the one that answered last, is said on its card', async () => {
+  it('of a process other than the latest appear on its card', async () => {
     const support = new StoreThatFails({ clock: time });
     const urls = [await serve({ support }), await serve({ workerId: 900 })];
     const origins = urls.map((url) => new URL(url).origin);
@@ -303,8 +304,8 @@ describe('what is wrong', () => {
   });
 });
 
-describe('a registry that is lost', () => {
-  it('is told as that, not as everybody leaving, and is no alarm', async () => {
+describe('a lost registry', () => {
+  it('is reported as a loss, not as departures, and raises no alarm', async () => {
     const support = new LowestFirst({ clock: time });
     await leaseAs(support, { host: 'pod', pid: 5 });
     const url = await serve({ support });
@@ -326,8 +327,8 @@ describe('a registry that is lost', () => {
   });
 });
 
-describe('two registries for one id space', () => {
-  it('are an alarm, but not before a change of registry would be over', async () => {
+describe('two registries for one ID space', () => {
+  it('raise an alarm only after a change of registry would be over', async () => {
     const support = new LowestFirst({ clock: time });
     const urls = [await serve({ support }), await serve({ support })];
     const origins = urls.map((url) => new URL(url).origin);
@@ -347,7 +348,7 @@ describe('two registries for one id space', () => {
 });
 
 describe('a move to another store', () => {
-  it('is no alarm, and each process shows the room of its half', async () => {
+  it('raises no alarm, and each process shows its half of the worker IDs', async () => {
     const half = async (text: string) => {
       const store = new MeasuredStore(time);
       const url = await serve({ support: new LowestFirst({ rows: store.rows }) });
@@ -369,14 +370,14 @@ describe('a move to another store', () => {
   });
 });
 
-describe('a session that is over', () => {
+describe('an expired session', () => {
   it.each([
-    ['sends to another page', { status: 302, headers: { location: '/login' } }],
+    ['redirects to another page', { status: 302, headers: { location: '/login' } }],
     [
-      'answers with a login page',
+      'responds with a login page',
       { status: 200, contentType: 'text/html', body: '<h1>login</h1>' },
     ],
-  ])('%s, and the page says so', async (_how, answer) => {
+  ])('that %s is shown on the page', async (_how, answer) => {
     visit = await Visit.open(browser, await serve({ workerId: 7 }));
     await visit.page.route(/\/(state|workers|id\?.*)$/, (route) => route.fulfill(answer));
     await visit.comesToSay('#connection', 'You are signed out. Sign in and reload this page.');
@@ -386,14 +387,14 @@ describe('a session that is over', () => {
   });
 });
 
-describe('the address', () => {
-  it.each(['%E0%A4%A', 'no id'])('with #%s in it leaves the page alive', async (hash) => {
+describe('the page address', () => {
+  it.each(['%E0%A4%A', 'no id'])('with #%s in it does not break the page', async (hash) => {
     visit = await Visit.open(browser, `${await serve({ workerId: 7 })}#${hash}`);
     await visit.says('#id-problem', /^Expected an id/);
     expect(await visit.rows()).toHaveLength(1);
   });
 
-  it('can be given another id, names the one read, and may be the skip link', async () => {
+  it('can get another ID, names the ID on the page, and may be the skip link', async () => {
     const url = await serve({ workerId: 7 });
     visit = await Visit.open(browser, `${url}#4096`);
     await visit.says('.id', /^4096$/);
@@ -409,8 +410,8 @@ describe('the address', () => {
   });
 });
 
-describe('a very large space of worker ids', () => {
-  it('has cells of several, each of which tells which', async () => {
+describe('a very large worker-ID range', () => {
+  it('has cells for several worker IDs, each labeled with its range', async () => {
     const layout = layouts.sonyflake();
     visit = await Visit.open(browser, await serve({ layout, workerId: 65_535 }));
     await visit.says('#legend', '1 fixed');
@@ -419,7 +420,7 @@ describe('a very large space of worker ids', () => {
     expect(await title.textContent()).toMatch(/^64512 to 65535\n65535 fixed: shop on /);
   });
 
-  it('draws what this application may not lease apart from what is free', async () => {
+  it('distinguishes worker IDs reserved elsewhere from free worker IDs', async () => {
     const support = new LowestFirst({ clock: time });
     const layout = layouts.twitter();
     visit = await Visit.open(

@@ -1,5 +1,5 @@
 /**
- * Who holds what, as the page is told: from a registry that leases by the protocol.
+ * The list of holders that the page receives, from a registry that leases by the protocol.
  */
 import { describe, expect, it } from '@jest/globals';
 import { type CanActivate, Injectable, Module } from '@nestjs/common';
@@ -34,7 +34,7 @@ const inOrder = <T extends { readonly workerId: number }>(records: readonly T[])
   records.toSorted((a, b) => a.workerId - b.workerId);
 
 describe('the list of workers', () => {
-  it('tells holder, age and time to the ceiling by the clock of the store', async () => {
+  it("shows holder, age, and remaining time by the store's clock", async () => {
     const { time, support, read } = startList();
     const first = await leaseAs(support, { host: 'a', pid: 1 });
     await time.advance(20_000);
@@ -63,7 +63,7 @@ describe('the list of workers', () => {
     });
   });
 
-  it('tells a lease that ran out for an hour, and one given back while it rests', async () => {
+  it('shows an expired lease for an hour, and a released lease until its worker ID is free', async () => {
     const { time, support, read } = startList();
     const crashed = await leaseAs(support, { host: 'crashed', pid: 1 });
     const left = await leaseAs(support, { host: 'left', pid: 2 });
@@ -84,7 +84,7 @@ describe('the list of workers', () => {
     expect((await read()).workers).toEqual([]);
   });
 
-  it('is asked from the store once a second at most, also when the clock is set back', async () => {
+  it('reads the store at most once a second, even if the clock moves back', async () => {
     const { time, support } = startList();
     let asked = 0;
     const counting = { workers: () => (asked++, support.workers()) };
@@ -100,15 +100,15 @@ describe('the list of workers', () => {
   });
 
   it.each([
-    ['away', () => Promise.reject(new Error('connection refused')), 'connection refused'],
+    ['down', () => Promise.reject(new Error('connection refused')), 'connection refused'],
     [
-      'of another maker',
+      'custom, with a secret in its error',
       () => Promise.reject(new Error('x://u:secret@h')),
       'list of holders could not be read. x://***@h',
     ],
-    ['out of its mind', async () => 'nothing' as never, 'cannot list who holds'],
+    ['returning no list', async () => 'nothing' as never, 'cannot list who holds'],
     ['without a list', undefined, 'cannot list who holds which worker id'],
-  ])('says in words that a store is %s', async (_how, workers, problem) => {
+  ])('reports that a store is %s', async (_how, workers, problem) => {
     const list = new WorkerList({ workers } as object, new SettableTime(), OWN);
     expect(await list.read(0)).toEqual({ workers: [], problem: expect.stringContaining(problem) });
   });
@@ -121,7 +121,7 @@ describe('the list of workers', () => {
     });
   });
 
-  it('waits 3 s for a store that is silent, and asks it nothing more meanwhile', async () => {
+  it('waits 3 s for a silent store, and sends it no second request meanwhile', async () => {
     const { time, support } = startList();
     const answers: (() => void)[] = [];
     const hanging = {
@@ -148,7 +148,7 @@ describe('the list of workers', () => {
     expect(await next).toEqual({ workers: [] });
   });
 
-  it('asks again after a failure', async () => {
+  it('tries again after a failure', async () => {
     const { time, support } = startList();
     let isAway = true;
     const failing = {
@@ -162,7 +162,7 @@ describe('the list of workers', () => {
 });
 
 /*
- * When the dashboard starts and when it refuses to: never open by mistake.
+ * The conditions under which the dashboard starts or refuses to start: it never opens by mistake.
  */
 const guards = [anybody];
 
@@ -196,9 +196,9 @@ class NobodyGuard implements CanActivate {
   }
 }
 
-describe('the options', () => {
+describe('dashboard options', () => {
   it.each([[{}], [{ guards: undefined }], [{ guards: [] }]])(
-    '%j are refused: no page without a guard',
+    '%j are rejected: the page needs a guard',
     (options) => {
       expect(faultsOf(options)).toEqual([expect.stringContaining('must never be public')]);
     },
@@ -218,31 +218,31 @@ describe('the options', () => {
     [{ guards, path: 7 }, 'got 7'],
     [{ guards, pfad: 'x' }, 'has no option `pfad`. The options are guards, path'],
     [undefined, 'Expected the options to be an object, got undefined'],
-  ])('%j are refused with the reason', (options, reason) => {
+  ])('%j are rejected with the reason', (options, reason) => {
     expect(faultsOf(options)).toEqual([expect.stringContaining(reason)]);
   });
 
-  it('are refused with all faults at once', () => {
+  it('are rejected with all errors at once', () => {
     expect(faultsOf({ path: 'a b', port: 1 })).toHaveLength(3);
   });
 
-  it.each(['snowflake', '/ops/snow.flake/', 'a-b/c_d'])('take the path %s', (path) => {
+  it.each(['snowflake', '/ops/snow.flake/', 'a-b/c_d'])('accept the path %s', (path) => {
     expect(faultsOf({ guards, path })).toEqual([]);
   });
 });
 
-describe('at start', () => {
-  it('the class alone is refused', async () => {
+describe('dashboard startup', () => {
+  it('rejects the class without options', async () => {
     const message = await faultsAtStart([SnowflakeDashboardModule]);
     expect(message).toContain('Import SnowflakeDashboardModule.forRoot({ guards: [...] })');
   });
 
-  it('an application without a generator is refused', async () => {
+  it('rejects an application without a generator', async () => {
     const message = await faultsAtStart([SnowflakeDashboardModule.forRoot({ guards })]);
     expect(message).toContain('There is no generator to show');
   });
 
-  it('what stands in for an IdMaker in a test is no generator', async () => {
+  it('does not count a test double of IdMaker as a generator', async () => {
     const standIn = { provide: IdMaker, useValue: { nextId: () => 1n } };
     @Module({ providers: [standIn] })
     class StandIn {}
@@ -250,7 +250,7 @@ describe('at start', () => {
     expect(await faultsAtStart(imports)).toContain('There is no generator to show');
   });
 
-  it("`guards: 'global'` is refused where the application has no guard", async () => {
+  it("rejects `guards: 'global'` if the application has no guard", async () => {
     const starting = showApp({ dashboard: { guards: 'global' } });
     await expect(starting).rejects.toThrow('and there are none');
   });
@@ -262,7 +262,7 @@ describe('at start', () => {
     ],
     ['given by useGlobalGuards()', { prepare: (app) => app.useGlobalGuards(new NobodyGuard()) }],
   ] satisfies [string, Parameters<typeof showApp>[0]][])(
-    "`guards: 'global'` leaves it to guards %s",
+    "`guards: 'global'` relies on guards %s",
     async (_how, options) => {
       const { app, url } = await showApp({ dashboard: { guards: 'global' }, ...options });
       expect((await fetch(`${url}/snowflake`)).status).toBe(403);
@@ -271,7 +271,7 @@ describe('at start', () => {
   );
 });
 
-it('the usual time of a renewal leaves out those that had no answer', async () => {
+it('the median renewal time excludes renewals without a response', async () => {
   const running = await startSnowflake({ support: new MemorySupport() });
   const { status, layout } = running.ids;
   const recent = [2, 5000, 5000].map((tookMs) => ({ answer: tookMs > 2 ? 'error' : 'ok', tookMs }));

@@ -1,5 +1,5 @@
 /**
- * The check that all doors share: what is an id, and how the rest is refused.
+ * The check that every entry point shares: which values are IDs, and how others are rejected.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import {
@@ -37,8 +37,8 @@ describe('check id', () => {
   const config = (message: string | RegExp) =>
     expect.objectContaining({ code: 'CONFIG_INVALID', message: expect.stringMatching(message) });
 
-  describe('an id', () => {
-    it('is what its decimal text or bigint says, for every id', () => {
+  describe('an ID', () => {
+    it('matches its decimal text or bigint, for every ID', () => {
       const check = new IdCheck();
       fc.assert(
         fc.property(anyId, (id) => {
@@ -48,7 +48,7 @@ describe('check id', () => {
       );
     });
 
-    it('has one spelling, so that nobody names one id twice', () => {
+    it('has one spelling, so no ID has two names', () => {
       const check = new IdCheck();
       fc.assert(
         fc.property(fc.string(), (text) => {
@@ -84,7 +84,7 @@ describe('check id', () => {
       expect(() => new IdCheck().idOf(value)).toThrow(invalid(message));
     });
 
-    it('is refused in a short message, whatever its length', () => {
+    it('is rejected with a short message, whatever its length', () => {
       const megabytes = 8_000_000;
       const check = new IdCheck({}, [textForms.base58]);
       for (const text of ['1', 'z', '٣', '\n'].map((character) => character.repeat(megabytes))) {
@@ -92,7 +92,7 @@ describe('check id', () => {
       }
     });
 
-    it('is never looked for in a way that throws anything but ID_INVALID', () => {
+    it('fails only with ID_INVALID, for any value', () => {
       const check = new IdCheck({ layout, notInFuture: true, clock }, [textForms.hex]);
       fc.assert(
         fc.property(fc.anything({ withBigInt: true, withNullPrototype: true }), (value) => {
@@ -106,9 +106,9 @@ describe('check id', () => {
   describe('other forms', () => {
     const forms = Object.entries(textForms) as [string, TextForm][];
 
-    it.each(forms)('%s is read in addition to decimal', (_, form) => {
+    it.each(forms)('%s is accepted in addition to decimal', (_, form) => {
       const check = new IdCheck({ layout }, [form]);
-      // As large as ids of today are: smaller numbers may be text of both forms.
+      // Today's IDs have this size; a smaller number may be text of both forms.
       fc.assert(
         fc.property(fc.bigInt({ min: 10n ** 17n, max: MAX }), (id) => {
           expect(check.idOf(form.encode(id))).toBe(id);
@@ -117,27 +117,27 @@ describe('check id', () => {
       );
     });
 
-    it('are tried in their order, decimal last unless it is listed', () => {
+    it('are tried in their order, decimal last unless listed', () => {
       const { base62, hex, decimal } = textForms;
       expect(new IdCheck({}, [base62]).idOf('42')).toBe(base62.decode('42'));
       expect(new IdCheck({}, [hex, base62]).idOf('42')).toBe(0x42n);
       expect(new IdCheck({}, [decimal, base62]).idOf('42')).toBe(42n);
     });
 
-    it('count only if the id they read passes the checks', () => {
+    it('apply only if the decoded ID passes the checks', () => {
       const safe = layouts.javascriptSafe();
       const id = 9_007_199_254_740_991n;
       expect(new IdCheck({ layout: safe }, [textForms.hex]).idOf(String(id))).toBe(id);
     });
 
-    it('are named when none of them reads the text', () => {
+    it('are listed in the error if none of them decodes the text', () => {
       const check = new IdCheck({}, [textForms.base58, textForms.crockford32]);
       expect(() => check.idOf('a b')).toThrow(
         invalid(/as base 58 or Crockford base 32 or decimal text, got "a b" \(string\)/),
       );
     });
 
-    it('hide no fault of a form that somebody wrote', () => {
+    it('do not hide an error of a custom form', () => {
       const broken: TextForm = {
         name: 'broken',
         encode: String,
@@ -150,14 +150,14 @@ describe('check id', () => {
     });
   });
 
-  describe('the layout', () => {
-    it('refuses an id of more bits', () => {
+  describe('a check with a layout', () => {
+    it('rejects an ID with more bits', () => {
       const check = new IdCheck({ layout: layouts.javascriptSafe() });
       expect(check.idOf('9007199254740991')).toBe(9_007_199_254_740_991n);
       expect(() => check.idOf('9007199254740992')).toThrow(invalid(/53 bits.*"9007199254740992"/));
     });
 
-    it('says when an id was made: up to 15 minutes ahead passes', () => {
+    it('returns the time of an ID, and accepts IDs up to 15 minutes ahead', () => {
       const check = new IdCheck({ layout, notInFuture: true, clock });
       const at = (ms: number) => layout.compose({ timestampMs: NOW_MS + ms });
       for (const ms of [-1e9, 0, 900_000]) expect(check.idOf(at(ms))).toBe(at(ms));
@@ -167,7 +167,7 @@ describe('check id', () => {
       expect(new IdCheck({ layout }).idOf(at(1e12))).toBe(at(1e12));
     });
 
-    it('can be held to another bound', () => {
+    it('accepts another bound', () => {
       const at = (ms: number) => layout.compose({ timestampMs: NOW_MS + ms });
       for (const futureMsMax of [0, 5000, 86_400_000]) {
         const check = new IdCheck({ layout, notInFuture: true, futureMsMax, clock });
@@ -181,7 +181,7 @@ describe('check id', () => {
       expect(() => new IdCheck({ layout, futureMsMax: 1 })).toThrow(config(/notInFuture: true/));
     });
 
-    it('shows even a time that no Date can hold', () => {
+    it('shows even a time outside the range of Date', () => {
       const slow = new BitLayout({
         unitMs: 3_600_000,
         fields: [
@@ -194,14 +194,14 @@ describe('check id', () => {
       expect(() => check.idOf(MAX)).toThrow(invalid(/ms after 1970/));
     });
 
-    it('says which worker made an id', () => {
+    it('returns the worker ID of an ID', () => {
       const check = new IdCheck({ layout, workerId: 7 });
       const of = (workerId: number) => layout.compose({ timestampMs: NOW_MS, workerId });
       expect(check.idOf(of(7))).toBe(of(7));
       expect(() => check.idOf(of(8))).toThrow(invalid(/of worker 7, got .* which worker 8 made/));
     });
 
-    it('has to be given for checks that need it, when the program starts', () => {
+    it('is required at startup for checks that need a layout', () => {
       expect(() => new IdCheck({ notInFuture: true })).toThrow(
         config(/`layout` together with `notInFut/),
       );
@@ -219,7 +219,7 @@ describe('check id', () => {
 });
 
 /*
- * The pipe in real applications: a handler gets an id, a client that sends none gets 400.
+ * The pipe in real applications: the handler gets an ID, or the client gets 400.
  */
 describe('parse snowflake pipe', () => {
   const layout = layouts.snowflake();
@@ -228,7 +228,7 @@ describe('parse snowflake pipe', () => {
   const clock = { now: () => NOW_MS };
   const forms = [textForms.base58, textForms.sortableCrockford32];
 
-  /** Says what the handler got, and of which type. */
+  /** Returns the handler's argument and its type. */
   const told = (id: unknown) => ({ id: String(id), type: typeof id });
 
   @Controller()
@@ -292,12 +292,12 @@ describe('parse snowflake pipe', () => {
     afterAll(() => app.close());
     const get = async (path: string) => shownBy(await app.get(path));
 
-    it('hands over a bigint', async () => {
+    it('passes a bigint to the handler', async () => {
       expect(await get(`/path/${ID}`)).toEqual(bigint);
       expect(await get(`/query?id=${ID}`)).toEqual(bigint);
     });
 
-    it('hands over canonical decimal text whatever form the client wrote', async () => {
+    it('passes canonical decimal text, whatever form the client used', async () => {
       const text = { status: 200, body: { id: String(ID), type: 'string' } };
       const { base58, sortableCrockford32 } = textForms;
       expect(await get(`/text/${ID}`)).toEqual(text);
@@ -317,12 +317,12 @@ describe('parse snowflake pipe', () => {
       ['1%002', /character 2 is "\\u0000"/],
       ['%20', /character 1 is " "/],
       ['<script>', /character 1 is "<"/],
-    ])('answers 400 to the path %#', async (text, message) => {
+    ])('responds to the path %# with 400', async (text, message) => {
       const path = text.includes('%') ? text : encodeURIComponent(text);
       expect(await get(`/path/${path}`)).toEqual(refused(message));
     });
 
-    it('answers 400 to a query without the id, with an empty one, and with two', async () => {
+    it('responds with 400 to a query with no ID, an empty ID, or two IDs', async () => {
       expect(await get('/query')).toEqual(refused(/that the id was sent/));
       expect(await get('/query?id=')).toEqual(refused(/which is empty/));
       expect(await get('/query?id=1&id=2')).toEqual(refused(/\["1","2"\] \(array\)/));
@@ -339,13 +339,13 @@ describe('parse snowflake pipe', () => {
       [{ id: '1' }, /object/],
       ['1'.repeat(90_000), /90000 characters/],
       [Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [n, n])), /\.\.\./],
-    ])('answers 400 to the body %#', async (id, message) => {
+    ])('responds to the body %# with 400', async (id, message) => {
       const answer = await app.post('/body', { id });
       expect(shownBy(answer)).toEqual(refused(message));
       expect(answer.text.length).toBeLessThan(500);
     });
 
-    it('lets a missing or empty id pass where it is optional, and nothing else', async () => {
+    it('accepts only a missing or empty ID if the ID is optional', async () => {
       const none = { status: 200, body: { id: 'undefined', type: 'undefined' } };
       expect(await get('/optional')).toEqual(none);
       expect(await get('/optional?id=')).toEqual(none);
@@ -353,7 +353,7 @@ describe('parse snowflake pipe', () => {
       expect(await get('/optional?id=null')).toEqual(refused(/character 1 is "n"/));
     });
 
-    it('refuses an id from the future', async () => {
+    it('rejects an ID from the future', async () => {
       expect(await get(`/now/${ID}`)).toEqual(bigint);
       const late = layout.compose({ timestampMs: NOW_MS + 3_600_000 });
       expect(await get(`/now/${late}`)).toEqual(refused(/2026-03-01T01:00:00/));
@@ -369,13 +369,13 @@ describe('parse snowflake pipe', () => {
     afterAll(() => app.close());
     const get = async (path: string) => shownBy(await app.get(path));
 
-    it('hands over a bigint of a path, and of a query that has it', async () => {
+    it('passes a bigint from a path or a query to the handler', async () => {
       expect(await get(`/path/${ID}`)).toEqual(bigint);
       expect(await get(`/query?id=${ID}`)).toEqual(bigint);
       expect(await get('/path/abc')).toEqual(refused(/character 1 is "a"/));
     });
 
-    it('answers 400 to every query and body where the handler takes text', async () => {
+    it('responds with 400 to every query and body if the handler expects a string', async () => {
       expect(await get(`/query-text?id=${ID}`)).toEqual({ ...bigint, body: told(String(ID)) });
       expect(await get('/query-text')).toEqual(refused(/that the id was sent/));
       expect(await get('/query-text?id=1&id=2')).toEqual(
@@ -387,7 +387,7 @@ describe('parse snowflake pipe', () => {
     });
   });
 
-  describe('by itself', () => {
+  describe('without an application', () => {
     it('throws BadRequestException with the SnowflakeError as its cause', () => {
       const error = errorOf(() => new ParseSnowflakePipe().transform('x'.repeat(5_000_000)));
       expect(error).toBeInstanceOf(BadRequestException);
@@ -395,7 +395,7 @@ describe('parse snowflake pipe', () => {
       expect((error as Error).message).toBe(((error as Error).cause as Error).message);
     });
 
-    it('refuses options that check nothing, when it is made', () => {
+    it('rejects options without a check on construction', () => {
       expect(() => new ParseSnowflakePipe({ notInFuture: true })).toThrow(
         expect.objectContaining({ code: 'CONFIG_INVALID' }),
       );

@@ -1,6 +1,6 @@
 /**
- * What a client may send to make a process slow: many wrong ids, long ones, large and deep values.
- * Counted is what is looked at and what is made, so that no load on the machine changes a result.
+ * Requests that could slow a process down: many invalid IDs, long texts, large and deep values. The
+ * tests count reads and allocations, so the load on the machine does not matter.
  */
 import {
   afterAll,
@@ -49,7 +49,7 @@ describe('hostile input', () => {
     tryDecode.mockClear();
   });
 
-  /** A list that counts how many of its values are read. */
+  /** A list that counts the reads of its values. */
   function counted(length: number, valueAt: (index: number) => unknown) {
     const seen = { reads: 0 };
     const list = new Proxy(
@@ -84,14 +84,14 @@ describe('hostile input', () => {
     );
 
   describe('a decorator', () => {
-    it('of a list refuses one that is too long unread', () => {
+    it('for a list rejects an oversized list without reading it', () => {
       const { list, seen } = counted(COUNT, () => 'x');
       const fault = 'list: Expected 0 to 10000 ids, got 100000. Send them in several requests.';
       expect(faultsOf({ list })).toEqual([fault]);
       expect(seen.reads).toBe(0);
     });
 
-    it('of a list reads up to the first value that is no id, and says where it is', () => {
+    it('for a list reads up to the first invalid ID, and reports its position', () => {
       const { list, seen } = counted(COUNT, (index) => (index === 3 ? `${index}x` : TEXT));
       expect(faultsOf({ long: list })).toEqual([
         expect.stringMatching(/^long: \[3\] Expected an id as decimal text, got "3x"/),
@@ -99,7 +99,7 @@ describe('hostile input', () => {
       expect(seen.reads).toBeLessThanOrEqual(2 * 4);
     });
 
-    it('of a list passes what is one, and nothing else', () => {
+    it('for a list accepts only a list of IDs', () => {
       expect(faultsOf({ list: [TEXT, 5n, '0'], long: [TEXT] })).toEqual([]);
       expect(faultsOf({ list: Array.from({ length: 10_000 }, () => TEXT) })).toEqual([]);
       expect(faultsOf({ long: [] })).toEqual([expect.stringMatching(/1 to 1000000 ids, got 0/)]);
@@ -113,7 +113,7 @@ describe('hostile input', () => {
       expect(faultsOf({ list: [TEXT, , TEXT] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
     });
 
-    it('with each reads no text of a list that is too long, and none after the first fault', () => {
+    it('with `each` reads no text of an oversized list, and none after the first error', () => {
       const values = Array.from({ length: COUNT }, () => 'x');
       const fault = 'each: Expected at most 10000 ids, got 100000. Send them in several requests.';
       for (const each of [values, new Set(values.map((x, at) => x + at))]) {
@@ -123,22 +123,22 @@ describe('hostile input', () => {
       tryDecode.mockClear();
       expect(faultsOf({ each: longest })).toEqual([expect.stringMatching(/^each: .*"x"/)]);
       expect(decode).not.toHaveBeenCalled();
-      // Once to refuse, and for the message; the rest are the other properties.
+      // One call to reject and the rest for the message; other calls belong to other properties.
       expect(tryDecode.mock.calls.filter(([text]) => text === 'x').length).toBeLessThanOrEqual(4);
     });
 
-    it('with each judges every request by itself', () => {
+    it('with `each` checks every request independently', () => {
       expect(faultsOf({ each: ['x'] })).toHaveLength(1);
       expect(faultsOf({ each: [TEXT] })).toEqual([]);
     });
 
-    it('fills nothing of a long text into its message', () => {
+    it('keeps placeholders of a long text out of its message', () => {
       const [fault] = faultsOf({ one: '$value$target'.repeat(100_000) });
       expect(fault!.length).toBeLessThan(600);
       expect(fault).toContain('"\\u0024value\\u0024target');
     });
 
-    it('refuses bounds that cannot be, when the class is loaded', () => {
+    it('rejects impossible bounds at class definition', () => {
       const config = expect.objectContaining({ code: 'CONFIG_INVALID' });
       for (const bounds of [{ countMax: -1 }, { countMin: 1.5 }, { countMin: 2, countMax: 1 }]) {
         expect(() => IsSnowflakeIds(bounds)).toThrow(config);
@@ -151,7 +151,7 @@ describe('hostile input', () => {
     const Body = z.object({ ids: snowflakeIds(), bigints: snowflakeBigints({ countMax: 1e6 }) });
     const parsed = (values: object) => Body.safeParse({ ids: [], bigints: [], ...values });
 
-    it('of a list has one issue, with its place', () => {
+    it('for a list has one issue, with its position', () => {
       const { list, seen } = counted(COUNT, (index) => (index === 3 ? 'x' : TEXT));
       const { error } = parsed({ bigints: list, ids: Array.from({ length: COUNT }, () => 'x') });
       expect(error!.issues.map(({ path, message }) => [path, message])).toEqual([
@@ -162,7 +162,7 @@ describe('hostile input', () => {
       expect(decode).not.toHaveBeenCalled();
     });
 
-    it('of a list gives text or bigints', () => {
+    it('for a list returns strings or bigints', () => {
       const ids: string[] | undefined = parsed({ ids: [TEXT, '0'] }).data?.ids;
       const bigints: bigint[] | undefined = parsed({ bigints: [TEXT] }).data?.bigints;
       expect([ids, bigints]).toEqual([[TEXT, '0'], [BigInt(TEXT)]]);
@@ -170,23 +170,23 @@ describe('hostile input', () => {
       expect(parsed({ ids: undefined }).error!.issues).toHaveLength(1);
     });
 
-    it('of a list is a bounded list of text to JSON Schema', () => {
+    it('for a list is a bounded array of strings in JSON Schema', () => {
       const items = { type: 'string', format: 'int64', pattern: '^(0|[1-9]\\d{0,18})$' };
       const list = { type: 'array', items, minItems: 0, maxItems: 10_000 };
       expect(z.toJSONSchema(Body, { io: 'input' })).toMatchObject({ properties: { ids: list } });
     });
 
-    it('of one id makes no Error for each of many', () => {
+    it('for one ID creates no Error for each invalid value', () => {
       const values = Array.from({ length: 1000 }, () => 'x');
       expect(z.array(snowflakeId()).safeParse(values).error!.issues).toHaveLength(1000);
       expect(decode).not.toHaveBeenCalled();
     });
   });
 
-  describe('a value', () => {
+  describe('an arbitrary value', () => {
     const check = new IdCheck({}, [textForms.base58, textForms.sortableHex]);
 
-    it('of any size is looked at only as far as it is shown', () => {
+    it('is read only as far as the message shows it', () => {
       const { list, seen } = counted(COUNT, () => 'x');
       expect(check.refusalOf(list)).toMatch(/\["x","x",.*\.\.\. \(array of 100000\)/);
       expect(seen.reads).toBeLessThan(20);
@@ -197,7 +197,7 @@ describe('hostile input', () => {
       expect(gets).toBeLessThan(20);
     });
 
-    it('of any kind is refused, in a short message', () => {
+    it('is rejected with a short message', () => {
       const revoked = Proxy.revocable({}, {});
       revoked.revoke();
       let deep: unknown = 'x';
@@ -227,7 +227,7 @@ describe('hostile input', () => {
 
   describe('tryDecode', () => {
     it.each(Object.entries(textForms) as [string, TextForm][])(
-      'of %s gives what decode gives, and undefined where decode throws',
+      'of %s returns the result of decode, or undefined if decode throws',
       (_, form) => {
         const digits = form.encode(2n ** 63n - 1n);
         const wrong = ['', ' ', '!', `${digits}0`, '\0', '\ud800', digits.replace(/.$/, '\u0130')];
@@ -243,14 +243,14 @@ describe('hostile input', () => {
     );
   });
 
-  describe('a form that somebody wrote', () => {
-    it('has to have tryDecode, when the program starts', () => {
+  describe('a custom form', () => {
+    it('requires tryDecode at startup', () => {
       const form = { name: 'own', encode: String, decode: BigInt } as unknown as TextForm;
       expect(() => new IdCheck({}, [form])).toThrow(/`forms` .* `tryDecode`/);
       expect(() => new IdCheck({}, [undefined] as unknown as TextForm[])).toThrow(/`forms`/);
     });
 
-    it('is asked for its words', () => {
+    it('is named in the error, without a call of its decode', () => {
       const decodeOwn = jest.fn((text: string) => textForms.hex.decode(text));
       const form = { name: 'own', encode: String, decode: decodeOwn, tryDecode: () => undefined };
       const check = new IdCheck({}, [form, textForms.decimal]);
@@ -261,7 +261,7 @@ describe('hostile input', () => {
 });
 
 /*
- * What a client is answered whose request needs a lock: over HTTP, by the filter for errors.
+ * Responses to requests that need a lock: over HTTP, by the error filter.
  */
 describe('held locks', () => {
   @Controller('orders')
@@ -303,7 +303,7 @@ describe('held locks', () => {
     return { status: response.status, text: await response.text() };
   }
 
-  it('409 while somebody else holds the lock, who is not named; then the answer', async () => {
+  it('responds with 409 if another process holds the lock, without its name', async () => {
     expect(await pay('7')).toEqual({ status: 201, text: 'paid 7' });
     const other = new DistributedLock(store, { application: 'mail' });
     const held = (await other.tryAcquire('order:7'))!;
@@ -321,7 +321,7 @@ describe('held locks', () => {
     expect(await pay('7')).toEqual({ status: 201, text: 'paid 7' });
   });
 
-  it('503 while the store of the locks is away, never 409, and without its words', async () => {
+  it('responds with 503, never 409, if the lock store is down, and hides the cause', async () => {
     store.isAway = true;
     const { status, text } = await pay('7');
     store.isAway = false;
@@ -337,14 +337,14 @@ describe('held locks', () => {
 });
 
 /*
- * Ids as MongoDB's driver hands them out: the Long of BSON leaves as exact text.
+ * IDs from MongoDB's driver: the Long of BSON is sent as exact text.
  */
 describe('bson long', () => {
   const ID = 382_366_441_078_288_385n;
   const TEXT = '382366441078288385';
 
-  describe('a Long', () => {
-    it('is written as the integer it is, signed and unsigned', () => {
+  describe('a BSON Long', () => {
+    it('is written as its exact integer, signed and unsigned', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), (id) => {
           expect(textCopyOf(Long.fromBigInt(id))).toBe(String(id));
@@ -354,7 +354,7 @@ describe('bson long', () => {
       );
     });
 
-    it('is found where a document holds it', () => {
+    it('is found at any depth of a document', () => {
       const stored = serialize({ id: ID, below: -ID, lines: [{ id: ID }, { id: 1n }] });
       const document = deserialize(stored, { promoteLongs: false });
       const written = { id: TEXT, below: `-${TEXT}`, lines: [{ id: TEXT }, { id: '1' }] };
@@ -379,7 +379,7 @@ describe('bson long', () => {
           value = 7;
         })(),
       ],
-    ])('is not %s, which stays as it is', (_, value) => {
+    ])('is not %s, which stays unchanged', (_, value) => {
       expect(textCopyOf({ value })).toStrictEqual({ value });
     });
   });
@@ -405,7 +405,7 @@ describe('bson long', () => {
     });
     afterAll(() => served.close());
 
-    it('sends it as text', async () => {
+    it('sends it as a string', async () => {
       const { text } = await served.get('/');
       expect(text).toBe(`[{"id":"${TEXT}","label":"lean"}]`);
     });
@@ -413,14 +413,14 @@ describe('bson long', () => {
 });
 
 /*
- * Nest's own logger takes objects with bigint ids as they are, so this library offers no other.
+ * Nest's own logger accepts objects with bigint IDs, so this library offers no other logger.
  */
 describe('console logger', () => {
   const ID = 382_366_441_078_288_384n;
   const TEXT = '382366441078288384';
   const order = { id: ID, lines: [{ id: 1n }], byId: new Map([[ID, 'first']]) };
 
-  describe('the console logger of Nest', () => {
+  describe("Nest's console logger", () => {
     const written: string[] = [];
     beforeEach(() => {
       written.length = 0;
@@ -441,7 +441,7 @@ describe('console logger', () => {
       expect(record.message).toMatchObject({ id: TEXT, lines: [{ id: '1' }] });
     });
 
-    it('writes them in what is logged together with a message', () => {
+    it('writes bigints that are logged together with a message', () => {
       expect(logged({ json: true }, 'paid', { id: ID }, 'Orders')).toContain(`"${TEXT}"`);
     });
 
@@ -449,11 +449,11 @@ describe('console logger', () => {
       ['text', {}],
       ['JSON in colours', { json: true, colors: true }],
       ['JSON on several lines', { json: true, compact: false }],
-    ])('shows them with their digits as %s', (_, options) => {
+    ])('shows bigints with their digits as %s', (_, options) => {
       expect(logged(options, order)).toContain(TEXT);
     });
 
-    it('takes errors that have them', () => {
+    it('accepts errors with bigints', () => {
       const error = Object.assign(new Error('not paid'), { orderId: ID });
       new ConsoleLogger({ json: true }).error(error);
       expect(written.join('')).toContain('not paid');

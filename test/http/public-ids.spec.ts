@@ -1,6 +1,6 @@
 /**
- * Public ids at every door: the text goes out and comes in, decimal text is refused, and no message
- * says what number a text stands for.
+ * Public IDs at every entry point: public text goes out and in, decimal text is rejected, and no
+ * message reveals the number behind a text.
  */
 import 'reflect-metadata';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -47,7 +47,7 @@ import { z } from 'zod';
 import { IdCheck } from '../../lib/http/check-id.js';
 import { PLATFORMS, serve, type Served } from './serve.js';
 
-describe('public ids', () => {
+describe('public IDs', () => {
   const layout = layouts.snowflake();
   const NOW_MS = Date.parse('2026-03-01T00:00:00Z');
   const clock = { now: () => NOW_MS };
@@ -98,7 +98,7 @@ describe('public ids', () => {
     });
     afterAll(() => app.close());
 
-    it('takes and gives public ids, and has plain ones inside', async () => {
+    it('accepts and returns public IDs, and uses plain IDs internally', async () => {
       const one = await app.get(`/orders/${TEXT}`);
       const customerIds = [customers.encode(1n), customers.encode(2n)];
       expect(one).toMatchObject({ status: 200, body: { id: TEXT, customerIds } });
@@ -106,7 +106,7 @@ describe('public ids', () => {
       expect(made).toMatchObject({ status: 201, text: String(ID) });
     });
 
-    it('answers 400 to everything else', async () => {
+    it('responds with 400 to everything else', async () => {
       for (const text of wrongTexts.filter((wrong) => wrong !== '')) {
         expect(await app.get(`/orders/${text}`)).toMatchObject({ status: 400 });
         const answer = await app.post('/orders', { id: text, customerIds: [] });
@@ -117,7 +117,7 @@ describe('public ids', () => {
       expect(answer).toMatchObject({ status: 400, text: expect.stringContaining('0 to 3 ids') });
     });
 
-    it('does not say what number a text stands for', async () => {
+    it('does not reveal the number behind a text', async () => {
       const late = form.encode(LATE);
       for (const answer of [
         await app.get(`/orders/${late}`),
@@ -130,8 +130,8 @@ describe('public ids', () => {
     });
   });
 
-  describe('the one form of a check', () => {
-    it('is the only one read; a bigint of the program passes', () => {
+  describe('the only form of a check', () => {
+    it('rejects other forms, but accepts a bigint from the program', () => {
       const check = new IdCheck(checks);
       expect([check.find(TEXT), check.find(ID)]).toEqual([ID, ID]);
       for (const text of wrongTexts) expect(check.find(text)).toBeUndefined();
@@ -144,7 +144,7 @@ describe('public ids', () => {
       [{ form: null }, /got null/],
       [{ form: 'ord' }, /got "ord"/],
       [{ form, forms: [textForms.hex] }, /`form` or `forms`, got both/],
-    ])('is refused when it cannot be read: %#', (options, message) => {
+    ])('rejects malformed text: %#', (options, message) => {
       expect(() => new ParseSnowflakePipe(options as { form: TextForm })).toThrow(
         expect.objectContaining({
           code: 'CONFIG_INVALID',
@@ -153,7 +153,7 @@ describe('public ids', () => {
       );
     });
 
-    it('costs no more for a list of 100,000 wrong texts than for a short one', () => {
+    it('costs no more for a list of 100,000 invalid texts than for a short list', () => {
       const list = Array.from({ length: 100_000 }, (_, n) => `ord_${n}`);
       const schema = snowflakeIds({ form, countMax: 200_000 });
       expect(schema.safeParse(list).error?.issues).toHaveLength(1);
@@ -162,8 +162,8 @@ describe('public ids', () => {
     });
   });
 
-  describe('schemas', () => {
-    it('of Zod leave the text, or read it', () => {
+  describe('validation schemas', () => {
+    it('of Zod keep the text, or decode it', () => {
       expect(snowflakeId(checks).parse(TEXT)).toBe(TEXT);
       expect(snowflakeBigint(checks).parse(TEXT)).toBe(ID);
       expect(snowflakeIds({ form }).parse([TEXT])).toEqual([TEXT]);
@@ -178,7 +178,7 @@ describe('public ids', () => {
       });
     });
 
-    it('of OpenAPI say the pattern of the form, and an example that can be sent', async () => {
+    it("of OpenAPI contain the form's pattern, and an accepted example", async () => {
       const app = await NestFactory.create(App, { logger: false });
       const api = SwaggerModule.createDocument(app, new DocumentBuilder().build());
       await app.close();
@@ -230,7 +230,7 @@ describe('public ids', () => {
     const ask = (source: string, id?: string) =>
       graphql({ schema, source, ...(id !== undefined && { variableValues: { id } }) });
 
-    it('gives clients public ids, and resolvers decimal text', async () => {
+    it('gives public IDs to clients, and decimal text to resolvers', async () => {
       const byVariable = await ask('query ($id: OrderID) { same(id: $id) plain }', TEXT);
       expect(byVariable).toEqual({ data: { same: TEXT, plain: TEXT } });
       expect(await ask(`{ same(id: "${TEXT}") }`)).toEqual({ data: { same: TEXT } });
@@ -238,7 +238,7 @@ describe('public ids', () => {
       expect(OrderID.description).toBe('A 64-bit id as ord_ text.');
     });
 
-    it('refuses everything else, both ways', async () => {
+    it('rejects everything else, in both directions', async () => {
       for (const text of [...wrongTexts, form.encode(LATE)]) {
         const { errors } = await ask('query ($id: OrderID) { same(id: $id) }', text);
         expect(errors?.[0]?.message).not.toContain(String(LATE));
@@ -249,8 +249,8 @@ describe('public ids', () => {
     });
   });
 
-  describe('a serialised class', () => {
-    it('sends nothing that is no id, and lets null pass', async () => {
+  describe('a serialized class', () => {
+    it('sends only IDs and null', async () => {
       const { instanceToPlain } = await import('class-transformer');
       const order = (id: unknown) => Object.assign(new Order(), { id, customerIds: null });
       expect(instanceToPlain(order(null))).toEqual({ id: null, customerIds: null });
@@ -262,7 +262,7 @@ describe('public ids', () => {
       }
     });
 
-    it('refuses a form that is none when the class is declared', () => {
+    it('rejects an invalid form at class definition', () => {
       expect(() => SnowflakeText({ form: undefined })).toThrow(
         expect.objectContaining({ code: 'CONFIG_INVALID' }),
       );
@@ -271,22 +271,22 @@ describe('public ids', () => {
 });
 
 /*
- * `notInFuture` and the ids of this very process: they are never refused, wherever a lease or a
- * clock that was set back has taken them.
+ * `notInFuture` with IDs of the same process: they always pass, even after a lease or a clock that
+ * moved back.
  */
-describe('own ids', () => {
+describe('own IDs', () => {
   const layout = layouts.snowflake();
   const HOUR_MS = 3_600_000;
-  // Before every id of another test: what is reached is remembered for the whole process.
+  // Earlier than every ID of another test, as the process keeps its latest ID time.
   const NOW_MS = Date.parse('2026-03-01T00:00:00Z');
   const clockAt = (ms: number) => ({ now: () => ms });
   const checkAt = (ms: number) => new IdCheck({ layout, notInFuture: true, clock: clockAt(ms) });
   const idAt = (timestampMs: number) => layout.compose({ timestampMs });
 
-  describe('ids of this process', () => {
-    it('pass up to where its lease ends, which is as far as any of the fleet', () => {
+  describe('IDs of this process', () => {
+    it('pass up to the end of its lease, the limit for the whole fleet', () => {
       const window = new LeaseWindow(layout);
-      // The clock of the registry was set back by hours: ids go on where they were.
+      // The registry's clock moved back by hours, and the IDs continue from their latest time.
       const ceilingMs = NOW_MS + 3 * HOUR_MS;
       expect(checkAt(NOW_MS).find(idAt(ceilingMs - 1))).toBeUndefined();
       const range = window.grant({ workerId: 1, floorMs: NOW_MS, ceilingMs });
@@ -296,7 +296,7 @@ describe('own ids', () => {
       expect(checkAt(NOW_MS).find(idAt(ceilingMs + HOUR_MS))).toBe(idAt(ceilingMs + HOUR_MS));
     });
 
-    it('pass after the clock of a static worker id was set back', () => {
+    it('pass after the clock behind a static worker ID moved back', () => {
       const window = new LeaseWindow(layout);
       window.grant({ workerId: 1, floorMs: -Infinity, ceilingMs: Infinity });
       const madeAtMs = NOW_MS + 10 * HOUR_MS;
@@ -324,7 +324,7 @@ describe('own ids', () => {
   });
 
   describe('two copies of the package', () => {
-    it('know of each other how far they are', () => {
+    it('share their latest ID time', () => {
       const shared = globalThis as unknown as Record<symbol, { ms: number }>;
       const reach = shared[Symbol.for('nestjs-snowflake:latest-id-time')]!;
       const id = idAt(reach.ms + HOUR_MS);
@@ -336,7 +336,7 @@ describe('own ids', () => {
 });
 
 /*
- * The decorators in an OpenAPI document that Nest makes of a real application.
+ * The decorators in an OpenAPI document that Nest generates for a real application.
  */
 describe('swagger', () => {
   class Order {
@@ -381,7 +381,7 @@ describe('swagger', () => {
     example: '382366441078288384',
   };
 
-  describe('the document', () => {
+  describe('the OpenAPI document', () => {
     let api: OpenAPIObject;
     beforeAll(async () => {
       const app = await NestFactory.create(App, { logger: false });
@@ -390,13 +390,13 @@ describe('swagger', () => {
     });
     const parametersOf = (path: string) => api.paths[path]!.get!.parameters as object[];
 
-    it('shows an id in the path as text, though the handler takes a bigint', () => {
+    it('shows an ID in the path as a string, even if the handler expects a bigint', () => {
       expect(parametersOf('/orders/{id}')).toEqual([
         { name: 'id', in: 'path', required: true, description: 'The order', schema: ID },
       ]);
     });
 
-    it('shows ids in the query, one or several', () => {
+    it('shows one or several IDs in the query', () => {
       const description = expect.stringMatching(/decimal text/);
       const { example, ...items } = ID;
       const list = { type: 'array', items, example: [example] };
@@ -416,7 +416,7 @@ describe('swagger', () => {
       );
     });
 
-    it('shows properties that are ids, or lists of ids', () => {
+    it('shows properties with IDs, or with lists of IDs', () => {
       const description = expect.stringMatching(/decimal text/);
       expect(api.components!.schemas!['Order']).toEqual({
         type: 'object',
@@ -429,11 +429,11 @@ describe('swagger', () => {
       });
     });
 
-    it('shows no schema that is a bigint', () => {
+    it('contains no bigint schema', () => {
       expect(Object.keys(api.components!.schemas!)).toEqual(['Order']);
     });
 
-    it('shows a real id as its example', () => {
+    it('contains a real ID as its example', () => {
       const { timestampMs } = layouts.snowflake().parse(ID.example);
       expect(timestampMs).toBeGreaterThan(Date.parse('2026-01-01'));
       expect(ID.example).toMatch(new RegExp(ID.pattern));

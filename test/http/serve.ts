@@ -11,7 +11,7 @@ export interface Answer {
   readonly status: number;
   readonly text: string;
   readonly headers: Headers;
-  /** Undefined where the text is no JSON. */
+  /** Undefined if the text is not JSON. */
   readonly body: unknown;
 }
 

@@ -1,5 +1,5 @@
 /**
- * The filter in real applications: who is told what of an error of this library.
+ * The filter in real applications: which details of an error each client receives.
  */
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo';
@@ -47,7 +47,7 @@ describe('snowflake error filter', () => {
   const generator = new SnowflakeGenerator(new LeaseWindow(layout));
   const SECRET = 'redis://:hunter2@store:6379';
 
-  /** As thrown by another copy of the package, whose class is not ours. */
+  /** An error from another copy of the package, which has its own class. */
   function errorOfAnotherCopy(): Error {
     const copy = { [Symbol.for('nestjs-snowflake:error')]: true, code: 'LEASE_LOST', details: {} };
     return Object.assign(new Error(SECRET), copy, { retryable: true });
@@ -158,11 +158,11 @@ describe('snowflake error filter', () => {
 
     it.each([
       ['in the path', '/path/abc', /"abc"/],
-      ['in the path, of another layout', '/path/99999999999999999999', /0 to 9223372036854775807/],
+      ['in the path, outside the layout', '/path/99999999999999999999', /0 to 9223372036854775807/],
       ['in the query', '/query?after=0O', /character 1 is "0"/],
       ['in the query, empty', '/query?after=', /empty/],
-      ['as a bigint of the path', '/bigint/9223372036854775808', /9223372036854775808n/],
-    ])('a wrong id %s is answered with 400 and the reason', async (_place, path, message) => {
+      ['as a bigint in the path', '/bigint/9223372036854775808', /9223372036854775808n/],
+    ])('an invalid ID %s gets 400 and the reason', async (_place, path, message) => {
       const { status, body, headers } = await app.get(path);
       const reason = expect.stringMatching(message);
       expect([status, body]).toEqual([
@@ -172,13 +172,13 @@ describe('snowflake error filter', () => {
       expect(headers.get('retry-after')).toBeNull();
     });
 
-    it('so is one in a body, wherever it lies', async () => {
+    it('an invalid ID anywhere in a body gets 400', async () => {
       const { status, body } = await app.post('/body', { lines: [{ id: '1' }, { id: 'x' }] });
       expect([status, body]).toMatchObject([400, { message: expect.stringMatching(/"x"/) }]);
     });
 
     it.each(['count', 'date', 'bytes', 'stored', 'number', 'refused'])(
-      'an error that the server made is 500, logged, and tells nothing: %s',
+      'an error of the server is 500, logged, and without details: %s',
       async (name) => {
         logged.length = 0;
         const { status, text } = await app.get(`/thrown/${name}`);
@@ -193,28 +193,28 @@ describe('snowflake error filter', () => {
       ['taken', '13'],
       ['ended', '1'],
       ['copy', '1'],
-    ])('what passes is 503 with Retry-After, and tells nothing else: %s', async (name, seconds) => {
+    ])('a transient error gets 503 with Retry-After and no details: %s', async (name, seconds) => {
       logged.length = 0;
       const { status, body, headers } = await app.get(`/thrown/${name}`);
       expect([status, body, headers.get('retry-after')]).toEqual([503, PASSES, seconds]);
       expect(logged).toEqual([]);
     });
 
-    it('other exceptions are answered as ever', async () => {
+    it('other exceptions get their usual responses', async () => {
       expect(await app.get('/thrown/found')).toMatchObject({
         status: 404,
         body: { message: 'no such order' },
       });
     });
 
-    it('an answer that has begun is ended, and the process lives on', async () => {
+    it('a started response is ended, and the process continues', async () => {
       await expect(app.get('/begun').then(({ text }) => text)).resolves.toBe('begun');
       expect((await app.get('/thrown/retryable')).status).toBe(503);
     });
   });
 
   describe('without the filter', () => {
-    it.each(PLATFORMS)('all of them are 500 on %s', async (platform) => {
+    it.each(PLATFORMS)('every error is 500 on %s', async (platform) => {
       const app = await serve(platform, Without);
       for (const path of ['/path/abc', '/thrown/retryable']) {
         expect((await app.get(path)).status).toBe(500);
@@ -225,7 +225,7 @@ describe('snowflake error filter', () => {
 });
 
 /*
- * The filter beside HTTP: resolvers of GraphQL, messages, sockets, and hosts it does not know.
+ * The filter outside HTTP: GraphQL resolvers, messages, sockets, and unknown hosts.
  */
 describe('error filter hosts', () => {
   const layout = layouts.snowflake();
@@ -234,10 +234,10 @@ describe('error filter hosts', () => {
   const wrongId = new SnowflakeError('ID_INVALID', 'not "x"', { details: { value: 'x' } });
   jest.spyOn(Logger.prototype, 'error').mockImplementation(() => {});
 
-  describe('a resolver', () => {
+  describe('a GraphQL resolver', () => {
     let schema: GraphQLSchema;
 
-    /** Keeps the schema whose resolvers Nest has bound, filters and all. */
+    /** Keeps the schema whose resolvers Nest has bound, including filters. */
     class SchemaDriver extends AbstractGraphQLDriver<{ schema?: GraphQLSchema }> {
       override async start(options: { schema?: GraphQLSchema }): Promise<void> {
         schema = options.schema!;
@@ -269,7 +269,7 @@ describe('error filter hosts', () => {
     })
     class App {}
 
-    it('tells the client its own fault, and that something passes', async () => {
+    it("reports the client's own error, and a transient error, to the client", async () => {
       const built = await Test.createTestingModule({ imports: [App] }).compile();
       const app = built.createNestApplication({ logger: false });
       await app.init();
@@ -287,7 +287,7 @@ describe('error filter hosts', () => {
     });
   });
 
-  /** The arguments of a handler, as Nest hands them to filters. */
+  /** The handler arguments that Nest passes to filters. */
   function hostOf(type: string, ...args: unknown[]): ArgumentsHost {
     const host = new ExecutionContextHost(args);
     host.setType(type);
@@ -304,11 +304,11 @@ describe('error filter hosts', () => {
   const INTERNAL = { status: 'error', message: 'Internal server error' };
   const WRONG = { status: 'error', message: 'not "x"', code: 'ID_INVALID' };
 
-  describe('a message', () => {
+  describe('a microservice message', () => {
     const answered = (error: SnowflakeError, data?: unknown) =>
       firstValueFrom(caught(error, hostOf('rpc', data)) as Observable<unknown>);
 
-    it('is answered in the shape of Nest, and tells no more than HTTP does', async () => {
+    it("gets an error in Nest's format, with no more detail than over HTTP", async () => {
       await expect(answered(spent)).rejects.toEqual(PASSES);
       await expect(answered(broken)).rejects.toEqual(INTERNAL);
       await expect(answered(wrongId, { ids: ['x'] })).rejects.toEqual(WRONG);
@@ -316,8 +316,8 @@ describe('error filter hosts', () => {
     });
   });
 
-  describe('a socket', () => {
-    it('gets the event that Nest sends, and tells no more than HTTP does', () => {
+  describe('a WebSocket', () => {
+    it("receives Nest's event, with no more detail than over HTTP", () => {
       const events: unknown[] = [];
       const client = { emit: (...event: unknown[]) => void events.push(event) };
       for (const error of [spent, broken, wrongId]) caught(error, hostOf('ws', client, 'x'));
@@ -325,19 +325,19 @@ describe('error filter hosts', () => {
     });
   });
 
-  describe('a host that is no server', () => {
+  describe('a host that is not a server', () => {
     it.each([
       ['of an unknown kind', hostOf('necord')],
-      ['that calls itself http and has nobody to answer', hostOf('http')],
-      ['whose second argument is something else', hostOf('http', {}, { status: 'done' })],
-    ])('%s gets the error thrown on', (_, host) => {
+      ['of type http without a response', hostOf('http')],
+      ['whose second argument is no response', hostOf('http', {}, { status: 'done' })],
+    ])('%s makes the filter rethrow the error', (_, host) => {
       expect(() => caught(spent, host)).toThrow(spent);
     });
   });
 });
 
 /*
- * The filter in applications that answer GraphQL by Apollo, asked over HTTP on both platforms.
+ * The filter in applications that serve GraphQL by Apollo, over HTTP on both platforms.
  */
 describe('error filter apollo', () => {
   const SECRET = 'redis://:hunter2@store';
@@ -379,7 +379,7 @@ describe('error filter apollo', () => {
       return (body as { errors: { message: string; extensions: object }[] }).errors[0]!;
     };
 
-    it('names a wrong id, and what to do about it', async () => {
+    it('reports an invalid ID, and how to correct it', async () => {
       const error = await errorOf('{ order(id: "abc") }');
       expect(error.message).toMatch(/^Expected an id of this layout.* got "abc"/);
       expect(error.extensions).toMatchObject({ code: 'ID_INVALID' });
@@ -391,18 +391,18 @@ describe('error filter apollo', () => {
       ['NO_WORKER_FREE', 'No id can be made right now. Try again.', { retryAfterSeconds: 3 }],
       ['LOCK_HELD', 'Somebody else is doing this right now. Try again.', {}],
       ['CONFIG_INVALID', 'Internal server error', { code: 'INTERNAL_SERVER_ERROR' }],
-    ])('answers %s by "%s"', async (code, message, extensions) => {
+    ])('responds to %s with "%s"', async (code, message, extensions) => {
       const error = await errorOf(`{ fails(code: "${code}") }`);
       expect(error).toMatchObject({ message, extensions: { code, ...extensions } });
     });
   });
 });
 
-/* What a client is told of each code, the compiler sees that none is missing. */
+/* The response for each code; the compiler checks that no code is missing. */
 describe('error codes', () => {
   const SECRET = 'redis://:hunter2@store:6379';
 
-  /** Of ID_INVALID: for an id that the client did not send. */
+  /** ID_INVALID for an ID that the client did not send. */
   const STATUS: Record<SnowflakeErrorCode, 409 | 500 | 503> = {
     CONFIG_INVALID: 500,
     NOT_READY: 503,
@@ -456,7 +456,7 @@ describe('error codes', () => {
     });
     afterAll(() => served.close());
 
-    it.each(Object.entries(STATUS))('%s is %d, with no secret', async (code, expected) => {
+    it.each(Object.entries(STATUS))('%s is %d, without a secret', async (code, expected) => {
       const { status, text, body, headers } = await served.get(`/${code}`);
       const [said, retryAfter] = SAID[expected];
       expect([status, headers.get('retry-after')]).toEqual([expected, retryAfter]);

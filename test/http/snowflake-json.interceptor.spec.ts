@@ -1,5 +1,5 @@
 /**
- * The interceptor in real applications: what leaves is JSON with text in place of bigint.
+ * The interceptor in real applications: responses are JSON with strings in place of bigints.
  */
 import { Readable } from 'node:stream';
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
@@ -134,7 +134,7 @@ describe('snowflake json interceptor', () => {
     const bodyOf = async (path: string) => (await app.get(path)).body;
     const textOf = async (path: string) => (await app.get(path)).text;
 
-    it('writes every bigint as text, at any depth', async () => {
+    it('writes every bigint as a string, at any depth', async () => {
       const lines = [{ id: '1', at: '1970-01-01T00:00:00.000Z' }];
       expect(await bodyOf('/nested')).toEqual({ id: TEXT, lines, none: null, n: 1.5 });
       expect(await bodyOf('/bare')).toEqual([TEXT]);
@@ -142,7 +142,7 @@ describe('snowflake json interceptor', () => {
       expect(await bodyOf('/observable')).toEqual({ id: TEXT });
     });
 
-    it('writes them in what is sent line by line, and in events', async () => {
+    it('writes bigints as strings in streamed lines and events', async () => {
       expect((await textOf('/lines')).trim().split('\n')).toEqual([
         `{"id":"${TEXT}"}`,
         '{"id":"2"}',
@@ -150,34 +150,34 @@ describe('snowflake json interceptor', () => {
       expect(await textOf('/events')).toContain(`data: {"id":"${TEXT}"}`);
     });
 
-    it('leaves text, files and responses sent by hand alone', async () => {
+    it('leaves text, files, and manually sent responses unchanged', async () => {
       expect(await textOf('/text')).toBe('plain');
       expect(await textOf('/file')).toBe('bytes');
       expect(await bodyOf('/own')).toEqual({ sent: 'by hand' });
     });
 
-    it('comes after ClassSerializerInterceptor when it is listed before it', async () => {
+    it('runs after ClassSerializerInterceptor if listed before it', async () => {
       expect(await bodyOf('/serialised')).toEqual({ id: TEXT });
     });
 
-    it('answers what is deep as JSON.stringify writes it', async () => {
+    it('serializes deep values like JSON.stringify', async () => {
       const { status, text } = await app.get('/deep');
       const json = `${'{"deep":'.repeat(2000)}{"id":"${TEXT}"}${'}'.repeat(2000)}`;
       expect([status, text]).toEqual([200, json]);
     });
 
-    it('writes them in the body of an exception, and leaves other exceptions alone', async () => {
+    it('writes bigints in exception bodies, and leaves other exceptions unchanged', async () => {
       const body = { message: 'taken', takenBy: { id: TEXT } };
       expect(await app.get('/conflict')).toMatchObject({ status: 409, body });
       expect(await app.get('/refused')).toMatchObject({ status: 409, body: { message: 'taken' } });
     });
 
-    it('answers to a cycle as Nest does, and lives on', async () => {
+    it('responds to a cycle as Nest does, and continues', async () => {
       expect((await app.get('/cycle')).status).toBe(500);
       expect(await bodyOf('/bare')).toEqual([TEXT]);
     });
 
-    it('is needed: without it a bigint is an error 500', async () => {
+    it('is required: without it a bigint causes an error 500', async () => {
       const without = await serve(platform, Without);
       expect((await without.get('/nested')).status).toBe(500);
       expect((await without.get('/conflict')).status).toBe(500);
@@ -186,7 +186,7 @@ describe('snowflake json interceptor', () => {
   });
 
   describe('the replacer', () => {
-    it('set in Express does the same, also for what is sent by hand', async () => {
+    it('in Express has the same effect, even for manually sent responses', async () => {
       @Controller()
       class ByHand {
         @Get()
@@ -205,7 +205,7 @@ describe('snowflake json interceptor', () => {
   });
 
   describe('the wrong order of interceptors', () => {
-    it('shows nothing that a class excludes', async () => {
+    it('reveals nothing that a class excludes', async () => {
       @UseInterceptors(ClassSerializerInterceptor, SnowflakeJsonInterceptor)
       @Controller()
       class Late {
@@ -222,7 +222,7 @@ describe('snowflake json interceptor', () => {
     });
   });
 
-  describe('contexts', () => {
+  describe('other contexts', () => {
     const passed = (type: string, responses: Observable<unknown>) => {
       const context = { getType: () => type } as unknown as ExecutionContext;
       const next: CallHandler = { handle: () => responses };
@@ -230,17 +230,17 @@ describe('snowflake json interceptor', () => {
     };
     const through = (type: string, response: unknown) => passed(type, of(response));
 
-    it('a response without bigints is the object the handler returned', async () => {
+    it("a response without bigints is the handler's own object", async () => {
       const response = { id: TEXT, lines: [{ id: 'x' }] };
       expect(await through('http', response)).toBe(response);
     });
 
-    it('messages of other transports are written too, values of GraphQL by scalars', async () => {
+    it('messages of other transports are converted, and GraphQL values use scalars', async () => {
       expect(await through('rpc', { id: ID })).toEqual({ id: TEXT });
       expect(await through('graphql', { id: ID })).toEqual({ id: ID });
     });
 
-    it('an error that a body throws while it is read takes the place of the response', async () => {
+    it('an error thrown while reading a body replaces the response', async () => {
       const fault = new Error('of the body');
       const toJSON = () => {
         throw fault;
@@ -250,7 +250,7 @@ describe('snowflake json interceptor', () => {
       await expect(passed('http', unreadable)).rejects.toBe(fault);
     });
 
-    it('unsubscribes from the handler with its caller', () => {
+    it('unsubscribes from the handler when its caller does', () => {
       const left = jest.fn();
       const context = { getType: () => 'http' } as unknown as ExecutionContext;
       const next: CallHandler = { handle: () => new Observable(() => left) };
@@ -261,8 +261,8 @@ describe('snowflake json interceptor', () => {
 });
 
 /*
- * The copy with text in place of bigint: JSON sees the same but for the bigints, and what has none
- * is not copied at all.
+ * The copy with strings in place of bigints has otherwise the same JSON. A value without bigints is
+ * not copied at all.
  */
 describe('text copy', () => {
   const ID = 382_366_441_078_288_384n;
@@ -271,7 +271,7 @@ describe('text copy', () => {
   const tree = fc.letrec<{ anyOf: unknown }>;
 
   describe('a copy', () => {
-    it('is in JSON what a replacer would write, for every value', () => {
+    it('has the same JSON as with a replacer, for every value', () => {
       const options = { withBigInt: true, withDate: true, withNullPrototype: true, withMap: true };
       fc.assert(
         fc.property(fc.anything({ ...options, withSparseArray: true }), (v) => {
@@ -280,7 +280,7 @@ describe('text copy', () => {
       );
     });
 
-    it('is in JSON the same for classes, getters, views, bytes and shared parts', () => {
+    it('has the same JSON for classes, getters, views, bytes, and shared parts', () => {
       class Row {
         constructor(
           readonly id: unknown,
@@ -319,7 +319,7 @@ describe('text copy', () => {
       );
     });
 
-    it('is made at 2,500 levels; deeper values stay, as JSON.stringify refuses them', () => {
+    it('is 2,500 levels deep at most; deeper values stay, as JSON.stringify rejects them', () => {
       const nested = (id: unknown, levels: number) => {
         let deep: unknown = { id };
         for (let level = 0; level < levels; level++) deep = level % 2 ? [deep] : { deep, id };
@@ -331,7 +331,7 @@ describe('text copy', () => {
       }
     });
 
-    it('is no copy where there is no bigint', () => {
+    it('is omitted if there is no bigint', () => {
       fc.assert(
         fc.property(
           fc.anything({ withDate: true, withNullPrototype: true, withMap: true }),
@@ -342,7 +342,7 @@ describe('text copy', () => {
       );
     });
 
-    it('leaves the original untouched, and copies no part without a bigint', () => {
+    it('leaves the original unchanged, and shares parts without a bigint', () => {
       const lines = [{ id: 'text' }];
       const order = Object.freeze({ id: ID, lines, at: new Date(0) });
       const copy = textCopyOf(order) as typeof order;
@@ -365,7 +365,7 @@ describe('text copy', () => {
       expect({ ...(copy as object) }).toEqual({ id: TEXT, note: TEXT });
     });
 
-    it('keeps a key that is named like the prototype an ordinary key', () => {
+    it('keeps a key named `__proto__` as an ordinary key', () => {
       const value = JSON.parse('{"__proto__":{"isAdmin":true},"id":1}') as Record<string, unknown>;
       const copy = textCopyOf({ ...value, id: ID }) as Record<string, unknown>;
       expect(copy['isAdmin']).toBeUndefined();
@@ -376,12 +376,12 @@ describe('text copy', () => {
       expect(JSON.stringify(textCopyOf(hostile))).toBe(`{"id":"${TEXT}","__proto__":1}`);
     });
 
-    it('makes text of arrays of bigints, which generators fill', () => {
+    it('converts arrays of bigints that generators fill', () => {
       expect(textCopyOf({ ids: new BigUint64Array([1n, ID]) })).toEqual({ ids: ['1', TEXT] });
       expect(textCopyOf(new BigInt64Array([2n]))).toEqual(['2']);
     });
 
-    it('copies an object once, however often it is named', () => {
+    it('copies an object once, however often it is referenced', () => {
       const customer = { id: ID };
       const copy = textCopyOf([customer, customer]) as unknown[];
       expect(copy[0]).toBe(copy[1]);
@@ -402,7 +402,7 @@ describe('text copy', () => {
       }
     }
 
-    it('is honoured, with the key that JSON.stringify gives', () => {
+    it('is called with the same key as in JSON.stringify', () => {
       const value = { price: new Money(5n), list: [new Money(6n)] };
       expect(textCopyOf(value)).toEqual({
         price: { key: 'price', cents: '5' },
@@ -411,7 +411,7 @@ describe('text copy', () => {
       expect(textCopyOf(new Money(7n))).toEqual({ key: '', cents: '7' });
     });
 
-    it('may give a bigint, itself, or an object that has one too', () => {
+    it('may return a bigint, its own object, or an object with toJSON', () => {
       expect(textCopyOf({ id: { toJSON: () => ID } })).toEqual({ id: TEXT });
       const itself = {
         id: ID,
@@ -425,19 +425,19 @@ describe('text copy', () => {
       }
     });
 
-    it('is not needed for an object around a bigint, which no replacer can help', () => {
+    it('is not required for an object around a bigint, which a replacer cannot handle', () => {
       const boxed = { id: Object(ID) as object };
       expect(() => jsonOf(boxed)).toThrow(TypeError);
       expect(textCopyOf(boxed)).toEqual({ id: TEXT });
     });
 
-    it('that gives no bigint leaves the object as it is', () => {
+    it('leaves the object unchanged if it returns no bigint', () => {
       const value = { at: new Date(0), url: new URL('https://example.org/') };
       expect(textCopyOf(value)).toBe(value);
     });
   });
 
-  describe('what is left alone', () => {
+  describe('unchanged values', () => {
     it.each([
       ['a date', new Date(0)],
       ['a buffer', Buffer.from('1')],
@@ -462,7 +462,7 @@ describe('text copy', () => {
       self?: unknown;
     }
 
-    it('ends, and stays a cycle of the copy, so that JSON.stringify can name it', () => {
+    it('ends, and remains a cycle in the copy, so that JSON.stringify can report it', () => {
       const node: Node = { id: ID };
       node.self = { node };
       const copy = textCopyOf(node) as { id: string; self: { node: unknown } };
@@ -471,20 +471,20 @@ describe('text copy', () => {
       expect(() => JSON.stringify(copy)).toThrow(/circular/);
     });
 
-    it('without a bigint is passed on as it is', () => {
+    it('without a bigint is returned unchanged', () => {
       const node: Node = { id: 'text' };
       node.self = [node];
       expect(textCopyOf(node)).toBe(node);
     });
 
-    it('of objects with toJSON ends too', () => {
+    it('of objects with toJSON also ends', () => {
       const node = { id: ID, toJSON: () => ({ node }) };
       expect(() => textCopyOf(node)).not.toThrow();
     });
   });
 
   describe('bigintAsText', () => {
-    it('is a replacer that changes bigints and nothing else', () => {
+    it('is a replacer that changes only bigints', () => {
       const value = { id: ID, n: 1, at: new Date(0), list: [1n, null] };
       expect(jsonOf(value)).toBe(
         `{"id":"${TEXT}","n":1,"at":"1970-01-01T00:00:00.000Z","list":["1",null]}`,

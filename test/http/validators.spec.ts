@@ -74,7 +74,7 @@ describe('class validator', () => {
   }
 
   describe('a property', () => {
-    it('passes as text or bigint, and is left as it is', async () => {
+    it('accepts a string or bigint, and keeps it', async () => {
       expect(await faultsOf({ id: '382366441078288384' })).toEqual([]);
       expect(await faultsOf({ id: 382_366_441_078_288_384n })).toEqual([]);
     });
@@ -90,11 +90,11 @@ describe('class validator', () => {
       [{}, /^id: .*\(object\)/],
       [-1n, /^id: .*from 0 to 9223372036854775807/],
       ['9'.repeat(1_000_000), /^id: .*1000000 characters/],
-    ])('is refused as %#, with its name and the reason', async (id, message) => {
+    ])('rejects %# with its name and the reason', async (id, message) => {
       expect(await faultsOf({ id })).toEqual([expect.stringMatching(message)]);
     });
 
-    it('can be held to a layout, the present and a worker', async () => {
+    it('can check a layout, the present time, and a worker', async () => {
       expect(await faultsOf({ fromSeven: idAt(NOW_MS) })).toEqual([]);
       expect(await faultsOf({ fromSeven: idAt(NOW_MS + 901_000) })).toEqual([
         expect.stringMatching(/^fromSeven: .*2026-03-01T00:15:01/),
@@ -104,7 +104,7 @@ describe('class validator', () => {
       ]);
     });
 
-    it('can be a list, of which the first fault is told', async () => {
+    it('can be a list, whose first error is reported', async () => {
       expect(await faultsOf({ couponIds: ['1', '2'] })).toEqual([]);
       expect(await faultsOf({ couponIds: new Set(['1']) })).toEqual([]);
       const fault = [expect.stringMatching(/^couponIds: .*"x", whose/)];
@@ -113,11 +113,11 @@ describe('class validator', () => {
       expect(await faultsOf({ couponIds: new Map([['a', 'x']]) })).toEqual(fault);
     });
 
-    it('may have a message of its own', async () => {
+    it('can have a custom message', async () => {
       expect(await faultsOf({ note: 'x' })).toEqual(['not an id']);
     });
 
-    it('refuses checks that need a layout, when the class is loaded', () => {
+    it('rejects checks that need a layout at class definition', () => {
       expect(() => IsSnowflakeId({ notInFuture: true })).toThrow(
         expect.objectContaining({ code: 'CONFIG_INVALID' }),
       );
@@ -135,7 +135,7 @@ describe('class validator', () => {
     @Module({ controllers: [Orders] })
     class App {}
 
-    it('lets ids pass and answers 400 with the reasons', async () => {
+    it('accepts IDs and responds with 400 and the reasons', async () => {
       const pipe = new ValidationPipe({ transform: true, whitelist: true });
       const app = await serve(platform, App, (nest) => nest.useGlobalPipes(pipe));
       const passed = await app.post('/', { id: '5', lines: [{ productId: '6' }] });
@@ -156,7 +156,7 @@ describe('class validator', () => {
 });
 
 /*
- * The decorator of bigint properties: out as text, in as it comes.
+ * The decorator of bigint properties: strings in output, unchanged input.
  */
 describe('class transformer', () => {
   const ID = 382_366_441_078_288_384n;
@@ -176,7 +176,7 @@ describe('class transformer', () => {
   }
 
   describe('a property', () => {
-    it('is text on the way out, and so is a list', () => {
+    it('is a string in output, including in a list', () => {
       expect(instanceToPlain(new Order())).toEqual({
         id: TEXT,
         lineIds: ['1', ['2'], '3'],
@@ -185,11 +185,11 @@ describe('class transformer', () => {
       });
     });
 
-    it('that is text already stays as it is', () => {
+    it('stays as it is if it is already a string', () => {
       expect(instanceToPlain(Object.assign(new Order(), { id: TEXT }))).toMatchObject({ id: TEXT });
     });
 
-    it('is not read on the way in', () => {
+    it('is not decoded on input', () => {
       expect(plainToInstance(Order, { id: TEXT }).id).toBe(TEXT);
       expect(plainToInstance(Order, { id: ID }).id).toBe(ID);
     });
@@ -210,7 +210,7 @@ describe('class transformer', () => {
     @Module({ controllers: [Orders] })
     class App {}
 
-    it('leaves the application as text', async () => {
+    it('leaves the application as a string', async () => {
       const app = await serve(platform, App, (nest) =>
         nest.useGlobalInterceptors(new ClassSerializerInterceptor(nest.get(Reflector))),
       );
@@ -221,7 +221,7 @@ describe('class transformer', () => {
 });
 
 /*
- * The schemas of Zod: checked text, and bigint.
+ * The Zod schemas: validated strings, and bigints.
  */
 describe('zod', () => {
   const MAX = 2n ** 63n - 1n;
@@ -232,8 +232,8 @@ describe('zod', () => {
   const idAt = (timestampMs: number, workerId = 7) =>
     String(layout.compose({ timestampMs, workerId }));
 
-  describe('what is parsed', () => {
-    it('is the text itself, or the bigint it says, for every id', () => {
+  describe('the parsed value', () => {
+    it('is the string itself, or its bigint, for every ID', () => {
       fc.assert(
         fc.property(fc.bigInt({ min: 0n, max: MAX }), (id) => {
           const text: string = snowflakeId().parse(String(id));
@@ -243,7 +243,7 @@ describe('zod', () => {
       );
     });
 
-    it('can be held to a layout, the present and a worker', () => {
+    it('can be checked against a layout, the present time, and a worker', () => {
       for (const schema of [snowflakeId(checks), snowflakeBigint(checks)]) {
         expect(schema.safeParse(idAt(NOW_MS)).success).toBe(true);
         expect(schema.safeParse(idAt(NOW_MS + 901_000)).success).toBe(false);
@@ -251,7 +251,7 @@ describe('zod', () => {
       }
     });
 
-    it('fits in objects, lists and optional places', () => {
+    it('fits in objects, lists, and optional properties', () => {
       const Order = z.object({
         id: snowflakeId(),
         couponIds: z.array(snowflakeBigint()),
@@ -279,13 +279,13 @@ describe('zod', () => {
       [null, /got null/],
       [['1'], /\["1"\] \(array\)/],
       [{}, /\(object\)/],
-    ])('refuses %# with one issue that says why', (value, message) => {
+    ])('rejects %# with one issue that states why', (value, message) => {
       const { error } = schema.safeParse(value);
       expect(error!.issues).toHaveLength(1);
       expect(error!.issues[0]!.message).toMatch(message);
     });
 
-    it('is text with digits to JSON Schema', () => {
+    it('is a string of digits in JSON Schema', () => {
       expect(z.toJSONSchema(schema, { io: 'input' })).toMatchObject({
         type: 'string',
         format: 'int64',
@@ -295,8 +295,8 @@ describe('zod', () => {
     });
   });
 
-  describe('checks that need a layout', () => {
-    it('are refused without one, when the schema is made', () => {
+  describe('schema checks that need a layout', () => {
+    it('are rejected without a layout on construction', () => {
       const config = expect.objectContaining({ code: 'CONFIG_INVALID' });
       expect(() => snowflakeId({ notInFuture: true })).toThrow(config);
       expect(() => snowflakeBigint({ workerId: 1 })).toThrow(config);
@@ -348,7 +348,7 @@ describe('graphql', () => {
   beforeAll(async () => {
     const app = await Test.createTestingModule({ imports: [GraphQLSchemaBuilderModule] }).compile();
     schema = await app.get(GraphQLSchemaFactory).create([OrdersResolver]);
-    // The schema alone is built here; resolvers are bound by a driver, and no driver is installed.
+    // Only the schema is built here: a driver binds resolvers, and none is installed.
     const fields = schema.getQueryType()!.getFields();
     const resolver = new OrdersResolver();
     fields['order']!.resolve = (_, { id }) => resolver.order(id as string);
@@ -367,20 +367,20 @@ describe('graphql', () => {
   };
 
   describe('the scalar', () => {
-    it('is in the schema under its name', () => {
+    it('is in the schema by its name', () => {
       expect(printSchema(schema)).toContain('scalar SnowflakeID');
       expect(printSchema(schema)).toContain('id: SnowflakeID!');
       expect(printSchema(schema)).toContain('lineIds: [SnowflakeID!]');
       expect(printSchema(schema)).toContain('scalar OrderID');
     });
 
-    it('takes text and gives text, to resolvers and clients', async () => {
+    it('accepts and returns strings, for resolvers and clients', async () => {
       const order = { id: ID, given: 'string', lineIds: ['1', '2'] };
       expect(await asked(ID)).toEqual({ data: { order } });
       expect(await run(`{ order(id: "${ID}") { id given lineIds } }`)).toEqual({ data: { order } });
     });
 
-    it('takes a literal without quotes, whose digits are all there', async () => {
+    it('accepts an unquoted literal with all its digits', async () => {
       const { data } = await run(`{ order(id: 9223372036854775807) { id } }`);
       expect(data).toEqual({ order: { id: '9223372036854775807' } });
     });
@@ -397,7 +397,7 @@ describe('graphql', () => {
       ['007', /begins with the zero digit/],
       ['9223372036854775808', /larger than 2\^63 - 1/],
       ['1'.repeat(1_000_000), /1000000 characters/],
-    ])('refuses the variable %#', async (id, message) => {
+    ])('rejects the variable %#', async (id, message) => {
       expect(await messageOf(asked(id))).toMatch(message);
     });
 
@@ -410,15 +410,15 @@ describe('graphql', () => {
       ['ENUM', /"ENUM", whose character 1 is "E"/],
       ['[1, 2]', /\[1,2\] \(array\)/],
       ['{ a: 1 }', /\{"a":1\} \(object\)/],
-    ])('refuses the literal %s', async (literal, message) => {
+    ])('rejects the literal %s', async (literal, message) => {
       expect(await messageOf(run(`{ order(id: ${literal}) { id } }`))).toMatch(message);
     });
 
-    it('refuses a number that a resolver returns', async () => {
+    it('rejects a number from a resolver', async () => {
       expect(await messageOf(run('{ broken { id } }'))).toMatch(/cannot hold every id/);
     });
 
-    it('can be held to a layout, and null stays possible where the schema says so', async () => {
+    it('can be checked against a layout, and null remains possible if the schema allows it', async () => {
       const idAt = (timestampMs: number) => String(layout.compose({ timestampMs }));
       const source = 'query ($id: OrderID) { ofLayout(id: $id) }';
       expect(await run(source, idAt(NOW_MS))).toEqual({ data: { ofLayout: true } });

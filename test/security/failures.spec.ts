@@ -1,6 +1,6 @@
 /**
- * Real servers that refuse a login, a right or a database: whatever is logged, printed, measured or
- * shown of it holds no password, neither the wrong one nor the right one.
+ * Real servers that reject a login, a permission, or a database. No log line, message, metric, or
+ * page may contain the right or the wrong password.
  */
 import { readFileSync } from 'node:fs';
 import { inspect } from 'node:util';
@@ -44,11 +44,11 @@ describe('failures', () => {
 
   const LOGIN = `:${encodeURIComponent(SECRET)}@127.0.0.1`;
 
-  /** A server or more, and the URL by which it is not to be had. */
+  /** One server or more, and a URL that cannot reach a usable registry. */
   const FAILURES: Readonly<Record<string, () => Promise<string>>> = {
     'another password': async () =>
       `redis://${LOGIN}:${(await lab.server('--requirepass', 'right')).port}`,
-    'a user who is off': async () => {
+    'a disabled user': async () => {
       const { port } = await lab.server('--user', 'app', 'off', `>${SECRET}`);
       return `redis://app${LOGIN}:${port}`;
     },
@@ -64,18 +64,18 @@ describe('failures', () => {
       );
       return `redis://app${LOGIN}:${port}`;
     },
-    'no AUTH at all, so that it is repeated': async () => {
+    'no AUTH command, so the reply repeats the password': async () => {
       const args = ['--rename-command', 'AUTH', '', '--rename-command', 'HELLO', ''];
       return `redis://${LOGIN}:${(await lab.server(...args)).port}`;
     },
-    'the right password and no room': async () => {
+    'the right password and no free connection': async () => {
       const { port } = await lab.server('--maxclients', '1');
       await lab.client(port).ping();
       return `redis://${LOGIN}:${port}`;
     },
     'the right password and no such database': async () =>
       `redis://${LOGIN}:${(await lab.server('--requirepass', SECRET)).port}/99`,
-    'nobody who listens': async () => `redis://${LOGIN}:1`,
+    'no listener': async () => `redis://${LOGIN}:1`,
     'no such host': async () => `redis://:${encodeURIComponent(SECRET)}@nowhere.invalid`,
     'a Sentinel that asks for a password': async () => {
       const { port } = await lab.sentinel(1, 'requirepass right');
@@ -83,7 +83,7 @@ describe('failures', () => {
     },
     'a Cluster with another password': async () =>
       `redis+cluster://${LOGIN}:${(await lab.clusterNode('--requirepass', 'right')).port}`,
-    'TLS that nobody knows': async () => {
+    'TLS to a server without TLS': async () => {
       const { port } = await lab.server();
       const hang = (text: string) => (text === '' ? text : 'QUIT\r\n');
       return `rediss://${LOGIN}:${await lab.proxy(port, hang)}`;
@@ -91,7 +91,7 @@ describe('failures', () => {
   };
 
   describe.each(Object.keys(FAILURES))('%s', (name) => {
-    it('is told without a password, wherever it is told', async () => {
+    it('appears without its password everywhere', async () => {
       const url = await FAILURES[name]!();
       const support = supportFromUrl(url);
       const error = await failureOf(support.getNextWorkId(request()));
@@ -113,7 +113,7 @@ describe('failures', () => {
     }, 60_000);
   });
 
-  it('a given client is not told with its password either', async () => {
+  it("a given client's password does not appear either", async () => {
     const { port } = await lab.server('--requirepass', 'right');
     const options = { lazyConnect: true, password: SECRET };
     const startup = [{ host: '127.0.0.1', port, password: SECRET }];
@@ -131,7 +131,7 @@ describe('failures', () => {
     }
   });
 
-  /** What a client may hand over besides its message, at its worst. */
+  /** The worst error that a client may pass on besides its message. */
   function hostile(message: string): Error {
     const inner = Object.assign(new Error(`${message} ${SECRET}`), {
       name: 'ReplyError',
@@ -146,7 +146,7 @@ describe('failures', () => {
     });
   }
 
-  it('what is looked through would show a password, if there were one', async () => {
+  it('the searched output would contain the password if it leaked', async () => {
     const text = await sinks.shownError(new Error('x', { cause: hostile('y') }));
     expect(text.split(TRACE).length).toBeGreaterThan(10);
     const told = await sinks.written(() => console.error(SECRET));
@@ -159,23 +159,26 @@ describe('failures', () => {
     expect(await sinks.shownByApplication({ support }, true)).toContain(TRACE);
   });
 
-  it.each(Object.entries(FAILURES))('locks behind %s hold no password', async (_, begin) => {
-    const store = locksFromUrl(await begin());
-    const locks = new DistributedLock(store, { callTimeoutMs: 1000 });
-    const error = await failureOf(locks.tryAcquire('order:7'));
-    expect(error.code).toBe('STORE_UNAVAILABLE');
-    expect(await sinks.shownError(error)).not.toContain(TRACE);
-    expect(inspect([store, locks], { depth: 20, showHidden: true })).not.toContain(TRACE);
-    await locks.close();
-  });
+  it.each(Object.entries(FAILURES))(
+    'locks behind %s keep no password in their properties',
+    async (_, begin) => {
+      const store = locksFromUrl(await begin());
+      const locks = new DistributedLock(store, { callTimeoutMs: 1000 });
+      const error = await failureOf(locks.tryAcquire('order:7'));
+      expect(error.code).toBe('STORE_UNAVAILABLE');
+      expect(await sinks.shownError(error)).not.toContain(TRACE);
+      expect(inspect([store, locks], { depth: 20, showHidden: true })).not.toContain(TRACE);
+      await locks.close();
+    },
+  );
 
-  describe('by construction', () => {
+  describe('safe construction', () => {
     const location = { where: 'h:6379, database 0', db: 0, secrets: [SECRET] };
 
     it.each(Object.entries(REFUSALS))(
-      'the refusal %s holds nothing of its cause',
+      'the error %s contains no part of its cause',
       async (_, row) => {
-        // Whatever the pattern looks for, it begins with one of its words.
+        // Every match of the pattern begins with one of these words.
         const said = row.says.source.replaceAll(/[^\w ]+/g, ' ');
         for (const error of [
           redisError(hostile(said), location),
@@ -188,7 +191,7 @@ describe('failures', () => {
       },
     );
 
-    it('the error of a support of another maker loses what its client put into it', async () => {
+    it("an error from a custom support loses its client's data", async () => {
       const limit = { timers: systemTimers, ms: 1000, consequence: '' };
       const thrown = hostile(`connect redis://user:${SECRET}@h failed`);
       const error = await failureOf(answerWithin(() => Promise.reject(thrown), limit));
@@ -196,7 +199,10 @@ describe('failures', () => {
       expect(await sinks.shownError(error)).not.toContain(TRACE);
     });
 
-    /** Codes whose messages are made of our own words and numbers; the rest is failed for above. */
+    /**
+     * Codes whose messages consist of the library's own words and numbers. The tests above trigger
+     * the other codes.
+     */
     const OWN_WORDS: Readonly<Partial<Record<SnowflakeErrorCode, string>>> = {
       LEASE_LOST: 'states and times',
       VERSION_MISMATCH: 'the number that the registry is kept by',
@@ -216,14 +222,14 @@ describe('failures', () => {
       LOCK_LOST: 'the name of a lock and a token',
       LOCK_REENTERED: 'the name of a lock',
     };
-    /** Codes that the failures here and the pasted URLs were seen to have. */
+    /** Error codes that these failures and the pasted URLs produced. */
     const SHOWN: readonly SnowflakeErrorCode[] = [
       'CONFIG_INVALID',
       'NOT_READY',
       'STORE_UNAVAILABLE',
     ];
 
-    it('every code is failed with here, or has a reason not to be', () => {
+    it('the tests trigger every error code, or state why not', () => {
       const source = readFileSync('lib/errors.ts', 'utf8');
       const [, list] = /type SnowflakeErrorCode =(.*?);\n/s.exec(source) ?? [];
       const codes = [...(list ?? '').matchAll(/'([A-Z_]+)'/g)].map(([, code]) => code);
@@ -235,8 +241,8 @@ describe('failures', () => {
 });
 
 /*
- * Members of etcd that refuse, and whatever is pasted in place of their URL: nothing that is
- * logged, printed, measured or shown holds a password or a token.
+ * Members of etcd that reject requests, and text pasted in place of their URL. No log line,
+ * message, metric, or page may contain a password or a token.
  */
 describe('etcd failures', () => {
   const { SECRET, TRACE } = sinks;
@@ -249,7 +255,7 @@ describe('etcd failures', () => {
     return async () => ({ status, headers: { date }, body });
   };
 
-  /** What may answer a login, and repeat it. */
+  /** Responses to a login that may repeat it. */
   const FAILURES: Readonly<Record<string, Handler>> = {
     'a page that repeats what was sent': async ({ body }) => ({
       status: 400,
@@ -274,8 +280,8 @@ describe('etcd failures', () => {
     nothing: async ({ drop }) => drop(),
   };
 
-  describe.each(Object.keys(FAILURES))('%s', (name) => {
-    it('is told without a password, wherever it is told', async () => {
+  describe.each(Object.keys(FAILURES))('reported failures', (name) => {
+    it('appear without a password everywhere', async () => {
       const { endpoint } = await lab.proxy(lab.shared, FAILURES[name]!);
       const url = endpoint.replace('http://', `etcd://${LOGIN}`);
       const support = etcdFromUrl(url);
@@ -295,7 +301,7 @@ describe('etcd failures', () => {
   });
 
   it.each(Object.entries(ETCD_REFUSALS))(
-    'the refusal %s holds nothing of its cause',
+    'the error %s contains no part of its cause',
     async (_, row) => {
       const said = row.says.source.replaceAll(/[^\w ]+/g, ' ');
       const inner = Object.assign(new Error(`${said} ${SECRET}`), { auth: SECRET });
@@ -329,7 +335,7 @@ describe('etcd failures', () => {
 
   it.each(
     ['etcd', 'etcds', 'ETCD', 'etcd3'].flatMap((scheme) => SHAPES.map((s) => `${scheme}://${s}`)),
-  )('%j is refused, and not repeated', async (url) => {
+  )('%j is rejected, and not repeated', async (url) => {
     const error = await failureOf(resolveOptions({ support: url } as never, true));
     expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
     const texts = [await sinks.shownError(error), await sinks.shownByCommands(url)];
@@ -348,8 +354,8 @@ describe('etcd failures', () => {
 });
 
 /*
- * Databases that refuse a login or a name, and drivers that repeat what they were given: whatever
- * is said of it holds no password.
+ * Databases that reject a login or a name, and drivers that repeat their input. No report may
+ * contain the password.
  */
 describe('sql failures', () => {
   const LOGIN = `shop:${encodeURIComponent(SECRET)}`;
@@ -361,8 +367,8 @@ describe('sql failures', () => {
     'a user that MariaDB does not know': `mysql://${LOGIN}@${MYSQL.host}/test`,
     'no such database':
       `postgres://postgres:${encodeURIComponent(SECRET)}` + `@${POSTGRES.host}/nowhere`,
-    'nobody who listens': `postgres://${LOGIN}@127.0.0.1:1/shop`,
-    'nobody who listens to MySQL': `mariadb://${LOGIN}@127.0.0.1:1/shop`,
+    'no listener': `postgres://${LOGIN}@127.0.0.1:1/shop`,
+    'no MySQL listener': `mariadb://${LOGIN}@127.0.0.1:1/shop`,
     'no such host': `mysql://${LOGIN}@nowhere.invalid/shop`,
     'a server without TLS': `postgres://${LOGIN}@${POSTGRES.host}/postgres?sslmode=require`,
     'a MariaDB without TLS': `mysql://${LOGIN}@localhost:${MYSQL.port}/test?sslmode=require`,
@@ -387,13 +393,13 @@ describe('sql failures', () => {
   }
 
   describe.each(Object.entries(URLS))('%s', (_what, url) => {
-    it('is told of locks without the password', async () => {
+    it('does not reveal the password through locks', async () => {
       const store = sqlLocks({ url });
       expect(await toldByLocks(store)).not.toContain(TRACE);
       await store.close!();
     });
 
-    it('is told without the password', async () => {
+    it('does not reveal the password', async () => {
       const support = sqlFromUrl(url);
       expect(await told(support)).not.toContain(TRACE);
       await support.close();
@@ -401,7 +407,7 @@ describe('sql failures', () => {
     });
   });
 
-  describe('a pool of the application', () => {
+  describe("an application's database pool", () => {
     it.each([
       ['with a password', { host: '127.0.0.1', port: 1, user: 'shop', password: SECRET }],
       ['with a URL', { connectionString: `postgres://${LOGIN}@127.0.0.1:1/shop` }],
@@ -419,7 +425,7 @@ describe('sql failures', () => {
       await pool.end();
     });
 
-    it('is not shown where something else stands in its place', async () => {
+    it('is not shown if another type of object is passed', async () => {
       for (const given of [`postgres://${LOGIN}@host/shop`, { password: SECRET }, undefined]) {
         const make = async () => postgresSupport({ pool: given as never });
         expect(await shownError(await failureOf(make()))).not.toContain(TRACE);

@@ -1,6 +1,5 @@
 /**
- * The doors by which options come in, and what each option may be among the values that people give
- * by mistake.
+ * The entry points for options, and the accepted values of each option among common mistakes.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -50,12 +49,12 @@ import { rowsOf } from '../docs/sections.js';
 import { ROOT } from '../tidy/tree.js';
 import { TRACE } from './sinks.js';
 /*
- * Values that people give by mistake, each with a password in it where it has room for one.
+ * Common mistakes, each with a password in it if the type has room for one.
  */
 
 const URL_WITH_PASSWORD = `redis://:${TRACE}@127.0.0.1:1/0`;
 
-/** Texts as they come from an environment, a file or another field of a form. */
+/** Strings from an environment, a file, or another form field. */
 export const WRONG_TEXTS: Readonly<Record<string, string>> = {
   empty: '',
   'a blank': ' ',
@@ -66,7 +65,7 @@ export const WRONG_TEXTS: Readonly<Record<string, string>> = {
   'a URL of a store': URL_WITH_PASSWORD,
   'a URL of another server': `amqp://user:${TRACE}@host`,
   'a URL in quotes': `"${URL_WITH_PASSWORD}"`,
-  'a variable that nobody filled in': '${VALUE}',
+  'an unset variable': '${VALUE}',
   'a number as text': '60000',
   'a number with a unit': '60s',
   'a hexadecimal number': '0x10',
@@ -76,7 +75,7 @@ export const WRONG_TEXTS: Readonly<Record<string, string>> = {
   'a path that is a file': fileURLToPath(import.meta.url),
 };
 
-/** Undefined is none of them: it is an option that is left out. */
+/** Undefined is not included: it means that the option is omitted. */
 export const WRONG_VALUES: Readonly<Record<string, unknown>> = {
   ...WRONG_TEXTS,
   zero: 0,
@@ -110,25 +109,25 @@ export const WRONG_VALUES: Readonly<Record<string, unknown>> = {
 
 export interface Door {
   readonly title: string;
-  /** By default those of the table. */
+  /** The entries of the table by default. */
   readonly names?: readonly string[];
   readonly table?: object;
   readonly use: (name: string, value: unknown) => unknown;
-  /** What may be, by option, where its row in the table does not say it. */
+  /** The accepted values by option, unless its table row states them. */
   readonly right?: Readonly<Record<string, readonly string[]>>;
 }
 
 const reference = readFileSync(`${ROOT}/docs/reference/options.md`, 'utf8');
 const inTable = (title: string) => [...rowsOf(reference, title).keys()];
-/** Takes the options; closes what it opened. */
+/** Passes the options; closes everything that it opened. */
 const given = (take: (options: never) => unknown, base: object) => (name: string, value: unknown) =>
   take({ ...base, [name]: value } as never);
 
 const TEXTS = Object.keys(WRONG_TEXTS);
 const textsBut = (...names: readonly string[]) => TEXTS.filter((text) => !names.includes(text));
 const BLANK = ['empty', 'a blank', 'a tab and a line break'];
-/** What a name of something may be: another one than was meant, and a name. */
-const AS_NAME = textsBut(...BLANK, 'a variable that nobody filled in');
+/** Accepted names: a valid name, even if it is not the intended name. */
+const AS_NAME = textsBut(...BLANK, 'an unset variable');
 const AS_WORD = ['the word undefined', 'the word null', 'what every object has'];
 const AS_FUNCTION = ['a function', 'a function that throws'];
 const AS_OBJECT = [
@@ -148,9 +147,9 @@ export const environment: GeneratorEnvironment = {
   startTimeoutMs: 30_000,
   random: Math.random,
 } as never;
-/** Together with another option, or with https alone. */
+/** Together with another option, or only with https. */
 const ETCD_RIGHT = { username: [], password: [], tls: [] };
-/** Without blanks and control characters, as nameFaults() has it. */
+/** Without blanks and control characters, as in nameFaults(). */
 const AS_NAMED = textsBut(...BLANK, 'a control character');
 const INVOICES = { name: 'invoice', period: 'day', timeZone: 'UTC', form: 'I-{date}-{000}' };
 const IDS_OF = { status: { kind: 'lease', state: 'active', readAt: new Date(0) } };
@@ -165,7 +164,7 @@ const PRESET_BITS: Readonly<Record<string, readonly string[]>> = {
 };
 /** Of this layout, and without `notInFuture`. */
 const CHECKED: Door['right'] = { workerId: ['zero'], futureMsMax: [] };
-/** For tests alone. */
+/** Only for tests. */
 const KEY = Uint8Array.from({ length: 16 }, (_, at) => at);
 
 export const DOORS: readonly Door[] = [
@@ -204,7 +203,7 @@ export const DOORS: readonly Door[] = [
     }),
     right: {
       prefix: AS_WORD,
-      // Of no letter.
+      // Without a letter.
       secrets: AS_OBJECT,
       // 32 characters of any kind.
       pepper: ['a URL in quotes', 'a path that is a file'],
@@ -371,7 +370,7 @@ export const DOORS: readonly Door[] = [
     title: 'option of @IsSnowflakeIds',
     table: LIST_CHECKS,
     use: given((options: object) => IsSnowflakeIds(options), { layout: LAYOUT }),
-    // No list has 1,704,067,200 ids at least, and 10,000 at most.
+    // No list has a minimum of 1,704,067,200 IDs and a maximum of 10,000.
     right: { ...CHECKED, countMin: ['zero'] },
   },
   {
@@ -403,7 +402,7 @@ export const DOORS: readonly Door[] = [
 
 export const namesOf = ({ names, table }: Door): readonly string[] => names ?? Object.keys(table!);
 
-/** Which of the wrong values an option takes, by its row. */
+/** The invalid values that an option accepts, by its row. */
 export function rightOf({ table = {}, right = {} }: Door, name: string): readonly string[] {
   const [check = later] = (table as Readonly<Record<string, Row>>)[name] ?? [];
   if (right[name] !== undefined || check === later) return right[name] ?? [];

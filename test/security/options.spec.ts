@@ -1,9 +1,9 @@
 /**
- * What is given wrongly. Every option and every parameter of a URL with every wrong
- * value: it is refused with a message that names it, or it is on the list of what may be; nothing
- * else is thrown, and no password is shown. The options are those of the reference, which is
- * compared with the types, and the parameters those that the messages themselves name. And whatever
- * is pasted in place of a support, nothing of it comes to light but its scheme.
+ * Invalid input. Every option and every URL parameter is tried with every invalid value. Each value
+ * is rejected with a message that names it, or is on the list of accepted values. Nothing else is
+ * thrown, and no password is shown. The options come from the reference, which a test compares with
+ * the types; the messages themselves list the parameters. A wrong value in place of a support
+ * appears in no message, except for its scheme.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,13 +36,13 @@ const folder = mkdtempSync(`${tmpdir()}/snowflake-options-`);
 const SQLITE = `sqlite:${folder}/a.db`;
 afterAll(() => rmSync(folder, { recursive: true }));
 
-describe('wrong values', () => {
+describe('invalid values', () => {
   const segmentsOf = (store: string) => startSegments({ store, counter: 'a', lazy: true });
   const idsOf = (redis: string) => startRedisIds({ redis, tag: 'a', lazy: true });
-  /** With room for a failover of 60 s. */
+  /** Allows a failover of 60 s. */
   const startWith = (support: string) => resolveOptions({ support, leaseTtlMs: 600_000 }, true);
 
-  /** Of each scheme one URL, and of what is kept there. */
+  /** One URL per scheme, with one feature stored there. */
   const URLS: readonly (readonly [url: string, use: (url: string) => unknown])[] = [
     ['redis://127.0.0.1:1/0', startWith],
     ['redis+sentinel://127.0.0.1:1/m', startWith],
@@ -66,7 +66,7 @@ describe('wrong values', () => {
     ['rediss://127.0.0.1:1/0', idsOf],
   ];
 
-  /** What was expected, what there is, or what to do. */
+  /** The expected value, the actual value, or the next step. */
   const HELP = new RegExp(
     '\\b(Expected|The options are|known are|Supported forms|It starts with|have the form)\\b|' +
       '\\b(is none of|written as|is for)\\b|: (give|take|write) |[.:] (Check|Give|Leave|Set|Use) ',
@@ -82,7 +82,7 @@ describe('wrong values', () => {
     }
   }
 
-  /** What is wrong with a refusal, in words; undefined where nothing is. */
+  /** The flaw of a rejection as text; undefined if there is none. */
   async function oddityOf(error: unknown, named: RegExp): Promise<string | undefined> {
     const { code, message } = error as Error & { code?: string };
     if (!/^(CONFIG|ARGUMENT)_INVALID$/.test(String(code))) return `threw ${String(error)}`;
@@ -107,12 +107,12 @@ describe('wrong values', () => {
     return { taken, odd };
   }
 
-  describe.each(DOORS)('of each $title', (door) => {
+  describe.each(DOORS)('options of $title', (door) => {
     const { use } = door;
     it.each(namesOf(door))(
-      '%s is refused where it is wrong, in words and without a password',
+      'reject an invalid %s with an explanation and without a password',
       async (name) => {
-        // What a URL, a list of fields or several options are wrong in has names of its own.
+        // Errors in a URL, a list of fields, or several options have other names.
         const named = new RegExp(`${name}|URL|field|exclude|host name`);
         const { taken, odd } = await judged(WRONG_VALUES, (value) => use(name, value), named);
         expect({ odd, taken: taken.toSorted() }).toEqual({
@@ -123,12 +123,12 @@ describe('wrong values', () => {
     );
   });
 
-  describe.each(URLS)('in %s', (url, use) => {
+  describe.each(URLS)('options in %s', (url, use) => {
     const start = url.endsWith('&') ? url : `${url}?`;
 
-    it('each parameter is refused where it is wrong, in words and without a password', async () => {
+    it('reject each invalid parameter with an explanation and without a password', async () => {
       const { message } = (await refusalOf(() => use(`${start}unknown=1`))) as Error;
-      // A folder has this one alone.
+      // A folder has only this parameter.
       const known = url.startsWith('file:')
         ? ['namespace']
         : / known are ([\w, ]+)[.;]/.exec(message)![1]!.split(', ');
@@ -151,10 +151,10 @@ describe('wrong values', () => {
 });
 
 /*
- * Every option, with two of its letters swapped: it is refused, and the option that was meant is
- * named. A misspelt epoch that was passed over would make the ids of another epoch.
+ * Every option with two of its letters swapped is rejected, and the error suggests the right
+ * option. A misspelled epoch that was ignored would generate the IDs of another epoch.
  */
-describe('misspelt options', () => {
+describe('misspelled options', () => {
   function misspelt(name: string): string {
     const [first = '', second = '', third = '', ...rest] = name;
     const swapped = [first, third, second, ...rest].join('');
@@ -170,16 +170,16 @@ describe('misspelt options', () => {
     return { message: 'nothing was refused' };
   }
 
-  describe.each(DOORS)('of $title', (door) => {
+  describe.each(DOORS)('options of $title', (door) => {
     const { use } = door;
-    it.each(namesOf(door))('%s is refused where it is misspelt', async (name) => {
+    it.each(namesOf(door))('%s is rejected if it is misspelled', async (name) => {
       const { code, message } = await refusalOf(() => use(misspelt(name), 1));
       expect(message).toContain(`Did you mean \`${name}\`?`);
       expect(code).toMatch(/^(CONFIG|ARGUMENT)_INVALID$/);
     });
   });
 
-  it('a word that is long is not shown: it may be a secret', async () => {
+  it('a long word is not shown because it may be a secret', async () => {
     const secret = 'hunter2'.repeat(5);
     const { message } = await refusalOf(() => redisSupport({ redis: 'redis://a', [secret]: 1 }));
     expect(message).toMatch(/no option of a name that is not shown\. The options are redis, /);
@@ -187,7 +187,7 @@ describe('misspelt options', () => {
     expect((await refusalOf(() => etcdSupport(options))).message).not.toContain('hunter2');
   });
 
-  it('a URL among the options of sqlSupport() is sent to its place, and not printed', async () => {
+  it('a URL in the options of sqlSupport() gets a hint, and is not printed', async () => {
     const url = 'postgres://me:hunter2@host/shop';
     const { message } = await refusalOf(() => sqlSupport({ url } as never));
     expect(message).toContain('A URL is given as it is: `support: "postgres://db/shop"`.');
@@ -195,7 +195,7 @@ describe('misspelt options', () => {
   });
 
   it.each(['redis://a', 'etcd://a', 'postgres://a/b'])(
-    'a parameter of %s is told what was meant, and is not repeated',
+    'an unknown parameter of %s gets a suggestion, and is not repeated',
     async (url) => {
       const support = `${url}?namspace=shop`;
       const { message } = await refusalOf(() => resolveOptions({ support }, true));
@@ -204,12 +204,12 @@ describe('misspelt options', () => {
     },
   );
 
-  it('every option of a column of TypeORM is passed on by @SnowflakeId', () => {
+  it('@SnowflakeId passes on every TypeORM column option', () => {
     const types = 'node_modules/typeorm/decorator/options/ColumnOptions.d.ts';
     const text = readFileSync(`${ROOT}/${types}`, 'utf8');
     const names = [...text.matchAll(/^ {4}(\w+)\??:/gm)].map(([, name]) => name!);
     expect(names).toContain('enumName');
-    // What @SnowflakeId decides itself.
+    // Options that @SnowflakeId sets itself.
     const decided = ['type', 'primary', 'generated'];
     for (const name of names.filter((one) => !decided.includes(one))) {
       expect(() => SnowflakeId({ [name]: undefined })(class {}.prototype, 'id')).not.toThrow();
@@ -217,29 +217,29 @@ describe('misspelt options', () => {
   });
 });
 
-// How values of others are shown in messages: nothing in them steers a terminal, a page or a log.
-describe('values of others', () => {
+// Untrusted values in messages: they control no terminal, page, or log.
+describe('untrusted values', () => {
   /** An escape, a C1 control, a change of direction, a zero-width space, a line separator. */
   const HOSTILE = ['\u001b[2J', '\u009b2J', '\u202egro', '\u200b', '\u2028'];
 
   describe.each(HOSTILE)('%j', (text) => {
     const values = [text, [text], { [text]: text }, `a${text}`];
 
-    it.each([format, formatShort])('is written as an escape by %p', (show) => {
+    it.each([format, formatShort])('are escaped by %p', (show) => {
       for (const value of values) {
         expect(show(value)).not.toContain(text.at(0));
         expect(show(value)).toContain('\\u');
       }
     });
 
-    it('is written as an escape where a text is quoted, and as a question mark in a name', () => {
+    it('are escaped in quoted text, and become question marks in a name', () => {
       expect(quoted(text)).toContain('\\u');
       expect(formatName(text)).toContain('?');
       expect(printable(text)).not.toContain(text.at(0));
     });
   });
 
-  it('what can be drawn is shown as it is', () => {
+  it('printable characters are shown unchanged', () => {
     expect(format('héllo, 世界 👋')).toBe('"héllo, 世界 👋" (string)');
     expect(formatShort(['a', 1n])).toContain('["a",1n]');
   });
@@ -253,7 +253,7 @@ describe('values of others', () => {
   ];
 
   it.each(THROWN)(
-    'of what was thrown the words are told, and nothing throws: %#',
+    'a thrown value is reported by its message, without another throw: %#',
     (error, text) => {
       expect(errorText(error)).toBe(text);
       expect(unavailable('a', error).message).toContain(text);
@@ -268,7 +268,7 @@ const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel', 'redis+
 const DATABASES = ['postgresql', 'mysql', 'mariadb', 'sqlite'];
 const OTHERS = ['REDIS', 'Redis+Cluster', 'reddis', 'postgres', 'amqp', 'static', 'tcp', 'valkey'];
 
-/** What cannot be meant so, each with a password in another place. */
+/** Text that is clearly not meant here, each with a password in another place. */
 const SHAPES = [
   ':hunter2@host/x/y',
   'user:hunter2@host/shop/x',
@@ -337,8 +337,8 @@ async function refusal(options: unknown): Promise<unknown> {
   );
 }
 
-describe('a URL that cannot be used', () => {
-  it.each(PASTED)('%j is refused, and not repeated', async (url) => {
+describe('an unusable URL', () => {
+  it.each(PASTED)('%j is rejected, and not repeated', async (url) => {
     const error = await refusal({ support: url });
     expect(error).toMatchObject({ code: 'CONFIG_INVALID' });
     const text = await shownError(error);
@@ -354,16 +354,16 @@ describe('a URL that cannot be used', () => {
   });
 
   it.each([...SHAPES.map((shape) => `redis://${shape}`), ...BARE])(
-    '%j is not repeated by the command line, from wherever it has it',
+    '%j is not repeated by the command line, from any source',
     async (url) => {
-      // A word that does not look like a URL is shown where a command or a number is expected.
+      // A word that does not look like a URL is shown in place of a command or a number.
       const byMistake = url.includes('://') ? await shownByMistakes(url) : '';
       expect((await shownByCommands(url)) + byMistake).not.toContain(TRACE);
     },
   );
 });
 
-describe('something else in place of a support', () => {
+describe('another value in place of a support', () => {
   const client = new Redis('redis://:hunter2@host', { lazyConnect: true });
   it.each([
     ['options that are a URL', 'redis://:hunter2@host'],
@@ -372,7 +372,7 @@ describe('something else in place of a support', () => {
     ['a list of URLs', { support: ['redis://:hunter2@host'] }],
     ['a URL object', { support: new URL('redis://:hunter2@host') }],
     ['a buffer', { support: Buffer.from('redis://:hunter2@host') }],
-  ])('%s is refused, and not printed', async (_what, options) => {
+  ])('%s is rejected, and not printed', async (_what, options) => {
     const text = await shownError(await refusal(options));
     expect(text).toContain('CONFIG_INVALID');
     expect(text).not.toContain(TRACE);

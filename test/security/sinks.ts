@@ -1,6 +1,6 @@
 /**
- * Everywhere that a failure can come to light, as one text: loggers, printers, JSON, the command
- * line, health, metrics and the dashboard.
+ * Every output in which a failure can appear, as one text: loggers, printers, JSON, the command
+ * line, health, metrics, and the dashboard.
  */
 import { ConsoleLogger } from '@nestjs/common';
 import { ModuleRef } from '@nestjs/core';
@@ -13,12 +13,12 @@ import * as prometheus from 'prom-client';
 import { command } from '../cli/run-command.js';
 import { showApp } from '../dashboard/shown-app.js';
 
-/** A password that percent code and JSON write differently, and no other text holds. */
+/** A password that is different in percent encoding and in JSON, and appears in no other text. */
 export const SECRET = 'hunter2/"ü';
-/** Its part that every way of writing it has. */
+/** The part of the password that is the same in every encoding. */
 export const TRACE = 'hunter2';
 
-/** What is written to standard output and error while something runs. */
+/** Output to stdout and stderr while a function runs. */
 export async function written(run: () => unknown): Promise<string> {
   const streams = [process.stdout, process.stderr];
   const originals = streams.map((stream) => stream.write.bind(stream));
@@ -32,7 +32,7 @@ export async function written(run: () => unknown): Promise<string> {
   return text;
 }
 
-/** An error as programs show errors. */
+/** An error as programs display errors. */
 export async function shownError(error: unknown): Promise<string> {
   const { message, stack, cause, details } = error as Error & { details?: unknown };
   const asText = new ConsoleLogger('App', { colors: false });
@@ -58,7 +58,7 @@ export function shownSupport(support: object): string {
   return inspect(support, { depth: Infinity, showHidden: true }) + JSON.stringify(support);
 }
 
-/** The command line, told of the support by option and by environment. */
+/** The command line, which receives the support by option and by environment. */
 export async function shownByCommands(url: string): Promise<string> {
   const texts: string[] = [];
   for (const name of [['doctor'], ['doctor', '--json'], ['workers'], ['registry', 'inspect']]) {
@@ -73,7 +73,7 @@ export async function shownByCommands(url: string): Promise<string> {
   return texts.join('\n');
 }
 
-/** What is typed in the wrong place. */
+/** Text typed in the wrong place. */
 export async function shownByMistakes(url: string): Promise<string> {
   const lines = [
     [url],
@@ -90,7 +90,7 @@ export async function shownByMistakes(url: string): Promise<string> {
   return answers.flatMap(({ out, err }) => [out, err]).join('\n');
 }
 
-/** An application that starts without its store: what its logs, checks and pages say. */
+/** An application that starts without its store: its logs, checks, and pages. */
 export async function shownByApplication(
   snowflake: SnowflakeModuleOptions,
   isJson: boolean,

@@ -1,4 +1,4 @@
-/** What the documents point at is there: links, and the paths of files that they name. */
+/** Links and file paths in documents have existing targets. */
 import { expect, it, test, describe, jest } from '@jest/globals';
 import { COMMANDS } from '../../lib/cli/commands/index.js';
 import { systemClock } from '../../lib/core/clock.js';
@@ -15,7 +15,7 @@ const DOCUMENTS = TREE.filter(({ path }) =>
 );
 const planted = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
-it('links lead to files and headings that exist', () => {
+it('links target existing files and headings', () => {
   expect(deadLinks(DOCUMENTS, TREE).map(say)).toEqual([]);
   const text =
     '# A b\n[1](start.md) [2](#a-b) [3](https://x.y)\n[4](x.md) [5](start.md#no) [6](#b)';
@@ -26,10 +26,10 @@ it('links lead to files and headings that exist', () => {
   ]);
 });
 
-/** Of the repository, or of lib; a star stands for anything, and an ending may be left out. */
+/** A path of the repository or of lib. A star matches anything, and the extension is optional. */
 const PATH = new RegExp(
   String.raw`\`((?:lib|test|scripts|site|bench|schematics|sample-app|\.ci|\.github)/[\w./*-]*|` +
-    // A reader's own application has src, and the test that Nest makes.
+    // A reader's own application has src and the test that Nest generates.
     String.raw`(?!src/)[a-z-]+(?:/[\w.*-]+)+\.(?:ts|mjs|lua))(?<!\.e2e-spec\.ts)\``,
   'g',
 );
@@ -48,16 +48,16 @@ function deadPaths(documents: readonly TextFile[]): Finding[] {
   );
 }
 
-it('paths that are named are those of files and folders', () => {
+it('paths in documents are paths of existing files and folders', () => {
   const named = TREE.filter(({ path }) => path.startsWith('.github/') || path === '.ci/run');
-  // What a release changed may be gone since.
+  // A changelog may name files that no longer exist.
   const isPast = /^(CHANGELOG|docs\/internals\/changes-before-1)\.md$/;
   const current = DOCUMENTS.filter(({ path }) => !isPast.test(path));
   expect(deadPaths([...current, ...named]).map(say)).toEqual([]);
 });
 
 test.each(['lib/gone.ts', 'test/core/gone/', 'core/gone.ts', 'test/gone*.ts', 'scripts/clean'])(
-  'of `%s`, it is known whether it is there',
+  '`%s` is found or reported as missing',
   (path) => {
     const found = path.includes('gone') ? [`docs/planted.md:2 names ${path}`] : [];
     expect(deadPaths([planted(`# A\n\`${path}\``)]).map(say)).toEqual(found);
@@ -65,43 +65,43 @@ test.each(['lib/gone.ts', 'test/core/gone/', 'core/gone.ts', 'test/gone*.ts', 's
 );
 
 it.each(['README.md', 'README.zh-CN.md', 'docs/start.md', 'docs/zh/start.md'])(
-  '%s says how to install the package until it is on npm, and not afterwards',
+  '%s explains a local installation until the package is on npm',
   (page) => {
     const { text } = TREE.find(({ path }) => path === page)!;
     expect(text.includes('npm pack')).toBe(!IS_PUBLISHED);
   },
 );
 
-// Each command in a document exists, and one that needs no store prints what the document shows.
+// Each command in a document exists, and a command without a store prints the documented output.
 
 const PAGES = TREE.filter(({ path }) => /^(docs\/.*|README[^/]*)\.md$/.test(path));
 const SHOWN = PAGES.filter(({ path }) => !path.startsWith('docs/zh/')).flatMap(commandsIn);
 
-/** Run here: what needs no store and prints the same each time. */
+/** Commands run here if they need no store and always print the same. */
 const RUN_HERE =
   /^snowflake (decode(?! --who)|encode|range|layout(?! move)|sql(?! --widen)|explain)\b(?!.*\|)/;
 
-/** The moment at which documents run their commands. */
+/** The time at which documents run their commands. */
 const NOW_MS = Date.parse('2026-11-21T09:00:00.001Z');
 
-/** What a document sends in by `<`. */
+/** Input that a document passes with `<`. */
 const FILES: Readonly<Record<string, string>> = { 'ids.txt': '382366441078288384\nxyz\n' };
 
 const placeOf = ({ path, line, text }: ShownCommand): string => `${path}:${line} ${text}`;
 
 describe('a command in a document', () => {
-  it('is found, in blocks of both kinds', () => {
+  it('is found in blocks of both kinds', () => {
     expect(SHOWN.length).toBeGreaterThan(30);
   });
 
-  it('is each that there is, on the page of the command line', () => {
+  it('has its own mention on the page of the command line', () => {
     const { text } = TREE.find(({ path }) => path === 'docs/operating/command-line.md')!;
     const isNamed = (name: string): boolean => new RegExp(`(\`|snowflake )${name}\\b`).test(text);
     expect(COMMANDS.map(({ name }) => name).filter((name) => !isNamed(name))).toEqual([]);
     expect(isNamed('eat')).toBe(false);
   });
 
-  it('exists, with its options', () => {
+  it('exists with its options', () => {
     const runbooks = PAGES.filter(({ path }) => path.endsWith('/runbooks.md'));
     const inText = runbooks.flatMap(({ text }) =>
       [...text.matchAll(/`(?:npx )?snowflake ([^`]+)`/g)].map(([, named]) => named!),
@@ -114,13 +114,13 @@ describe('a command in a document', () => {
 
   const runHere = SHOWN.filter(({ text }) => RUN_HERE.test(text));
   it.each(runHere.map((one) => ({ ...one, location: placeOf(one) })))(
-    'prints what is shown: $place',
+    'prints the documented output: $place',
     async ({ text, output }) => {
       jest.spyOn(systemClock, 'now').mockReturnValue(NOW_MS);
       const [asked = '', file = ''] = text.split(' < ');
       const answer = await command(wordsOf(asked).slice(1), { stdin: FILES[file] ?? '' });
       jest.restoreAllMocks();
-      // The zone is that of the machine.
+      // The zone depends on the machine.
       const told = `${answer.out}${answer.err}`.split('\n').slice(0, -1).filter(isOfNoZone);
       const format = output.filter(isOfNoZone);
       expect(isShown(format, told) ? format : told).toEqual(format);
@@ -130,8 +130,8 @@ describe('a command in a document', () => {
 
 const isOfNoZone = (line: string): boolean => !line.startsWith('  local ');
 
-describe('these checks', () => {
-  it('would notice an output that is not the one shown', () => {
+describe('the checks of commands', () => {
+  it('detect an output that differs from the document', () => {
     const text =
       '```sh\nsnowflake eat 1 # all\n```\n\n```\n$ npx snowflake decode 1\n1\n...\n```\n';
     const [first, known] = commandsIn({ path: 'docs/planted.md', text });
@@ -142,12 +142,12 @@ describe('these checks', () => {
     expect(isShown(['a'], ['a', 'b'])).toBe(false);
   });
 
-  it('take words as a shell does', () => {
+  it('split words like a shell', () => {
     expect(wordsOf(`snowflake a --b 'c d' "e"`)).toEqual(['snowflake', 'a', '--b', 'c d', 'e']);
   });
 });
 
-/** Which of these commands do not exist, or lack an option. */
+/** The commands that do not exist or that lack an option. */
 function commandFaults(shown: readonly string[]): string[] {
   return shown.flatMap((text) => {
     const found = COMMANDS.filter(({ name }) => `${text} `.startsWith(`${name} `)).at(-1);

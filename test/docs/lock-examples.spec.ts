@@ -1,6 +1,6 @@
 /**
- * The statements and the examples of the guides to locks and to cron jobs do what the guides say:
- * each is taken out of its page and run, on PostgreSQL and on MariaDB.
+ * The statements and examples in the guides to locks and to cron jobs work as described. Each is
+ * extracted from its page and run on PostgreSQL and on MariaDB.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ import { snippetsIn } from './snippets.js';
 
 const pageOf = (name: string) => readFileSync(join(ROOT, 'docs/guides', `${name}.md`), 'utf8');
 
-/** The statements of the block in which a text stands. */
+/** The statements of the block that contains a text. */
 function statementsOf(name: string, text: string): string[] {
   const blocks = pageOf(name).split('```sql\n').slice(1);
   const block = blocks.map((part) => part.split('```')[0]!).find((part) => part.includes(text))!;
   return block.split(';').filter((statement) => statement.trim() !== '');
 }
 
-/** How many rows were written. */
+/** The number of written rows. */
 type Write = (sql: string, values?: readonly unknown[]) => Promise<number>;
 
 async function onPostgres(url: string) {
@@ -50,7 +50,7 @@ mkdirSync(folder, { recursive: true });
 const own = mkdtempSync(join(folder, 'lock-guide-'));
 afterAll(() => rmSync(own, { recursive: true, force: true }));
 
-/** The block of the guide to locks in which a text stands, as a module. */
+/** The block of the guide to locks that contains a text, as a module. */
 async function example(text: string): Promise<Record<string, unknown>> {
   const snippet = snippetsIn({ path: 'docs/guides/locks.md', text: pageOf('locks') }).find(
     ({ code }) => code.includes(text),
@@ -76,7 +76,7 @@ describe.each([
     await database.drop();
   });
 
-  it('a table takes each tick of a cron job once, and none from a run that is late', async () => {
+  it('a table accepts each tick of a cron job once, and rejects a late run', async () => {
     const [create, ...others] = statementsOf('one-cron-job', `VALUES (${sign}`);
     await client.write(create!);
     const last = others.pop()!;
@@ -92,7 +92,7 @@ describe.each([
     expect(await run(2n ** 63n - 2n, 3000)).toBe(0);
   });
 
-  it('a section writes a row as often as it likes, and nothing after a later holder', async () => {
+  it('a section can write a row repeatedly, but not after a later holder', async () => {
     const [update] = statementsOf('locks', `fence = ${sign}`);
     await client.write('CREATE TABLE orders (id char(2) PRIMARY KEY, state char(4), fence bigint)');
     await client.write(`INSERT INTO orders VALUES ('o1', 'new', 0)`);
@@ -114,7 +114,7 @@ describe.each([
   });
 });
 
-it('a worker that is started outside of a section is not part of it', async () => {
+it('a worker started outside a section does not belong to the section', async () => {
   const { startUnderLock } = (await example('AsyncLocalStorage')) as {
     startUnderLock: (locks: DistributedLock, start: () => void) => Promise<void>;
   };

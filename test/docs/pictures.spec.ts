@@ -1,5 +1,5 @@
 /**
- * The pictures of docs/concepts/why-never-twice.md show what the real parts did, and nothing else.
+ * The pictures of docs/concepts/why-never-twice.md show only the behavior of the real parts.
  */
 import { env } from 'node:process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -14,12 +14,12 @@ import { timeOf } from '../../site/pictures/story.js';
 import type { DrawnRange, Lane, Language, Mark, Moment, Story } from '../../site/pictures/story.js';
 import { process, World } from '../lease/world.js';
 
-// The stories that docs/concepts/why-never-twice.md shows. Each runs the real parts on settable
-// time, and every time and number in it is one that they answered.
+// The stories of docs/concepts/why-never-twice.md. Each story runs the real parts on settable time,
+// and the parts supply every time and number.
 
 const NOON_MS = 12 * 3_600_000;
 
-/** A story that begins at noon, and what it shows. */
+/** A story that begins at noon, and its moments. */
 class Telling {
   readonly world = new World();
   readonly fromMs: number;
@@ -30,7 +30,7 @@ class Telling {
     this.fromMs = this.world.time.now();
   }
 
-  /** Somebody had the worker id until a moment ago, and gave it back. */
+  /** Another process had the worker ID until a moment ago, and released it. */
   static async begun(language: Language): Promise<Telling> {
     const telling = new Telling(language);
     const { world, fromMs } = telling;
@@ -43,13 +43,13 @@ class Telling {
     return telling;
   }
 
-  /** Shows how the holders stand now. */
+  /** Adds a moment with the current state of the holders. */
   show(holders: readonly Holder[], says: Said, given: Partial<Moment> = {}): void {
     const lanes = holders.map(({ lane }) => lane);
     this.moments.push({ atMs: this.world.time.now(), says: says[this.language], lanes, ...given });
   }
 
-  /** In the words of each moment, for those who do not see it. */
+  /** The text alternative: one sentence for each moment. */
   told(titles: Said, seconds: number): Story {
     const { fromMs, moments, language } = this;
     const inWords = language === 'zh' ? inChinese : inEnglish;
@@ -84,7 +84,9 @@ function inChinese({ says, lanes, marks = [], clockMs }: Moment): string {
   return [says, ...ranges, ...clock, ...marks.map(({ text }) => `${text}。`)].join('');
 }
 
-/** Floor and ceiling; the clock walks, renewals push the ceiling, an outage does not. */
+/**
+ * Floor and ceiling: the clock advances, and renewals raise the ceiling, except during an outage.
+ */
 async function leaseStory(language: Language): Promise<Story> {
   const telling = await Telling.begun(language);
   const { world } = telling;
@@ -119,7 +121,7 @@ async function leaseStory(language: Language): Promise<Story> {
   return telling.told({ en, zh: '租约：下限、上限，时钟在两者之间' }, 100);
 }
 
-/** The registry forgets everything, and what it grants then is above all that it ever granted. */
+/** The registry loses its data, and later ranges are above all earlier ranges. */
 async function lossStory(language: Language): Promise<Story> {
   const telling = await Telling.begun(language);
   const { world } = telling;
@@ -163,7 +165,7 @@ async function lossStory(language: Language): Promise<Story> {
   return telling.told({ en, zh: '丢失数据的注册表：安全下限' }, 110);
 }
 
-/** A process stands still for longer than its lease; somebody else has its worker id meanwhile. */
+/** A process is paused for longer than its lease, and another process gets its worker ID. */
 async function pauseStory(language: Language): Promise<Story> {
   const telling = await Telling.begun(language);
   const { world } = telling;
@@ -206,7 +208,7 @@ async function pauseStory(language: Language): Promise<Story> {
   return telling.told({ en, zh: '被暂停的进程醒来：它只能拒绝' }, 165);
 }
 
-/** A clock that is set back only chooses another time in the range. */
+/** A clock that moves back only selects another time in the range. */
 async function clockStory(language: Language): Promise<Story> {
   const telling = await Telling.begun(language);
   const { world } = telling;
@@ -238,7 +240,7 @@ async function clockStory(language: Language): Promise<Story> {
   return telling.told({ en: 'A clock that is set back', zh: '被回拨的时钟' }, 110);
 }
 
-/** By the names of their files in docs/images, and in docs/zh/images. */
+/** By the file names in docs/images and in docs/zh/images. */
 const STORIES: Readonly<Record<string, (language: Language) => Promise<Story>>> = {
   'why-lease': leaseStory,
   'why-loss': lossStory,
@@ -247,21 +249,21 @@ const STORIES: Readonly<Record<string, (language: Language) => Promise<Story>>> 
 };
 
 /*
- * A process of a picture: the real keeper, lease window and generator, on the reference registry of
- * a world whose time stands in the hands of the story. All processes want the same worker id.
+ * A process of a picture: the real keeper, lease window, and generator, on the reference registry
+ * in a world whose time the story sets. All processes request the same worker ID.
  */
 
 const WORKER_ID = 7;
-/** As `minRangeMs` of the module, with units of a millisecond. */
+/** Like `minRangeMs` of the module, with units of a millisecond. */
 const MIN_RANGE_MS = 1000;
 const STEP_MS = 1000;
 const REFRESH_MS = 10_000;
 
 class Holder {
-  /** How far its clock was set back. */
+  /** How far its clock moved back. */
   backMs = 0;
   isAsleep = false;
-  /** What the store answered last. */
+  /** The last response of the store. */
   answer: LeaseAnswer | undefined;
   readonly keeper: LeaseKeeper;
   readonly generator: SnowflakeGenerator;
@@ -291,13 +293,13 @@ class Holder {
     this.generator = new SnowflakeGenerator(window, { clock: idClock });
   }
 
-  /** Makes an id, and renews when it is time to; nothing while it sleeps. */
+  /** Generates an ID, and renews if a renewal is due; does nothing while asleep. */
   live(): void {
     if (this.isAsleep || this.ranges.length === 0) return;
     this.sinceRefreshMs += STEP_MS;
     if (this.sinceRefreshMs >= REFRESH_MS) {
       this.sinceRefreshMs = 0;
-      // Whoever is refused waits, for longer than this second.
+      // A refused process waits for longer than this second.
       void this.keeper.refresh();
     }
     this.makeId();
@@ -307,7 +309,7 @@ class Holder {
     this.used(this.generator.nextId());
   }
 
-  /** As many ids as there are. @returns how many, and the error that ended it */
+  /** Generates IDs until an error. @returns their count and the error */
   exhaust(): { count: number; error: SnowflakeError } {
     const before = this.generator.issuedCount;
     const many = new BigUint64Array(1 << 20);
@@ -351,7 +353,7 @@ class Holder {
   }
 }
 
-/** Lets time go by for all, second by second. */
+/** Advances time for all processes, second by second. */
 async function pass(world: World, seconds: number, ...holders: Holder[]): Promise<void> {
   for (let n = 0; n < seconds; n++) {
     await world.time.advance(STEP_MS);
@@ -374,18 +376,18 @@ describe.each(PICTURES)('the picture %s, %s', (name, language) => {
     story = await STORIES[name]!(language);
   });
 
-  // After a change that is meant: UPDATE_PICTURES=1 npm test -- test/docs/pictures.spec.ts
-  it('is what a run gives (UPDATE_PICTURES=1 draws it again)', () => {
+  // After an intended change: UPDATE_PICTURES=1 npm test -- test/docs/pictures.spec.ts
+  it('matches a run (UPDATE_PICTURES=1 draws it again)', () => {
     const drawn = drawStory(story);
     if (env['UPDATE_PICTURES']) writeFileSync(path, drawn);
     expect(drawn).toBe(existsSync(path) ? readFileSync(path, 'utf8') : 'none');
   });
 
-  it('comes out the same from another run', async () => {
+  it('is the same for another run', async () => {
     expect(await STORIES[name]!(language)).toEqual(story);
   });
 
-  it('shows no two ranges that overlap, and no id outside of one', () => {
+  it('shows no overlapping ranges, and no ID outside a range', () => {
     for (const { lanes } of story.moments) {
       const ranges = lanes.flatMap((lane) => lane.ranges).toSorted((a, b) => a.floorMs - b.floorMs);
       for (const [n, { floorMs, ceilingMs, usedToMs = floorMs }] of ranges.entries()) {
@@ -396,7 +398,7 @@ describe.each(PICTURES)('the picture %s, %s', (name, language) => {
     }
   });
 
-  it('has each time that the page gives for it', () => {
+  it('contains each time in its text on the page', () => {
     const [, alt = ''] = new RegExp(`!\\[([^\\]]+)\\]\\(../images/${name}\\.svg\\)`).exec(page)!;
     const given = alt.match(/\d\d:\d\d:\d\d/g) ?? [];
     expect(given.length).toBeGreaterThan(0);
@@ -405,7 +407,7 @@ describe.each(PICTURES)('the picture %s, %s', (name, language) => {
   });
 });
 
-it('a picture that is drawn says in words what it shows', () => {
+it('a picture describes its content in words', () => {
   const range = { floorMs: 0, ceilingMs: 60_000, usedToMs: undefined };
   const lanes = [{ name: 'A', isAsleep: false, ranges: [range] }];
   const moments = [{ atMs: 1000, says: 'It is < & >.', lanes }];

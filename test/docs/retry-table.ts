@@ -1,16 +1,17 @@
 /**
- * The table of `docs/internals/architecture.md` that says who asks a store again, and for how long.
+ * The table of `docs/internals/architecture.md` with the layers that retry a store, and their time
+ * limits.
  */
 import { readFileSync } from 'node:fs';
 
-/** A row besides the reason for which its layer asks again. */
+/** A row, without the reason for the retry. */
 export interface RetryRow {
   readonly tries: string;
   readonly pause: string;
   readonly end: string;
 }
 
-/** The row whose first cell begins so. */
+/** The row whose first cell begins with this text. */
 export function retryRow(layer: string): RetryRow {
   const page = readFileSync('docs/internals/architecture.md', 'utf8');
   const [, table = ''] = page.split('| layer | asks again |');
@@ -21,7 +22,7 @@ export function retryRow(layer: string): RetryRow {
   return { tries, pause, end };
 }
 
-/** A time in the words of the table. */
+/** A duration in the format of the table. */
 export function seconds(ms: number): string {
   return `${ms >= 1000 ? Math.round(ms / 1000) : Math.round(ms / 100) / 10} s`;
 }

@@ -1,5 +1,5 @@
 /**
- * The runbooks have an entry for whatever an operator can meet, and show only commands that exist.
+ * The runbooks have an entry for every error, state, and alert, and show only existing commands.
  */
 import { describe, expect, it } from '@jest/globals';
 import { LEASE_STATES } from '../../lib/lease/held-lease.js';
@@ -16,7 +16,7 @@ describe('docs/operating/runbooks.md', () => {
   const codes = textOf('lib/errors.ts').matchAll(/^ {2}\| '(\w+)'/gm);
   const namesOf = (title: string) => namesUnder(page, title);
 
-  it('has an entry for each error code, state and alert, and for no other', () => {
+  it('has one entry for each error code, state, and alert', () => {
     expect(namesOf('Error codes')).toEqual([...codes].map(([, code]) => code));
     expect(namesOf('States').toSorted()).toEqual(states.toSorted());
     expect(namesOf('Alerts')).toEqual([...alerts].map(([, alert]) => alert));
@@ -25,7 +25,7 @@ describe('docs/operating/runbooks.md', () => {
   it.each([
     ['docs/operating/runbooks.md', ['You see', 'How long you have', 'Do this', 'Back to normal']],
     ['docs/zh/operating/runbooks.md', ['现象', '还有多久', '怎么做', '何时恢复']],
-  ])('says in each entry what, how long, what to do and until when: %s', (path, labels) => {
+  ])('states the symptom, time, steps, and end in each entry: %s', (path, labels) => {
     const entries = textOf(path)
       .replace(/^## .*$/gm, '### ')
       .split(/^### /m)
@@ -36,7 +36,7 @@ describe('docs/operating/runbooks.md', () => {
     expect(items.filter((found) => found.map(([, it]) => it).join() !== labels.join())).toEqual([]);
   });
 
-  it('is where the rules of Prometheus lead, each to its own entry', () => {
+  it('has an entry for each Prometheus rule, at the linked address', () => {
     const rules = textOf('docs/operating/monitoring/alert-rules.yaml').split('- alert: ').slice(1);
     const { homepage } = JSON.parse(textOf('package.json')) as { homepage: string };
     const to = homepage.replace('#readme', '/blob/main/docs/operating/runbooks.md#');
@@ -48,7 +48,7 @@ describe('docs/operating/runbooks.md', () => {
   });
 });
 
-/** The headings of entries below one of a section. */
+/** The entry headings of a section. */
 function namesUnder(page: string, title: string): string[] {
   const [, section = ''] = page.split(`\n## ${title}\n`);
   return [...section.split('\n## ')[0]!.matchAll(/^### (.*)$/gm)].map(([, name]) => name!);

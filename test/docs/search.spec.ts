@@ -1,4 +1,4 @@
-/** The search of the built site finds the page that answers, asked as the page asks it. */
+/** The search of the built site finds the right page, queried as the search box queries it. */
 import { readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
@@ -9,7 +9,7 @@ import { builtSite, readPages } from '../site/browsed-site.js';
 
 type Query = readonly [typed: string, ...pages: string[]];
 
-/** What people type, and the pages of which one answers it. */
+/** Typical queries, each with the pages that are right for it. */
 const ENGLISH: readonly Query[] = [
   ['install', 'start'],
   ['getting started', 'start'],
@@ -104,7 +104,7 @@ beforeAll(async () => {
   for (const language of ['root', 'zh']) indexes[language] = await indexOf(language);
 });
 
-/** Of the pages in this language, as the build writes it. */
+/** The search index of one language, as the build writes it. */
 async function indexOf(language: string): Promise<Index> {
   const chunks = join(folder, 'assets/chunks');
   const name = readdirSync(chunks).find((one) => one.startsWith(`@localSearchIndex${language}.`))!;
@@ -116,7 +116,7 @@ async function indexOf(language: string): Promise<Index> {
   return MiniSearch.loadJSON(index.default, { fields, storeFields: fields, tokenize: wordsOf });
 }
 
-/** At which place the first answer stands, from 0; none is endless. */
+/** The rank of the first right page from 0; Infinity without one. */
 function rankOf([typed, ...pages]: Query): number {
   const language = pages[0]!.startsWith('zh/') ? 'zh' : 'root';
   const found = indexes[language]!.search(typed, SEARCH_OPTIONS).map(({ id }) => id.split('#')[0]);
@@ -124,17 +124,17 @@ function rankOf([typed, ...pages]: Query): number {
   return rank === -1 ? Infinity : rank;
 }
 
-describe('the search', () => {
-  it.each([...ENGLISH, ...CHINESE])('answers %s among the first four', (...query) => {
+describe('the documentation search', () => {
+  it.each([...ENGLISH, ...CHINESE])('finds %s in the first four results', (...query) => {
     expect(rankOf(query)).toBeLessThan(4);
   });
 
-  it('answers nine of ten queries first', () => {
+  it('ranks the right page first for nine of ten queries', () => {
     const later = ENGLISH.filter((query) => rankOf(query) > 0).map(([typed]) => typed);
     expect(later.length).toBeLessThanOrEqual(ENGLISH.length / 10);
   });
 
-  it('leads to a row of the reference', () => {
+  it('finds a row of the reference', () => {
     const [first] = indexes['root']!.search('leaseTtlMs', SEARCH_OPTIONS);
     expect(first!.id).toBe('/reference/options.html#leasettlms');
     const pages = readPages(folder);

@@ -1,4 +1,4 @@
-/** What is read out of a page of Markdown: its links, the rows of its tables, its commands. */
+/** Parses Markdown pages: links, table rows, and commands. */
 import { posix } from 'node:path';
 import { lineAt, linesOf, type Finding, type TextFile } from '../tidy/tree.js';
 import { fencesIn } from './snippets.js';
@@ -10,7 +10,7 @@ export function cellsOf(row: string): string[] {
     .map((cell) => cell.trim());
 }
 
-/** Relative links whose file, folder or heading is not in the tree. */
+/** Relative links whose file, folder, or heading is not in the tree. */
 export function deadLinks(documents: readonly TextFile[], tree: readonly TextFile[]): Finding[] {
   const byPath = new Map(tree.map((file) => [file.path, file]));
   return documents.flatMap(({ path, text }) =>
@@ -26,16 +26,16 @@ export function deadLinks(documents: readonly TextFile[], tree: readonly TextFil
   );
 }
 
-/** Places that a link may name: headings, and rows with an address of their own. */
+/** Link targets: headings, and rows with an anchor. */
 export function placesOf(text: string): string[] {
   const headings = [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading!));
   return [...headings, ...[...text.matchAll(ADDRESS)].map(([, id]) => id!)];
 }
 
-/** Before the name in a row of the reference, where GitHub and the site find it. */
+/** The anchor before the name in a row of the reference, for GitHub and the site. */
 export const ADDRESS = /<a id="([^"]+)"><\/a>/g;
 
-/** As GitHub names a heading in links. */
+/** The anchor that GitHub derives from a heading. */
 export function anchorOf(heading: string): string {
   return heading
     .toLowerCase()
@@ -68,8 +68,8 @@ export function rowsOf(text: string, title: string): Map<string, string[]> {
 const WIDTH = 120;
 
 /**
- * Rows of tables that are filled up with blanks though they are wider than a page: half of the
- * file, of which nobody reads a column, and all of which changes with one cell.
+ * Padded table rows that are wider than a page. The padding doubles the file, aligns nothing
+ * visible, and changes with every cell.
  */
 export function paddedRows({ path, text }: TextFile): Finding[] {
   return linesOf(text).flatMap((row, at): Finding[] => {
@@ -80,17 +80,17 @@ export function paddedRows({ path, text }: TextFile): Finding[] {
 }
 
 /*
- * The commands in documents: every line of a block marked `sh`, and every line after a `$ ` of an
- * unmarked block, with what the document shows below it.
+ * The commands in documents: every line of a block marked `sh`, and every line after `$ ` in an
+ * unmarked block, with the documented output.
  */
 
 export interface ShownCommand {
   readonly path: string;
-  /** Counted from 1. */
+  /** The line, starting at 1. */
   readonly line: number;
-  /** Without `npx` and comments, `nestjs-snowflake` called by its shorter name. */
+  /** The command without `npx` and comments, with `nestjs-snowflake` in its short form. */
   readonly text: string;
-  /** The lines that are shown as its output; none where the document shows no output. */
+  /** The documented output lines; empty if the document shows no output. */
   readonly output: readonly string[];
 }
 
@@ -122,13 +122,13 @@ function commandOf(
   return text === '' ? [] : [{ path, line, text, output }];
 }
 
-/** The words of a command as a shell takes them, for quotation marks that are closed. */
+/** The words of a command as in a shell, if all quotation marks are closed. */
 export function wordsOf(command: string): string[] {
   const words = command.match(/('[^']*'|"[^"]*"|[^\s'"])+/g) ?? [];
   return words.map((word) => word.replaceAll(/['"]/g, ''));
 }
 
-/** Whether this was printed: `...` on a line of its own is any lines, at an end any text. */
+/** Whether the output matches: a line `...` matches any lines, and `...` within a line any text. */
 export function isShown(output: readonly string[], printed: readonly string[]): boolean {
   const pattern = output
     .map((line) => {

@@ -1,5 +1,5 @@
 /**
- * The documents say what the code does: snippets compile, and so does what readers may leave out.
+ * The snippets in documents compile, and optional properties accept undefined.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,7 +17,7 @@ const DOCUMENTS = TREE.filter(({ path }) =>
 );
 const isChinese = (path: string): boolean => /^(README\.zh-CN\.md$|docs\/zh\/)/.test(path);
 const ENGLISH = DOCUMENTS.filter(({ path }) => !isChinese(path));
-/** Its blocks are compiled with packages of their own, and run: test/package/recipes.spec.ts. */
+/** Its blocks are compiled with their own packages and run in test/package/recipes.spec.ts. */
 const RECIPES = 'docs/guides/recipes.md';
 const SOURCES = TREE.filter((file) => isLib(file) && file.path.endsWith('.ts'));
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
@@ -33,14 +33,14 @@ describe('snippets', () => {
     expect(program.faults().map(say)).toEqual([]);
   });
 
-  it('are all found: blocks are closed and marked ts, examples have one', () => {
+  it('are complete: blocks are closed and marked ts, and examples have a block', () => {
     const found = [...ENGLISH, ...SOURCES].flatMap(snippetsIn).map(({ path }) => path);
     const expected = ['README.md', 'docs/guides/writing-a-support.md', 'lib/nest/id-maker.ts'];
     expect(found).toEqual(expect.arrayContaining(expected));
     expect([...ENGLISH, ...SOURCES].flatMap(fenceFaults).map(say)).toEqual([]);
   });
 
-  it('declare no class that is not there when they run', () => {
+  it('declare no class that is missing at runtime', () => {
     const hollow = [...ENGLISH, ...SOURCES]
       .flatMap(snippetsIn)
       .filter(({ code }) => /^\s*declare (abstract )?class\b/m.test(code));
@@ -48,16 +48,16 @@ describe('snippets', () => {
   });
 });
 
-describe('what may be left out', () => {
+describe('optional properties', () => {
   // `support: process.env['SNOWFLAKE_SUPPORT']` with exactOptionalPropertyTypes.
-  it('may be undefined, in every type that is exported', () => {
+  it('accept undefined, in every exported type', () => {
     const found = Object.values(ENTRY_FILES).flatMap((entry) => program.exactOptionals(entry));
     expect([...new Set(found.map(say))]).toEqual([]);
   });
 });
 
 describe('the check of snippets', () => {
-  it('finds a broken one at its line', () => {
+  it('reports a broken snippet at its line', () => {
     const broken = [
       "# A\n\n```ts\nimport { IdMaker } from 'nestjs-snowflake';\n\nIdMaker.next();\n```\n",
       '```ts\nundeclared();\n```\n\n```ts\nlet x = ;\n```\n\n```sh\nnot TypeScript\n```\n',
@@ -74,7 +74,7 @@ describe('the check of snippets', () => {
     ]);
   });
 
-  it('finds blocks that would not be compiled', () => {
+  it('reports blocks that would not be compiled', () => {
     const typescript = markdown('```typescript\nx\n```\n\n```ts\n');
     expect(fenceFaults(typescript).map(say)).toEqual([
       "docs/planted.md:1 has a block marked 'typescript'; write ts",
@@ -85,14 +85,14 @@ describe('the check of snippets', () => {
   });
 });
 
-// The class that the page on other platforms shows for connections that stay open, as it stands
-// there: a process that PM2 ends has ended before it is killed, and no request was lost.
+// The class for open connections from the page on other platforms, unchanged. A process that PM2
+// stops exits before it is killed, and loses no request.
 
 const PAGE = 'docs/operating/other-platforms.md';
 const [, killTimeout] = /`kill_timeout: (\d+)`/.exec(readFileSync(`${ROOT}/${PAGE}`, 'utf8'))!;
 const CONNECTIONS = 20;
 
-/** Its answers take a moment, so that there is a request on most connections at any time. */
+/** Responses take a moment, so most connections have a request in flight at any time. */
 const MAIN = `import 'reflect-metadata';
 import { Controller, Get, Module } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
@@ -125,7 +125,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** Asks on one connection, again and again, until it is told to leave it. */
+/** Sends requests on one connection until a response closes it. */
 async function client(port: string, answered: () => void): Promise<'left' | 'lost'> {
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   for (;;) {
@@ -136,13 +136,13 @@ async function client(port: string, answered: () => void): Promise<'left' | 'los
       answered();
       if (response.headers.connection === 'close') return 'left';
     } catch {
-      // The connection was cut, or nobody listens any more.
+      // The connection was cut, or the server no longer listens.
       return 'lost';
     }
   }
 }
 
-/** As PM2 ends a process: SIGINT, and SIGKILL after a while. */
+/** Stops a process like PM2: SIGINT, and SIGKILL after a timeout. */
 async function ended(...args: string[]) {
   const child = spawn(process.execPath, [`${folder}/main.js`, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -153,14 +153,14 @@ async function ended(...args: string[]) {
   await until(() => answers > 2 * CONNECTIONS);
   const exit = once(child, 'exit');
   child.kill('SIGINT');
-  // The wait is what PM2 waits.
+  // PM2 waits this long.
   const killer = setTimeout(() => child.kill('SIGKILL'), Number(killTimeout));
   const [, signal] = (await exit) as [number | null, string | null];
   clearTimeout(killer);
   return { signal, lost: (await Promise.all(clients)).filter((end) => end === 'lost').length };
 }
 
-it('ends in time and loses no request; without it the process is killed', async () => {
+it('drains in time and loses no request; without draining, the process is killed', async () => {
   const [drained, bare] = await Promise.all([ended('drained'), ended()]);
   expect(drained).toEqual({ signal: 'SIGINT', lost: 0 });
   expect(bare).toEqual({ signal: 'SIGKILL', lost: CONNECTIONS });

@@ -1,7 +1,6 @@
 /**
- * The TypeScript in prose, blocks of Markdown and of @example in doc comments, checked by the
- * compiler in one program: each block is a module in memory, under the rules of tsconfig.json and
- * those of a stricter reader.
+ * Compiles the TypeScript in Markdown blocks and in @example comments in one program. Each block is
+ * a module in memory, under the rules of tsconfig.json and of a reader's stricter project.
  */
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -10,7 +9,7 @@ import { linesOf, type Finding, type TextFile, ROOT } from '../tidy/tree.js';
 
 export interface Snippet {
   readonly path: string;
-  /** Of the fence, counted from 1. */
+  /** The line of the fence, starting at 1. */
   readonly line: number;
   readonly code: string;
 }
@@ -23,7 +22,7 @@ export interface Fence {
 }
 
 /**
- * What a block may be marked with. Other words for TypeScript would not be compiled; `js` is the
+ * The allowed block languages. Other names for TypeScript would not be compiled; `js` marks the
  * configuration of a bundler, which `test/package/bundles.spec.ts` runs.
  */
 const LANGUAGES = ['ts', 'js', 'sh', 'sql', 'prisma', ''];
@@ -35,7 +34,7 @@ export function snippetsIn(file: TextFile): Snippet[] {
     .map(({ line, code }) => ({ path: file.path, line, code }));
 }
 
-/** The one block of a page in which a text stands, as JavaScript. */
+/** The only block of a page that contains a text, as JavaScript. */
 export function blockWith(path: string, text: string): string {
   const blocks = snippetsIn({ path, text: readFileSync(join(ROOT, path), 'utf8') });
   const [block, ...others] = blocks.filter(({ code }) => code.includes(text));
@@ -49,7 +48,9 @@ export function blockWith(path: string, text: string): string {
   return ts.transpileModule(block.code, { compilerOptions }).outputText;
 }
 
-/** Blocks that nobody would compile: not closed, marked otherwise, or an @example without one. */
+/**
+ * Blocks that would not be compiled: unclosed, with another mark, or an @example without a block.
+ */
 export function fenceFaults(file: TextFile): Finding[] {
   const { path, text } = file;
   const fences = fencesIn(file);
@@ -66,7 +67,7 @@ export function fenceFaults(file: TextFile): Finding[] {
   return [...strange, ...(path.endsWith('.ts') ? bare : [])];
 }
 
-/** In sources the stars of the doc comment are taken off. */
+/** Removes the stars of a doc comment. */
 export function fencesIn({ path, text }: TextFile): Fence[] {
   const fences: Fence[] = [];
   let open: { line: number; language: string; code: string[] } | undefined;
@@ -85,25 +86,25 @@ export function fencesIn({ path, text }: TextFile): Fence[] {
   return fences;
 }
 
-/** What `nest new` has made, beside the blocks. */
+/** The files that `nest new` generates next to the blocks. */
 const OF_READER = new Map([[join(ROOT, 'app.module.ts'), 'export class AppModule {}\n']]);
 
-/** Of files on disk, which are read in the same way for every program. */
+/** Files on disk, which parse alike for every program. */
 const trees = new Map<string, ts.SourceFile | undefined>();
 
 const NOT_READ = { resolvedModule: undefined };
 
-/** One program of all blocks and of what they import of the package. */
+/** One program of all blocks and of their imports from the package. */
 export class SnippetProgram {
   private readonly byPath: ReadonlyMap<string, Snippet>;
   private readonly program: ts.Program;
 
-  /** Without packages it is made several times as fast, for who asks about our own types alone. */
+  /** Checks of the library's own types skip packages, which makes them several times as fast. */
   constructor(snippets: readonly Snippet[], { hasPackages = true } = {}) {
     this.byPath = new Map(snippets.map((snippet, n) => [join(ROOT, `snippet-${n}.ts`), snippet]));
     const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), (path) => ts.sys.readFile(path));
     const { options } = ts.parseJsonConfigFileContent(config.config, ts.sys, ROOT);
-    // All of `strict`, since a reader's project may have it. An example may leave a result unused.
+    // All of `strict`, as a reader's project may use it. An example may leave a result unused.
     const strict = { strict: true, strictPropertyInitialization: true };
     const exact = { exactOptionalPropertyTypes: true };
     const rules = { ...options, ...strict, ...exact, noEmit: true, noUnusedLocals: false };
@@ -119,7 +120,7 @@ export class SnippetProgram {
     this.program = ts.createProgram([...this.byPath.keys()], rules, host);
   }
 
-  /** What the compiler says, each at its line in the document. */
+  /** Compiler errors, each at its line in the document. */
   faults(): Finding[] {
     return [...this.byPath].flatMap(([name, { path, line }]) => {
       const file = this.program.getSourceFile(name)!;
@@ -135,7 +136,7 @@ export class SnippetProgram {
     });
   }
 
-  /** The properties of an exported interface, or the values of an exported union of texts. */
+  /** The properties of an exported interface, or the values of an exported union of strings. */
   namesOf(entry: string, type: string): string[] {
     const checker = this.program.getTypeChecker();
     const symbol = this.exportsOf(entry).find(({ name }) => name === type);
@@ -150,7 +151,7 @@ export class SnippetProgram {
     return [...new Set(names)].toSorted();
   }
 
-  /** Properties of exported interfaces that may be left out, and yet may not be undefined. */
+  /** Optional properties of exported interfaces that do not accept undefined. */
   exactOptionals(entry: string): Finding[] {
     const found: Finding[] = [];
     const look = (node: ts.Node): void => {
@@ -181,7 +182,7 @@ export class SnippetProgram {
     const host = ts.createCompilerHost(options);
     host.jsDocParsingMode = ts.JSDocParsingMode.ParseForTypeErrors;
     const disk = { ...host };
-    // A block without import or export is a module all the same.
+    // Makes a block without import or export a module.
     const textOf = (path: string) =>
       this.byPath.has(path) ? `${this.byPath.get(path)!.code}\nexport {};\n` : OF_READER.get(path);
     host.fileExists = (path) => textOf(path) !== undefined || disk.fileExists(path);
@@ -199,7 +200,7 @@ export class SnippetProgram {
 const isTypeDeclaration = (node: ts.Node): boolean =>
   ts.isInterfaceDeclaration(node) || ts.isTypeAliasDeclaration(node);
 
-/** Also a Partial, which adds no undefined; a method that may be left out is none. */
+/** Covers Partial too, which adds no undefined. Optional methods are excluded. */
 function isExactOptional(node: ts.Node): boolean {
   if (ts.isTypeReferenceNode(node) || ts.isExpressionWithTypeArguments(node)) {
     return node.getText().startsWith('Partial<');

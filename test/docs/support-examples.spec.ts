@@ -1,6 +1,6 @@
 /**
- * The examples of the guide to supports keep the contract that the guide tells its readers to try:
- * each block is taken out of the guide and run, against a real service and a real PostgreSQL.
+ * The examples in the guide to supports satisfy the contract tests that the guide recommends. Each
+ * block is extracted from the guide and run against a real service and a real PostgreSQL.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -27,7 +27,7 @@ mkdirSync(join(ROOT, '.data'), { recursive: true });
 const folder = mkdtempSync(join(ROOT, '.data', 'guide-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-/** The block of the guide in which a text stands, as a module. */
+/** The block of the guide that contains a text, as a module. */
 async function example(text: string): Promise<Record<string, unknown>> {
   const file = { path: GUIDE, text: readFileSync(join(ROOT, GUIDE), 'utf8') };
   const snippet = snippetsIn(file).find(({ code }) => code.includes(text))!;
@@ -86,7 +86,7 @@ describe('numbers without end', () => {
   });
 });
 
-describe('a store of documents', () => {
+describe('a document store', () => {
   const clock = new SettableTime();
   const table = `documents_${randomUUID().replaceAll('-', '_')}`;
   const copies = new Map<string, string>();
@@ -150,7 +150,7 @@ describe('a store of documents', () => {
     },
   });
 
-  describe('gives worker ids', () => {
+  describe('leases worker IDs', () => {
     describeDistributedSupport({
       test: it,
       expect,
@@ -186,10 +186,10 @@ describe('a store of documents', () => {
   });
 });
 
-// Its tests are its own: it calls describe() and it() as a reader's file would.
+// The block calls describe() and it() itself, like a reader's file.
 await example("describe('my support'");
 
-describe('a support without end that is wrong', () => {
+describe('an endless support with a defect', () => {
   const cases = new Map<string, () => Promise<void>>();
   const failing = async (createSupport: () => IDistributedSupport): Promise<string[]> => {
     const test = (name: string, run: () => Promise<void>) => void cases.set(name, run);
@@ -205,7 +205,7 @@ describe('a support without end that is wrong', () => {
   const grant = (workerId: number) =>
     ({ status: 'ok', workerId, floorMs: -Infinity, ceilingMs: Infinity }) as const;
 
-  it('is found: one number for everybody, or another at each call', async () => {
+  it('is detected: one number for all calls, or a new number for each call', async () => {
     const same = (): IDistributedSupport => ({
       getNextWorkId: async () => grant(0),
       refreshAlive: async ({ workerId }) => grant(workerId),

@@ -1,4 +1,4 @@
-/** The tables of the documents say what the code says: options, errors, states, layouts, forms. */
+/** The tables of the documents match the code: options, errors, states, layouts, and forms. */
 import { expect, it } from '@jest/globals';
 import { SnowflakeError, layouts, textForms, type SnowflakeErrorCode } from 'nestjs-snowflake';
 import { IDS } from '../../lib/counters/ids/store-ids-options.js';
@@ -24,11 +24,14 @@ const textOf = (path: string): string => TREE.find((file) => file.path === path)
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
 const { stores: _, ...OF_IDS } = IDS;
-/** A schedule stands before the options of @CronOnce, and what is asked by SQL before those of SQL. */
+/**
+ * A schedule precedes the options of @CronOnce, and shared database options precede the SQL
+ * options.
+ */
 const { schedule: __, ...OF_JOB } = JOB;
 const OF_SQL = Object.fromEntries(Object.entries(SQL).filter(([name]) => !(name in DATABASE)));
 
-/** The tables of options, by the heads of their first columns; the compiler compares their types. */
+/** The option tables by the heading of their first column; the compiler compares their types. */
 const TABLES: Readonly<Record<string, object>> = {
   option: MODULE_OPTIONS,
   'Redis option': REDIS,
@@ -48,7 +51,7 @@ const TYPES = [
 const code = TYPES.map(([, entry]) => `import './${entry.replace('.ts', '.js')}';`).join('\n');
 const program = new SnippetProgram([{ path: 'lib', line: 1, code }], { hasPackages: false });
 
-it('have no blanks where they are wider than a page', () => {
+it('rows wider than a page have no padding', () => {
   expect(DOCUMENTS.flatMap(paddedRows).map(say)).toEqual([]);
   const wide = `| ${'a'.repeat(120)} | b    |`;
   expect(paddedRows(markdown(`# A\n\n${wide}\n| a   | b |\n`)).map(say)).toEqual([
@@ -61,11 +64,11 @@ const named = (path: string, title: string) => [...rows(path, title).keys()].toS
 const options = 'docs/reference/options.md';
 const statuses = 'docs/reference/states.md';
 
-it.each(TYPES)('name every %s there is, and no other', (title, entry, type) => {
+it.each(TYPES)('tables of %s name every option, and no other', (title, entry, type) => {
   expect(named(options, title)).toEqual(program.namesOf(entry, type));
 });
 
-it.each(Object.entries(TABLES))('give each %s, its default and its bounds', (title, table) => {
+it.each(Object.entries(TABLES))('tables of %s give each default and its bounds', (title, table) => {
   expect(named(options, title)).toEqual(Object.keys(table).toSorted());
   for (const [name, [check, ...byDefault]] of Object.entries<Row>(table as never)) {
     const cells = rows(options, title)
@@ -87,7 +90,7 @@ it.each(Object.entries(TABLES))('give each %s, its default and its bounds', (tit
   }
 });
 
-it('name every error code, and whether it is retryable', () => {
+it('the error table names every code, and whether it is retryable', () => {
   const path = 'docs/reference/errors.md';
   expect(named(path, 'code')).toEqual(program.namesOf('lib/index.ts', 'SnowflakeErrorCode'));
   for (const [code, [retryable]] of rows(path, 'code')) {
@@ -97,7 +100,7 @@ it('name every error code, and whether it is retryable', () => {
 });
 
 it.each(['options', 'errors', 'states'])(
-  'give each row of %s an address, on GitHub too',
+  'rows of %s have an anchor, including on GitHub',
   (page) => {
     const ROW = /^\| (?:<a id="([^"]+)"><\/a>)?`(\w+)` *\|/gm;
     const [english, chinese] = ['docs', 'docs/zh'].map((folder) =>
@@ -110,17 +113,17 @@ it.each(['options', 'errors', 'states'])(
   },
 );
 
-it('name every state of a lease', () => {
+it('the state table names every state of a lease', () => {
   const states = Object.keys(LEASE_STATES).toSorted();
   expect(named(statuses, 'state')).toEqual(states);
 });
 
-it('name everything that a status shows', () => {
+it('the status table names every property of a status', () => {
   const names = program.namesOf('lib/index.ts', 'IdMakerStatus');
   expect(named(statuses, 'status')).toEqual(names);
 });
 
-it('name every layout, with its epoch and its end', () => {
+it('the layout table names every layout, with its epoch and its end', () => {
   const presets = rows('docs/concepts/layout.md', 'Preset');
   const said = [...presets].map(([preset, [, , epoch, end]]) => [
     /layouts\.(\w+)/.exec(preset)![1],
@@ -134,13 +137,13 @@ it('name every layout, with its epoch and its end', () => {
   expect(said).toEqual(real);
 });
 
-it('name every form of text', () => {
+it('the form table names every text form', () => {
   const cells = named('docs/guides/ids-in-json.md', 'Form').join();
   const said = [...cells.matchAll(/`?(\w+)`?/g)].map(([, name]) => name!);
   expect(said.toSorted()).toEqual(Object.keys(textForms).toSorted());
 });
 
-it('name what each simulated scenario tolerates, and the heading that excludes it', () => {
+it('the scenario table names each fault, and the heading that excludes it', () => {
   const tolerated = SCENARIOS.flatMap(({ name, tolerates = [] }) =>
     tolerates.map(({ kinds = [], excuse, because }) => [name, excuse ?? kinds.join(', '), because]),
   );

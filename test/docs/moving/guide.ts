@@ -1,6 +1,6 @@
 /**
- * The SQL of the guide on moving, as an operator runs it: statement by statement, a block again if
- * it gave up waiting for a lock, and those that are to be repeated until they change no row.
+ * The SQL of the guide to moving, as an operator runs it: statement by statement. A block that
+ * timed out on a lock runs again, and batch statements repeat until they change no row.
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ const GUIDE = readFileSync('docs/guides/moving.md', 'utf8');
 const LOCK_NOT_AVAILABLE = '55P03';
 const TRIES = 100;
 
-/** The blocks of SQL of a section, in their order. */
+/** The SQL blocks of a section, in their order. */
 export function blocksOf(section: string): string[] {
   return fencesOf(section, 'sql');
 }
 
-/** The block of TypeScript of a section. */
+/** The TypeScript block of a section. */
 export function codeOf(section: string): string {
   return fencesOf(section, 'ts').join('\n');
 }
@@ -27,7 +27,7 @@ function fencesOf(section: string, language: string): string[] {
   return [...fences].map(([, code]) => code!);
 }
 
-/** A semicolon inside `$$ ... $$` ends nothing. */
+/** A semicolon inside `$$ ... $$` ends no statement. */
 function statementsOf(sql: string): string[] {
   const parts = sql.split(/(\$\$.*?\$\$)/s);
   const statements = [''];
@@ -39,7 +39,7 @@ function statementsOf(sql: string): string[] {
   return statements.filter((statement) => statement.trim() !== '');
 }
 
-/** A database of its own, so that the names of the guide are free. */
+/** A separate database, so that the names of the guide are free. */
 export class MovingShop {
   readonly name = `moving_${randomUUID().replaceAll('-', '')}`;
   readonly pool = new Pool({ connectionString: this.url, max: 10 });
@@ -93,14 +93,14 @@ export class MovingShop {
 }
 
 /*
- * An application that writes without a pause, and remembers what the database acknowledged.
+ * An application that writes without a pause, and keeps a list of the acknowledged rows.
  */
 
 export interface Writing {
   readonly client: PoolClient;
-  /** A text of its own for each customer; notes begin with it. */
+  /** A unique text for each customer, which begins the customer's notes. */
   readonly text: () => string;
-  /** Called with the texts of rows that are committed. */
+  /** Called with the texts of committed rows. */
   readonly acknowledge: (...texts: readonly string[]) => void;
 }
 
@@ -124,7 +124,7 @@ export class Writers {
     this.loops = this.works.map((work, at) => this.loop(`${this.name}${at}`, work));
   }
 
-  /** Until they have written that many rows more. */
+  /** Runs until the clients have written this many more rows. */
   async more(rows: number): Promise<void> {
     const goal = this.acknowledged.length + rows;
     await until(() => this.acknowledged.length >= goal || this.errors.length > 0);
@@ -153,7 +153,7 @@ export class Writers {
   }
 }
 
-/** A customer with two orders: in one transaction, or in three, by turns. */
+/** A customer with two orders, alternately in one transaction and in three. */
 export function shopWork(
   insertCustomer: (client: PoolClient, name: string) => Promise<string>,
   insertOrder: (client: PoolClient, customer: string, note: string) => Promise<unknown>,

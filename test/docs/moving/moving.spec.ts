@@ -1,6 +1,6 @@
 /**
- * The guide from auto-increment, run on PostgreSQL while an old application writes, and then an old
- * and a new one: no row is lost, twice, or without its customer.
+ * The guide from auto-increment, run on PostgreSQL while an old application and later a new one
+ * write. No row is lost, duplicated, or without its customer.
  */
 import { createContext, runInContext } from 'node:vm';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -35,7 +35,7 @@ describe('auto increment', () => {
   const idOf = async (client: PoolClient, sql: string, values: readonly unknown[]) =>
     String((await client.query<{ id: unknown }>(`${sql} RETURNING id`, [...values])).rows[0]!.id);
 
-  /** Leaves the id to the database. */
+  /** Leaves the ID to the database. */
   const oldWork = () =>
     shopWork(
       (client, name) => idOf(client, 'INSERT INTO customers (name) VALUES ($1)', [name]),
@@ -61,7 +61,7 @@ describe('auto increment', () => {
   const young = new Writers(shop.pool, 'new', [newWork(), newWork()]);
 
   describe('from auto-increment', () => {
-    it('the guide loses nothing, doubles nothing and leaves nothing dangling', async () => {
+    it('the guide loses, duplicates, and orphans no row', async () => {
       expect(others).toEqual([]);
       await shop.run(tables!);
       await shop.run(`
@@ -96,7 +96,7 @@ describe('auto increment', () => {
     });
   });
 
-  /** Orders of another customer than the one that their note names. */
+  /** Orders with a different customer than their note. */
   const DANGLING = `SELECT count(*) FROM orders LEFT JOIN customers ON customers.id = customer_id
   WHERE note NOT LIKE name || '/%' OR name IS NULL`;
 
@@ -105,7 +105,7 @@ describe('auto increment', () => {
 });
 
 /*
- * The guide from numbers to text in JSON, with its own code and rows of PostgreSQL; and the day on
+ * The guide from numbers to text in JSON, with its own code and rows of PostgreSQL. Also the day on
  * which text columns stop sorting by time.
  */
 describe('numbers to text', () => {
@@ -114,7 +114,7 @@ describe('numbers to text', () => {
     readonly idOf: (sent: unknown) => string;
   }
 
-  /** The block of TypeScript of the guide, as it stands there. */
+  /** The TypeScript block of the guide, unchanged. */
   function step(): Step {
     const { outputText } = ts.transpileModule(codeOf('From numbers to text in JSON'), {
       compilerOptions: { module: ts.ModuleKind.CommonJS, target: ts.ScriptTarget.ES2022 },
@@ -125,7 +125,7 @@ describe('numbers to text', () => {
   }
 
   const shop = new MovingShop();
-  /** Odd, so that a number cannot hold it by chance. */
+  /** Odd, so a number cannot hold it by chance. */
   const NEW_ID = '382366441078288385';
 
   beforeAll(async () => {
@@ -137,7 +137,7 @@ describe('numbers to text', () => {
   });
   afterAll(() => shop.close());
 
-  /** Reads each row as JSON, sends back what it reads, and gets a note for it. */
+  /** Reads each row as JSON, sends it back, and gets a note for it. */
   async function notesFor(read: (row: { id: unknown; id_str: string }) => unknown) {
     const { withBoth, idOf } = step();
     const { rows } = await shop.pool.query<{ id: string; note: string }>(
@@ -155,13 +155,13 @@ describe('numbers to text', () => {
   }
 
   describe('from numbers to text', () => {
-    it('a client that was moved finds every row, old and new', async () => {
+    it('a moved client finds every old and new row', async () => {
       const answers = await notesFor(({ id_str }) => id_str);
       expect(answers.filter(({ asked, got }) => asked !== got)).toEqual([]);
       expect(answers).toHaveLength(1001);
     });
 
-    it('a client of numbers finds old rows, and a new one is refused, not confused', async () => {
+    it('a client of numbers finds old rows, and gets an error for a new row', async () => {
       const { idOf } = step();
       const read = ({ id }: { id: unknown }) => (Number.isSafeInteger(id) ? id : '0');
       const answers = await notesFor(read);
@@ -173,7 +173,7 @@ describe('numbers to text', () => {
   });
 
   describe('2031-07-22', () => {
-    it('is the day ids of the default pass 18 digits, and text stops sorting by time', async () => {
+    it('is the day when default IDs pass 18 digits, and text stops sorting by time', async () => {
       const layout = layouts.snowflake();
       const first = 10n ** 18n;
       expect(layout.parse(first).date.toISOString().slice(0, 10)).toBe('2031-07-22');
@@ -192,8 +192,8 @@ describe('numbers to text', () => {
 });
 
 /*
- * The guide from another layout, on PostgreSQL: what the command judges safe goes on without an id
- * twice, and what it judges unsafe would meet an old id.
+ * The guide from another layout, on PostgreSQL. A move that the command calls safe generates no
+ * duplicate, and a move that it calls unsafe could repeat an old ID.
  */
 describe('other layout', () => {
   const shop = new MovingShop();
@@ -203,7 +203,7 @@ describe('other layout', () => {
     await shop.close();
   });
 
-  /** Ids as a generator of this layout makes them now, one after the other. */
+  /** IDs that a generator of this layout generates now, one after the other. */
   function workOf(layoutNow: () => BitLayout): Work {
     let sequence = 0;
     return async ({ client, text, acknowledge }) => {
@@ -223,7 +223,7 @@ describe('other layout', () => {
   const young = new Writers(shop.pool, 'new', [workOf(() => next)]);
 
   describe('from another layout', () => {
-    it('the epoch that the command names goes on above every old id', async () => {
+    it('the suggested epoch starts above every old ID', async () => {
       await shop.run('CREATE TABLE orders (id bigint PRIMARY KEY, note text NOT NULL)');
       old.start();
       await old.more(300);
@@ -249,7 +249,7 @@ describe('other layout', () => {
         ),
       ).toBe(0);
 
-      // With the default epoch the largest old id is made again, just before the moment named.
+      // With the default epoch the largest old ID repeats just before the suggested time.
       const { timestampMs, workerId, sequence } = layouts.snowflake().parse(rows[0]!.max);
       expect(timestampMs).toBe(Date.parse(safeFrom) - 1);
       const again = layouts.snowflake().compose({ timestampMs, workerId, sequence });
@@ -266,9 +266,9 @@ describe('other layout', () => {
 });
 
 /*
- * The guide from UUID, run on PostgreSQL while an application writes that knows both keys and
- * learns of the switch from the database: no row is lost, twice, without its customer, or out of
- * order.
+ * The guide from UUID, run on PostgreSQL while an application writes. The application has both keys
+ * and detects the switch in the database. No row is lost, duplicated, without its customer, or out
+ * of order.
  */
 describe('uuid', () => {
   const shop = new MovingShop();
@@ -299,7 +299,7 @@ describe('uuid', () => {
     await shop.close();
   });
 
-  /** What the guide says an application sees of the switch. */
+  /** The errors that an application gets during the switch, according to the guide. */
   const SWITCHED: readonly unknown[] = ['23502', '22P02', '42804'];
 
   const uuidWork = (): Work =>
@@ -329,7 +329,7 @@ describe('uuid', () => {
     );
   };
 
-  /** Goes on with generated ids from the first statement on that the switch made impossible. */
+  /** Uses generated IDs from the first statement that fails because of the switch. */
   function workOfBoth(): Work {
     let work = uuidWork();
     return async (writing) => {
@@ -358,7 +358,7 @@ describe('uuid', () => {
   const application = new Writers(shop.pool, 'app', Array.from({ length: 4 }, workOfBoth));
 
   describe('from UUID', () => {
-    it('the guide loses nothing, doubles nothing and leaves nothing dangling', async () => {
+    it('the guide loses, duplicates, and orphans no row', async () => {
       expect(others).toEqual([]);
       await shop.run(tables!);
       await shop.run(SEEDED);
@@ -403,7 +403,7 @@ describe('uuid', () => {
     });
   });
 
-  /** The id of an old row has the time of its row, where that is after the epoch. */
+  /** The ID of an old row has the row's time if that is after the epoch. */
   async function isByItsTime(): Promise<void> {
     const { rows } = await shop.pool.query<{ id: string; created_at: Date }>(
       `SELECT id, created_at FROM customers
@@ -415,14 +415,14 @@ describe('uuid', () => {
     expect(rows.map(({ id }) => layout.parse(id).date)).toEqual(rows.map((row) => row.created_at));
   }
 
-  /** Orders of another customer than the one that their note names. */
+  /** Orders with a different customer than their note. */
   const DANGLING = `SELECT count(*) FROM orders LEFT JOIN customers ON customers.id = customer_id
   WHERE note NOT LIKE name || '/%' OR name IS NULL`;
 
-  /** Ids that are a customer's and an order's. */
+  /** IDs that a customer and an order share. */
   const SHARED = `SELECT count(*) FROM orders JOIN customers ON customers.id = orders.id`;
 
-  /** Neighbours by id of which the later one is the older row, of those that were there. */
+  /** Old rows whose ID order differs from their age: pairs of neighbors by ID. */
   const OUT_OF_ORDER = `SELECT count(*) FROM (
     SELECT created_at, lag(created_at) OVER (ORDER BY id) AS earlier
     FROM (

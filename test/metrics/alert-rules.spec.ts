@@ -1,6 +1,6 @@
 /**
- * The alert rules in Prometheus's own promtool: each is well formed, fires when what it is for
- * happens, and only then; and every series of these stories is one that a process has.
+ * The alert rules in Prometheus's own promtool. Each rule is valid, and fires only in its own
+ * scenario. Every series of these stories exists in a process.
  */
 import { execFile } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -11,13 +11,13 @@ import { quickFolder } from '../support/made-once.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { byNodeExporter, everythingMeasured, seriesIn } from './measured-app.js';
 
-// The series of a process in which nothing is wrong, and for each alert what is different in one
-// where it must fire. Values are those of `promtool test rules`: `0+15x120` starts at 0 and rises
-// by 15 at each of 120 more samples, which are 15 s apart.
+// The series of a healthy process, and for each alert the differences that make it fire. Values use
+// the notation of `promtool test rules`: `0+15x120` starts at 0 and rises by 15 at each of 120 more
+// samples, which are 15 s apart.
 
 type Story = Readonly<Record<string, string>>;
 
-/** Labels that every series has: one process of one job. */
+/** Labels of every series: one process of one job. */
 const of = (name: string, more = '', instance = 'a'): string =>
   `${name}{job="shop",instance="${instance}"${more && `,${more}`}}`;
 
@@ -58,7 +58,7 @@ const ofJob = (name: string, more = ''): string =>
 const due = ofJob('snowflake_cron_due_timestamp_seconds');
 const running = ofJob('snowflake_cron_running_seconds');
 const failed = ofJob('snowflake_cron_runs_total', 'outcome="failed"');
-/** What Prometheus says of the target itself. */
+/** Prometheus's own series for the target. */
 const up = of('up');
 
 const HEALTHY: Story = {
@@ -94,7 +94,7 @@ const HEALTHY: Story = {
   [up]: steady(1),
 };
 
-/** By the name of the alert, what is different. */
+/** The differences by alert name. */
 const STORIES: Readonly<Record<string, Story>> = {
   SnowflakeCannotIssueIds: { [state('exhausted')]: steady(1), [state('active')]: steady(0) },
   SnowflakeLeaseRunsOut: { [seconds.leaseRemaining]: steady(19) },
@@ -123,7 +123,7 @@ const STORIES: Readonly<Record<string, Story>> = {
   SnowflakeCronRunsFail: { [failed]: '0x90 1x30' },
 };
 
-/** Where a job is late, or seems to be: what is different, and whether anybody is told. */
+/** Late jobs, and jobs that only seem late: the differences, and whether an alert fires. */
 const LATE: Readonly<Record<string, readonly [Story, isTold: boolean]>> = {
   'the store is away, and no process gets the lock': [{ [due]: steady(1400) }, true],
   'another process has done it, and knows more': [
@@ -155,11 +155,11 @@ const RULES = `${ROOT}/docs/operating/monitoring/alert-rules.yaml`;
 const folder = quickFolder('alerts');
 afterAll(() => rmSync(folder, { recursive: true }));
 
-/** Rejects with all that it said. */
+/** Rejects with the complete output. */
 const promtool = async (...args: string[]): Promise<string> =>
   (await promisify(execFile)(requireServers(['promtool']).promtool, args)).stdout;
 
-/** What promtool is told: these series, and which alerts fire at the end of them. */
+/** The input of promtool: these series, and the alerts that fire at the end of them. */
 const testOf = (story: Story, firing: readonly string[]) => ({
   interval: '15s',
   input_series: Object.entries({ ...HEALTHY, ...story }).map(([series, values]) => ({
@@ -184,32 +184,32 @@ async function tried(rules: string, tests: readonly object[]): Promise<string> {
 }
 
 describe('the alert rules', () => {
-  it('are well formed', async () => {
+  it('are valid', async () => {
     const names = readFileSync(RULES, 'utf8').match(/- alert: \w+/g)!;
     expect(await promtool('check', 'rules', RULES)).toContain(`SUCCESS: ${names.length} rules`);
   });
 
-  it('have a story each', () => {
+  it('each have a story', () => {
     const names = [...readFileSync(RULES, 'utf8').matchAll(/- alert: (\w+)/g)].map(
       ([, name]) => name,
     );
     expect(Object.keys(STORIES)).toEqual(names);
   });
 
-  it('are silent while all is well', async () => {
+  it('are silent while everything is healthy', async () => {
     expect(await tried(RULES, [testOf({}, [])])).toContain('SUCCESS');
   });
 
-  it.each(Object.keys(STORIES))('%s fires, and no other', async (name) => {
+  it.each(Object.keys(STORIES))('%s fires, and no other alert does', async (name) => {
     expect(await tried(RULES, [testOf(STORIES[name]!, [name])])).toContain('SUCCESS');
   });
 
-  it.each(Object.entries(LATE))('a job is late: %s', async (_, [story, isTold]) => {
+  it.each(Object.entries(LATE))('a late job: %s', async (_, [story, isTold]) => {
     const firing = isTold ? ['SnowflakeCronDidNotRun'] : [];
     expect(await tried(RULES, [testOf(story, firing)])).toContain('SUCCESS');
   });
 
-  it('are told in series that a process has', async () => {
+  it('use only series that a process exports', async () => {
     const measured = await everythingMeasured();
     const exported = seriesIn(await byNodeExporter(measured));
     await measured.close();
@@ -219,7 +219,7 @@ describe('the alert rules', () => {
     expect([...names].filter((name) => !exported.includes(name))).toEqual([]);
   });
 
-  it('would be found wanting: a rule that asks for another series does not fire', async () => {
+  it('fail the test if a rule queries another series', async () => {
     const other = `${folder}/rules.yaml`;
     writeFileSync(other, readFileSync(RULES, 'utf8').replace('_remaining_seconds <', '_left <'));
     const lease = testOf(STORIES['SnowflakeLeaseRunsOut']!, ['SnowflakeLeaseRunsOut']);

@@ -1,6 +1,6 @@
 /**
- * Applications whose generators are measured: leases from memory, time that the test moves, and a
- * store that can be away.
+ * Applications with measured generators: leases in memory, settable time, and a store that can
+ * fail.
  */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
@@ -31,9 +31,9 @@ import { until } from '../until.js';
 
 export class StoreThatFails extends MemorySupport {
   isAway = false;
-  /** Renews what is held and leases nothing new. */
+  /** Renews leases, but grants no new ones. */
   grantsNone = false;
-  /** How often it was asked who holds what. */
+  /** The number of calls of workers(). */
   workersAsked = 0;
 
   override async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
@@ -77,7 +77,7 @@ export async function startApp(options: SnowflakeModuleOptions = {}) {
   return { app, time, store, ids: app.get(IdMaker) };
 }
 
-/** A generator whose status says something else in part. */
+/** A generator whose status is overridden in part. */
 export function saying(ids: IdMaker, more: () => Partial<LeaseStatus>): MeasuredGenerator['ids'] {
   return {
     layout: ids.layout,
@@ -88,13 +88,13 @@ export function saying(ids: IdMaker, more: () => Partial<LeaseStatus>): Measured
   };
 }
 
-/** Every promise that can go on has done so. */
+/** Runs every promise that can proceed. */
 export const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-// The names under which Prometheus gets the metrics: by prom-client, by the OpenTelemetry exporter
-// for Node, and by a collector that goes by the rule of the specification.
+// The names of the metrics in Prometheus: by prom-client, by the OpenTelemetry exporter for Node,
+// and by a collector that follows the specification.
 
-/** A generator of each kind and locks, with a value for every metric that there is. */
+/** A generator of each kind and locks, with a value for every metric. */
 export async function everythingMeasured() {
   const { app, time, store, ids } = await startApp();
   await time.advance(13_000);
@@ -105,7 +105,7 @@ export async function everythingMeasured() {
     startAt: 1n,
     stepMin: 2,
   });
-  // It knows for how long its ids last once it has refilled.
+  // After a refill, the generator can tell how long its IDs last.
   const lasts = (): boolean =>
     (counted.ids.status as { bufferedMs?: number }).bufferedMs !== undefined;
   await until(async () => (await counted.ids.nextIdAsync()) > 0n && lasts());
@@ -113,7 +113,7 @@ export async function everythingMeasured() {
   const held = await locks.tryAcquire('order:7');
   const job = await jobThatRuns(locks);
   const generators = [
-    // No region is claimed in memory.
+    // Memory stores claim no region.
     { ids: saying(ids, () => ({ region: { number: 3, state: 'claimed' } })), support: store },
     { name: 'counted', ids: counted.ids },
   ];
@@ -140,7 +140,7 @@ async function jobThatRuns(locks: DistributedLock) {
     job: 'Reports.nightly',
     lock: 'cron:Reports.nightly',
     by: 'this process',
-    // By the time of the locks, which is that of the host, it is due at once.
+    // The host's clock sets the time of locks, so the job is due at once.
     schedule: { text: 'each millisecond', next: (afterMs) => afterMs + 1 },
     application: 'this application',
     lateMs: 60_000,
@@ -165,7 +165,7 @@ async function jobThatRuns(locks: DistributedLock) {
 
 type Measured = Pick<Awaited<ReturnType<typeof everythingMeasured>>, 'generators' | 'locks'>;
 
-/** What a scrape of prom-client gets. */
+/** The response of a prom-client scrape. */
 export async function byPromClient({ generators, locks }: Measured): Promise<string> {
   const registry = new client.Registry();
   metrics.registerPrometheusMetrics(client, generators, { registry });
@@ -173,10 +173,10 @@ export async function byPromClient({ generators, locks }: Measured): Promise<str
   return registry.metrics();
 }
 
-/** What a scrape of the exporter for Node gets. */
+/** The response of a scrape of the exporter for Node. */
 export async function byNodeExporter({ generators, locks }: Measured): Promise<string> {
   const exporter = new PrometheusExporter({ preventServerStart: true });
-  // Of its own copy of the SDK, which is the same but for its private names.
+  // The exporter has its own copy of the SDK, which differs only in private names.
   const readers = [exporter as unknown as MetricReader];
   const provider = new MeterProvider({ readers });
   const meter = provider.getMeter('nestjs-snowflake');
@@ -196,15 +196,15 @@ export async function byNodeExporter({ generators, locks }: Measured): Promise<s
   }
 }
 
-/** The names of the series in a scrape, without those of the scraped process itself. */
+/** The names of the series in a scrape, without the series of the scraped process itself. */
 export function seriesIn(scrape: string): string[] {
   const names = scrape.match(/^\w+(?=[{ ])/gm) ?? [];
   return [...new Set(names)].filter((name) => name !== 'target_info').toSorted();
 }
 
 /**
- * The name that the OpenTelemetry Collector, and the receiver of Prometheus itself, give a metric:
- * the words of its name, its unit unless it is one of them, `total` at the end of a counter.
+ * The metric name from the OpenTelemetry Collector and from Prometheus's own receiver: the words of
+ * the name, the unit unless the name contains it, and `total` for a counter.
  */
 export function byCollector({
   openTelemetry,
@@ -212,7 +212,7 @@ export function byCollector({
   kind,
 }: Pick<MetricOf<never>, 'openTelemetry' | 'unit' | 'kind'>): string {
   const words = openTelemetry.split(/[^a-zA-Z0-9]+/);
-  // A unit in braces is a remark; 1 is that of a ratio.
+  // A unit in braces is a remark, and 1 is the unit of a ratio.
   const units: Readonly<Record<string, string>> = {
     s: 'seconds',
     ms: 'milliseconds',
@@ -226,14 +226,14 @@ export function byCollector({
 }
 
 /*
- * A reader of the real OpenTelemetry SDK that keeps what it collects in memory.
+ * A reader of the real OpenTelemetry SDK that keeps collected data in memory.
  */
 
 export class ReaderInMemory extends MetricReader {
   protected override async onForceFlush(): Promise<void> {}
   protected override async onShutdown(): Promise<void> {}
 
-  /** Every metric that has a value, by its name. */
+  /** Every metric with a value, by name. */
   async read() {
     const { resourceMetrics, errors } = await this.collect();
     if (errors.length > 0) throw errors[0];
@@ -245,7 +245,7 @@ export class ReaderInMemory extends MetricReader {
     );
   }
 
-  /** The values of one metric, each behind its attributes. */
+  /** The values of one metric, by attributes. */
   async valuesOf(name: string): Promise<Record<string, unknown>> {
     const points = (await this.read()).get(name)?.dataPoints ?? [];
     return Object.fromEntries(

@@ -1,9 +1,9 @@
 /**
- * A fleet of real generators on stores in memory, in a time that the test moves, which Prometheus
- * scrapes every 15 s: what it got is what promtool plays against the alert rules.
+ * A fleet of real generators on memory stores, in settable time. Prometheus scrapes it every 15 s,
+ * and promtool checks the scraped series against the alert rules.
  *
- * The commands of an operator are given by their plans, step by step, as `snowflake layout move`
- * and `snowflake registry move` do it.
+ * Operator commands run by their plans, step by step, as in `snowflake layout move` and `snowflake
+ * registry move`.
  */
 import type { LeaseAnswer, LeaseRequest, WorkerLease, WorkerRecord } from 'nestjs-snowflake';
 import { MemoryRows, MemorySupport } from 'nestjs-snowflake';
@@ -30,12 +30,12 @@ export class MeasuredStore {
     this.#inspector = new RowInspector(this.rows, 'memory', 'memory');
   }
 
-  /** Its rows as they are, for a backup. */
+  /** The current rows, for a backup. */
   copy(): MemoryRows['rows'] {
     return new Map(this.rows.rows);
   }
 
-  /** Another server goes on from these rows. */
+  /** Another server continues from these rows. */
   replace(rows: MemoryRows['rows'], server: string): void {
     Object.assign(this.rows, { rows: new Map(rows), server });
   }
@@ -44,7 +44,7 @@ export class MeasuredStore {
     return this.#inspector.read();
   }
 
-  /** What an operator's command writes. */
+  /** The rows that an operator's command writes. */
   async order(text: string, floorMs?: number): Promise<void> {
     const view = await this.read();
     const move = { text, byMs: view.nowMs + 60_000, floorMs };
@@ -52,7 +52,7 @@ export class MeasuredStore {
   }
 }
 
-/** A process's own way to a store. */
+/** A process's own connection to a store. */
 class Link extends MemorySupport {
   constructor(
     private readonly store: MeasuredStore,
@@ -105,14 +105,14 @@ export class MeasuredFleet {
     return new MeasuredStore(this.time);
   }
 
-  /** What it has now, on another server. */
+  /** The same registry on another server. */
   copyOf(store: MeasuredStore): MeasuredStore {
     const copy = this.store();
     copy.replace(store.copy(), 'copy');
     return copy;
   }
 
-  /** A process that gets no worker id in time has failed, and is a target that is down. */
+  /** A process without a worker ID by its deadline fails, and becomes a target that is down. */
   async start(instance: string, store: MeasuredStore, options: StartOptions = {}): Promise<void> {
     const { job = 'shop', namespace = 'shop', regions, ...given } = options;
     const support = new Link(store, namespace);
@@ -137,7 +137,7 @@ export class MeasuredFleet {
     this.#processes.delete(instance);
   }
 
-  /** Each is replaced: a new one starts before an old one ends. */
+  /** Replaces each process: a new one starts before the old one ends. */
   async rollOut(store: MeasuredStore, options: StartOptions = {}): Promise<void> {
     const replaced = [...this.#processes.keys()];
     for (const instance of replaced) {
@@ -160,7 +160,7 @@ export class MeasuredFleet {
     await store.order(endedText(facts!.fingerprint, to, nowMs + 120_000));
   }
 
-  /** Whoever holds a worker id is told between two steps. */
+  /** Lets each holder detect the change between two steps. */
   async moveStore(from: MeasuredStore, to: MeasuredStore, goal: StoreMoveGoal): Promise<void> {
     for (;;) {
       const states = { from: stateOf(await from.read()), to: stateOf(await to.read()) };
@@ -172,7 +172,7 @@ export class MeasuredFleet {
     }
   }
 
-  /** Lets time go by, with a scrape at each 15 s. */
+  /** Advances time, with a scrape every 15 s. */
   async pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= SCRAPE_MS) {
       await this.time.advance(Math.min(left, SCRAPE_MS));
@@ -202,12 +202,12 @@ export class MeasuredFleet {
     const series = `${name}{${pairs.join(',')}}`;
     const values = this.#series.get(series) ?? [];
     this.#series.set(series, values);
-    // As Prometheus notes it of a series that a scrape no longer has.
+    // Prometheus's marker for a series that is missing from a scrape.
     while (values.length < this.#scrapeCount) values.push('stale');
     values.push(String(value));
   }
 
-  /** The series as promtool takes them, and how long they are. */
+  /** The series in promtool's format, and their length. */
   async measured() {
     for (const instance of this.#processes.keys()) await this.stop(instance);
     for (const values of this.#series.values()) {
@@ -233,7 +233,7 @@ const layoutOf = (worker: number, sequence: number): BitLayout =>
 
 export const USUAL = layoutOf(10, 12);
 export const WIDE = layoutOf(12, 10);
-/** Of two worker ids. */
+/** With two worker IDs. */
 export const NARROW = layoutOf(1, 21);
 export const LESS_NARROW = layoutOf(2, 20);
 

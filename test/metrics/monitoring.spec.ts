@@ -1,6 +1,6 @@
 /**
- * The page on monitoring, the dashboard and the alert rules name the metrics there are, all of
- * them and no others, with labels, states and answers that exist.
+ * The monitoring page, the dashboard, and the alert rules name exactly the existing metrics, with
+ * existing labels, states, and answers.
  */
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -49,7 +49,7 @@ describe('monitoring docs', () => {
   const HISTOGRAMS = METRICS.filter(({ kind }) => kind === 'histogram').map(
     (one) => one.prometheus,
   );
-  /** The series of a histogram count as it. */
+  /** The series of a histogram count as the histogram. */
   const namesIn = (text: string): string[] => {
     const named = (text.match(/\bsnowflake_\w+/g) ?? []).map((name) => {
       const whole = name.replace(/_(bucket|sum|count)$/, '');
@@ -64,7 +64,7 @@ describe('monitoring docs', () => {
     return [...new Set(found.flatMap(([, values]) => values!.split('|')))];
   }
 
-  /** The values that a metric of the catalog shows for its label. */
+  /** The label values of a metric in the catalog. */
   async function labelValues(name: string): Promise<string[]> {
     const { app, ids } = await startApp();
     const none = { durations: [], recent: [], waitedMs: 0, lastAt: undefined };
@@ -76,14 +76,14 @@ describe('monitoring docs', () => {
     return samples.map(({ labels }) => labels[metric.labels![0]!]!);
   }
 
-  describe('the catalog', () => {
+  describe('the metric catalog', () => {
     it('names each metric once', () => {
       expect(new Set(NAMES).size).toBe(METRICS.length);
       const ours = METRICS.map(({ openTelemetry }) => openTelemetry);
       expect(new Set(ours).size).toBe(METRICS.length);
     });
 
-    it('knows every state of a lease', async () => {
+    it('covers every lease state', async () => {
       const states = await labelValues('snowflake_lease_state');
       expect(states).toEqual(Object.keys(LEASE_STATES));
     });
@@ -109,12 +109,12 @@ describe('monitoring docs', () => {
       expect(namesIn(PAGE)).toEqual(NAMES);
     });
 
-    it('lists every answer of a renewal', async () => {
+    it('lists every renewal answer', async () => {
       const answers = await labelValues('snowflake_renewals_total');
       expect([...rowsOf(PAGE, 'Answer').keys()]).toEqual(answers);
     });
 
-    it('sorts every state under one health', () => {
+    it('assigns every state to one health value', () => {
       const cells = [...rowsOf(PAGE, 'Health').values()].flatMap(([, states]) =>
         states!.replaceAll('`', '').split(', '),
       );
@@ -126,7 +126,7 @@ describe('monitoring docs', () => {
       expect([...rowsOf(PAGE, 'Option').keys()]).toEqual(Object.keys(options));
     });
 
-    it('explains every alert, with the severity that the rules give it', () => {
+    it('explains every alert, with the severity from the rules', () => {
       const rows = [...rowsOf(PAGE, 'Alert')].map(([name, [severity]]) => [name, severity]);
       const rules = [...RULES.matchAll(/alert: (\w+).*?severity: (\w+)/gs)];
       expect(rows).toEqual(rules.map(([, name, severity]) => [name, severity]));
@@ -138,12 +138,12 @@ describe('monitoring docs', () => {
     ['the alert rules', RULES],
     ['the dashboard', [...QUERIES, ...VARIABLES].join('\n')],
   ])('%s', (_name, text) => {
-    it('ask for metrics that exist, and leave none but known ones out', () => {
+    it('uses existing metrics, and all except the listed ones', () => {
       expect(namesIn(text).filter((name) => !NAMES.includes(name))).toEqual([]);
       expect(namesIn(`${text}${QUERIES.join('\n')}`)).toEqual(NAMES);
     });
 
-    it('select states and answers that exist', async () => {
+    it('selects existing states and answers', async () => {
       const states = Object.keys(LEASE_STATES);
       expect(selected(text, 'state').filter((state) => !states.includes(state))).toEqual([]);
       const answers = await labelValues('snowflake_renewals_total');
@@ -152,18 +152,18 @@ describe('monitoring docs', () => {
     });
   });
 
-  describe('the dashboard', () => {
+  describe('the Grafana dashboard', () => {
     it('shows every metric', () => {
       expect(namesIn(QUERIES.join('\n'))).toEqual(NAMES);
     });
 
-    it('has panels with their own numbers, within the width of a page', () => {
+    it('has panels with unique numbers, within the page width', () => {
       const { panels } = DASHBOARD;
       expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
       expect(panels.filter(({ gridPos }) => gridPos.x + gridPos.w > 24)).toEqual([]);
     });
 
-    it('selects by the variables it has, in every query', () => {
+    it('filters every query by its variables', () => {
       const ofLocks = (query: string) => /snowflake_(locks|cron)_/.test(query);
       const wanted = (query: string) =>
         ofLocks(query) ? 'job=~"$job"' : 'job=~"$job", generator=~"$generator"';
@@ -173,16 +173,15 @@ describe('monitoring docs', () => {
 });
 
 /*
- * However the metrics reach Prometheus, they have the names that the alert rules and the dashboard
- * ask for.
+ * Every route to Prometheus gives the metrics the names in the alert rules and the dashboard.
  */
-describe('exported names', () => {
+describe('exported metric names', () => {
   const METRICS: readonly Omit<MetricOf<never>, 'read'>[] = [
     ...GENERATOR_METRICS.metrics,
     ...LOCK_METRICS.metrics,
   ];
 
-  /** The series that a file asks for. */
+  /** The series that a file queries. */
   function askedFor(file: string): string[] {
     const text = readFileSync(`${ROOT}/docs/operating/monitoring/${file}`, 'utf8');
     return [...new Set(text.match(/\bsnowflake_\w+/g))];
@@ -199,7 +198,7 @@ describe('exported names', () => {
     });
     afterAll(() => measured.close());
 
-    it('are the same by prom-client and by the exporter for Node, and are all there are', () => {
+    it('are the same in prom-client and the Node exporter, and complete', () => {
       expect(series['the exporter for Node']).toEqual(series['prom-client']);
       const ofHistogram = (name: string) =>
         ['bucket', 'count', 'sum'].map((end) => `${name}_${end}`);
@@ -209,7 +208,7 @@ describe('exported names', () => {
       expect(series['prom-client']).toEqual(all.toSorted());
     });
 
-    it.each(['alert-rules.yaml', 'grafana-dashboard.json'])('are those of %s', (file) => {
+    it.each(['alert-rules.yaml', 'grafana-dashboard.json'])('match %s', (file) => {
       const asked = askedFor(file);
       expect(asked.length).toBeGreaterThan(10);
       for (const [exporter, names] of Object.entries(series)) {
@@ -224,7 +223,7 @@ describe('exported names', () => {
       expect(METRICS.map(byCollector)).toEqual(METRICS.map(({ prometheus }) => prometheus));
     });
 
-    it('would add a unit that is missing, and moves the total to the end', () => {
+    it('would add a missing unit, and moves the total to the end', () => {
       const rate = { openTelemetry: 'a.total.b', unit: 's', kind: 'counter' } as const;
       expect(byCollector(rate)).toBe('a_b_seconds_total');
     });

@@ -33,9 +33,9 @@ function createMeter() {
   return { reader, provider, meter: provider.getMeter('nestjs-snowflake') };
 }
 
-describe('a meter of OpenTelemetry', () => {
-  it('has every metric of the catalog, with its kind, unit and description', async () => {
-    /** The others are of generators without a worker id, or with the option `regions`. */
+describe('an OpenTelemetry meter', () => {
+  it('has every metric of the catalog, with kind, unit, and description', async () => {
+    /** The other metrics need a generator without a worker ID, or the option `regions`. */
     const isOther = (name: string) => /\.(buffer|region)\./.test(name);
     const LEASED = GENERATOR_METRICS.metrics.filter(({ openTelemetry }) => !isOther(openTelemetry));
     const { app, time, store, ids } = await startApp();
@@ -52,7 +52,7 @@ describe('a meter of OpenTelemetry', () => {
       expect(descriptor).toMatchObject({ unit, description: help });
       expect(dataPointType).toBe(TYPES[kind]);
     }
-    // Five ticks ahead; the time of the test has gone by in fractions of a ms.
+    // Five ticks ahead; the test's time advanced in fractions of a ms.
     const ahead = (await reader.valuesOf('snowflake.ids.ahead.seconds'))['default shop'] as number;
     expect(Math.round(ahead * 200)).toBe(1);
     expect(await reader.valuesOf('snowflake.workers.free')).toEqual({
@@ -62,7 +62,7 @@ describe('a meter of OpenTelemetry', () => {
     await app.close();
   });
 
-  it('shows what a generator does at the moment of the collection', async () => {
+  it("shows the generator's state at the time of collection", async () => {
     const { app, time, store, ids } = await startApp();
     const { reader, provider, meter } = createMeter();
     registerOpenTelemetryMetrics(meter, [{ ids }]);
@@ -82,7 +82,7 @@ describe('a meter of OpenTelemetry', () => {
     await app.close();
   });
 
-  it('records each renewal once, also those before the first collection', async () => {
+  it('records each renewal once, including renewals before the first collection', async () => {
     const { app, time, store, ids } = await startApp();
     const { reader, provider, meter } = createMeter();
     await time.advance(21_000);
@@ -107,7 +107,7 @@ describe('a meter of OpenTelemetry', () => {
     await closing;
   });
 
-  it('keeps several generators apart, until they are taken out', async () => {
+  it('separates several generators until they are unregistered', async () => {
     const [shop, stock] = [await startApp(), await startApp()];
     const { reader, provider, meter } = createMeter();
     registerOpenTelemetryMetrics(meter, [{ ids: shop.ids }]);
@@ -128,8 +128,8 @@ describe('a meter of OpenTelemetry', () => {
   });
 });
 
-describe('reading', () => {
-  it('asks a generator once per collection, and never between two', async () => {
+describe('a collection', () => {
+  it('reads a generator once, and not between collections', async () => {
     const { app, ids } = await startApp();
     const { reader, provider, meter } = createMeter();
     let readCount = 0;
@@ -144,7 +144,7 @@ describe('reading', () => {
 });
 
 /*
- * What a status says of time and renewals, as the metrics show it: real leases, real prom-client.
+ * Metrics of time and renewals from the status, with real leases and the real prom-client.
  */
 async function startMeasured(options: Parameters<typeof startApp>[0] = {}) {
   const started = await startApp(options);
@@ -161,7 +161,7 @@ async function startMeasured(options: Parameters<typeof startApp>[0] = {}) {
 }
 
 describe('metrics of renewals', () => {
-  it('count them by answer, from a first 0', async () => {
+  it('are counted by answer, starting at 0', async () => {
     const { app, time, store, value } = await startMeasured();
     expect(await value('renewals_total', ',answer="ok"')).toBe(0);
     expect(await value('last_renewal_timestamp_seconds')).toBeUndefined();
@@ -177,7 +177,7 @@ describe('metrics of renewals', () => {
     await app.close();
   });
 
-  it('count what an answer behind the time limit says, for the alarms on it', async () => {
+  it('record a late response after its time-out, for the alerts on it', async () => {
     const { app, time, store, value } = await startMeasured({ callTimeoutMs: 1500 });
     let answer: ((late: LeaseAnswer) => void) | undefined;
     store.refreshAlive = () => new Promise((resolve) => (answer = resolve));
@@ -193,7 +193,7 @@ describe('metrics of renewals', () => {
     await closing;
   });
 
-  it('add up the time they take, up to the time limit of a call', async () => {
+  it('sum up durations, up to the time limit of a call', async () => {
     const { app, time, store, value } = await startMeasured({ callTimeoutMs: 1500 });
     store.refreshAlive = () => new Promise(() => {});
     await time.advance(12_500);
@@ -207,8 +207,8 @@ describe('metrics of renewals', () => {
   });
 });
 
-describe('the durations of renewals', () => {
-  it('are counted in spans whose ends belong to them, and the last ones are kept', () => {
+describe('renewal durations', () => {
+  it('fall into buckets with inclusive ends, and only recent ones are kept', () => {
     const record = new RenewalRecord();
     const took = [0, 1, 2, 3, 500, 501, 2000, 2001, 5000, 5001, -7];
     for (const tookMs of took) record.note('ok', 1000, 1000 + tookMs);
@@ -222,7 +222,7 @@ describe('the durations of renewals', () => {
 });
 
 describe('metrics of time', () => {
-  it('are read by the clock of the ids', async () => {
+  it('are read by the clock of the IDs', async () => {
     const { app, time, ids, value } = await startMeasured();
     expect(await value('lease_remaining_seconds')).toBe(60);
     time.wallMs += 5000;
@@ -236,7 +236,7 @@ describe('metrics of time', () => {
     await app.close();
   });
 
-  it('let worker ids be counted', async () => {
+  it('worker IDs are counted', async () => {
     const { app, value } = await startMeasured();
     const layout = ',layout="t41-w10-s12/1ms@1704067200000"';
     await value('workers_free', layout);
@@ -248,7 +248,7 @@ describe('metrics of time', () => {
 });
 
 /*
- * The count of worker ids: never waited for, never asked too often, never stale.
+ * The worker-ID count delays no scrape, is read once a period, and is never stale.
  */
 const record = (workerId: number, freeInMs: number): WorkerRecord => ({
   workerId,
@@ -263,8 +263,8 @@ async function counted(census: WorkerCensus, nowMs: number) {
   return census.read(nowMs);
 }
 
-describe('the count of worker ids', () => {
-  it('has those in use that cannot be leased now, of the ids that may be leased', async () => {
+describe('the worker-ID count', () => {
+  it('includes worker IDs in use outside the range that can be leased', async () => {
     const workers = async () => [record(0, 0), record(1, 5), record(7, 5), record(20, 5)];
     expect(await counted(new WorkerCensus({ workers }, IDS, 1000), 0)).toEqual({
       inUse: 2,
@@ -272,7 +272,7 @@ describe('the count of worker ids', () => {
     });
   });
 
-  it('is not known where nothing is leased, or nobody can say', async () => {
+  it('is absent without a lease, or without a list of holders', async () => {
     const fixed = new WorkerCensus(
       new StaticSupport(812),
       { workerIds: { min: 0, max: 1023 } },
@@ -282,7 +282,7 @@ describe('the count of worker ids', () => {
     expect(await counted(new WorkerCensus({}, IDS, 1000), 0)).toBeUndefined();
   });
 
-  it('is asked again when the clock was set back by more than a period', async () => {
+  it('is read again after the clock moved back by more than a period', async () => {
     let asked = 0;
     const census = new WorkerCensus({ workers: async () => (asked++, []) }, IDS, 1000);
     await counted(census, 100_000);
@@ -292,7 +292,7 @@ describe('the count of worker ids', () => {
     expect(asked).toBe(2);
   });
 
-  it('vanishes when the next answer does not come, and is back with it', async () => {
+  it('disappears if the next response is missing, and returns with it', async () => {
     const open: ((records: WorkerRecord[]) => void)[] = [];
     const workers = () => new Promise<WorkerRecord[]>((resolve) => open.push(resolve));
     const census = new WorkerCensus({ workers }, IDS, 1000);
@@ -307,7 +307,7 @@ describe('the count of worker ids', () => {
     expect(census.read(2001)).toEqual({ inUse: 2, free: 14 });
   });
 
-  it('is waited for once, a second at most', async () => {
+  it('waits for its first value once, for one second at most', async () => {
     const time = new SettableTime();
     const silent = { workers: () => new Promise<WorkerRecord[]>(() => undefined) };
     const census = new WorkerCensus(silent, IDS, 1000, time);
@@ -323,7 +323,7 @@ describe('the count of worker ids', () => {
     expect(time.timerCount).toBe(0);
   });
 
-  it('is waited for no longer than it takes', async () => {
+  it('stops waiting when the response arrives', async () => {
     const time = new SettableTime();
     let asked = 0;
     const workers = async () => (asked++, [record(1, 5)]);

@@ -1,6 +1,6 @@
 /**
- * Each procedure that the documents give is played by real generators, and what they measure is
- * played against the alert rules: a healthy one fires none, a broken one fires the right one.
+ * Real generators run each documented procedure, and promtool checks their metrics against the
+ * alert rules. A healthy run fires no alert, and a broken run fires the right one.
  */
 import { execFile } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
@@ -32,16 +32,16 @@ async function begun(fleet: MeasuredFleet, options: StartOptions = {}, store = f
   return store;
 }
 
-/** What is done, and by whom it is noticed if it goes wrong. */
+/** The steps, and the alerts that detect an error in them. */
 interface Procedure {
   readonly healthy: Play;
-  /** What goes wrong, what is done then, and the alerts that fire. */
+  /** The error, its steps, and the alerts that fire. */
   readonly broken: readonly (readonly [what: string, play: Play, alerts: readonly string[]])[];
-  /** Tickets that belong to it. */
+  /** Tickets that are part of the procedure. */
   readonly tickets?: readonly string[];
 }
 
-/** No process can renew its lease, and each comes to the end of its range. */
+/** No process can renew its lease, and each one reaches the end of its range. */
 const AWAY = [
   'SnowflakeLeaseRunsOut',
   'SnowflakeNotActive',
@@ -67,7 +67,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
         ['SnowflakeTwoRegistries'],
       ],
       [
-        'no worker id is left for it',
+        'no worker ID is free',
         async (fleet) => {
           const narrow = { layout: NARROW };
           const store = await begun(fleet, narrow);
@@ -82,7 +82,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     async healthy(fleet) {
       await begun(fleet);
       await fleet.start('c', fleet.store(), { job: 'stock', namespace: 'stock' });
-      // Without a namespace the application tells them apart.
+      // Without a namespace, the application name distinguishes them.
       const noName = { namespace: 'default' };
       await fleet.start('d', fleet.store(), { ...noName, application: 'd', layout: NARROW });
       await fleet.start('e', fleet.store(), { ...noName, application: 'e' });
@@ -101,7 +101,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     },
     broken: [
       [
-        'the old layout has no room left in its half',
+        'the old layout has no free worker ID in its half',
         async (fleet) => {
           const store = fleet.store();
           await fleet.start('a', store, { layout: NARROW });
@@ -127,7 +127,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     },
     broken: [
       [
-        'a deployment comes to a third store',
+        'a deployment uses a third store',
         async (fleet) => {
           const [from, to] = [await begun(fleet), fleet.store()];
           await fleet.moveStore(from, to, 'begin');
@@ -185,7 +185,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     },
     broken: [
       [
-        'it does not come back',
+        'the store stays down',
         async (fleet) => {
           const store = await begun(fleet);
           store.isAway = true;
@@ -195,7 +195,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
       ],
     ],
   },
-  'a backup that is put back': {
+  'a restored backup': {
     async healthy(fleet) {
       const store = await begun(fleet);
       const backup = store.copy();
@@ -206,7 +206,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     tickets: ['SnowflakeStoreForgets'],
     broken: [
       [
-        'it is put beside the store in use',
+        'the restored store runs next to the current one',
         async (fleet) => {
           const store = await begun(fleet);
           const restored = fleet.copyOf(store);
@@ -230,7 +230,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     },
     broken: [
       [
-        'it has the number of another one',
+        'two regions have the same number',
         async (fleet) => {
           const regions = fleet.store();
           await fleet.start('a', fleet.store(), { ...inRegion(1), regions });
@@ -255,7 +255,7 @@ const PROCEDURES: Readonly<Record<string, Procedure>> = {
     },
     broken: [
       [
-        'a process is left when the store is switched off',
+        'a process still runs when the store is switched off',
         async (fleet) => {
           const store = await begun(fleet);
           await fleet.stop('a');
@@ -306,7 +306,7 @@ describe.each(Object.entries(PROCEDURES))('%s', (_, { healthy, broken, tickets =
   });
 
   if (broken.length > 0)
-    it.each(broken)('is noticed if %s', async (_what, play, alerts) => {
+    it.each(broken)('is detected if %s', async (_what, play, alerts) => {
       expect(await firedIn(play)).toEqual(alerts);
     });
 });

@@ -29,8 +29,8 @@ async function scrape(registry: client.Registry): Promise<Map<string, number>> {
 const of = (samples: Map<string, number>, name: string): Record<string, number> =>
   Object.fromEntries([...samples].filter(([sample]) => sample.startsWith(name)));
 
-describe('a registry of prom-client', () => {
-  it('shows what a generator does at the moment of the scrape', async () => {
+describe('a prom-client registry', () => {
+  it("shows the generator's state at the time of the scrape", async () => {
     const { app, time, ids } = await startApp();
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
@@ -49,7 +49,7 @@ describe('a registry of prom-client', () => {
     await app.close();
   });
 
-  it('shows one state at a time, and no worker id without a lease', async () => {
+  it('shows one state at a time, and no worker ID without a lease', async () => {
     const { app, time, store, ids } = await startApp();
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
@@ -69,7 +69,7 @@ describe('a registry of prom-client', () => {
     expect(of(await scrape(registry), 'snowflake_worker_id')).toEqual({});
   });
 
-  it('shows times in seconds, and every answer from a first 0', async () => {
+  it('shows times in seconds, and every answer starting at 0', async () => {
     const { app, time, ids } = await startApp();
     const registry = new client.Registry();
     const renewals = {
@@ -106,7 +106,7 @@ describe('a registry of prom-client', () => {
     await app.close();
   });
 
-  it('leaves out what a generator does not know', async () => {
+  it('omits unknown values', async () => {
     const { app, ids } = await startApp({ workerId: 811 });
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
@@ -131,7 +131,7 @@ describe('a registry of prom-client', () => {
     await app.close();
   });
 
-  it('lists every metric of the catalog, with its help and kind', async () => {
+  it('lists every metric of the catalog, with its help and type', async () => {
     const { app, ids } = await startApp();
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
@@ -144,7 +144,7 @@ describe('a registry of prom-client', () => {
 });
 
 describe('several generators', () => {
-  it('share the metrics of a registry, each under its label, until taken out', async () => {
+  it('share the metrics of a registry, each with a label, until unregistered', async () => {
     const [shop, stock] = [await startApp(), await startApp()];
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids: shop.ids }], { registry });
@@ -163,7 +163,7 @@ describe('several generators', () => {
     await Promise.all([shop.app.close(), stock.app.close()]);
   });
 
-  it('come back to a registry that was emptied', async () => {
+  it('return to a registry that was cleared', async () => {
     const { app, ids } = await startApp();
     const registry = new client.Registry();
     registerPrometheusMetrics(client, [{ ids }], { registry });
@@ -174,7 +174,7 @@ describe('several generators', () => {
     await app.close();
   });
 
-  it('are in the default registry when none is named', async () => {
+  it('use the default registry by default', async () => {
     const { app, ids } = await startApp();
     const remove = registerPrometheusMetrics(client, [{ ids }]);
     expect(
@@ -188,8 +188,8 @@ describe('several generators', () => {
   });
 });
 
-describe('worker ids in use and free', () => {
-  it('are asked once in a period, are there at once, and vanish without a store', async () => {
+describe('worker IDs in use and free', () => {
+  it('are read once a period, appear at once, and disappear without a store', async () => {
     const { app, time, store, ids } = await startApp();
     const registry = new client.Registry();
     const generator = { ids, support: store, workersEveryMs: 30_000 };
@@ -213,8 +213,8 @@ describe('worker ids in use and free', () => {
   });
 });
 
-describe('other ways to collect', () => {
-  it('a registry of OpenMetrics has the same names, however often it is scraped', async () => {
+describe('other kinds of collection', () => {
+  it('an OpenMetrics registry keeps the same names over repeated scrapes', async () => {
     const { app, ids } = await startApp();
     const registry = new client.Registry<client.OpenMetricsContentType>();
     registry.setContentType(client.Registry.OPENMETRICS_CONTENT_TYPE);
@@ -228,7 +228,7 @@ describe('other ways to collect', () => {
     await app.close();
   });
 
-  it('cluster workers become one: the sum of counts, the worst of measures', async () => {
+  it('cluster workers are merged: the sum of counters, the worst of gauges', async () => {
     const [one, two] = [await startApp(), await startApp()];
     const parts = [one, two].map(async ({ ids, time }, at) => {
       const registry = new client.Registry();
@@ -259,10 +259,10 @@ describe('other ways to collect', () => {
 });
 
 /*
- * The metrics of locks in the real prom-client and the real OpenTelemetry SDK: what is held, waited
- * for, got, refused and lost, on locks whose time the test moves.
+ * Lock metrics in the real prom-client and the real OpenTelemetry SDK: held, awaited, acquired,
+ * refused, and lost locks, in settable time.
  */
-/** Locks of two processes in one store, which can be away. */
+/** Locks of two processes in one store, which can fail. */
 function measured() {
   const time = new SettableTime();
   const memory = new MemoryLocks({ clock: time });
@@ -299,7 +299,7 @@ async function format(registry: client.Registry): Promise<Record<string, number>
   );
 }
 
-/** What a process knows of a job of `@CronOnce`. */
+/** The status of a job of `@CronOnce`. */
 const jobOf = (): OnceJobStatus => ({
   job: 'Reports.nightly',
   schedule: '0 3 * * * UTC',
@@ -313,8 +313,8 @@ const jobOf = (): OnceJobStatus => ({
   sharedWith: 'mail',
 });
 
-describe('the metrics of locks', () => {
-  it('begin with a 0 of each count, and name no lock', async () => {
+describe('lock metrics', () => {
+  it('start each counter at 0, and contain no lock names', async () => {
     const { registry } = measured();
     expect(await format(registry)).toEqual({
       held: 0,
@@ -327,7 +327,7 @@ describe('the metrics of locks', () => {
     });
   });
 
-  it('count what is held and for how long, waited for, got and refused', async () => {
+  it('count held, awaited, acquired, and refused locks, and their times', async () => {
     const { time, registry, locks, other } = measured();
     const first = (await locks.tryAcquire('order:1'))!;
     const second = (await other.tryAcquire('order:2'))!;
@@ -354,7 +354,7 @@ describe('the metrics of locks', () => {
     expect(ended).not.toHaveProperty('longest_held_seconds');
   });
 
-  it('tell a store that is away from a lock that is held, and count what it loses', async () => {
+  it('distinguish a failed store from a held lock, and count lost locks', async () => {
     const { time, away, registry, locks } = measured();
     const held = (await locks.tryAcquire('order:1'))!;
     away.isAway = true;
@@ -370,7 +370,7 @@ describe('the metrics of locks', () => {
     });
   });
 
-  it('have one of each job, with its name, whose labels do not mix with others', async () => {
+  it('include each job by its name, separate from other labels', async () => {
     const { registry, locks } = measured();
     const never = { ...jobOf(), job: 'never', dueMs: undefined, runningMs: 4000 };
     const jobs = { status: () => [jobOf(), never] };
@@ -388,7 +388,7 @@ describe('the metrics of locks', () => {
     expect(Object.keys(values)).toHaveLength(2 + 2 * 6 + 2 + 2);
   });
 
-  it('a scrape reads the status of many locks once', async () => {
+  it('read the status of many locks once per scrape', async () => {
     const { registry, locks } = measured();
     const reads = jest.spyOn(locks, 'status', 'get');
     await registry.metrics();
@@ -397,7 +397,7 @@ describe('the metrics of locks', () => {
     expect(reads).toHaveBeenCalledTimes(2);
   });
 
-  it('of what are no locks are refused in words', () => {
+  it('reject a value that is not a DistributedLock with an explanation', () => {
     const { locks } = measured();
     const adding = (given: unknown) => () =>
       registerPrometheusLockMetrics(client, given as never, { registry: new client.Registry() });
@@ -407,7 +407,7 @@ describe('the metrics of locks', () => {
     expect(adding([{ locks, name: 'a b' }])).toThrow('`name`');
   });
 
-  it('of several stores have a label each, and are taken out again', async () => {
+  it('of several stores have a label each, and can be unregistered', async () => {
     const { registry, locks, other } = measured();
     await other.tryAcquire('order:1');
     const remove = registerPrometheusLockMetrics(client, [{ name: 'other', locks: other }], {

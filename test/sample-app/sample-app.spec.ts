@@ -1,6 +1,6 @@
 /**
- * The sample app as its users run it: one process on embedded defaults, three on one Redis and one
- * PostgreSQL while these fail, and `npm run start:replicas` on each store.
+ * The sample app as users run it: one process on embedded defaults, three processes on one Redis
+ * and one PostgreSQL that fail, and `npm run start:replicas` on each store.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
@@ -35,7 +35,7 @@ beforeAll(async () => {
   built = await BuiltShop.build();
 }, SLOW_MS);
 
-/** As many at once, in turn by each of the shops. */
+/** This many requests at once, from each shop in turn. */
 async function order(count: number, ...shops: readonly ShopProcess[]): Promise<Order[]> {
   const posts = Array.from({ length: count }, (_, n) => shops[n % shops.length]!);
   const answers = await Promise.all(posts.map((shop) => shop.post<Order>('/orders', TEA)));
@@ -43,7 +43,7 @@ async function order(count: number, ...shops: readonly ShopProcess[]): Promise<O
   return answers.map(({ body }) => body);
 }
 
-/** What is missing or too much among 1, 2, 3 and so on. */
+/** Missing and surplus numbers compared with 1, 2, 3, and so on. */
 function gapsIn(orders: readonly Order[]): number[] {
   const counts = orders.map(({ number }) => Number(/^ORD-\d{4}-(\d{6})$/.exec(number)![1]));
   return counts.toSorted((one, other) => one - other).filter((count, n) => count !== n + 1);
@@ -65,7 +65,7 @@ describe('the sample app on embedded defaults', () => {
     rmSync(folder, { recursive: true });
   }, SLOW_MS);
 
-  it('answers at the addresses of the README, and operators with the password of its log', async () => {
+  it('serves the addresses in the README, and accepts operators with the logged password', async () => {
     const readme = readFileSync(`${ROOT}/README.md`, 'utf8');
     const named = Array.from(readme.matchAll(/localhost:3000([\w/-]+)/g), ([, path]) => path!);
     expect(named).toContain('/orders/id');
@@ -78,7 +78,7 @@ describe('the sample app on embedded defaults', () => {
     expect((await fetch(`${shop.url}/snowflake`, { headers })).status).toBe(200);
   });
 
-  it('takes orders at once, with numbers without a gap and pages in the order of IDs', async () => {
+  it('accepts orders at once, with gapless numbers and pages in ID order', async () => {
     const made = await order(25, shop);
     expect(gapsIn(made)).toEqual([]);
     const first = (await shop.get<Order[]>('/orders')).body;
@@ -99,13 +99,13 @@ describe('the sample app on embedded defaults', () => {
     { path: '/orders?after=-1' },
     { path: '/orders', sent: { ...TEA, quantity: '2' } },
     { path: '/orders', sent: { ...TEA, id: '7' } },
-  ])('$path with $sent answers 400 with a reason', async ({ path, sent }) => {
+  ])('rejects $path with $sent by 400 and a reason', async ({ path, sent }) => {
     const { status, body } = await (sent ? shop.post(path, sent) : shop.get(path));
     expect({ status, body }).toMatchObject({ status: 400, body: { message: expect.anything() } });
   });
 
   it(
-    'shares its database with no other process, and takes it over from one that was killed',
+    'locks its database, and takes it over from a killed process',
     async () => {
       await expect(built.start({}, folder)).rejects.toThrow('Another process uses .data/postgres');
       const [before] = await order(1, shop);
@@ -120,7 +120,7 @@ describe('the sample app on embedded defaults', () => {
   );
 
   it(
-    'gives its worker ID back and ends when it is stopped',
+    'releases its worker ID and exits when stopped',
     async () => {
       expect(await shop.stop()).toBe('SIGTERM');
       expect(shop.output).toContain('active -> released');
@@ -129,7 +129,7 @@ describe('the sample app on embedded defaults', () => {
     SLOW_MS,
   );
 
-  it('starts on a database of others only with a registry of all', async () => {
+  it('starts on an existing database only with a registry for all processes', async () => {
     const starting = built.start({ DATABASE_URL: 'postgres://127.0.0.1:1/shop' });
     await expect(starting).rejects.toThrow('Set SNOWFLAKE_SUPPORT as well');
   });
@@ -145,7 +145,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
     database = await ownDatabase(process.env['DATABASE_URL']!);
     const support = `${redis.url}?namespace=shop`;
     const env = { SNOWFLAKE_SUPPORT: support, DATABASE_URL: database.url };
-    // The first one creates the tables.
+    // The first process creates the tables.
     const first = await built.start(env);
     replicas = [first, ...(await Promise.all([built.start(env), built.start(env)]))];
   }, SLOW_MS);
@@ -154,7 +154,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
     await Promise.all([redis.stop(), database.drop()]);
   }, SLOW_MS);
 
-  it('make no ID twice, and no gap in the numbers', async () => {
+  it('generate no duplicate ID, and no gap in the numbers', async () => {
     const made = await order(300, ...replicas);
     expect(new Set(made.map(({ id }) => id)).size).toBe(300);
     expect(gapsIn(made)).toEqual([]);
@@ -163,7 +163,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
   });
 
   it(
-    'make each report once, also when the one that made the last is killed',
+    'create each report once, even if the last reporter is killed',
     async () => {
       const count = async () => (await reports(replicas[0]!)).length;
       await until(async () => (await count()) >= 1);
@@ -177,13 +177,13 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
       expect(made[0]!.madeBy).not.toBe(madeBy);
       const times = made.map(({ at }) => Date.parse(at)).toReversed();
       expect(times).toEqual(times.map((_, n) => times[0]! + n * 10_000));
-      // The database would refuse a second one.
+      // The database would reject a duplicate.
       expect(replicas.map(({ output }) => output.includes('duplicate key'))).not.toContain(true);
     },
     SLOW_MS,
   );
 
-  it('ship an order once, whichever of them are asked', async () => {
+  it('ship an order once, whichever replicas receive the request', async () => {
     const made = await order(10, ...replicas);
     const shops = [...replicas, ...replicas, ...replicas];
     const asked = made.flatMap(({ id }) => shops.map((shop) => shop.post(`/orders/${id}/ship`)));
@@ -193,7 +193,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
   });
 
   it(
-    'give a worker ID back, make IDs without Redis, and are not ready without the database',
+    'release worker IDs, generate IDs without Redis, and are not ready without the database',
     async () => {
       const [one, other] = replicas as [ShopProcess, ShopProcess];
       await other.stop();
@@ -209,7 +209,7 @@ describe('three replicas on one Redis and one PostgreSQL', () => {
       await order(1, one);
 
       const name = new URL(database.url).pathname.slice(1);
-      // The sessions that end are those of the shop.
+      // Ends only the sessions of the shop.
       await onPostgres(process.env['DATABASE_URL']!, `DROP DATABASE ${name} WITH (FORCE)`);
       expect((await readiness()).status).toBe(503);
       expect((await one.get('/health')).status).toBe(200);
@@ -224,7 +224,7 @@ describe('npm run start:replicas', () => {
   const own = `namespace=${randomUUID()}`;
   const ownTable = `${own}&replicated=false&table=shop_registry`;
 
-  /** As an operator sets SNOWFLAKE_SUPPORT. */
+  /** An operator's value for SNOWFLAKE_SUPPORT. */
   const STORES = [
     { store: 'servers of their own', support: '', count: 3 },
     { store: 'postgres', support: `${process.env['DATABASE_URL']}?${ownTable}`, count: 2 },
@@ -237,7 +237,7 @@ describe('npm run start:replicas', () => {
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it.each(STORES)(
-    'starts replicas on $store, with a worker ID each, which they give back',
+    'starts replicas on $store, each with a worker ID that it releases',
     async ({ store, support, count }) => {
       const database = support === '' ? undefined : await ownDatabase(process.env['DATABASE_URL']!);
       const env = { SNOWFLAKE_SUPPORT: support, DATABASE_URL: database?.url ?? '' };

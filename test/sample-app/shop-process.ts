@@ -1,5 +1,5 @@
 /**
- * The built sample app as a process of its own, driven over HTTP.
+ * The built sample app as a separate process, driven over HTTP.
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
@@ -12,10 +12,10 @@ import { BUNDLER, bundleInto } from '../support/builds.mjs';
 import { madeOnce, ROOT } from '../support/made-once.mjs';
 import { until } from '../until.js';
 
-/** To compile the embedded database for speed takes longer than what it has to do here. */
+/** Optimized compilation of the embedded database takes longer than these tests. */
 const FLAGS = ['--liftoff-only'];
 
-/** What the environment of the tests must not set for it. */
+/** Variables that the test environment must not pass on. */
 const UNSET = { DATABASE_URL: '', OPERATOR_PASSWORD: '', SNOWFLAKE_SUPPORT: '' };
 
 export interface Answer<T> {
@@ -57,7 +57,7 @@ export class ShopProcess {
     return this.child.pid!;
   }
 
-  /** Which it says in its log. */
+  /** The log contains the password. */
   get workerId(): number {
     return Number(/Worker id (\d+) until/.exec(this.output)?.[1]);
   }
@@ -74,13 +74,16 @@ export class ShopProcess {
     return { status: response.status, body: (await response.json()) as T };
   }
 
-  /** As an orchestrator stops it; again is harmless. After its hooks it ends by the signal. */
+  /**
+   * Stops like an orchestrator; a second stop has no effect. The process runs its hooks and exits
+   * by the signal.
+   */
   async stop(): Promise<NodeJS.Signals | null> {
     await this.end('SIGTERM');
     return this.child.signalCode;
   }
 
-  /** As a machine that fails. */
+  /** Fails like a machine. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }
@@ -97,15 +100,15 @@ export class ShopProcess {
 }
 
 /*
- * The sample app, built as `npm run build:app` does it, but into a folder of its own: spec files
- * run side by side, and none may read what another one is writing. Most tests start it bundled with
- * its packages, which is half of the work; one starts it as it was built.
+ * Builds the sample app like `npm run build:app`, but into a separate folder, as spec files run
+ * side by side and must not read unfinished files. Most tests bundle it with its packages, which
+ * halves the startup work; one test starts the plain build.
  */
 
 const SOURCES = ['lib', 'sample-app', 'nest-cli.json', 'package.json', 'package-lock.json'];
 const SETTINGS = ['tsconfig.json', 'tsconfig.app.json', BUNDLER];
 const MAIN = 'sample-app/src/main.js';
-/** By which `npm run start:replicas` prepares a registry. */
+/** The command with which `npm run start:replicas` prepares a registry. */
 const SCHEMES = 'lib/stores/schemes.js';
 const BUILT = 'built';
 
@@ -120,12 +123,12 @@ export class BuiltShop {
     return ShopProcess.start(join(this.folder, MAIN), env, cwd);
   }
 
-  /** As `npm start` does it, and not bundled, in a folder that is as a fresh clone. */
+  /** Starts like `npm start`, not bundled, in a folder like a fresh clone. */
   startAsBuilt(cwd: string): Promise<ShopProcess> {
     return ShopProcess.start(join(this.folder, BUILT, MAIN), {}, cwd);
   }
 
-  /** `npm run start:replicas` to the end, and what it says. */
+  /** Runs `npm run start:replicas` to its end, and returns the output. */
   replicas(count: number, env: Record<string, string>): Promise<string> {
     const args = ['--check', '--built', this.folder, '--count', String(count)];
     return runWith(env, ROOT, process.execPath, 'scripts/start-replicas.mjs', ...args);
@@ -139,12 +142,12 @@ async function makeInto(folder: string): Promise<void> {
   await bundleInto(folder, built, [MAIN, SCHEMES]);
 }
 
-/** @throws Error with all that the compiler said */
+/** @throws Error with the compiler's output */
 async function compileInto(folder: string): Promise<void> {
   const config = join(folder, 'tsconfig.json');
   const settings = {
     extends: join(ROOT, 'tsconfig.app.json'),
-    // `npm run typecheck` has checked it.
+    // `npm run typecheck` has already checked the types.
     compilerOptions: { rootDir: ROOT, outDir: '.', noCheck: true },
     include: [join(ROOT, 'sample-app/src')],
   };

@@ -1,6 +1,6 @@
 /**
- * The built site in a real browser, from the first test of a spec to its last. A page that is right
- * says nothing: a test fails if one of its pages complained, or asked somebody else for something.
+ * The built site in a real browser, from the first test of a spec to the last. A test fails if one
+ * of its pages logged anything, or sent a request elsewhere.
  */
 import { spawnSync } from 'node:child_process';
 import { createReadStream, existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
@@ -14,14 +14,14 @@ import { madeOnce, ROOT } from '../support/made-once.mjs';
 export const DESK = { viewport: { width: 1280, height: 900 } };
 export const PHONE = { viewport: { width: 390, height: 800 }, isMobile: true, hasTouch: true };
 
-/** Each width and each scheme of colours, of which neither depends on the other. */
+/** Each width and each color scheme once, as they are independent. */
 export const VIEWERS = [
   ['on a desk, in light colours', { ...DESK, colorScheme: 'light' }],
   ['on a phone, in dark colours', { ...PHONE, colorScheme: 'dark' }],
 ] as const satisfies [string, BrowserContextOptions][];
 
 export class BrowsedSite {
-  /** With the files of the site. */
+  /** Serves the files of the site. */
   folder!: string;
   url!: string;
   browser!: Browser;
@@ -29,7 +29,7 @@ export class BrowsedSite {
   private readonly opened: Page[] = [];
   private readonly complaints: string[] = [];
 
-  /** To be called where a spec begins: it starts before the tests, and stops after them. */
+  /** Call this at the top of a spec: it starts before the tests and stops after them. */
   constructor() {
     beforeAll(async () => {
       this.folder = await builtSite();
@@ -47,7 +47,7 @@ export class BrowsedSite {
     });
   }
 
-  /** Until the end of the test. */
+  /** Stays open until the end of the test. */
   async open(path: string, viewer: BrowserContextOptions = DESK): Promise<Page> {
     const settings = { locale: 'en-GB', timezoneId: 'UTC', ...viewer };
     const page = await (await this.browser.newContext(settings)).newPage();
@@ -62,15 +62,15 @@ export class BrowsedSite {
         this.complaints.push(`asked ${request.url()}`);
       }
     });
-    // A slow machine is no fault of the page: only the test as a whole has a limit.
+    // The page may be slow on a slow machine; only the whole test has a limit.
     page.setDefaultTimeout(0);
     await page.goto(`${this.url}${path}`, { waitUntil: 'networkidle' });
-    // Before Vue has taken the page over, it hears no key and no click.
+    // Until Vue has hydrated the page, it ignores keys and clicks.
     await page.waitForFunction("document.querySelector('#app').__vue_app__ !== undefined");
     return page;
   }
 
-  /** What axe has against these pages, and which are wider than the screen. */
+  /** The axe violations of these pages, and pages wider than the screen. */
   async faultsOf(paths: readonly string[], viewer: BrowserContextOptions): Promise<string[]> {
     const faults: string[] = [];
     for (const path of paths) {
@@ -85,7 +85,7 @@ export class BrowsedSite {
 }
 
 /*
- * The site as `npm run docs:build` makes it, once for all specs, and served as a static host would.
+ * Builds the site like `npm run docs:build`, once for all specs, and serves it like a static host.
  */
 
 const SOURCES = ['docs', 'lib', 'package.json', 'bench/RESULTS.md', 'scripts/entries.mjs'];
@@ -143,7 +143,7 @@ export async function serve(folder: string): Promise<{ url: string; server: Serv
 }
 
 /*
- * Reads the pages of the site as files: which places they have, and where their links lead.
+ * Reads the pages of the site as files, with their anchors and links.
  */
 
 interface PageFile {
@@ -151,7 +151,7 @@ interface PageFile {
   readonly links: readonly string[];
 }
 
-/** By their paths, such as `reference/options.html`. */
+/** By path, such as `reference/options.html`. */
 export function readPages(folder: string): ReadonlyMap<string, PageFile> {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   const pages = paths.filter((path) => path.endsWith('.html') && path !== '404.html');
@@ -163,7 +163,7 @@ function pageOf(html: string): PageFile {
   return { ids: new Set(all(/ id="([^"]+)"/g)), links: all(/<a [^>]*href="([^"]+)"/g) };
 }
 
-/** `page: link` of each that leads to no page, or to no place in one. */
+/** `page: link` for each link to a missing page or anchor. */
 export function lostLinks(pages: ReadonlyMap<string, PageFile>): string[] {
   const isLost = (from: string, link: string): boolean => {
     if (/^[a-z]+:/.test(link)) return false;

@@ -1,6 +1,6 @@
 /**
- * The Chinese half of the site in a real browser: its pages, its search, what the theme says, and
- * the playground, in which nothing but names of code is the same as in the English one.
+ * The Chinese half of the site in a real browser: its pages, its search, the theme, and the
+ * playground. Only code names match the English pages.
  */
 import { describe, expect, it } from '@jest/globals';
 import { layouts, textForms } from 'nestjs-snowflake/core';
@@ -8,7 +8,7 @@ import type { Page } from 'playwright-core';
 import { BrowsedSite, DESK, PHONE, VIEWERS } from './browsed-site.js';
 
 const AXED = ['/zh/', '/zh/concepts/lease.html', '/zh/playground.html'];
-/** What is in English in both: names of code, and those that have no translation. */
+/** Text that is English on both sites: code names, and words without a translation. */
 const NAMES = [
   ...Object.keys(layouts),
   ...Object.keys(textForms),
@@ -18,13 +18,13 @@ const NAMES = [
   'github',
 ];
 
-/** What is read out or shown over something, on the whole page. */
+/** Labels and tooltips on the whole page. */
 const LABELS = `Array.from(
   document.querySelectorAll('[aria-label], [title], [placeholder], .visually-hidden'),
   (one) => ['aria-label', 'title', 'placeholder'].map((name) => one.getAttribute(name) ?? '')
     .concat(one.matches('.visually-hidden') ? one.textContent : ''),
 ).flat()`;
-/** What is written in the playground, apart from code, and results, which are one word. */
+/** The text of the playground, without code and one-word results. */
 const WRITTEN = `(() => {
   const found = [];
   const walker = document.createTreeWalker(document.querySelector('.playground'), 4);
@@ -52,7 +52,7 @@ async function englishOn(page: Page, ...collectors: string[]): Promise<string[]>
 const site = new BrowsedSite();
 
 describe('a Chinese page', () => {
-  it('is reached from the English page of the same name, and back', async () => {
+  it('links to the English page of the same name, and back', async () => {
     const page = await site.open('/concepts/lease.html');
     await page.getByRole('button', { name: 'Change language' }).hover();
     await page.getByRole('link', { name: '简体中文' }).first().click();
@@ -67,7 +67,7 @@ describe('a Chinese page', () => {
     await page.getByRole('navigation', { name: 'Main Navigation' }).waitFor();
   });
 
-  it('finds a word, on Chinese pages', async () => {
+  it('finds a word on Chinese pages', async () => {
     const page = await site.open('/zh/');
     await page.keyboard.press('/');
     await page.locator('#localsearch-input').fill('隔离期');
@@ -81,12 +81,12 @@ describe('a Chinese page', () => {
     expect(hrefs.filter((href) => !href.startsWith('/zh/'))).toEqual([]);
   });
 
-  it('shows no gap where a line ends in the source', async () => {
+  it('shows no gap at the line ends of the source', async () => {
     const page = await site.open('/zh/concepts/lease.html');
     expect(await page.locator('main').innerText()).not.toMatch(/[，。；：、] [^ ]/u);
   });
 
-  it('keeps a page that is in English only', async () => {
+  it('stays in English if it has no translation', async () => {
     const page = await site.open('/zh/internals/proof.html');
     expect(await page.locator('blockquote').first().innerText()).toBe('本页只有英文。');
     expect(await page.locator('#VPSidebarNav').innerText()).toContain('故障模式');
@@ -94,7 +94,7 @@ describe('a Chinese page', () => {
 });
 
 describe('the theme', () => {
-  it('says nothing in English, on a desk, on a phone, and in its search', async () => {
+  it('shows no English on a desktop, on a phone, or in its search', async () => {
     for (const viewer of [DESK, PHONE]) {
       const page = await site.open('/zh/concepts/lease.html', viewer);
       expect(await englishOn(page, LABELS)).toEqual([]);
@@ -104,7 +104,7 @@ describe('the theme', () => {
     }
   });
 
-  it('says it in English on English pages, where it is found', async () => {
+  it('shows these words in English on English pages', async () => {
     const page = await site.open('/concepts/lease.html');
     const found = await englishOn(page, LABELS);
     const expected = ['Main Navigation', 'Sidebar Navigation', 'Pager', 'Copy Code'];
@@ -115,7 +115,7 @@ describe('the theme', () => {
 describe('the playground', () => {
   const section = (page: Page, name: string) => page.getByRole('region', { name });
 
-  it('says nothing in English, also where it shows all it has', async () => {
+  it('shows no English, even with every result open', async () => {
     const page = await site.open('/zh/playground.html');
     await page.getByRole('button', { name: '生成' }).click();
     await page.locator('summary').click();
@@ -130,14 +130,14 @@ describe('the playground', () => {
     expect(await box.getByRole('alert').innerText()).toContain(`大于 ${largest}`);
   });
 
-  it('is found to be in English where it is', async () => {
+  it('is in English on the English page', async () => {
     const page = await site.open('/playground.html');
     const found = await englishOn(page, LABELS, WRITTEN);
     const expected = ['Text form', 'Bits of worker', 'meaning', '69.7 years', 'The query'];
     expect(found).toEqual(expect.arrayContaining(expected));
   });
 
-  it('reads a pasted id: its bits, and when it was made', async () => {
+  it('decodes a pasted ID: its bits, and its time', async () => {
     const page = await site.open('/zh/playground.html');
     const box = section(page, '解读 id');
     await box.getByLabel('id', { exact: true }).fill('1427970479175499776');
@@ -150,6 +150,6 @@ describe('the playground', () => {
   });
 });
 
-it.each(VIEWERS)('axe finds nothing %s', async (_name, viewer) => {
+it.each(VIEWERS)('axe finds no violation %s', async (_name, viewer) => {
   expect(await site.faultsOf(AXED, viewer)).toEqual([]);
 });

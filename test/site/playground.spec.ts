@@ -1,5 +1,5 @@
 /**
- * What the playground computes: layouts that stay whole, ids read by every preset.
+ * The computations of the playground: valid layouts, and IDs decoded by every preset.
  */
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
@@ -21,8 +21,8 @@ import { textsOf } from '../../site/playground/texts.js';
 
 const TEXTS = textsOf('en');
 
-describe('a layout that is composed', () => {
-  it('has 63 bits, however its borders are moved', () => {
+describe('a composed layout', () => {
+  it('has 63 bits, wherever its borders are', () => {
     let draft = FIRST_DRAFT;
     for (let n = 0; n < 500; n++) {
       draft = moved(draft, (n % 2) as 0 | 1, ((n * 37) % 127) - 63);
@@ -33,7 +33,7 @@ describe('a layout that is composed', () => {
     expect(moved(FIRST_DRAFT, 0, -63).bits).toEqual([28, 23, 12]);
   });
 
-  it('is the default of the library at first, with its facts', () => {
+  it("starts as the library's default, with its facts", () => {
     const layout = layoutOf(FIRST_DRAFT) as BitLayout;
     expect(layout.fingerprint).toBe(layouts.snowflake().fingerprint);
     expect(Object.fromEntries(factsOf(layout, TEXTS.compose))).toEqual({
@@ -46,20 +46,20 @@ describe('a layout that is composed', () => {
     });
   });
 
-  it('is written as code that makes it', () => {
+  it('is shown as code that creates it', () => {
     const draft = { epoch: '2025-02-03', unitMs: 10, bits: [40, 11, 12] } as const;
     const made = runInNewContext(codeOf(draft), { BitLayout }) as BitLayout;
     expect(made.fingerprint).toBe((layoutOf(draft) as BitLayout).fingerprint);
   });
 
-  it('says what is wrong', () => {
+  it('reports its errors', () => {
     expect(layoutOf({ ...FIRST_DRAFT, epoch: '2999-01-01' })).toContain('in the past');
     expect(layoutOf({ ...FIRST_DRAFT, epoch: '' })).toContain('epoch');
   });
 });
 
-describe('an id that is read', () => {
-  it('says what each field means, in every preset that holds it', () => {
+describe('a decoded ID', () => {
+  it('has each field explained, in every preset that fits it', () => {
     const tweet = 1_427_970_479_175_499_776n;
     const readings = PRESETS.map(({ layout }) => readId(tweet, layout, TEXTS.read));
     const refused = readings.map((reading) => typeof reading === 'string');
@@ -68,7 +68,7 @@ describe('an id that is read', () => {
     expect(new Set(read.map(({ bits }) => BigInt(`0b${bits}`)))).toEqual(new Set([tweet]));
   });
 
-  it("is read by a layout of one's own, in the words of the command line", () => {
+  it('can use a custom layout, in the notation of the command line', () => {
     const typed = {
       fields: 'timestamp:41, worker:10,sequence:12',
       epoch: '2024-01-01',
@@ -83,7 +83,7 @@ describe('an id that is read', () => {
     expect(faultOf({ epoch: 'soon' })).toContain('epoch');
   });
 
-  it('comes in every text form, or is refused in words', () => {
+  it('can be entered in every text form; errors are explained', () => {
     const id = 382_366_441_078_288_384n;
     for (const [name, form] of Object.entries(textForms)) {
       expect(readText(` ${form.encode(id)} `, name)).toBe(id);
@@ -92,17 +92,17 @@ describe('an id that is read', () => {
   });
 });
 
-it('ids that are made here are all different', () => {
+it('generated IDs are all different', () => {
   const make = makerOf(layouts.baidu(), 5);
   const made = [...make(1000), ...make(1000)];
   expect(new Set(made).size).toBe(2000);
 });
 
-describe('a link to what is shown', () => {
+describe('a link to the current view', () => {
   const first = { id: '1', layout: 'snowflake', fields: 'timestamp:41' };
   const shown = { ...first, id: '2&layout=x#', layout: 'twitter' };
 
-  it('has what was changed, and shows the same again', () => {
+  it('contains the changed inputs, and restores them', () => {
     expect(addressOf('read', first, first)).toBe('#read');
     const address = addressOf('read', shown, first);
     expect(address).not.toContain('fields');
@@ -111,13 +111,13 @@ describe('a link to what is shown', () => {
     expect(shownBy('#read', 'read', first)).toBeUndefined();
   });
 
-  it('changes nothing that is not of the section, nor to what cannot be chosen', () => {
+  it('changes only inputs of its section, and only to available choices', () => {
     const choices = { layout: ['snowflake', 'twitter'] };
     const address = '#read?id=3&layout=toString&key=secret&__proto__=1';
     expect(shownBy(address, 'read', first, choices)).toEqual({ ...first, id: '3' });
   });
 
-  it('has a draft as text, and refuses one that is no layout', () => {
+  it('contains a draft as text, and rejects an invalid layout', () => {
     const draft = { epoch: '2025-02-03', unitMs: 10, bits: [40, 11, 12] } as const;
     expect(draftOf(textOf(draft))).toEqual(draft);
     expect(draftOf('41-10-13,2024-01-01,1')).toBeUndefined();

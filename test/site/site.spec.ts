@@ -1,6 +1,6 @@
 /**
- * The site in a real browser: every page answers, nothing is loaded from elsewhere, the search
- * finds, the playground computes with the real core, and axe has nothing to say; the reference has
+ * The site in a real browser: every page loads without requests elsewhere, the search finds pages,
+ * and the playground computes with the real core. Axe finds no violations, and the reference has
  * every name.
  */
 import { readdirSync, existsSync, readFileSync } from 'node:fs';
@@ -23,7 +23,7 @@ const section = (page: Page, name: string) => page.getByRole('region', { name })
 let pages: ReturnType<typeof readPages>;
 beforeAll(() => void (pages = readPages(site.folder)));
 
-/** The pages that the sidebar of this one lists. */
+/** The pages in the sidebar of this page. */
 async function sidebarOf(path: string): Promise<string[]> {
   const page = await site.open(path);
   return page
@@ -34,7 +34,7 @@ async function sidebarOf(path: string): Promise<string[]> {
 }
 
 describe('the site', () => {
-  it('has every document, and each can be reached from the sidebar', async () => {
+  it('has every document, and each one is in the sidebar', async () => {
     const made = readdirSync(site.folder, { recursive: true, encoding: 'utf8' });
     const documents = readdirSync('docs', { recursive: true, encoding: 'utf8' })
       .filter((path) => path.endsWith('.md'))
@@ -45,14 +45,14 @@ describe('the site', () => {
     expect(unlisted.toSorted()).toEqual(['index.html', 'zh/index.html']);
   });
 
-  it('greets with what it is, and where to begin', async () => {
+  it('opens with its purpose, and with a link to the first steps', async () => {
     const page = await site.open('/');
     expect(await page.locator('main').innerText()).toContain('never issued twice');
     await page.getByRole('main').getByRole('link', { name: 'Get started', exact: true }).click();
     await page.waitForURL('**/start.html');
   });
 
-  it('finds what somebody looks for', async () => {
+  it('finds common queries', async () => {
     const page = await site.open('/start.html');
     await page.keyboard.press('/');
     await page.locator('#localsearch-input').fill('failoverWindowMs');
@@ -77,7 +77,7 @@ describe('the head of a page', () => {
     expect(texts.reduce((sum, text) => sum + gzipSync(text).length, 0)).toBeLessThan(150_000);
   });
 
-  it('describes each page in its own words', () => {
+  it('describes each page individually', () => {
     const own = [...pages.keys()].filter((path) => !/^zh\/(internals|reference\/api)\//.test(path));
     const said = own.map((path) => valueOf(path, /<meta name="description" content="([^"]+)"/));
     expect(said).not.toContain(undefined);
@@ -85,7 +85,7 @@ describe('the head of a page', () => {
     expect(twice.filter((path) => !path.endsWith('playground.html'))).toEqual([]);
   });
 
-  it('says where it is at home, and where its translation is', () => {
+  it('contains the canonical address and the translation', () => {
     expect(valueOf('zh/concepts/lease.html', CANONICAL)).toBe('/zh/concepts/lease.html');
     expect(headOf('concepts/lease.html')).toMatch(
       /hreflang="zh-CN" href="[^"]+\/zh\/concepts\/lease/,
@@ -97,7 +97,7 @@ describe('the head of a page', () => {
     expect(listed).not.toContain('/zh/internals/');
   });
 
-  it('is told to those who come without a browser: a page a line, and the way to all', () => {
+  it('lists existing pages in llms.txt, and has a robots.txt', () => {
     const textOf = (path: string) => readFileSync(join(site.folder, path), 'utf8');
     const linked = [...textOf('llms.txt').matchAll(/\]\(https?:\/\/[^/]+\/([^)]*)\)/g)];
     const lost = linked.map(([, path]) => path!).filter((path) => !pages.has(path || 'index.html'));
@@ -105,7 +105,7 @@ describe('the head of a page', () => {
     expect(textOf('robots.txt')).toMatch(/^Allow: \/\n\nSitemap: \S+\/sitemap\.xml$/m);
   });
 
-  it('has a sign, and a card of the size that it says', () => {
+  it('has an icon, and a card of the declared size', () => {
     const pathOf = (pattern: RegExp) => join(site.folder, valueOf('index.html', pattern)!);
     expect(existsSync(pathOf(/rel="icon"[^>]* href="[^"]*\/(\w+\.svg)"/))).toBe(true);
     const card = readFileSync(pathOf(/"og:image" content="https:[^"]*\/(\w+\.png)"/));
@@ -118,7 +118,7 @@ describe('the head of a page', () => {
 });
 
 describe('the playground', () => {
-  it('reads an id, and says which layouts it could be of', async () => {
+  it('decodes an ID, and lists the layouts that could contain it', async () => {
     const page = await site.open('/playground.html');
     const box = section(page, 'Read an id');
     await box.getByLabel('Id', { exact: true }).fill('1427970479175499776');
@@ -130,7 +130,7 @@ describe('the playground', () => {
     expect(await box.getByRole('alert').innerText()).toContain('no id');
   });
 
-  it('is shown again by the link that it copies, and has its bits in two rows', async () => {
+  it('is restored from the link that it copies, and shows its bits in two rows', async () => {
     const page = await site.open('/playground.html');
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
     const box = section(page, 'Read an id');
@@ -154,7 +154,7 @@ describe('the playground', () => {
     expect([new Set(tops).size, tops.lastIndexOf(tops[0]!)]).toEqual([2, 31]);
   });
 
-  it('composes a layout by keyboard', async () => {
+  it('composes a layout with the keyboard', async () => {
     const page = await site.open('/playground.html');
     const box = section(page, 'Compose a layout');
     await box.getByRole('slider', { name: 'Bits of worker' }).press('ArrowLeft');
@@ -171,7 +171,7 @@ describe('the playground', () => {
     expect(bits).toBeGreaterThanOrEqual(28);
   });
 
-  it('makes ids that differ, with the generator of a service', async () => {
+  it('generates distinct IDs with the generator of a service', async () => {
     const page = await site.open('/playground.html');
     const box = section(page, 'Make ids');
     await box.getByLabel('Worker id').fill('9');
@@ -185,7 +185,7 @@ describe('the playground', () => {
     expect([...made].map((id) => layout.parse(id).workerId)).toEqual(Array(10).fill(9));
   });
 
-  it('gives the ids of a span of time, and public ids', async () => {
+  it('shows the IDs of a time span, and public IDs', async () => {
     const page = await site.open('/playground.html');
     const { first, last } = layouts
       .snowflake()
@@ -200,12 +200,12 @@ describe('the playground', () => {
   });
 });
 
-it.each(VIEWERS)('axe finds nothing %s', async (_name, viewer) => {
+it.each(VIEWERS)('axe finds no violation %s', async (_name, viewer) => {
   expect(await site.faultsOf(AXED, viewer)).toEqual([]);
 });
 
-// The reference and the pictures of the proof, as files and in a real browser: every name is there,
-// every link leads somewhere, all can be read in both colours on a desk and on a phone.
+// The reference and the pictures of the proof, as files and in a real browser: complete names,
+// valid links, and readable pages in both color schemes on a desktop and on a phone.
 
 const NAMES = namesIn(readFileSync('test/package/api.txt', 'utf8'));
 const PICTURES = ['why-lease', 'why-pause', 'why-loss', 'why-clock'];
@@ -215,14 +215,14 @@ const AXED_PAGES = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'
 describe('the reference', () => {
   const pathOf = (entry: string) => `reference/api/${pageNameOf(entry)}.html`;
 
-  it.each(Object.keys(ENTRY_FILES))('of %s has each of its names', (entry) => {
+  it.each(Object.keys(ENTRY_FILES))('for %s has every name', (entry) => {
     const { links } = pages.get(pathOf(entry))!;
     const format = new Set(links.map((link) => link.split('#')[1]));
     const missing = [...NAMES.get(entry)!.keys()].filter((name) => !format.has(name));
     expect(missing).toEqual([]);
   });
 
-  it('shows examples whole, with their decorators', () => {
+  it('shows complete examples, with their decorators', () => {
     const html = readFileSync(join(site.folder, pathOf('nestjs-snowflake')), 'utf8');
     const text = html.replaceAll(/<[^>]*>/g, '');
     expect(text).toContain('class Orders {\n  constructor(@Inject(IdMaker) private readonly ids');
@@ -239,11 +239,11 @@ describe('the reference', () => {
 });
 
 describe('links', () => {
-  it('of all pages lead to pages and to places in them', () => {
+  it('on all pages target existing pages and anchors', () => {
     expect(lostLinks(pages)).toEqual([]);
   });
 
-  it('are found where they lead nowhere', () => {
+  it('are reported if they are dead', () => {
     const ids = new Set(['here']);
     const links = ['#here', '#gone', './b.html', '/a/index.html#here', 'https://x.y/', './'];
     expect(lostLinks(new Map([['a/index.html', { ids, links }]]))).toEqual([
@@ -254,11 +254,11 @@ describe('links', () => {
 });
 
 describe.each(VIEWERS)('%s', (_name, viewer) => {
-  it('axe finds nothing', async () => {
+  it('axe finds no violation', async () => {
     expect(await site.faultsOf(AXED_PAGES, viewer)).toEqual([]);
   });
 
-  it('shows the pictures, whole', async () => {
+  it('shows the complete pictures', async () => {
     const page = await site.open(PROOF, viewer);
     const widths = await page.locator('main img').evaluateAll((images) =>
       (images as unknown as { naturalWidth: number; width: number }[]).map((image) => ({
@@ -275,7 +275,7 @@ describe.each(VIEWERS)('%s', (_name, viewer) => {
 });
 
 describe('a picture', () => {
-  it.each(PICTURES)('keeps its words in its frame, apart from each other: %s', async (name) => {
+  it.each(PICTURES)('keeps its labels in its frame and apart from each other: %s', async (name) => {
     const path = join('docs/images', `${name}.svg`);
     expect(existsSync(path)).toBe(true);
     const page = await site.browser.newPage();
@@ -302,7 +302,7 @@ interface Box {
   readonly height: number;
 }
 
-/** By more than the room that a font leaves above and below its letters. */
+/** By more than a font's space above and below its letters. */
 function overlap(a: Box, b: Box): boolean {
   const meets = (from: number, size: number, other: number, otherSize: number) =>
     from < other + otherSize && other < from + size;

@@ -1,9 +1,7 @@
 /**
- * A database of its own for a file of tests, on a server that all of them share.
- *
- * Guarantee: nobody's session is ended. A pool says that it has ended before the server has heard
- * of it, and a session that is ended by force then fails in a client that nobody listens to any
- * more. So the database is dropped when the last session has gone.
+ * A separate database for a test file, on a server that all files share. Guarantee: it ends no
+ * session. A pool reports its end before the server has, and a forced end would then fail in a
+ * client without listeners. So the database is dropped after the last session has ended.
  */
 import { randomBytes } from 'node:crypto';
 import { createConnection } from 'mysql2/promise';
@@ -14,7 +12,7 @@ type Rows = Record<string, unknown>[];
 
 export interface OwnDatabase {
   readonly url: string;
-  /** Again is harmless. */
+  /** May be called repeatedly. */
   readonly drop: () => Promise<void>;
 }
 
@@ -31,7 +29,7 @@ export async function ownDatabase(server: string, name = newName()): Promise<Own
 
 const newName = (): string => `own_${randomBytes(6).toString('hex')}`;
 
-/** The rows that a PostgreSQL answers, over a connection of its own. */
+/** The rows of a PostgreSQL query on a separate connection. */
 export async function onPostgres(server: string, sql: string): Promise<Rows> {
   const client = new pg.Client(server);
   await client.connect();
@@ -42,9 +40,9 @@ export async function onPostgres(server: string, sql: string): Promise<Rows> {
   }
 }
 
-/** MariaDB drops a database that is in use. */
+/** MariaDB can drop a database in use. */
 async function onMariadb(server: string, sql: string): Promise<void> {
-  // The driver gives up after 10 s, which a busy machine may take.
+  // The driver times out after 10 s, which is short for a busy machine.
   const connection = await createConnection({ uri: server, connectTimeout: 120_000 });
   await connection.query(sql);
   await connection.end();

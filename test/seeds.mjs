@@ -1,22 +1,22 @@
 // @ts-check
 /**
- * Fresh seeds: each commit and each day has its own, so that a random test keeps looking where
- * nobody has looked. A seed that was ever bad is kept beside its test.
+ * Fresh seeds: each commit and each day has its own, so that random tests cover new cases. A seed
+ * that once failed is kept next to its test.
  */
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 
-/** Seeds below the first one are those that people choose. */
+/** People choose seeds below the first one. */
 const FRESH_MIN = 1_000_000;
 const FRESH_COUNT = 100_000_000;
 
-/** The commit and the date that seeds are drawn from; `SEEDS_FROM` repeats those of another run. */
+/** The commit and the date that determine the seeds; `SEEDS_FROM` repeats those of another run. */
 export const seedsFrom = process.env['SEEDS_FROM'] ?? `${commit()} ${today()}`;
 
 /**
- * Draws consecutive seeds, the same ones for the same commit, date and name.
+ * Draws consecutive seeds, which are the same for the same commit, date, and name.
  *
- * @param {string} name of what they are for
+ * @param {string} name of their purpose
  * @param {number} count
  */
 export function freshSeeds(name, count) {
@@ -26,8 +26,8 @@ export function freshSeeds(name, count) {
 }
 
 /**
- * The seeds from 1 on, for a negative control: whether a broken form is seen must not be a matter
- * of the day.
+ * The seeds from 1 on, for a negative control: the detection of a broken form must not depend on
+ * the day.
  *
  * @param {number} count
  */

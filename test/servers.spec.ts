@@ -1,5 +1,5 @@
 /**
- * The servers behind the tests: found, started, gone afterwards; and a clear word where they lack.
+ * The servers for tests: how they are found, started, and stopped, and the error if one is missing.
  */
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
@@ -10,8 +10,8 @@ import pg from 'pg';
 import { findServers, mayInstall, missingServersMessage } from '../scripts/servers/binaries.mjs';
 import { startRedis, startSharedRedis } from '../scripts/servers/start-redis.mjs';
 
-describe('the servers of the tests', () => {
-  it('are a Redis, a PostgreSQL and a MariaDB that answer', async () => {
+describe('test servers', () => {
+  it('are a Redis, a PostgreSQL, and a MariaDB that respond', async () => {
     const redis = new Redis(process.env['REDIS_URL']!);
     expect(await redis.ping()).toBe('PONG');
     await redis.quit();
@@ -24,7 +24,7 @@ describe('the servers of the tests', () => {
     await mariadb.end();
   });
 
-  it('leave neither process nor folder behind', async () => {
+  it('leave no process and no folder', async () => {
     const folders = () =>
       readdirSync(tmpdir()).filter((name) => name.startsWith('snowflake-redis'));
     const before = folders();
@@ -34,7 +34,7 @@ describe('the servers of the tests', () => {
     expect(existsSync(`/proc/${pid}`)).toBe(false);
   });
 
-  it('stop with the block that uses them, also if it throws', async () => {
+  it('stop at the end of their block, even if it throws', async () => {
     let pid = 0;
     const failing = async () => {
       await using server = await startRedis();
@@ -46,7 +46,7 @@ describe('the servers of the tests', () => {
   });
 
   it.each(['redis', 'valkey'] as const)(
-    'let nobody who shares a %s disturb the others',
+    'reject commands on a shared %s that would disturb other tests',
     async (kind) => {
       await using server = await startSharedRedis(kind);
       const redis = new Redis(server.url);
@@ -72,7 +72,7 @@ describe('the servers of the tests', () => {
     },
   );
 
-  it('are missed with the commands for Debian, macOS and Docker', () => {
+  it('are reported as missing, with the install commands for Debian, macOS, and Docker', () => {
     expect(findServers('/nowhere', [])).toEqual({});
     const message = missingServersMessage(['redis', 'postgres', 'mariadb']);
     expect(message).toContain('apt-get install -y redis-server postgresql mariadb-server');
@@ -83,7 +83,7 @@ describe('the servers of the tests', () => {
     expect(missingServersMessage(['valkey'])).toMatch(/Debian 12: +Valkey is in its backports/);
   });
 
-  it('are installed for root on Debian alone', () => {
+  it('are installed for root only on Debian', () => {
     expect(mayInstall(0, true)).toBe(true);
     expect(mayInstall(1000, true)).toBe(false);
     expect(mayInstall(0, false)).toBe(false);

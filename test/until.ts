@@ -1,15 +1,18 @@
 /**
- * What specs of all rooms need: to wait for what they mean, how often to try a property, and the
- * code of an error.
+ * Helpers for all specs: waiting for a condition, the number of property runs, and the code of an
+ * error.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SnowflakeError } from '../lib/errors.js';
 
-/** For what never comes: a busy machine is no fault, and it costs nothing where all is well. */
+/**
+ * The limit for a condition that never holds. It is generous for busy machines, and costs nothing
+ * if the condition holds.
+ */
 const LIMIT_MS = Number(process.env['UNTIL_MS_MAX'] ?? 300_000);
 const BETWEEN_MS = 20;
 
-/** @throws Error with the message if it is not so within the limit */
+/** @throws Error with the message if the condition does not hold within the limit */
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   message: () => string = () => `Waited in vain for: ${isSo.toString()}`,
@@ -21,12 +24,12 @@ export async function until(
   }
 }
 
-/** Until the wall clock says so: what another clock decides may come a little later. */
+/** Waits for the wall clock; an event by another clock may come a little later. */
 export function untilTime(ms: number): Promise<void> {
   return until(() => Date.now() > ms);
 }
 
-/** How often a property is tried: as it says, or a tenth of that in `npm run test:quick`. */
+/** The number of runs of a property: as given, or a tenth of that in `npm run test:quick`. */
 export const runs = (count: number): number =>
   process.env['TEST_QUICK'] === undefined ? count : Math.ceil(count / 10);
 

@@ -1,5 +1,5 @@
-// The library as others run it: packed as `npm publish` would, compiled for threads and processes
-// of its own, and bundled with all that it loads. Each is made once of the same sources.
+// The library as its users run it: packed as `npm publish` would, compiled for threads and other
+// processes, and bundled with its dependencies. Each is built once per version of the sources.
 import { spawnSync } from 'node:child_process';
 import {
   copyFileSync,
@@ -18,18 +18,18 @@ import { basename, join, relative } from 'node:path';
 import { build } from 'esbuild';
 import { ROOT, madeOnce } from './made-once.mjs';
 
-// Packed, from a copy of the sources, so that the build neither disturbs the working folder nor
-// profits from what lies there.
+// Packed from a copy of the sources, so the build neither changes the working folder nor depends on
+// untracked content there.
 
-/** What the package is not made from. */
+/** Not part of the package. */
 const NOT_PACKED = new RegExp(
   '^(\\.git|\\.github|\\.ci|\\.data|bench|dist|coverage|test|sample-app|site)(/|$)|' +
     '(^|/)node_modules(/|$)|\\.tgz$',
 );
 
 /**
- * @returns {Promise<string>} the path of the tarball; beside it is `readable`, its ES modules as
- *   they were before they were minified
+ * @returns {Promise<string>} the path of the tarball; next to it, `readable` has its ES modules
+ * before they were minified
  */
 export async function packedLibrary() {
   const isPacked = (/** @type {string} */ path) => !NOT_PACKED.test(relative(ROOT, path));
@@ -43,8 +43,7 @@ export async function packedLibrary() {
 
 /**
  * @param {string} ref a commit, branch or tag of this repository
- * @returns {Promise<string>} the tarball of the sources as they were then, built by the tools of
- *   today
+ * @returns {Promise<string>} the tarball of that commit's sources, built by the current tools
  */
 export async function packedAt(ref) {
   const options = { cwd: ROOT, maxBuffer: 2 ** 30 };
@@ -62,7 +61,7 @@ export async function packedAt(ref) {
 
 /** @param {string} made the folder for it @param {(copy: string) => unknown} copySources */
 function packInto(made, copySources) {
-  // Not below the sources, of which it would be a part.
+  // Outside the sources, because it must not contain itself.
   const copy = mkdtempSync(join(tmpdir(), 'nestjs-snowflake-sources-'));
   try {
     copySources(copy);
@@ -88,25 +87,25 @@ function succeeded({ status, stdout, stderr, error }) {
   return stdout;
 }
 
-/** What is built is the same; `npm run typecheck` has checked it, for half of the time. */
+/** Skips the type check, which takes half of the time; `npm run typecheck` covers it. */
 function withoutTypecheck(/** @type {string} */ path) {
   const settings = JSON.parse(readFileSync(path, 'utf8'));
   const compilerOptions = { ...settings.compilerOptions, noCheck: true };
   writeFileSync(path, JSON.stringify({ ...settings, compilerOptions }));
 }
 
-/** Without what npm and Jest set for this project. */
+/** Without the variables that npm and Jest set for this project. */
 function ownEnvironment() {
   const others = /^(npm_(package|lifecycle)_|npm_config_local_prefix$|INIT_CWD$|JEST_|NODE_ENV$)/;
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !others.test(name)));
 }
 
-// Compiled, a module for each file, in a folder of this project, so that a thread or another
-// process can run it without Jest and still finds the packages it needs.
+// Compiled to one module per file, in a folder of this project. A thread or another process can run
+// it without Jest, and finds its packages.
 
 const COMPILED_FROM = ['lib', 'package.json', 'tsconfig.json', 'tsconfig.lib.json'];
 
-/** @returns {Promise<string>} a package with nothing in it but the compiled library, in dist/esm */
+/** @returns {Promise<string>} a package that contains only the compiled library, in dist/esm */
 export function compiledLibrary() {
   return madeOnce('library', COMPILED_FROM, (folder) => {
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
@@ -117,7 +116,7 @@ export function compiledLibrary() {
   });
 }
 
-/** A new folder with the library as `lib`, beside a copy of the script of test/ that is to run. */
+/** A new folder with the library as `lib`, next to a copy of the script of test/ to run. */
 export async function compileLibrary(/** @type {string} */ script) {
   mkdirSync(join(ROOT, '.data'), { recursive: true });
   const folder = mkdtempSync(join(ROOT, '.data', 'threads-'));
@@ -132,14 +131,13 @@ async function putTogether(/** @type {string} */ folder, /** @type {string} */ s
   copyFileSync(join(ROOT, 'test', script), join(folder, basename(script)));
 }
 
-// Bundled, a compiled program and the packages that it loads in one file: of this many can be
-// started, since to start a Nest application is above all to find, read and link two thousand
-// modules.
+// Bundled: a compiled program with its packages in one file. Many processes can start quickly,
+// because most of a Nest start is finding, reading, and linking two thousand modules.
 
-/** What bundles are made by. */
+/** The bundler options. */
 export const BUNDLER = 'test/support/builds.mjs';
 
-/** The path of a script of test/ as one file, with what it loads. */
+/** The path of a script of test/ bundled with its imports. */
 export async function bundledScript(/** @type {string} */ script) {
   const name = basename(script, '.mjs');
   const sources = [...COMPILED_FROM, 'package-lock.json', BUNDLER, `test/${script}`];
@@ -152,7 +150,7 @@ export async function bundledScript(/** @type {string} */ script) {
   return join(folder, `${name}.js`);
 }
 
-/** They read files that lie beside them. */
+/** These packages read files next to their own. */
 const LEFT_OUT = [
   '@electric-sql/*',
   '@valkey/valkey-glide',
@@ -161,7 +159,9 @@ const LEFT_OUT = [
   'swagger-ui-dist/*',
 ];
 
-/** By which Nest loads a package unseen by a bundler: it would be a second copy of it. */
+/**
+ * Nest loads a package by this function, which a bundler cannot see. It would load a second copy.
+ */
 const HIDDEN = [
   { find: 'const require = createRequire(import.meta.url);', put: '' },
   {
@@ -171,7 +171,7 @@ const HIDDEN = [
   },
 ];
 
-/** What is left out may be CommonJS, and is found from the folder of the bundle on. */
+/** An external package may be CommonJS, and is resolved from the folder of the bundle. */
 const REQUIRE = `import { createRequire as requireFrom } from 'node:module';
 const require = requireFrom(import.meta.url);`;
 
@@ -183,7 +183,7 @@ const packages = {
       const text = await readFile(path, 'utf8');
       return { contents: HIDDEN.reduce((all, { find, put }) => all.replace(find, put), text) };
     });
-    // A package that is not installed is missed when it is asked for, as it would be otherwise.
+    // A missing package causes an error only when it is used, as without a bundle.
     bundler.onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...asked }) => {
       if (pluginData === packages || asked.kind === 'entry-point') return undefined;
       const found = await bundler.resolve(path, { ...asked, pluginData: packages });
@@ -204,10 +204,10 @@ export async function bundleInto(
     entryPoints: programs.map((path) => join(from, path)),
     external: LEFT_OUT,
     format: 'esm',
-    // Nest tells providers, and TypeORM tables, by the names of their classes.
+    // Nest identifies providers, and TypeORM tables, by class names.
     keepNames: true,
     legalComments: 'none',
-    // In messages of Node whole lines are shown.
+    // Node prints whole lines in its messages.
     lineLimit: 200,
     logLevel: 'error',
     minifyWhitespace: true,

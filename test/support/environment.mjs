@@ -1,13 +1,8 @@
-// Jest's environment for Node, which forgets the storages of a spec file when the file has ended.
-//
-// Node keeps each AsyncLocalStorage that was ever used and, up to version 22, asks all of them at
-// every promise. Jest's runner makes one for each spec file, so that the last files of a worker
-// took a quarter longer than alone.
-//
-// A test by which Node warns of a fault fails.
-//
-// It also lets a file have a package from outside of its context, where it is loaded once for all
-// files of the worker, and its code is not slowed down by what Jest makes of the globals.
+// Jest's environment for Node, with three changes. At the end of a spec file it disables the file's
+// AsyncLocalStorages: up to version 22, Node calls every storage at each promise, so the last files
+// of a worker ran a quarter longer. A test fails if Node emits one of the warnings below. A spec
+// file can load a package outside its context, once per worker and without the slow globals of
+// Jest.
 import asyncHooks from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { TestEnvironment } from 'jest-environment-node';
@@ -23,10 +18,10 @@ class NotedStorage extends asyncHooks.AsyncLocalStorage {
     storages.add(this);
   }
 }
-// Modules of Node are the same to all that a worker runs.
+// Node's modules are shared by everything in a worker.
 asyncHooks.AsyncLocalStorage = NotedStorage;
 
-/** What no test may leave behind: each is a fault of whoever added a listener, or set a timer. */
+/** Warnings that no test may cause: each one means a leaked listener or a wrong timer. */
 const FAULTS = ['MaxListenersExceededWarning', 'TimeoutOverflowWarning', 'TimeoutNegativeWarning'];
 /** @type {Error[]} of the test that runs */
 const warnings = [];

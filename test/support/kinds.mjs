@@ -1,12 +1,11 @@
-// Which kind of test a spec file is. Each kind is a project of Jest, which runs alone by
-// `npm test -- --selectProjects stores`, and only the servers that its files name are started.
-//
-// A kind follows from what a spec and the files of test/ that it imports name, or from its folder.
+// The kind of each spec file. Each kind is a Jest project that can run alone by `npm test --
+// --selectProjects stores`, and starts only the servers that its files name. A kind follows from
+// its folder, or from the names in a spec and in its imports from test/.
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import Sequencer from '@jest/test-sequencer';
 
-/** The variables by which a spec finds a server, and a browser. */
+/** The variables that locate a server or a browser. */
 const STORE =
   /\b(REDIS_URL|VALKEY_URL|DATABASE_URL|MYSQL_URL|ETCD_URL)\b|\/scripts\/servers\/|'ioredis-6'/;
 const BROWSER = /\bCHROMIUM\b/;
@@ -22,9 +21,12 @@ const PROOF = new RegExp(
   '^test/(contract/broken-supports|cron/schedule-fuzz|lease/invariants|lock/lock-agreement|' +
     'mutants|proof|registry/fleets|simulation/)',
 );
-/** What all else stands on, and what a small change touches: commands, metrics, documents. */
+/**
+ * The base of everything else, and the usual targets of a small change: commands, metrics,
+ * documents.
+ */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcripts)\//;
-/** Of these, what takes a second or more and finds what a small change seldom breaks. */
+/** Slow specs of these folders, which a small change seldom breaks. */
 const RUNS = new RegExp(
   '^test/(cli/(ids|sql)|docs/pictures|lease/(regions|supports)|metrics/(open|prom)|' +
     'nest/(lifecycle|lock)|registry/(rows|store-move)|tidy/exported)',
@@ -34,27 +36,27 @@ const RUNS = new RegExp(
  * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind
  * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
  * @typedef {{ kind: Kind, isSlow?: true, isOf: (spec: Spec) => boolean }} KindRule
- * @type {readonly KindRule[]} the first that fits
+ * @type {readonly KindRule[]} the first match applies
  */
 const KINDS = [
-  // What is packed, as its users install it, every block of the documents, the sample app, the
-  // command line, Prisma, clusters and replicas with cron jobs as processes, 100,000 sections under
-  // locks, and pages in a real browser.
+  // The package as installed by users, every block of the documents, the sample app, the command
+  // line, and Prisma. Also clusters and replicas as processes, 100,000 sections under locks, and
+  // pages in a real browser.
   { kind: 'e2e', isSlow: true, isOf: (spec) => WHOLE.test(spec.path) || names(BROWSER)(spec) },
-  // The contracts of the stores again, by each client of Redis and each SQLite.
+  // The store contracts again, by each Redis client and each SQLite.
   { kind: 'clients', isSlow: true, isOf: ({ path }) => CLIENTS.test(path) },
-  // Simulated fleets, whether the rules in Lua are those in TypeScript, and whether broken ones
-  // are noticed: by the fleets, the contracts and the solver.
+  // Simulated fleets, the agreement of Lua and TypeScript rules, and broken rules that fleets,
+  // contracts, and the solver must detect.
   { kind: 'proof', isSlow: true, isOf: ({ path }) => PROOF.test(path) },
   // Redis, Valkey, PostgreSQL, MariaDB and etcd.
   { kind: 'stores', isOf: names(STORE) },
-  // The inner loop: half a minute, and no server.
+  // The inner loop: half a minute without servers.
   { kind: 'quick', isOf: (spec) => isQuick(spec.path) && !names(BUILD)(spec) },
-  // The rest of what needs no server.
+  // The other specs without servers.
   { kind: 'thorough', isOf: () => true },
 ];
 
-/** What `npm test` leaves to `npm run test:slow` where nothing is named. */
+/** `npm test` without arguments leaves these to `npm run test:slow`. */
 export const SLOW = KINDS.filter(({ isSlow }) => isSlow).map(({ kind }) => kind);
 
 function isQuick(/** @type {string} */ path) {
@@ -84,9 +86,9 @@ export function specsByKind(/** @type {string} */ root) {
   );
 }
 
-/** The text of a spec and of each file of test/ below it: the library asks no environment. */
+/** The text of a spec and of its imports in test/; the library itself reads no environment. */
 function textsOf(/** @type {string} */ spec) {
-  // The test of this file names what it looks for.
+  // The test of this file contains the names that it searches for.
   if (/\/test\/support\//.test(spec)) return [];
   const texts = new Map([[spec, '']]);
   for (const path of texts.keys()) {
@@ -101,7 +103,7 @@ function textsOf(/** @type {string} */ spec) {
   return [...texts.values()];
 }
 
-/** The specs of a kind that a run is asked for by parts of their paths, or all. */
+/** The specs of a kind that match the requested path parts, or all specs. */
 export function specsOf(
   /** @type {string} */ root,
   /** @type {Kind} */ kind,
@@ -112,16 +114,16 @@ export function specsOf(
   return wanted.length === 0 ? specs : specs.filter((path) => isWanted(join(root, path)));
 }
 
-/** @returns {string[]} the variables that any of these specs names */
+/** @returns {string[]} the variables that these specs name */
 export function variablesOf(/** @type {string} */ root, /** @type {readonly string[]} */ specs) {
   const all = specs.flatMap((path) => textsOf(join(root, path))).join('\n');
   const known = ['REDIS_URL', 'VALKEY_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL', 'CHROMIUM'];
   return known.filter((variable) => new RegExp(`\\b${variable}\\b`).test(all));
 }
 
-// The order of the spec files: the longest first, so that none of them is what the rest waited for.
+// The order of the spec files: longest first, so that the run does not end with a long one.
 
-/** Which take longest, the longest first. Jest remembers times, but not in a fresh clone. */
+/** The longest specs in order. Jest remembers durations, but not in a fresh clone. */
 export const LONGEST = [
   'test/simulation/simulation.spec.ts',
   'test/package/package.spec.ts',
@@ -166,7 +168,7 @@ export default class LongFirst extends Sequencer {
   }
 }
 
-/** @returns {number} the same for all that are not among the longest: their order stays */
+/** @returns {number} equal for all other specs, which keep their order */
 function placeOf(/** @type {import('@jest/test-result').Test} */ { path }) {
   const location = LONGEST.findIndex((spec) => path.endsWith(`/${spec}`));
   return location === -1 ? LONGEST.length : location;

@@ -1,5 +1,5 @@
-// What several spec files, and the chaos after them, make of the same sources: a build, a tarball.
-// It is made once and kept in .data/made under the hash of its sources, so that it is never stale.
+// Builds and tarballs that several spec files and the chaos tests share. Each is built once and
+// kept in .data/made under the hash of its sources, so it is never stale.
 import { createHash } from 'node:crypto';
 import {
   accessSync,
@@ -22,13 +22,13 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
 const MADE = join(ROOT, '.data', 'made');
-/** Of other sources; a run that uses one may still be under way. */
+/** Builds of other sources stay for a while, as a run may still use one. */
 const KEPT_MS = 86_400_000;
 const BETWEEN_MS = 50;
 
 /**
- * @param {string} name of what is made
- * @param {readonly string[]} sources files and folders, by their paths below the root
+ * @param {string} name of the build
+ * @param {readonly string[]} sources files and folders, relative to the root
  * @param {(folder: string) => unknown} make writes into an empty folder
  * @returns {Promise<string>} the folder
  */
@@ -63,7 +63,7 @@ async function makeInto(
   }
 }
 
-/** False while another process that is alive makes the same. */
+/** False while another live process runs the same build. */
 function lock(/** @type {string} */ path) {
   try {
     writeFileSync(path, String(process.pid), { flag: 'wx' });
@@ -76,7 +76,7 @@ function lock(/** @type {string} */ path) {
 
 function isAlive(/** @type {number} */ pid) {
   try {
-    // Written a moment after the lock is taken; 0 would ask for this process itself.
+    // The pid is written just after the lock is taken. Pid 0 would check this process itself.
     return pid === 0 || process.kill(pid, 0);
   } catch {
     return false;
@@ -101,8 +101,8 @@ function filesBelow(/** @type {string} */ path) {
   return entries.filter((entry) => entry.isFile()).map((e) => join(e.parentPath, e.name));
 }
 
-// A folder for what no test wants to survive a loss of power: in memory where the machine has a
-// place for that, so that nobody waits for a disk.
+// A folder for data that need not survive a loss of power. It is in memory if possible, so tests do
+// not wait for a disk.
 
 const IN_MEMORY = '/dev/shm';
 
@@ -120,11 +120,11 @@ function isThere(/** @type {string} */ folder) {
   }
 }
 
-// An empty PGlite, copied from one that was made once: to make one anew takes seven times as long.
+// An empty PGlite, copied from a shared one, as creating one takes seven times as long.
 
 const SOURCES = ['test/support/made-once.mjs', 'node_modules/@electric-sql/pglite/package.json'];
 
-/** @returns {Promise<import('@electric-sql/pglite').PGlite>} which whoever asked for it closes */
+/** @returns {Promise<import('@electric-sql/pglite').PGlite>} the caller closes it */
 export async function freshPglite() {
   const { PGlite } = await import('@electric-sql/pglite');
   const folder = await madeOnce('pglite', SOURCES, async (made) => {

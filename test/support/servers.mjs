@@ -1,5 +1,5 @@
-// Starts the servers that a kind of tests names, for the whole run, unless the variables say where
-// they are; the teardown of the run stops them.
+// Starts the servers that a kind of tests names, for the whole run, unless a variable locates them.
+// The teardown of the run stops them.
 import { fileURLToPath } from 'node:url';
 import { requireServers } from '../../scripts/servers/binaries.mjs';
 import { startEtcd } from '../../scripts/servers/start-etcd.mjs';
@@ -19,12 +19,12 @@ const SERVERS = [
   { variable: 'CHROMIUM', name: 'chromium', start: findChromium },
 ];
 
-/** Each test that shows a page starts it for itself. */
+/** Each test with a page starts the browser itself. */
 async function findChromium() {
   return { url: requireServers(['chromium']).chromium, stop: async () => undefined };
 }
 
-/** Those that the specs of this kind name which are asked for. */
+/** The servers that the selected specs of this kind name. */
 export async function startServers(
   /** @type {import('./kinds.mjs').Kind} */ kind,
   /** @type {import('@jest/types').Config.GlobalConfig} */ { testPathPatterns },

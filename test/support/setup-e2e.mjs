@@ -1,4 +1,4 @@
-// Jest runs a setup once for each file of this name, so that every kind with servers has its own.
+// Jest runs each setup file only once, so every kind with servers has its own.
 import { startServers } from './servers.mjs';
 
 /** @param {import("@jest/types").Config.GlobalConfig} config */

@@ -1,4 +1,4 @@
-/** Every spec is of one kind, and what a run prints about its time is right. */
+/** Every spec has one kind, and the time report of a run is correct. */
 import { spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,12 +19,12 @@ const SPECS = readTree()
 const KINDS = specsByKind(ROOT);
 
 describe('the kinds of tests', () => {
-  it('have every spec file between them, each once', () => {
+  it('contain every spec file exactly once', () => {
     expect(Object.values(KINDS).flat().toSorted()).toEqual(SPECS.toSorted());
   });
 
-  it('quick has everything of core and of the lease, and what of nest needs no server', () => {
-    // These break the library, or start many applications.
+  it('quick contains all of core and lease, and the parts of nest without a server', () => {
+    // These break the library on purpose, or start many applications.
     const isLong = (path: string) => /\/(invariants|regions|supports)\.spec/.test(path);
     const ofRooms = SPECS.filter((path) => /^test\/(core|lease)\//.test(path) && !isLong(path));
     expect(KINDS.quick).toEqual(expect.arrayContaining(ofRooms));
@@ -36,7 +36,7 @@ describe('the kinds of tests', () => {
     expect(KINDS.quick).not.toContain('test/nest/with-redis.spec.ts');
   });
 
-  it('follow from what a spec names, also where another file of the tests does', () => {
+  it('follow from the names in a spec, and in the test files that it imports', () => {
     expect(KINDS.stores).toEqual(
       expect.arrayContaining(['test/stores/redis.support.spec.ts', 'test/cli/release.spec.ts']),
     );
@@ -45,7 +45,7 @@ describe('the kinds of tests', () => {
     expect(KINDS.proof).toContain('test/simulation/simulation.spec.ts');
   });
 
-  it('are left out by `npm test` where they are slow, and run by `npm run test:slow`', () => {
+  it('are skipped by `npm test` if they are slow, and run by `npm run test:slow`', () => {
     const kindsOf = (...args: string[]) => projectsFor(args).map(({ displayName }) => displayName);
     expect(slowProjects.map(({ displayName }) => displayName)).toEqual(SLOW);
     const plain = ['stores', 'quick', 'thorough'];
@@ -56,7 +56,7 @@ describe('the kinds of tests', () => {
     expect(kindsOf('test/package/api')).toEqual(Object.keys(KINDS));
   });
 
-  it('start the servers of the specs that are asked for', () => {
+  it('start the servers of the selected specs', () => {
     const some = specsOf(ROOT, 'stores', ['test/contract/servers', 'redis.support']);
     expect(some).toEqual(['test/contract/servers.spec.ts', 'test/stores/redis.support.spec.ts']);
     const all = ['REDIS_URL', 'DATABASE_URL', 'MYSQL_URL', 'ETCD_URL'];
@@ -72,7 +72,7 @@ describe('the kinds of tests', () => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);
   });
 
-  it('that start a server have a setup', () => {
+  it('with servers have a setup file', () => {
     const withSetup = Object.entries(KINDS).filter(([, specs]) => variablesOf(ROOT, specs).length);
     const paths = withSetup.map(([kind]) => `test/support/setup-${kind}.mjs`);
     expect(readTree().map(({ path }) => path)).toEqual(expect.arrayContaining(paths));
@@ -80,21 +80,21 @@ describe('the kinds of tests', () => {
 });
 
 describe('the order of the spec files', () => {
-  it('begins with the longest, which are there', () => {
+  it('begins with the longest specs, all of which exist', () => {
     expect(SPECS).toEqual(expect.arrayContaining([...LONGEST]));
   });
 });
 
-describe('the time of a run', () => {
+describe('the duration of a run', () => {
   test.each([
     [400, '0 s'],
     [59_600, '1 min 0 s'],
     [372_000, '6 min 12 s'],
-  ])('%d ms are %s', (ms, words) => {
+  ])('%d ms is printed as %s', (ms, words) => {
     expect(inWords(ms)).toBe(words);
   });
 
-  it('is told in all, by kind and by folder, the longest first', () => {
+  it('is reported in total, by kind, and by folder, longest first', () => {
     const suites = [
       { path: 'test/core/a.spec.ts', kind: 'quick', ms: 2000 },
       { path: 'test/nest/b.spec.ts', kind: 'stores', ms: 61_000 },
@@ -112,8 +112,8 @@ describe('the time of a run', () => {
   });
 });
 
-/* What is made once is made once, whoever asks, and again for other sources or after a failure. */
-describe('made once', () => {
+/* Shared builds run once for all requests, and again after other sources or a failure. */
+describe('shared builds', () => {
   const own = join('.data', `sources-${randomUUID()}`);
   const folders: string[] = [];
   let made = 0;
@@ -143,24 +143,24 @@ describe('made once', () => {
     }
   });
 
-  describe('what is made of sources', () => {
-    it('is made once, also where two ask at a time', async () => {
+  describe('a build', () => {
+    it('runs once, even for concurrent requests', async () => {
       expect(await Promise.all([ask(name), ask(name)])).toEqual(['1', '1']);
       expect(await ask(name)).toBe('1');
     });
 
-    it('is made again of other sources', async () => {
+    it('runs again if the sources change', async () => {
       await ask(name);
       writeFileSync(join(ROOT_URL, own, 'source'), 'two');
       expect(await ask(name)).toBe('2');
     });
 
-    it('is made again after a failure', async () => {
+    it('runs again after a failure', async () => {
       await expect(ask(name, true)).rejects.toThrow('no room');
       expect(await ask(name)).toBe('2');
     });
 
-    it('does not wait for a process that has ended', async () => {
+    it('does not wait for a process that has exited', async () => {
       const { pid } = spawnSync(process.execPath, ['-e', '']);
       await ask(name);
       const folder = folders.at(-1)!;
@@ -172,9 +172,9 @@ describe('made once', () => {
   });
 });
 
-/* What Jest runs reads built-in names once for each module, and nothing else is changed. */
-describe('a module', () => {
-  it('reads the built-in names that it uses at its head, in its first line', () => {
+/* Jest's modules read built-in names once each, and are otherwise unchanged. */
+describe('a transformed module', () => {
+  it('reads its built-in names once, on its first line', () => {
     const code = 'export const a = new Map();\nMath.floor(a.size);';
     expect(withBuiltIns(code)).toBe(`const {Map,Math}=globalThis;${code}`);
   });
@@ -186,12 +186,12 @@ describe('a module', () => {
     ['uses what a test may replace', 'Date.now(); setTimeout(fetch, process.pid);'],
     ['declares them', 'class Map {}\nfunction Set() {}\nconst Math = new Map(Set);'],
     ['imports them', "import {\n  Map,\n  b as Set } from './a.js';\nnew Map(new Set());"],
-    ['imports all as one', "import * as Math from './math.js';\nMath.floor(1);"],
-  ])('stays as it is where it %s', (_where, code) => {
+    ['imports all names as one', "import * as Math from './math.js';\nMath.floor(1);"],
+  ])('stays unchanged if it %s', (_where, code) => {
     expect(withBuiltIns(code)).toBe(code);
   });
 });
 
-test('every name is one that the engine has', () => {
+test('every listed built-in name exists in the engine', () => {
   expect(BUILT_IN.filter((name) => !(name in globalThis))).toEqual([]);
 });

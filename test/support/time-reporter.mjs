@@ -1,8 +1,7 @@
-// Says at the end of a run, in plain words, how long it took: in all, by kind
-// and by folder of tests.
+// Prints the duration of a run at its end: in total, by kind, and by test folder.
 import { basename, dirname, relative } from 'node:path';
 
-/** Shorter ones together would not be missed. */
+/** Shorter groups are negligible even together. */
 const SHOWN_FROM_MS = 1000;
 
 /** @param {number} ms */
@@ -15,7 +14,7 @@ export function inWords(ms) {
 /**
  * @typedef {{ path: string, kind?: string, ms: number }} Suite
  * @param {readonly Suite[]} suites
- * @param {number} totalMs by the clock on the wall
+ * @param {number} totalMs elapsed time
  * @returns {string[]} the lines to print
  */
 export function timeLines(suites, totalMs) {
@@ -68,7 +67,7 @@ export default class TimeReporter {
       kind: displayName?.name,
       ms: perfStats.runtime,
     }));
-    // From the start of this process on, so that the start of the servers counts.
+    // Counts from the start of this process, including the start of the servers.
     process.stderr.write(`\n${timeLines(suites, performance.now()).join('\n')}\n`);
   }
 }

@@ -1,4 +1,4 @@
-// TypeScript for Jest, by swc, with the built-in names at hand.
+// Compiles TypeScript for Jest with swc, and caches the built-in names.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import swc from '@swc/jest';
@@ -24,12 +24,12 @@ function createTransformer() {
 /*
  * The built-in names that a module uses, read once at its head.
  *
- * Jest runs each spec file in a context of its own, where a look at a global leaves the compiled
- * code: it costs fifty times as much as elsewhere, and a loop over ids is little else. What a test
- * may replace for a while (clocks, timers, fetch, process) is left alone.
+ * Jest runs each spec file in its own context, where reading a global costs fifty times as much as
+ * elsewhere. Loops over IDs consist of little else. Names that tests replace (clocks, timers,
+ * fetch, process) stay unchanged.
  */
 
-/** Nobody gives these another meaning while tests run. */
+/** Tests never replace these names. */
 export const BUILT_IN = (
   'Array ArrayBuffer Atomics BigInt BigUint64Array Boolean DataView Error Infinity Int32Array ' +
   'JSON Map Math NaN Number Object Promise RangeError RegExp Set SharedArrayBuffer String Symbol ' +

@@ -1,14 +1,14 @@
 /**
- * What processes of the tests do: they make ids or numbers, and tell each before anything else can
- * happen, until they are ended or killed; or hold a lock while they end. Each loads what it needs
- * and not the front door, since many are started.
+ * Processes for tests. Most generate IDs or numbers until they are stopped or killed, and report
+ * each before the next event; others hold a lock while they end. Each imports only the modules that
+ * it needs, since many are started.
  */
 import { writeSync } from 'node:fs';
 
 const { does, ...given } = JSON.parse(process.env.WORKER);
 const LINE_COUNT = 20;
 
-/** By what a spec calls it. */
+/** By the name that a spec passes. */
 const WORK = {
   'ids of a folder': ofFolder,
   'ids of a store': ofStore,
@@ -17,7 +17,7 @@ const WORK = {
 };
 await WORK[does](given);
 
-/** Under a lease from a folder, or under a fixed number. */
+/** Uses a lease from a folder, or a fixed worker ID. */
 async function ofFolder({ folder, workerId, fromMs }) {
   const { folderSupport } = await import('./lib/stores/host/index.js');
   const { layouts } = await import('./lib/core/layout/presets.js');
@@ -26,9 +26,8 @@ async function ofFolder({ folder, workerId, fromMs }) {
   const startedMs = Date.now();
   let readCount = 0;
   /**
-   * Under a fixed number each reading is a millisecond, so that two processes go through the same
-   * times however fast the machine is; with a folder the clock is of a host that is wrong by so
-   * much.
+   * With a fixed worker ID, each reading advances one millisecond, so two processes pass the same
+   * times on any machine. With a folder, the clock is wrong by a constant.
    */
   const clock = {
     now: () => {
@@ -51,7 +50,7 @@ async function ofFolder({ folder, workerId, fromMs }) {
   untilEnded(snowflake, () => writeSync(1, `${line().join(' ')}\n`), 2);
 }
 
-/** Each id goes to descriptor 3 as eight bytes, each call that was refused to standard error. */
+/** Writes each ID to descriptor 3 as eight bytes, and each error to stderr. */
 async function ofStore({ support }) {
   const { startSnowflake } = await import('./lib/nest/start-snowflake.js');
   const lease = { leaseTtlMs: 10_000, refreshAliveIntervalMs: 1000, reserveMs: 1000 };
@@ -68,7 +67,7 @@ async function ofStore({ support }) {
   untilEnded(snowflake, make, 20);
 }
 
-/** Of a counter, of ids made in Redis, or of nothing that others have in common. */
+/** Numbers of a counter, IDs from Redis, or numbers without a common store. */
 async function numbers({ segments, redisIds }) {
   const { MemoryCounters } = await import('./lib/stores/memory/memory-counters.js');
   const { startRedisIds } = await import('./lib/nest/redis-ids/index.js');
@@ -98,21 +97,21 @@ async function numbers({ segments, redisIds }) {
 }
 
 /**
- * It is shut down while a section runs under a lock, and has nothing else to do once this has
- * ended, or is waited for no longer: it has to end by itself.
+ * The process shuts down while a section holds a lock. When the section ends, or the wait for it
+ * does, the process must exit by itself.
  */
 async function lateEnd({ url, ttlMs, isEnded }) {
   const { DistributedLock } = await import('./lib/lock/distributed-lock.js');
   const { locksOf } = await import('./lib/stores/schemes.js');
   const locks = new DistributedLock(await locksOf(url), { ttlMs, drainMs: 0 });
-  // A new store grants nothing for a while.
+  // A new store grants no lock at first.
   const held = await locks.tryAcquire('late', { waitMs: 600_000 });
   await locks.close();
   if (isEnded) await held.release();
   writeSync(1, 'closed');
 }
 
-/** Makes again and again, and gives back what it has when it is told to end. */
+/** Generates repeatedly, and releases its worker ID when it is stopped. */
 function untilEnded(snowflake, make, pauseMs) {
   let isEnding = false;
   process.once('SIGTERM', () => {

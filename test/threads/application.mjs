@@ -1,7 +1,7 @@
 /**
- * A Nest application as users write it, once in the main thread of a process, in a worker thread
- * or in a forked worker. It leases from Redis, or shares the lease it is handed, makes ids when it
- * is told to, and says which.
+ * A Nest application as users write it, in a main thread, a worker thread, or a forked worker. It
+ * leases from Redis, or uses the lease that it receives, and reports the IDs that it generates on
+ * request.
  */
 import 'reflect-metadata';
 import cluster from 'node:cluster';
@@ -11,7 +11,7 @@ import { NestFactory } from '@nestjs/core';
 import { ScheduleModule } from '@nestjs/schedule';
 import { IDistributedSupport, IdMaker, SnowflakeModule } from './lib/index.js';
 
-/** Answers of a worker go the way its questions came. */
+/** A worker replies on the channel of the request. */
 const say = (/** @type {unknown} */ message) =>
   isMainThread ? process.send?.(message) : parentPort?.postMessage(message);
 
@@ -29,7 +29,7 @@ export async function start(options) {
 async function answer(question, { application, ids }) {
   if (question.kind === 'status') return say({ ...ids.status, leaseEndsAt: undefined });
   if (question.kind === 'fill') {
-    // Half of them one by one, as requests ask for them.
+    // Generates half of the IDs one by one, as requests do.
     const made = new BigUint64Array(question.count ?? 0);
     const half = made.length >> 1;
     for (let at = 0; at < half; at++) made[at] = await nextId(ids);

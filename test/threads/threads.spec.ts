@@ -1,6 +1,6 @@
 /**
- * Real worker_threads, real forked processes and a real Redis: each leases a worker id of its own
- * without any set-up, or several threads share one lease.
+ * Real worker_threads, forked processes, and a real Redis: each leases its own worker ID without
+ * any setup, or several threads share one lease.
  */
 import cluster from 'node:cluster';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -32,7 +32,7 @@ beforeAll(async () => {
   script = await bundledScript('threads/application.mjs');
 });
 
-/** A thread or a process, asked one thing at a time. */
+/** A thread or a process that handles one request at a time. */
 interface Peer {
   ask(question: { kind: string; count?: number }): Promise<unknown>;
   end(): Promise<unknown>;
@@ -75,7 +75,7 @@ interface Started {
   support: IDistributedSupport;
 }
 
-/** In a thread of its own as well, whose event loop is not Jest's: imported outside of its VM. */
+/** Imported outside Jest's VM, because this thread's event loop is not Jest's. */
 async function startHere(options: SnowflakeModuleOptions): Promise<Started> {
   const { start } = (await import(pathToFileURL(script).href)) as {
     start: (options: SnowflakeModuleOptions) => Promise<Started>;
@@ -83,7 +83,7 @@ async function startHere(options: SnowflakeModuleOptions): Promise<Started> {
   return start(options);
 }
 
-/** Of a registry in which a worker id that is given back is free at once. */
+/** In this registry a released worker ID is free at once. */
 async function support(): Promise<string> {
   const namespace = randomUUID();
   const redis = new Redis(REDIS_URL);
@@ -93,7 +93,7 @@ async function support(): Promise<string> {
 }
 
 describe('threads and forks without set-up', () => {
-  it('lease a worker id each, and give it back', async () => {
+  it('lease different worker IDs, and release them', async () => {
     const options = { support: await support() } as const;
     const peers = await Promise.all([
       ...[1, 2, 3].map(() => startThread(options)),
@@ -116,11 +116,11 @@ describe('threads and forks without set-up', () => {
 });
 
 describe('threads that share a lease', () => {
-  it('make different ids of one worker id, given back behind the last of them', async () => {
+  it('generate different IDs of one worker ID, which is released after the last ID', async () => {
     const options: SnowflakeModuleOptions = {
       support: await support(),
       sharesLease: true,
-      // Two worker ids, of which one is never used before: the next two holders have both.
+      // Two worker IDs, one of which stays unused, so the next two holders get both.
       layout: [
         ['timestamp', 41],
         ['worker', 1],
@@ -154,7 +154,7 @@ describe('threads that share a lease', () => {
     await Promise.all(next.map(({ application }) => application.close()));
   });
 
-  it('close without taking the lease from the others', async () => {
+  it('close without ending the lease of the others', async () => {
     const owner = await startHere({ workerId: 900, sharesLease: true });
     const [one, other] = await Promise.all(
       [1, 2].map(() => startThread({ support: owner.ids.sharedLease, epoch: layout.epochMs })),
@@ -167,7 +167,7 @@ describe('threads that share a lease', () => {
     await owner.application.close();
   });
 
-  it('refuse another layout, and a lease that was sent to another process', async () => {
+  it('reject another layout, and a lease that was sent to another process', async () => {
     const owner = await startHere({ workerId: 901, sharesLease: true });
     const { sharedLease } = owner.ids;
     await expect(startHere({ support: sharedLease, epoch: '2020-01-01' })).rejects.toMatchObject({
@@ -191,13 +191,13 @@ describe('threads that share a lease', () => {
 });
 
 /*
- * The recipe of the guide for the end of a process, as it stands there: a thread that is told to
- * stop finishes, with ids, before the process ends and the worker id is given back.
+ * The guide's recipe for shutdown, unchanged: a stopped thread finishes with IDs before the process
+ * ends and releases the worker ID.
  */
 
 const PATH = 'docs/guides/threads.md';
 
-/** The block of the guide with this line, as JavaScript beside the compiled library. */
+/** The block of the guide with this line, as JavaScript next to the compiled library. */
 const exampleScript = (line: string): string =>
   blockWith(PATH, line)
     .replace("'nestjs-snowflake/core'", "'./lib/core/index.js'")
@@ -217,11 +217,11 @@ const application = await NestFactory.createApplicationContext(Application, { lo
 application.enableShutdownHooks();
 `;
 
-describe('a thread in a process that is told to stop', () => {
+describe('a thread in a stopping process', () => {
   let folder: string;
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  it('finishes, makes its last id, and the worker id is given back', async () => {
+  it('finishes and generates its last ID before the worker ID is released', async () => {
     folder = await compileLibrary('threads/application.mjs');
     const support = `${process.env['REDIS_URL']}?namespace=${randomUUID()}`;
     writeFileSync(`${folder}/package.json`, '{ "type": "module" }');

@@ -1,7 +1,7 @@
 /**
- * The words of the public interface: each name has a docstring that an editor shows whole and that
- * names no file of the repository. Only relative imports are followed, so it is fast. What the
- * names are is told by test/package/api.txt.
+ * The docstrings of the public interface: each name has one that an editor shows in full and that
+ * names no file of the repository. Only relative imports are followed, which is fast. The kinds of
+ * names are in test/package/api.txt.
  */
 import { posix } from 'node:path';
 import { expect, it } from '@jest/globals';
@@ -10,7 +10,7 @@ import { ENTRY_FILES } from '../../scripts/entries.mjs';
 import { treeOf } from './syntax.js';
 import { readTree, type TextFile } from './tree.js';
 
-/** The symbols of each entry. One whose file is absent exports nothing. */
+/** The symbols of each entry. A missing entry file exports nothing. */
 function exportsOf(files: readonly TextFile[], entries: Readonly<Record<string, string>>) {
   const program = programOf(files, Object.values(entries));
   const checker = program.getTypeChecker();
@@ -25,7 +25,7 @@ function exportsOf(files: readonly TextFile[], entries: Readonly<Record<string, 
 
 type Exports = ReturnType<typeof exportsOf>;
 
-/** A program that knows these files and nothing else. */
+/** A program that contains only these files. */
 function programOf(files: readonly TextFile[], roots: readonly string[]): ts.Program {
   const byPath = new Map(files.map((file) => [file.path, file]));
   const host: ts.CompilerHost = {
@@ -59,14 +59,14 @@ function resolve(
   return byPath.has(path) ? { resolvedFileName: path, extension: ts.Extension.Ts } : undefined;
 }
 
-/** The tags that docstrings have. */
+/** The allowed tags of docstrings. */
 const TAGS = ['deprecated', 'example', 'param', 'returns', 'throws'];
-/** A file or folder of ours; a path in an address of the user's own machine begins with `/`. */
+/** A file or folder of the repository; a path on a user's machine begins with `/`. */
 const PATH = /(?<![\w/.-])(?:lib|test|docs|scripts|site|bench)\/\S|[a-z]+[\w.-]*\.ts\b/;
-/** `{@link Name}` and `{@link Name.member}`; whatever else stands in it is words. */
+/** `{@link Name}` and `{@link Name.member}`; any other content is text. */
 const LINK = /\{@link\s+([\w.]+)/g;
 
-/** One sentence per fault: `name: what is wrong`. */
+/** One sentence per error: `name: error`. */
 function docstringFaults({ checker, symbols }: Exports): string[] {
   const named = new Map<ts.Symbol, string>();
   for (const symbol of symbols.flatMap(([, list]) => list)) {
@@ -83,7 +83,7 @@ function docstringFaults({ checker, symbols }: Exports): string[] {
 const nameOf = (one: ts.Symbol, symbol: ts.Symbol, name: string) =>
   one === symbol ? name : `${name}.${one.name}`;
 
-/** It, and what of it is not private. */
+/** The symbol and its public members. */
 function membersOf(symbol: ts.Symbol): ts.Symbol[] {
   const all = [...(symbol.members?.values() ?? []), ...(symbol.exports?.values() ?? [])];
   const isOpen = ({ declarations = [] }: ts.Symbol) =>
@@ -104,13 +104,13 @@ function faultsOf(symbol: ts.Symbol, name: string, names: ReadonlySet<string>): 
   ];
 }
 
-/** What TypeScript takes for tags, since a space is before its `@`: decorators, packages. */
+/** Text that TypeScript mistakes for tags, due to a space before `@`: decorators and packages. */
 const cutsIn = (symbol: ts.Symbol): string[] =>
   docsOf(symbol)
     .flatMap(({ tags = [] }) => tags.map(({ tagName }) => tagName.text))
     .filter((name) => !TAGS.includes(name));
 
-/** The text of all its docstrings, with their tags. */
+/** The text of all its docstrings, including tags. */
 function docOf(symbol: ts.Symbol): string {
   return docsOf(symbol)
     .map((doc) => doc.getText().replaceAll(/^\s*(\/\*\*|\*\/|\*)/gm, ''))
@@ -118,13 +118,13 @@ function docOf(symbol: ts.Symbol): string {
     .trim();
 }
 
-/** A head of a file is none. */
+/** A file header is not a docstring. */
 const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
   declarations.flatMap((node) => ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc));
 
 const EXPORTS = exportsOf(readTree(), ENTRY_FILES);
 
-/** Of planted files, by their paths. */
+/** Planted files by path. */
 const planted = (texts: Readonly<Record<string, string>>, entry: string): Exports =>
   exportsOf(
     Object.entries(texts).map(([path, text]) => ({ path, text })),
@@ -136,18 +136,18 @@ const faultsIn = (text: string) => {
   return docstringFaults(planted({ 'lib/a.ts': entry, 'lib/b.ts': text }, 'lib/a.ts'));
 };
 
-it('every exported name says what it is, in words that its reader can follow', () => {
+it('every exported name has a clear docstring', () => {
   expect(docstringFaults(EXPORTS)).toEqual([]);
 });
 
-it('finds a name without a word, also below the head of its file', () => {
+it('reports a name without a docstring, even below the header of its file', () => {
   expect(faultsIn('/** The head. */\nimport "x";\nexport const a = 1;')).toEqual([
     'a: has no docstring',
   ]);
   expect(faultsIn('/** It. */\nexport const a = 1;')).toEqual([]);
 });
 
-it('finds a path, in a member too, unless it is private', () => {
+it('reports a path, even in a member, unless the member is private', () => {
   expect(faultsIn('/** As lib/core says. */\nexport type A = 1;')).toEqual([
     'A: names the path lib/c',
   ]);
@@ -158,13 +158,13 @@ it('finds a path, in a member too, unless it is private', () => {
   expect(faultsIn('/** In /var/lib/shop. */\nexport type A = 1;')).toEqual([]);
 });
 
-it('finds a link to what nobody can import', () => {
+it('reports a link to a name that cannot be imported', () => {
   expect(faultsIn('/** See {@link A.b} and {@link Hidden}. */\nexport type A = 1;')).toEqual([
     'A: links to Hidden',
   ]);
 });
 
-it('finds what an editor cuts off, at a decorator or at a package', () => {
+it('reports text that an editor truncates at a decorator or a package name', () => {
   const format = (...lines: string[]) => {
     const text = lines.map((line) => ` * ${line}\n`).join('');
     return faultsIn(`/**\n * It.\n${text} */\nexport type A = 1;`);

@@ -1,7 +1,6 @@
 /**
- * The arrows: who imports whom. What each room may import, from inside and from outside, is said by
- * the table of docs/internals/architecture.md, and read there. A room may always import itself;
- * everything that its row does not allow is forbidden.
+ * The dependency rules of lib. The table in docs/internals/architecture.md lists the allowed
+ * imports of each room. A room may always import itself; all other imports are forbidden.
  */
 import { readFileSync } from 'node:fs';
 import { posix } from 'node:path';
@@ -10,23 +9,23 @@ import { isCode, isLib, type TextFile, ROOT, readTree } from './tree.js';
 import { importsOf, type Import } from './syntax.js';
 
 interface Room {
-  /** A folder of lib, or a file without its ending. */
+  /** A folder of lib, or a file without its extension. */
   readonly room: string;
   /** Rooms it may import. */
   readonly imports: readonly string[];
-  /** Rooms of which it may import types alone. */
+  /** Rooms from which it may import only types. */
   readonly typesOf: readonly string[];
   /** Rooms that it may load by dynamic import. */
   readonly loads: readonly string[];
   readonly outside: readonly Outside[];
 }
 
-/** Packages and node modules that a room may know. */
+/** Packages and node modules that a room may use. */
 interface Outside {
   readonly names: readonly string[];
-  /** The files that may know them, without their ending; absent: all of the room. */
+  /** The files that may use them, without extension; absent: the whole room. */
   readonly files?: readonly string[] | undefined;
-  /** True: by import() and by type alone. */
+  /** True: only by import() and by type. */
   readonly isLoaded: boolean;
 }
 
@@ -41,7 +40,7 @@ function roomsOf(page: string): Room[] {
   });
 }
 
-/** `a, b; types of c; d by import()`. Errors bring messages along. */
+/** `a, b; types of c; d by import()`. A room that may import errors may import messages. */
 function insideOf(may: string): Omit<Room, 'room' | 'outside'> {
   const parts = may === 'nothing' ? [] : may.split('; ');
   const named = (pattern: RegExp): string[] =>
@@ -54,7 +53,7 @@ function insideOf(may: string): Omit<Room, 'room' | 'outside'> {
   };
 }
 
-/** `` `a`, `b` in c, d `` and `` loads `a` in c ``; the rest is words. */
+/** `` `a`, `b` in c, d `` and `` loads `a` in c ``; other text is ignored. */
 function outsideOf(part: string): Outside {
   return {
     names: [...part.matchAll(/`([^`]+)`/g)].map(([, name]) => name!),
@@ -65,7 +64,7 @@ function outsideOf(part: string): Outside {
 
 const ROOMS: readonly Room[] = roomsOf(PAGE);
 
-/** What lies in lib itself and is not named in the page's tree. */
+/** Entries at the top of lib that the page's tree does not name. */
 function treeFaults(paths: readonly string[], page = PAGE): string[] {
   const [, tree = ''] = /```\nlib\/\n(.*?)```/s.exec(page) ?? [];
   const named = tree.split('\n').map((line) => /^ {2}([\w.-]+)\/? /.exec(line)?.[1]);
@@ -73,19 +72,19 @@ function treeFaults(paths: readonly string[], page = PAGE): string[] {
   return [...new Set(inLib)].filter((name) => !named.includes(name));
 }
 
-/** The front door may name every room, because it only passes names on. */
+/** The front door may import every room, because it only re-exports names. */
 const FRONT_DOOR = 'lib/index.ts';
 
 /** Folders of lib whose folders and files are rooms of their own. */
 const HOUSES: readonly string[] = ['core', 'stores', 'orm'];
 
-/** The room a file of lib lies in, e.g. `core/window`, `stores/redis`. */
+/** The room of a file in lib, e.g. `core/window`, `stores/redis`. */
 function roomOf(path: string): string {
   const [, first = '', second = ''] = path.replace(/\.\w+$/, '').split('/');
   return HOUSES.includes(first) ? `${first}/${second}` : first;
 }
 
-/** True when the name in the table means this room: itself, or all rooms below it. */
+/** True if the name in the table refers to this room or to a folder above it. */
 function isRoom(named: string, room: string): boolean {
   return room === named || room.startsWith(`${named}/`);
 }
@@ -93,7 +92,7 @@ function isRoom(named: string, room: string): boolean {
 const arrowFaults = (files: readonly TextFile[]): string[] =>
   files.filter((f) => isLib(f) && isCode(f) && f.path !== FRONT_DOOR).flatMap(arrowFaultsOf);
 
-/** Lines that an editor can jump to. */
+/** Lines that an editor can open. */
 function arrowFaultsOf(file: TextFile): string[] {
   const { path } = file;
   const rules = ROOMS.find(({ room }) => room === roomOf(path));
@@ -137,12 +136,12 @@ it('rooms import only what the table allows', () => {
   expect(arrowFaults(TREE)).toEqual([]);
 });
 
-it('the tree of the page names all that lies in lib', () => {
+it('the tree on the page names every entry of lib', () => {
   expect(treeFaults(TREE.map(({ path }) => path))).toEqual([]);
   expect(treeFaults(['lib/errors.ts', 'lib/attic/a.ts'])).toEqual(['attic']);
 });
 
-it('the table speaks of rooms and files that are there', () => {
+it('the table names existing rooms and files', () => {
   const inLib = TREE.filter((file) => isLib(file)).map(({ path }) => path);
   const isThere = (room: string): boolean => inLib.some((path) => isRoom(room, roomOf(path)));
   const named = ROOMS.flatMap(({ room, imports, typesOf, loads }) =>
@@ -169,7 +168,7 @@ test.each([
   ['lib/health/x.ts', `import type { A } from '../lease/lease-keeper.js';`],
   ['lib/index.ts', `export { A } from './orm/typeorm/index.js';`],
   ['test/core/x.spec.ts', `import { a } from '../../lib/time/process-identity.js';`],
-])('%s may hold %s', (path, text) => {
+])('%s may contain %s', (path, text) => {
   expect(arrowsIn(path, text)).toEqual([]);
 });
 
@@ -183,7 +182,7 @@ test.each([
   `const load = () => import('../../lease/holder.js');`,
   `type A = import('../../lease/holder.js').Holder;`,
   `const a = require('../../lease/holder.js');`,
-])('%s is an arrow', (text) => {
+])('%s counts as an import', (text) => {
   expect(arrowsIn('lib/core/clock/x.ts', '', text)).toEqual([
     'lib/core/clock/x.ts:2 imports lib/lease/holder.ts; core/clock may import nothing',
   ]);
@@ -207,7 +206,7 @@ test.each([
   ]);
 });
 
-it('an import of a computed name, and a folder that is no room, are found', () => {
+it('an import with a computed name, and a folder outside the table, are reported', () => {
   expect(arrowsIn('lib/lease/x.ts', 'const load = (name: string) => import(name);')).toEqual([
     'lib/lease/x.ts:1 imports a computed name; from outside, lease may import nothing',
   ]);

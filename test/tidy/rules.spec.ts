@@ -1,7 +1,7 @@
 /**
- * Rules of the house that oxlint has not, as a table: what is looked for, in which view of which
- * files, with texts that break the rule and texts that keep it. They are applied to the tree and to
- * their own examples. In code, strings and comments are blanked out.
+ * House rules that oxlint lacks, as a table: a pattern, the files and the view that it applies to,
+ * and texts that break or keep the rule. The rules run on the tree and on their own examples. In
+ * the code view, strings and comments are blanked out.
  */
 import { describe, expect, it, test } from '@jest/globals';
 import { isCode, isGenerated, isLib, lineAt, ROOT, readTree, type TextFile } from './tree.js';
@@ -12,11 +12,11 @@ interface Rule {
   readonly in: 'code' | 'text' | 'path';
   readonly of: (file: TextFile) => boolean;
   readonly found: RegExp;
-  /** A word without which nothing is found: most files need not be read as code then. */
+  /** Files without this word need not be parsed as code. */
   readonly word?: RegExp;
-  /** What is found and yet allowed. */
+  /** Matches that are allowed. */
   readonly except?: (match: RegExpExecArray, file: TextFile) => boolean;
-  /** A path, and texts that are found; in a rule of paths, the text is the path. */
+  /** A path, followed by texts that match; in a rule of paths, the text is the path. */
   readonly breaks: readonly [path: string, ...texts: string[]];
   readonly keeps: readonly [path: string, ...texts: string[]];
 }
@@ -24,14 +24,14 @@ interface Rule {
 const isOurs = ({ path }: TextFile): boolean =>
   /^(lib|sample-app\/src|schematics|test|scripts)\/|^bench\/.*\.mjs$/.test(path);
 const isOurCode = (file: TextFile): boolean => isOurs(file) && isCode(file);
-/** The page of the dashboard is one copy in one browser, which has a clock of its own. */
+/** The dashboard page is one copy in one browser, with its own clock. */
 const isLibrary = (file: TextFile): boolean =>
   isLib(file) && isCode(file) && !isGenerated(file) && !file.path.startsWith('lib/dashboard/page');
 const isTestCode = ({ path }: TextFile): boolean =>
   /^test\/.*\.ts$/.test(path) && path !== 'test/until.ts';
 const everywhere = (): boolean => true;
 
-/** A comment stands above the statement, or within it above the match. */
+/** The comment is above the statement, or above the match within it. */
 function isExplained({ index }: RegExpExecArray, { text }: TextFile): boolean {
   const above = text.slice(0, index).split('\n').slice(0, -1);
   const last = above.findLast((line) => /^\s*(\/\/|\*\/|\/\*)|[;{}]$/.test(line));
@@ -50,7 +50,7 @@ const BUILT_IN =
   'Error|BigInt|Date|Map|Set|URL|RegExp|Promise|(?:Shared)?ArrayBuffer|\\w+Array|Abort\\w+';
 const CONTAINER = 'Map|Set|WeakMap|WeakSet|WeakRef|Array|Object|\\w+Array|\\w*Buffer';
 
-/** Put together here, so that this file does not hold what it looks for. */
+/** Assembled here, so this file does not contain the text that it searches for. */
 const address = (host: string): string => ['https:', '', host, 'a/-/a-1.0.0.tgz'].join('/');
 const home = (...parts: string[]): string => ['', 'home', ...parts].join('/');
 
@@ -80,9 +80,9 @@ const RULES: readonly Rule[] = [
     rule: 'no class is asked by instanceof: a second copy of the package has another',
     in: 'code',
     of: isLibrary,
-    // A name in lower case is a class handed in.
+    // A lowercase name is a class passed as an argument.
     found: new RegExp(`\\binstanceof (?!(?:${BUILT_IN})\\b)([A-Z]\\w*)`, 'g'),
-    // A class that its file keeps to itself meets no object of another copy.
+    // A class that is private to its file never meets objects of another copy.
     except: ([, name], { text }) => new RegExp(`^class ${name}\\b`, 'm').test(text),
     breaks: ['lib/x.ts', 'if (x instanceof IdMaker) f();', 'x instanceof Redis'],
     keeps: [
@@ -194,7 +194,7 @@ const RULES: readonly Rule[] = [
       String.raw`"resolved":\s*"https?:[^"]*"|` +
         String.raw`//[\w-]*registry[\w-]*\.[\w.-]+|\bregistry\s*=\s*https?:\S+|` +
         String.raw`(?<![\w.~/-])(/home|/Users)/[\w.-]+|\b[A-Z]:\\Users\\\w+` +
-        // A clone in `/app` proves nothing: other files may mean another `/app`.
+        // A clone in `/app` is not a reason: other files may mean another `/app`.
         (ROOT.split('/').length > 2
           ? String.raw`|(?<![\w./-])${ROOT.replace(/[^\w/-]/g, '\\$&')}(?![\w-])`
           : ''),
@@ -229,7 +229,7 @@ function findings(
 ): string[] {
   return files.filter(of).flatMap((file) => {
     if (word && !word.test(file.text)) return [];
-    // What is not in the whole text, is not in its code: most files need not be parsed.
+    // A word that the whole text lacks is not in its code either, so most files need no parsing.
     if (view === 'code' && file.text.search(found) < 0) return [];
     const seen = viewOf(file, view);
     const matches = [...seen.matchAll(found)].filter((match) => !except?.(match, file));
@@ -246,20 +246,20 @@ describe.each(RULES.map((rule) => [rule.rule, rule] as const))('%s', (_name, rul
   const inFile = (path: string, text: string): string[] =>
     findings(rule, [rule.in === 'path' ? { path: text, text: '' } : { path, text }]);
 
-  it('in the tree', () => {
+  it('holds in the tree', () => {
     expect(findings(rule, TREE)).toEqual([]);
   });
 
-  test.each(broken)('finds what breaks it: %#', (text) => {
+  test.each(broken)('reports a violation: %#', (text) => {
     expect(inFile(breaking, text)).toHaveLength(1);
   });
 
-  test.each(kept)('lets pass what keeps it: %#', (text) => {
+  test.each(kept)('accepts valid text: %#', (text) => {
     expect(inFile(keeping, text)).toEqual([]);
   });
 });
 
-it('the tree that is read is whole', () => {
+it('the tree includes known files', () => {
   expect(TREE.map(({ path }) => path)).toEqual(
     expect.arrayContaining(['package.json', 'lib/errors.ts', 'test/tidy/rules.spec.ts']),
   );

@@ -1,13 +1,13 @@
 /**
  * Reads a source file with the TypeScript compiler: its tree, its imports, and its text without
- * comments and the contents of strings, so that words are looked for where they mean something.
+ * comments and string contents, so that checks match only real code.
  */
 import ts from 'typescript';
 import { lineAt, type TextFile } from './tree.js';
 
 const trees = new WeakMap<TextFile, ts.SourceFile>();
 
-/** The syntax tree of a file, parsed once however many checks ask. */
+/** The syntax tree of a file, parsed once for all checks. */
 export function treeOf(file: TextFile): ts.SourceFile {
   let tree = trees.get(file);
   if (!tree) {
@@ -68,14 +68,17 @@ function kindOf(node: ts.Node): Import['kind'] {
 
 const codes = new WeakMap<TextFile, string>();
 
-/** The text with comments and the contents of strings, templates and patterns blanked out. */
+/**
+ * The text with comments and the contents of strings, templates, and regular expressions blanked
+ * out.
+ */
 export function codeOf(file: TextFile): string {
   const code = codes.get(file) ?? blanked(file, treeOf(file));
   codes.set(file, code);
   return code;
 }
 
-/** A comment, where no text stands: the tokens of all else are not needed to tell them apart. */
+/** Comments outside strings; other tokens are not needed to find them. */
 const COMMENT = /^#![^\n]*|\/\/[^\n]*|\/\*[^]*?\*\//g;
 
 function blanked({ text }: TextFile, tree: ts.SourceFile): string {

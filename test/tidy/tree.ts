@@ -1,13 +1,13 @@
 /**
- * Reads the repository for the style checks: every file that git would keep; what is no text has an
- * empty one. It walks the disk itself, because a source archive has no git to ask.
+ * Reads the repository for the style checks: every file that git would keep, with an empty text for
+ * binary files. It walks the disk, because a source archive has no git.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '');
 
-/** What .gitignore names, and git itself. */
+/** The entries of .gitignore, and .git itself. */
 const NOT_OURS = /^(\.git|node_modules|dist|coverage|\.data|\.env)$|\.(tgz|tsbuildinfo)$/;
 const NOT_TEXT = /\.(png|jpe?g|gif|ico|woff2?|gz|zip)$/;
 
@@ -29,8 +29,7 @@ function pathsBelow(folder: string): string[] {
     .sort();
 }
 
-// A check is a function from files to findings. It reads no disk, so that each can be shown a
-// planted violation (the spec files in this folder do).
+// A check is a function from files to findings. It reads no disk, so tests can plant violations.
 
 /** A file as a check sees it; the path is relative to the repository and has forward slashes. */
 export interface TextFile {
@@ -40,17 +39,17 @@ export interface TextFile {
 
 export interface Finding {
   readonly path: string;
-  /** Counted from 1; absent where the finding is about the whole file. */
+  /** The line, starting at 1; absent if the finding is about the whole file. */
   readonly line?: number;
   readonly message: string;
 }
 
-/** One line that an editor can jump to: `lib/core/x.ts:12 imports node:fs; core may ...`. */
+/** One line that an editor can open: `lib/core/x.ts:12 imports node:fs; core may ...`. */
 export function say({ path, line, message }: Finding): string {
   return line === undefined ? `${path} ${message}` : `${path}:${line} ${message}`;
 }
 
-/** The line, counted from 1, that a position of a text lies on. */
+/** The line, starting at 1, of a position in a text. */
 export function lineAt(text: string, position: number): number {
   return text.slice(0, position).split('\n').length;
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { FewAtOnce, OneAtATime } from '../../lib/time/line.js';
 
-/** Calls that end when the test says so. */
+/** Calls that end on the test's command. */
 function calls() {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
@@ -23,8 +23,8 @@ function calls() {
 
 const settled = () => new Promise((resolve) => setImmediate(resolve));
 
-describe('one at a time', () => {
-  it('begins the calls of a key in order, and those of another key at once', async () => {
+describe('a line with one call per key', () => {
+  it('starts the calls of a key in order, and calls of other keys at once', async () => {
     const { begun, call, end } = calls();
     const line = new OneAtATime<string>();
     const answers = ['a', 'b', 'c'].map((name) => line.run('key', call(name)));
@@ -40,7 +40,7 @@ describe('one at a time', () => {
     await expect(Promise.all(answers)).resolves.toEqual(['a', 'b', 'c']);
   });
 
-  it('gives the error of a call to its caller alone', async () => {
+  it('reports the error of a call only to its caller', async () => {
     const { call, end, fail } = calls();
     const line = new OneAtATime<string>();
     const [first, second] = [line.run('key', call('a')), line.run('key', call('b'))];
@@ -52,7 +52,7 @@ describe('one at a time', () => {
     await expect(second).resolves.toBe('b');
   });
 
-  it('passes a call that takes longer than the limit, which still gets its answer', async () => {
+  it('lets the next call pass a call over the time limit, which still gets its result', async () => {
     const time = new SettableTime();
     const { begun, call, end } = calls();
     const line = new OneAtATime<string>({ ms: 5000, timers: time });
@@ -67,7 +67,7 @@ describe('one at a time', () => {
     await expect(first).resolves.toBe('a');
   });
 
-  it('forgets a key once nobody is in its line', async () => {
+  it('discards a key when its line is empty', async () => {
     const { call, end } = calls();
     const ends = new Map<string, Promise<unknown>>();
     const line = new OneAtATime<string>(undefined, ends);
@@ -81,8 +81,8 @@ describe('one at a time', () => {
   });
 });
 
-describe('a few at once', () => {
-  it('begins as many as may go on, and the next one when one has ended or failed', async () => {
+describe('a line with a few calls at once', () => {
+  it('starts as many calls as allowed, and the next after one ends or fails', async () => {
     const { begun, call, end, fail } = calls();
     const line = new FewAtOnce(2);
     const answers = ['a', 'b', 'c', 'd'].map((name) => line.run(call(name)));
@@ -96,7 +96,7 @@ describe('a few at once', () => {
     expect(begun).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('gives the place of a call that takes longer than the limit to one other', async () => {
+  it('lets one other call start for each call over the time limit', async () => {
     const time = new SettableTime();
     const { begun, call, end } = calls();
     const line = new FewAtOnce(1, { ms: 2000, timers: time });
@@ -104,7 +104,7 @@ describe('a few at once', () => {
     await settled();
     await time.advance(2000);
     expect(begun).toEqual(['a', 'b']);
-    // The late end of the first call gives no second place away.
+    // The late end of the first call frees no second slot.
     end('a');
     await settled();
     expect(begun).toEqual(['a', 'b']);

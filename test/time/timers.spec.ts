@@ -1,4 +1,6 @@
-/** Delays between tries: full jitter over a span that doubles up to its last; and fake timers. */
+/**
+ * Delays between retries: full jitter over a span that doubles up to a maximum. Also fake timers.
+ */
 import { expect, it, jest } from '@jest/globals';
 import { MemoryRows, MemorySupport, startSnowflake } from 'nestjs-snowflake';
 import { RetryDelay } from '../../lib/time/timers.js';
@@ -16,16 +18,16 @@ it.each([
   expect(delay.next()).toBe(longest[0]);
 });
 
-it('is any part of the span', () => {
+it('a delay is a random part of its span', () => {
   expect(delays(new RetryDelay(() => 0.25), 2)).toEqual([25, 50]);
 });
 
-it('a span for one time changes nothing of the next', () => {
+it('a one-time span does not affect the next delay', () => {
   const delay = new RetryDelay(() => 1, 1, 500);
   expect([delay.next(), delay.next(500), delay.next()]).toEqual([1, 500, 4]);
 });
 
-it('fire also where a test framework has installed fake ones', async () => {
+it('timers fire even if a test framework has installed fake timers', async () => {
   const rows = new MemoryRows();
   const support = new MemorySupport({ rows });
   rows.rows.clear();

@@ -1,6 +1,6 @@
 /**
- * Transcripts that people read to learn how a lease works. Each is what the real parts did, line
- * by line; a change of the protocol shows in them.
+ * Transcripts that explain a lease to readers. Each contains the behavior of the real parts, line
+ * by line, so it shows every change of the protocol.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -122,7 +122,7 @@ const TRANSCRIPTS: Record<string, () => Promise<Transcript>> = {
 };
 
 const PATH = 'test/transcripts/transcripts.txt';
-/** Before the name of each transcript. */
+/** The mark before the name of each transcript. */
 const MARK = '=== ';
 
 function written(): Map<string, string> {
@@ -135,8 +135,8 @@ function written(): Map<string, string> {
   );
 }
 
-// After a change that is meant: UPDATE_TRANSCRIPTS=1 npm test -- test/transcripts
-describe('the transcripts:', () => {
+// After an intended change: UPDATE_TRANSCRIPTS=1 npm test -- test/transcripts
+describe('transcripts', () => {
   beforeAll(async () => {
     if (!process.env['UPDATE_TRANSCRIPTS']) return;
     const parts: string[] = [];
@@ -146,24 +146,24 @@ describe('the transcripts:', () => {
     writeFileSync(PATH, parts.join('\n'));
   });
 
-  it.each(Object.entries(TRANSCRIPTS))('that of a %s is what a run gives', async (name, run) => {
+  it.each(Object.entries(TRANSCRIPTS))('of a %s match a run', async (name, run) => {
     expect(written().get(name)?.trimEnd()).toBe((await run()).text.trimEnd());
   });
 
-  it('are these and no others', () => {
+  it('include every story, and no other', () => {
     expect([...written().keys()]).toEqual(Object.keys(TRANSCRIPTS));
   });
 });
 
 /*
- * A process that tells all it does: the real keeper, lease window and generator, on the reference
- * registry of a world whose time a transcript moves. Each line is `time  who  what`.
+ * A process that logs every step: the real keeper, lease window, and generator, on the reference
+ * registry of a world whose time a transcript sets. Each line is `time  process  event`.
  */
 
 const RENEWED_EVERY_S = 10;
 const SAME_SHOWN = 3;
 const START_MS_MAX = 60_000;
-/** A range that begins before it has no floor that counts. */
+/** A range that begins before this time has no relevant floor. */
 const OLD_MS = Date.UTC(2025);
 
 class Transcript {
@@ -180,7 +180,7 @@ class Transcript {
     this.lines.push(`${time}  ${who.padEnd(5)}  ${what}`);
   }
 
-  /** Second by second, in which these processes renew as often as the job does. */
+  /** Advances second by second; these processes renew at the interval of the job. */
   async pass(seconds: number, ...running: readonly ToldProcess[]): Promise<void> {
     for (let n = 0; n < seconds; n++) {
       await this.world.time.advance(1000);
@@ -197,11 +197,11 @@ class Transcript {
 class ToldProcess {
   private readonly parts: ReturnType<typeof processIn>;
   private aliveS = 0;
-  /** What the store answered last, and how often. */
+  /** The last response of the store, and its count. */
   private news: string | undefined;
   private sameCount = 0;
 
-  /** @param workerIdMax the worker ids that it may have end with this one */
+  /** @param workerIdMax the end of the worker IDs that it may lease */
   constructor(
     readonly name: string,
     private readonly transcript: Transcript,
@@ -231,7 +231,7 @@ class ToldProcess {
     } satisfies Partial<KeeperParts>);
   }
 
-  /** Waits for the worker id for as long as it takes. */
+  /** Waits for the worker ID without a time limit. */
   async start(): Promise<void> {
     const { time } = this.transcript.world;
     let isOver = false;
@@ -249,7 +249,7 @@ class ToldProcess {
   }
 
   async renew(): Promise<void> {
-    // One that has lost its worker id waits for another, in time that has yet to pass.
+    // A process that lost its worker ID waits for another one, in time that has yet to pass.
     void this.parts.keeper.refresh();
     await this.transcript.world.time.advance(0);
   }

@@ -1,6 +1,6 @@
 /**
- * The contract suite attacked: supports that are wrong on purpose must be rejected, each by the
- * case that is about its fault; those that are right in another way must pass.
+ * Attacks the contract suite: it must reject each support that is wrong on purpose by the case
+ * about its fault, and accept supports that are correct in a different way.
  */
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { MemoryRegistry } from '../models/memory-registry.js';
@@ -23,8 +23,8 @@ import {
   WRONG_SUPPORTS,
 } from './wrong-supports.js';
 
-// Faults of a registry in what it does about layouts, longer leases and other versions of the
-// protocol, as edits of the reference, each with the case that must reject it.
+// Faults of a registry in layouts, longer leases, and other protocol versions, as edits of the
+// reference. Each one names the case that must reject it.
 
 const ACQUIRE = 'registry/acquire.ts';
 const RENEW = 'registry/renew.ts';
@@ -254,7 +254,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   },
 ];
 
-/** Those of the store: a suite of supports sees no keeper. */
+/** Faults of the store; the contract suite contains no keeper. */
 const STORE_TIME_MUTANTS = TIME_MUTANTS.filter(({ edits }) =>
   edits.every(({ file }) => file.startsWith('registry/')),
 );
@@ -266,7 +266,7 @@ const FAULTS = [
   ...TIME_FAULTS,
 ];
 
-/** The cases of the suite that a support fails. */
+/** The contract cases that a support fails. */
 async function failuresOf(
   store: Omit<HarnessParts, 'expect'>,
   leaveOut: readonly ContractNeed[] = [],
@@ -289,7 +289,7 @@ async function mutated(edits: Parameters<typeof loadLibrary>[0]) {
 }
 
 describe('the contract suite', () => {
-  /** By the name of what is broken: the cases that reject it. */
+  /** The rejecting cases by the name of the fault. */
   const rejections = new Map<string, string[]>();
 
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** The contracts of all that is kept in Redis, by one client of an application. */
+/** The contract cases for everything in Redis, with one client of an application. */
 import { randomUUID } from 'node:crypto';
 import { afterAll, expect, it } from '@jest/globals';
 import {
@@ -13,10 +13,10 @@ import {
   describeLockStore,
 } from '../../lib/testing/index.js';
 
-/** Nobody fails over here: by Sentinel or on a Cluster a new registry would wait for it. */
+/** No failover happens here; with Sentinel or a Cluster, a new registry would wait for one. */
 const NO_FAILOVER = { failoverWindowMs: 0, clockDifferenceMs: 0 };
 
-/** By the clock of Redis. Side by side, since a new store of locks waits first. */
+/** Uses the clock of Redis. The suites run side by side, since a new lock store waits first. */
 export function describeContractsBy(redis: GivenClient): void {
   const prefix = `${randomUUID()}:`;
   const opened: { close(): Promise<void> }[] = [];

@@ -1,5 +1,5 @@
 /**
- * Databases inside the process keep the contract: SQLite in a file, and PGlite.
+ * Embedded databases pass the contract: SQLite in a file, and PGlite.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';

@@ -1,6 +1,6 @@
 /**
- * Rows in a hash of Redis keep all three contracts: of worker ids, of counters and of locks. Time
- * and server are in the hands of the test.
+ * Rows in a Redis hash pass all three contracts: worker IDs, counters, and locks. The test sets the
+ * time and the server.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';

@@ -1,6 +1,6 @@
 /**
- * A registry in Redis is kept by one version of the protocol: the fields of version 1, or the rows
- * of version 2. Whoever comes second is refused, and nothing is changed.
+ * A Redis registry uses one version of the protocol: the fields of version 1, or the rows of
+ * version 2. A process of the other version gets an error and changes nothing.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
@@ -29,7 +29,7 @@ function registry() {
   return { support, inspector, key: support.key };
 }
 
-/** A hash as version 1 left it, with one holder. */
+/** A hash from version 1, with one holder. */
 const FIELDS = {
   version: '1',
   incarnation: '35d0ddf4-bf4b-4f35-a945-a0fd2caf040d',
@@ -90,7 +90,7 @@ it('the scripts of version 1 refuse a hash of rows before any other check', asyn
   await settleRegistry(redis, key);
   await support.getNextWorkId(request());
   const rows = await redis.hgetall(key);
-  // The beginning of all scripts of version 1, as those of locks still have it.
+  // The first lines of all version 1 scripts, which lock scripts still have.
   expect(await redis.eval(SCRIPTS.acquireLock.lua, 1, key, 'lock')).toEqual([
     'other-version',
     '2',

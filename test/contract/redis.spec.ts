@@ -1,6 +1,6 @@
 /**
- * Redis keeps the contract: the support as applications use it, once with the time and the server
- * in the hands of the test, once by Redis' own clock, where that is enough.
+ * Redis passes the contract with the support that applications use. The test sets time and server
+ * once, and uses Redis's own clock once if that is enough.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';

@@ -1,12 +1,12 @@
 /**
- * Faults of a registry that a suite may overlook, as edits of the reference, each with the case
- * that must reject it; and the case that must reject each mutant of the protocol.
+ * Registry faults that a suite could overlook, as edits of the reference, each with the case that
+ * must reject it. Also the rejecting case for each mutant of the protocol.
  */
 import type { Edit } from '../mutants/load-library.mjs';
 
 export interface Fault {
   readonly name: string;
-  /** The case of the suite that is about it. */
+  /** The case of the suite for this fault. */
   readonly by: string;
   readonly edits: readonly Edit[];
 }

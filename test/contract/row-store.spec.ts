@@ -1,6 +1,5 @@
 /**
- * One store of rows, the shortest there is, keeps all three contracts: of worker ids, of counters
- * and of locks.
+ * The shortest possible row store passes all three contracts: worker IDs, counters, and locks.
  */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -55,7 +54,7 @@ describe('the reference registry of the tests', () => {
   describeDistributedSupport({ test: it, expect, ...memoryStore(MemoryRegistry) });
 });
 
-// Rows in memory keep all three contracts, also through losses and failovers.
+// Rows in memory pass all three contracts, including losses and failovers.
 
 describe('MemoryRows', () => {
   const clock = new SettableTime();
@@ -125,7 +124,7 @@ describe('MemoryRows', () => {
   });
 });
 
-/** As a database that numbers all its writes from one sequence. */
+/** Like a database that numbers all its writes from one sequence. */
 class JumpingStore extends MapStore {
   override async write(write: RowWrite): Promise<boolean> {
     const isWritten = await super.write(write);
@@ -160,17 +159,18 @@ describe('a suite without a control', () => {
   });
 });
 
-// A folder keeps the contract: once with the time and the boot of the host in the hands of the
-// test, once as applications use it. Losses are real: the folder deleted, an older copy put back.
+// A folder passes the contract: once with the time and the boot of the host set by the test, and
+// once as applications use it. Losses are real: the folder is deleted, or an older copy is
+// restored.
 
-// What is proved here is proved without a loss of power: that is folder-files.spec.ts's part.
+// These tests exclude a loss of power, which folder-files.spec.ts covers.
 const root = quickFolder('contract');
 afterAll(() => rmSync(root, { recursive: true }));
 const folderOf = (name: string) => join(root, name);
 const copyOf = (name: string) => join(root, 'copies', name);
 const remove = (folder: string) => rmSync(folder, { recursive: true, force: true });
 
-/** As a later version of the package would have left it. */
+/** As a later version of the package could have written it. */
 async function setVersion(name: string, version: string): Promise<void> {
   const files = new FolderFiles(folderOf(name));
   const value = (await files.load())!;
@@ -230,7 +230,8 @@ describe('a folder with a test clock', () => {
 
 describe('a folder', () => {
   describeDistributedSupport({
-    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
+    // registry.
     test: it.concurrent,
     expect,
     createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),

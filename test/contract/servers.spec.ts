@@ -1,6 +1,6 @@
 /**
- * PostgreSQL keeps the contract: the support as applications use it, once with the time and the
- * server in the hands of the test, once by the server's own clock, where that is enough.
+ * PostgreSQL passes the contract with the support that applications use. The test sets time and
+ * server once, and uses the server's own clock once if that is enough.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -50,7 +50,8 @@ describe('postgres', () => {
     const run = randomUUID();
 
     describeDistributedSupport({
-      // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+      // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
+      // registry.
       test: it.concurrent,
       expect,
       createSupport: (name) =>
@@ -67,8 +68,8 @@ describe('postgres', () => {
 });
 
 /*
- * MariaDB keeps the contract: the support as applications use it, once with the time and the server
- * in the hands of the test, once by the server's own clock, where that is enough.
+ * MariaDB passes the contract with the support that applications use. The test sets time and server
+ * once, and uses the server's own clock once if that is enough.
  */
 describe('mariadb', () => {
   const TABLE = 'contract_registry';
@@ -98,7 +99,8 @@ describe('mariadb', () => {
 
   describe('mysqlSupport', () => {
     describeDistributedSupport({
-      // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+      // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
+      // registry.
       test: it.concurrent,
       expect,
       createSupport: (name) =>
@@ -115,8 +117,8 @@ describe('mariadb', () => {
 });
 
 /*
- * PostgreSQL behind a PgBouncer that gives each statement whichever connection is free keeps the
- * contract, with the time and the server in the hands of the test.
+ * PostgreSQL behind PgBouncer, which runs each statement on any free connection, passes the
+ * contract. The test sets time and server.
  */
 describe('pgbouncer', () => {
   const TABLE = 'contract_pgbouncer';
@@ -151,8 +153,8 @@ async function setVersion(keys: EtcdKeys, version: string): Promise<void> {
 }
 
 /*
- * etcd keeps the contract: the support as applications use it, once with the time and the cluster
- * in the hands of the test, once by etcd's own clock, where that is enough.
+ * etcd passes the contract with the support that applications use. The test sets time and cluster
+ * once, and uses etcd's own clock once if that is enough.
  */
 describe('the etcd support with a test clock', () => {
   const { clockControl, lossControl, keysOf, made, end } = settableEtcd<RegistrySupport>(() =>
@@ -182,11 +184,12 @@ describe('the etcd support', () => {
   });
 
   describeDistributedSupport({
-    // Each waits for a quarantine by a real clock: a few at once, each in a registry of its own.
+    // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
+    // registry.
     test: it.concurrent,
     expect,
     createSupport(name) {
-      // One member has one clock.
+      // A single member has only one clock.
       const settings = `namespace=${name}-${run}&requestTimeoutMs=60000&clockDifferenceMs=0`;
       const url = `${process.env['ETCD_URL']!}?${settings}`;
       const support = supportFromUrl(url);

@@ -1,6 +1,6 @@
 /**
- * Stores whose clock and losses are in the hands of a test: what those of worker ids, of counters
- * and of locks have in common (objects in memory, rows, Redis, SQL), and the stores of worker ids.
+ * Stores whose clock and losses a test sets: the common parts of the stores for worker IDs,
+ * counters, and locks (memory, rows, Redis, SQL), and the worker-ID stores.
  */
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
@@ -21,12 +21,12 @@ import {
   withTime,
 } from '../stores/timed-redis.js';
 
-/** What a test does with the data of a store, by its name. */
+/** The operations of a test on a store's data, by name. */
 interface Data {
   wipe(name: string): void | Promise<void>;
-  /** Keeps a copy. */
+  /** Makes a copy of the data. */
   remember(name: string): void | Promise<void>;
-  /** Puts the copy in the place of the data. */
+  /** Replaces the data by the copy. */
   restore(name: string): void | Promise<void>;
 }
 
@@ -45,7 +45,7 @@ export function controlsOf(readings: StoreReadings, data: Data) {
   };
 }
 
-/** Data of which there are copies, each at a place of its own. */
+/** Data with copies, each under its own key. */
 function copiedData(
   placeOf: (name: string) => string,
   wipe: (place: string) => Promise<void>,
@@ -58,7 +58,7 @@ function copiedData(
   };
 }
 
-/** Objects of one class by name, which keep all they know in `state`. */
+/** Objects of one class by name, with all their data in `state`. */
 export class StatesByName<T extends { state: unknown }> implements Data {
   private readonly objects = new Map<string, T>();
   private readonly kept = new Map<string, T['state']>();
@@ -83,7 +83,7 @@ export class StatesByName<T extends { state: unknown }> implements Data {
   }
 }
 
-/** Rows in Maps by name. Each store made is another process on the same rows. */
+/** Rows in Maps by name. Each store object represents another process on the same rows. */
 export class RowsByName implements Data {
   private readonly stores = new Map<string, MapStore>();
   private readonly kept = new Map<string, MapStore['rows']>();
@@ -113,10 +113,10 @@ export class RowsByName implements Data {
 }
 
 /**
- * What is kept in Redis under one key for each name, as the library keeps it, on a client that
- * tells its scripts time and server.
+ * The library's data in Redis, with one key per name, through a client that passes time and server
+ * to its scripts.
  *
- * @param texts of the scripts that take them there, by the hash of the text that does not
+ * @param texts of scripts that take time and server, by the hash of the original script
  */
 export function settableRedis(
   redis: () => Redis,
@@ -145,14 +145,14 @@ export function settableRedis(
 /** A database whose time and server are replaced in each statement. */
 export interface SettableSql {
   readonly query: () => SqlQuery;
-  /** What stands in statements for time and server. */
+  /** The expressions for time and server in statements. */
   readonly time: string;
   readonly server: string;
-  /** Of values in statements that the test itself sends. */
+  /** Placeholders in statements that the test itself sends. */
   readonly mark: (number: number) => string;
 }
 
-/** What is kept in a table of it, in one namespace for each name. */
+/** The columns of its table, with one namespace per name. */
 const COLUMNS = 'kind, name, version, number, token, data';
 
 export function settableSql(
@@ -200,11 +200,11 @@ export function settableSql(
   };
 }
 
-// Of worker ids.
+// Stores of worker IDs.
 
 type Store = Omit<HarnessParts, 'expect'>;
 
-/** The registry in memory, of whatever class: mutants have one of their own. */
+/** The registry in memory, of any class, since mutants have their own class. */
 export function memoryStore(Registry: new () => MemoryRegistry): Store {
   const readings = new StoreReadings();
   const registries = new StatesByName(Registry);
@@ -225,7 +225,7 @@ export function memoryStore(Registry: new () => MemoryRegistry): Store {
   };
 }
 
-/** Rows in a Map, under a support that a test makes of them. */
+/** Rows in a Map, under a support that a test creates on them. */
 export function mapStore<T>(supportOf: (store: MapStore) => T) {
   const readings = new StoreReadings();
   const stores = new RowsByName(readings);
@@ -247,7 +247,7 @@ export function mapStore<T>(supportOf: (store: MapStore) => T) {
   };
 }
 
-/** The Redis support with all that it sends; `opened` is to be closed after each test. */
+/** The Redis support with its client; close `opened` after each test. */
 export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   const { keyOf, controls, optionsOf } = settableRedis(redis, 'registry', TIMED_ROWS);
   return {
@@ -264,7 +264,7 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   };
 }
 
-/** By the hash that the support knows: the text that is told time and server. */
+/** By the hash that the support uses: the script that takes time and server. */
 export const TIMED_ROWS = new Map<string, string>([
   [SCRIPTS.readRows.sha1, timed(SCRIPTS.readRows.lua)],
   [SCRIPTS.writeRows.sha1, timed(SCRIPTS.writeRows.lua)],
@@ -276,12 +276,12 @@ interface SettableSqlSupport extends SettableSql {
   support(query: SqlQuery, options: object): IDistributedSupport;
 }
 
-/** A support as it is, on a table. */
+/** The unmodified support on a table. */
 export function sqlStore(sql: SettableSqlSupport): Store {
   const { table } = sql;
   const { ask, namespaceOf, controls, queryOf, optionsOf } = settableSql(sql, { table });
   const setVersion = async (name: string, from: string, to: string): Promise<void> => {
-    // As whoever writes a row, it counts that.
+    // Like every writer of a row, increases its version.
     await ask(
       `UPDATE ${table} SET version = version + 1, data = replace(data, ?, ?) ` +
         `WHERE namespace = ? AND name = '|'`,

@@ -1,8 +1,8 @@
 /**
- * What a version of the package has stored, the next ones carry on. For each form in which things
- * were ever stored, `stored-<number>.json` has what was found in each store, and what had been
- * handed out; none is ever changed. `NEXT_STORED_FORM=1 npm test -- test/contract/stored-form`
- * writes the next one beside them, where the form of today is another.
+ * Later versions of the package continue stored data. For each form in which data were ever stored,
+ * `stored-<number>.json` has the data of each store and the numbers handed out. These files never
+ * change. If the current form is new, `NEXT_STORED_FORM=1 npm test -- test/contract/stored-form`
+ * writes the next file.
  */
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from '@jest/globals';
@@ -58,8 +58,8 @@ const fresh = (store: string): Promise<Golden> =>
   }));
 
 /**
- * What is the same each time: names and fields, each once, but neither what is random nor longer
- * numbers, which tell a time, a version or a count of the server.
+ * The constant part of stored data: each name and field once, without random text and without
+ * longer numbers such as times, versions, and server counts.
  */
 function shapeOf(stored: Stored): unknown {
   const plain = (text: string) =>
@@ -114,7 +114,7 @@ for (const number of NUMBERS) {
   }
 }
 
-/** With lower numbers than those that were handed out, as a build that reads them wrongly sees. */
+/** Stored numbers below those handed out, as a build with a read error would see them. */
 function lowered({ stored, handedOut }: Golden): Golden {
   const { released, ends, locks } = handedOut;
   const numbers = [released.haveMs, ...Object.values(ends), ...locks.map(({ token }) => token)];
@@ -124,7 +124,7 @@ function lowered({ stored, handedOut }: Golden): Golden {
   return { stored: JSON.parse(text) as Stored, handedOut };
 }
 
-// A copy of a folder, and another etcd, count as a loss of data, whatever is in them.
+// A copied folder and another etcd always count as a loss of data.
 it.each(['redis', 'postgres', 'mariadb'])('detects a duplicate in %s', async (store) => {
   const faults = await carriedOn(store, lowered(formOf(NUMBERS.at(-1)!)[store]!), false);
   expect(faults.map((fault) => fault.split(':')[0])).toEqual([

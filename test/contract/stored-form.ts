@@ -1,7 +1,7 @@
 /**
- * What a store keeps, as text: written by a short story of holders, counters and locks; dumped from
- * a real server and loaded into another one; and carried on there by the build of today. Clock and
- * server are in the hands of the test, so that what was granted may lie ahead of the clock.
+ * The data of a store as text: a short story of holders, counters, and locks writes it. A test
+ * dumps it from a real server, loads it into another, and continues there with the current build.
+ * The test sets clock and server, so grants may be ahead of the clock.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, readdir, rm, writeFile } from 'node:fs/promises';
@@ -42,25 +42,25 @@ import {
 } from '../stores/timed-redis.js';
 import { quickFolder } from '../support/made-once.mjs';
 
-/** Fields or columns, by the key, row or file that has them. */
+/** Fields or columns, by their key, row, or file. */
 export type Stored = Record<string, Record<string, string>>;
 
-/** A store that is empty at first. */
+/** An empty store. */
 export interface Place {
   readonly clock: { now(): number; advance(ms: number): void | Promise<void> };
   readonly support: () => IDistributedSupport | Promise<IDistributedSupport>;
   readonly counters?: () => CounterStore;
   readonly locks?: () => LockStore | Promise<LockStore>;
-  /** Takes the next number of a series without gaps, in a transaction of its own. */
+  /** Takes the next number of a gapless series, in a separate transaction. */
   readonly invoice?: () => Promise<string>;
-  /** From now on another server answers, as after a restored backup. */
+  /** Switches to another server, as after a restored backup. */
   readonly changeServer: () => unknown;
   readonly dump: () => Promise<Stored>;
   readonly load: (stored: Stored) => Promise<void>;
   readonly end: () => Promise<void>;
 }
 
-/** Neighbours with equal fields are one: `w0000000004..0000000127`. */
+/** Merges neighbors with equal fields into one entry: `w0000000004..0000000127`. */
 export function folded(stored: Stored): Stored {
   const runs: { prefix: string; from: string; to: string; text: string }[] = [];
   for (const [place, fields] of Object.entries(stored)) {
@@ -91,7 +91,7 @@ const NAMESPACE = 'shop';
 const sorted = <T>(fields: Record<string, T>): Record<string, T> =>
   Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 
-// Each kind of store.
+// The kinds of stores.
 
 const TEXTS = new Map(
   Object.values(SCRIPTS).map(({ sha1, lua }): [string, string] => {
@@ -137,7 +137,7 @@ export async function inRedis(): Promise<Place> {
   };
 }
 
-/** What names a row in each table; it is the place of the row, after the table. */
+/** The key columns of each table; they follow the table in the row's place. */
 const TABLES = {
   snowflake_registry: { made: sql.registryTable, key: ['namespace', 'kind', 'name'] },
   snowflake_series: { made: sql.seriesTable, key: ['series', 'period'] },
@@ -147,9 +147,9 @@ interface Database {
   readonly dialect: 'postgres' | 'mysql';
   readonly query: sql.SqlQuery;
   readonly rows: (text: string) => Promise<Record<string, string | null>[]>;
-  /** Runs something in a transaction. */
+  /** Runs a function in a transaction. */
   readonly inOne: (run: (query: sql.SqlQuery) => Promise<string>) => Promise<string>;
-  /** What statements ask for time and server. */
+  /** The expression for time and server in statements. */
   readonly time: string;
   readonly servers: readonly string[];
   readonly mark: (number: number) => string;
@@ -210,7 +210,7 @@ async function inDatabase(database: Database): Promise<Place> {
         const columns = Object.keys(row);
         const marks = columns.map((_column, at) => mark(at + 1)).join(', ');
         const text = `INSERT INTO ${table} (${columns.join(', ')}) VALUES (${marks})`;
-        // Where the rows stay in their table, the stamp is right that tells a copy from them.
+        // Restored rows must not look copied, so their stamp is removed.
         const values = Object.values(row).map((value) => value.replace(STAMP, '$1"'));
         await database.query(text, values);
       }
@@ -224,7 +224,7 @@ export async function inPostgres(): Promise<Place> {
   const pool = new Pool({ connectionString: own.url });
   return inDatabase({
     dialect: 'postgres',
-    // The server of the tests does without, and so counts each start as a loss.
+    // The test server runs without fsync, so each start would count as a loss.
     query: (text, params) =>
       pool.query(text.replaceAll("current_setting('fsync')", "'on'"), params),
     rows: async (text) => (await pool.query<Record<string, string | null>>(text)).rows,
@@ -275,7 +275,7 @@ export async function inMariadb(): Promise<Place> {
 const toBase64 = (text: string) => Buffer.from(text).toString('base64');
 const fromBase64 = (text: string) => Buffer.from(text, 'base64').toString('utf8');
 
-/** A key that is bound to a lease of etcd has the seconds that are left of it. */
+/** The value of a key bound to an etcd lease includes the remaining seconds. */
 export async function inEtcd(): Promise<Place> {
   const endpoint = endpointOf(process.env['ETCD_URL']!);
   const etcd = settableEtcd<IDistributedSupport | LockStore>(() => endpoint);
@@ -323,7 +323,7 @@ export async function inFolder(): Promise<Place> {
   const files = join(folder, NAMESPACE);
   return {
     clock: readings.control,
-    // A copy of a folder is always another one.
+    // A copied folder always counts as another server.
     changeServer: () => undefined,
     support: () => folderSupport({ folder, namespace: NAMESPACE, clock: readings.clock }),
     async dump() {
@@ -342,18 +342,18 @@ export async function inFolder(): Promise<Place> {
   };
 }
 
-// The story, and what its people know at the end.
+// The story, and the numbers that its processes hold at the end.
 
-/** All that was handed out, as those know it who got it. */
+/** Everything handed out, as its recipients hold it. */
 export interface HandedOut {
   readonly nowMs: number;
-  /** Of a worker id that is held. */
+  /** The lease of a held worker ID. */
   readonly held: WorkerLease;
-  /** Of one that was given back, with ids made up to the end of its range. */
+  /** The lease of a released worker ID, with IDs up to the end of its range. */
   readonly released: WorkerLease;
-  /** The end of the highest range of a counter, by name. */
+  /** The end of the highest range of each counter, by name. */
   readonly ends: Readonly<Record<string, string>>;
-  /** A lock that is held, and one that was given back. */
+  /** A held lock and a released lock. */
   readonly locks: readonly { lock: string; holder: string; token: string }[];
   readonly invoice?: string;
 }
@@ -422,7 +422,7 @@ export async function written(place: Place, expect: Expect): Promise<HandedOut> 
   };
 }
 
-/** Goes on where the story ended; one sentence for each thing that comes a second time. */
+/** Continues after the story, and returns one sentence for each duplicate. */
 export async function faultsOf(place: Place, out: HandedOut, expect: Expect): Promise<string[]> {
   const faults: string[] = [];
   const expectMore = (what: string, next: bigint | number, last: bigint | number) =>
@@ -436,7 +436,7 @@ export async function faultsOf(place: Place, out: HandedOut, expect: Expect): Pr
     if (answer.status === 'other-version') return answer;
     return leases.patiently(() => holder.acquire());
   };
-  // First what the clock would excuse if it went on.
+  // Locks first: under a later clock, a second grant would be legitimate.
   if (locks) {
     for (const { lock, holder, token } of out.locks) {
       const answer = await locks.acquire({ lock });

@@ -1,5 +1,5 @@
 /**
- * Supports as they are written elsewhere, each wrong in its own way, and the case that says so.
+ * Supports with common errors, each with the case that rejects it.
  */
 import type {
   IDistributedSupport,
@@ -13,7 +13,7 @@ import { SettableTime, type HarnessParts, type ContractNeed } from '../../lib/te
 import type { Fault } from './registry-faults.js';
 type Store = Omit<HarnessParts, 'expect'>;
 
-/** What the processes on one registry share. */
+/** The shared state of the processes on one registry. */
 interface Shared {
   count: number;
   readonly holders: Map<number, { token: string; endMs: number }>;
@@ -37,7 +37,7 @@ function storeOf(build: (shared: Shared, clock: SettableTime) => IDistributedSup
   };
 }
 
-/** INCR, modulo the number of worker ids: after so many starts it lands on somebody alive. */
+/** INCR modulo the number of worker IDs: after enough starts, it grants a worker ID in use. */
 const counterThatWraps = () =>
   storeOf((shared) => ({
     async getNextWorkId({ workerIdMin, workerIdMax }: LeaseRequest): Promise<LeaseAnswer> {
@@ -49,7 +49,7 @@ const counterThatWraps = () =>
     },
   }));
 
-/** SET NX PX and a renewal by the owner: the usual lease, which knows no ranges. */
+/** SET NX PX with renewal by the owner: the usual lease, without ranges. */
 const leaseWithoutRanges = () =>
   storeOf(({ holders }, clock) => {
     const grant = (workerId: number, token: string, ttlMs: number): LeaseAnswer => {
@@ -77,7 +77,7 @@ const leaseWithoutRanges = () =>
 
 type Operation = 'acquire' | 'renew' | 'release';
 
-/** Loads the registry, takes a step and stores it; what is named does so without a lock. */
+/** Loads the registry, takes a step, and stores it; the named operations do so without a lock. */
 function rowWithoutLock(...unlocked: readonly Operation[]): Store {
   const clock = new SettableTime();
   const rows = new Map<string, MemoryRegistry['state']>();
@@ -111,7 +111,7 @@ function rowWithoutLock(...unlocked: readonly Operation[]): Store {
 
 export const WRONG_SUPPORTS: readonly {
   readonly name: string;
-  /** The case of the suite that is about it. */
+  /** The case of the suite for this fault. */
   readonly by: string;
   readonly build: () => Store;
   readonly leaveOut: readonly ContractNeed[];
@@ -149,8 +149,8 @@ export const WRONG_SUPPORTS: readonly {
 ];
 
 /*
- * Faults of a registry that hears of a lost one, or of a store with a wrong clock, each with the
- * case that must reject it.
+ * Faults of a registry after a loss, or of a store with a wrong clock, each with the case that must
+ * reject it.
  */
 
 const inOpening = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
@@ -177,8 +177,7 @@ export const TIME_FAULTS: readonly Fault[] = [
 ];
 
 /*
- * Faults of a registry that was left for another server and is asked again, each with the case that
- * must reject it.
+ * Faults of a registry after a failover and a failback, each with the case that must reject it.
  */
 
 const inBranch = (find: string, put: string) => ({ file: 'registry/prologue.ts', find, put });
@@ -199,7 +198,7 @@ export const BRANCH_FAULTS: readonly Fault[] = [
 ];
 
 /*
- * Faults of claims that a suite may overlook, as edits of the reference, each with the case that
+ * Faults of claims that a suite could overlook, as edits of the reference, each with the case that
  * must reject it.
  */
 
@@ -234,8 +233,8 @@ export const CLAIM_FAULTS: readonly Fault[] = [
 ];
 
 /**
- * The case of the contract suite that is about each broken variant of the protocol. A mutant that
- * is not named here must be rejected by any.
+ * The contract case for each broken variant of the protocol. Any case may reject a mutant that is
+ * not listed here.
  */
 export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
   'no floor at re-grant': ['starts a new holder where the range of the last one ended, not before'],
@@ -266,8 +265,8 @@ export const MUTANT_REJECTED_BY: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What each safe variant is without, and nothing else: the suite demands more than uniqueness
- * needs, so that times stay accurate, copies are noticed and a loss is proved sooner.
+ * The only contract cases that each safe variant fails. The suite demands more than uniqueness
+ * needs: accurate times, detected copies, and early proof of a loss.
  */
 export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>> = {
   'random choice among the free worker ids': ['takes the worker id that has been free for longest'],

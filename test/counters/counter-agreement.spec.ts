@@ -1,6 +1,6 @@
 /**
- * The rules of counters stand twice, in TypeScript and in Lua. Random walks must get the same
- * answers from both, and leave both with the same memory.
+ * The rules of counters exist in TypeScript and in Lua. Random walks must get the same results from
+ * both, and leave the same state in both.
  */
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -19,13 +19,13 @@ import { takeAnswer } from '../../lib/stores/redis/redis-counters.js';
 import { isLeftServer } from '../stores/timed-redis.js';
 import { TIMED_COUNTER_LUA } from './settable-counters.js';
 
-// Counters twice, side by side: each operation goes to the rules in TypeScript and to the Lua on a
-// real Redis, with the same time, server and random text, and both answers are kept.
+// A pair of counters: each operation goes to the TypeScript rules and to the Lua script on a real
+// Redis, with the same time, server, and random text. Both results are recorded.
 
 class CounterTwin {
   timeMs = 1_800_000_000_000;
   server = 'one';
-  /** Of the failover by which whoever asks was led to it. */
+  /** The epoch of the failover that led the caller to this server. */
   epoch = 0;
   private isLeft = false;
   readonly fromRules: unknown[] = [];
@@ -80,7 +80,7 @@ class CounterTwin {
     this.copy = this.map.state;
   }
 
-  /** @param isSeen whether another server answers, or the same one with less in it */
+  /** @param isSeen whether another server answers, or the same server with less data */
   async restore(isSeen: boolean): Promise<void> {
     await this.redis.del(this.key);
     await this.redis.copy(`${this.key}:kept`, this.key);
@@ -88,7 +88,7 @@ class CounterTwin {
     if (isSeen) this.server += '+';
   }
 
-  /** What both remember: first the rules, then Redis. */
+  /** The stored state: first the rules, then Redis. */
   async states(): Promise<[Record<string, string>, Record<string, string>]> {
     const { epoch: _epoch, ...inRedis } = await this.redis.hgetall(this.key);
     const { state } = this.map;
@@ -135,11 +135,11 @@ function fieldsOf([counter, row]: [string, CounterRow]): Record<string, string> 
   return { [`n:${counter}`]: String(next), [`c:${counter}`]: rest };
 }
 
-/** Mostly `usual`, sometimes one of the rest. */
+/** Usually `usual`, sometimes one of the other values. */
 const mostly = <T>(usual: fc.Arbitrary<T>, ...rest: T[]) =>
   fc.oneof({ weight: 9, arbitrary: usual }, { weight: 1, arbitrary: fc.constantFrom(...rest) });
 
-/** One step of a walk: who does what, after which time, on which server. */
+/** One step of a walk: the process and its operation, the elapsed time, and the server. */
 const step = fc.record({
   op: fc.constantFrom('dense', 'dense', 'dense', 'dense', 'clock', 'give back', 'create'),
   befalls: mostly(fc.constant('nothing'), 'wiped', 'remembered', 'restored', 'rolled back'),
@@ -162,7 +162,7 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 
-/** Three processes on two dense counters and a clock of both stores. */
+/** Three processes on two dense counters and one clock, in both stores. */
 class Walk {
   private readonly have = new Map<string, bigint>();
   private readonly grants: string[] = [];
@@ -247,7 +247,7 @@ describe('the rules of counters in TypeScript and in Lua', () => {
         await redis.del(key, `${key}:kept`);
       },
     );
-    // The walks must have seen every answer there is, or they prove little.
+    // The walks must produce every kind of result, or they prove little.
     const statuses = ['ok', 'mismatch', 'absent', 'full', ...(windowMs > 0 ? ['wait'] : [])];
     const answers = [
       ...statuses.map((status) => `dense ${status}`),

@@ -1,6 +1,6 @@
 /**
- * No position is granted twice in simulated stores that lose data; and both the simulation and the
- * contract suite are seen to notice each rule of counters that is broken.
+ * Simulated stores that lose data grant no duplicate position. Both the simulation and the contract
+ * suite detect each broken rule of counters.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { TakeAnswer, TakeGrant } from '../../lib/counters/counter-store.js';
@@ -18,13 +18,13 @@ import { runs } from '../until.js';
 import { simulate } from './counter-simulation.js';
 import { memoryCounterStore } from './settable-counters.js';
 
-/** Clocks that were set back beside a loss: bad before callers brought a clock. */
+/** Seeds with a clock set back during a loss; they failed before callers supplied a clock. */
 const HELD = [7338, 9360, 18_189, 19_368, 24_021, 1623, 2001, 2766, 7341, 7770];
 const SEEDS = [...HELD, ...freshSeeds('counters', runs(60))];
-/** Where the seed that is known to show it no longer does. */
+/** Tried if a mutant's recorded seed no longer shows it. */
 const OTHERS = firstSeeds(300);
 
-/** The cases of the suite that a store fails. */
+/** The contract cases that a store fails. */
 async function failuresOf(Map_: new () => CounterMap): Promise<string[]> {
   const cases: { name: string; run: () => Promise<void> }[] = [];
   const test = (name: string, run: () => Promise<void>) => void cases.push({ name, run });
@@ -57,9 +57,9 @@ describe('counters in stores that lose data', () => {
 });
 
 /*
- * The shortest way to a position that is granted again: the store is idle, a grant is lost, its
- * clock is set back by less than the idle time, and another server answers. Its data show nothing
- * of the step.
+ * The shortest path to a duplicate position: the store is idle, a grant is lost, its clock is set
+ * back by less than the idle time, and another server answers. The store's data contain no trace of
+ * the step.
  */
 describe.each([0, 3000])('after a loss during which the clock was set back by %i ms', (backMs) => {
   const CLOCK = {
@@ -79,7 +79,7 @@ describe.each([0, 3000])('after a loss during which the clock was set back by %i
     return grant;
   };
 
-  /** What was lost, and the first grant after it. */
+  /** The lost grant, and the first grant after it. */
   function grants(isHeard: boolean): [TakeGrant, TakeGrant] {
     const [one, two] = [new CounterMap(), new CounterMap()];
     const take = { ...CLOCK, have: 0n };
@@ -122,7 +122,7 @@ describe('the contract suite of counters', () => {
 });
 
 /*
- * The reference rules keep the contract: with a loss window and without one, and in the store that
+ * The reference rules pass the contract with and without a loss window, and in the store that
  * applications use.
  */
 describe('counters in memory that lose what is younger than five seconds', () => {

@@ -1,11 +1,11 @@
 /**
- * Processes that take from counters while the store loses data: an older server goes on for a while
- * beside its successor, two losses come within one window, clocks step, messages come late and
- * twice, processes crash and give back.
+ * Processes take from counters while the store loses data. An old server continues for a while next
+ * to its successor, two losses occur within one window, clocks step, messages arrive late or
+ * repeatedly, and processes crash or return positions.
  *
- * What it looks for: a position that is granted twice. What the rules promise nothing about does
- * not happen here: a loss of older writes than `LOSS_WINDOW_MS`, a clock set forward around a loss,
- * and a flush under a clock that is behind what was granted. What nobody was answered is nobody's.
+ * The simulation searches for duplicate positions. It excludes cases without a guarantee: a loss of
+ * writes older than `LOSS_WINDOW_MS`, a clock set forward around a loss, and a flush under a clock
+ * behind earlier grants. A grant without a received response does not count.
  */
 import { CounterMap, type CounterState } from '../models/counter-map.js';
 import {
@@ -19,7 +19,7 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 export const LOSS_WINDOW_MS = 2000;
 const STEP_COUNT = 400;
 const STEP_MS = [0, 1, 20, 100, 400] as const;
-/** Now and then nobody asks, as at night. */
+/** Sometimes no process asks, as at night. */
 const IDLE_MS = [1500, 6000, 20_000] as const;
 const PROCESS_COUNT = 4;
 const LOSS_GAPS = [100n, 400n] as const;
@@ -38,13 +38,13 @@ interface Interval {
 
 interface Process {
   have: bigint;
-  /** How far the clock of the counter was ahead of the time that elapses. */
+  /** How far the counter's clock was ahead of the elapsed time. */
   aheadMs: number | undefined;
   last: { grant: TakeGrant; interval: Interval } | undefined;
 }
 
 export interface SimulationResult {
-  /** What follows from the seed before the first step. */
+  /** The properties that follow from the seed before the first step. */
   readonly drawn: { readonly isClock: boolean; readonly isFlushed: boolean };
   readonly twice: readonly string[];
   readonly grantCount: number;
@@ -63,7 +63,7 @@ class Simulation {
   private readonly isFlushed: boolean;
   private timeMs = 1_800_000_000_000;
   private server: Server = { map: new CounterMap(), name: 'server 1', offsetMs: 0 };
-  /** A server that does not know yet that it has a successor. */
+  /** A server that has not detected its successor yet. */
   private former: { server: Server; untilMs: number } | undefined;
   private history: { atMs: number; state: CounterState | undefined }[] = [];
   private readonly intervals: Interval[] = [];
@@ -71,7 +71,7 @@ class Simulation {
   private readonly processes: Process[] = [];
   private readonly twice: string[] = [];
   private highestEnd = 1n;
-  /** The latest time by which anything was granted. */
+  /** The latest time of any grant. */
   private shownMs = 0;
   private steadyFromMs = 0;
   private noForwardUntilMs = 0;
@@ -106,13 +106,13 @@ class Simulation {
     const server = this.serverFor();
     const sent = this.random.next();
     if (sent < 0.05) {
-      // A crash: what it had buffered is never used, what it knew is forgotten.
+      // A crash: the process never uses its buffer, and loses its state.
       Object.assign(process, newProcess());
     } else if (sent < 0.12 && process.last !== undefined) {
       this.giveBack(process, server);
     } else {
       this.take(process, server);
-      // The same message once more, later, wherever it leads by then; nobody hears the answer.
+      // Repeats the message later, to the server current by then; no process receives the response.
       if (this.random.chance(0.05)) {
         const request = this.request(process);
         this.later(() => void this.asked(request, this.serverFor()));
@@ -139,7 +139,7 @@ class Simulation {
     return answer;
   }
 
-  /** The answer arrives: from now on the positions are in use. */
+  /** The response arrives, and from now on the positions are in use. */
   private hear(process: Process, answer: TakeAnswer, askedAtMs: number): void {
     if ('nowMs' in answer) {
       const aheadMs = answer.nowMs! - askedAtMs;
@@ -167,7 +167,7 @@ class Simulation {
     return { kind: 'dense', counter: 'c', count, have, lossGap };
   }
 
-  /** An operator creates what was flushed, behind all that was ever granted. */
+  /** An operator recreates a flushed counter above all earlier grants. */
   private begins(answer: TakeAnswer): { counter: string; start: bigint } | undefined {
     if (answer.status !== 'absent' || this.random.chance(0.5)) return undefined;
     return { counter: 'c', start: this.highestEnd };
@@ -195,7 +195,7 @@ class Simulation {
     else this.stepForward();
   }
 
-  /** Another server answers, with what was there a while ago. */
+  /** Another server takes over with older data. */
   private lose(): void {
     if (this.timeMs < this.steadyFromMs || this.former !== undefined) return;
     const sinceMsMax = LOSS_WINDOW_MS - CLOCK_DIFFERENCE_MS;
@@ -215,7 +215,7 @@ class Simulation {
     this.noForwardUntilMs = this.timeMs + LOSS_WINDOW_MS;
   }
 
-  /** Everything is gone, under a clock that is right. */
+  /** All data are lost, under a correct clock. */
   private flush(): void {
     if (this.former !== undefined) return;
     const behindMs = this.shownMs - (this.timeMs + this.server.offsetMs);

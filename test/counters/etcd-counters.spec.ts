@@ -1,7 +1,7 @@
 /**
- * Counters in etcd keep the contract, once with the time and the cluster in the hands of the test,
- * once by etcd's own clock; and what etcd alone could do wrong: a key that is deleted and made
- * again, a position with more digits than a double has, a snapshot that is restored.
+ * Counters in etcd pass the contract, once with time and cluster set by the test, and once by
+ * etcd's own clock. Also faults specific to etcd: a deleted and recreated key, a position with more
+ * digits than a double has, and a restored snapshot.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -20,7 +20,7 @@ import { LOSS_WINDOW_MS } from '../stores/timed-redis.js';
 
 const endpoint = () => endpointOf(process.env['ETCD_URL']!);
 
-/** The windows of these tests are measured in whole seconds as well. */
+/** These tests also measure windows in whole seconds. */
 const WINDOW = { failoverWindowMs: LOSS_WINDOW_MS - 1000, clockDifferenceMs: 0 };
 
 describe('counters in etcd with a test clock', () => {
@@ -42,7 +42,7 @@ describe('counters in etcd', () => {
   afterAll(() => Promise.all(opened.map((store) => store.close())));
 
   describeCounterStore({
-    // Each waits for seconds of a real clock.
+    // Each case waits for seconds of a real clock.
     test: it.concurrent,
     expect,
     createStore(name) {
@@ -55,7 +55,7 @@ describe('counters in etcd', () => {
   });
 });
 
-/* The rows of counters carry locks too, as those of every store of rows do. */
+/* The rows of counters also store locks, as in every row store. */
 describe('locks in rows of etcd with a test clock', () => {
   const { clockControl, lossControl, made, end } = settableEtcd<RowLocks>(endpoint);
   afterEach(end);
@@ -110,7 +110,8 @@ describe('a counter in etcd', () => {
     await store.create({ counter: 'order', start: 1000n });
     const other = opened();
     let isDeleted = false;
-    // The row is deleted between a read and its write, and made again with as many writes.
+    // The row is deleted between a read and its write, and recreated with the same number of
+    // writes.
     proxy.handler = async ({ body, pass }) => {
       if (!isDeleted && body.includes('request_put')) {
         isDeleted = true;

@@ -1,6 +1,6 @@
 /**
- * A counter that must not be lost before it grants: it waits from a moment at which it is stored,
- * however long the process that stores it is held up between reading and writing.
+ * A counter that must not be lost before it grants: its wait starts when it is stored, however long
+ * the process is held up between reading and writing.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { TakeGrant } from '../../lib/counters/counter-store.js';
@@ -11,7 +11,7 @@ import { MapStore } from '../registry/walk-store.js';
 const LOSS_WINDOW_MS = 2000;
 const TAKE = { kind: 'dense', counter: 'order', count: 10n, have: 0n, lossGap: 100n } as const;
 
-/** Rows of which the next write comes late. */
+/** Rows whose next write arrives late. */
 class SlowStore extends MapStore {
   readonly now = { timeMs: 1_800_000_000_000, server: 'one' };
   lateMs = 0;
@@ -29,7 +29,7 @@ class SlowStore extends MapStore {
 
 const copyOf = ({ rows }: MapStore) => structuredClone(rows);
 
-/** The next positions, after however many waits. */
+/** The next positions, after any number of waits. */
 async function granted(store: SlowStore, more: object = {}): Promise<TakeGrant> {
   const counters = new RowCounters(store);
   for (;;) {
@@ -53,7 +53,7 @@ describe('a counter whose write is late', () => {
       expect(await new RowCounters(store).take(TAKE)).toMatchObject({ status: 'wait' });
       const jumpedAtMs = store.now.timeMs;
       const lost = await granted(store);
-      // A second loss takes the jump and the grant, unless the jump is too old for it by then.
+      // A second loss removes the jump and the grant, unless the jump is too old by then.
       if (store.now.timeMs < jumpedAtMs + LOSS_WINDOW_MS) store.rows = kept;
       store.now.server = 'three';
       const after = await granted(store);

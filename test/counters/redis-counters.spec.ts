@@ -1,6 +1,6 @@
 /**
- * Counters in Redis keep the contract: once with the time and the server in the hands of the test,
- * once by Redis' own clock; and a Redis that may lose everything is refused.
+ * Counters in Redis pass the contract: once with time and server set by the test, and once by
+ * Redis's own clock. A Redis that may lose everything is rejected.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -88,7 +88,7 @@ describe('redis counters', () => {
         expect.stringMatching(/append-only file of Redis is off/),
       ]);
 
-      // Switched on, the same store goes on.
+      // After persistence is turned on, the same store continues.
       await admin.config('SET', 'appendonly', 'yes');
       expect(await store.take(take)).toMatchObject({ status: expect.stringMatching(/ok|wait/) });
       expect(await store.advice()).toEqual([]);
@@ -114,7 +114,8 @@ describe('redis counters', () => {
       const { port } = before;
       await using _after = await startRedis({ port, args });
       try {
-        // Another server for all the store knows: above the file by `lossGap`, under a new era.
+        // To the store this is another server, so it continues above the file by `lossGap`, in a
+        // new era.
         const { lossGap } = take;
         const have = 2n;
         const again = { ...take, have };
@@ -148,8 +149,9 @@ describe('redis counters', () => {
 });
 
 /*
- * Counters in Redis rest on its append-only file, which an operator may switch off, on again and
- * sync less while processes run. Nothing is granted that a restart could forget.
+ * Counters in Redis depend on its append-only file. An operator may turn it off, turn it on again,
+ * or sync it less often while processes run. The store grants no position that a restart could
+ * lose.
  */
 describe('redis file', () => {
   const LOSS_WINDOW_MS = 2000;
@@ -176,7 +178,7 @@ describe('redis file', () => {
     return store;
   }
 
-  /** A Redis with a file, and a counter in it that grants. */
+  /** A Redis with a file, and with a counter that grants. */
   async function granting(...args: string[]) {
     const { port } = await lab.server(
       '--appendonly',
@@ -211,23 +213,22 @@ describe('redis file', () => {
     it('wait for a rewrite to end, even the first one of a file', async () => {
       const { admin, store } = await granting();
       await admin.call('DEBUG', 'POPULATE', 1000);
-      // The rewrite then takes minutes, until it is ended below.
+      // The rewrite would take minutes; the test ends it below.
       await admin.config('SET', 'rdb-key-save-delay', '1000000');
       const timesOf = async () => {
         const [, , , readyMs, windowMs] = String(await admin.hget(store.key, 'c:c')).split('|');
         return { readyMs: Number(readyMs), windowMs: Number(windowMs) };
       };
-      // Redis tells in whole seconds since when it rewrites, which may be up to two more than it
-      // was.
+      // Redis reports the duration of a rewrite in whole seconds, up to two seconds too high.
       const { readyMs } = await timesOf();
       await untilTime(readyMs + 3000);
       await admin.config('SET', 'appendonly', 'no');
       await admin.config('SET', 'appendonly', 'yes');
       try {
-        // A new counter must be kept before it grants.
+        // A new counter must be in the file before it grants.
         const fresh = await store.take({ ...TAKE, counter: 'd' });
         expect(fresh.status === 'wait' && fresh.waitMs).toBeGreaterThan(LOSS_WINDOW_MS);
-        // Of an old one half of the loss gap is granted, however long the rewrite takes.
+        // An existing counter grants half of the loss gap, however long the rewrite takes.
         let answer = await store.take(TAKE);
         while (answer.status === 'ok') answer = await store.take(TAKE);
         const { windowMs } = await timesOf();
@@ -247,7 +248,7 @@ describe('redis file', () => {
         let answer = await store.take(TAKE);
         while (answer.status === 'ok') answer = await store.take(TAKE);
       };
-      /** Until a window that began now is over, by the whole seconds that Redis tells of. */
+      /** Until a window that began now is over, by the whole seconds that Redis reports. */
       const window = () => untilTime(Date.now() + LOSS_WINDOW_MS + 2500);
       try {
         await window();
@@ -257,7 +258,7 @@ describe('redis file', () => {
           await admin.config('SET', 'appendonly', 'no');
           await admin.config('SET', 'appendonly', 'yes');
         }
-        // A crash would bring back the file as it was before it was switched off first.
+        // A crash would restore the file from before it was first turned off.
         expect(await store.take(TAKE)).toMatchObject({ status: 'wait' });
       } finally {
         await admin.config('SET', 'appendonly', 'no');
@@ -268,7 +269,7 @@ describe('redis file', () => {
       const { admin, store } = await granting();
       const [, folder] = (await admin.config('GET', 'dir')) as [string, string];
       rmSync(`${folder}/appendonlydir`, { recursive: true });
-      // No folder can be made where a file is.
+      // A file at this path makes it impossible to create a folder.
       writeFileSync(`${folder}/appendonlydir`, '');
       await expect(admin.bgrewriteaof()).rejects.toThrow(/AOF/);
       const failure = await failureOf(store.take(TAKE));
@@ -299,7 +300,7 @@ describe('redis file', () => {
       await admin.call('ACL', 'SETUSER', 'few', 'on', '>secret', '~*', '+@all', '-config');
       const store = countersAt(port, 'few:secret@');
       await until(async () => (await store.take(TAKE)).status === 'ok');
-      // The right comes back, and with it what it shows.
+      // The permission returns, and the settings are visible again.
       await admin.config('SET', 'appendfsync', 'no');
       expect((await store.take(TAKE)).status).toBe('ok');
       await admin.call('ACL', 'SETUSER', 'few', '+config|get');
@@ -316,8 +317,8 @@ describe('redis file', () => {
 });
 
 /*
- * A database whose settings are changed while processes count: what a crash would then lose is
- * refused, or counts as a loss of data, from the next take on.
+ * A database whose settings change while processes count. Positions that a crash could lose are
+ * refused, or count as a loss of data, from the next take on.
  */
 describe('changed settings', () => {
   const COUNTER = 'c';
@@ -329,10 +330,10 @@ describe('changed settings', () => {
     lossGap: LOSS_GAP,
     startAt: 1n,
   } as const;
-  /** Longer than a second, after which MariaDB flushes whatever there is. */
+  /** Longer than a second, after which MariaDB flushes all commits. */
   const WINDOW_MS = 1500;
 
-  /** The next ten, however long the store lets wait. */
+  /** The next ten positions, however long the store requires a wait. */
   async function taken(store: RowCounters): Promise<{ first: bigint; end: bigint }> {
     for (;;) {
       const answer = await store.take({ ...TAKE, have: 0n });
@@ -410,7 +411,7 @@ describe('changed settings', () => {
 
   describe('PostgreSQL', () => {
     const node = new PostgresNode();
-    // One connection, so that what it says of the settings holds for the next take.
+    // One connection, so that its settings are those of the next take.
     const open = () =>
       new PostgresPool({ ...LOGIN, port: node.port, max: 1 }).on('error', () => undefined);
     const LOGIN = { host: '127.0.0.1', user: 'postgres', database: 'postgres' };

@@ -1,5 +1,5 @@
 /**
- * Counters in a Redis that syncs its append-only file each second, on a disk that takes longer.
+ * Counters in a Redis that syncs its append-only file every second, on a slow disk.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -36,7 +36,7 @@ describe('numbers from a Redis on a slow disk', () => {
     return store;
   }
 
-  /** A Redis that syncs each second, in a folder that stays, and the disk below. */
+  /** A Redis that syncs every second, in a permanent folder, and the disk below it. */
   async function onSlowDisk() {
     const folder = mkdtempSync(`${tmpdir()}/snowflake-counters-`);
     const disk = new SlowDisk(`${folder}/disk`);
@@ -91,7 +91,7 @@ describe('numbers from a Redis on a slow disk', () => {
     try {
       await until(async () => (await store.take(TAKE)).status === 'ok');
       await until(async () => (await store.take(ids)).status === 'ok');
-      // Each of these is stored, and then has to get older.
+      // Each of these is stored, and then has to reach an age.
       await until(async () => {
         await store.take({ ...TAKE, counter: 'young' });
         return (await admin.hexists(store.key, 'c:young')) === 1;
@@ -100,7 +100,7 @@ describe('numbers from a Redis on a slow disk', () => {
       const stored = await admin.hget(store.key, 'c:young');
       await untilTime(Date.now() + LOSS_WINDOW_MS);
       expect(await store.take({ ...TAKE, counter: 'young' })).toMatchObject({ status: 'wait' });
-      // What would have to be stored first is not, so that its time does not begin.
+      // Counters that must be stored first are not stored, so their wait does not begin.
       for (const take of [
         { ...TAKE, counter: 'new' },
         { ...TAKE, lossGap: 20n },
@@ -110,7 +110,7 @@ describe('numbers from a Redis on a slow disk', () => {
       }
       expect(await admin.hexists(store.key, 'c:new')).toBe(0);
       expect(await admin.hget(store.key, 'c:young')).toBe(stored);
-      // Who has been kept before goes on, and a dense counter within its window alone.
+      // Counters that are already on disk continue, and a dense counter only within its window.
       expect(await store.take(ids)).toMatchObject({ status: 'ok' });
       let answer = await store.take(TAKE);
       while (answer.status === 'ok') answer = await store.take(TAKE);

@@ -1,6 +1,6 @@
 /**
- * Counters whose clock and losses are in the hands of a test: those in memory, as they are or as a
- * mutant of them, under any loss window; those in SQL; and those in Redis.
+ * Counters whose clock and losses a test sets: counters in memory or a mutant of them, under any
+ * loss window, counters in SQL, and counters in Redis.
  */
 import type { Redis } from 'ioredis';
 import { checkNew, checkTake } from '../../lib/counters/counter-rules.js';
@@ -54,15 +54,15 @@ interface SettableSqlCounters extends SettableSql {
   store(query: SqlQuery, options: object): CounterStore;
 }
 
-/** The store as it is, on a table. */
+/** The unmodified store on a table. */
 export function sqlCounterStore(sql: SettableSqlCounters): SettableCounterStore {
   const { controls, queryOf, optionsOf } = settableSql(sql, { table: COUNTERS });
   return { ...controls, createStore: (name) => sql.store(queryOf(name), optionsOf(name)) };
 }
 
 /*
- * The Lua scripts on counters as the library runs them, but told time and server by the test; and
- * the Redis counters as applications use them, on a client that does so.
+ * The Lua scripts on counters as the library runs them, but with time and server from the test.
+ * Also the Redis counters that applications use, on a client that passes both.
  */
 
 export const TIMED_COUNTER_LUA = {
@@ -71,7 +71,7 @@ export const TIMED_COUNTER_LUA = {
   create: timed(SCRIPTS.createCounter.lua),
 };
 
-/** By the hash that the store knows. */
+/** By the hash that the store uses. */
 const TEXTS = new Map<string, string>([
   [SCRIPTS.takePositions.sha1, TIMED_COUNTER_LUA.take],
   [SCRIPTS.giveBackPositions.sha1, TIMED_COUNTER_LUA.giveBack],
@@ -79,7 +79,7 @@ const TEXTS = new Map<string, string>([
   [SCRIPTS.counters.sha1, withTime(SCRIPTS.counters.lua)],
 ]);
 
-/** `opened` is to be closed after each test. */
+/** Close `opened` after each test. */
 export function redisCounterStore(
   redis: () => Redis,
   opened: RedisCounters[],

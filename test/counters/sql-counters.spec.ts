@@ -1,6 +1,6 @@
 /**
- * Counters in PostgreSQL and MariaDB keep the contract: once with the time and the server in the
- * hands of the test, once by the server's own clock.
+ * Counters in PostgreSQL and MariaDB pass the contract: once with time and server set by the test,
+ * and once by the server's own clock.
  */
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -103,7 +103,7 @@ describe('sql counters', () => {
   });
 
   describe('sqlCounters on MariaDB', () => {
-    // Of a server of tests, which need not flush each commit.
+    // The setting of a test server, which need not flush each commit.
     const window = { table: COUNTERS, failoverWindowMs: 20, clockDifferenceMs: 0 };
     describeCounterStore({
       test: it,
@@ -200,7 +200,7 @@ describe('sql counters', () => {
 });
 
 /*
- * Counters in databases inside the process keep the contract: SQLite in a file, and PGlite.
+ * Counters in embedded databases pass the contract: SQLite in a file, and PGlite.
  */
 describe('embedded counters', () => {
   const folder = quickFolder('counters');
@@ -280,7 +280,7 @@ describe('embedded counters', () => {
       expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
       await first.close();
       const second = await startSegments(options);
-      // What was buffered was given back.
+      // The buffered positions were returned.
       expect(second.ids.nextId()).toBe(10n);
       expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
       await second.close();
@@ -317,7 +317,7 @@ describe('embedded counters', () => {
   });
 });
 
-// A call that is not answered: those after it go on, and no number comes twice.
+// A call without a response: later calls succeed, and no number repeats.
 
 describe('a series whose store is silent', () => {
   const invoicesIn = (rows: RowStore) => {

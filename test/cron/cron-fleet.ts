@@ -1,5 +1,5 @@
 /**
- * Processes of a fleet that have a job which runs once, on locks in memory whose time a test moves.
+ * A fleet of processes with a job that runs once, on memory locks whose time a test sets.
  */
 import { MemoryLocks, type MemoryRows } from '../../lib/index.js';
 import { OnceJob, type CronEvent, type OnceJobParts } from '../../lib/cron/cron-once.js';
@@ -17,7 +17,7 @@ export const every = (ms: number): Schedule => ({
   next: (afterMs) => (Math.floor(afterMs / ms) + 1) * ms,
 });
 
-/** Processes of a fleet on one store of locks, on one clock. */
+/** Processes of a fleet on one lock store and one clock. */
 export class Fleet {
   readonly time: SettableTime;
   readonly store: LockStore;
@@ -25,7 +25,7 @@ export class Fleet {
   readonly events: CronEvent[] = [];
   readonly startMs: number;
 
-  /** @param off by how much the clock of the store is wrong @param atMs when it begins */
+  /** @param off the error of the store's clock @param atMs the start time */
   constructor(
     readonly off = { storeMs: 0 },
     atMs?: number,
@@ -35,7 +35,7 @@ export class Fleet {
     this.store = new MemoryLocks({ clock: { now: () => this.time.now() + off.storeMs } });
   }
 
-  /** @param own the timers of a process that stands still; what passes by them is added */
+  /** @param own the timers of a paused process, whose elapsed time is added */
   locks(own?: SettableTime, store = this.store): DistributedLock {
     const { time } = this;
     const addedMs = () => own?.passedMs ?? 0;
@@ -68,7 +68,7 @@ export class Fleet {
     });
   }
 
-  /** One that works from now on. */
+  /** A process that works from now on. */
   begun(by: string, more: Partial<OnceJobParts> = {}): OnceJob {
     const job = this.process(by, more);
     void job.begin();
@@ -79,7 +79,7 @@ export class Fleet {
     this.ran.push({ at: tick.getTime() - this.startMs, by, token });
   }
 
-  /** Its lock is not extended, and its run never ends. */
+  /** Its lock is not renewed, and its run never ends. */
   beginsAndDies(by: string, more: Partial<OnceJobParts> = {}): OnceJob {
     const stopped = new SettableTime();
     const run = (one: CronRun) => {
@@ -89,7 +89,7 @@ export class Fleet {
     return this.begun(by, { locks: this.locks(stopped), run, ...more });
   }
 
-  /** All data is lost, also the note that has the record. */
+  /** Loses all data, including the note with the record. */
   forget(): void {
     const rowsOf = (store: LockStore) => Reflect.get(store, 'rows') as MemoryRows;
     rowsOf(this.store).rows = rowsOf(new MemoryLocks({ clock: this.time })).rows;

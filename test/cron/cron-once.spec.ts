@@ -1,6 +1,5 @@
 /**
- * A job that runs once in a fleet: what becomes of its ticks, on locks in memory whose time the
- * test moves.
+ * The ticks of a job that runs once in a fleet, on memory locks whose time the test sets.
  */
 import { describe, expect, it } from '@jest/globals';
 import type { CronRun } from '../../lib/nest/lock/index.js';
@@ -60,7 +59,7 @@ describe("a fleet's job", () => {
       const first = fleet.begun('a', terms);
       await fleet.pass(1000);
       void first.close();
-      // Another process begins when ticks of before the change are late.
+      // Another process begins while ticks from before the change are overdue.
       await fleet.time.advance(40 * MINUTE);
       fleet.begun('b', terms);
       await fleet.pass(90 * MINUTE);
@@ -182,7 +181,7 @@ describe("a fleet's job", () => {
     expect(fleet.events.at(-1)).toMatchObject({ kind: 'skipped', tickMs: settledMs, skippedCount });
     expect(job.status).toMatchObject({ skippedCount: skippedCount + 1, overdueMs: 0, settledMs });
     expect(job.status.dueMs).toBe(settledMs + 1_200_000);
-    // None is left to be left out again.
+    // No tick remains that could be skipped again.
     fleet.begun('c', skips);
     await fleet.pass(1000);
     expect((await fleet.record()).runs).toHaveLength(1);
@@ -215,10 +214,10 @@ describe("a fleet's job", () => {
   });
 
   it.each([
-    // One that has room for the quiet time of the store loses nothing by it.
+    // A schedule with enough slack for the store's quiet time loses no tick.
     [60_000, 60_000, 0, 0],
     [60_000, 1000, 0, 0],
-    // One of each second has none: only the last of its ticks is known to be open.
+    // A job of every second has no slack, so only its last tick is known to be open.
     [1000, 60_000, 10, 13],
   ])('waits for the quiet time: every %s ms, late up to %s', async (ms, lateMs, least, most) => {
     const fleet = new Fleet();
@@ -228,7 +227,7 @@ describe("a fleet's job", () => {
     await fleet.pass(MINUTE + 48_500);
     const before = fleet.ran.length;
     fleet.forget();
-    // No lock is granted for 12 s, by real stores.
+    // Real stores grant no lock for 12 s.
     const acquire = fleet.store.acquire.bind(fleet.store);
     const quietUntilMs = fleet.time.now() + 12_000;
     fleet.store.acquire = async (request) => {

@@ -1,6 +1,5 @@
 /**
- * A process that has a job which runs once in a fleet: its clock, its store, its runs, and its
- * shutdown.
+ * A process with a job that runs once in a fleet: its clock, its store, its runs, and its shutdown.
  */
 import { describe, expect, it } from '@jest/globals';
 import { recordText } from '../../lib/cron/cron-record.js';
@@ -22,7 +21,8 @@ describe("a job's clocks", () => {
     });
     await fleet.pass(4500);
     expect(fleet.ran.length).toBeGreaterThanOrEqual(4);
-    // When it is right again the store keeps the lock for a while, and no tick is left out.
+    // After the clock is correct again, the store keeps the lock for a while, and no tick is
+    // skipped.
     fleet.off.storeMs = 0;
     await fleet.pass(50_000);
     const ticks = fleet.ran.map(({ at }) => at / 1000);
@@ -39,7 +39,7 @@ describe("a job's clocks", () => {
     const job = fleet.begun('off', { clock: off });
     await fleet.pass(MINUTE + 1000);
     expect(fleet.ticks).toEqual(offMs > 0 ? [1] : []);
-    // A host that is right does what the other one leaves.
+    // A process with a correct clock runs the ticks that the other process leaves.
     fleet.begun('right');
     await fleet.pass(2 * MINUTE);
     expect(fleet.ticks).toEqual([1, 2, 3]);
@@ -91,7 +91,7 @@ describe("a job's process", () => {
     const extend = fleet.store.extend.bind(fleet.store);
     fleet.store.extend = async (request) => {
       const answer = await extend(request);
-      // It wakes with the answer in its hands, when the time of its lock is over.
+      // The process wakes with the response after its lock has expired.
       if (request.note?.includes('"running"') === true) await stopped.advance(11_000);
       return answer;
     };
@@ -165,7 +165,7 @@ describe("a job's process", () => {
     expect(fleet.kinds('shared')).toEqual([shared]);
     expect(other.status.sharedWith).toBe('shop');
     expect((await fleet.record()).application).toBe('mail');
-    // It does not stop: an application may have a new name.
+    // The job continues, because an application may have a new name.
     expect(fleet.ticks).toEqual([1, 2, 3, 4]);
   });
 
@@ -191,7 +191,7 @@ describe("a job's process", () => {
     await fleet.pass(30_000);
     const now = job.runNow();
     await fleet.pass(40_000);
-    // The tick waits for it.
+    // The tick waits for the manual run.
     expect(fleet.ticks).toEqual([0.5]);
     const isHeld = async (asked: Promise<void>) => {
       const code = asked.catch((error: { code: string }) => error.code);
@@ -216,7 +216,7 @@ describe("a job's process", () => {
     const fleet = new Fleet();
     const { time, store } = fleet;
     const calls = { count: 0, last: Promise.resolve() };
-    // One connection: each call takes 40 ms, one after another, also of those who gave up.
+    // One connection: each call takes 40 ms in turn, including calls whose callers timed out.
     const inTurn = <Q, A>(ask: (request: Q) => Promise<A>) => {
       return (request: Q): Promise<A> => {
         calls.count++;
@@ -243,7 +243,7 @@ describe("a job's process", () => {
       await time.advance(40);
       for (let turns = 0; turns < 4; turns++) await turn();
     }
-    // A run takes four calls, so that it could do 125.
+    // A run takes four calls, so at most 125 runs are possible.
     expect(fleet.ran.length).toBeGreaterThan(40);
     expect(calls.count).toBeLessThan(64);
   });
@@ -299,7 +299,7 @@ describe('a shutdown', () => {
     const job = fleet.begun('a', { run: () => new Promise<void>((resolve) => (end = resolve)) });
     await fleet.pass(MINUTE);
     const extend = fleet.store.extend.bind(fleet.store);
-    // What is asked first is answered last.
+    // The first request gets the last response.
     fleet.store.extend = async (request) => {
       if (request.note?.includes('isClosing') === true) await pause(fleet.time, 1000);
       return extend(request);

@@ -1,6 +1,6 @@
 /**
- * What the holder of a job's lock does, as a function of the record and the times: ticks that are
- * late, runs whose process is gone, another schedule, a lost record.
+ * The action of a job lock's holder as a function of the record and the times: late ticks, runs of
+ * vanished processes, another schedule, a lost record.
  */
 import { describe, expect, it } from '@jest/globals';
 import {
@@ -45,12 +45,12 @@ function recordOf(expression: string, settledMs: number): CronRecord {
 interface Life {
   readonly fromMs: number;
   readonly hours: number;
-  /** How its run number `count` ends: `running` where its process is gone. */
+  /** The outcome of run number `count`: `running` if its process is gone. */
   readonly ends: (count: number) => CronOutcome;
   readonly more?: Partial<CronTerms>;
 }
 
-/** A fleet that looks as soon as it may; a process that is gone is noticed after the ttl. */
+/** A fleet that checks as early as it may; it detects a vanished process after the ttl. */
 function lived(expression: string, { fromMs, hours, ends, more = {} }: Life) {
   const begun: { readonly atMs: number; readonly tickMs: number; readonly attempt: number }[] = [];
   let stored: CronRecord | undefined;
@@ -184,7 +184,7 @@ describe('a changed schedule', () => {
     const { record, due, untilMs } = decide(stored, terms('10 21 * * *', now));
     expect([due, untilMs]).toEqual([undefined, at('21:10:00')]);
     expect(record).toMatchObject({ schedule: '10 21 * * * UTC', settledMs: now });
-    // A restart between the deployment and the first tick loses nothing.
+    // A restart between the deployment and the first tick loses no tick.
     const later = decide(record, terms('10 21 * * *', at('22:00:00')));
     expect(later.due).toMatchObject({ tickMs: at('21:10:00') });
   });

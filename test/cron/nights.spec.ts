@@ -1,5 +1,5 @@
 /**
- * The nights in which clocks change, as the guide has them.
+ * The nights with clock changes, as the guide describes them.
  */
 import { expect, it } from '@jest/globals';
 import { readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const EXPRESSIONS = [
   '*/15 2 * * *',
   '0 */2 * * *',
 ];
-/** When a clock changes, in Unix time. */
+/** The Unix times of clock changes. */
 const NIGHTS = [
   ['Europe/Berlin', '2027-03-28T01:00Z', '2027-10-31T01:00Z'],
   ['America/New_York', '2027-03-14T07:00Z', '2027-11-07T06:00Z'],
@@ -24,7 +24,7 @@ const NIGHTS = [
   ['Antarctica/Troll', '2027-03-28T01:00Z', '2027-10-31T01:00Z'],
 ] as const;
 
-/** What the clock shows at each tick around a change; ' is the second time of its kind. */
+/** The wall time at each tick around a change; ' marks the second occurrence. */
 function ticksOf(expression: string, zone: string, change: string): string {
   const format = new Intl.DateTimeFormat('en-GB', { timeZone: zone, timeStyle: 'short' });
   const schedule = scheduleOf(expression, zone);
@@ -33,7 +33,7 @@ function ticksOf(expression: string, zone: string, change: string): string {
   const changeMs = Date.parse(change);
   const endMs = changeMs + 4.25 * HOUR;
   for (let at = schedule.next(changeMs - 1.5 * HOUR - 1)!; at < endMs; at = schedule.next(at)!) {
-    // The clock shows at the first time what it will show at the second one.
+    // Records each wall time shown so far, to detect a second occurrence.
     for (let ms = changeMs - 2 * HOUR; ms < at; ms += 60_000) shown.add(format.format(ms));
     const time = format.format(at);
     ticks.push(time.replace(/^0/, '') + (shown.has(time) ? "'" : ''));

@@ -1,6 +1,7 @@
 /**
- * Ticks around each change of each zone's clock, against a walk of its minutes; and whether broken
- * arithmetic is noticed. `ZONES=all` tries all zones of this Node, not each rule once.
+ * Ticks around each clock change of each zone, compared with a walk through its minutes. Also the
+ * detection of broken arithmetic. `ZONES=all` tries all zones of this Node instead of each rule
+ * once.
  */
 import { describe, expect, it } from '@jest/globals';
 import { scheduleOf } from '../../lib/cron/schedule.js';
@@ -18,7 +19,7 @@ import {
 const SLOW_MS = 3_600_000;
 const isAll = process.env['ZONES'] === 'all';
 const EXPRESSION_COUNT = isAll ? 200 : 40;
-/** Seeds that were ever bad. */
+/** Seeds that once failed. */
 const BAD: readonly number[] = [];
 const SEEDS = [...BAD, ...freshSeeds('schedule of all zones', 1)];
 const WINDOWS = windowsOf(allZones(), {

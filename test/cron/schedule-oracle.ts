@@ -1,16 +1,16 @@
 /**
- * What ticks are by their rule, worked out the slow way: it walks each minute of a zone's clock
- * with Intl, and reads an expression with the parser of `cron`. No code of the library is in it.
+ * The ticks by definition, computed the slow way: a walk through each minute of a zone's clock with
+ * Intl, and expressions parsed by `cron`. It contains no code of the library.
  *
- * A clock that comes twice is due at its first time, one that does not exist at the end of the
- * gap; but a job whose hours are all of them is due whenever the clock matches.
+ * A wall time that occurs in two hours is due at its first occurrence, and a skipped wall time at
+ * the end of the gap. A job that runs every hour is due whenever the wall time matches.
  */
 import { createRequire } from 'node:module';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-/** A window begins so long before a change of a zone's clock, and ends so long after it. */
+/** How long a window extends before and after a clock change. */
 const HALF = 3 * DAY;
 
 type Fields = Readonly<
@@ -21,20 +21,20 @@ const scheduler = createRequire(import.meta.resolve('@nestjs/schedule'));
 const { CronTime } = scheduler('cron') as { CronTime: new (text: string, zone: string) => Fields };
 const NAMES = ['second', 'minute', 'hour', 'dayOfMonth', 'month', 'dayOfWeek'] as const;
 
-/** The values of each part, as `cron` reads them. @throws Error where it refuses the text */
+/** The values of each field, as `cron` parses them. @throws Error if it rejects the text */
 export function fieldsByCron(expression: string): number[][] {
   const read = new CronTime(expression, 'UTC');
   const valuesOf = (name: (typeof NAMES)[number]) => Object.keys(read[name]).map(Number);
   return NAMES.map((name) => valuesOf(name).toSorted((a, b) => a - b));
 }
 
-/** A time at which the clock of a zone changes, or not, and all that it shows around it. */
+/** A time with or without a clock change in a zone, and the wall times around it. */
 export interface Window {
   readonly zone: string;
   readonly atMs: number;
 }
 
-/** @returns what the clock shows at a time, as if it were that of UTC, to the minute */
+/** @returns the wall time, to the minute, as if it were UTC */
 function clockOf(zone: string): (ms: number) => number {
   const format = new Intl.DateTimeFormat('en-US', {
     timeZone: zone,
@@ -51,7 +51,7 @@ function clockOf(zone: string): (ms: number) => number {
   };
 }
 
-/** When the clock of a zone changes within some years, to the minute. */
+/** The clock changes of a zone within some years, to the minute. */
 function changesOf(zone: string, fromMs: number, years: number): number[] {
   const clock = clockOf(zone);
   const aheadAt = (ms: number) => clock(ms) - ms;
@@ -70,8 +70,8 @@ function changesOf(zone: string, fromMs: number, years: number): number[] {
 }
 
 /**
- * The changes of zones: each of each zone, and two ordinary weeks of a zone without any; or each
- * rule once, where zones share it.
+ * The clock changes: each change of each zone, and two ordinary weeks of a zone without changes. Or
+ * each rule once, if zones share it.
  */
 export function windowsOf(zones: readonly string[], { fromMs, years, each }: WindowTerms) {
   const seen = new Set<string>();
@@ -97,13 +97,13 @@ interface WindowTerms {
 /** All zones of this Node, and UTC. */
 export const allZones = (): string[] => [...Intl.supportedValuesOf('timeZone'), 'UTC'];
 
-/** Ticks of a window, in order. */
+/** The ticks of a window, in order. */
 class Oracle {
   readonly startMs: number;
   readonly endMs: number;
-  /** What the clock shows in each minute. */
+  /** The wall time of each minute. */
   readonly #walls: readonly number[];
-  /** The first minute in which it shows a time. */
+  /** The first minute with a given wall time. */
   readonly #first = new Map<number, number>();
 
   constructor({ zone, atMs }: Window) {
@@ -135,7 +135,7 @@ class Oracle {
   }
 }
 
-/** Whether a minute of the clock is named. */
+/** Whether the expression matches a minute of the wall time. */
 function matcher([, minutes, hours, days, months, weekdays]: readonly number[][]) {
   const isDayFree = days!.length === 31;
   const isWeekdayFree = weekdays!.length === 7;
@@ -152,7 +152,7 @@ function matcher([, minutes, hours, days, months, weekdays]: readonly number[][]
   };
 }
 
-/** What is tested. */
+/** The code under test. */
 export type ScheduleOf = (
   expression: string,
   zone: string,
@@ -165,7 +165,7 @@ export interface Fuzz {
   readonly random: (below: number) => number;
 }
 
-/** The answers that are wrong, in words. */
+/** The incorrect results, as sentences. */
 export function* wrongAnswers(scheduleOf: ScheduleOf, fuzz: Fuzz): Generator<string> {
   const { windows, expressionCount, startCount, random } = fuzz;
   const expressions = expressionsOf(random, expressionCount);
@@ -177,7 +177,7 @@ export function* wrongAnswers(scheduleOf: ScheduleOf, fuzz: Fuzz): Generator<str
       for (const startMs of startsOf(window, startCount, random)) {
         const tick = schedule.next(startMs);
         const expected = ticks.find((ms) => ms > startMs);
-        // What lies beyond the window the oracle cannot say.
+        // The oracle has no result beyond the window.
         const isRight = expected === undefined ? !(tick! < oracle.endMs) : tick === expected;
         if (isRight) continue;
         const times = [startMs, tick, expected].map((ms) => new Date(ms ?? NaN).toJSON());
@@ -187,7 +187,7 @@ export function* wrongAnswers(scheduleOf: ScheduleOf, fuzz: Fuzz): Generator<str
   }
 }
 
-/** Hours of the three days around a change, and any time of the hours around it. */
+/** Hours of the three days around a change, and any time in the hours around it. */
 function* startsOf({ atMs }: Window, count: number, random: Fuzz['random']) {
   for (let at = 0; at < count; at++) {
     if (at % 2 === 0) yield atMs - 36 * HOUR + Math.floor((at * 72) / count) * HOUR;
@@ -195,13 +195,13 @@ function* startsOf({ atMs }: Window, count: number, random: Fuzz['random']) {
   }
 }
 
-/** Those that people write, most of which meet a change of the clock. */
+/** Common expressions, most of which meet a clock change. */
 const USUAL = `0 3 * * *|30 2 * * *|0 2 * * *|0 0 * * *|15 0 * * *|30 1 * * *|0 * * * *|*/10 * * * *
 */7 * * * *|0 */2 * * *|5 2-3 * * *|45 1,2,3 * * *|0 2 * * 0|0 0 1 * *|59 23 * * *|0 4 * * 1-5
 */15 2 * * *|0 0 29 2 *|30 * * * 0|0 1 31 * *|0 30 2 * * *|0,30 * * * * *|0 0 13 * 5|0 3 * 3,10 0
 * 2 * * *|* * * * *`.split(/[|\n]/);
 
-/** Half of them are usual ones, drawn anew. */
+/** Half of the expressions are common, and half are drawn. */
 function expressionsOf(random: Fuzz['random'], count: number): string[] {
   return Array.from({ length: count }, (_, at) =>
     at % 2 === 0 ? USUAL[random(USUAL.length)]! : randomExpression(random),

@@ -1,14 +1,13 @@
 /**
- * When a job is due: the language of an expression is that of `@Cron`, and its ticks are those of
- * their rule. Zones whose clocks change in odd ways are tried here, all of them by
- * schedule-fuzz.spec.ts.
+ * The times of a job: expressions use the language of `@Cron`, and ticks follow their definition.
+ * This file tries zones with unusual clock changes; schedule-fuzz.spec.ts tries all zones.
  */
 import { describe, expect, it } from '@jest/globals';
 import { fieldsOf, scheduleOf } from '../../lib/cron/schedule.js';
 import { freshSeeds, seedsFrom } from '../seeds.mjs';
 import { fieldsByCron, randomFrom, windowsOf, wrongAnswers } from './schedule-oracle.js';
 
-/** Seeds that were ever bad. */
+/** Seeds that once failed. */
 const BAD: readonly number[] = [];
 const SEEDS = [...BAD, ...freshSeeds('schedule', 2)];
 const PRESETS = 'yearly monthly weekly daily hourly minutely secondly weekdays weekends'.split(' ');
@@ -24,7 +23,7 @@ function read<T>(reader: () => T): T | undefined {
   }
 }
 
-/** Right expressions and wrong ones. */
+/** Valid and invalid expressions. */
 function textsOf(seed: number, count: number): string[] {
   const random = randomFrom(seed);
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;

@@ -98,8 +98,8 @@ describe('the verdict', () => {
 });
 
 /*
- * The health of a generator over HTTP: a real application, the real terminus, a store in memory
- * that can be away or forget, and time that the test moves.
+ * The health of a generator over HTTP: a real application, the real terminus, a memory store that
+ * can fail or lose data, and settable time.
  */
 describe('snowflake health indicator', () => {
   @Controller()
@@ -280,7 +280,7 @@ describe('snowflake health indicator', () => {
   });
 });
 
-/* A readiness check with a limit, on a real lease that runs out. */
+/* A readiness check with a limit, on a real lease that expires. */
 describe('a lease that is not renewed', () => {
   it('is shown with its remaining time, and is down below the limit', async () => {
     const { app, time, store, ids } = await startApp();
@@ -292,7 +292,7 @@ describe('a lease that is not renewed', () => {
     expect(check()).toMatchObject({ status: 'up', leaseRemainingMs: 60_000 });
     store.isAway = true;
     await time.advance(39_000);
-    // The renewals come at fractions of a ms, which a Date leaves out.
+    // Renewals happen at fractions of a ms, which a Date drops.
     expect(check()).toMatchObject({ status: 'degraded' });
     expect(Math.abs((check()['leaseRemainingMs'] as number) - 21_000)).toBeLessThan(3);
     await time.advance(2000);

@@ -1,9 +1,9 @@
 /**
- * Processes that take ids of the same tag from the same stores, in an order that a seed draws:
- * calls hang, fail and lose their answers, stores forget everything, clocks go back, and all stop.
+ * Processes take IDs of one tag from the same stores, in an order from a seed. Calls hang, fail, or
+ * lose their responses; stores lose all data, clocks move back, and processes stop.
  *
- * What it looks for: an id that came twice, one below another that was given before it was asked
- * for, one taken too long ago, one after the stop.
+ * The simulation searches for a duplicate ID, an ID below one given before its request, an ID that
+ * is too old, and an ID after the stop.
  */
 import type { CounterStore, TakeAnswer, TakeRequest } from '../../lib/counters/counter-store.js';
 import { countedTerms, type IdOptions } from '../../lib/counters/ids/store-ids-options.js';
@@ -14,16 +14,16 @@ import { SeededRandom } from '../../lib/testing/contract/harness.js';
 import { SettableTime } from '../../lib/testing/settable-time.js';
 import { turn } from '../../lib/time/timers.js';
 
-// Ids of counters in memory, in time that the test moves, with faults in the test's hands: a call
-// hangs, fails, or is carried out without an answer.
+// IDs of memory counters in settable time, with faults set by the test: a call hangs, fails, or
+// succeeds without a response.
 
 type Fault = 'hang' | 'fail' | 'lose' | TakeAnswer;
 
 export class FaultyCounters implements CounterStore {
   readonly requests: TakeRequest[] = [];
-  /** What happens to the next calls, the first first; then all are answered. */
+  /** The fates of the next calls in order; later calls get a response. */
   readonly faults: Fault[] = [];
-  /** Settle the calls that hang, the first first. */
+  /** Settle the hanging calls, the first one first. */
   readonly hanging: (() => void)[] = [];
   map = new CounterMap();
   server = 'one';
@@ -93,7 +93,7 @@ export async function opened(
   };
 }
 
-/** Started, and the clock has come to where the new counter begins. */
+/** Started, with a clock at the beginning of the new counter. */
 export async function counted(...given: Parameters<typeof opened>): Promise<Counted> {
   const [time, stores] = given;
   const made = await opened(...given);
@@ -104,7 +104,7 @@ export async function counted(...given: Parameters<typeof opened>): Promise<Coun
   return made;
 }
 
-/** Lets calls that were asked for in this turn be sent and answered. */
+/** Lets calls of this turn be sent and settled. */
 export async function answered(): Promise<void> {
   for (let turns = 0; turns < 4; turns++) await turn();
 }
@@ -162,7 +162,7 @@ class Simulation {
       if (this.chance.chance(0.5)) this.take(generator);
       else void this.ask(generator);
       if (this.chance.chance(0.2)) this.befall();
-      // Now and then nobody wants an id for longer than those buffered may be kept.
+      // Sometimes no process needs an ID for longer than buffered IDs may be kept.
       await this.time.advance(this.chance.chance(0.02) ? 3000 : this.draw(20));
     }
     for (const generator of processes) {
@@ -170,7 +170,7 @@ class Simulation {
       await this.time.advance(0);
       await generator.stop();
       if (this.isMade(generator)) this.wrong.afterStopCount++;
-      // What was on its way comes in.
+      // Calls in flight are settled.
       for (const store of this.stores) for (const settle of store.hanging.splice(0)) settle();
       await this.time.advance(10);
       if (this.isMade(generator)) this.wrong.afterStopCount++;
@@ -178,18 +178,18 @@ class Simulation {
     return { idCount: this.count, ...this.wrong };
   }
 
-  /** Ids at once; what is buffered is of this process alone. */
+  /** IDs for immediate use; the buffer belongs to this process only. */
   private take({ source, layout }: OpenGenerator): void {
     const length = 1 + this.draw(8);
     try {
       for (const id of source.nextIds(length)) {
         this.note(id);
-        // Taken from a store no longer ago than that, whose ids run ahead but never behind.
+        // No older than that limit, from a store whose IDs run ahead but never behind.
         const oldestMs = this.time.passedMs - STALE_MS - 2000;
         if (layout!.parse(id).timestampMs - this.startMs < oldestMs) this.wrong.staleCount++;
       }
     } catch {
-      // None buffered.
+      // Without buffered IDs.
     }
   }
 
@@ -202,7 +202,7 @@ class Simulation {
         if (id > this.highest) this.highest = id;
       }
     } catch {
-      // It has stopped.
+      // The process has stopped.
     }
   }
 

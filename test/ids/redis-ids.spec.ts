@@ -1,6 +1,6 @@
 /**
- * Ids made in a real Redis: by several processes, through restart, flush, an older file put back
- * and a lost script; and the same attack on the algorithm that ours replaces, which must fail it.
+ * IDs generated in a real Redis by several processes, through a restart, a flush, an older file
+ * restored, and a lost script. The same attack must break the algorithm that this library replaces.
  */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -23,8 +23,8 @@ import { redisCounterStore } from '../counters/settable-counters.js';
 import { RedisLab } from '../stores/redis-lab.js';
 import { bundledScript } from '../support/builds.mjs';
 
-// The way redis-id-generator counts, from its description: a key for each millisecond, tag and
-// shard, which is increased and expires. Written anew, as the negative control of ours.
+// The algorithm of redis-id-generator, from its description: a key for each millisecond, tag, and
+// shard, which is increased and expires. It is a new implementation, as the negative control.
 
 const LUA = `
 local time = ARGV[3] == '' and redis.call('TIME') or { ARGV[3], ARGV[4] }
@@ -39,7 +39,7 @@ class PeerIds {
   constructor(
     private readonly redis: Redis,
     private readonly tag: string,
-    /** Seconds and us that Redis is told; its own without it. */
+    /** Seconds and microseconds passed to Redis; its own time without them. */
     private readonly time?: () => readonly [number, number],
   ) {}
 
@@ -97,7 +97,7 @@ describe('redis ids', () => {
         for (let count = 0; count < 40; count++) {
           const before = all.at(-1) ?? 0n;
           const id = await ids.nextIdAsync({ fields: { shard: 7 } });
-          // Whatever was given before this one was asked for is lower.
+          // Every ID received before this request is lower.
           expect(id > before).toBe(true);
           all.push(id);
         }
@@ -174,7 +174,7 @@ describe('redis ids', () => {
       const admin = lab.client(port);
       const ours = await started({ redis: `redis://127.0.0.1:${port}` });
       expect(await attack({ many: () => ours.nextIdsAsync(200) }, admin)).toBe(0);
-      // A key for each ms: what is flushed within it begins again.
+      // One key per ms, so a flush within the ms restarts it.
       const peer = new PeerIds(admin, 'order');
       const frozen = new PeerIds(admin, 'order', () => [1_800_000_000, 0]);
       expect(await attack({ many: () => peer.next(200) }, admin)).toBeGreaterThanOrEqual(0);
@@ -222,7 +222,7 @@ describe('redis ids', () => {
       const after = await ids.nextIdsAsync(5000);
       const all = [...before, ...lost, ...after];
       expect([new Set(all).size, rises(all)]).toEqual([15_000, true]);
-      // A process that knows nothing: the store has noticed by now.
+      // A new process; the store has detected the loss by now.
       const other = await started({ redis: `redis://127.0.0.1:${port}` });
       expect((await other.nextIdAsync()) > after.at(-1)!).toBe(true);
     });
@@ -245,9 +245,9 @@ describe('redis ids', () => {
 });
 
 /*
- * The clock of Redis is set back by 1 s and by 4 s, and three times Redis loses everything, while
- * ids are made: by the scripts of the library on a real Redis that is told the time, and by the
- * algorithm that ours replaces, under the same attack.
+ * The clock of Redis moves back by 1 s and by 4 s, and Redis loses all data three times, while
+ * processes generate IDs. The library's scripts run on a real Redis with a given time, and the
+ * replaced algorithm faces the same attack.
  */
 describe('attack', () => {
   const opened: RedisCounters[] = [];
@@ -262,7 +262,7 @@ describe('attack', () => {
 
   const PER_STEP = 20;
   const STEP_MS = 20;
-  /** What befalls the server after so many steps. */
+  /** The event on the server after this number of steps. */
   const FAULTS = new Map<number, number | 'lost'>([
     [100, -1000],
     [250, 'lost'],
@@ -326,7 +326,7 @@ describe('attack', () => {
       const peer = new PeerIds(redis, tag, time);
       const { twice } = await twiceUnder({
         advance: (ms) => void (nowMs += ms),
-        // All keys of the tag, as a flush would; other specs use this server.
+        // All keys of the tag, as in a flush, because other specs use this server.
         lose: async () => {
           const keys = await redis.keys(`${tag}_*`);
           if (keys.length > 0) await redis.del(keys);
@@ -339,7 +339,8 @@ describe('attack', () => {
 });
 
 /*
- * TypeORM cannot wait for an id: the application is told at its start, or takes ids ahead.
+ * TypeORM cannot wait for an ID: the application gets an error at its start, or takes IDs in
+ * advance.
  */
 describe('typeorm', () => {
   @Entity()
@@ -378,8 +379,8 @@ describe('typeorm', () => {
   });
 });
 
-// Ids made in a real Redis by processes of their own, of which some are killed; and nodes that are
-// given in another order, or are more or fewer, than those that made ids before.
+// IDs generated in a real Redis by separate processes, some of which are killed. Also nodes in
+// another order, or more or fewer nodes than before.
 
 const LINE_COUNT = 20;
 const LINES_OF_EACH = 15;
@@ -392,7 +393,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => lab.end());
 
-/** Ids of one process, in the order in which it told them, until it is ended by the signal. */
+/** IDs of one process in the reported order, until the signal stops it. */
 async function idsOf(redisIds: object, signal: NodeJS.Signals): Promise<bigint[]> {
   const WORKER = JSON.stringify({ does: 'numbers', redisIds });
   const env = { ...process.env, WORKER, NODE_ENV: 'test' };
@@ -425,7 +426,7 @@ describe('processes that make IDs in one Redis', () => {
     expect(all.every(isRising)).toBe(true);
     expect(all.flat().length).toBeGreaterThanOrEqual(4 * LINES_OF_EACH * LINE_COUNT);
     expect(new Set(all.flat()).size).toBe(all.flat().length);
-    // Over all processes: whatever was made later is higher.
+    // Over all processes, a later ID is higher.
     const highest = first.flat().reduce((a, b) => (a > b ? a : b));
     expect(later.flat().every((id) => id > highest)).toBe(true);
   });

@@ -1,6 +1,6 @@
 /**
- * Ids made in a store: how callers share calls, which ids they get, and what faults of the stores
- * cost. The store is the reference rules in memory.
+ * IDs generated in a store: how callers share calls, which IDs they get, and the cost of store
+ * faults. The store is the reference rules in memory.
  */
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { layouts, SnowflakeError } from 'nestjs-snowflake';
@@ -109,7 +109,7 @@ describe('counted ids', () => {
       }
       expect(store.requests.length).toBeGreaterThan(1);
       const ids = [...(await batch), await last];
-      // The end of what may be granted ahead is no outage.
+      // The limit on granting ahead is not an outage.
       expect(changes).toEqual(['unassigned -> active']);
       expect(ids).toEqual([...new Set(ids)].toSorted((x, y) => (x < y ? -1 : 1)));
       expect(ids).toHaveLength(5001);
@@ -137,7 +137,7 @@ describe('counted ids', () => {
       await answered();
       leaving.abort(new Error('enough'));
       await expect(first).rejects.toThrow('enough');
-      // Another process is given an id; who asks after that must not get the older one.
+      // Another process gets an ID, so a later request must not get an older ID.
       const other = await counted(time, [store]);
       const theirs = await other.next();
       const ours = next();
@@ -250,7 +250,7 @@ describe('counted ids', () => {
       giveUp.abort(new SnowflakeError('NOT_READY', 'The caller gave up.'));
       await call;
       expect(store.requests).toHaveLength(1);
-      // More than 2^31 - 1 would be 1 ms.
+      // A delay above 2^31 - 1 would become 1 ms.
       expect(delays).toEqual([2000, 60_000]);
     });
 
@@ -273,7 +273,7 @@ describe('counted ids', () => {
       const waiting = next();
       await time.advance(1000);
       expect((await waiting) > a).toBe(true);
-      // The last one but one takes `have` for the proof of a loss, and waits.
+      // The second-to-last request treats `have` as proof of a loss, and waits.
       expect(store.requests).toHaveLength(5);
     });
 
@@ -454,13 +454,13 @@ describe('counted ids', () => {
 });
 
 /*
- * Simulated processes make no id twice with any seed, none too low, too old or after their stop;
- * each broken variant does something of it with one of many seeds.
+ * Simulated processes generate no duplicate with any seed, and no ID that is too low, too old, or
+ * after their stop. Each broken variant fails one of these with one of many seeds.
  */
 const SEEDS = freshSeeds('ids made in a store', runs(20));
-/** By the number of stores: a stale id of a buffer. */
+/** By the number of stores: a stale ID from a buffer. */
 const HELD = new Map([[2, [7077, 7528]]]);
-/** Most mutants are seen within a few. */
+/** A few seeds reveal most mutants. */
 const OTHERS = firstSeeds(400);
 const RIGHT = { twiceCount: 0, downCount: 0, staleCount: 0, afterStopCount: 0 };
 

@@ -1,5 +1,5 @@
 /**
- * The keeper of segments among stores that fail, hang, lose answers or go back.
+ * The segment keeper with stores that fail, hang, lose responses, or move back.
  */
 import { describe, expect, it } from '@jest/globals';
 import { type SegmentOptions, segmentTerms } from '../../lib/counters/segments/segment-options.js';
@@ -398,19 +398,19 @@ describe('an empty buffer', () => {
     store.isDown = true;
     const { failedCount } = await work(it, 1000, 30_000);
     expect(failedCount).toBeGreaterThan(29_000);
-    // Twice as long between each two, up to 2 s.
+    // The interval doubles, up to 2 s.
     expect(store.requests.length).toBeLessThan(50);
     expect(it.time.timerCount).toBeLessThanOrEqual(1);
   });
 });
 
 /*
- * What segments({...}) makes of its options.
+ * The keeper options that segments({...}) derives from its options.
  */
 const termsOf = (options: Partial<SegmentOptions> = {}) =>
   segmentTerms({ store: new CountingStore(), counter: 'order', ...options });
 
-/** The keeper has three steps buffered at most. */
+/** The keeper buffers three steps at most. */
 const STEPS_BUFFERED = 3n;
 
 describe('the default loss gap', () => {
@@ -426,7 +426,8 @@ describe('the default loss gap', () => {
     'is more than a fleet has buffered that uses 222,000 numbers a second, %o',
     (options) => {
       const { lossGap, lastsMs } = termsOf(options);
-      // A chain of refills at half holds up to one and a half times what `lastsMs` asks for.
+      // Chained refills at half a segment hold up to one and a half times the numbers for
+      // `lastsMs`.
       expect(Number(lossGap)).toBeGreaterThanOrEqual(1.5 * lastsMs * 222);
     },
   );
@@ -438,8 +439,8 @@ describe('the default loss gap', () => {
 });
 
 /*
- * The simulated fleet makes no number twice with any seed; each broken variant of the keeper does
- * something wrong with the seed that is known to show it, or else with one of many.
+ * The simulated fleet generates no duplicate with any seed. Each broken variant of the keeper fails
+ * with its recorded seed, or with one of many others.
  */
 const SEEDS = freshSeeds('segments', runs(30));
 const OTHERS = firstSeeds(600);

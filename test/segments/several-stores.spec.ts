@@ -1,8 +1,7 @@
 /**
- * Segments on several stores, and on real ones: numbers of several stores with start and step, and
- * how many are asked for; then processes that are killed while they make numbers, and an
- * application with TypeORM. No number is made twice; without a common store, tried in the same way,
- * some are.
+ * Segments on several stores and on real stores: start and step of each, and the number of stores
+ * asked. Processes are killed while they generate numbers, and an application uses TypeORM. No
+ * number repeats; without a common store, the same test finds duplicates.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
@@ -147,7 +146,7 @@ describe('the size of a request', () => {
       steps.push(size.step);
     }
     expect(steps.every((step, at) => at === 0 || step <= 2 * steps[at - 1]!)).toBe(true);
-    // As if all of it were the use of one second.
+    // As if all numbers were used within one second.
     expect(steps.at(-1)).toBeLessThanOrEqual(11_000 * 15);
   });
 
@@ -190,7 +189,7 @@ afterAll(async () => {
   await lab.end();
 });
 
-/** Numbers of one process, in the order in which it told them. A line cut off is none. */
+/** Numbers of one process in the reported order, without an incomplete line. */
 async function idsOf(segments: object | undefined, signal: NodeJS.Signals): Promise<number[]> {
   const WORKER = JSON.stringify({ does: 'numbers', segments });
   const env = { ...process.env, WORKER, NODE_ENV: 'test' };
@@ -235,7 +234,7 @@ const STORES: readonly [name: string, url: () => string][] = [
 describe.each(STORES)('processes on one counter in %s', (_name, url) => {
   it('issue no duplicate, even if some are killed', async () => {
     const store = await countersOf(url());
-    // Across the end of a word, which is where counting is hardest.
+    // Across the end of a word, where counting is most difficult.
     await store.create!({ counter: 'order', start: 2n ** 32n - 2000n });
     await store.close?.();
     const steps = { stepMin: 50, stepMax: 400, lastsMs: 1000 };
@@ -287,7 +286,7 @@ async function shop(pool: Pool) {
         name: 'segment-orders',
         inject: [DataSource],
         useFactory: (dataSource: DataSource) => ({
-          // TypeORM's DataSource is destroyed before the last ids are given back.
+          // TypeORM destroys its DataSource before the last IDs are released.
           store: sqlCounters({ pool, dialect: 'postgres', table, replicated: false }),
           counter: 'rows',
           startAt: () => highestOrder(dataSource),

@@ -1,6 +1,6 @@
 /**
- * Series by day, month and year: the text both ways, the edge of a day in its zone, and what is
- * refused.
+ * Series by day, month, and year: formatting and parsing, the day's edge in its zone, and invalid
+ * values.
  */
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, afterAll, beforeAll } from '@jest/globals';
@@ -112,8 +112,8 @@ describe('a series', () => {
   });
 });
 
-// Series without gaps on real databases: what is rolled back is given again, what is committed is
-// given once, however many transactions run at a time.
+// Gapless series on real databases: a rolled-back number is given again, and a committed number
+// only once, for any number of concurrent transactions.
 
 describe('gapless series', () => {
   const table = `series_${randomUUID().replaceAll('-', '')}`;
@@ -192,7 +192,7 @@ describe('gapless series', () => {
     });
 
     it('issues each number once if concurrent calls pass separate objects', async () => {
-      // What MariaDB alone reads: MySQL and MariaDB 10.4 answer with no row.
+      // Syntax that only MariaDB reads: MySQL and MariaDB 10.4 return no row.
       const asMysql = (text: string) => text.replace(/\/\*M!100500.*?\*\//, '');
       const numbers = (manager: EntityManager) =>
         Array.from({ length: 10 }, async () => {
@@ -233,8 +233,8 @@ describe('gapless series', () => {
 });
 
 /*
- * Gapless series by every client that we can name: a number is taken in a transaction, also as its
- * first statement, and none outside of one, where it could not be rolled back.
+ * Gapless series with every supported client. A transaction takes a number, even as its first
+ * statement; a call outside a transaction, which could not roll back, is rejected.
  */
 describe('open transaction', () => {
   type Query = TransactionQuery['query'];
@@ -242,7 +242,7 @@ describe('open transaction', () => {
   interface Client {
     /** Outside of any transaction. */
     readonly query: Query;
-    /** Within one, which is committed. */
+    /** Within a committed transaction. */
     within<T>(work: (query: Query) => Promise<T>): Promise<T>;
     close(): unknown;
   }
@@ -250,10 +250,10 @@ describe('open transaction', () => {
   const table = `series_${randomUUID().replaceAll('-', '')}`;
   const DATABASE_URL = process.env['DATABASE_URL']!;
   const MYSQL_URL = process.env['MYSQL_URL']!;
-  /** As those write placeholders whose client wants question marks. */
+  /** Replaces placeholders for a client that expects question marks. */
   const asked = (text: string) => text.replaceAll(/\$\d+/g, '?');
 
-  /** Of clients that are told by statements. */
+  /** Runs a transaction for a client that uses plain statements. */
   async function between<T>(query: Query, work: (query: Query) => Promise<T>): Promise<T> {
     await query('BEGIN', []);
     try {
@@ -454,13 +454,13 @@ describe('open transaction', () => {
       expect(await within()).toBe('2026-0001');
       await expect(invoices.nextIn(outside)).rejects.toMatchObject(refused);
       expect(await within()).toBe('2026-0002');
-      // Two of one transaction.
+      // Two numbers of one transaction.
       const both = await client.within(async (query) => [
         await invoices.nextIn({ query, dialect }),
         await invoices.nextIn({ query, dialect }),
       ]);
       expect(both).toEqual(['2026-0003', '2026-0004']);
-      // What a transaction has left behind in its session opens none.
+      // A transaction's leftovers in a session do not count as a transaction.
       const many = Array.from({ length: 12 }, () => invoices.nextIn(outside));
       const settled = await Promise.allSettled(many);
       expect(settled.map(({ status }) => status)).toEqual(many.map(() => 'rejected'));

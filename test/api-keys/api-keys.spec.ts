@@ -318,7 +318,7 @@ describe('damaged keys', () => {
       );
     });
 
-    it('rejects a swap at the border of secret and check, by arithmetic', () => {
+    it('is rejected after a swap at the border of secret and check, by arithmetic', () => {
       // The check of 32 bits begins with 0 to 4. A swap with the last digit of the secret adds a
       // multiple of 62^5, so its lowest bit is bit 5 or above. The CRC changes by an entry of its
       // table, whose lowest bit is below bit 5.
@@ -332,7 +332,7 @@ describe('damaged keys', () => {
       }
     });
 
-    it('of one kind differs by two characters from the other kind in length', () => {
+    it('differs in length by two characters between issued and derived', () => {
       expect(keys.derive(1n).length - keys.issue(1n).key.length).toBe(2);
     });
 
@@ -351,7 +351,7 @@ describe('damaged keys', () => {
       [[]],
       [Symbol('key')],
       [new String(keys.issue(1n).key)],
-    ])('is not read from %p', (value) => {
+    ])('cannot be %p', (value) => {
       const text = value as string;
       expect(keys.parse(text)).toBeUndefined();
       expect(keys.verify(text, '0'.repeat(64))).toBe(false);

@@ -1,6 +1,6 @@
 /**
- * Redis passes the contract with the support that applications use. The test sets time and server
- * once, and uses Redis's own clock once if that is enough.
+ * Redis passes the contract with the support that applications use. One suite sets time and
+ * server, and another uses the server's own clock for the cases that allow it.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';

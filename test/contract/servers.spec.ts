@@ -1,6 +1,6 @@
 /**
- * PostgreSQL passes the contract with the support that applications use. The test sets time and
- * server once, and uses the server's own clock once if that is enough.
+ * PostgreSQL passes the contract with the support that applications use. One suite sets time and
+ * server, and another uses the server's own clock for the cases that allow it.
  */
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
@@ -68,8 +68,8 @@ describe('postgres', () => {
 });
 
 /*
- * MariaDB passes the contract with the support that applications use. The test sets time and server
- * once, and uses the server's own clock once if that is enough.
+ * MariaDB passes the contract with the support that applications use. One suite sets time and
+ * server, and another uses the server's own clock for the cases that allow it.
  */
 describe('mariadb', () => {
   const TABLE = 'contract_registry';
@@ -153,8 +153,8 @@ async function setVersion(keys: EtcdKeys, version: string): Promise<void> {
 }
 
 /*
- * etcd passes the contract with the support that applications use. The test sets time and cluster
- * once, and uses etcd's own clock once if that is enough.
+ * etcd passes the contract with the support that applications use. One suite sets time and
+ * server, and another uses the server's own clock for the cases that allow it.
  */
 describe('the etcd support with a test clock', () => {
   const { clockControl, lossControl, keysOf, made, end } = settableEtcd<RegistrySupport>(() =>

@@ -264,7 +264,7 @@ export function redisStore(redis: () => Redis, opened: RedisSupport[]): Store {
   };
 }
 
-/** By the hash that the support uses: the script that takes time and server. */
+/** The scripts with time and server, by the hash of the original script. */
 export const TIMED_ROWS = new Map<string, string>([
   [SCRIPTS.readRows.sha1, timed(SCRIPTS.readRows.lua)],
   [SCRIPTS.writeRows.sha1, timed(SCRIPTS.writeRows.lua)],

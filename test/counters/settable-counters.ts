@@ -71,7 +71,7 @@ export const TIMED_COUNTER_LUA = {
   create: timed(SCRIPTS.createCounter.lua),
 };
 
-/** By the hash that the store uses. */
+/** The scripts with time and server, by the hash of the original script. */
 const TEXTS = new Map<string, string>([
   [SCRIPTS.takePositions.sha1, TIMED_COUNTER_LUA.take],
   [SCRIPTS.giveBackPositions.sha1, TIMED_COUNTER_LUA.giveBack],

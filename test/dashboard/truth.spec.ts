@@ -288,7 +288,7 @@ describe('problems', () => {
     expect(await counted()).toBe(1);
   });
 
-  it('of a process other than the latest appear on its card', async () => {
+  it('appear on the card of their own process', async () => {
     const support = new StoreThatFails({ clock: time });
     const urls = [await serve({ support }), await serve({ workerId: 900 })];
     const origins = urls.map((url) => new URL(url).origin);

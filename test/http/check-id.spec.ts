@@ -80,7 +80,7 @@ describe('check id', () => {
       [true, /true \(boolean\)/],
       [Symbol('x'), /a symbol/],
       [() => '1', /a function/],
-    ])('is not %p', (value, message) => {
+    ])('cannot be %p', (value, message) => {
       expect(() => new IdCheck().idOf(value)).toThrow(invalid(message));
     });
 

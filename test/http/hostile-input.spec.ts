@@ -84,14 +84,14 @@ describe('hostile input', () => {
     );
 
   describe('a decorator', () => {
-    it('for a list rejects an oversized list without reading it', () => {
+    it('rejects an oversized list without reading it', () => {
       const { list, seen } = counted(COUNT, () => 'x');
       const fault = 'list: Expected 0 to 10000 ids, got 100000. Send them in several requests.';
       expect(faultsOf({ list })).toEqual([fault]);
       expect(seen.reads).toBe(0);
     });
 
-    it('for a list reads up to the first invalid ID, and reports its position', () => {
+    it('reads a list up to the first invalid ID, and reports its position', () => {
       const { list, seen } = counted(COUNT, (index) => (index === 3 ? `${index}x` : TEXT));
       expect(faultsOf({ long: list })).toEqual([
         expect.stringMatching(/^long: \[3\] Expected an id as decimal text, got "3x"/),
@@ -99,7 +99,7 @@ describe('hostile input', () => {
       expect(seen.reads).toBeLessThanOrEqual(2 * 4);
     });
 
-    it('for a list accepts only a list of IDs', () => {
+    it('accepts only a list of IDs', () => {
       expect(faultsOf({ list: [TEXT, 5n, '0'], long: [TEXT] })).toEqual([]);
       expect(faultsOf({ list: Array.from({ length: 10_000 }, () => TEXT) })).toEqual([]);
       expect(faultsOf({ long: [] })).toEqual([expect.stringMatching(/1 to 1000000 ids, got 0/)]);
@@ -113,7 +113,7 @@ describe('hostile input', () => {
       expect(faultsOf({ list: [TEXT, , TEXT] })).toEqual([expect.stringMatching(/^list: \[1\] /)]);
     });
 
-    it('with `each` reads no text of an oversized list, and none after the first error', () => {
+    it('reads no text of an oversized list with `each`, or after its first error', () => {
       const values = Array.from({ length: COUNT }, () => 'x');
       const fault = 'each: Expected at most 10000 ids, got 100000. Send them in several requests.';
       for (const each of [values, new Set(values.map((x, at) => x + at))]) {
@@ -127,7 +127,7 @@ describe('hostile input', () => {
       expect(tryDecode.mock.calls.filter(([text]) => text === 'x').length).toBeLessThanOrEqual(4);
     });
 
-    it('with `each` checks every request independently', () => {
+    it('checks every request independently with `each`', () => {
       expect(faultsOf({ each: ['x'] })).toHaveLength(1);
       expect(faultsOf({ each: [TEXT] })).toEqual([]);
     });
@@ -151,7 +151,7 @@ describe('hostile input', () => {
     const Body = z.object({ ids: snowflakeIds(), bigints: snowflakeBigints({ countMax: 1e6 }) });
     const parsed = (values: object) => Body.safeParse({ ids: [], bigints: [], ...values });
 
-    it('for a list has one issue, with its position', () => {
+    it('has one issue for a list, with its position', () => {
       const { list, seen } = counted(COUNT, (index) => (index === 3 ? 'x' : TEXT));
       const { error } = parsed({ bigints: list, ids: Array.from({ length: COUNT }, () => 'x') });
       expect(error!.issues.map(({ path, message }) => [path, message])).toEqual([
@@ -162,7 +162,7 @@ describe('hostile input', () => {
       expect(decode).not.toHaveBeenCalled();
     });
 
-    it('for a list returns strings or bigints', () => {
+    it('returns a list of strings or bigints', () => {
       const ids: string[] | undefined = parsed({ ids: [TEXT, '0'] }).data?.ids;
       const bigints: bigint[] | undefined = parsed({ bigints: [TEXT] }).data?.bigints;
       expect([ids, bigints]).toEqual([[TEXT, '0'], [BigInt(TEXT)]]);
@@ -170,13 +170,13 @@ describe('hostile input', () => {
       expect(parsed({ ids: undefined }).error!.issues).toHaveLength(1);
     });
 
-    it('for a list is a bounded array of strings in JSON Schema', () => {
+    it('describes a list as a bounded array of strings in JSON Schema', () => {
       const items = { type: 'string', format: 'int64', pattern: '^(0|[1-9]\\d{0,18})$' };
       const list = { type: 'array', items, minItems: 0, maxItems: 10_000 };
       expect(z.toJSONSchema(Body, { io: 'input' })).toMatchObject({ properties: { ids: list } });
     });
 
-    it('for one ID creates no Error for each invalid value', () => {
+    it('creates no Error per invalid ID', () => {
       const values = Array.from({ length: 1000 }, () => 'x');
       expect(z.array(snowflakeId()).safeParse(values).error!.issues).toHaveLength(1000);
       expect(decode).not.toHaveBeenCalled();

@@ -163,7 +163,7 @@ describe('public IDs', () => {
   });
 
   describe('validation schemas', () => {
-    it('of Zod keep the text, or decode it', () => {
+    it('keep or decode the text with Zod', () => {
       expect(snowflakeId(checks).parse(TEXT)).toBe(TEXT);
       expect(snowflakeBigint(checks).parse(TEXT)).toBe(ID);
       expect(snowflakeIds({ form }).parse([TEXT])).toEqual([TEXT]);
@@ -178,7 +178,7 @@ describe('public IDs', () => {
       });
     });
 
-    it("of OpenAPI contain the form's pattern, and an accepted example", async () => {
+    it("contain the form's pattern and an accepted example in OpenAPI", async () => {
       const app = await NestFactory.create(App, { logger: false });
       const api = SwaggerModule.createDocument(app, new DocumentBuilder().build());
       await app.close();

@@ -186,7 +186,7 @@ describe('snowflake json interceptor', () => {
   });
 
   describe('the replacer', () => {
-    it('in Express has the same effect, even for manually sent responses', async () => {
+    it('has the same effect if set in Express, even for manually sent responses', async () => {
       @Controller()
       class ByHand {
         @Get()

@@ -23,7 +23,7 @@ export class FaultyCounters implements CounterStore {
   readonly requests: TakeRequest[] = [];
   /** The fates of the next calls in order; later calls get a response. */
   readonly faults: Fault[] = [];
-  /** Settle the hanging calls, the first one first. */
+  /** Functions that settle the hanging calls, in order. */
   readonly hanging: (() => void)[] = [];
   map = new CounterMap();
   server = 'one';
@@ -184,7 +184,7 @@ class Simulation {
     try {
       for (const id of source.nextIds(length)) {
         this.note(id);
-        // No older than that limit, from a store whose IDs run ahead but never behind.
+        // The oldest time of a buffered ID; store IDs run ahead but never behind.
         const oldestMs = this.time.passedMs - STALE_MS - 2000;
         if (layout!.parse(id).timestampMs - this.startMs < oldestMs) this.wrong.staleCount++;
       }

@@ -174,7 +174,7 @@ describe('several generators', () => {
     await app.close();
   });
 
-  it('use the default registry by default', async () => {
+  it('use the default registry if no registry is given', async () => {
     const { app, ids } = await startApp();
     const remove = registerPrometheusMetrics(client, [{ ids }]);
     expect(
@@ -407,7 +407,7 @@ describe('lock metrics', () => {
     expect(adding([{ locks, name: 'a b' }])).toThrow('`name`');
   });
 
-  it('of several stores have a label each, and can be unregistered', async () => {
+  it('have one label per store, and can be unregistered', async () => {
     const { registry, locks, other } = measured();
     await other.tryAcquire('order:1');
     const remove = registerPrometheusLockMetrics(client, [{ name: 'other', locks: other }], {

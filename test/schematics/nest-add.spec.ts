@@ -256,7 +256,7 @@ const ODD: readonly [shape: string, module: string][] = [
   ['a comment in one line', MODULE.replace('imports: []', 'imports: [A /* first */, B]')],
 ];
 
-describe('asks for a manual change if the module or main.ts has', () => {
+describe('code that nest add leaves for a manual change', () => {
   test.each(ODD)('%s', (_, module) => {
     const { files, warnings } = withModule(module);
     expect(files['src/app.module.ts']).toBe(module);

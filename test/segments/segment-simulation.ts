@@ -28,7 +28,7 @@ export class CountingStore implements CounterStore {
   closedCount = 0;
   /** The fates of the next calls in order; later calls get a response. */
   readonly faults: ('hang' | 'fail' | 'lose' | TakeAnswer)[] = [];
-  /** Settle the hanging calls, the first one first. */
+  /** Functions that settle the hanging calls, in order. */
   readonly hanging: (() => void)[] = [];
   isDown = false;
 

@@ -192,7 +192,7 @@ const packages = {
   },
 };
 
-/** @param {readonly string[]} programs paths of ES modules below `from`, and below `folder` then */
+/** @param {readonly string[]} programs paths of ES modules below `from`, bundled to `folder` */
 export async function bundleInto(
   /** @type {string} */ folder,
   /** @type {string} */ from,

@@ -72,7 +72,7 @@ describe('the kinds of tests', () => {
     expect(variablesOf(ROOT, KINDS[kind])).toEqual(variables);
   });
 
-  it('with servers have a setup file', () => {
+  it('have a setup file if they need servers', () => {
     const withSetup = Object.entries(KINDS).filter(([, specs]) => variablesOf(ROOT, specs).length);
     const paths = withSetup.map(([kind]) => `test/support/setup-${kind}.mjs`);
     expect(readTree().map(({ path }) => path)).toEqual(expect.arrayContaining(paths));

@@ -52,7 +52,7 @@ describe('a line with one call per key', () => {
     await expect(second).resolves.toBe('b');
   });
 
-  it('lets the next call pass a call over the time limit, which still gets its result', async () => {
+  it('starts the next call after a time limit, and still returns the late result', async () => {
     const time = new SettableTime();
     const { begun, call, end } = calls();
     const line = new OneAtATime<string>({ ms: 5000, timers: time });

@@ -146,7 +146,7 @@ describe('transcripts', () => {
     writeFileSync(PATH, parts.join('\n'));
   });
 
-  it.each(Object.entries(TRANSCRIPTS))('of a %s match a run', async (name, run) => {
+  it.each(Object.entries(TRANSCRIPTS))('match a run: %s', async (name, run) => {
     expect(written().get(name)?.trimEnd()).toBe((await run()).text.trimEnd());
   });
 

@@ -287,7 +287,7 @@ describe('shared lease', () => {
       { memory: new ArrayBuffer(8) },
       { memory: new SharedArrayBuffer(8192) },
       'static:7',
-    ])('is not %p', (value) => {
+    ])('cannot be %p', (value) => {
       expect(codeOf(() => joinSharedLease(value as unknown as SharedLease))).toBe('CONFIG_INVALID');
     });
   });

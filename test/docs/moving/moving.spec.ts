@@ -161,7 +161,7 @@ describe('numbers to text', () => {
       expect(answers).toHaveLength(1001);
     });
 
-    it('a client of numbers finds old rows, and gets an error for a new row', async () => {
+    it('a client that uses numbers finds old rows, and gets an error for a new row', async () => {
       const { idOf } = step();
       const read = ({ id }: { id: unknown }) => (Number.isSafeInteger(id) ? id : '0');
       const answers = await notesFor(read);

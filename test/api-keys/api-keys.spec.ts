@@ -215,7 +215,7 @@ describe('API keys', () => {
       [{ secret: undefined, algorithm: 'md5' }, /`secret`/],
       [{ secret: OLD, algorithm: 'sha1' }, /`algorithm`.*"sha1"/],
       [{ secret: 'md5', algorithm: OLD }, /not shown/],
-    ])('of hmacApiKey are rejected: %#', (options, said) => {
+    ])('are rejected by hmacApiKey if invalid: %#', (options, said) => {
       const error = errorOf(() => hmacApiKey(7n, options as Parameters<typeof hmacApiKey>[1]));
       expect(error.code).toBe('CONFIG_INVALID');
       expect(error.message).toMatch(said);
@@ -297,7 +297,7 @@ describe('damaged keys', () => {
   }
 
   describe('a key', () => {
-    it('with one mistake anywhere is never accepted', () => {
+    it('is never accepted with a single mistake', () => {
       fc.assert(
         fc.property(key, (good) => {
           const read = [...damaged(good)].filter((text) => text !== good && keys.parse(text));
@@ -308,7 +308,7 @@ describe('damaged keys', () => {
       );
     });
 
-    it('with any two characters swapped is never accepted', () => {
+    it('is never accepted with two characters swapped', () => {
       fc.assert(
         fc.property(key, (good) => {
           const read = [...swapped(good)].filter((text) => text !== good && keys.parse(text));
@@ -358,7 +358,7 @@ describe('damaged keys', () => {
       expect(keys.verifyDerived(text)).toBe(false);
     });
 
-    it('of another prefix is rejected, even if the prefixes overlap', () => {
+    it('is rejected under another prefix, even if the prefixes overlap', () => {
       const names = ['shop', 'shop_live_aa', 'shop_liv', 'shop_livee', 'shop_test', 'live'];
       const others = names.map((prefix) => new ApiKeys({ prefix, secrets: { a: SECRET } }));
       const texts = others.flatMap((other) => [other.issue(7n).key, other.derive(7n)]);
@@ -367,7 +367,7 @@ describe('damaged keys', () => {
       expect(() => new ApiKeys({ prefix: 'shop_live_a' })).toThrow('parts of two or more');
     });
 
-    it('with an ID above 2^63 - 1 is rejected, even if its check is correct', () => {
+    it('is rejected if its ID is above 2^63 - 1, even with a correct check', () => {
       const body = `shop_live_${'AzL8n0Y58m8'}${'0'.repeat(43)}`;
       const check = [...base62Digits(crc32(body))].join('');
       expect(keys.parse(body + check)).toBeUndefined();

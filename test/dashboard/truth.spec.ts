@@ -372,12 +372,9 @@ describe('a move to another store', () => {
 
 describe('an expired session', () => {
   it.each([
-    ['redirects to another page', { status: 302, headers: { location: '/login' } }],
-    [
-      'responds with a login page',
-      { status: 200, contentType: 'text/html', body: '<h1>login</h1>' },
-    ],
-  ])('that %s is shown on the page', async (_how, answer) => {
+    ['is a redirect to another page', { status: 302, headers: { location: '/login' } }],
+    ['is a login page', { status: 200, contentType: 'text/html', body: '<h1>login</h1>' }],
+  ])('is shown on the page if the response %s', async (_how, answer) => {
     visit = await Visit.open(browser, await serve({ workerId: 7 }));
     await visit.page.route(/\/(state|workers|id\?.*)$/, (route) => route.fulfill(answer));
     await visit.comesToSay('#connection', 'You are signed out. Sign in and reload this page.');
@@ -388,7 +385,7 @@ describe('an expired session', () => {
 });
 
 describe('the page address', () => {
-  it.each(['%E0%A4%A', 'no id'])('with #%s in it does not break the page', async (hash) => {
+  it.each(['%E0%A4%A', 'no id'])('does not break the page with #%s', async (hash) => {
     visit = await Visit.open(browser, `${await serve({ workerId: 7 })}#${hash}`);
     await visit.says('#id-problem', /^Expected an id/);
     expect(await visit.rows()).toHaveLength(1);

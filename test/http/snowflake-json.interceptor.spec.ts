@@ -477,7 +477,7 @@ describe('text copy', () => {
       expect(textCopyOf(node)).toBe(node);
     });
 
-    it('of objects with toJSON also ends', () => {
+    it('also ends if its objects have toJSON', () => {
       const node = { id: ID, toJSON: () => ({ node }) };
       expect(() => textCopyOf(node)).not.toThrow();
     });

@@ -185,7 +185,7 @@ describe('class transformer', () => {
       });
     });
 
-    it('stays as it is if it is already a string', () => {
+    it('is unchanged if it is already a string', () => {
       expect(instanceToPlain(Object.assign(new Order(), { id: TEXT }))).toMatchObject({ id: TEXT });
     });
 

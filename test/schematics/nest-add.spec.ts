@@ -202,7 +202,7 @@ describe('a module with', () => {
     expect(moduleOf(edited)).toBe(edited);
   });
 
-  it('other quotes, indentation, and line endings keeps them', () => {
+  it('other quotes, indentation, or line endings stays in its style', () => {
     const ofTheirs = (text: string) =>
       text
         .replaceAll(/^( {2})+/gm, (spaces) => '\t'.repeat(spaces.length / 2))
@@ -226,7 +226,7 @@ describe('a module with', () => {
     expect(added['src/app.module.ts']).toBe(MODULE);
   });
 
-  it('an existing ScheduleModule elsewhere gets no second one, as jobs would run twice', () => {
+  it('an existing ScheduleModule elsewhere gets no second one, to avoid duplicate runs', () => {
     const jobs = "import { ScheduleModule } from '@nestjs/schedule';\nScheduleModule.forRoot();\n";
     const own = addTo(newApp({ 'src/jobs/jobs.module.ts': jobs }));
     const projects = { jobs: { type: 'library', sourceRoot: 'libs/jobs/src' } };
@@ -301,7 +301,7 @@ describe('the store setting', () => {
     expect(clients).toEqual(client === undefined ? [] : [client]);
   });
 
-  it('in .env is kept, and selects the client', () => {
+  it('keeps its value from .env, which selects the client', () => {
     const env = 'PORT=1\nSNOWFLAKE_SUPPORT="postgres://db/shop"';
     const { files } = addTo(newApp({ '.env': env, '.env.example': 'PORT=1' }));
     expect(files['.env']).toBe(env);

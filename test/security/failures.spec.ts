@@ -411,7 +411,7 @@ describe('sql failures', () => {
     it.each([
       ['with a password', { host: '127.0.0.1', port: 1, user: 'shop', password: SECRET }],
       ['with a URL', { connectionString: `postgres://${LOGIN}@127.0.0.1:1/shop` }],
-    ])('%s is not shown', async (_what, options) => {
+    ])('created %s does not reveal the password', async (_what, options) => {
       const pool = new Pool(options);
       expect(await told(postgresSupport({ pool }))).not.toContain(TRACE);
       const store = sqlLocks({ pool, dialect: 'postgres' });
@@ -419,20 +419,20 @@ describe('sql failures', () => {
       await pool.end();
     });
 
-    it('of mysql2 is not shown', async () => {
+    it('created by mysql2 does not reveal the password', async () => {
       const pool = createPool({ host: '127.0.0.1', port: 1, user: 'shop', password: SECRET });
       expect(await told(mysqlSupport({ pool }))).not.toContain(TRACE);
       await pool.end();
     });
 
-    it('is not shown if another type of object is passed', async () => {
+    it('is not shown if it has the wrong type', async () => {
       for (const given of [`postgres://${LOGIN}@host/shop`, { password: SECRET }, undefined]) {
         const make = async () => postgresSupport({ pool: given as never });
         expect(await shownError(await failureOf(make()))).not.toContain(TRACE);
       }
     });
 
-    it('of a function that repeats a URL is not shown', async () => {
+    it('hides a URL that a query function repeats in its error', async () => {
       const query = () => Promise.reject(new Error(`cannot reach postgres://${LOGIN}@host/shop`));
       expect(await told(sqlSupport({ query, dialect: 'postgres' }))).not.toContain(TRACE);
       expect(await toldByLocks(sqlLocks({ query, dialect: 'mysql' }))).not.toContain(TRACE);

@@ -215,7 +215,7 @@ const AXED_PAGES = [PROOF, '/reference/api/core.html', '/reference/api/zod.html'
 describe('the reference', () => {
   const pathOf = (entry: string) => `reference/api/${pageNameOf(entry)}.html`;
 
-  it.each(Object.keys(ENTRY_FILES))('for %s has every name', (entry) => {
+  it.each(Object.keys(ENTRY_FILES))('has every name of %s', (entry) => {
     const { links } = pages.get(pathOf(entry))!;
     const format = new Set(links.map((link) => link.split('#')[1]));
     const missing = [...NAMES.get(entry)!.keys()].filter((name) => !format.has(name));

@@ -1,6 +1,6 @@
 /**
- * Generated files are what their generators would write now: the embedded Lua and page, llms.txt,
- * and the entries in package.json and tsconfig.json.
+ * Generated files match the current output of their generators: the embedded Lua and page,
+ * llms.txt, and the entries in package.json and tsconfig.json.
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ import { isLua, linesOf, ROOT, readTree } from './tree.js';
 
 const TREE = readTree();
 
-/** What is wrong unless a generated file equals what its generator would write now. */
+/** The finding if a generated file differs from the current output of its generator. */
 function staleness(path: string, expected: string, command: string, files = TREE): string[] {
   const file = files.find((candidate) => candidate.path === path);
   if (!file) return [`${path} is missing; run \`${command}\``];
@@ -23,14 +23,14 @@ function staleness(path: string, expected: string, command: string, files = TREE
 }
 
 describe('generated files', () => {
-  it('lib/stores/redis/scripts.generated.ts holds the Lua files as they are', async () => {
+  it('scripts.generated.ts matches the Lua files', async () => {
     const generator = `${ROOT}/scripts/embed-lua.mjs`;
     const { generateScripts } = (await import(generator)) as { generateScripts: () => string };
     const path = 'lib/stores/redis/scripts.generated.ts';
     expect(staleness(path, generateScripts(), 'npm run build:lua')).toEqual([]);
   });
 
-  it('llms.txt lists every page that is packed', () => {
+  it('llms.txt lists every packed page', () => {
     expect(staleness('llms.txt', packageLlms(), 'npm run build:llms')).toEqual([]);
     const unlisted = TREE.map(({ path }) => path)
       .filter((path) => /^docs\/(?!zh|internals|README).*\.md$/.test(path))
@@ -38,7 +38,7 @@ describe('generated files', () => {
     expect(unlisted).toEqual([]);
   });
 
-  it('holds scripts that are what their hashes say, and each part of them once', () => {
+  it('scripts match their hashes, and contain each part once', () => {
     for (const { lua, sha1 } of Object.values(SCRIPTS)) {
       expect(createHash('sha1').update(lua).digest('hex')).toBe(sha1);
     }
@@ -48,8 +48,8 @@ describe('generated files', () => {
     expect(new Set(parts.map(([, , lua]) => lua)).size).toBe(parts.length);
   });
 
-  it('lib/dashboard/page.generated.ts holds the page as it is', () => {
-    // The bundler knows its own Uint8Array only, so it runs outside of Jest.
+  it('page.generated.ts matches the page', () => {
+    // The bundler accepts only its own Uint8Array, so it runs outside Jest.
     const args = [`${ROOT}/scripts/embed-page.mjs`, '--print'];
     const { stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
     expect(stderr).toBe('');
@@ -61,12 +61,12 @@ describe('the table of entries', () => {
   it.each([
     ['package.json', packageWithEntries],
     ['tsconfig.json', tsconfigWithEntries],
-  ])('is what %s says', (path, withEntries) => {
+  ])('matches %s', (path, withEntries) => {
     const { text } = TREE.find((file) => file.path === path)!;
     expect(staleness(path, withEntries(text), 'npm run build:entries')).toEqual([]);
   });
 
-  it('changes both where it changes', () => {
+  it('updates both files if an entry changes', () => {
     const manifest = packageWithEntries('{"name":"x","exports":{},"typesVersions":{}}');
     expect(JSON.parse(manifest)).toMatchObject({
       main: './dist/cjs/index.js',
@@ -79,7 +79,7 @@ describe('the table of entries', () => {
     });
   });
 
-  it('names files that are there', () => {
+  it('names existing files', () => {
     const paths = TREE.map(({ path }) => path);
     expect(paths).toEqual(expect.arrayContaining(Object.values(ENTRY_FILES)));
   });
@@ -90,7 +90,7 @@ test.each([
   ['a\nc\n', ['a.ts:2 is stale; run `npm run it`']],
   ['a\n', ['a.ts:2 is stale; run `npm run it`']],
   ['a\nb\nc\n', ['a.ts:2 is stale; run `npm run it`']],
-])('of %j, freshness is told', (text, findings) => {
+])('%j is reported as fresh or stale', (text, findings) => {
   const foundIn = (files: typeof TREE) => staleness('a.ts', 'a\nb\n', 'npm run it', files);
   expect(foundIn([{ path: 'a.ts', text }])).toEqual(findings);
   expect(foundIn([])).toEqual(['a.ts is missing; run `npm run it`']);

@@ -1,6 +1,6 @@
 /**
- * Rows in a Redis hash pass all three contracts: worker IDs, counters, and locks. The test sets the
- * time and the server.
+ * Rows in a Redis hash pass the contracts of worker IDs, counters, and locks. The test sets time
+ * and server.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';

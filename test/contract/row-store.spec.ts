@@ -1,6 +1,4 @@
-/**
- * The shortest possible row store passes all three contracts: worker IDs, counters, and locks.
- */
+/** The shortest row store passes the contracts of worker IDs, counters, and locks. */
 import { cpSync, existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, afterAll } from '@jest/globals';
@@ -230,8 +228,7 @@ describe('a folder with a test clock', () => {
 
 describe('a folder', () => {
   describeDistributedSupport({
-    // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
-    // registry.
+    // Each case waits for a quarantine by a real clock, so a few run at once.
     test: it.concurrent,
     expect,
     createSupport: (namespace) => folderSupport({ folder: join(root, 'real'), namespace }),

@@ -50,8 +50,7 @@ describe('postgres', () => {
     const run = randomUUID();
 
     describeDistributedSupport({
-      // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
-      // registry.
+      // Each case waits for a quarantine by a real clock, so a few run at once.
       test: it.concurrent,
       expect,
       createSupport: (name) =>
@@ -99,8 +98,7 @@ describe('mariadb', () => {
 
   describe('mysqlSupport', () => {
     describeDistributedSupport({
-      // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
-      // registry.
+      // Each case waits for a quarantine by a real clock, so a few run at once.
       test: it.concurrent,
       expect,
       createSupport: (name) =>
@@ -184,8 +182,7 @@ describe('the etcd support', () => {
   });
 
   describeDistributedSupport({
-    // Each case waits for a quarantine by a real clock, so a few run at once, each in its own
-    // registry.
+    // Each case waits for a quarantine by a real clock, so a few run at once.
     test: it.concurrent,
     expect,
     createSupport(name) {

@@ -24,7 +24,6 @@ import {
 /** The operations of a test on a store's data, by name. */
 interface Data {
   wipe(name: string): void | Promise<void>;
-  /** Makes a copy of the data. */
   remember(name: string): void | Promise<void>;
   /** Replaces the data by the copy. */
   restore(name: string): void | Promise<void>;
@@ -113,8 +112,8 @@ export class RowsByName implements Data {
 }
 
 /**
- * The library's data in Redis, with one key per name, through a client that passes time and server
- * to its scripts.
+ * The library's data in Redis, one key per name, by a client that passes time and server to
+ * scripts.
  *
  * @param texts of scripts that take time and server, by the hash of the original script
  */
@@ -199,8 +198,6 @@ export function settableSql(
     }),
   };
 }
-
-// Stores of worker IDs.
 
 type Store = Omit<HarnessParts, 'expect'>;
 

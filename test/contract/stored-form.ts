@@ -45,7 +45,6 @@ import { quickFolder } from '../support/made-once.mjs';
 /** Fields or columns, by their key, row, or file. */
 export type Stored = Record<string, Record<string, string>>;
 
-/** An empty store. */
 export interface Place {
   readonly clock: { now(): number; advance(ms: number): void | Promise<void> };
   readonly support: () => IDistributedSupport | Promise<IDistributedSupport>;
@@ -90,8 +89,6 @@ export function unfolded(stored: Stored): Stored {
 const NAMESPACE = 'shop';
 const sorted = <T>(fields: Record<string, T>): Record<string, T> =>
   Object.fromEntries(Object.entries(fields).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-
-// The kinds of stores.
 
 const TEXTS = new Map(
   Object.values(SCRIPTS).map(({ sha1, lua }): [string, string] => {
@@ -147,7 +144,6 @@ interface Database {
   readonly dialect: 'postgres' | 'mysql';
   readonly query: sql.SqlQuery;
   readonly rows: (text: string) => Promise<Record<string, string | null>[]>;
-  /** Runs a function in a transaction. */
   readonly inOne: (run: (query: sql.SqlQuery) => Promise<string>) => Promise<string>;
   /** The expression for time and server in statements. */
   readonly time: string;

@@ -71,7 +71,6 @@ class Simulation {
   private readonly processes: Process[] = [];
   private readonly twice: string[] = [];
   private highestEnd = 1n;
-  /** The latest time of any grant. */
   private shownMs = 0;
   private steadyFromMs = 0;
   private noForwardUntilMs = 0;

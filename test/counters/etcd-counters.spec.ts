@@ -110,8 +110,7 @@ describe('a counter in etcd', () => {
     await store.create({ counter: 'order', start: 1000n });
     const other = opened();
     let isDeleted = false;
-    // The row is deleted between a read and its write, and recreated with the same number of
-    // writes.
+    // Between a read and its write, the row is deleted and recreated with the same version.
     proxy.handler = async ({ body, pass }) => {
       if (!isDeleted && body.includes('request_put')) {
         isDeleted = true;

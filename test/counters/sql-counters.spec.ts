@@ -280,7 +280,6 @@ describe('embedded counters', () => {
       expect(first.ids.nextIds(3)).toEqual([7n, 8n, 9n]);
       await first.close();
       const second = await startSegments(options);
-      // The buffered positions were returned.
       expect(second.ids.nextId()).toBe(10n);
       expect(second.ids.status).toMatchObject({ kind: 'segments', state: 'active' });
       await second.close();

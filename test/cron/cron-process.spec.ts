@@ -21,8 +21,7 @@ describe("a job's clocks", () => {
     });
     await fleet.pass(4500);
     expect(fleet.ran.length).toBeGreaterThanOrEqual(4);
-    // After the clock is correct again, the store keeps the lock for a while, and no tick is
-    // skipped.
+    // The store keeps the lock for a while after its clock is correct, and no tick is skipped.
     fleet.off.storeMs = 0;
     await fleet.pass(50_000);
     const ticks = fleet.ran.map(({ at }) => at / 1000);

@@ -152,7 +152,6 @@ function matcher([, minutes, hours, days, months, weekdays]: readonly number[][]
   };
 }
 
-/** The code under test. */
 export type ScheduleOf = (
   expression: string,
   zone: string,

@@ -23,7 +23,6 @@ function read<T>(reader: () => T): T | undefined {
   }
 }
 
-/** Valid and invalid expressions. */
 function textsOf(seed: number, count: number): string[] {
   const random = randomFrom(seed);
   const pick = <T>(all: readonly T[]): T => all[random(all.length)]!;

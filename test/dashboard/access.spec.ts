@@ -307,7 +307,6 @@ describe('other origins', () => {
       const port = await serve(asked);
       const visit = await Visit.open(browser, `http://shop.test:${port}/snowflake`);
       await visit.says('#legend', '1 held');
-      // A header without a meaning here.
       expect(visit.complaints.splice(0)).toEqual([expect.stringContaining('Opener-Policy')]);
       await visit.close();
       // Otherwise the next lines would prove nothing.

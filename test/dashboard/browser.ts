@@ -137,14 +137,12 @@ export class Visit {
 }
 
 /*
- * The violations that axe-core finds. Passed rules stay in the browser, as copying them would take
- * longer than the check.
+ * The violations that axe-core finds. Passed rules stay in the browser, to save time.
  */
 
 const SOURCE = await readFile(`${ROOT}/node_modules/axe-core/axe.min.js`, 'utf8');
 
 interface Finding extends NodeResult {
-  /** The rule. */
   readonly id: string;
 }
 

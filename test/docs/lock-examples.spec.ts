@@ -23,7 +23,6 @@ function statementsOf(name: string, text: string): string[] {
   return block.split(';').filter((statement) => statement.trim() !== '');
 }
 
-/** The number of written rows. */
 type Write = (sql: string, values?: readonly unknown[]) => Promise<number>;
 
 async function onPostgres(url: string) {

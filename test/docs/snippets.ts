@@ -27,7 +27,6 @@ export interface Fence {
  */
 const LANGUAGES = ['ts', 'js', 'sh', 'sql', 'prisma', ''];
 
-/** Blocks marked `ts`. */
 export function snippetsIn(file: TextFile): Snippet[] {
   return fencesIn(file)
     .filter(({ language }) => language === 'ts')

@@ -24,10 +24,7 @@ const textOf = (path: string): string => TREE.find((file) => file.path === path)
 const markdown = (text: string): TextFile => ({ path: 'docs/planted.md', text });
 
 const { stores: _, ...OF_IDS } = IDS;
-/**
- * A schedule precedes the options of @CronOnce, and shared database options precede the SQL
- * options.
- */
+/** The schedule is not an option of @CronOnce, and database options are not repeated for SQL. */
 const { schedule: __, ...OF_JOB } = JOB;
 const OF_SQL = Object.fromEntries(Object.entries(SQL).filter(([name]) => !(name in DATABASE)));
 

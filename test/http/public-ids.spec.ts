@@ -271,8 +271,7 @@ describe('public IDs', () => {
 });
 
 /*
- * `notInFuture` with IDs of the same process: they always pass, even after a lease or a clock that
- * moved back.
+ * `notInFuture` accepts IDs of the same process, even after its clock moved back.
  */
 describe('own IDs', () => {
   const layout = layouts.snowflake();

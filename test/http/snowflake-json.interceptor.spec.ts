@@ -261,8 +261,7 @@ describe('snowflake json interceptor', () => {
 });
 
 /*
- * The copy with strings in place of bigints has otherwise the same JSON. A value without bigints is
- * not copied at all.
+ * The copy differs in JSON only by its bigints. A value without bigints is not copied.
  */
 describe('text copy', () => {
   const ID = 382_366_441_078_288_384n;

@@ -339,8 +339,7 @@ describe('attack', () => {
 });
 
 /*
- * TypeORM cannot wait for an ID: the application gets an error at its start, or takes IDs in
- * advance.
+ * TypeORM cannot wait for an ID: the application fails at startup, or takes IDs in advance.
  */
 describe('typeorm', () => {
   @Entity()

@@ -233,7 +233,6 @@ const layoutOf = (worker: number, sequence: number): BitLayout =>
 
 export const USUAL = layoutOf(10, 12);
 export const WIDE = layoutOf(12, 10);
-/** With two worker IDs. */
 export const NARROW = layoutOf(1, 21);
 export const LESS_NARROW = layoutOf(2, 20);
 

@@ -83,7 +83,6 @@ export class ShopProcess {
     return this.child.signalCode;
   }
 
-  /** Fails like a machine. */
   kill(): Promise<void> {
     return this.end('SIGKILL');
   }

@@ -18,7 +18,6 @@ interface Added {
   /** The remaining manual steps. */
   readonly warnings: string[];
   readonly installs: object[];
-  /** The final message. */
   readonly said: string;
 }
 

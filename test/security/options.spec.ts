@@ -262,8 +262,6 @@ describe('untrusted values', () => {
   );
 });
 
-// Pasted texts.
-
 const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel', 'redis+cluster'];
 const DATABASES = ['postgresql', 'mysql', 'mariadb', 'sqlite'];
 const OTHERS = ['REDIS', 'Redis+Cluster', 'reddis', 'postgres', 'amqp', 'static', 'tcp', 'valkey'];

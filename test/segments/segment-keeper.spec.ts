@@ -426,8 +426,7 @@ describe('the default loss gap', () => {
     'is more than a fleet has buffered that uses 222,000 numbers a second, %o',
     (options) => {
       const { lossGap, lastsMs } = termsOf(options);
-      // Chained refills at half a segment hold up to one and a half times the numbers for
-      // `lastsMs`.
+      // Refills at half a segment buffer up to 1.5 times the numbers for `lastsMs`.
       expect(Number(lossGap)).toBeGreaterThanOrEqual(1.5 * lastsMs * 222);
     },
   );

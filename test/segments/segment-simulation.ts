@@ -204,7 +204,6 @@ class Fleet {
     () => this.random.chance(0.2) && this.forget(this.store),
     () => this.random.chance(0.05) && this.flush(this.store),
     (process, at) => this.restart(process, at),
-    // A crash loses the buffer.
     (_process, at) => void (this.processes[at] = this.begin()),
   ];
 

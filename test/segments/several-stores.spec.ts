@@ -1,6 +1,6 @@
 /**
- * Segments on several stores and on real stores: start and step of each, and the number of stores
- * asked. Processes are killed while they generate numbers, and an application uses TypeORM. No
+ * Segments on several stores and on real stores: their start, their step, and the size of each
+ * request. Processes are killed while they generate numbers, and an application uses TypeORM. No
  * number repeats; without a common store, the same test finds duplicates.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
@@ -166,8 +166,6 @@ describe('the size of a request', () => {
     }
   });
 });
-
-// Real stores.
 
 const START_COUNT = 10;
 const SIDE_BY_SIDE = 4;

@@ -21,7 +21,6 @@ import { ROOT, madeOnce } from './made-once.mjs';
 // Packed from a copy of the sources, so the build neither changes the working folder nor depends on
 // untracked content there.
 
-/** Not part of the package. */
 const NOT_PACKED = new RegExp(
   '^(\\.git|\\.github|\\.ci|\\.data|bench|dist|coverage|test|sample-app|site)(/|$)|' +
     '(^|/)node_modules(/|$)|\\.tgz$',
@@ -134,7 +133,6 @@ async function putTogether(/** @type {string} */ folder, /** @type {string} */ s
 // Bundled: a compiled program with its packages in one file. Many processes can start quickly,
 // because most of a Nest start is finding, reading, and linking two thousand modules.
 
-/** The bundler options. */
 export const BUNDLER = 'test/support/builds.mjs';
 
 /** The path of a script of test/ bundled with its imports. */

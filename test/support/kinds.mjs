@@ -21,10 +21,7 @@ const PROOF = new RegExp(
   '^test/(contract/broken-supports|cron/schedule-fuzz|lease/invariants|lock/lock-agreement|' +
     'mutants|proof|registry/fleets|simulation/)',
 );
-/**
- * The base of everything else, and the usual targets of a small change: commands, metrics,
- * documents.
- */
+/** The base of everything else, and usual targets of change: commands, metrics, documents. */
 const QUICK = /^test\/(cli|core|docs|lease|metrics|nest|registry|tidy|transcripts)\//;
 /** Slow specs of these folders, which a small change seldom breaks. */
 const RUNS = new RegExp(
@@ -34,7 +31,7 @@ const RUNS = new RegExp(
 
 /**
  * @typedef {'e2e' | 'clients' | 'proof' | 'stores' | 'quick' | 'thorough'} Kind
- * @typedef {{ path: string, texts: readonly string[] }} Spec with all that it is made of
+ * @typedef {{ path: string, texts: readonly string[] }} Spec with its own text and those of its imports
  * @typedef {{ kind: Kind, isSlow?: true, isOf: (spec: Spec) => boolean }} KindRule
  * @type {readonly KindRule[]} the first match applies
  */

@@ -83,7 +83,6 @@ function docstringFaults({ checker, symbols }: Exports): string[] {
 const nameOf = (one: ts.Symbol, symbol: ts.Symbol, name: string) =>
   one === symbol ? name : `${name}.${one.name}`;
 
-/** The symbol and its public members. */
 function membersOf(symbol: ts.Symbol): ts.Symbol[] {
   const all = [...(symbol.members?.values() ?? []), ...(symbol.exports?.values() ?? [])];
   const isOpen = ({ declarations = [] }: ts.Symbol) =>
@@ -124,7 +123,6 @@ const docsOf = ({ declarations = [] }: ts.Symbol): ts.JSDoc[] =>
 
 const EXPORTS = exportsOf(readTree(), ENTRY_FILES);
 
-/** Planted files by path. */
 const planted = (texts: Readonly<Record<string, string>>, entry: string): Exports =>
   exportsOf(
     Object.entries(texts).map(([path, text]) => ({ path, text })),

@@ -11,7 +11,6 @@ import { importsOf, type Import } from './syntax.js';
 interface Room {
   /** A folder of lib, or a file without its extension. */
   readonly room: string;
-  /** Rooms it may import. */
   readonly imports: readonly string[];
   /** Rooms from which it may import only types. */
   readonly typesOf: readonly string[];

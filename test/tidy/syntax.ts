@@ -68,10 +68,7 @@ function kindOf(node: ts.Node): Import['kind'] {
 
 const codes = new WeakMap<TextFile, string>();
 
-/**
- * The text with comments and the contents of strings, templates, and regular expressions blanked
- * out.
- */
+/** The text without comments and the contents of strings, templates, and patterns, as blanks. */
 export function codeOf(file: TextFile): string {
   const code = codes.get(file) ?? blanked(file, treeOf(file));
   codes.set(file, code);

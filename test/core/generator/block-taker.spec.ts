@@ -204,8 +204,7 @@ describe('without clock rollbacks', () => {
 });
 
 /*
- * The generator under random layouts, clocks that jump anywhere, and ranges that move. Its
- * guarantees must always hold.
+ * The generator's guarantees hold for random layouts, jumping clocks, and moving ranges.
  */
 describe('generator properties', () => {
   const EPOCH_MS = 1_700_000_000_000;
@@ -261,10 +260,7 @@ describe('generator properties', () => {
   );
   type Step = typeof steps extends fc.Arbitrary<(infer T)[]> ? T : never;
 
-  /**
-   * A lease window whose ranges follow the rule of the registry: ranges of one worker ID never
-   * overlap.
-   */
+  /** A lease window with the registry's rule: ranges of one worker ID never overlap. */
   class World {
     nowMs = EPOCH_MS + 1_000_000;
     readonly window: LeaseWindow;

@@ -262,7 +262,6 @@ describe('presets', () => {
 describe('presets of other systems', () => {
   interface Vector {
     readonly system: string;
-    /** The origin of the ID. */
     readonly source: string;
     readonly layout: BitLayout;
     readonly id: bigint;

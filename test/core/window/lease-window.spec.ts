@@ -392,8 +392,7 @@ describe('shared lease', () => {
 });
 
 /*
- * The remaining IDs of a range: the IDs that it can still generate without another call of the
- * store.
+ * The remaining IDs of a range, which need no further call of the store.
  */
 describe('remaining IDs', () => {
   const START_MS = Date.parse('2026-01-01T00:00:00Z');
@@ -408,7 +407,6 @@ describe('remaining IDs', () => {
     return { time, window, generator, range };
   }
 
-  /** Generates IDs until none remain. */
   function usedUp(generator: SnowflakeGenerator): number {
     for (let count = 0; ; count++) {
       try {

@@ -22,7 +22,7 @@ import { base62Of, hmacOf, KeyText, SECRET_BYTES, type ParsedApiKey } from './ke
 export interface IssuedApiKey {
   /** The secret, which gives access to every caller that has it. */
   readonly key: string;
-  /** The id that the key is for, as decimal text: the primary key of its row. */
+  /** The ID that the key is for, as decimal text: the primary key of its row. */
   readonly keyId: string;
   /** 64 hexadecimal digits, which do not reveal the key. */
   readonly hash: string;
@@ -67,7 +67,7 @@ export class ApiKeys {
 
   /**
    * Creates a key for an ID with a random secret. A second call for the same ID gives another key.
-   * @throws SnowflakeError ID_INVALID for anything but an id
+   * @throws SnowflakeError ID_INVALID for anything but an ID
    */
   issue(id: bigint | string): IssuedApiKey {
     const known = idOf(id);
@@ -101,7 +101,7 @@ export class ApiKeys {
 
   /**
    * Derives the key of an ID with `deriveWith`. The same ID always gives the same key.
-   * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID without `secrets`
+   * @throws SnowflakeError ID_INVALID for anything but an ID, CONFIG_INVALID without `secrets`
    */
   derive(id: bigint | string): string {
     const name = this.#deriveWith;
@@ -124,7 +124,7 @@ export class ApiKeys {
     return timingSafeEqual(asBytes(this.#text.secretIn(key)), asBytes(expected));
   }
 
-  /** Hashes the whole key, so that a hash is right for no other id and no other prefix. */
+  /** Hashes the whole key, so that a hash is right for no other ID and no other prefix. */
   #hashOf(key: string): Buffer {
     if (this.#pepper !== undefined) return hmacOf('sha256', this.#pepper, key);
     return createHash('sha256').update(key).digest();
@@ -164,13 +164,13 @@ export interface HmacApiKeyOptions {
 const ALGORITHMS: readonly unknown[] = ['md5', 'sha256'];
 
 /**
- * The HMAC of the decimal text of an id, in lower-case hexadecimal digits: the result of
+ * The HMAC of the decimal text of an ID, in lower-case hexadecimal digits: the result of
  * `Mac.getInstance("HmacMD5")` in Java for `String.valueOf(id)`.
  *
  * Such a key does not contain its ID and has no check for typing errors. You cannot replace it
  * without changing the ID. For new keys, use `ApiKeys`.
  *
- * @throws SnowflakeError ID_INVALID for anything but an id, CONFIG_INVALID for a secret or an
+ * @throws SnowflakeError ID_INVALID for anything but an ID, CONFIG_INVALID for a secret or an
  * algorithm that cannot be; neither shows the secret.
  * @example
  * ```ts
@@ -197,7 +197,7 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
 }
 
 /*
- * The id of a key: bigint, or the decimal text that entities hold.
+ * The ID of a key: bigint, or the decimal text that entities hold.
  *
  * Guarantee: an error for any other value does not show it, because it may be a misplaced secret.
  */

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/api-keys`: API keys for ids.
+ * `nestjs-snowflake/api-keys`: API keys for IDs.
  *
  * It requires no other package. The guide shows a short Nest guard.
  */

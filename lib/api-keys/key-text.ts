@@ -1,5 +1,5 @@
 /**
- * The text of an API key: prefix, underscore, id (11 digits of base 62), secret (43), CRC-32 of all
+ * The text of an API key: prefix, underscore, ID (11 digits of base 62), secret (43), CRC-32 of all
  * before (6).
  *
  * Guarantee: only texts of this form are read, so no other text costs a query. One wrong character
@@ -57,7 +57,7 @@ function dividedByPart(limbs: Float64Array): number {
 
 /** The parts of a key that are readable without a secret. */
 export interface ParsedApiKey {
-  /** The id that the key was issued for, as decimal text. */
+  /** The ID that the key was issued for, as decimal text. */
   readonly keyId: string;
   /** The letter of the secret that a derived key was made with; absent for a stored one. */
   readonly secretName?: string | undefined;

@@ -1,7 +1,7 @@
 /**
  * The JSON that the page gets. The page knows these shapes and nothing else of the library.
  *
- * Guarantee: ids are text, spans of time are milliseconds, and unknown values are left out.
+ * Guarantee: IDs are text, spans of time are milliseconds, and unknown values are left out.
  */
 import type { FieldRole } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -29,7 +29,7 @@ export interface StateAnswer {
 export interface GeneratorView {
   /** It is absent for the generator without a name. */
   readonly name?: string | undefined;
-  /** The source of the worker id, or of the ids. */
+  /** The source of the worker ID, or of the IDs. */
   readonly support: string;
   /** The name of the application in the registry. */
   readonly application: string;
@@ -38,30 +38,30 @@ export interface GeneratorView {
   readonly reason?: string | undefined;
   /** The address of what to do about it. */
   readonly runbook?: string | undefined;
-  /** Absent if ids are plain numbers, which cannot be taken apart. */
+  /** Absent if IDs are plain numbers, which cannot be taken apart. */
   readonly layout?: LayoutView | undefined;
-  /** These two are absent without a worker id. */
+  /** These two are absent without a worker ID. */
   readonly workerIds?: WorkerIdRange | undefined;
   readonly lease?: LeaseView | undefined;
-  /** It is present without a worker id. */
+  /** It is present without a worker ID. */
   readonly buffer?: BufferView | undefined;
   readonly counts: CountsView;
 }
 
-/** A generator with a worker id has its own place in the list of workers. */
+/** A generator with a worker ID has its own place in the list of workers. */
 export interface LeasedGeneratorView extends GeneratorView {
   readonly layout: LayoutView;
   readonly workerIds: WorkerIdRange;
   readonly lease: LeaseView;
 }
 
-/** The buffer of a generator without a worker id. */
+/** The buffer of a generator without a worker ID. */
 export interface BufferView {
   readonly kind: GeneratorStatus['kind'];
   readonly state: GeneratorState;
   readonly buffered: number;
   /**
-   * For segments the time they last, absent while no rate is known; for ids of kind `store` the
+   * For segments the time they last, absent while no rate is known; for IDs of kind `store` the
    * time until the newest are too old.
    */
   readonly bufferedMs?: number | undefined;
@@ -79,7 +79,7 @@ export interface LeaseView {
   readonly incarnation?: string | undefined;
   /** What both registries have in common while one store is left for another. */
   readonly family?: string | undefined;
-  /** The least number of ids left without the store; present while the lease is stretched. */
+  /** The least number of IDs left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
   /** It is absent in a thread that shares another thread's lease. */
   readonly renewals?: RenewalsView | undefined;
@@ -89,16 +89,16 @@ export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
   /** The median of the last calls that were answered. */
   readonly usualMs?: number | undefined;
-  /** The time since the store last extended the lease, or gave more ids. */
+  /** The time since the store last extended the lease, or gave more IDs. */
   readonly lastAgoMs?: number | undefined;
 }
 
 export interface CountsView {
-  /** Unix ms, by the clock of the ids; rates are counted by it. */
+  /** Unix ms, by the clock of the IDs; rates are counted by it. */
   readonly readAtMs: number;
   readonly issued: number;
   readonly waits: number;
-  /** These three are absent if no clock is read for ids. */
+  /** These three are absent if no clock is read for IDs. */
   readonly rollbacks?: number | undefined;
   readonly aheadMs?: number | undefined;
   readonly clockSkewMs?: number | undefined;
@@ -110,7 +110,7 @@ export interface LayoutView {
   readonly fields: readonly FieldView[];
   readonly unitMs: number;
   readonly epochMs: number;
-  /** The last millisecond that fits into an id. */
+  /** The last millisecond that fits into an ID. */
   readonly endsMs: number;
   readonly workerIdMax: number;
   readonly idsPerSecond: number;
@@ -123,7 +123,7 @@ export interface FieldView {
   readonly shift: number;
 }
 
-/** The holders of worker ids, or the reason why they are not known. */
+/** The holders of worker IDs, or the reason why they are not known. */
 export interface WorkersAnswer {
   readonly workers: readonly WorkerView[];
   /** Present if the list is missing or cannot be complete. */
@@ -132,7 +132,7 @@ export interface WorkersAnswer {
 
 /**
  * `held`: leased. `ended`: the lease ran out within the last hour and was not given back, for
- * example after a crash; the worker id is free. `resting`: given back, and free when the last range
+ * example after a crash; the worker ID is free. `resting`: given back, and free when the last range
  * is over. `fixed`: a number from the configuration.
  */
 export type WorkerState = 'held' | 'ended' | 'resting' | 'fixed';
@@ -146,7 +146,7 @@ export interface WorkerView {
 }
 
 export interface HolderView extends Omit<HolderLabel, 'workerIds'> {
-  /** The time since it leased the worker id; absent without a lease. */
+  /** The time since it leased the worker ID; absent without a lease. */
   readonly heldForMs?: number | undefined;
 }
 
@@ -204,7 +204,7 @@ export interface JobView {
 /** The last run of a job; its times are by the clock of the store. */
 export type JobRunView = Omit<CronRunRecord, 'token' | 'isClosing'>;
 
-/** An id taken apart, or the reason why the text is not an id. */
+/** An ID taken apart, or the reason why the text is not an ID. */
 export type IdAnswer = IdView | { readonly problem: string };
 
 export interface IdView {
@@ -215,6 +215,6 @@ export interface IdView {
   readonly sequence: number;
   /** The values by field. */
   readonly values: Readonly<Record<string, number>>;
-  /** The same id in every text form. */
+  /** The same ID in every text form. */
   readonly texts: Readonly<Record<string, string>>;
 }

@@ -295,7 +295,7 @@ function layoutView(layout: BitLayout): LayoutView {
 }
 
 /*
- * Takes an id apart for the page. Core decides whether a text is an id, and writes the message if
+ * Takes an ID apart for the page. Core decides whether a text is an ID, and writes the message if
  * it is not.
  */
 

@@ -1,6 +1,6 @@
 /**
  * `nestjs-snowflake/dashboard`: a page for operators, served by the application itself: the holders
- * of worker ids, the state of the lease, the parts of an id.
+ * of worker IDs, the state of the lease, the parts of an ID.
  *
  * Guarantee: it is served only if this module is imported, and only with guards.
  */

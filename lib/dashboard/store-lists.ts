@@ -1,5 +1,5 @@
 /**
- * The lists that only stores have: who holds which worker id, who holds which lock, and which job
+ * The lists that only stores have: who holds which worker ID, who holds which lock, and which job
  * ran when.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If the
@@ -52,10 +52,10 @@ function shared<T>(ask: (nowMs: number) => Promise<T>, silent: T, timers: Timers
 }
 
 /*
- * The worker ids, as the support lists them.
+ * The worker IDs, as the support lists them.
  */
 
-/** How long a crashed process is shown; the registry keeps its holder until the id is leased. */
+/** How long a crashed process is shown; the registry keeps its holder until the ID is leased. */
 const ENDED_SHOWN_MS = 3_600_000;
 
 const TOO_MANY_WORKERS =
@@ -70,7 +70,7 @@ const FIXED =
 export class WorkerList {
   readonly read: (nowMs: number) => Promise<WorkersAnswer>;
 
-  /** @param own this process, which is the holder of a worker id without a store */
+  /** @param own this process, which is the holder of a worker ID without a store */
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'> | undefined,
     timers: Timers,
@@ -113,7 +113,7 @@ export class WorkerList {
 
 const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
 
-/** Undefined for a worker id that was used before and is free. */
+/** Undefined for a worker ID that was used before and is free. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {
   const { workerId, ceilingMs, freeInMs } = record;
   const remainingMs = ceilingMs - nowMs;

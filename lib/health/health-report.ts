@@ -35,12 +35,12 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly workerId: number | undefined;
   /** Negative once the range has ended; undefined without a lease or for one without end. */
   readonly leaseRemainingMs: number | undefined;
-  /** The last date that fits into an id of the layout, ISO 8601; undefined without a layout. */
+  /** The last date that fits into an ID of the layout, ISO 8601; undefined without a layout. */
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
   /** The options' assumptions about the store, such as `keepsWrites`; absent without any. */
   readonly statement?: string | undefined;
-  /** The number of ids that can be made without the store; only without a worker id. */
+  /** The number of IDs that can be made without the store; only without a worker ID. */
   readonly buffered?: number | undefined;
   readonly bufferedMs?: number | undefined;
   /** Whether another region has the number of this one; only with the option `regions`. */
@@ -92,7 +92,7 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   released: ['down', 'The worker id was given back at shutdown, so no id can be made.'],
 };
 
-/** The verdicts for a generator without a worker id. */
+/** The verdicts for a generator without a worker ID. */
 const BUFFER_VERDICTS: { readonly [state in GeneratorState]: Verdict } = {
   unassigned: [
     'down',

@@ -1,6 +1,6 @@
 /**
- * Checks whether a value is an id, for the pipe, the DTO decorators, the schemas and the scalar,
- * which add status codes and the errors of their frameworks. One id, a list of ids, their options
+ * Checks whether a value is an ID, for the pipe, the DTO decorators, the schemas and the scalar,
+ * which add status codes and the errors of their frameworks. One ID, a list of IDs, their options
  * and their schema name the same example.
  *
  * Guarantee: a value of any size is refused in the time of a short text, without an Error, and with
@@ -45,7 +45,7 @@ export class IdCheck {
     this.forms = checks.form === undefined ? all : [checks.form];
   }
 
-  /** Returns the id in a text or a bigint, or undefined for everything else. Makes no Error. */
+  /** Returns the ID in a text or a bigint, or undefined for everything else. Makes no Error. */
   find(value: unknown): bigint | undefined {
     if (typeof value === 'bigint') return isId(value) && this.passes(value) ? value : undefined;
     if (typeof value !== 'string') return undefined;
@@ -57,7 +57,7 @@ export class IdCheck {
   }
 
   /**
-   * Returns the id in a text or a bigint.
+   * Returns the ID in a text or a bigint.
    * @throws SnowflakeError ID_INVALID for everything else.
    */
   idOf(value: unknown): bigint {
@@ -66,7 +66,7 @@ export class IdCheck {
     throw new SnowflakeError('ID_INVALID', this.faultOf(value), { details: { value } });
   }
 
-  /** Says in one or two sentences why a value is not an id; undefined for an id. */
+  /** Says in one or two sentences why a value is not an ID; undefined for an ID. */
   refusalOf(value: unknown): string | undefined {
     return this.find(value) === undefined ? this.faultOf(value) : undefined;
   }
@@ -75,7 +75,7 @@ export class IdCheck {
     return this.checks.layout === undefined || this.faultIn(id) === undefined;
   }
 
-  /** Says why a value that `find` refused is not an id. */
+  /** Says why a value that `find` refused is not an ID. */
   faultOf(value: unknown): string {
     if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
     if (typeof value !== 'string') return this.notText(value);
@@ -148,30 +148,30 @@ function isoOf(ms: number): string {
 }
 
 /*
- * Checks a list of ids, whose length is bounded.
+ * Checks a list of IDs, whose length is bounded.
  *
- * Guarantee: the length is checked first, and the first value that is not an id ends the check, so
+ * Guarantee: the length is checked first, and the first value that is not an ID ends the check, so
  * a list of any length costs no more than one of the longest allowed length. There is a default
  * bound, because validators read every value before they check a bound of their own.
  */
 
-/** Checks for a list of ids from a client. */
+/** Checks for a list of IDs from a client. */
 export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
-  /** The fewest ids, inclusive. Default 0. */
+  /** The fewest IDs, inclusive. Default 0. */
   readonly countMin?: number | undefined;
-  /** The most ids, inclusive. Default 10,000. */
+  /** The most IDs, inclusive. Default 10,000. */
   readonly countMax?: number | undefined;
 }
 
 /**
- * A body of 100 kB, the largest that Nest accepts by default, holds fewer: 4,760 ids. The bound
- * matters if that limit was raised; this many ids are read in a few milliseconds.
+ * A body of 100 kB, the largest that Nest accepts by default, holds fewer: 4,760 IDs. The bound
+ * matters if that limit was raised; this many IDs are read in a few milliseconds.
  */
 export const COUNT_MAX = 10_000;
 
 interface ListFault {
   readonly message: string;
-  /** The index of the value that is not an id; undefined if the list itself is wrong. */
+  /** The index of the value that is not an ID; undefined if the list itself is wrong. */
   readonly index?: number;
 }
 
@@ -192,7 +192,7 @@ export class IdListCheck {
     this.countMax = countMax;
   }
 
-  /** Returns the ids, or the fault of the list or of the first value that is not an id. */
+  /** Returns the IDs, or the fault of the list or of the first value that is not an ID. */
   read(list: unknown): bigint[] | ListFault {
     if (!Array.isArray(list)) return { message: this.notList(list) };
     const { length } = list as unknown[];
@@ -224,29 +224,29 @@ export class IdListCheck {
  * The options of a check.
  *
  * Guarantee: one that could never work is refused at program start, not when a client sends the
- * first id.
+ * first ID.
  */
 
-/** Checks for an id from a client, in addition to a number of 63 bits. */
+/** Checks for an ID from a client, in addition to a number of 63 bits. */
 export interface SnowflakeIdChecks {
   /**
    * The only text form that is read, such as that of `publicIds()`. Decimal text is then refused,
    * and no message reveals the number behind a text. Default: decimal.
    */
   readonly form?: TextForm | undefined;
-  /** The layout of the ids; an id with more bits is refused. */
+  /** The layout of the IDs; an ID with more bits is refused. */
   readonly layout?: BitLayout | undefined;
   /**
-   * Refuses an id whose time is more than `futureMsMax` ahead of `clock` and later than any id that
+   * Refuses an ID whose time is more than `futureMsMax` ahead of `clock` and later than any ID that
    * the generators of this process may make. Needs `layout`.
    */
   readonly notInFuture?: boolean | undefined;
   /**
-   * How far ahead of `clock` an id may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
-   * default 900,000 (15 min), which covers the ids of every process with valid options.
+   * How far ahead of `clock` an ID may be with `notInFuture`, in ms. 0 to 86,400,000 (a day),
+   * default 900,000 (15 min), which covers the IDs of every process with valid options.
    */
   readonly futureMsMax?: number | undefined;
-  /** Refuses the ids of all other workers. Needs `layout`. */
+  /** Refuses the IDs of all other workers. Needs `layout`. */
   readonly workerId?: number | undefined;
   /** The clock that `notInFuture` compares with. Default: the host's clock. */
   readonly clock?: Clock | undefined;
@@ -317,13 +317,13 @@ function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
 }
 
 /*
- * Describes an id of a text form in OpenAPI and JSON Schema. The form itself writes the example, so
+ * Describes an ID of a text form in OpenAPI and JSON Schema. The form itself writes the example, so
  * that it can be sent.
  */
 
-/** A real id, for messages and documentation. */
+/** A real ID, for messages and documentation. */
 const EXAMPLE_ID = '382366441078288384';
-/** Some forms hold no id as large as that. */
+/** Some forms hold no ID as large as that. */
 const SMALL_EXAMPLE = 1n;
 
 export interface IdSchema {
@@ -340,7 +340,7 @@ export function idSchemaOf(form: TextForm | undefined): IdSchema {
   return { ...(pattern !== undefined && { pattern }), example: exampleOf(form) };
 }
 
-/** An id that this form can write. */
+/** An ID that this form can write. */
 function exampleOf(form: TextForm): string {
   try {
     return form.encode(BigInt(EXAMPLE_ID));

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/class-transformer`: bigint properties in a serialised class.
+ * `nestjs-snowflake/class-transformer`: bigint properties in a serialized class.
  *
  * In responses a bigint becomes decimal text. Requests are not changed: a client sends text, and a
  * validator checks it.
@@ -15,8 +15,8 @@ export interface SnowflakeTextOptions {
 }
 
 /**
- * Serialises a bigint property, or a list of bigints, as decimal text; other values are unchanged.
- * With a `form` ids in decimal text are written in it as well, and a value that is no id is not
+ * Serializes a bigint property, or a list of bigints, as decimal text; other values are unchanged.
+ * With a `form` IDs in decimal text are written in it as well, and a value that is no ID is not
  * sent: ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
  *
  * @example

@@ -1,7 +1,7 @@
 /**
- * `nestjs-snowflake/class-validator`: ids in a DTO.
+ * `nestjs-snowflake/class-validator`: IDs in a DTO.
  *
- * Guarantee: the property keeps its value, text or bigint; only an id passes, and the message says
+ * Guarantee: the property keeps its value, text or bigint; only an ID passes, and the message says
  * why anything else does not.
  */
 import {
@@ -21,7 +21,7 @@ import {
 export type { SnowflakeIdListChecks, SnowflakeIdChecks };
 
 /**
- * The property is an id, as decimal text or bigint.
+ * The property is an ID, as decimal text or bigint.
  *
  * @example
  * ```ts
@@ -42,9 +42,9 @@ export function IsSnowflakeId(
 }
 
 /**
- * The property is an array of ids, as decimal text or bigint: 0 to 10,000 of them, unless
+ * The property is an array of IDs, as decimal text or bigint: 0 to 10,000 of them, unless
  * `countMin` and `countMax` say otherwise. A longer list is refused unread, and the first value
- * that is not an id ends the check. `@IsSnowflakeId({}, { each: true })` has the same bound, which
+ * that is not an ID ends the check. `@IsSnowflakeId({}, { each: true })` has the same bound, which
  * cannot be changed; `@ArrayMaxSize()` does not keep it from reading every value.
  *
  * @example
@@ -76,7 +76,7 @@ function oneOf(check: IdCheck): ValidatorConstraintInterface {
 
 /**
  * With `each` class-validator asks about every value of a list, even after one was refused. It
- * passes the same arguments object each time, by which the rest of a refused list is recognised.
+ * passes the same arguments object each time, by which the rest of a refused list is recognized.
  */
 function eachOf(check: IdCheck): ValidatorConstraintInterface {
   const refused = new WeakSet<ValidationArguments>();

@@ -1,7 +1,7 @@
 /**
- * `nestjs-snowflake/graphql`: ids in a GraphQL schema.
+ * `nestjs-snowflake/graphql`: IDs in a GraphQL schema.
  *
- * Guarantee: an id is text in requests and answers, and resolvers get only checked ids. A number in
+ * Guarantee: an ID is text in requests and answers, and resolvers get only checked IDs. A number in
  * a variable is refused, because it has lost digits; a literal without quotes has not.
  */
 import {
@@ -28,7 +28,7 @@ export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
 }
 
 /**
- * A scalar with its own checks, for ids of one layout.
+ * A scalar with its own checks, for IDs of one layout.
  *
  * @example
  * ```ts
@@ -50,7 +50,7 @@ export function snowflakeScalar(
   if (typeof name !== 'string' || !/^[_A-Za-z]\w*$/.test(name)) {
     throw refused(['Expected `name` to be letters, digits and _, and to begin with no digit.']);
   }
-  // Resolvers have ids as bigint or decimal text, whatever clients have. Other checks would reveal
+  // Resolvers have IDs as bigint or decimal text, whatever clients have. Other checks would reveal
   // the number behind a text in their messages.
   const inside = options.form === undefined ? check : new IdCheck();
   return new GraphQLScalarType<string, string>({

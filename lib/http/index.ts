@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/http`: ids in the requests and responses of an application.
+ * `nestjs-snowflake/http`: IDs in the requests and responses of an application.
  *
  * It needs only Nest. OpenAPI, validators, schemas and GraphQL have their own entries, so that none
  * of them has to be installed.

@@ -1,7 +1,7 @@
 /**
- * Reads an id from a path, a query or a body.
+ * Reads an ID from a path, a query or a body.
  *
- * Guarantee: a handler gets an id or is not called. Anything else that a client sends is answered
+ * Guarantee: a handler gets an ID or is not called. Anything else that a client sends is answered
  * with 400 and the reason, never with 500.
  */
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
@@ -12,12 +12,12 @@ import { CHECKS, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
-  /** The handler gets this: a bigint, or the id as canonical decimal text. */
+  /** The handler gets this: a bigint, or the ID as canonical decimal text. */
   readonly as?: 'bigint' | 'text' | undefined;
   /**
    * Text forms to read in addition to decimal. They are tried in this order, decimal last; the
-   * first that reads an id which passes the checks is used. Today's ids have more digits in decimal
-   * than characters in any other form. If small decimal numbers are ids too, list
+   * first that reads an ID which passes the checks is used. Today's IDs have more digits in decimal
+   * than characters in any other form. If small decimal numbers are IDs too, list
    * `textForms.decimal` first.
    */
   readonly forms?: readonly TextForm[] | undefined;
@@ -33,7 +33,7 @@ export const PIPE = {
 } satisfies OptionTable<ParseSnowflakePipeOptions>;
 
 /**
- * Checks an id and hands it over as bigint or text; answers 400 to everything else.
+ * Checks an ID and hands it over as bigint or text; answers 400 to everything else.
  *
  * @example
  * ```ts

@@ -1,7 +1,7 @@
 /**
  * Answers errors of this library over HTTP (Express and Fastify), GraphQL, messages and sockets.
  *
- * Guarantee: a wrong id from a client is answered with 400, a temporary failure with 503 and
+ * Guarantee: a wrong ID from a client is answered with 400, a temporary failure with 503 and
  * Retry-After, and anything else with 500 without details, which go to the log. Without a request
  * to answer, the error is thrown again.
  */
@@ -36,12 +36,12 @@ interface Reply {
 type Request = Readonly<Record<string, unknown>>;
 
 /**
- * Answers errors of this library: 400 for a wrong id that the client sent, 503 with Retry-After for
+ * Answers errors of this library: 400 for a wrong ID that the client sent, 503 with Retry-After for
  * a temporary failure, and 500 without details for anything else, which is logged. Other filters
  * get every other error.
  *
  * 400 is given only if the refused text is in the params, query, body, headers or cookies of the
- * request. A wrong id from the database, like a wrong argument, is the server's fault.
+ * request. A wrong ID from the database, like a wrong argument, is the server's fault.
  *
  * @example
  * ```ts
@@ -149,11 +149,11 @@ const INTERNAL: ErrorAnswer = {
   message: 'Internal server error',
 };
 
-/** One process may wait long for a worker id while others can already answer. */
+/** One process may wait long for a worker ID while others can already answer. */
 const RETRY_SECONDS_MAX = 60;
 
 /**
- * @param sent The request: 400 is only for a value found in it. Any other invalid id was
+ * @param sent The request: 400 is only for a value found in it. Any other invalid ID was
  * made by the server or read from its own store, which is the server's fault.
  */
 function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
@@ -208,7 +208,7 @@ function isSent(value: unknown, sent: readonly unknown[]): boolean {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  // A larger bigint is no id, and its digits would take long to write.
+  // A larger bigint is no ID, and its digits would take long to write.
   const isShort = typeof value === 'bigint' && BigInt.asIntN(128, value) === value;
   return isShort ? String(value) : undefined;
 }

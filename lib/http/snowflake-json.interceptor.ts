@@ -1,5 +1,5 @@
 /**
- * Sends bigint ids in responses as decimal text. JSON.stringify would throw for them, and would
+ * Sends bigint IDs in responses as decimal text. JSON.stringify would throw for them, and would
  * write the Longs of MongoDB's driver as two halves.
  *
  * Guarantee: a response without bigints is sent as the same object that the handler returned, and
@@ -19,7 +19,7 @@ import { Observable } from 'rxjs';
  * List it first: the interceptor that is listed first sees the response last, after
  * ClassSerializerInterceptor.
  *
- * In a GraphQL resolver it does nothing: there the scalars write the ids.
+ * In a GraphQL resolver it does nothing: there the scalars write the IDs.
  *
  * @example
  * ```ts
@@ -63,7 +63,7 @@ function inTexts(responses: Observable<unknown>): Observable<unknown> {
 /** The methods by which Nest's filters read the body of exceptions: HTTP, messages, sockets. */
 const BODIES = ['getResponse', 'getError'] as const;
 
-/** The same exception with another body, so that filters still recognise its class. */
+/** The same exception with another body, so that filters still recognize its class. */
 function errorWithTexts(error: unknown): unknown {
   if (!isObject(error)) return error;
   for (const name of BODIES) {
@@ -239,7 +239,7 @@ export function bigintAsText(_key: string, value: unknown): unknown {
  * Finds the parts that JSON.stringify reads of an object, and makes a copy with the same JSON.
  *
  * Guarantee: no setter runs and no original is changed. Values that are not JSON (files, streams,
- * objects of the server) are recognised and not walked through.
+ * objects of the server) are recognized and not walked through.
  */
 
 type Parts = Record<string | number, unknown>;

@@ -1,34 +1,34 @@
 /**
- * `nestjs-snowflake/swagger`: ids in an OpenAPI document.
+ * `nestjs-snowflake/swagger`: IDs in an OpenAPI document.
  *
- * An id is documented as text, so that generated clients never read it as a number. Nothing is
+ * An ID is documented as text, so that generated clients never read it as a number. Nothing is
  * validated here.
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
 import type { TextForm } from '../core/text/text-form.js';
 import { idSchemaOf, type IdSchema } from './check-id.js';
 
-/** Further facts about an id in a document, besides its form. */
+/** Further facts about an ID in a document, besides its form. */
 export interface ApiSnowflakeOptions {
-  /** The text form of the id, such as that of `publicIds()`. Default: decimal. */
+  /** The text form of the ID, such as that of `publicIds()`. Default: decimal. */
   readonly form?: TextForm | undefined;
   readonly description?: string | undefined;
-  /** Default: an id of the default layout, in this form. */
+  /** Default: an ID of the default layout, in this form. */
   readonly example?: string | undefined;
   /** Default true. */
   readonly required?: boolean | undefined;
   readonly deprecated?: boolean | undefined;
 }
 
-/** The documentation of a query parameter with an id. */
+/** The documentation of a query parameter with an ID. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
-  /** Takes several ids, as `?id=1&id=2`. */
+  /** Takes several IDs, as `?id=1&id=2`. */
   readonly isArray?: boolean | undefined;
 }
 
-/** The documentation of a property with an id. */
+/** The documentation of a property with an ID. */
 export interface ApiSnowflakePropertyOptions extends ApiSnowflakeOptions {
-  /** A list of ids. */
+  /** A list of IDs. */
   readonly isArray?: boolean | undefined;
   readonly nullable?: boolean | undefined;
   readonly readOnly?: boolean | undefined;
@@ -44,8 +44,8 @@ export interface SnowflakeSchema extends IdSchema {
 }
 
 /**
- * The schema of an id that is neither a property nor a parameter, as in an answer that is a list of
- * ids.
+ * The schema of an ID that is neither a property nor a parameter, as in an answer that is a list of
+ * IDs.
  *
  * @example
  * ```ts
@@ -62,7 +62,7 @@ export function snowflakeSchema(example?: string, form?: TextForm): SnowflakeSch
 }
 
 /**
- * Documents a property that is an id.
+ * Documents a property that is an ID.
  *
  * @example
  * ```ts
@@ -80,7 +80,7 @@ export function ApiSnowflakeProperty(options: ApiSnowflakePropertyOptions = {}):
 }
 
 /**
- * Documents an id in the path.
+ * Documents an ID in the path.
  *
  * @example
  * ```ts
@@ -99,7 +99,7 @@ export function ApiSnowflakeParam(
   return ApiParam({ ...passedOn, name, description, schema: snowflakeSchema(example, form) });
 }
 
-/** Documents an id, or a list of ids, in the query. */
+/** Documents an ID, or a list of IDs, in the query. */
 export function ApiSnowflakeQuery(
   name: string,
   options: ApiSnowflakeQueryOptions = {},

@@ -169,7 +169,7 @@ export const GENERATOR_METRICS: Family<GeneratorReading> = {
       'When the store last extended the lease, Unix time',
       ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
     ),
-    // Of generators without a worker id, whose ids come from a store.
+    // Of generators without a worker ID, whose IDs come from a store.
     'buffer.state': sum(
       'State of a generator without a worker id: 1 for the current state, 0 for all others',
       ({ status }) => (hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 }),

@@ -136,7 +136,7 @@ export function secondsOf(ms: number | undefined): number | undefined {
 /*
  * Reads a generator when metrics are collected.
  *
- * Guarantee: making an id does no work here. A generator whose metrics are not collected costs
+ * Guarantee: making an ID does no work here. A generator whose metrics are not collected costs
  * nothing.
  */
 
@@ -151,7 +151,7 @@ export interface MeasuredGenerator {
   readonly space?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
-   * The generator's support, to count the used and free worker ids of the namespace. It reads the
+   * The generator's support, to count the used and free worker IDs of the namespace. It reads the
    * whole registry, so give it in one deployment rather than in all.
    */
   readonly support?: Pick<IDistributedSupport, 'workers'> | undefined;
@@ -161,7 +161,7 @@ export interface MeasuredGenerator {
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  /** It is undefined if ids are plain numbers. */
+  /** It is undefined if IDs are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }
@@ -201,7 +201,7 @@ export class GeneratorReader {
     return this.censusOf(status)?.first(status.readAt.getTime());
   }
 
-  /** A generator without a worker id has none to count. */
+  /** A generator without a worker ID has none to count. */
   private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
     const { ids, support, workersEveryMs } = this.generator;
     if (support === undefined || !hasWorkerId(status)) return undefined;
@@ -294,7 +294,7 @@ export class WorkerCensus {
   }
 }
 
-/** Undefined if worker ids are not leased, or if there are too many to count. */
+/** Undefined if worker IDs are not leased, or if there are too many to count. */
 function count(
   records: readonly WorkerRecord[],
   { min, max }: WorkerIdRange,

@@ -1,5 +1,5 @@
 /**
- * The exact text of an id on its way to and from a database driver.
+ * The exact text of an ID on its way to and from a database driver.
  *
  * Guarantee: a number that has lost digits has no text here, so it is neither sent nor read.
  */
@@ -16,7 +16,7 @@ export function exactText(value: unknown): string {
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
 }
 
-/** @throws SnowflakeError ID_INVALID for anything but an id in its one spelling */
+/** @throws SnowflakeError ID_INVALID for anything but an ID in its one spelling */
 export function textToSend(value: unknown): string {
   const text = exactText(value);
   // One spelling makes the text in the application equal to the text from the database.

@@ -27,7 +27,7 @@ interface NamedStore {
   readonly example: string;
   /** @throws SnowflakeError CONFIG_INVALID */
   support(url: string): Promise<IDistributedSupport>;
-  /** Opens the registry for an operator, if worker ids are leased from one. */
+  /** Opens the registry for an operator, if worker IDs are leased from one. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
   /** Opens the locks, if it keeps any. */
   readonly locks?: (url: string) => Promise<LockStore>;
@@ -202,7 +202,7 @@ function unknownUrl(
   const store = storeOfScheme(scheme);
   const isCut = store?.form.test(url.slice(scheme.length + 1)) === false;
   const wanted = isCut ? ` After ${scheme}: follows ${store.follows}.` : '';
-  // Each process would lease the same worker ids.
+  // Each process would lease the same worker IDs.
   const memory = kindOf(url) === 'memory' ? IN_MEMORY : '';
   const added = [...own.keys()].map((name) => `${name}:`);
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
@@ -247,7 +247,7 @@ function secretsOf(url: string): string[] {
   return [url, password];
 }
 
-/** True if a value can be asked for worker ids, whatever its class. */
+/** True if a value can be asked for worker IDs, whatever its class. */
 export function isSupport(value: unknown): value is IDistributedSupport {
   const candidate = value as Partial<IDistributedSupport> | null | undefined;
   return (

@@ -29,9 +29,9 @@ export interface SupportContract extends HarnessParts {
   /**
    * Things that the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (missing methods),
-   * 'longest free' (any free worker id is taken, which is safe), 'claims' (it ignores `takesOver`,
+   * 'longest free' (any free worker ID is taken, which is safe), 'claims' (it ignores `takesOver`,
    * which is safe), 'reckoned' (it ignores the clocks of its callers), 'moves' (it ignores a
-   * change of layouts, which is safe), 'wide' (it does not have millions of worker ids), 'end'
+   * change of layouts, which is safe), 'wide' (it does not have millions of worker IDs), 'end'
    * (its leases never end: only the duties of such a support are tested).
    */
   readonly leaveOut?: readonly ContractNeed[] | undefined;

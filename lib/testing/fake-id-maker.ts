@@ -13,7 +13,7 @@ import type { IdMaker } from '../nest/id-maker.js';
 /** Options of fakeIdMaker(). */
 export interface FakeIdMakerOptions {
   /**
-   * The first id, from 0 up. Default 1. For ids that look real, one that was composed:
+   * The first ID, from 0 up. Default 1. For IDs that look real, one that was composed:
    * `layouts.snowflake().compose({ timestampMs, workerId: 1 })`.
    */
   readonly from?: bigint | number | undefined;
@@ -105,8 +105,8 @@ const STATUS: IdMaker['status'] = {
 
 /**
  * An IdMaker that counts from 1, for `overrideProvider(IdMaker)` and for classes made by hand.
- * In an application whose IdMaker is overridden no worker id is leased and no store is contacted,
- * and entities with `@SnowflakeId()` take their ids from it.
+ * In an application whose IdMaker is overridden no worker ID is leased and no store is contacted,
+ * and entities with `@SnowflakeId()` take their IDs from it.
  *
  * @throws SnowflakeError CONFIG_INVALID for a `from` that is no whole number from 0 up.
  * @example

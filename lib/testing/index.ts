@@ -1,6 +1,6 @@
 /**
  * The entry `nestjs-snowflake/testing`: the contracts of a support, of a counter store and of a
- * lock store, settable time, fake ids.
+ * lock store, settable time, fake IDs.
  */
 export type {
   HarnessParts,

@@ -1,7 +1,7 @@
 /**
- * The field for an id, which the application reads, not this page.
+ * The field for an ID, which the application reads, not this page.
  *
- * Guarantee: the last text typed wins. An id after the # of the address is read at once, and an id
+ * Guarantee: the last text typed wins. An ID after the # of the address is read at once, and an ID
  * that was read is put there, so that it can be linked to.
  */
 import { Component } from 'preact';
@@ -121,7 +121,7 @@ export class IdReader extends Component<ReaderProps, Asked> {
     this.setState(asked, () => void this.read());
   }
 
-  /** A link to an id should show it, and it is below the worker ids. */
+  /** A link to an ID should show it, and it is below the worker IDs. */
   private readonly follow = (): void => {
     const text = idInAddress();
     if (text === undefined) return;
@@ -157,7 +157,7 @@ function idInAddress(): string | undefined {
 }
 
 /*
- * Shows an id taken apart: its bits in the colours of their fields, and what each field means.
+ * Shows an ID taken apart: its bits in the colors of their fields, and what each field means.
  * The list under the bits says the same in words.
  */
 
@@ -258,7 +258,7 @@ function meaningOf(
   return isAlone ? said('is the worker id') : said('is part of the worker id {}', workerId);
 }
 
-/** The holder may have changed since the id was made. */
+/** The holder may have changed since the ID was made. */
 function workerText(workerId: number, workers: readonly WorkerView[]): string {
   const worker = workers.find((one) => one.workerId === workerId && one.state !== 'ended');
   const holder = worker?.holder;

@@ -89,7 +89,7 @@ class Page {
 
   private list({ workers, problem }: Reply<WorkersAnswer>): void {
     if (this.generator?.lease === undefined) return;
-    // Of static worker ids each process knows only its own.
+    // Of static worker IDs each process knows only its own.
     const isFixed = workers?.some(({ state }) => state === 'fixed');
     this.workers = listed(this.workers, isFixed ? this.processes.workers : workers, problem);
     if (!this.workers.isOld) this.changes.workers(this.workers.rows!);
@@ -234,7 +234,7 @@ class Page {
     );
   }
 
-  /** The holder counts too: a worker id that was ours may now belong to another process. */
+  /** The holder counts too: a worker ID that was ours may now belong to another process. */
   private isOwn({ lease }: LeasedGeneratorView, { host, pid }: StateAnswer) {
     const { isAlone } = this;
     return ({ workerId, holder }: WorkerView): boolean =>

@@ -1,5 +1,5 @@
 /**
- * The panels beside the cards and the workers: the layout of the ids, the legend, the
+ * The panels beside the cards and the workers: the layout of the IDs, the legend, the
  * fleet in figures, the locks and the jobs.
  */
 import type {
@@ -22,7 +22,7 @@ interface LayoutPanelProps extends Pick<GeneratorView, 'workerIds' | 'counts'> {
   readonly layout: LayoutView;
 }
 
-/** The fields of an id, and how much of their lifetime is used. */
+/** The fields of an ID, and how much of their lifetime is used. */
 export function LayoutPanel({ layout, workerIds, counts }: LayoutPanelProps) {
   const { epochMs, endsMs, fields } = layout;
   const share = (counts.readAtMs - epochMs) / (endsMs - epochMs);
@@ -72,7 +72,7 @@ interface FleetProps {
   readonly workers: readonly WorkerView[];
 }
 
-/** True for a worker id that this application may lease. */
+/** True for a worker ID that this application may lease. */
 const isWithin =
   ({ min, max }: LeasedGeneratorView['workerIds']) =>
   ({ workerId }: WorkerView): boolean =>
@@ -81,15 +81,15 @@ const isWithin =
 const SIGNS = ['held', 'resting', 'ended', 'fixed'] as const;
 
 /**
- * Counts the worker ids in each state, next to the sign that the map uses for it. The numbers add up
- * to all worker ids that this application may lease, and any others in the list.
+ * Counts the worker IDs in each state, next to the sign that the map uses for it. The numbers add up
+ * to all worker IDs that this application may lease, and any others in the list.
  */
 export function Legend({
   generator: { workerIds },
   workers,
   isKnown,
 }: FleetProps & {
-  /** True if the list has every worker id in use. */
+  /** True if the list has every worker ID in use. */
   readonly isKnown: boolean;
 }) {
   const free = workerIds.max - workerIds.min + 1 - workers.filter(isWithin(workerIds)).length;

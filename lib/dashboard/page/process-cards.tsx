@@ -92,13 +92,13 @@ export class Processes {
     return [...this.byInstance.values()];
   }
 
-  /** More than one is a fault: two registries for one id space. */
+  /** More than one is a fault: two registries for one ID space. */
   get registries(): ReadonlySet<string> {
     const leases = this.all.flatMap((one) => (isOld(one) ? [] : (one.generator.lease ?? [])));
     return new Set(leases.flatMap(({ family, incarnation }) => family ?? incarnation ?? []));
   }
 
-  /** What the processes know of their own worker ids, without a list of all. */
+  /** What the processes know of their own worker IDs, without a list of all. */
   get workers(): WorkerView[] {
     return this.all.flatMap(({ state: { host, pid, version }, generator }) => {
       const { workerId, remainingMs } = generator.lease ?? {};
@@ -198,7 +198,7 @@ function roundedUp(number: number): number {
   return [1, 2, 5].map((step) => step * unit).find((step) => step >= number) ?? 10 * unit;
 }
 
-/* The card's terms about the lease, or the buffered ids, and the counts. */
+/* The card's terms about the lease, or the buffered IDs, and the counts. */
 
 function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
   const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
@@ -228,7 +228,7 @@ function bufferTerms(buffer: BufferView, location: string): Term[] {
   ];
 }
 
-/** Numbers last until they are used up; ids taken ahead of need grow old before that. */
+/** Numbers last until they are used up; IDs taken ahead of need grow old before that. */
 function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
@@ -246,7 +246,7 @@ function callTerms(calls: RenewalsView | undefined, name: string, lastName: stri
   ];
 }
 
-/** While the lease is stretched, only ids use them up, not the clock. */
+/** While the lease is stretched, only IDs use them up, not the clock. */
 function lastsText(idsLeft: number, rate = 0): string {
   const ids = numberText(idsLeft);
   return rate > 0

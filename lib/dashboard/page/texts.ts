@@ -69,7 +69,7 @@ export function countText(count: number, one: string): string {
   return IS_CHINESE ? text : `${text} ${one}${count === 1 ? '' : 's'}`;
 }
 
-/** Names a holder of a worker id. */
+/** Names a holder of a worker ID. */
 export function holderText({ application, host, pid }: HolderView): string {
   return application === ''
     ? said('{}, pid {}', host, pid)

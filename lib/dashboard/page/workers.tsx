@@ -1,8 +1,8 @@
 /**
- * The worker ids as map and as table. The map has a cell for each, or for several,
+ * The worker IDs as map and as table. The map has a cell for each, or for several,
  * which is filled as far as they are in use.
  *
- * Guarantee: states differ by shape, not only by colour. Everything it shows is also in the table
+ * Guarantee: states differ by shape, not only by color. Everything it shows is also in the table
  * and the legend.
  */
 import { Component, type ComponentChildren } from 'preact';
@@ -15,11 +15,11 @@ import {
 import { LeaseBar, Table, type Sorting } from './parts.js';
 import { agoText, holderText, numberText, said, spanText } from './texts.js';
 
-/** Enough to see where holders are; each may stand for several worker ids. */
+/** Enough to see where holders are; each may stand for several worker IDs. */
 const CELLS_MAX = 64;
 const CELL_WIDTH = 16;
 const CELL_HEIGHT = 48;
-/** What is in use is always seen, however many worker ids stand beside it in a cell. */
+/** What is in use is always seen, however many worker IDs stand beside it in a cell. */
 const FILLED_MIN = 5;
 const FILLING: readonly WorkerState[] = ['held', 'fixed', 'resting', 'ended'];
 
@@ -73,7 +73,7 @@ export function WorkerMap({ generator, workers, isOwn }: MapProps) {
   );
 }
 
-/** All worker ids of a small layout; of a large one those that can be leased, and any in use. */
+/** All worker IDs of a small layout; of a large one those that can be leased, and any in use. */
 function spaceOf({ layout, workerIds }: LeasedGeneratorView, workers: readonly WorkerView[]) {
   const isSmall = layout.workerIdMax < WORKERS_SHOWN_MAX;
   const seen = workers.map(({ workerId }) => workerId);
@@ -99,7 +99,7 @@ function fillings(inside: readonly WorkerView[], perCell: number) {
   });
 }
 
-/* A table of worker ids and their holders, which can be searched and sorted. */
+/* A table of worker IDs and their holders, which can be searched and sorted. */
 
 type Text = (worker: WorkerView) => string;
 type Order = (worker: WorkerView) => number | string;
@@ -199,7 +199,7 @@ export class WorkerTable extends Component<
 const isWanted = (worker: WorkerView, wanted: string): boolean =>
   SEARCHED.some(([, text]) => text(worker).toLowerCase().includes(wanted));
 
-/** If two processes have the same static worker id by mistake, each has a row. */
+/** If two processes have the same static worker ID by mistake, each has a row. */
 function keyOf({ workerId, state, holder }: WorkerView): string {
   return state === 'fixed' ? `${workerId} ${holder?.host} ${holder?.pid}` : String(workerId);
 }

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/drizzle`: a column of ids for Drizzle on PostgreSQL, MySQL, MariaDB and SQLite,
+ * `nestjs-snowflake/drizzle`: a column of IDs for Drizzle on PostgreSQL, MySQL, MariaDB and SQLite,
  * as the argument of its `customType()`.
  *
  * Guarantee: the digits are the same in the application and in the database, or a SnowflakeError
@@ -12,7 +12,7 @@ import { exactText, refusedReading, textToSend } from '../exact-text.js';
 export interface SnowflakeColumnConfig {
   /**
    * Default `'bigint'`. Use `'varchar'` on SQLite, whose drivers lose digits of a bigint. Text is
-   * compared from the left, so such ids sort by time only while they have the same number of
+   * compared from the left, so such IDs sort by time only while they have the same number of
    * digits.
    */
   readonly type?: 'bigint' | 'varchar' | undefined;
@@ -31,10 +31,10 @@ const ADVICE =
   'PostgreSQL call `pg.types.setTypeParser(114, parseJson)`.';
 
 /**
- * A column of ids for `customType()` of `drizzle-orm/pg-core`, `mysql-core` and `sqlite-core`: a
+ * A column of IDs for `customType()` of `drizzle-orm/pg-core`, `mysql-core` and `sqlite-core`: a
  * `bigint` in the database, a string in the application.
  *
- * It throws SnowflakeError ID_INVALID for a value that is no id, before it is sent, and for one
+ * It throws SnowflakeError ID_INVALID for a value that is no ID, before it is sent, and for one
  * that the driver returned as a number that has lost digits. It fills nothing: `$defaultFn` does.
  *
  * @example

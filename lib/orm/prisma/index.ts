@@ -1,10 +1,10 @@
 /**
- * `nestjs-snowflake/prisma`: ids for the models of a Prisma schema.
+ * `nestjs-snowflake/prisma`: IDs for the models of a Prisma schema.
  *
  * Mark a field with `@default(dbgenerated())` and extend the client with `snowflakeIds()`, which
- * fills ids in before Prisma makes a query.
+ * fills IDs in before Prisma makes a query.
  *
- * Guarantee: every new row in the arguments has its ids, or the call fails. Prisma itself is known
+ * Guarantee: every new row in the arguments has its IDs, or the call fails. Prisma itself is known
  * by its shape, so that one build serves all its majors.
  */
 import { SnowflakeError } from '../../errors.js';
@@ -14,7 +14,7 @@ import { nameFaults, refuse, unknownNames } from '../../options.js';
 
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
-  /** The generator that makes the ids, by its `name`. Default: the one without a name. */
+  /** The generator that makes the IDs, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
 }
 
@@ -31,7 +31,7 @@ interface Query {
 }
 
 /**
- * A client extension for Prisma 6.19 and 7. It gives every new row an id in the fields that are
+ * A client extension for Prisma 6.19 and 7. It gives every new row an ID in the fields that are
  * marked with `@default(dbgenerated())`: `BigInt` fields get a bigint, `String` fields its decimal
  * text. A field that has a value keeps it.
  *
@@ -40,7 +40,7 @@ interface Query {
  * the database refuses such a row, because the column has no default there.
  *
  * A number that is no safe integer is refused in every BigInt field of the arguments, conditions
- * and foreign keys included: it has lost digits, and would find the row of another id.
+ * and foreign keys included: it has lost digits, and would find the row of another ID.
  *
  * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
  *
@@ -71,7 +71,7 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
 }
 
 /*
- * Finds the new rows in the arguments of a query, and gives them ids. Prisma's hooks see a query
+ * Finds the new rows in the arguments of a query, and gives them IDs. Prisma's hooks see a query
  * once, with all rows nested in it, so the arguments are walked through.
  *
  * Guarantee: arguments that change are copied, and unknown ones are left to Prisma, which refuses
@@ -190,8 +190,8 @@ interface Place {
 }
 
 /**
- * Refuses a number that has lost digits wherever an id may stand: in rows, conditions, cursors,
- * relations and foreign keys. In a condition it would find the row of another id.
+ * Refuses a number that has lost digits wherever an ID may stand: in rows, conditions, cursors,
+ * relations and foreign keys. In a condition it would find the row of another ID.
  *
  * @throws SnowflakeError ID_INVALID
  */
@@ -222,7 +222,7 @@ function refuseInexact(value: unknown, { models, model, field }: Place): void {
 }
 
 /*
- * The models of a client, and their fields that are marked to be filled with ids. Both are read
+ * The models of a client, and their fields that are marked to be filled with IDs. Both are read
  * from private members, since Prisma shows its data model nowhere else.
  *
  * Guarantee: if they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left

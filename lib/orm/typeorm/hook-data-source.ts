@@ -1,5 +1,5 @@
 /**
- * Adds the subscriber that makes ids to DataSources, and finds the columns that it fills.
+ * Adds the subscriber that makes IDs to DataSources, and finds the columns that it fills.
  *
  * Guarantee: a DataSource has it once, however often it is hooked, before or after `initialize()`.
  * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
@@ -29,7 +29,7 @@ import { exactText, refusedReading, textToSend } from '../exact-text.js';
 const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
 
 /**
- * Makes ids for `@SnowflakeId()` columns in a DataSource that you created yourself. DataSources of
+ * Makes IDs for `@SnowflakeId()` columns in a DataSource that you created yourself. DataSources of
  * `TypeOrmModule`, and any other that is a provider of the application, need no call.
  *
  * @example
@@ -48,7 +48,7 @@ export function hookDataSource(dataSource: DataSource): DataSource {
 function hook(dataSource: DataSource): DataSource {
   hookOptions(dataSource);
   const { subscribers, isInitialized } = dataSource;
-  // The subscriber comes before the application's own ones, so that these find the id.
+  // The subscriber comes before the application's own ones, so that these find the ID.
   if (isInitialized && !subscribers.some(isSnowflakeSubscriber)) {
     subscribers.unshift(new SnowflakeSubscriber());
   }
@@ -95,9 +95,9 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
 }
 
 /*
- * Fills the ids of everything that a DataSource inserts, except if TypeORM calls no listeners.
+ * Fills the IDs of everything that a DataSource inserts, except if TypeORM calls no listeners.
  *
- * Guarantee: plain objects, which no entity listener sees, also have their ids before TypeORM
+ * Guarantee: plain objects, which no entity listener sees, also have their IDs before TypeORM
  * computes foreign keys from them.
  */
 
@@ -113,7 +113,7 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     return true;
   }
 
-  /** Maps the id of each row that is about to be inserted to its table. */
+  /** Maps the ID of each row that is about to be inserted to its table. */
   private readonly pending = new WeakMap<QueryRunner, Map<unknown, string>>();
 
   beforeInsert({ entity, metadata, queryRunner }: InsertEvent<object>): void {
@@ -198,7 +198,7 @@ function isSnowflakeSubscriber(value: object): boolean {
 
 type ColumnMetadata = EntityMetadata['columns'][number];
 
-/** A column that is filled on insert, and the name of the generator that makes its ids. */
+/** A column that is filled on insert, and the name of the generator that makes its IDs. */
 interface SnowflakeColumn {
   readonly column: ColumnMetadata;
   readonly generator: string | undefined;
@@ -245,7 +245,7 @@ function isOfChild(target: Function, entity: EntityMetadata['target']): boolean 
 }
 
 /**
- * Returns the value of the property in the inserted row: a new id if it was empty, otherwise its
+ * Returns the value of the property in the inserted row: a new ID if it was empty, otherwise its
  * value, as text, because a later read returns text.
  * @throws SnowflakeError ID_INVALID for a number, with which TypeORM would not find the row again
  */
@@ -266,7 +266,7 @@ function isNumber(value: number): SnowflakeError {
 }
 
 /*
- * Converts an id between an entity, where it is always decimal text, and the database.
+ * Converts an ID between an entity, where it is always decimal text, and the database.
  *
  * Guarantee: the digits are the same on both sides, or a SnowflakeError says why they are not.
  */
@@ -277,7 +277,7 @@ const ADVICE =
   "`@SnowflakeId({ type: 'varchar' })`.";
 
 /**
- * The transformer of `@SnowflakeId()`, for columns that hold an id but must not get a new one, such
+ * The transformer of `@SnowflakeId()`, for columns that hold an ID but must not get a new one, such
  * as a foreign key column that you declare yourself.
  *
  * @example

@@ -1,5 +1,5 @@
 /**
- * `nestjs-snowflake/typeorm`: ids for TypeORM entities.
+ * `nestjs-snowflake/typeorm`: IDs for TypeORM entities.
  *
  * Decorate an entity with `@SnowflakeId()` and import SnowflakeModule; that is all.
  * For a DataSource that is not a provider in Nest call `hookDataSource()`.

@@ -1,8 +1,8 @@
 /**
- * `@SnowflakeId()`: declares the column and a listener that gives instances of the class their id.
+ * `@SnowflakeId()`: declares the column and a listener that gives instances of the class their ID.
  * Plain objects have no listeners; the subscriber fills those.
  *
- * Guarantee: loading an entity needs neither database nor application; the id is made when the row
+ * Guarantee: loading an entity needs neither database nor application; the ID is made when the row
  * is inserted.
  */
 import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
@@ -20,19 +20,19 @@ type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'a
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   /**
    * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as those of SQLite
-   * do. A database compares text from the left, so such ids sort by time only while they have the
+   * do. A database compares text from the left, so such IDs sort by time only while they have the
    * same number of digits.
    */
   readonly type?: 'bigint' | 'varchar' | undefined;
   /** Default true; `false` makes an ordinary column. */
   readonly primary?: boolean | undefined;
-  /** The generator that makes the ids, by its `name`. Default: the one without a name. */
+  /** The generator that makes the IDs, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
 }
 
 /** A PropertyDecorator that the compiler refuses on a property for numbers. */
 export interface SnowflakeIdDecorator {
-  /** Accepts a type that is certainly text, even in a class whose type of id is a parameter. */
+  /** Accepts a type that is certainly text, even in a class whose type of ID is a parameter. */
   <Key extends string | symbol>(prototype: { readonly [_ in Key]?: string | null }, key: Key): void;
   /** Accepts a type that may be text, such as `unknown` or a private one. */
   <Entity extends object, Key extends string | symbol>(
@@ -53,32 +53,32 @@ interface NumbersRefused {
 }
 
 /**
- * The text of an id, of one kind of thing where that is named: the type of the same name from
+ * The text of an ID, of one kind of thing where that is named: the type of the same name from
  * `nestjs-snowflake`, so that one import serves for a property and its decorator.
  */
 export type SnowflakeId<Kind extends string = string> = IdOf<Kind>;
 
-/** The longest id, 9223372036854775807, has 19 digits. */
+/** The longest ID, 9223372036854775807, has 19 digits. */
 const TEXT_LENGTH = 20;
 
 // Here and not in index.ts: a bundler may skip that file, but never the one with the decorator.
 addIntegration(hookDataSources);
 
 /**
- * A primary column that gets a snowflake id when its row is inserted, unless it has a value. The
+ * A primary column that gets a snowflake ID when its row is inserted, unless it has a value. The
  * property is a string; the compiler refuses one for numbers.
  *
  * It works with `save`, `insert`, `upsert`, the query builder and cascades, on entities and on
  * plain objects. The column keeps its first value: an update or an upsert never changes it.
- * Set the id yourself where TypeORM calls no listeners (`save(x, { listeners: false })`,
+ * Set the ID yourself where TypeORM calls no listeners (`save(x, { listeners: false })`,
  * `query()`): without one the database refuses the row.
  *
  * If an entity has an embedded class with such a column, the embedded object must be an instance,
  * as `repository.create()` makes it: TypeORM calls its listener. In a plain object it may be plain.
  *
- * After an `upsert` that found an existing row, the object holds an id that was made and not used:
- * read the row's id from the database. TypeORM 0.3 would write that id if you upserted the same
- * object again, so pass a new one; TypeORM 1 leaves the row's id alone.
+ * After an `upsert` that found an existing row, the object holds an ID that was made and not used:
+ * read the row's ID from the database. TypeORM 0.3 would write that ID if you upserted the same
+ * object again, so pass a new one; TypeORM 1 leaves the row's ID alone.
  *
  * @example
  * ```ts
@@ -95,7 +95,7 @@ export function SnowflakeId(options: SnowflakeIdOptions = {}): SnowflakeIdDecora
     ...(generator === undefined ? [] : nameFaults('generator', generator)),
   ]);
   const length = type === 'varchar' ? { length: TEXT_LENGTH } : {};
-  // Upserting an object that holds an unused id must not change the key of the row.
+  // Upserting an object that holds an unused ID must not change the key of the row.
   const update = primary ? { update: false } : {};
   const column = { ...length, ...update, ...passedOn, type, primary, transformer: idText };
 
@@ -121,7 +121,7 @@ function addListener(prototype: object, property: string, generator: string | un
 }
 
 /*
- * Refuses a `@SnowflakeId()` that could not keep ids exact or rows distinct.
+ * Refuses a `@SnowflakeId()` that could not keep IDs exact or rows distinct.
  *
  * The error is thrown when the class is loaded, before there is any row. The type of the property
  * is known, and checked, only with `emitDecoratorMetadata`.

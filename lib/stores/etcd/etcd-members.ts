@@ -176,7 +176,7 @@ function reportIn(answer: EtcdAnswer): Omit<MemberReport, 'where'> {
 }
 
 /*
- * Finds facts about etcd that matter for the leases in it: what they mean for ids, and what to do.
+ * Finds facts about etcd that matter for the leases in it: what they mean for IDs, and what to do.
  * Pure; a fact that etcd does not tell is not judged.
  */
 

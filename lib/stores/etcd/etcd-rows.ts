@@ -2,7 +2,7 @@
  * The keys of the rows in etcd, and the rows as their values.
  *
  * Guarantee: a row is read back as it was written. Of one that another program spoilt, nothing is
- * believed but that its worker id may be in use without end; a counter is refused.
+ * believed but that its worker ID may be in use without end; a counter is refused.
  */
 import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
 import { LAST_MS } from '../../rows/store-clock.js';
@@ -58,17 +58,17 @@ export class RowKeys {
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
   }
 
-  /** True if all rows rest on the header, as worker ids do; a named row rests on itself alone. */
+  /** True if all rows rest on the header, as worker IDs do; a named row rests on itself alone. */
   get isRegistry(): boolean {
     return this.kind === 'worker ids';
   }
 
-  /** @param key of a row: the digits of its worker id, or a name */
+  /** @param key of a row: the digits of its worker ID, or a name */
   row(key: string): string {
     return `${this.rows.from}${this.isRegistry ? key.padStart(WORKER_DIGITS, '0') : key}`;
   }
 
-  /** The worker id of a token, so that an acquire that is repeated finds its lease. */
+  /** The worker ID of a token, so that an acquire that is repeated finds its lease. */
   token(token: string): string {
     return `${this.prefix}t${token}`;
   }
@@ -80,7 +80,7 @@ export class RowKeys {
   }
 
   /**
-   * The number of writes of a worker id. etcd counts a row with a name from 1 again if it was
+   * The number of writes of a worker ID. etcd counts a row with a name from 1 again if it was
    * deleted and created again, so that its version is its revision, which is never reused.
    */
   versionOf({ version, modRevision }: KeyValue): number {
@@ -225,7 +225,7 @@ export function page(span: { from: string; to: string; limit: number; revision?:
   };
 }
 
-/** Consecutive worker ids are one range, so that a small span is one question. */
+/** Consecutive worker IDs are one range, so that a small span is one question. */
 export function getRows(keys: RowKeys, rowKeys: readonly string[]): object[] {
   if (!keys.isRegistry) return rowKeys.map((key) => get(keys.row(key)));
   const spans: [number, number][] = [];
@@ -281,7 +281,7 @@ function rowsAreAsRead(keys: RowKeys, { headerVersion, rows }: RowWrite): object
   );
 }
 
-/** A renewal finds the worker id of its token named already, and writes nothing more. */
+/** A renewal finds the worker ID of its token named already, and writes nothing more. */
 function namedOnce(key: string, value: string): object {
   return { request_txn: { compare: [has(key, value)], failure: [put(key, value)] } };
 }

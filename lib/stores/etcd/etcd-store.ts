@@ -1,10 +1,10 @@
 /**
- * Worker ids or counters in etcd as rows with compare-and-swap: each read and each write is one
+ * Worker IDs or counters in etcd as rows with compare-and-swap: each read and each write is one
  * transaction.
  *
  * Guarantee: time is the Date of the member that answered, never that of this process. A snapshot
  * is read in a run of etcd that was examined, and nothing counts as written that a run may have
- * forgotten. No lease of etcd is taken: the ceiling tells whether a worker id is held.
+ * forgotten. No lease of etcd is taken: the ceiling tells whether a worker ID is held.
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -254,7 +254,7 @@ class EtcdReader {
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
     const first = await this.#members.ask(questions);
     const [[header] = [], [clock] = [], list = []] = first.lists;
-    // A worker id that was never leased has a row in advance.
+    // A worker ID that was never leased has a row in advance.
     const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
     const values = list.filter(isShown);
     const { revision } = first.header;

@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from a registry in etcd, and counters in it.
+ * Worker IDs leased from a registry in etcd, and counters in it.
  *
  * Guarantee: the contract of a support in full, over the JSON gateway of etcd and without a client
  * of another maker. Connections are ours, and closed by us.
@@ -18,7 +18,7 @@ import type { EtcdTls } from './http-request.js';
 export interface EtcdSupportOptions {
   /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
   readonly endpoints: readonly string[];
-  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
   readonly namespace?: string | undefined;
   /** The user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
   readonly username?: string | undefined;
@@ -34,7 +34,7 @@ export interface EtcdSupportOptions {
 }
 
 /**
- * Worker ids leased from etcd, for the option `support`.
+ * Worker IDs leased from etcd, for the option `support`.
  *
  * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
  * @example
@@ -66,7 +66,7 @@ function etcdStore(options: unknown, kind?: EtcdRowKind): EtcdStore {
   return new EtcdStore(settings, new EtcdClient(settings), kind);
 }
 
-/** Options of etcdCounters(). Counters and worker ids may share a namespace. */
+/** Options of etcdCounters(). Counters and worker IDs may share a namespace. */
 export type EtcdCounterOptions = EtcdSupportOptions;
 
 /**

@@ -14,7 +14,7 @@ import {
 import { Agent as TlsAgent, request as requestByTls } from 'node:https';
 import { withinLimit, type Timers } from '../../time/timers.js';
 
-/** A registry with all worker ids of a layout fits, since it is read in pages of 1,000 rows. */
+/** A registry with all worker IDs of a layout fits, since it is read in pages of 1,000 rows. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
 /** The connections of one process to one member; a keeper needs two at most. */
 export const SOCKETS_MAX = 8;

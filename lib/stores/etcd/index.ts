@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from etcd, counters and locks in it, without a client of another maker:
+ * Worker IDs leased from etcd, counters and locks in it, without a client of another maker:
  * `nestjs-snowflake/etcd`.
  */
 export {

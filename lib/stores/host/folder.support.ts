@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from a folder on this host's disk, by options or by a URL.
+ * Worker IDs leased from a folder on this host's disk, by options or by a URL.
  *
  * Guarantee: a namespace leads to no folder outside the one that was named.
  */
@@ -17,7 +17,7 @@ import { FolderStore } from './folder-store.js';
 export interface FolderSupportOptions {
   /** Made where it is not there. A relative one begins where the process was started. */
   readonly folder: string;
-  /** One id space, and a folder in the folder. Default 'default'. */
+  /** One ID space, and a folder in the folder. Default 'default'. */
   readonly namespace?: string | undefined;
   /** The default is the clock of this host; tests replace it. */
   readonly clock?: Clock | undefined;
@@ -27,8 +27,8 @@ export interface FolderSupportOptions {
 const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * Worker ids leased from a folder on a local disk, for the processes of one host: each has another
- * one, and no id comes twice where the clock was set back while none of them ran. Not for hosts
+ * Worker IDs leased from a folder on a local disk, for the processes of one host: each has another
+ * one, and no ID comes twice where the clock was set back while none of them ran. Not for hosts
  * that share a folder over a network, which is refused where it can be seen.
  *
  * @throws SnowflakeError CONFIG_INVALID for a folder or a namespace that is none

@@ -1,5 +1,5 @@
 /**
- * Worker ids that come from the host: its name, its address, a folder on its disk.
+ * Worker IDs that come from the host: its name, its address, a folder on its disk.
  */
 export { folderSupport, type FolderSupportOptions } from './folder.support.js';
 export {

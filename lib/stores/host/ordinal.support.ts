@@ -1,5 +1,5 @@
 /**
- * A worker id from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
+ * A worker ID from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
  *
  * Without a registry nothing is checked across hosts.
  * Guarantee: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a
@@ -45,7 +45,7 @@ const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined
     ['NODE_APP_INSTANCE', '0', 'PM2 runs several processes on this host, all with this number'],
   ];
 
-/** Up to 9999: a longer number is a date, a process id or chance. */
+/** Up to 9999: a longer number is a date, a process ID or chance. */
 const ORDINAL = /-(0|[1-9]\d{0,3})$/;
 
 /** Options of ordinalSupport(). */
@@ -60,15 +60,15 @@ export interface OrdinalOptions {
 }
 
 /**
- * The position of a pod in its StatefulSet as its worker id, read from the host's name when the
+ * The position of a pod in its StatefulSet as its worker ID, read from the host's name when the
  * application starts: 3 on `shop-3`.
  *
  * With `of` the number is claimed in that registry: the pod starts at once, even if the one before
- * it was killed a moment ago, and ids stay unique whatever orchestrator and clocks do.
+ * it was killed a moment ago, and IDs stay unique whatever orchestrator and clocks do.
  *
  * **Without it uniqueness depends on the orchestrator**: a StatefulSet starts a pod only when the
  * one with the same name is known to have ended, unless it is deleted with force. It also depends
- * on the clocks of the hosts across a restart. Two sets, or two clusters, that make ids for one
+ * on the clocks of the hosts across a restart. Two sets, or two clusters, that make IDs for one
  * table both begin at 0: use a registry there. Worker threads of one pod all get the same number:
  * let them share a lease (`sharesLease`).
  *
@@ -157,7 +157,7 @@ function noOrdinal(hostname: string): SnowflakeError {
 }
 
 /*
- * A number from the address of this host in its private network, as Sonyflake takes its machine id.
+ * A number from the address of this host in its private network, as Sonyflake takes its machine ID.
  *
  * Guarantee: never one of several by chance, and none of a host without a private address: both are
  * refused, and the message names what was found.

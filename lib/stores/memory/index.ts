@@ -1,5 +1,5 @@
 /**
- * Worker ids, counters and locks in memory, and the rows behind them.
+ * Worker IDs, counters and locks in memory, and the rows behind them.
  */
 export { MemoryRows } from './memory-rows.js';
 export { MemorySupport, type MemorySupportOptions } from './memory.support.js';

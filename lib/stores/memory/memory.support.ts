@@ -1,10 +1,10 @@
 /**
- * Worker ids from a registry in this process: for tests, and for several generators of one
+ * Worker IDs from a registry in this process: for tests, and for several generators of one
  * process.
  *
  * Guarantee: the contract of IDistributedSupport in full. Two supports of one namespace cannot
- * lease the same worker id, even if two copies of this package are loaded. The registry is empty at
- * each start, so that processes cannot agree by it, and the clock alone keeps the ids of a process
+ * lease the same worker ID, even if two copies of this package are loaded. The registry is empty at
+ * each start, so that processes cannot agree by it, and the clock alone keeps the IDs of a process
  * apart from those of the one before it.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
@@ -18,7 +18,7 @@ import { MemoryRows, WITHOUT_PAUSE } from './memory-rows.js';
 /** Options of MemorySupport. */
 export interface MemorySupportOptions {
   /**
-   * One id space: supports of this process with the same namespace (and the same clock) share one
+   * One ID space: supports of this process with the same namespace (and the same clock) share one
    * registry. Default 'default'.
    */
   readonly namespace?: string | undefined;

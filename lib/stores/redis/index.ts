@@ -1,5 +1,5 @@
 /**
- * Worker ids, counters and locks in Redis, by whichever client: `nestjs-snowflake/redis`.
+ * Worker IDs, counters and locks in Redis, by whichever client: `nestjs-snowflake/redis`.
  */
 export { RedisSupport, redisSupport, type RedisSupportOptions } from './redis.support.js';
 export { RedisLocks, redisLocks, type RedisLocksOptions } from './redis-locks.js';

@@ -128,7 +128,7 @@ export class RedisCounters implements CounterStore {
 }
 
 /**
- * Counters in Redis, for segments, series and ids that are made there.
+ * Counters in Redis, for segments, series and IDs that are made there.
  *
  * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
  * @example

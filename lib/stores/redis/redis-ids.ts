@@ -1,7 +1,7 @@
 /**
  * Ids made in Redis, as redis-id-generator makes them: one or several nodes, the shard by the call.
  *
- * Guarantee: no id twice, also after Redis lost data or its clock was set back; see lib/counters.
+ * Guarantee: no ID twice, also after Redis lost data or its clock was set back; see lib/counters.
  */
 import { StoreIds } from '../../counters/ids/store-ids.js';
 import { countedTerms, type IdOptions } from '../../counters/ids/store-ids-options.js';
@@ -15,11 +15,11 @@ import {
 } from './redis-counters.js';
 import type { GivenRedis } from './redis-options.js';
 
-/** Says where the ids are made, and which. */
+/** Says where the IDs are made, and which. */
 export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, 'redis'> {
   /**
    * A client of your application, whose settings are used, or a URL; several of them where
-   * each makes its own part of the ids. Their order is kept in them, so it must stay as it is.
+   * each makes its own part of the IDs. Their order is kept in them, so it must stay as it is.
    */
   readonly redis: GivenRedis | readonly GivenRedis[];
 }

@@ -76,7 +76,7 @@ function rightsFinding([known, ...refused]: readonly string[]): Finding {
 }
 
 /*
- * Finds facts about a Redis server that matter for the leases in it: what they mean for ids, and
+ * Finds facts about a Redis server that matter for the leases in it: what they mean for IDs, and
  * what to do. Pure; a fact that the server does not tell is not judged.
  */
 

@@ -134,7 +134,7 @@ function ofOther(version: string, timeMs: number): RowSnapshot {
 }
 
 /**
- * A row that is made again must not have a version that it ever had: worker ids rest on a header,
+ * A row that is made again must not have a version that it ever had: worker IDs rest on a header,
  * and what rests on none begins with a random version.
  */
 const random = (): number => randomInt(1, 2 ** 40);

@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from a registry in Redis; options and support in one file, since each option is
+ * Worker IDs leased from a registry in Redis; options and support in one file, since each option is
  * a fact that the support states.
  *
  * Guarantee: each operation reads and writes rows of one key, by the clock of Redis. The connection
@@ -33,7 +33,7 @@ import { optionsOfUrl } from './redis-url.js';
 export interface RedisSupportOptions extends KeptWrites {
   /** A client of your application, whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
-  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
   readonly namespace?: string | undefined;
   /** Stands before the namespace in the key. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
@@ -57,7 +57,7 @@ const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
 
 /**
- * Worker ids leased from Redis, for the option `support`; redisSupport() makes one. The registry is
+ * Worker IDs leased from Redis, for the option `support`; redisSupport() makes one. The registry is
  * one hash, which lives, moves and dies whole.
  */
 export class RedisSupport extends RegistrySupport {
@@ -102,7 +102,7 @@ export function checkedParts(options: RedisSupportOptions) {
 }
 
 /**
- * Worker ids leased from Redis, for the option `support`.
+ * Worker IDs leased from Redis, for the option `support`.
  *
  * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
  * @example
@@ -137,7 +137,7 @@ export function supportFromUrl(url: string): RedisSupport {
 export const supportOptionsOfUrl = (url: string) => optionsOfUrl<RedisSupportOptions>(url, REDIS);
 
 /*
- * Advice for a Redis that serves worker ids less well than it could: what it means for ids, and
+ * Advice for a Redis that serves worker IDs less well than it could: what it means for IDs, and
  * what to do about it.
  */
 

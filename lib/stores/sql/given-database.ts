@@ -269,7 +269,7 @@ function dataSourceConnection(dataSource: GivenDataSource): DatabaseAccess {
   const once = dialect === 'postgres' ? postgresOnce : mysqlOnce;
   let last: unknown;
   const query: SqlQuery = (sql, params) => {
-    // TypeOrmModule destroys it in a hook of Nest before the one in which a worker id is released.
+    // TypeOrmModule destroys it in a hook of Nest before the one in which a worker ID is released.
     if (!dataSource.isInitialized && last !== undefined) return once(last, sql, params);
     last = pool();
     return dataSource.query(sql, params);

@@ -1,5 +1,5 @@
 /**
- * Worker ids, counters and locks in a table of PostgreSQL, MySQL, MariaDB or SQLite:
+ * Worker IDs, counters and locks in a table of PostgreSQL, MySQL, MariaDB or SQLite:
  * `nestjs-snowflake/sql`.
  */
 export {

@@ -97,7 +97,7 @@ interface NamedStatement {
   readonly values: SqlParameter[];
 }
 
-/** Locks, counters and worker ids have a few texts each. */
+/** Locks, counters and worker IDs have a few texts each. */
 const NAMED_COUNT_MAX = 64;
 /**
  * The server did not carry it out: it does not know the name or has it already, as behind a pooler

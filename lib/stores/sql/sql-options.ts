@@ -24,7 +24,7 @@ import { decodedPart, refuseInvisible, StoreUrl, UrlQuery, type Address } from '
 
 /** The options of every support in a database. */
 export interface SqlRegistryOptions {
-  /** One id space: processes with the same namespace never make the same id. Default 'default'. */
+  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
   readonly namespace?: string | undefined;
   /** The table, with its schema if need be. Default 'snowflake_registry'. */
   readonly table?: string | undefined;

@@ -106,7 +106,7 @@ export class SqlRows implements RowStore {
     return rows;
   }
 
-  /** Only worker ids have an order that all databases agree on, so that a registry has pages. */
+  /** Only worker IDs have an order that all databases agree on, so that a registry has pages. */
   async readAll(countMax = Infinity): Promise<RowSnapshot> {
     if (this.#kind !== 'registry') {
       this.#session.reopen();
@@ -256,7 +256,7 @@ export class SqlRows implements RowStore {
     return [{ ...own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
   }
 
-  /** A worker id rests on the header, whose versions never come again; its own count its writes. */
+  /** A worker ID rests on the header, whose versions never come again; its own count its writes. */
   #own({ row, version }: RowChange, mayBeLost?: boolean): OwnChange {
     const isCounted = this.#kind === 'registry' && row.key !== HEADER_KEY;
     const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);

@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from a table in a database: a front door for each way of reaching one.
+ * Worker IDs leased from a table in a database: a front door for each way of reaching one.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed.
@@ -68,7 +68,7 @@ export interface DataSourceSupportOptions extends SqlRegistryOptions, ByDataSour
 export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
 
 /**
- * Worker ids leased from PostgreSQL, for the option `support`.
+ * Worker IDs leased from PostgreSQL, for the option `support`.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  * @example
@@ -87,7 +87,7 @@ export function postgresSupport(options: PostgresSupportOptions): RegistrySuppor
 }
 
 /**
- * Worker ids leased from MariaDB or MySQL, for the option `support`.
+ * Worker IDs leased from MariaDB or MySQL, for the option `support`.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  * @example
@@ -106,7 +106,7 @@ export function mysqlSupport(options: MysqlSupportOptions): RegistrySupport {
 }
 
 /**
- * Worker ids leased from a file of SQLite, for the processes of one host.
+ * Worker IDs leased from a file of SQLite, for the processes of one host.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  */
@@ -116,7 +116,7 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 }
 
 /**
- * Worker ids leased by way of a DataSource of TypeORM, or of any function that runs a statement.
+ * Worker IDs leased by way of a DataSource of TypeORM, or of any function that runs a statement.
  *
  * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
  */

@@ -1,5 +1,5 @@
 /**
- * The table of worker ids, counters and locks as text, for a migration tool of your choice.
+ * The table of worker IDs, counters and locks as text, for a migration tool of your choice.
  *
  * Guarantee: one table, so that it is lost as a whole or not at all; nothing ever creates it at the
  * start of an application.
@@ -27,7 +27,7 @@ const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
 };
 
 /**
- * The statement that creates the table of worker ids, counters and locks, if it does not exist.
+ * The statement that creates the table of worker IDs, counters and locks, if it does not exist.
  *
  * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
  * @param table default 'snowflake_registry'
@@ -80,7 +80,7 @@ export class CreateSnowflakeRegistry1767225600000 {
   }
 
   /**
-   * Counts as a loss of data: ids stay unique and run ahead for a while, the holders of locks learn
+   * Counts as a loss of data: IDs stay unique and run ahead for a while, the holders of locks learn
    * that their lock is lost, and counters are refused as absent from then on.
    */
   async down(runner: MigrationRunner): Promise<void> {

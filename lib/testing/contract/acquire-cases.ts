@@ -1,5 +1,5 @@
 /**
- * The duties of a support when a worker id is requested. Each case is one property, in words, and
+ * The duties of a support when a worker ID is requested. Each case is one property, in words, and
  * names all that it needs.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
@@ -153,7 +153,7 @@ export const ACQUIRE_CASES = [
 ];
 
 /*
- * A worker id that is claimed, as the pod of a StatefulSet claims its own number. Its holder is
+ * A worker ID that is claimed, as the pod of a StatefulSet claims its own number. Its holder is
  * fenced and keeps its range, and the claim waits no longer than for a range worth having. A
  * support that ignores `takesOver` is safe, and its claims wait.
  */

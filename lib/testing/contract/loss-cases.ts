@@ -203,7 +203,7 @@ async function expectWorthwhile(
   harness.expect(TERMS.minRangeMs + ROUNDING_MS).toBeGreaterThanOrEqual(ceilingMs - floorMs);
 }
 
-/** The range ends within one ttl, and no other process gets the worker id before. */
+/** The range ends within one ttl, and no other process gets the worker ID before. */
 async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
   harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');

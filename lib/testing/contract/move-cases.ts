@@ -42,7 +42,7 @@ export const MOVE_CASES = [
       const stranger = await t.asker({ ...POOL, fingerprint: 'third' });
       const refusal = { status: 'layout-mismatch', fingerprint: BEGUN };
       t.expect(reasonOf(await stranger.acquire())).toEqual(refusal);
-      // None of the worker ids that it asks for is for its layout.
+      // None of the worker IDs that it asks for is for its layout.
       const claimant = await t.asker({ workerIdMin: 2, workerIdMax: 2 });
       t.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
     },

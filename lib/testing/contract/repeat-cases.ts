@@ -71,9 +71,9 @@ export const REPEAT_CASES = [
   }),
 ];
 
-/* The duties of a support if a layout has millions of worker ids. */
+/* The duties of a support if a layout has millions of worker IDs. */
 
-/** A layout with 22 worker bits, such as Baidu's, has these worker ids. */
+/** A layout with 22 worker bits, such as Baidu's, has these worker IDs. */
 const WIDE = { workerIdMin: 0, workerIdMax: 4_194_303 };
 const HOLDER_COUNT = 30;
 

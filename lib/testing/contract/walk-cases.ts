@@ -59,7 +59,7 @@ class Walk {
     private readonly harness: Harness,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
-    /** The share of holders that ask for one worker id, even if it is held. */
+    /** The share of holders that ask for one worker ID, even if it is held. */
     private readonly claimRate = 0,
   ) {
     this.random = new SeededRandom(seed);
@@ -125,7 +125,7 @@ class Walk {
     else if (answer.status !== 'hold') this.held.delete(holder);
   }
 
-  /** Its ids ended somewhere in its range; a second range has not begun. */
+  /** Its IDs ended somewhere in its range; a second range has not begun. */
   private async release(holder: ContractHolder): Promise<void> {
     const claims = this.held.get(holder)!;
     const last = claims.at(-1)!;
@@ -199,7 +199,7 @@ export const RACE_CASES = [
   }),
 ];
 
-/** Holders whose ranges have just ended, and as many other processes that want a worker id. */
+/** Holders whose ranges have just ended, and as many other processes that want a worker ID. */
 async function meeting(
   harness: Harness,
 ): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {

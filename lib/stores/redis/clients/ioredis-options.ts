@@ -17,7 +17,7 @@ const OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
   enableAutoPipelining: false,
-  // Two services with different prefixes would keep two registries for one id space.
+  // Two services with different prefixes would keep two registries for one ID space.
   keyPrefix: '',
 } as const;
 

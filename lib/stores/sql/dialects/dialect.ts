@@ -66,7 +66,7 @@ export interface Written {
 export interface Statements {
   /** All rows, or those asked for, with time and server: at least one row. */
   read(query?: SharedQuery): Statement;
-  /** Leased worker ids from one on, in their order; at most `rowCount`. */
+  /** Leased worker IDs from one on, in their order; at most `rowCount`. */
   page(from: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: SqlChange): Statement;
@@ -138,7 +138,7 @@ export function textIn(row: SqlRow | undefined, column: string): string {
 const WORKER_ID_DIGITS = 10;
 const PADDING = /^0+(?=\d)/;
 
-/** The name of a row in the table. Worker ids are padded, so that they sort as numbers. */
+/** The name of a row in the table. Worker IDs are padded, so that they sort as numbers. */
 export function nameOf(key: string, kind: SqlTable['kind']): string {
   const isPadded = kind === 'registry' && key !== HEADER_KEY;
   return isPadded ? key.padStart(WORKER_ID_DIGITS, '0') : key;
@@ -317,7 +317,7 @@ export interface Stamps {
 
 interface SignedRow {
   readonly version: number;
-  /** The ceiling of a worker id. */
+  /** The ceiling of a worker ID. */
   readonly number: bigint | number;
   readonly text: string;
 }

@@ -179,7 +179,7 @@ class MysqlStatements extends TableStatements {
 
 /*
  * Finds facts about a MariaDB or MySQL server that matter for the leases in it: what they mean for
- * ids, and what to do. A fact that the server does not tell is not judged.
+ * IDs, and what to do. A fact that the server does not tell is not judged.
  */
 
 const ASKED = [

@@ -243,7 +243,7 @@ class PostgresStatements extends TableStatements {
 }
 
 /*
- * Finds facts about a PostgreSQL server that matter for the leases in it: what they mean for ids,
+ * Finds facts about a PostgreSQL server that matter for the leases in it: what they mean for IDs,
  * and what to do. A fact that the server does not tell is not judged.
  */
 

@@ -194,7 +194,7 @@ function placeOf(ask: Ask): Place | undefined {
   };
 }
 
-/** The boot id of Linux; elsewhere the memory of the processes shows a crash of the host. */
+/** The boot ID of Linux; elsewhere the memory of the processes shows a crash of the host. */
 function bootId(): string {
   return readIf(BOOT_ID)?.trim() ?? 'unknown';
 }

@@ -1,4 +1,4 @@
--- Reads a page of rows without changing anything, but for worker ids that were never leased.
+-- Reads a page of rows without changing anything, but for worker IDs that were never leased.
 -- KEYS[1]  the hash
 -- ARGV     1 the cursor of the page, '0' for the first
 -- Answer   time in ms, version of the protocol, cursor of the next page or '0', the header or '',

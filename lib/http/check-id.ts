@@ -1,10 +1,10 @@
 /**
- * Checks whether a value is an ID, for the pipe, the DTO decorators, the schemas and the scalar,
- * which add status codes and the errors of their frameworks. One ID, a list of IDs, their options
- * and their schema name the same example.
+ * Checks whether a value is an ID, for the pipe, the DTO decorators, the schemas and the scalar.
+ * Those add status codes and the errors of their frameworks. The messages for one ID, for a list
+ * and for the options, and the schema, show the same example.
  *
- * Guarantee: a value of any size is refused in the time of a short text, without an Error, and with
- * a message that quotes no more than the start of it.
+ * Guarantee: rejecting a value of any size takes no longer than a short string and creates no
+ * Error. The message quotes only the beginning of the value.
  */
 import { systemClock, type Clock } from '../core/clock.js';
 import { isLayout, layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
@@ -30,7 +30,7 @@ export class IdCheck {
 
   /**
    * @param forms Text forms to read, in this order; decimal comes last unless it is listed.
-   * @param more further options beside the checks
+   * @param more further options next to the checks
    * @throws SnowflakeError CONFIG_INVALID for checks or forms that cannot work.
    */
   constructor(
@@ -45,7 +45,7 @@ export class IdCheck {
     this.forms = checks.form === undefined ? all : [checks.form];
   }
 
-  /** Returns the ID in a text or a bigint, or undefined for everything else. Makes no Error. */
+  /** Returns the ID in a string or a bigint, or undefined for any other value. Creates no Error. */
   find(value: unknown): bigint | undefined {
     if (typeof value === 'bigint') return isId(value) && this.passes(value) ? value : undefined;
     if (typeof value !== 'string') return undefined;
@@ -57,8 +57,8 @@ export class IdCheck {
   }
 
   /**
-   * Returns the ID in a text or a bigint.
-   * @throws SnowflakeError ID_INVALID for everything else.
+   * Returns the ID in a string or a bigint.
+   * @throws SnowflakeError ID_INVALID for any other value.
    */
   idOf(value: unknown): bigint {
     const id = this.find(value);
@@ -66,7 +66,7 @@ export class IdCheck {
     throw new SnowflakeError('ID_INVALID', this.faultOf(value), { details: { value } });
   }
 
-  /** Says in one or two sentences why a value is not an ID; undefined for an ID. */
+  /** Explains in one or two sentences why a value is not an ID; undefined for an ID. */
   refusalOf(value: unknown): string | undefined {
     return this.find(value) === undefined ? this.faultOf(value) : undefined;
   }
@@ -75,7 +75,7 @@ export class IdCheck {
     return this.checks.layout === undefined || this.faultIn(id) === undefined;
   }
 
-  /** Says why a value that `find` refused is not an ID. */
+  /** Explains why a value that `find` rejected is not an ID. */
   faultOf(value: unknown): string {
     if (typeof value === 'bigint') return this.faultIn(value) ?? notAnIdText(value);
     if (typeof value !== 'string') return this.notText(value);
@@ -117,7 +117,7 @@ export class IdCheck {
     );
   }
 
-  /** Leaves out the number of the text, its time and its worker, since the form hides them. */
+  /** Omits the ID's number, time and worker, because the form hides them. */
   private notOurs(text: string): string {
     return (
       `Expected an id as ${this.formNames} text that was made here, got ${quoted(text)}. Check ` +
@@ -148,11 +148,11 @@ function isoOf(ms: number): string {
 }
 
 /*
- * Checks a list of IDs, whose length is bounded.
+ * Checks a list of IDs of limited length.
  *
- * Guarantee: the length is checked first, and the first value that is not an ID ends the check, so
- * a list of any length costs no more than one of the longest allowed length. There is a default
- * bound, because validators read every value before they check a bound of their own.
+ * Guarantee: the length is checked first, and the first value that is not an ID ends the check. A
+ * list of any length therefore costs no more than the longest allowed list. The limit has a
+ * default, because validators read every value before they check a limit of their own.
  */
 
 /** Checks for a list of IDs from a client. */
@@ -164,8 +164,8 @@ export interface SnowflakeIdListChecks extends SnowflakeIdChecks {
 }
 
 /**
- * A body of 100 kB, the largest that Nest accepts by default, holds fewer: 4,760 IDs. The bound
- * matters if that limit was raised; this many IDs are read in a few milliseconds.
+ * A body of 100 kB, the largest that Nest accepts by default, holds at most 4,760 IDs. The limit
+ * matters only if the body limit was raised. Reading this many IDs takes a few milliseconds.
  */
 export const COUNT_MAX = 10_000;
 
@@ -192,7 +192,7 @@ export class IdListCheck {
     this.countMax = countMax;
   }
 
-  /** Returns the IDs, or the fault of the list or of the first value that is not an ID. */
+  /** Returns the IDs, or the error of the list or of the first value that is not an ID. */
   read(list: unknown): bigint[] | ListFault {
     if (!Array.isArray(list)) return { message: this.notList(list) };
     const { length } = list as unknown[];
@@ -223,22 +223,22 @@ export class IdListCheck {
 /*
  * The options of a check.
  *
- * Guarantee: one that could never work is refused at program start, not when a client sends the
- * first ID.
+ * Guarantee: an option that can never work is rejected at program start, not when a client sends
+ * the first ID.
  */
 
-/** Checks for an ID from a client, in addition to a number of 63 bits. */
+/** Checks for an ID from a client, in addition to the range of 63 bits. */
 export interface SnowflakeIdChecks {
   /**
-   * The only text form that is read, such as that of `publicIds()`. Decimal text is then refused,
-   * and no message reveals the number behind a text. Default: decimal.
+   * The only text form that is read, such as that of `publicIds()`. Decimal strings are then
+   * rejected, and no message reveals the number behind a string. Default: decimal.
    */
   readonly form?: TextForm | undefined;
-  /** The layout of the IDs; an ID with more bits is refused. */
+  /** The layout of the IDs; an ID with more bits is rejected. */
   readonly layout?: BitLayout | undefined;
   /**
-   * Refuses an ID whose time is more than `futureMsMax` ahead of `clock` and later than any ID that
-   * the generators of this process may make. Needs `layout`.
+   * Rejects an ID whose time is more than `futureMsMax` ahead of `clock` and later than any ID that
+   * the generators of this process may generate. Requires `layout`.
    */
   readonly notInFuture?: boolean | undefined;
   /**
@@ -246,16 +246,16 @@ export interface SnowflakeIdChecks {
    * default 900,000 (15 min), which covers the IDs of every process with valid options.
    */
   readonly futureMsMax?: number | undefined;
-  /** Refuses the IDs of all other workers. Needs `layout`. */
+  /** Rejects the IDs of all other workers. Requires `layout`. */
   readonly workerId?: number | undefined;
   /** The clock that `notInFuture` compares with. Default: the host's clock. */
   readonly clock?: Clock | undefined;
 }
 
 /**
- * Ids of any process with valid options are at most this far ahead: a lease reaches up to 10 min
- * beyond the store's clock, and host clocks may differ from that clock. Ids of another system or
- * another epoch are years away, so a wide bound does no harm.
+ * The IDs of any process with valid options are at most this far ahead: a lease reaches up to 10
+ * min beyond the store's clock, and host clocks may differ from that clock. IDs of another system
+ * or another epoch are years away, so a wide limit does no harm.
  */
 export const FUTURE_MS_MAX = 900_000;
 const DAY_MS = 86_400_000;
@@ -284,7 +284,7 @@ function formFaults(checks: SnowflakeIdChecks, forms: readonly TextForm[]): stri
     const expected = `Expected \`forms\` to be text forms, with ${methods}`;
     return [`${expected}, got ${format(got)}. Take them from \`textForms\`.`];
   }
-  // The name counts: a form that is undefined by mistake would let decimal text in.
+  // The option's presence counts: a form that is undefined by mistake would accept decimal strings.
   if (!('form' in checks)) return [];
   if (!isForm(checks.form)) {
     const got = format(checks.form);
@@ -318,12 +318,12 @@ function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
 
 /*
  * Describes an ID of a text form in OpenAPI and JSON Schema. The form itself writes the example, so
- * that it can be sent.
+ * a client can send it.
  */
 
 /** A real ID, for messages and documentation. */
 const EXAMPLE_ID = '382366441078288384';
-/** Some forms hold no ID as large as that. */
+/** Some forms cannot hold an ID this large. */
 const SMALL_EXAMPLE = 1n;
 
 export interface IdSchema {

@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/class-transformer`: bigint properties in a serialized class.
  *
- * In responses a bigint becomes decimal text. Requests are not changed: a client sends text, and a
- * validator checks it.
+ * Responses contain a decimal string for a bigint. Requests are not changed: a client sends
+ * strings, and a validator checks them.
  */
 import { Transform } from 'class-transformer';
 import type { TextForm } from '../core/text/text-form.js';
@@ -15,9 +15,9 @@ export interface SnowflakeTextOptions {
 }
 
 /**
- * Serializes a bigint property, or a list of bigints, as decimal text; other values are unchanged.
- * With a `form` IDs in decimal text are written in it as well, and a value that is no ID is not
- * sent: ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
+ * Serializes a bigint property, or a list of bigints, as decimal strings; other values stay
+ * unchanged. With a `form`, IDs in decimal strings are written in it as well, and a value that is
+ * not an ID throws ID_INVALID. For ClassSerializerInterceptor and `instanceToPlain`.
  *
  * @example
  * ```ts

@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/class-validator`: IDs in a DTO.
  *
- * Guarantee: the property keeps its value, text or bigint; only an ID passes, and the message says
- * why anything else does not.
+ * Guarantee: the property keeps its value, string or bigint. Only an ID passes, and the message
+ * explains why any other value does not.
  */
 import {
   ValidateBy,
@@ -21,7 +21,7 @@ import {
 export type { SnowflakeIdListChecks, SnowflakeIdChecks };
 
 /**
- * The property is an ID, as decimal text or bigint.
+ * The property is an ID, as decimal string or bigint.
  *
  * @example
  * ```ts
@@ -42,10 +42,10 @@ export function IsSnowflakeId(
 }
 
 /**
- * The property is an array of IDs, as decimal text or bigint: 0 to 10,000 of them, unless
- * `countMin` and `countMax` say otherwise. A longer list is refused unread, and the first value
- * that is not an ID ends the check. `@IsSnowflakeId({}, { each: true })` has the same bound, which
- * cannot be changed; `@ArrayMaxSize()` does not keep it from reading every value.
+ * The property is an array of 0 to 10,000 IDs, as decimal strings or bigints; `countMin` and
+ * `countMax` change the limits. A longer list is rejected unread, and the first value that is not
+ * an ID ends the check. `@IsSnowflakeId({}, { each: true })` has the same limit, which cannot be
+ * changed; `@ArrayMaxSize()` does not keep it from reading every value.
  *
  * @example
  * ```ts
@@ -75,8 +75,8 @@ function oneOf(check: IdCheck): ValidatorConstraintInterface {
 }
 
 /**
- * With `each` class-validator asks about every value of a list, even after one was refused. It
- * passes the same arguments object each time, by which the rest of a refused list is recognized.
+ * With `each`, class-validator calls this for every value of a list, even after one was rejected.
+ * It passes the same arguments object each time, which identifies the rest of a rejected list.
  */
 function eachOf(check: IdCheck): ValidatorConstraintInterface {
   const refused = new WeakSet<ValidationArguments>();
@@ -109,8 +109,8 @@ function listRefusal(check: IdListCheck, list: unknown): string | undefined {
 }
 
 /**
- * class-validator replaces `$value` and `$target` anywhere in a message, also in text quoted from a
- * client: six of them in a text of one megabyte would make six megabytes.
+ * class-validator replaces `$value` and `$target` anywhere in a message, even in text quoted from a
+ * client. Six of them in a string of one megabyte would make six megabytes.
  */
 function messageOf(refusal = 'Expected an id.'): string {
   return `$property: ${refusal.replaceAll('$', '\\u0024')}`;

@@ -1,8 +1,9 @@
 /**
  * `nestjs-snowflake/graphql`: IDs in a GraphQL schema.
  *
- * Guarantee: an ID is text in requests and answers, and resolvers get only checked IDs. A number in
- * a variable is refused, because it has lost digits; a literal without quotes has not.
+ * Guarantee: an ID is a string in requests and responses, and resolvers receive only checked IDs. A
+ * number in a variable is rejected, because it may have lost digits; a literal without quotes has
+ * all of them.
  */
 import {
   GraphQLError,
@@ -21,8 +22,8 @@ export type { SnowflakeIdChecks };
 /** Options of the GraphQL scalar. */
 export interface SnowflakeScalarOptions extends SnowflakeIdChecks {
   /**
-   * The name in the schema. Default `SnowflakeID`. With a `form` clients have its text, resolvers
-   * decimal text.
+   * The name in the schema. Default `SnowflakeID`. With a `form`, clients use its strings, and
+   * resolvers use decimal strings.
    */
   readonly name?: string | undefined;
 }
@@ -50,22 +51,22 @@ export function snowflakeScalar(
   if (typeof name !== 'string' || !/^[_A-Za-z]\w*$/.test(name)) {
     throw refused(['Expected `name` to be letters, digits and _, and to begin with no digit.']);
   }
-  // Resolvers have IDs as bigint or decimal text, whatever clients have. Other checks would reveal
-  // the number behind a text in their messages.
+  // Resolvers use bigints or decimal strings, whatever clients use. Otherwise, messages of the
+  // checks would reveal the number behind a string.
   const inside = options.form === undefined ? check : new IdCheck();
   return new GraphQLScalarType<string, string>({
     name,
     description: `A 64-bit id as ${form.name} text.`,
     serialize: (value) => form.encode(BigInt(textOf(inside, value))),
     parseValue: (value) => textOf(check, value),
-    // In the syntax tree the digits of an Int are text, so none is lost.
+    // The syntax tree holds the digits of an Int as a string, so none is lost.
     parseLiteral: (node) =>
       textOf(check, node.kind === Kind.INT ? node.value : valueFromASTUntyped(node), node),
   });
 }
 
 /**
- * An id: text in answers, variables and resolvers. Resolvers may also return bigint.
+ * An ID: a string in responses, variables and resolvers. Resolvers may also return a bigint.
  *
  * @example
  * ```ts

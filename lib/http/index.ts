@@ -1,7 +1,7 @@
 /**
  * `nestjs-snowflake/http`: IDs in the requests and responses of an application.
  *
- * It needs only Nest. OpenAPI, validators, schemas and GraphQL have their own entries, so that none
+ * It requires only Nest. OpenAPI, validators, schemas and GraphQL have their own entries, so none
  * of them has to be installed.
  */
 export { bigintAsText, SnowflakeJsonInterceptor } from './snowflake-json.interceptor.js';

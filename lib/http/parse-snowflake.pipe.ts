@@ -1,8 +1,8 @@
 /**
  * Reads an ID from a path, a query or a body.
  *
- * Guarantee: a handler gets an ID or is not called. Anything else that a client sends is answered
- * with 400 and the reason, never with 500.
+ * Guarantee: a handler receives an ID or is not called. Any other value from a client gets 400 and
+ * the reason, never 500.
  */
 import { BadRequestException, Injectable, Optional, type PipeTransform } from '@nestjs/common';
 import type { TextForm } from '../core/text/text-form.js';
@@ -12,16 +12,16 @@ import { CHECKS, IdCheck, type SnowflakeIdChecks } from './check-id.js';
 
 /** Options of ParseSnowflakePipe. */
 export interface ParseSnowflakePipeOptions extends SnowflakeIdChecks {
-  /** The handler gets this: a bigint, or the ID as canonical decimal text. */
+  /** The type that the handler receives: a bigint, or the ID as canonical decimal string. */
   readonly as?: 'bigint' | 'text' | undefined;
   /**
-   * Text forms to read in addition to decimal. They are tried in this order, decimal last; the
-   * first that reads an ID which passes the checks is used. Today's IDs have more digits in decimal
-   * than characters in any other form. If small decimal numbers are IDs too, list
-   * `textForms.decimal` first.
+   * Text forms to read in addition to decimal, tried in this order with decimal last. The first one
+   * that reads an ID that passes the checks is used. Today's IDs have more digits in decimal than
+   * characters in any other form. If small decimal numbers are IDs too, list `textForms.decimal`
+   * first.
    */
   readonly forms?: readonly TextForm[] | undefined;
-  /** Let a missing or empty value pass, as undefined. */
+  /** Passes a missing or empty value as undefined. */
   readonly optional?: boolean | undefined;
 }
 
@@ -33,7 +33,7 @@ export const PIPE = {
 } satisfies OptionTable<ParseSnowflakePipeOptions>;
 
 /**
- * Checks an ID and hands it over as bigint or text; answers 400 to everything else.
+ * Checks an ID and passes it on as bigint or string; responds with 400 to any other value.
  *
  * @example
  * ```ts
@@ -80,7 +80,7 @@ export class ParseSnowflakePipe implements PipeTransform<unknown, bigint | strin
       return this.check.idOf(value);
     } catch (error) {
       if (!isSnowflakeError(error)) throw error;
-      // With a cause Nest 11 leaves out its own description.
+      // If an exception has a cause, Nest 11 omits its own description.
       throw new BadRequestException(error.message, { cause: error, description: 'Bad Request' });
     }
   }

@@ -1,9 +1,10 @@
 /**
- * Answers errors of this library over HTTP (Express and Fastify), GraphQL, messages and sockets.
+ * Turns errors of this library into responses over HTTP (Express and Fastify), GraphQL, messages
+ * and sockets.
  *
- * Guarantee: a wrong ID from a client is answered with 400, a temporary failure with 503 and
- * Retry-After, and anything else with 500 without details, which go to the log. Without a request
- * to answer, the error is thrown again.
+ * Guarantee: a wrong ID from a client gets 400, and a temporary failure gets 503 and Retry-After.
+ * Any other error gets 500 without details, which go to the log. Without a request, the error is
+ * thrown again.
  */
 import {
   Catch,
@@ -36,12 +37,12 @@ interface Reply {
 type Request = Readonly<Record<string, unknown>>;
 
 /**
- * Answers errors of this library: 400 for a wrong ID that the client sent, 503 with Retry-After for
- * a temporary failure, and 500 without details for anything else, which is logged. Other filters
- * get every other error.
+ * Responds to errors of this library: 400 for a wrong ID that the client sent, 503 with Retry-After
+ * for a temporary failure, and 500 without details for any other, which is logged. Errors of other
+ * code go to the other filters.
  *
- * 400 is given only if the refused text is in the params, query, body, headers or cookies of the
- * request. A wrong ID from the database, like a wrong argument, is the server's fault.
+ * The status is 400 only if the rejected value is in the params, query, body, headers or cookies of
+ * the request. A wrong ID from the database, like a wrong argument, is the server's error.
  *
  * @example
  * ```ts
@@ -60,7 +61,7 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
       case 'http':
         return this.overHttp(error, host);
       case 'graphql':
-        // Resolvers get (parent, args, context, info).
+        // Resolvers receive (parent, args, context, info).
         return graphqlError(error, this.answer(error, [host.getArgByIndex(1)]));
       case 'rpc':
         return this.overRpc(error, host);
@@ -104,7 +105,7 @@ export class SnowflakeErrorFilter implements ExceptionFilter<SnowflakeError> {
   private answer(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
     const answer = answerTo(error, sent);
     const isOurs = answer.error === undefined;
-    // The cause is left out: the error of a store's client may contain its password.
+    // The cause is omitted, because the error of a store's client may contain its password.
     if (isOurs) this.logger.error(`${error.code}: ${error.message}`, error.stack);
     return answer;
   }
@@ -114,7 +115,7 @@ function isReply(reply: Partial<Reply> | undefined): reply is Reply {
   return typeof reply?.status === 'function' && typeof reply.send === 'function';
 }
 
-/** The shape of Nest's errors for messages and sockets, and the code. */
+/** The format of Nest's errors for messages and sockets, plus the code. */
 function messageOf(error: SnowflakeError, answer: ErrorAnswer): object {
   const { message } = answer;
   return { status: 'error', message, ...(answer.error && { code: error.code }) };
@@ -128,10 +129,10 @@ function graphqlError(error: SnowflakeError, answer: ErrorAnswer): Error {
 }
 
 /*
- * Turns an error of this library into an answer: a status, a sentence, and when to try again.
+ * Turns an error of this library into a response: a status, a sentence, and a retry time.
  *
- * Guarantee: the only part of an error that a client sees is the value it sent itself; it sees no
- * text of the store, no worker, no layout.
+ * Guarantee: the only part of an error that a client sees is the value it sent. It sees no text of
+ * the store, no worker and no layout.
  */
 
 interface ErrorAnswer {
@@ -139,22 +140,22 @@ interface ErrorAnswer {
   readonly message: string;
   /** The name of the status, as Nest writes it; absent with 500. */
   readonly error?: string;
-  /** The client may try again after this; only with 503. */
+  /** The client may retry after this time; only with 503. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Nest gives this answer to an unexpected error. */
+/** Nest's own response to an unexpected error. */
 const INTERNAL: ErrorAnswer = {
   statusCode: HttpStatus.INTERNAL_SERVER_ERROR,
   message: 'Internal server error',
 };
 
-/** One process may wait long for a worker ID while others can already answer. */
+/** One process may wait long for a worker ID while others already serve requests. */
 const RETRY_SECONDS_MAX = 60;
 
 /**
- * @param sent The request: 400 is only for a value found in it. Any other invalid ID was
- * made by the server or read from its own store, which is the server's fault.
+ * @param sent The request: 400 is only for a value found in it. The server generated any other
+ * invalid ID or read it from its own store, so it is the server's error.
  */
 function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer {
   if (error.code === 'ID_INVALID') {
@@ -165,7 +166,7 @@ function answerTo(error: SnowflakeError, sent: readonly unknown[]): ErrorAnswer 
     const message = 'Somebody else is doing this right now. Try again.';
     return { statusCode: HttpStatus.CONFLICT, message, error: 'Conflict' };
   }
-  // NOT_READY cannot be retried in a process that shuts down, but the next request goes elsewhere.
+  // A process that shuts down stays NOT_READY, but another process serves the next request.
   if (!error.retryable && error.code !== 'NOT_READY') return INTERNAL;
   const isOfLock = typeof error.details['lock'] === 'string';
   return {
@@ -182,10 +183,10 @@ function secondsOf(waitMs: unknown): number {
 }
 
 /*
- * Tells whether a client sent a value.
+ * Finds whether a client sent a value.
  *
- * Guarantee: true only if exactly this text, or the digits of the bigint, is in the request. A
- * number proves nothing, since numbers are too common. The search is bounded.
+ * Guarantee: true only if the request contains exactly this string, or the digits of the bigint. A
+ * number proves nothing, because numbers are too common. The search is limited.
  */
 
 /** A body of the usual size has fewer parts. */
@@ -208,7 +209,7 @@ function isSent(value: unknown, sent: readonly unknown[]): boolean {
 
 function textOf(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
-  // A larger bigint is no ID, and its digits would take long to write.
+  // A larger bigint is not an ID, and its digits would take long to write.
   const isShort = typeof value === 'bigint' && BigInt.asIntN(128, value) === value;
   return isShort ? String(value) : undefined;
 }

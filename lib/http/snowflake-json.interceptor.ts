@@ -1,6 +1,6 @@
 /**
- * Sends bigint IDs in responses as decimal text. JSON.stringify would throw for them, and would
- * write the Longs of MongoDB's driver as two halves.
+ * Sends bigint IDs in responses as decimal strings. JSON.stringify throws for a bigint, and writes
+ * a Long of MongoDB's driver as two halves.
  *
  * Guarantee: a response without bigints is sent as the same object that the handler returned, and
  * no prototype is patched. Files, streams and bytes are not changed.
@@ -14,12 +14,12 @@ import {
 import { Observable } from 'rxjs';
 
 /**
- * Writes every bigint in a response as decimal text, and every Long of BSON, to a depth of 2,500
- * levels, also in the body of an exception that a handler, a pipe or a later interceptor throws.
- * List it first: the interceptor that is listed first sees the response last, after
+ * Writes every bigint and every BSON Long in a response as a decimal string, to a depth of 2,500
+ * levels. This includes the body of an exception that a handler, a pipe or a later interceptor
+ * throws. List it first: the first interceptor sees the response last, after
  * ClassSerializerInterceptor.
  *
- * In a GraphQL resolver it does nothing: there the scalars write the IDs.
+ * It does nothing in a GraphQL resolver, because the scalars write the IDs there.
  *
  * @example
  * ```ts
@@ -38,8 +38,8 @@ export class SnowflakeJsonInterceptor implements NestInterceptor {
 }
 
 /**
- * One subscription in place of the two of map and catchError, which cost more than a look at a
- * small response. An error of the response's own code, such as its toJSON, takes its place.
+ * One subscription replaces those of map and catchError, which cost more than a check of a small
+ * response. An error from the response's own code, such as its toJSON, replaces the response.
  */
 function inTexts(responses: Observable<unknown>): Observable<unknown> {
   return new Observable((subscriber) => {
@@ -60,7 +60,7 @@ function inTexts(responses: Observable<unknown>): Observable<unknown> {
   });
 }
 
-/** The methods by which Nest's filters read the body of exceptions: HTTP, messages, sockets. */
+/** The methods with which Nest's filters read the body of exceptions: HTTP, messages, sockets. */
 const BODIES = ['getResponse', 'getError'] as const;
 
 /** The same exception with another body, so that filters still recognize its class. */
@@ -81,7 +81,10 @@ function withTexts(response: unknown): unknown {
   return isLines(response) ? linesWithTexts(response) : textCopyOf(response);
 }
 
-/** Nest 12 sends these line by line. Streams of Node and the web mostly send bytes: unchanged. */
+/**
+ * Nest 12 sends streams of objects line by line. Streams of Node and the web mostly carry bytes, so
+ * they stay unchanged.
+ */
 function isLines(response: unknown): response is AsyncIterable<unknown> {
   if (!isObject(response)) return false;
   const isStream = 'pipe' in response || 'getReader' in response;
@@ -93,28 +96,28 @@ async function* linesWithTexts(lines: AsyncIterable<unknown>): AsyncGenerator<un
 }
 
 /*
- * Copies a value as JSON.stringify reads it, with decimal text in place of every bigint.
+ * Copies a value as JSON.stringify reads it, with a decimal string in place of every bigint.
  *
- * Guarantee: a part without bigints is returned as it is; the others are copied, and no original is
+ * Guarantee: a part without bigints is returned as is. Other parts are copied, and no original is
  * changed. Copies keep their class, so that a later serializer finds its decorators. A cycle stays
- * a cycle, and a value of more levels than DEPTH_MAX stays as it is: JSON.stringify refuses both.
+ * a cycle, and a value of more than DEPTH_MAX levels stays as is: JSON.stringify rejects both.
  */
 
 /** JSON.stringify overflows the stack at about 4,000 levels. */
 const DEPTH_MAX = 2500;
 
-/** The value itself if it contains no bigint, otherwise a copy with text in their place. */
+/** The value itself if it contains no bigint, otherwise a copy with strings in their place. */
 export function textCopyOf(value: unknown): unknown {
   if (isObject(value)) return new FirstLook().finds(value) ? new TextCopier().copyOf(value) : value;
   return typeof value === 'bigint' ? value.toString() : value;
 }
 
 /**
- * True if a closer look is needed. Most responses need none, and this costs a fraction of
+ * True if a full check is required. Most responses need none, and this check costs a fraction of
  * JSON.stringify.
  */
 class FirstLook {
-  /** Shared parts are looked at again and again, so the number of looks is limited. */
+  /** Shared parts are checked repeatedly, so the number of checks is limited. */
   private left = 1_000_000;
 
   finds(value: object, depth = 0): boolean {
@@ -126,7 +129,7 @@ class FirstLook {
     const parts = value as Parts;
     if (typeof parts['toJSON'] === 'function') return true;
     if (Array.isArray(value)) return this.findsInList(value, depth);
-    // This reads inherited parts too, which are not JSON; a bigint there only causes a closer look.
+    // This reads inherited parts too, which are not JSON; a bigint there only causes a full check.
     for (const key in parts) {
       const part = parts[key];
       if (typeof part === 'bigint') return true;
@@ -147,7 +150,7 @@ class FirstLook {
 /** An object whose parts are being replaced. */
 class Draft {
   isDone = false;
-  /** Made when the first part changes. */
+  /** Created when the first part changes. */
   private made: object | undefined;
 
   constructor(
@@ -155,7 +158,7 @@ class Draft {
     private readonly original: object,
     /** The object, or the result of its toJSON. */
     readonly source: object,
-    /** It is undefined for a list. */
+    /** Undefined for a list. */
     readonly keys: readonly string[] | undefined,
   ) {}
 
@@ -175,7 +178,7 @@ class TextCopier {
 
   copyOf(root: object): unknown {
     const copy = this.replacementOf(root, '', 0);
-    // A cycle is copied before it is known whether it contains a bigint.
+    // A cycle is copied before the search for a bigint in it has finished.
     return this.hasFound && !this.isTooDeep ? copy : root;
   }
 
@@ -222,7 +225,7 @@ class TextCopier {
 }
 
 /**
- * Makes `JSON.stringify` write a bigint as decimal text; without it a bigint throws.
+ * Makes `JSON.stringify` write a bigint as a decimal string; without it, a bigint throws.
  *
  * @example
  * ```ts
@@ -239,15 +242,15 @@ export function bigintAsText(_key: string, value: unknown): unknown {
  * Finds the parts that JSON.stringify reads of an object, and makes a copy with the same JSON.
  *
  * Guarantee: no setter runs and no original is changed. Values that are not JSON (files, streams,
- * objects of the server) are recognized and not walked through.
+ * objects of the server) are recognized and skipped.
  */
 
 type Parts = Record<string | number, unknown>;
 
 /**
  * True for dates, bytes, streams, files and promises, which are not JSON or contain no bigint. Also
- * for responses of Express, which are streams, and of Fastify, which have a `then`: a handler may
- * return one, and walking through it would walk through the server.
+ * true for responses of Express, which are streams, and of Fastify, which have a `then`. A handler
+ * may return one, and walking through it would walk through the server.
  */
 export function isOpaque(value: object): boolean {
   if (isPlain(value)) return false;
@@ -263,8 +266,8 @@ export function isOpaque(value: object): boolean {
 }
 
 /**
- * The value that JSON.stringify writes: the result of toJSON, or the value itself, and the bigint
- * in a BigInt object or a Long of BSON. Like JSON.stringify, it calls no toJSON on the result.
+ * The value that JSON.stringify writes: the result of toJSON, or the value itself. For a BigInt
+ * object or a BSON Long, it is the bigint. Like JSON.stringify, it calls no toJSON on the result.
  */
 export function viewOf(value: object, key: string | number): unknown {
   const { toJSON } = value as Parts;
@@ -280,7 +283,7 @@ interface Long {
   readonly unsigned?: boolean;
 }
 
-/** Only an object of a class counts: a client's JSON that is sent back is no Long. */
+/** Only an instance of a class counts, so a client's JSON in a response is never read as a Long. */
 function isLong(value: unknown): value is Long {
   if (!isObject(value)) return false;
   const { _bsontype, high, low } = value as Parts;

@@ -1,14 +1,14 @@
 /**
  * `nestjs-snowflake/swagger`: IDs in an OpenAPI document.
  *
- * An ID is documented as text, so that generated clients never read it as a number. Nothing is
- * validated here.
+ * The document describes an ID as a string, so that generated clients never read it as a number. It
+ * validates nothing.
  */
 import { ApiParam, ApiProperty, ApiQuery } from '@nestjs/swagger';
 import type { TextForm } from '../core/text/text-form.js';
 import { idSchemaOf, type IdSchema } from './check-id.js';
 
-/** Further facts about an ID in a document, besides its form. */
+/** Further facts about an ID in a document, in addition to its form. */
 export interface ApiSnowflakeOptions {
   /** The text form of the ID, such as that of `publicIds()`. Default: decimal. */
   readonly form?: TextForm | undefined;
@@ -22,7 +22,7 @@ export interface ApiSnowflakeOptions {
 
 /** The documentation of a query parameter with an ID. */
 export interface ApiSnowflakeQueryOptions extends ApiSnowflakeOptions {
-  /** Takes several IDs, as `?id=1&id=2`. */
+  /** Accepts several IDs, as `?id=1&id=2`. */
   readonly isArray?: boolean | undefined;
 }
 
@@ -38,14 +38,14 @@ const DESCRIPTION = 'A 64-bit id as decimal text. Keep it as text; a number woul
 const descriptionOf = (form: TextForm | undefined): string =>
   form === undefined ? DESCRIPTION : `An id as ${form.name} text. Keep it as it is.`;
 
-/** The OpenAPI schema of an id: `int64` in decimal, and the pattern of its form. */
+/** The OpenAPI schema of an ID: `int64` in decimal, and the pattern of its form. */
 export interface SnowflakeSchema extends IdSchema {
   readonly type: 'string';
 }
 
 /**
- * The schema of an ID that is neither a property nor a parameter, as in an answer that is a list of
- * IDs.
+ * The schema of an ID that is neither a property nor a parameter, as in a response that is a list
+ * of IDs.
  *
  * @example
  * ```ts

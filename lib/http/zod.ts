@@ -1,8 +1,8 @@
 /**
  * `nestjs-snowflake/zod`: IDs in schemas of Zod 4.3 and later.
  *
- * Guarantee: only an ID parses, and each refusal is one issue that says why. The input is text; the
- * name of the schema says whether the output is text or a bigint.
+ * Guarantee: only an ID parses, and each rejection is one issue with the reason. The input is a
+ * string; the name of the schema tells whether the output is a string or a bigint.
  */
 import { z } from 'zod';
 import { formatShort } from '../messages.js';
@@ -17,7 +17,7 @@ import {
 export type { SnowflakeIdListChecks, SnowflakeIdChecks };
 
 /**
- * An ID as decimal text, checked and left as text.
+ * An ID as decimal string, checked and left as a string.
  *
  * @example
  * ```ts
@@ -39,7 +39,7 @@ export function snowflakeId(checks: SnowflakeIdChecks = {}): z.ZodString {
   });
 }
 
-/** An ID as decimal text, checked and read into a bigint. */
+/** An ID as decimal string, checked and read into a bigint. */
 export function snowflakeBigint(
   checks: SnowflakeIdChecks = {},
 ): z.ZodPipe<z.ZodString, z.ZodTransform<bigint, string>> {
@@ -53,10 +53,10 @@ export function snowflakeBigint(
 }
 
 /**
- * A list of IDs as decimal text, checked and left as text: 0 to 10,000 of them, unless `countMin`
- * and `countMax` say otherwise. A longer list is refused unread, and only the first value that is
- * not an ID is an issue. By contrast `z.array(snowflakeId()).max(100)` reads every value and makes
- * an issue of each.
+ * A list of 0 to 10,000 IDs as decimal strings, checked and left as strings; `countMin` and
+ * `countMax` change the limits. A longer list is rejected unread, and only the first value that is
+ * not an ID is an issue. By contrast, `z.array(snowflakeId()).max(100)` reads every value and
+ * creates an issue for each.
  *
  * @example
  * ```ts
@@ -70,7 +70,7 @@ export function snowflakeIds(checks: SnowflakeIdListChecks = {}): z.ZodType<stri
   return idList(checks, (_, value) => String(value));
 }
 
-/** A list of IDs as decimal text, read into bigints; otherwise like `snowflakeIds`. */
+/** A list of IDs as decimal strings, read into bigints; otherwise like `snowflakeIds`. */
 export function snowflakeBigints(
   checks: SnowflakeIdListChecks = {},
 ): z.ZodType<bigint[], string[]> {
@@ -98,7 +98,7 @@ function idList<Id>(
   });
 }
 
-/** Any text, described as an ID for JSON Schema, with our message for what is not text. */
+/** Any string, described as an ID for JSON Schema, with this library's message for other types. */
 function idText(check: IdCheck, { form }: SnowflakeIdChecks): z.ZodString {
   const { example, ...grammar } = idSchemaOf(form);
   const description = { ...grammar, examples: [example] };

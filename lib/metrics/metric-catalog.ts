@@ -2,8 +2,8 @@
  * All metrics: a row has the name, the meaning, and how the value is read.
  *
  * An exporter turns each OpenTelemetry name into the Prometheus name, with the same labels, so one
- * dashboard serves both. The unit is in the name, since some exporters add none, and those that do
- * add it only once. See docs/operating/monitoring.md for alerts.
+ * dashboard serves both. The name contains the unit, because some exporters add none, and the
+ * others never add it a second time. See docs/operating/monitoring.md for alerts.
  */
 import type { GeneratorState } from '../generator.js';
 import type { LeaseState } from '../lease/held-lease.js';
@@ -42,7 +42,7 @@ const max = rowOf('gauge', 'max');
 const min = rowOf('gauge', 'min');
 const omit = rowOf('gauge', 'omit');
 
-/** Both names follow from that of the row, and so does the unit of seconds. */
+/** Both names, and the unit of seconds, follow from the row's name. */
 function named<Reading>(rows: Readonly<Record<string, Row<Reading>>>): MetricOf<Reading>[] {
   return Object.entries(rows).map(([name, row]) => ({
     prometheus: `snowflake_${name.replaceAll('.', '_')}${row.kind === 'counter' ? '_total' : ''}`,
@@ -64,8 +64,8 @@ const STATES: { readonly [state in LeaseState]: 0 } = {
 };
 
 /**
- * They are exported from the start, since a rate needs a first 0. The two other answers only come
- * from an acquisition.
+ * They are exported from the start, because a rate requires a first 0. The other two results only
+ * come from an acquisition.
  */
 const ANSWERS: { readonly [answer in Exclude<RenewalOutcome, 'none-free' | 'wait'>]: 0 } = {
   ok: 0,
@@ -93,7 +93,7 @@ function secondsBetween(from: Date | undefined, to: Date | undefined): number | 
   return from && to && (to.getTime() - from.getTime()) / 1000;
 }
 
-/** The two registries of a move from one store to another are one family. */
+/** The two registries of a move between stores are one metric family. */
 function registryIn(status: IdMakerStatus) {
   if (status.kind !== 'lease' || status.incarnation === undefined) return undefined;
   const { incarnation, storeMove: { key, side } = { key: incarnation, side: '' } } = status;
@@ -169,7 +169,7 @@ export const GENERATOR_METRICS: Family<GeneratorReading> = {
       'When the store last extended the lease, Unix time',
       ({ status }) => secondsOf(status.renewals?.lastAt?.getTime()),
     ),
-    // Of generators without a worker ID, whose IDs come from a store.
+    // For generators without a worker ID, whose IDs come from a store.
     'buffer.state': sum(
       'State of a generator without a worker id: 1 for the current state, 0 for all others',
       ({ status }) => (hasWorkerId(status) ? undefined : { ...BUFFER_STATES, [status.state]: 1 }),
@@ -215,7 +215,7 @@ export interface MeasuredLocks {
   /** The value of the label `locks`, to distinguish several. Default 'default'. */
   readonly name?: string | undefined;
   readonly locks: Pick<DistributedLock, 'status'>;
-  /** The jobs of `@CronOnce`, if they are to be measured: the CronJobs of the application. */
+  /** The application's CronJobs, to measure the jobs of `@CronOnce`. */
   readonly jobs?: { status(): readonly OnceJobStatus[] } | undefined;
 }
 
@@ -238,7 +238,9 @@ export function lockReader(given: MeasuredLocks): ReaderOf<LockReading> {
   };
 }
 
-/** A value of each job; the label is not `job`, which is what Prometheus calls its targets. */
+/**
+ * A value for each job. The label is not `job`, because Prometheus uses that name for its targets.
+ */
 const ofJobs =
   <Value>(read: (status: OnceJobStatus) => Value) =>
   ({ jobs }: LockReading): Record<string, Value> =>

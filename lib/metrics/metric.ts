@@ -1,6 +1,6 @@
 /**
- * A metric of generators or locks, and its values as samples, with the label that names the
- * generator or the locks.
+ * A metric of generators or locks. Its values are samples with a label that names the generator or
+ * the locks.
  */
 import type { BitLayout } from '../core/layout/bit-layout.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -22,7 +22,7 @@ import { systemTimers, withinLimit, type Timers } from '../time/timers.js';
 /** One value, or one for each value of the metric's first label, and so on, or none. */
 type Read = number | { readonly [label: string]: Read } | undefined;
 
-/** The durations of calls: counts of all of them, and the last ones. */
+/** The durations of calls: total counts, and the most recent calls. */
 type Durations = Pick<CallStatus, 'durations' | 'recent' | 'waitedMs'>;
 
 type OwnLabel =
@@ -48,14 +48,14 @@ export interface MetricOf<Reading> {
 
 /** A reader of the things to measure. */
 export interface ReaderOf<Reading> {
-  /** They tell it from the others. */
+  /** The labels that distinguish this reader. */
   labels(reading: Reading): Record<string, string>;
   read(): Reading;
   /** Resolves when the first read may happen. */
   first?(): Promise<void> | undefined;
 }
 
-/** The readers in a registry. It collects all metrics in one turn, for which each reads once. */
+/** The readers in a registry. Each one reads once per collection, which runs in one turn. */
 export class Readers<Reading> {
   readonly added = new Set<ReaderOf<Reading>>();
   private readings: (readonly [ReaderOf<Reading>, Reading])[] | undefined;
@@ -98,7 +98,7 @@ export interface ReadBy<Reading> {
 
 /** All metrics of one kind of thing. */
 export interface Family<Reading> {
-  /** The names of the labels that tell the things apart. */
+  /** The names of the labels that distinguish the things. */
   readonly labels: readonly ('generator' | 'space' | 'locks')[];
   readonly metrics: readonly MetricOf<Reading>[];
 }
@@ -136,8 +136,8 @@ export function secondsOf(ms: number | undefined): number | undefined {
 /*
  * Reads a generator when metrics are collected.
  *
- * Guarantee: making an ID does no work here. A generator whose metrics are not collected costs
- * nothing.
+ * Guarantee: this adds no work to generating an ID. A generator whose metrics are not collected
+ * costs nothing.
  */
 
 /** The generator to measure. */
@@ -151,22 +151,22 @@ export interface MeasuredGenerator {
   readonly space?: string | undefined;
   readonly ids: Pick<IdMaker, 'status' | 'layout' | 'workerIds'>;
   /**
-   * The generator's support, to count the used and free worker IDs of the namespace. It reads the
-   * whole registry, so give it in one deployment rather than in all.
+   * The generator's support, to count the used and free worker IDs of the namespace. This reads the
+   * whole registry, so pass it in one deployment rather than in all.
    */
   readonly support?: Pick<IDistributedSupport, 'workers'> | undefined;
-  /** The shortest time between two such reads, 1 s to a day. Default 60 s. */
+  /** The minimum time between two such reads, 1 s to a day. Default 60 s. */
   readonly workersEveryMs?: number | undefined;
 }
 
 export interface GeneratorReading {
   readonly status: IdMakerStatus;
-  /** It is undefined if IDs are plain numbers. */
+  /** Undefined if IDs are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly workers: WorkerCount | undefined;
 }
 
-/** For what is measured by its status. */
+/** For metrics that are read from the generator's status. */
 export const measured =
   (what: string): Check =>
   (name, value) =>
@@ -201,7 +201,7 @@ export class GeneratorReader {
     return this.censusOf(status)?.first(status.readAt.getTime());
   }
 
-  /** A generator without a worker ID has none to count. */
+  /** A generator without a worker ID has no worker IDs to count. */
   private censusOf(status: IdMakerStatus): WorkerCensus | undefined {
     const { ids, support, workersEveryMs } = this.generator;
     if (support === undefined || !hasWorkerId(status)) return undefined;
@@ -225,8 +225,8 @@ function spaceOf(status: IdMakerStatus): string | undefined {
  * Counts the used and the free worker IDs of a namespace through its support.
  *
  * Guarantee: it calls the store at most once per period, and only the first reader waits, for a
- * short time. A count is valid until the next one is due. If that one fails or is missing, there is
- * no value.
+ * short time. A count is valid until the next one is due. If the next count fails or is missing,
+ * there is no value.
  */
 
 /** A larger count would cost the store and this process too much. */
@@ -287,7 +287,7 @@ export class WorkerCensus {
       const records = await this.support.workers?.(COUNTED_MAX + 1);
       this.counted = records && count(records, this.ids.workerIds);
     } catch {
-      // Renewals report an unavailable store. The metric has no value.
+      // Renewals already report an unavailable store, so the metric only has no value.
       this.counted = undefined;
     }
     this.isAnswered = true;

@@ -2,8 +2,8 @@
  * The metrics as observable instruments of an OpenTelemetry Meter. The application passes it in;
  * the API is never loaded from here.
  *
- * Guarantee: each generator is read once per collection, which also records the durations of its
- * last renewals, up to 64.
+ * Guarantee: each generator is read once per collection. A collection also records the durations of
+ * the generator's most recent renewals, up to 64.
  */
 import { DURATION_BOUNDS_MS } from '../time/call-record.js';
 import {
@@ -159,7 +159,8 @@ function durationRecorder<Instrument, Reading>(
 }
 
 /*
- * A histogram for prom-client that is read at the scrape; prom-client's own must be observed.
+ * A histogram for prom-client that is read at the scrape, unlike prom-client's own, which records
+ * each observation.
  *
  * Guarantee: it holds all counts of the generator at the moment of the scrape, so two registries or
  * a late first scrape miss nothing.

@@ -105,8 +105,8 @@ function registryOf(client: PromClient, options: PromOptions): PromRegistry {
 /*
  * The metrics of one family in registries of prom-client.
  *
- * Guarantee: values are read at the scrape, and a registry has each metric once, however many
- * readers are added to it.
+ * Guarantee: values are read at the scrape, and a registry has each metric once, regardless of the
+ * number of readers.
  */
 
 /** The used part of prom-client: `import * as client from 'prom-client'`. */
@@ -155,7 +155,7 @@ function readersIn<Reading>(
   readersOf: ReadersByRegistry<Reading>,
 ): Readers<Reading> {
   const known = readersOf.get(registry);
-  // The registry may have been cleared since.
+  // The registry may have been cleared since the last call.
   const isThere = registry.getSingleMetric(family.metrics[0]!.prometheus) !== undefined;
   if (known !== undefined && isThere) return known;
   const readers = new Readers<Reading>();
@@ -181,7 +181,7 @@ function addMetric<Reading>(
   const registers = [registry as never];
   const samples = () =>
     readers.read().flatMap(([reader, reading]) => samplesOf(metric, reader, reading));
-  /** All values are written in one go, so that two scrapes at the same time do not mix. */
+  /** All values are written in one turn, so that concurrent scrapes do not mix. */
   const collecting = (fill: () => void) => () => {
     const firsts = metric.asksStore ? [...readers.added].flatMap((one) => one.first?.() ?? []) : [];
     return firsts.length === 0 ? fill() : Promise.all(firsts).then(fill);
@@ -189,7 +189,8 @@ function addMetric<Reading>(
   const configuration = { name, help, labelNames, registers, aggregator };
   if (metric.kind === 'counter') {
     const collect = collecting(() => {
-      // A counter of prom-client cannot be set, so each scrape resets it and adds our count.
+      // A counter of prom-client cannot be set, so each scrape resets it and adds the generator's
+      // count.
       counter.reset();
       for (const { labels, value } of samples()) counter.inc(labels, value);
     });

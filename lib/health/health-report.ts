@@ -33,17 +33,17 @@ export interface SnowflakeHealth extends Record<string, unknown> {
   readonly state: IdMakerStatus['state'];
   /** Undefined without a lease, and for a generator without worker IDs. */
   readonly workerId: number | undefined;
-  /** Negative once the range has ended; undefined without a lease or for one without end. */
+  /** Negative once the range has ended; undefined without a lease or for an endless lease. */
   readonly leaseRemainingMs: number | undefined;
   /** The last date that fits into an ID of the layout, ISO 8601; undefined without a layout. */
   readonly layoutEndsAt: string | undefined;
   readonly incarnation: string | undefined;
   /** The options' assumptions about the store, such as `keepsWrites`; absent without any. */
   readonly statement?: string | undefined;
-  /** The number of IDs that can be made without the store; only without a worker ID. */
+  /** The number of IDs that can be generated without the store; only without a worker ID. */
   readonly buffered?: number | undefined;
   readonly bufferedMs?: number | undefined;
-  /** Whether another region has the number of this one; only with the option `regions`. */
+  /** Whether another region uses this region's number; only with the option `regions`. */
   readonly region?: RegionStatus['state'] | undefined;
   /** The reason why the status is not up. */
   readonly message?: string | undefined;
@@ -104,7 +104,7 @@ const BUFFER_VERDICTS: { readonly [state in GeneratorState]: Verdict } = {
   released: ['down', 'The generator was stopped at shutdown, so no id can be made.'],
 };
 
-/** If the limit is not a number, every lease seems too short. */
+/** NaN as the limit makes every lease too short. */
 export const HEALTH = {
   generator: [nameFaults, undefined],
   leaseMsMin: [whole(0, DAY_MS), undefined],
@@ -126,7 +126,7 @@ export function healthOf(
   if (!hasWorkerId(status)) {
     const { buffered, bufferedMs } = status;
     const verdict = BUFFER_VERDICTS[status.state];
-    // A store that answers always gives more.
+    // A store that responds always provides more IDs.
     const isShort = verdict[0] === 'degraded' && (bufferedMs ?? Infinity) < leaseMsMin;
     const short = `Buffered ids last ${bufferedMs} ms, less than leaseMsMin (${leaseMsMin}).`;
     const answer: Verdict = isShort ? ['down', `${short} ${verdict[1]}`] : verdict;
@@ -171,7 +171,7 @@ function reported(
 
 /**
  * A conflict is not `down`, because this process cannot tell which region is wrong. Otherwise, a
- * process with a wrong number, started while the right region was cut off, would end that region.
+ * process with a wrong number, started while the right region is cut off, would stop that region.
  */
 function withRegion(verdict: Verdict, region: RegionStatus | undefined): Verdict {
   if (region?.message === undefined) return verdict;

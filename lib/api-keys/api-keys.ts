@@ -1,8 +1,8 @@
 /**
  * `ApiKeys` creates and verifies API keys for IDs. It does not track revoked keys.
  *
- * Guarantee: no wrong key passes as a right one. Comparisons use equal lengths and constant time.
- * JSON, inspection and messages never show a secret.
+ * Guarantee: no wrong key passes as valid. Comparisons use equal lengths and constant time. JSON,
+ * inspection and messages never show a secret.
  */
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { isDecimalId, isId } from '../core/text/decimal.js';
@@ -22,7 +22,7 @@ import { base62Of, hmacOf, KeyText, SECRET_BYTES, type ParsedApiKey } from './ke
 export interface IssuedApiKey {
   /** The secret, which gives access to every caller that has it. */
   readonly key: string;
-  /** The ID that the key is for, as decimal text: the primary key of its row. */
+  /** The ID that the key belongs to, as a decimal string: the primary key of its row. */
   readonly keyId: string;
   /** 64 hexadecimal digits, which do not reveal the key. */
   readonly hash: string;
@@ -88,8 +88,8 @@ export class ApiKeys {
   /**
    * True if an issued key matches the stored hash. If there is no row, pass undefined: the result
    * is false, after the same work.
-   * @throws SnowflakeError ARGUMENT_INVALID for a hash that does not come from `issue`, which is an
-   * error in the table and not in the key
+   * @throws SnowflakeError ARGUMENT_INVALID for a hash that does not come from `issue`, because
+   * then the table is wrong and not the key
    */
   verify(key: string, hash: string | null | undefined): boolean {
     const stored = storedHash(hash ?? this.#nobodys);
@@ -124,7 +124,7 @@ export class ApiKeys {
     return timingSafeEqual(asBytes(this.#text.secretIn(key)), asBytes(expected));
   }
 
-  /** Hashes the whole key, so that a hash is right for no other ID and no other prefix. */
+  /** Hashes the whole key, so that a hash matches no other ID and no other prefix. */
   #hashOf(key: string): Buffer {
     if (this.#pepper !== undefined) return hmacOf('sha256', this.#pepper, key);
     return createHash('sha256').update(key).digest();
@@ -155,7 +155,7 @@ const asBytes = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 /** Options of hmacApiKey(). */
 export interface HmacApiKeyOptions {
-  /** Bytes, or a text, whose UTF-8 bytes are taken; not empty. */
+  /** Bytes, or a string that is encoded as UTF-8; not empty. */
   readonly secret: ApiKeySecret;
   /** `md5` is HmacMD5, 32 digits; `sha256` is HmacSHA256, 64 digits. */
   readonly algorithm: 'md5' | 'sha256';
@@ -164,14 +164,14 @@ export interface HmacApiKeyOptions {
 const ALGORITHMS: readonly unknown[] = ['md5', 'sha256'];
 
 /**
- * The HMAC of the decimal text of an ID, in lower-case hexadecimal digits: the result of
+ * The HMAC of an ID's decimal string, in lower-case hexadecimal digits. The result equals that of
  * `Mac.getInstance("HmacMD5")` in Java for `String.valueOf(id)`.
  *
  * Such a key does not contain its ID and has no check for typing errors. You cannot replace it
  * without changing the ID. For new keys, use `ApiKeys`.
  *
- * @throws SnowflakeError ID_INVALID for anything but an ID, CONFIG_INVALID for a secret or an
- * algorithm that cannot be; neither shows the secret.
+ * @throws SnowflakeError ID_INVALID for anything but an ID, CONFIG_INVALID for an invalid secret or
+ * algorithm; neither message shows the secret.
  * @example
  * ```ts
  * import { hmacApiKey } from 'nestjs-snowflake/api-keys';
@@ -197,9 +197,9 @@ export function hmacApiKey(id: bigint | string, options: HmacApiKeyOptions): str
 }
 
 /*
- * The ID of a key: bigint, or the decimal text that entities hold.
+ * The ID of a key: a bigint, or the decimal string that entities hold.
  *
- * Guarantee: an error for any other value does not show it, because it may be a misplaced secret.
+ * Guarantee: the error for any other value does not show it, because it may be a misplaced secret.
  */
 
 /** @throws SnowflakeError ID_INVALID */

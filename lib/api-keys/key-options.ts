@@ -1,7 +1,7 @@
 /**
  * Checks the options of `ApiKeys` and reports every error at once.
  *
- * Guarantee: no message shows a pepper or a secret, even if it was passed in the place of a name.
+ * Guarantee: no message shows a pepper or a secret, even if it was passed in place of a name.
  */
 import { formatShort } from '../messages.js';
 import { refuse, unknownNames } from '../options.js';
@@ -9,9 +9,10 @@ import { refuse, unknownNames } from '../options.js';
 /** Options of ApiKeys. */
 export interface ApiKeysOptions {
   /**
-   * Every key begins with this and an underscore, for people and for scanners of secrets:
-   * lower-case letters and digits in parts joined by underscores, such as `shop_live`; a letter
-   * first, each further part of two characters or more, 32 in all.
+   * Every key begins with this prefix and an underscore, so that people and secret scanners
+   * recognize it. Lower-case letters and digits, in parts joined by underscores, such as
+   * `shop_live`. It begins with a letter, each further part has at least two characters, and the
+   * maximum is 32 in all.
    */
   readonly prefix: string;
   /**
@@ -21,8 +22,8 @@ export interface ApiKeysOptions {
    */
   readonly pepper?: ApiKeySecret | undefined;
   /**
-   * Secrets of derived keys, each under a letter from a to z, which its keys name. At least 32
-   * characters or bytes each. A key is right as long as its secret is here.
+   * Secrets of derived keys, each under a letter from a to z, which its keys contain. At least 32
+   * characters or bytes each. A derived key is valid as long as its secret is listed here.
    */
   readonly secrets?: Readonly<Record<string, ApiKeySecret>> | undefined;
   /** The letter of the secret for new derived keys. Default: the only one. */
@@ -31,12 +32,12 @@ export interface ApiKeysOptions {
 
 const NO_SECRETS =
   'Expected `secrets` to be an object, such as { a: process.env.API_KEY_SECRET_A }.';
-/** A further part has at least two letters: a single one is the name of a secret. */
+/** A further part has at least two characters, because a single letter is the name of a secret. */
 const PREFIX = /^[a-z][a-z0-9]*(_[a-z0-9]{2,})*$/;
 const PREFIX_LENGTH_MAX = 32;
 const LETTER = /^[a-z]$/;
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+/** @throws SnowflakeError CONFIG_INVALID with every error in `details.faults` */
 export function resolveKeyOptions(options: ApiKeysOptions) {
   const all = isObject(options) ? options : ({} as ApiKeysOptions);
   const { prefix, pepper, secrets: given = {}, deriveWith } = all;
@@ -104,14 +105,14 @@ function isObject<T>(value: T): value is T & object {
 /*
  * Peppers and secrets.
  *
- * Guarantee: no message contains a character of one, and ours is a copy that no other code can
- * change.
+ * Guarantee: no message contains a character of a secret. The secret is copied, so no other code
+ * can change it.
  */
 
-/** Bytes, or a text, whose UTF-8 bytes are taken as they are. */
+/** Bytes, or a string that is encoded as UTF-8 unchanged. */
 export type ApiKeySecret = string | Uint8Array;
 
-/** 32 bytes have 256 bits, 32 hexadecimal digits have 128. */
+/** 32 bytes hold 256 bits; 32 hexadecimal digits hold 128. */
 const LENGTH_MIN = 32;
 
 /** Returns a copy of the bytes, or an error message. */
@@ -136,13 +137,13 @@ function readSecret(name: string, secret: unknown): Buffer | string {
   return bytes;
 }
 
-/** Returns undefined for a value that is neither text nor bytes. */
+/** Returns undefined for a value that is neither a string nor bytes. */
 export function bytesOf(secret: unknown): Buffer | undefined {
   if (typeof secret === 'string') return Buffer.from(secret, 'utf8');
   return secret instanceof Uint8Array ? Buffer.from(secret) : undefined;
 }
 
-/** Describes the value given instead, without a character of it. */
+/** Describes the rejected value without any of its characters. */
 export function kindOf(value: unknown): string {
   if (value === undefined || value === null) return String(value);
   if (typeof value === 'string') return `a text of ${value.length} characters, which is not shown`;

@@ -1,11 +1,11 @@
 /**
- * The text of an API key: prefix, underscore, ID (11 digits of base 62), secret (43), CRC-32 of all
- * before (6).
+ * The format of an API key: prefix, underscore, ID (11 base 62 digits), secret (43), and the CRC-32
+ * of all characters before it (6).
  *
- * Guarantee: only texts of this form are read, so no other text costs a query. One wrong character
- * is always found: CRC-32 sees any change within 32 bits. A derived key has two characters more,
- * the letter of its secret and an underscore after the prefix, so that one character cannot turn
- * one kind into the other.
+ * Guarantee: strings of any other format are rejected without a query. One wrong character is
+ * always found, because CRC-32 detects any change within 32 bits. A derived key has two more
+ * characters after the prefix: the letter of its secret and an underscore. One wrong character
+ * therefore cannot turn a key of one kind into the other.
  */
 import { createHmac } from 'node:crypto';
 import { crc32 } from 'node:zlib';
@@ -14,10 +14,10 @@ import { RadixDigits } from '../core/text/radix.js';
 import { BASE_62 } from '../core/text/text-forms.js';
 
 /*
- * Base 62: the digits, and 256 bits as text of one width.
+ * Base 62: the digits, and 256 bits as a string of fixed width.
  *
- * Guarantee: equal bytes have equal texts and different bytes different ones. No BigInt is made:
- * the number is divided by 62^5 in limbs of 16 bits, so that every step is an exact double.
+ * Guarantee: equal bytes have equal strings, and different bytes different ones. No BigInt is
+ * created: the number is divided by 62^5 in limbs of 16 bits, so every step is an exact double.
  */
 
 /** SHA-256 has this many bytes, and so does a random secret. */
@@ -57,9 +57,9 @@ function dividedByPart(limbs: Float64Array): number {
 
 /** The parts of a key that are readable without a secret. */
 export interface ParsedApiKey {
-  /** The ID that the key was issued for, as decimal text. */
+  /** The ID that the key was issued for, as a decimal string. */
   readonly keyId: string;
-  /** The letter of the secret that a derived key was made with; absent for a stored one. */
+  /** The letter of the secret that a derived key uses; absent for a stored key. */
   readonly secretName?: string | undefined;
 }
 
@@ -74,7 +74,7 @@ const BODY = new RegExp(`^${digits.classOf(() => true)}{${BODY_WIDTH}}$`);
 const words = new IdWords();
 
 export class KeyText {
-  /** Every text begins with this. */
+  /** Every key begins with this. */
   readonly #start: string;
   readonly #names: readonly string[];
 
@@ -115,7 +115,7 @@ export class KeyText {
     return secretName === '' ? { keyId } : { keyId, secretName };
   }
 
-  /** Returns '' for a stored key, undefined if neither form begins so. */
+  /** Returns '' for a stored key, and undefined if neither format begins this way. */
   #nameIn(text: string, from: number): string | undefined {
     const { length } = this.#start;
     if (from === length) return '';
@@ -124,15 +124,15 @@ export class KeyText {
   }
 }
 
-/** A public checksum: it keeps typing errors away from the database, and proves nothing. */
+/** A public checksum: it keeps mistyped keys away from the database, and proves nothing. */
 const checkOf = (text: string): string => filled(0, crc32(text), CHECK_WIDTH);
 
 const filled = (high: number, low: number, width: number): string =>
   digits.textOf(high, low).padStart(width, digits.zero);
 
 /*
- * All uses of HMAC go through here, so that the vectors of RFC 2202 and RFC 4231 test each of them:
- * hashes with a pepper, derived keys, and keys of other systems.
+ * Hashes with a pepper, derived keys, and keys of other systems all use this function. The vectors
+ * of RFC 2202 and RFC 4231 therefore test each of them.
  */
 
 export function hmacOf(algorithm: 'md5' | 'sha256', secret: Uint8Array, message: string): Buffer {

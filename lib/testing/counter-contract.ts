@@ -85,12 +85,12 @@ export const COUNTER_CLOCK_CASES = [
       const stepMs = lossWindowMs + 3000;
       await t.grantOf(() => t.clock());
       await t.happen('remember');
-      // The step is in a period without calls, so the data do not show it.
+      // The step falls into a period without calls, so the data do not show it.
       await t.advance(2 * stepMs);
       const lost = await t.grantOf(() => t.clock({ count: 10n ** 9n }));
       await t.happen('restore');
       await t.advance(-stepMs);
-      // A newcomer may ask first, as long as it has to wait.
+      // A new process may call first, as long as it has to wait.
       if (lossWindowMs > 0) await t.clock();
       const { nowMs: reckonedMs } = lost;
       t.follows(lost, await t.grantOf(() => t.clock({ reckonedMs })));
@@ -117,7 +117,7 @@ export const COUNTER_CLOCK_CASES = [
 
 const positionAt = (ms: number): bigint => BigInt(ms) * BigInt(CLOCK.perMs);
 
-/* The duties of a store for a dense counter while it keeps what it acknowledged. */
+/* The duties of a store to a dense counter while all acknowledged writes remain. */
 
 export const DENSE_CASES = [
   ...[2n ** 32n, 2n ** 53n, 2n ** 62n, 10n ** 9n, 10n ** 18n].map((around) => ({
@@ -235,8 +235,8 @@ export const DENSE_CASES = [
 ];
 
 /**
- * Expects exact positions in a grant that ends at a position, one after it, and a jump: doubles
- * would be off by some.
+ * Expects exact positions in a grant that ends at a given position, in a grant right after it, and
+ * in a jump. Doubles would round them.
  */
 async function expectExact(harness: CounterHarness, around: bigint): Promise<void> {
   const { first, end } = await harness.begun({ startAt: around - 3n, count: 3n });

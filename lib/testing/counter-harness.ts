@@ -26,13 +26,13 @@ export const counterCases = casesOf<CounterNeed, CounterHarness>;
 /** The needs of the contract of a counter store. */
 export interface CounterHarnessParts {
   readonly expect: Expect;
-  /** Makes a store that shares its counters with every other one made for the same name. */
+  /** Creates a store that shares its counters with every other store of the same name. */
   readonly createStore: (name: string) => CounterStore | Promise<CounterStore>;
   readonly clockControl?: ClockControl | undefined;
   readonly lossControl?: LossControl | undefined;
 }
 
-/** A counter by the clock may make its callers wait for each tick. */
+/** A counter that follows the clock may make its callers wait for each tick. */
 const TRIES_MAX = 200;
 
 /** The terms of clients unless a case says otherwise. */
@@ -61,7 +61,7 @@ export class CounterHarness extends StoreHarness<CounterStore, CounterHarnessPar
     return this.asked({ ...CLOCK, ...changes });
   }
 
-  /** Asks until there is a grant, waiting as long as each answer says. */
+  /** Retries until there is a grant, after the wait of each answer. */
   grantOf(ask: () => Promise<TakeAnswer>): Promise<TakeGrant> {
     return this.grantAfterWaits(ask, 'wait', TRIES_MAX);
   }

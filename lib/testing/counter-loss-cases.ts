@@ -1,11 +1,11 @@
 /**
- * The duties of a store when acknowledged writes may be gone: another server, an absent counter, a
- * client that knows more than the store.
+ * The duties of a store when acknowledged writes may be lost: another server, an absent counter, or
+ * a client with later facts than the store.
  */
 import type { TakeGrant } from '../counters/counter-store.js';
 import { DENSE, type CounterHarness, counterCases } from './counter-harness.js';
 
-/** One window grants at most this. */
+/** The maximum that one window grants. */
 const WINDOW = DENSE.lossGap / 2n;
 
 export const COUNTER_LOSS_CASES = [
@@ -46,7 +46,7 @@ export const COUNTER_LOSS_CASES = [
       await t.happen('remember');
       const lost = await t.grantOf(() => t.dense({ count: WINDOW - 10n }));
       await t.happen('restore');
-      // Every grant between the two must be clear of the grants after the second.
+      // No grant between the two losses may overlap a grant after the second.
       const between = await t.dense({ count: DENSE.lossGap });
       await t.happen('restore');
       const after = await t.grantOf(() => t.dense());
@@ -130,7 +130,7 @@ export const COUNTER_LOSS_CASES = [
   }),
 ];
 
-/** Takes until the store says to wait. */
+/** Takes until the answer is a wait. */
 async function grantedNow(harness: CounterHarness): Promise<bigint> {
   let sum = 0n;
   while (sum <= DENSE.lossGap) {
@@ -150,7 +150,7 @@ async function expectWait(harness: CounterHarness, lossGap: bigint, have = 0n): 
   harness.waits(await harness.dense({ lossGap }), 1);
 }
 
-/* The duties of a store when many processes ask at once. */
+/* The duties of a store when many processes call concurrently. */
 
 const RACE_COUNT = 50;
 

@@ -1,6 +1,6 @@
 /**
- * The contracts of a support, of a counter store and of a lock store as suites of tests, for any
- * test runner and any store.
+ * The contracts of a support, of a counter store and of a lock store as test suites, for any test
+ * runner and any store.
  *
  * Guarantee: the cases test every requirement of the lease protocol. They skip cases without a
  * control only if `leaveOut` lists it.
@@ -27,12 +27,12 @@ export interface SupportContract extends HarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * Things that the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
+   * What the support or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
    * `lossControl`), 'version' (no `versionControl`), 'release', 'workers' (missing methods),
-   * 'longest free' (any free worker ID is taken, which is safe), 'claims' (it ignores `takesOver`,
-   * which is safe), 'reckoned' (it ignores the clocks of its callers), 'moves' (it ignores a
-   * change of layouts, which is safe), 'wide' (it does not have millions of worker IDs), 'end'
-   * (its leases never end: only the duties of such a support are tested).
+   * 'longest free' (it assigns any free worker ID, which is safe), 'claims' (it ignores
+   * `takesOver`, which is safe), 'reckoned' (it ignores the clocks of its callers), 'moves' (it
+   * ignores a change of layouts, which is safe), 'wide' (it does not have millions of worker IDs),
+   * 'end' (its leases never end: only the duties of such a support are tested).
    */
   readonly leaveOut?: readonly ContractNeed[] | undefined;
 }
@@ -60,9 +60,9 @@ export const CONTRACT_CASES = [
 const stores = processWide('contract-stores', () => ({ count: 0 }));
 
 /**
- * Adds a test for each demand on a support.
+ * Adds a test for each requirement of a support.
  *
- * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @throws TypeError at once, if a control is missing and `leaveOut` does not list it.
  * @example
  * ```ts
  * import { describe, expect, it } from '@jest/globals';
@@ -93,7 +93,7 @@ export function describeDistributedSupport(contract: SupportContract): void {
 }
 
 /*
- * The contract of a counter store as a suite of tests, for any test runner and any store.
+ * The contract of a counter store as a test suite, for any test runner and any store.
  *
  * Guarantee: the cases test every rule that keeps a counter from going back. They skip cases
  * without a control only if `leaveOut` lists it.
@@ -104,8 +104,8 @@ export interface CounterContract extends CounterHarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'giveBack', 'create', 'counters' (missing methods).
+   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
+   * 'giveBack', 'create', 'counters' (missing methods).
    */
   readonly leaveOut?: readonly CounterNeed[] | undefined;
 }
@@ -119,9 +119,9 @@ export const COUNTER_CASES = [
 ];
 
 /**
- * Adds a test for each demand on a counter store.
+ * Adds a test for each requirement of a counter store.
  *
- * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @throws TypeError at once, if a control is missing and `leaveOut` does not list it.
  * @example
  * ```ts
  * import { describe, expect, it } from '@jest/globals';
@@ -155,7 +155,7 @@ export function describeCounterStore(contract: CounterContract): void {
 }
 
 /*
- * The contract of a lock store as a suite of tests, for any test runner and any store.
+ * The contract of a lock store as a test suite, for any test runner and any store.
  *
  * Guarantee: the cases test every rule for a single holder and rising tokens. They skip cases
  * without a control only if `leaveOut` lists it.
@@ -166,9 +166,9 @@ export interface LockContract extends LockHarnessParts {
   /** `it` or `test` of the runner. */
   readonly test: (name: string, run: () => Promise<void>) => void;
   /**
-   * Things that the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no
-   * `lossControl`), 'steps' (it measures time by a clock that nobody sets), 'locks', 'notes',
-   * 'untilReleased' (missing methods).
+   * What the store or the test cannot do: 'clock' (no `clockControl`), 'losses' (no `lossControl`),
+   * 'steps' (it measures time by a clock that cannot be set), 'locks', 'notes', 'untilReleased'
+   * (missing methods).
    */
   readonly leaveOut?: readonly LockNeed[] | undefined;
 }
@@ -181,9 +181,9 @@ export const LOCK_CASES = [
 ];
 
 /**
- * Adds a test for each demand on a lock store.
+ * Adds a test for each requirement of a lock store.
  *
- * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @throws TypeError at once, if a control is missing and `leaveOut` does not list it.
  * @example
  * ```ts
  * import { describe, expect, it } from '@jest/globals';

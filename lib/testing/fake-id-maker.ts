@@ -1,7 +1,7 @@
 /**
  * An IdMaker for tests that counts: 1, 2, 3 and so on, the same in each run.
  *
- * Guarantee: everything an IdMaker has, no store, no clock, no timer; it is always ready.
+ * Guarantee: it has all members of an IdMaker, is always ready, and uses no store, clock or timer.
  */
 import { layoutFaults, type BitLayout } from '../core/layout/bit-layout.js';
 import { layouts } from '../core/layout/presets.js';
@@ -13,7 +13,7 @@ import type { IdMaker } from '../nest/id-maker.js';
 /** Options of fakeIdMaker(). */
 export interface FakeIdMakerOptions {
   /**
-   * The first ID, from 0 up. Default 1. For IDs that look real, one that was composed:
+   * The first ID, 0 or higher. Default 1. For IDs that look real, compose one:
    * `layouts.snowflake().compose({ timestampMs, workerId: 1 })`.
    */
   readonly from?: bigint | number | undefined;
@@ -21,7 +21,7 @@ export interface FakeIdMakerOptions {
   readonly layout?: BitLayout | undefined;
 }
 
-/** The compiler holds the fake to all that an IdMaker offers. */
+/** Makes the compiler require every member of an IdMaker. */
 type Face = Pick<IdMaker, keyof IdMaker>;
 
 class CountingIdMaker implements Face {
@@ -86,7 +86,7 @@ class CountingIdMaker implements Face {
   }
 }
 
-/** The status of a worker ID without end, which never renews. */
+/** The status of an endless lease, which is never renewed. */
 const STATUS: IdMaker['status'] = {
   kind: 'lease',
   state: 'active',
@@ -104,11 +104,11 @@ const STATUS: IdMaker['status'] = {
 };
 
 /**
- * An IdMaker that counts from 1, for `overrideProvider(IdMaker)` and for classes made by hand.
- * In an application whose IdMaker is overridden no worker ID is leased and no store is contacted,
- * and entities with `@SnowflakeId()` take their IDs from it.
+ * An IdMaker that counts from 1, for `overrideProvider(IdMaker)` and for classes that you create
+ * yourself. An application with an overridden IdMaker leases no worker ID and contacts no store.
+ * Its entities with `@SnowflakeId()` take their IDs from this one.
  *
- * @throws SnowflakeError CONFIG_INVALID for a `from` that is no whole number from 0 up.
+ * @throws SnowflakeError CONFIG_INVALID for a `from` that is not an integer of 0 or more.
  * @example
  * ```ts
  * import { fakeIdMaker } from 'nestjs-snowflake/testing';

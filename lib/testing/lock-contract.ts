@@ -1,5 +1,5 @@
 /**
- * The duties of a store to holders of locks, and to callers that want one. Each case is one
+ * The duties of a store to holders of locks, and to callers that request one. Each case is one
  * property, in words.
  */
 import { DistributedLock } from '../lock/distributed-lock.js';
@@ -160,7 +160,7 @@ export const HOLD_CASES = [
       given.abort();
       await givenUp;
       isFree = true;
-      // A subscription may begin later than the call, so that waiters poll as well.
+      // A subscription may begin later than the call, so waiters also poll.
       for (let count = 0; count < 20; count++) {
         await t.release(held);
         if (await settled(waiting)) break;
@@ -175,11 +175,11 @@ async function settled(waiting: Promise<void>): Promise<boolean> {
   return Promise.race([waiting.then(() => true), turn().then(() => false)]);
 }
 
-/* The duties of a store when many processes ask at once. */
+/* The duties of a store when many processes call concurrently. */
 
 const RACE_COUNT = 20;
 const TRIES_MAX = 5000;
-/** On a slow machine a short lock would be over before the last one asks, and granted again. */
+/** On a slow machine, a short lock would end and be granted again before the last process calls. */
 const HELD_THROUGHOUT = { ttlMs: 20_000, longestMs: 20_000 };
 
 export const LOCK_RACE_CASES = lockCases([], {
@@ -246,7 +246,7 @@ export const LOCK_RACE_CASES = lockCases([], {
   },
 });
 
-/** Two processes on a store that grants. They are not closed: the store is the harness's. */
+/** Two processes on a store that grants locks. They stay open, because the store belongs to the harness. */
 async function fleetOf(harness: LockHarness): Promise<readonly [DistributedLock, DistributedLock]> {
   await harness.begin(HELD_THROUGHOUT);
   const { ttlMs, longestMs: longestTtlMs } = HELD_THROUGHOUT;

@@ -28,7 +28,7 @@ export const lockCases = casesOf<LockNeed, LockHarness>;
 /** The needs of the contract of a lock store. */
 export interface LockHarnessParts {
   readonly expect: Expect;
-  /** Makes a store that shares its locks with every other one made for the same name. */
+  /** Creates a store that shares its locks with every other store of the same name. */
   readonly createStore: (name: string) => LockStore | Promise<LockStore>;
   readonly clockControl?: ClockControl | undefined;
   readonly lossControl?: LossControl | undefined;
@@ -72,20 +72,20 @@ export class LockHarness extends StoreHarness<LockStore, LockHarnessParts> {
     await store.release({ lock, holder, token, clocks, ...(keepMs !== undefined && { keepMs }) });
   }
 
-  /** The clocks of a caller that was answered just now, on a host whose clock is right. */
+  /** The clocks of a caller right after an answer, on a host whose clock is right. */
   async clocks() {
     const { nowMs = 0, timeMs = 0 } = await this.held({ lock: 'first' });
     return { wallMs: timeMs, nowMs };
   }
 
-  /** Waits for a store that grants nothing yet, and for no other holder. */
+  /** Waits for a store that grants no lock yet, but not for another holder. */
   async held(changes: Changes = {}): Promise<HeldLock & LockGrant> {
     const { lock = ASKED.lock, holder = this.newHolder() } = changes;
     const grant = await this.grantAfterWaits(() => this.acquire({ ...changes, holder }), 'wait');
     return { lock, holder, ...grant };
   }
 
-  /** A store that grants, also for as long as is asked for, without held locks. */
+  /** Waits until the store grants locks of the requested TTL, and leaves none held. */
   async begin(terms: Changes = {}): Promise<void> {
     await this.release(await this.held({ ...terms, lock: 'first' }));
   }

@@ -1,6 +1,6 @@
 /**
- * The duties of a store when acknowledged writes may be gone: another server, an empty store, a
- * client that knows more than the store.
+ * The duties of a store when acknowledged writes may be lost: another server, an empty store, or a
+ * client with later facts than the store.
  */
 import type { AcquireAnswer } from '../lock/lock-store.js';
 import { ASKED, type LockHarness, lockCases } from './lock-harness.js';
@@ -145,7 +145,7 @@ async function expectWait(harness: LockHarness): Promise<void> {
   await harness.advance(1);
 }
 
-/* The duties of a store as time goes by, and goes back. */
+/* The duties of a store whose clock moves forward and back. */
 
 function waitMsIn(answer: AcquireAnswer): number | undefined {
   return answer.status === 'wait' ? answer.waitMs : undefined;
@@ -153,7 +153,7 @@ function waitMsIn(answer: AcquireAnswer): number | undefined {
 
 const HOUR_MS = 3_600_000;
 
-/** Any store has forgotten a lock by then. */
+/** Long enough for any store to remove the record of a lock. */
 const LONG_MS = 600_000;
 
 export const LOCK_CLOCK_CASES = [
@@ -223,7 +223,7 @@ export const LOCK_CLOCK_CASES = [
         await t.advance(stepMs);
         const answer = await t.acquire();
         t.expect(answer.status).toEqual('held');
-        // A store may take up a step of some seconds late.
+        // A store may apply a step of some seconds late.
         t.expect('leftMs' in answer && answer.leftMs < 60_000).toEqual(true);
         await t.release(last);
         const next = await t.held();
@@ -238,7 +238,7 @@ export const LOCK_CLOCK_CASES = [
       const held = await t.held();
       await t.advance(HOUR_MS);
       await t.expectStatus(t.acquire({ clocks: { wallMs: 0, nowMs: nowMs + 1 } }), 'held');
-      // The next caller shows nothing, or a wall clock that was wrong with the store's.
+      // The next caller sends no clock, or a wall clock that was as wrong as the store's.
       await t.expectStatus(t.acquire(), 'held');
       await t.expectStatus(t.acquire({ clocks: { wallMs: wallMs + HOUR_MS } }), 'held');
       await t.expectStatus(t.extend(held), 'ok');
@@ -303,7 +303,7 @@ export const LOCK_CLOCK_CASES = [
       const settled = await t.extend({ ...held, settles: true }, 1);
       t.expect(settled.status).toEqual('lost');
       t.expect('nowMs' in settled && settled.nowMs! - settled.timeMs!).toEqual(0);
-      // The other one would last until the clock is there again.
+      // Otherwise, the other lock would last until the clock reaches that time again.
       await t.expectStatus(t.extend({ ...other, settles: true }, 1), 'lost');
       await t.expectStatus(t.extend(held), 'lost');
       await t.expectStatus(t.acquire(), 'wait');

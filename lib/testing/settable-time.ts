@@ -1,8 +1,8 @@
 /**
  * Time that moves only when a test advances it: a clock and timers in one.
  *
- * Guarantee: only `advance` lets things happen, in order, and each step settles every promise that
- * can be settled. The wall clock may be set alone; timers follow the time that elapses.
+ * Guarantee: only `advance` runs timers, in order, and each step settles every promise that can
+ * settle. A test may also set the wall clock alone; timers follow the elapsed time.
  */
 import type { Clock } from '../core/clock.js';
 import { turn, type TimerHandle, type Timers } from '../time/timers.js';
@@ -38,7 +38,7 @@ export class SettableTime implements Clock, Timers {
     return this.wallMs;
   }
 
-  /** The time that went by, whatever was done to the clock. */
+  /** The elapsed time, regardless of any step of the clock. */
   get passedMs(): number {
     return this.elapsedMs;
   }
@@ -55,12 +55,12 @@ export class SettableTime implements Clock, Timers {
     if (timer !== undefined) (timer as Due).isCancelled = true;
   }
 
-  /** Timers that wait to fire. */
+  /** The number of timers that wait to fire. */
   get timerCount(): number {
     return this.agenda.openCount;
   }
 
-  /** Lets `ms` go by and runs in order everything that becomes due. */
+  /** Advances the time by `ms` and runs everything that becomes due, in order. */
   async advance(ms: number): Promise<void> {
     const endMs = this.elapsedMs + ms;
     await turn();
@@ -80,9 +80,9 @@ export class SettableTime implements Clock, Timers {
 }
 
 /*
- * The agenda: by time, and among equals in the order of the calls.
+ * The tasks in order of their time; tasks of the same time in the order of the calls.
  *
- * Guarantee: the same calls give the same order, so that a seed decides a whole simulation.
+ * Guarantee: the same calls give the same order, so that a seed determines a whole simulation.
  */
 
 interface Due {
@@ -104,7 +104,7 @@ class Agenda {
     return this.tasks.filter((due) => !due.isCancelled).length;
   }
 
-  /** Takes the first task due by then; a repeated one is rescheduled. */
+  /** Removes the first task that is due by then; a repeated task is rescheduled. */
   take(endMs: number): Due | undefined {
     for (;;) {
       const [first] = this.tasks;
@@ -119,7 +119,7 @@ class Agenda {
     }
   }
 
-  /** After all tasks that are due no later. */
+  /** Inserts a task after all tasks of the same time or earlier. */
   private put(due: Due): Due {
     let [from, to] = [0, this.tasks.length];
     while (from < to) {

@@ -1,6 +1,6 @@
 /**
- * The duties of a support when a worker ID is requested. Each case is one property, in words, and
- * names all that it needs.
+ * The duties of a support when a process requests a worker ID. Each case is one property, in words,
+ * and lists all its needs.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
 import { grantIn, reasonOf, TERMS, type Harness, contractCases } from './harness.js';
@@ -43,7 +43,7 @@ export const ACQUIRE_CASES = [
     async 'counts each renewal once, so that a holder notices one that is lost'(t) {
       const { holder } = await t.holder();
       const counts: number[] = [];
-      // A first range may write its row more often.
+      // A first range may take more writes of its row.
       for (let count = 0; count < 4; count++) {
         counts.push(grantIn(await holder.renew()).mark!.operations);
       }
@@ -153,9 +153,9 @@ export const ACQUIRE_CASES = [
 ];
 
 /*
- * A worker ID that is claimed, as the pod of a StatefulSet claims its own number. Its holder is
- * fenced and keeps its range, and the claim waits no longer than for a range worth having. A
- * support that ignores `takesOver` is safe, and its claims wait.
+ * A process claims a worker ID, as the pod of a StatefulSet claims its own number. The previous
+ * holder is fenced and keeps its range, and the claim waits no longer than for a worthwhile range.
+ * A support that ignores `takesOver` is safe, and its claims wait.
  */
 
 const CLAIM = { takesOver: true };

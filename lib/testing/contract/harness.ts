@@ -1,7 +1,7 @@
 /**
- * The tools of a contract case: an empty registry, holders of it, the store's clock, and the
- * `expect` of the user's test runner; and the tools that the contracts of supports, of counters and
- * of locks have in common, such as a clock.
+ * The tools of a contract case: an empty registry, its holders, the store's clock, and the `expect`
+ * of the user's test runner. The file also has the tools that the contracts of supports, of
+ * counters and of locks share.
  */
 import type {
   IDistributedSupport,
@@ -22,27 +22,29 @@ export type Expect = (actual: unknown) => {
 export interface ClockControl {
   /** The time in Unix milliseconds. */
   now(): number;
-  /** Moves it on, or back if `ms` is negative. */
+  /** Moves the clock forward, or back if `ms` is negative. */
   advance(ms: number): void | Promise<void>;
 }
 
-/** The losses that a store and its data may suffer; `registry` as given to `createSupport`. */
+/**
+ * The losses that a store and its data may suffer. `registry` is the name given to `createSupport`.
+ */
 export interface LossControl {
-  /** All data is gone; the server runs on. */
+  /** All data is lost; the server keeps running. */
   wipe(registry: string): void | Promise<void>;
-  /** All data is there, and another server answers. */
+  /** The data remains, and another server responds. */
   restart(registry: string): void | Promise<void>;
   /** Keeps a copy of the data. */
   remember(registry: string): void | Promise<void>;
-  /** Another server answers from that copy. */
+  /** Another server responds from that copy. */
   restore(registry: string): void | Promise<void>;
 }
 
-/** The version of the protocol that keeps a registry. */
+/** The protocol version of a registry. */
 export interface VersionControl {
-  /** Makes it a later one, as a later version of this package would. */
+  /** Raises it to a later one, as a later version of this package would. */
   raise(registry: string): void | Promise<void>;
-  /** Makes it ours again. */
+  /** Sets it back to the current one. */
   lower(registry: string): void | Promise<void>;
 }
 
@@ -68,7 +70,10 @@ export interface Case<Need extends string, H> {
   readonly run: (harness: H) => Promise<void>;
 }
 
-/** Cases by their properties, in words: each gets `t`, the tools of a test. They share needs. */
+/**
+ * Cases by their properties, in words. Each case receives `t`, the tools of a test. All cases of
+ * one group share needs.
+ */
 export function casesOf<Need extends string, H>(
   needs: readonly Need[],
   runs: Readonly<Record<string, (t: H) => Promise<void>>>,
@@ -87,12 +92,12 @@ export interface HarnessParts {
   readonly versionControl?: VersionControl | undefined;
 }
 
-/** What every contract needs of a test. */
+/** What every contract requires of a test. */
 type Controls = Pick<HarnessParts, 'expect' | 'clockControl' | 'lossControl'>;
 
 const FACTS = ['nowMs', 'timeMs', 'mark', 'quarantineMs', 'layouts', 'latestMs'];
 
-/** The answer without the facts of the registry. */
+/** The answer without the registry's facts. */
 export function reasonOf(answer: LeaseAnswer): object {
   return Object.fromEntries(Object.entries(answer).filter(([name]) => !FACTS.includes(name)));
 }
@@ -105,7 +110,7 @@ interface Answer {
 
 const TRIES_MAX = 20;
 
-/** The clock, the losses and the patience of every contract. */
+/** The clock, the losses and the retries of every contract. */
 class BaseHarness<Parts extends Controls> {
   readonly expect: Expect;
 
@@ -120,7 +125,7 @@ class BaseHarness<Parts extends Controls> {
     return this.parts.clockControl!.now();
   }
 
-  /** If the time cannot be set, it has to go by. */
+  /** Sets the time, or waits if the test has no control of the clock. */
   async advance(ms: number): Promise<void> {
     const { clockControl } = this.parts;
     await (clockControl === undefined ? pause(systemTimers, ms) : clockControl.advance(ms));
@@ -130,7 +135,7 @@ class BaseHarness<Parts extends Controls> {
     await this.parts.lossControl![loss](this.name);
   }
 
-  /** Asks until there is a grant, waiting as long as each answer (or only `status`) says. */
+  /** Retries until there is a grant, after the wait of each answer (or only of `status`). */
   protected async grantAfterWaits<A extends Answer>(
     ask: () => Promise<A>,
     status?: string,
@@ -149,7 +154,7 @@ class BaseHarness<Parts extends Controls> {
   }
 }
 
-/** A harness of one store, of which there may be several objects. */
+/** A harness of one store, which may have several client objects. */
 export class StoreHarness<
   Store,
   Parts extends Controls & { createStore(name: string): Store | Promise<Store> },
@@ -166,20 +171,23 @@ export class StoreHarness<
   }
 }
 
-/** No range can be as long, so a registry is begun and nothing leased. */
+/** Longer than any range, so the request creates a registry and leases nothing. */
 const NO_RANGE_MS = 3_600_000;
 
 export class Harness extends BaseHarness<HarnessParts> {
   private holderCount = 0;
   private beginning: Promise<void> | undefined;
 
-  /** Another process on the same registry, which has existed for long if time can be set. */
+  /**
+   * Another process on the same registry. If the time can be set, the quarantine of a new registry
+   * is over.
+   */
   async asker(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     await (this.beginning ??= this.begin());
     return this.newcomer(terms);
   }
 
-  /** Another process, whatever the state of the registry. */
+  /** Another process, regardless of the registry's state. */
   async newcomer(terms: Partial<LeaseRequest> = {}): Promise<ContractHolder> {
     const support = await this.parts.createSupport(this.name);
     return new ContractHolder(support, `${this.name} holder ${++this.holderCount}`, terms);
@@ -193,17 +201,17 @@ export class Harness extends BaseHarness<HarnessParts> {
     return { holder, grant: await this.patiently(() => holder.acquire(), 'wait') };
   }
 
-  /** A registry is quarantined at first, since it may replace a lost one. */
+  /** A new registry begins with a quarantine, because it may replace a lost one. */
   private async begin(): Promise<void> {
     if (this.parts.clockControl === undefined) return;
     const founder = await this.newcomer({ minRangeMs: NO_RANGE_MS });
     const answer = await founder.acquire();
-    // A store created by the test is known to be new.
+    // A store that the test created is known to be new.
     if (answer.status === 'ok') await founder.release(undefined);
     await this.advance(founder.quarantineMs);
   }
 
-  /** Runs something while another version of the protocol keeps the registry. */
+  /** Runs a function while the registry has a later protocol version. */
   async underLaterVersion(run: () => Promise<void>): Promise<void> {
     const { versionControl } = this.parts;
     await versionControl!.raise(this.name);
@@ -211,15 +219,15 @@ export class Harness extends BaseHarness<HarnessParts> {
     await versionControl!.lower(this.name);
   }
 
-  /** Asks until there is a grant, waiting as long as each answer (or only `status`) says. */
+  /** Retries until there is a grant, after the wait of each answer (or only of `status`). */
   patiently(ask: () => Promise<LeaseAnswer>, status?: LeaseAnswer['status']): Promise<LeaseGrant> {
     return this.grantAfterWaits(ask, status);
   }
 }
 
 /*
- * A process that leases worker ids: it keeps token, nonces, highest ceiling and mark like a real
- * holder, and lets a case change its requests.
+ * A process that leases worker IDs. It keeps its token, nonces, highest ceiling and mark like a
+ * real holder, and a case can change its requests.
  */
 
 /** The terms of holders unless a case says otherwise. */
@@ -234,7 +242,7 @@ export const TERMS = {
 } as const;
 
 export class ContractHolder {
-  /** The lease as it would be renewed now. */
+  /** The lease that the next renewal sends. */
   lease: WorkerLease | undefined;
   /** Its request; sending it again is a repeated acquire. */
   readonly request: LeaseRequest;
@@ -258,7 +266,7 @@ export class ContractHolder {
     return answer;
   }
 
-  /** Renews. Changes to the request are not kept, the answer is. */
+  /** Renews. Changes apply to this request only, but the answer is kept. */
   async renew(changes: Partial<WorkerLease> = {}): Promise<LeaseAnswer> {
     const lease = this.lease!;
     const answer = await this.support.refreshAlive({ ...lease, ...changes });
@@ -273,7 +281,7 @@ export class ContractHolder {
     await this.support.release?.({ ...this.lease!, ...changes }, lastIssuedMs);
   }
 
-  /** After data loss, every range begins at or after this, when all lost ranges have ended. */
+  /** After data loss, every range begins at this time or later, when all lost ranges have ended. */
   get quarantineMs(): number {
     return this.request.ttlMs + (this.support.lossWindowMs ?? 0);
   }
@@ -289,7 +297,7 @@ export function grantIn<A extends Answer>(answer: A): Extract<A, { readonly stat
   throw new Error(`Expected a grant, got ${answer.status}.`);
 }
 
-/** The control that each need is tested with. */
+/** The control that the tests of each need require. */
 const CONTROLS = [
   ['clock', 'clockControl'],
   ['losses', 'lossControl'],
@@ -304,9 +312,9 @@ type Contract<Need extends string> = {
 };
 
 /**
- * Adds a test for each case but those that need what is left out.
+ * Adds a test for each case except those with an omitted need.
  *
- * @throws TypeError at once, when a control is missing and `leaveOut` does not say so.
+ * @throws TypeError at once, if a control is missing and `leaveOut` does not list it.
  */
 export function addTests<Need extends string, H>(
   contract: Contract<Need>,
@@ -328,15 +336,16 @@ export function addTests<Need extends string, H>(
 }
 
 /**
- * Chance decided by a seed: the same seed gives the same numbers on every machine.
+ * Random numbers from a seed: the same seed gives the same numbers on every machine.
  *
- * Mulberry32 by Tommy Ettinger, in the public domain: 32 bits of state, plenty for faults.
+ * Mulberry32 by Tommy Ettinger, in the public domain. Its 32 bits of state suffice for simulated
+ * failures.
  */
 export class SeededRandom {
   private state: number;
 
   constructor(seed: number) {
-    // Neighbouring seeds must not begin alike.
+    // Mixes the seed, so that adjacent seeds do not begin alike.
     this.state = Math.imul(seed + 1, 0x9e3779b1);
     this.next();
   }

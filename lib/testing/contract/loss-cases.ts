@@ -1,6 +1,6 @@
 /**
- * The duties of a support when acknowledged writes may be gone: another server, an absent registry,
- * a holder that knows more than the store.
+ * The duties of a support when acknowledged writes may be lost: another server, an absent registry,
+ * or a holder with later facts than the store.
  */
 import type { LeaseAnswer, LeaseGrant } from '../../lease/distributed-support.js';
 import { grantIn, TERMS, type Harness, contractCases, type ContractHolder } from './harness.js';
@@ -111,7 +111,7 @@ export const LOSS_CASES = [
   }),
 ];
 
-/** Another server answers; every granted range begins at least `ms` later. */
+/** Another server responds; every granted range begins at least `ms` later. */
 async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
   await harness.happen('restart');
   const changedMs = harness.nowMs;
@@ -121,8 +121,8 @@ async function expectQuarantine(harness: Harness, ms: number): Promise<void> {
 }
 
 /*
- * The duties of a support to holders that outlive a change of servers: a second range after the
- * first, with waits that can be kept, and a chain of nonces that may have lost a link.
+ * The duties of a support to holders that outlive a change of servers. A second range follows the
+ * first, waits can be kept, and a chain of nonces may lack a link.
  */
 
 /** A store may round its waits up, e.g. to whole seconds. */
@@ -189,7 +189,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
   },
 });
 
-/** Waits once as the answer says, and gets a range that is just worth having. */
+/** Waits once, as long as the answer requires, and gets a range of just the minimum length. */
 async function expectWorthwhile(
   harness: Harness,
   status: 'wait' | 'hold',
@@ -203,7 +203,7 @@ async function expectWorthwhile(
   harness.expect(TERMS.minRangeMs + ROUNDING_MS).toBeGreaterThanOrEqual(ceilingMs - floorMs);
 }
 
-/** The range ends within one ttl, and no other process gets the worker ID before. */
+/** The range ends within one TTL, and no other process gets the worker ID before that. */
 async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
   harness.expect(grant.nowMs! + TERMS.ttlMs).toBeGreaterThanOrEqual(grant.ceilingMs);
   harness.expect((await (await harness.asker()).acquire()).status).toEqual('none-free');

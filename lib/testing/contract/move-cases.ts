@@ -1,7 +1,7 @@
 /**
- * The duties of a support while a fleet moves from one layout to another: what it admits side by
- * side, and what ranges keep apart. A support that ignores `move` refuses the other layout, which
- * is safe, and its fleets need a stop to move.
+ * The duties of a support while a fleet moves from one layout to another: which layouts it admits
+ * together, and what keeps their ranges apart. A support that ignores `move` rejects the other
+ * layout. This is safe, but its fleets must stop to move.
  */
 import { grantIn, reasonOf, TERMS, contractCases, type Harness } from './harness.js';
 
@@ -17,7 +17,7 @@ interface Order {
   readonly floorMs?: number;
 }
 
-/** The move as an operator orders it. */
+/** The move, as an operator orders it. */
 async function change(harness: Harness, from: string, to: string, order: Order = {}) {
   const { support } = await harness.newcomer();
   const own = { token: 'operator', nonce: 'operator', nonceNext: 'operator', workerId: 0 };
@@ -42,7 +42,7 @@ export const MOVE_CASES = [
       const stranger = await t.asker({ ...POOL, fingerprint: 'third' });
       const refusal = { status: 'layout-mismatch', fingerprint: BEGUN };
       t.expect(reasonOf(await stranger.acquire())).toEqual(refusal);
-      // None of the worker IDs that it asks for is for its layout.
+      // It requests no worker ID that its layout may use.
       const claimant = await t.asker({ workerIdMin: 2, workerIdMax: 2 });
       t.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
     },

@@ -1,6 +1,6 @@
 /**
- * The duties of a support to processes with leases of different length: a process that knew a
- * longer one brings it to a registry that forgot it.
+ * The duties of a support to processes with leases of different length. A process that knew a
+ * longer lease reports it to a registry that lost it.
  */
 import { grantIn, reasonOf, TERMS, contractCases } from './harness.js';
 
@@ -51,8 +51,8 @@ export const QUARANTINE_CASES = [
 ];
 
 /*
- * The layout of a registry: the duties of a support when a registry was lost and processes of two
- * layouts come to the next one.
+ * The duties of a support to a registry's layout, after a registry was lost and processes of two
+ * layouts connect to the next one.
  */
 
 const OTHER = { fingerprint: 'other' } as const;
@@ -160,7 +160,7 @@ export const VERSION_CASES = contractCases(['version'], {
     });
     const renewed = grantIn(await holder.renew());
     t.expect(renewed.floorMs).toEqual(grant.floorMs);
-    // Each operation makes one change, so those before made none.
+    // Each operation makes one change, so the earlier calls made none.
     t.expect(operations + 1).toBeGreaterThanOrEqual(renewed.mark!.operations);
   },
 });

@@ -1,6 +1,6 @@
 /**
- * The duties of a support when a lease is renewed. Each case is one property, in words, and names
- * all that it needs.
+ * The duties of a support when a lease is renewed. Each case is one property, in words, and lists
+ * all its needs.
  */
 import { ACQUIRE_CASES } from './acquire-cases.js';
 import { grantIn, TERMS, contractCases } from './harness.js';
@@ -210,7 +210,7 @@ export const RELEASE_CASES = [
     },
     async 'takes nothing back for another layout'(t) {
       const { holder } = await t.holder();
-      // No answer can report the refusal, so an error is as good as none.
+      // No answer can report the rejection, so an error is just as good.
       await holder.release(undefined, { fingerprint: 'other' }).catch(() => undefined);
       t.expect((await (await t.asker()).acquire()).status).toEqual('none-free');
       grantIn(await holder.renew());
@@ -219,8 +219,8 @@ export const RELEASE_CASES = [
 ];
 
 /*
- * The duties of a support whose leases have no end: it gives numbers away and takes none back. No
- * case needs a clock, since such a lease does not depend on time.
+ * The duties of a support whose leases never end: it gives numbers away and takes none back. No
+ * case requires a clock, because such a lease does not depend on time.
  */
 
 const PARALLEL_COUNT = 30;
@@ -246,7 +246,7 @@ export const ENDLESS_CASES = [
     ) {
       await t.holder();
       const next = await t.asker();
-      // Its way to refuse may be any error.
+      // Any error is a valid rejection.
       const answer = await next.acquire().catch(() => ({ status: 'an error' }));
       t.expect(['an error', 'none-free'].includes(answer.status)).toEqual(true);
     },

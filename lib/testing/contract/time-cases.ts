@@ -1,6 +1,6 @@
 /**
- * The duties of a support towards the clocks of its callers: a survivor reports how far a lost
- * registry had come, and a caller that knows better keeps it from following a store whose clock
+ * The duties of a support to the clocks of its callers. A survivor reports how far a lost registry
+ * had advanced. A caller with a better clock keeps the support from following a store whose clock
  * went wrong.
  */
 import type { LeaseGrant } from '../../lease/distributed-support.js';
@@ -11,24 +11,24 @@ const NEEDS = ['clock', 'losses', 'reckoned'] as const;
 const BACK_MS = 300_000;
 const DAY_MS = 86_400_000;
 const YEAR_MS = 365 * DAY_MS;
-/** A store may have a clock of whole seconds. */
+/** The clock of a store may have a resolution of whole seconds. */
 const RESOLUTION_MS = 2000;
 
-/** The times that a holder knows, `forMs` after its last answer. */
+/** The clocks of a holder, `forMs` after its last answer. */
 function clocksOf(holder: ContractHolder, timeMs: number, forMs = 0) {
   const { incarnation, server } = holder.lease!.mark;
   const nowMs = holder.lease!.haveMs - TERMS.ttlMs + forMs;
   return { wallMs: timeMs, reckoned: { incarnation, server, nowMs, timeMs } };
 }
 
-/** The times that a process knows right after an answer. */
+/** The clocks of a process right after an answer. */
 function reckonedBy({ mark, nowMs, timeMs }: LeaseGrant, wallMs: number) {
   const { incarnation, server } = mark!;
   const clocks = { nowMs: nowMs!, timeMs: Math.min(timeMs!, nowMs!) };
   return { wallMs, reckoned: { incarnation, server, ...clocks } };
 }
 
-/** The same times when its wall clock has come to `wallMs`. */
+/** The same clocks when the wall clock has reached `wallMs`. */
 const goneOn = (clocks: ReturnType<typeof clocksOf>, wallMs: number) => ({ ...clocks, wallMs });
 
 /** The registry is lost after the clock of its store was set back. */
@@ -37,7 +37,7 @@ async function stepBackAndLose(harness: Harness): Promise<void> {
   await harness.happen('wipe');
 }
 
-/** The store goes a year ahead, and the caller's wall clock is right. */
+/** The store's clock jumps a year ahead, and the caller's wall clock is right. */
 async function refusesWrongYear(harness: Harness, asker: ContractHolder): Promise<void> {
   const wallMs = harness.nowMs;
   await harness.advance(YEAR_MS);
@@ -160,7 +160,7 @@ export const TIME_CASES = [
       await t.advance(TERMS.ttlMs * 0.9);
       const other = await t.newcomer();
       t.expect((await other.acquire()).status).toEqual('none-free');
-      // All that was granted has ended, and another lease has nearly gone by.
+      // All granted ranges have ended, and so has most of another lease.
       await t.advance(holder.quarantineMs - TERMS.ttlMs / 10);
       await refusesWrongYear(t, other);
     },

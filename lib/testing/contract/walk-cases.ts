@@ -23,7 +23,7 @@ const HOLDER_COUNT = 5;
 const STEP_COUNT = 250;
 /** Messages in transit that may repeat. */
 const LATE_COUNT = 12;
-/** Old copies come back most often, since most can go wrong with this loss. */
+/** Restored copies are the most frequent loss, because most can go wrong with them. */
 const LOSSES: readonly (keyof LossControl)[] = [
   'wipe',
   'restart',
@@ -32,7 +32,7 @@ const LOSSES: readonly (keyof LossControl)[] = [
   'remember',
   'restore',
 ];
-/** Some holders are later than their ttl. */
+/** Longer than the TTL, so that some holders renew too late. */
 const STEP_MS_MAX = 20_000;
 
 export const WALK_CASES = [
@@ -52,14 +52,14 @@ class Walk {
   private readonly random: SeededRandom;
   private readonly claims: Claim[] = [];
   private readonly held = new Map<ContractHolder, Claim[]>();
-  /** Messages that the network may deliver once more; their answers reach no holder. */
+  /** Messages that the network may deliver again; their answers reach no holder. */
   private readonly late: (() => Promise<unknown>)[] = [];
 
   constructor(
     private readonly harness: Harness,
     private readonly seed: number,
     private readonly losses: readonly (keyof LossControl)[],
-    /** The share of holders that ask for one worker ID, even if it is held. */
+    /** The share of holders that request one specific worker ID, even if it is held. */
     private readonly claimRate = 0,
   ) {
     this.random = new SeededRandom(seed);
@@ -72,7 +72,7 @@ class Walk {
       if (this.losses.length > 0 && this.random.chance(0.15)) {
         await this.harness.happen(this.random.pick(this.losses));
       }
-      // Within one run of a server the clock may go anywhere.
+      // The clock may jump anywhere during one run of a server.
       if (this.losses.length === 0 && this.random.chance(0.05)) {
         await this.harness.advance(this.random.between(-90_000, 90_000));
       }
@@ -110,7 +110,7 @@ class Walk {
     return { workerIdMin: workerId, workerIdMax: workerId, takesOver: true };
   }
 
-  /** Asks the first time, or again because the answer seemed lost. */
+  /** Requests a worker ID for the first time, or again as if the answer was lost. */
   private async acquire(holder: ContractHolder): Promise<void> {
     const answer = await holder.acquire();
     if (answer.status === 'ok') this.note(holder, answer);
@@ -125,7 +125,7 @@ class Walk {
     else if (answer.status !== 'hold') this.held.delete(holder);
   }
 
-  /** Its IDs ended somewhere in its range; a second range has not begun. */
+  /** Releases after an ID somewhere in the range; a second range has not begun. */
   private async release(holder: ContractHolder): Promise<void> {
     const claims = this.held.get(holder)!;
     const last = claims.at(-1)!;
@@ -166,8 +166,8 @@ function overlaps(claims: readonly Claim[]): string[] {
 }
 
 /*
- * The duties of a support when two requests come at once: each operation is one step, so that one
- * of them comes first and the other is answered accordingly. Their order does not matter.
+ * The duties of a support to two concurrent requests. Each operation is one step, so one request
+ * comes first, and the answer to the other takes it into account. Their order does not matter.
  */
 
 const WORKER_COUNT = 10;
@@ -199,7 +199,7 @@ export const RACE_CASES = [
   }),
 ];
 
-/** Holders whose ranges have just ended, and as many other processes that want a worker ID. */
+/** Holders whose ranges have just ended, and as many other processes that request a worker ID. */
 async function meeting(
   harness: Harness,
 ): Promise<{ old: ContractHolder[]; next: ContractHolder[] }> {

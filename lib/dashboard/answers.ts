@@ -1,7 +1,7 @@
 /**
- * The JSON that the page gets. The page knows these shapes and nothing else of the library.
+ * The JSON that the page receives. The page depends on nothing else in the library.
  *
- * Guarantee: IDs are text, spans of time are milliseconds, and unknown values are left out.
+ * Guarantee: IDs are strings, durations are in milliseconds, and unknown values are omitted.
  */
 import type { FieldRole } from '../core/layout/layout-fields.js';
 import type { WorkerIdRange } from '../core/layout/worker-id-range.js';
@@ -11,12 +11,15 @@ import type { LeaseState } from '../lease/held-lease.js';
 import type { CronRunRecord, LockCounts } from '../nest/lock/index.js';
 import type { HolderLabel } from '../time/process-identity.js';
 
-/** The page lists this many workers, and each has a cell on the map. More would help no one. */
+/**
+ * The maximum number of workers that the page lists and shows on the map. More would not help
+ * anyone.
+ */
 export const WORKERS_SHOWN_MAX = 4096;
 
-/** The process that answered; behind a load balancer it can be a different one each time. */
+/** The process that responded; behind a load balancer, each response can come from another one. */
 export interface StateAnswer {
-  /** A random text, since a restarted process may have the same host and pid. */
+  /** A random string, because a restarted process may have the same host and pid. */
   readonly instance: string;
   readonly host: string;
   readonly pid: number;
@@ -27,7 +30,7 @@ export interface StateAnswer {
 }
 
 export interface GeneratorView {
-  /** It is absent for the generator without a name. */
+  /** Absent for the generator without a name. */
   readonly name?: string | undefined;
   /** The source of the worker ID, or of the IDs. */
   readonly support: string;
@@ -36,14 +39,14 @@ export interface GeneratorView {
   readonly health: HealthReport['status'];
   /** The reason why the health is not up. */
   readonly reason?: string | undefined;
-  /** The address of what to do about it. */
+  /** The address of the matching runbook. */
   readonly runbook?: string | undefined;
-  /** Absent if IDs are plain numbers, which cannot be taken apart. */
+  /** Absent if IDs are plain numbers, which have no parts. */
   readonly layout?: LayoutView | undefined;
-  /** These two are absent without a worker ID. */
+  /** The next two are absent without a worker ID. */
   readonly workerIds?: WorkerIdRange | undefined;
   readonly lease?: LeaseView | undefined;
-  /** It is present without a worker ID. */
+  /** Present only without a worker ID. */
   readonly buffer?: BufferView | undefined;
   readonly counts: CountsView;
 }
@@ -61,8 +64,8 @@ export interface BufferView {
   readonly state: GeneratorState;
   readonly buffered: number;
   /**
-   * For segments the time they last, absent while no rate is known; for IDs of kind `store` the
-   * time until the newest are too old.
+   * For segments, how long the IDs last; absent while no rate is known. For IDs of kind `store`,
+   * the time until the newest ones expire.
    */
   readonly bufferedMs?: number | undefined;
   readonly step: number | undefined;
@@ -72,33 +75,33 @@ export interface BufferView {
 export interface LeaseView {
   readonly state: LeaseState;
   readonly workerId?: number | undefined;
-  /** It is absent without a lease, and for one without end. */
+  /** Absent without a lease, and for an endless one. */
   readonly remainingMs?: number | undefined;
   /** The whole length of a lease. */
   readonly ttlMs?: number | undefined;
   readonly incarnation?: string | undefined;
-  /** What both registries have in common while one store is left for another. */
+  /** The key that both registries share during a move between stores. */
   readonly family?: string | undefined;
-  /** The least number of IDs left without the store; present while the lease is stretched. */
+  /** The minimum number of IDs left without the store; present while the lease is stretched. */
   readonly idsLeft?: number | undefined;
-  /** It is absent in a thread that shares another thread's lease. */
+  /** Absent in a thread that shares another thread's lease. */
   readonly renewals?: RenewalsView | undefined;
 }
 
 export interface RenewalsView {
   readonly countByAnswer: Readonly<Record<string, number>>;
-  /** The median of the last calls that were answered. */
+  /** The median of the most recent calls that succeeded. */
   readonly usualMs?: number | undefined;
-  /** The time since the store last extended the lease, or gave more IDs. */
+  /** The time since the store last extended the lease or provided more IDs. */
   readonly lastAgoMs?: number | undefined;
 }
 
 export interface CountsView {
-  /** Unix ms, by the clock of the IDs; rates are counted by it. */
+  /** Unix ms, by the IDs' clock, which is also the base of the rates. */
   readonly readAtMs: number;
   readonly issued: number;
   readonly waits: number;
-  /** These three are absent if no clock is read for IDs. */
+  /** The next three are absent if IDs do not depend on a clock. */
   readonly rollbacks?: number | undefined;
   readonly aheadMs?: number | undefined;
   readonly clockSkewMs?: number | undefined;
@@ -123,17 +126,17 @@ export interface FieldView {
   readonly shift: number;
 }
 
-/** The holders of worker IDs, or the reason why they are not known. */
+/** The holders of worker IDs, or the reason why they are unknown. */
 export interface WorkersAnswer {
   readonly workers: readonly WorkerView[];
-  /** Present if the list is missing or cannot be complete. */
+  /** Present if the list is missing or incomplete. */
   readonly problem?: string | undefined;
 }
 
 /**
- * `held`: leased. `ended`: the lease ran out within the last hour and was not given back, for
- * example after a crash; the worker ID is free. `resting`: given back, and free when the last range
- * is over. `fixed`: a number from the configuration.
+ * `held`: leased. `ended`: the lease ended within the last hour without a release, for example
+ * after a crash; the worker ID is free. `resting`: released, and free when the last range is over.
+ * `fixed`: a number from the configuration.
  */
 export type WorkerState = 'held' | 'ended' | 'resting' | 'fixed';
 
@@ -146,69 +149,69 @@ export interface WorkerView {
 }
 
 export interface HolderView extends Omit<HolderLabel, 'workerIds'> {
-  /** The time since it leased the worker ID; absent without a lease. */
+  /** The time since the process leased the worker ID; absent without a lease. */
   readonly heldForMs?: number | undefined;
 }
 
-/** The holders of locks, or the reason why they are not known. */
+/** The holders of locks, or the reason why they are unknown. */
 export interface LocksAnswer {
   /** The store of the locks. */
   readonly location?: string | undefined;
-  /** The locks of the process that answered; absent if the application has no locks. */
+  /** The locks of the process that responded; absent if the application has no locks. */
   readonly own?: OwnLocksView | undefined;
   readonly locks: readonly LockView[];
-  /** It is present if the list is missing or not complete. */
+  /** Present if the list is missing or incomplete. */
   readonly problem?: string | undefined;
 }
 
-/** The first two describe the present, the others count since the process was started. */
+/** The first two are current; the others count since the process started. */
 interface OwnLocksView extends Omit<LockCounts, 'released'> {
   readonly held: number;
   readonly waiting: number;
 }
 
-/** `kept`: its holder was done before the least time to hold it. */
+/** `kept`: its holder finished before the minimum hold time. */
 export interface LockView {
   readonly lock: string;
   readonly state: 'held' | 'kept';
-  /** True if the process that answered holds it. */
+  /** True if the process that responded holds it. */
   readonly isOwn: boolean;
   /** Host, process and application of the holder. */
   readonly by: string;
-  /** It is decimal text. */
+  /** A decimal string. */
   readonly token: string;
-  /** The time when it was acquired, Unix ms, by the clock of the store. */
+  /** The time of the acquisition, Unix ms, by the store's clock. */
   readonly sinceMs: number;
-  /** The time left unless it is extended. */
+  /** The time left unless the holder extends it. */
   readonly leftMs: number;
 }
 
-/** The jobs of `@CronOnce`, or the reason why they are not known. */
+/** The jobs of `@CronOnce`, or the reason why they are unknown. */
 export interface JobsAnswer {
   readonly jobs: readonly JobView[];
-  /** It is present if the list is missing or not complete. */
+  /** Present if the list is missing or incomplete. */
   readonly problem?: string | undefined;
 }
 
 export interface JobView {
   readonly job: string;
   readonly schedule: string;
-  /** It is absent before its first run. */
+  /** Absent before its first run. */
   readonly last?: JobRunView | undefined;
-  /** When it is due next, Unix ms; absent for a job of another application. */
+  /** The time of its next run, Unix ms; absent for a job of another application. */
   readonly nextMs?: number | undefined;
-  /** For how long it has been due; absent while all is well. */
+  /** How long the job has been overdue; absent if it is on time. */
   readonly lateMs?: number | undefined;
 }
 
-/** The last run of a job; its times are by the clock of the store. */
+/** The last run of a job; its times are by the store's clock. */
 export type JobRunView = Omit<CronRunRecord, 'token' | 'isClosing'>;
 
-/** An ID taken apart, or the reason why the text is not an ID. */
+/** The parts of an ID, or the reason why the text is not an ID. */
 export type IdAnswer = IdView | { readonly problem: string };
 
 export interface IdView {
-  /** It is decimal text. */
+  /** A decimal string. */
   readonly id: string;
   readonly timestampMs: number;
   readonly workerId: number;

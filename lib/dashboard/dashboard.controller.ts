@@ -1,8 +1,8 @@
 /**
- * Serves the page and its answers. The module adds path and guards.
+ * Serves the page and its data. The module adds the path and the guards.
  *
- * Guarantee: nothing can be changed from here, and the application's interceptors, serializers and
- * filters do not touch the answers.
+ * Guarantee: these routes change nothing, and the application's interceptors, serializers and
+ * filters do not affect the responses.
  */
 import {
   Get,
@@ -43,7 +43,7 @@ import type { GeneratorStatus } from '../generator.js';
 import { healthOf } from '../health/health-report.js';
 import { printable } from '../messages.js';
 
-/** The answer about a generator that the application does not have. */
+/** The response for a generator that the application does not have. */
 const UNKNOWN_GENERATOR = { problem: 'The application has no such generator.' };
 /** A number of a counter has no parts. */
 const PLAIN_NUMBERS = { problem: 'Ids of this generator are plain numbers without a layout.' };
@@ -113,7 +113,7 @@ export abstract class DashboardController {
     for (const [name, value] of Object.entries(headers)) {
       httpAdapter.setHeader(response, name, value);
     }
-    // No replacer or serializer of the application changes a text.
+    // The application's replacers and serializers do not change a string.
     const text = typeof body === 'string' ? body : JSON.stringify(body);
     httpAdapter.reply(response, text, 200);
   }
@@ -129,7 +129,7 @@ function readId(
 const nowOf = ({ ids }: DashboardGenerator): number => ids.status.readAt.getTime();
 
 /*
- * The HTTP headers of the page and of its answers.
+ * The HTTP headers of the page and of its data.
  *
  * Guarantee: the page runs only the script and the style built into it, connects only to its own
  * origin, cannot be framed and is not cached.
@@ -170,11 +170,11 @@ const PAGE_HEADERS = {
 };
 
 /*
- * Keeps pages of other origins from reading the answers.
+ * Keeps pages of other origins from reading the responses.
  *
  * Guarantee: whatever CORS allows for the application's own routes, no browser lets another site
- * read these, even over plain HTTP. Requests without browser headers are left to the application's
- * guards.
+ * read these, even over plain HTTP. For requests without browser headers, the application's guards
+ * decide.
  */
 
 type HeaderName = 'sec-fetch-site' | 'sec-fetch-mode' | 'origin' | 'host' | ':authority';
@@ -184,15 +184,15 @@ export const sameOriginGuard: CanActivate = {
   canActivate(context: ExecutionContext): boolean {
     const { headers } = context.switchToHttp().getRequest<{ headers: Headers }>();
     const { 'sec-fetch-site': site = 'none', 'sec-fetch-mode': mode } = headers;
-    // No script can set these two. A link from another site opens the page, but does not let that
-    // site read it. They are also right behind a proxy that rewrites Host.
+    // Scripts cannot set these two headers. A link from another site opens the page, but that site
+    // cannot read it. The headers also work behind a proxy that rewrites Host.
     if (site === 'same-origin' || mode === 'navigate') return true;
     return site === 'none' && isOfHost(headers);
   },
 };
 
 /**
- * Over plain HTTP a browser sends no Sec-Fetch-Site, and with a GET it sends Origin only to other
+ * Over plain HTTP, a browser sends no Sec-Fetch-Site, and for a GET it sends Origin only to other
  * origins. X-Forwarded-Host is not used: if CORS is open, scripts can set it.
  */
 function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
@@ -201,21 +201,21 @@ function isOfHost({ origin, host, ':authority': authority }: Headers): boolean {
   if (!URL.canParse(origin) || named === undefined) return false;
   const { protocol, host: originHost } = new URL(origin);
   const own = `${protocol}//${named}`;
-  // Parsing as a URL writes case, default ports and IPv6 in one way.
+  // The URL parser normalizes case, default ports and IPv6.
   return originHost !== '' && URL.canParse(own) && new URL(own).host === originHost;
 }
 
 /*
  * Turns a generator into its part of the page.
  *
- * Guarantee: it reads what this process knows and asks no store, so it answers whatever the store
- * does.
+ * Guarantee: it reads only local state and calls no store, so it responds regardless of the store's
+ * state.
  */
 
-/** The page only links there: it loads nothing. */
+/** The page only links to it and loads nothing from it. */
 const RUNBOOKS =
   'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs/operating/runbooks.md#';
-/** By default these renewals span three minutes. */
+/** By default, these renewals span three minutes. */
 const USUAL_OF = 18;
 
 export function generatorView({
@@ -263,7 +263,7 @@ function leaseView({ readAt, ...status }: WorkerStatus, ttlMs: number | undefine
   return { state, workerId, remainingMs, ttlMs, incarnation, family, idsLeft, renewals: renewed };
 }
 
-/** Timeouts do not count, since they had no answer; neither do old renewals. */
+/** Timeouts do not count, because they have no response time. Old renewals do not count either. */
 function usualMs(recent: RenewalStatus['recent']): number | undefined {
   const took = recent.filter(({ answer }) => answer !== 'error').map(({ tookMs }) => tookMs);
   const last = took.slice(-USUAL_OF).toSorted((a, b) => a - b);
@@ -295,14 +295,14 @@ function layoutView(layout: BitLayout): LayoutView {
 }
 
 /*
- * Takes an ID apart for the page. Core decides whether a text is an ID, and writes the message if
- * it is not.
+ * Decodes an ID for the page. Core decides whether a string is an ID, and writes the message if it
+ * is not.
  */
 
 const FORMS: Readonly<Record<string, TextForm>> = textForms;
 
 /**
- * @param text a query may also hold a list or an object, whatever its type says
+ * @param text a query may also contain a list or an object, despite its type
  * @param form one of the names of `textForms`
  */
 export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswer {
@@ -315,7 +315,7 @@ export function idAnswer(layout: BitLayout, text: string, form: string): IdAnswe
     return idView(layout, reader.decode(text));
   } catch (error) {
     if (!isSnowflakeError(error)) throw error;
-    // It quotes the request, which may contain anything.
+    // The message quotes the request, which may contain anything.
     return { problem: printable(error.message) };
   }
 }

@@ -1,8 +1,8 @@
 /**
- * `nestjs-snowflake/dashboard`: a page for operators, served by the application itself: the holders
- * of worker IDs, the state of the lease, the parts of an ID.
+ * `nestjs-snowflake/dashboard`: a page for operators that the application itself serves. It shows
+ * the holders of worker IDs, the state of the lease, and the parts of an ID.
  *
- * Guarantee: it is served only if this module is imported, and only with guards.
+ * Guarantee: the page is served only if this module is imported, and only with guards.
  */
 import {
   Controller,
@@ -25,9 +25,9 @@ import { DashboardController, sameOriginGuard } from './dashboard.controller.js'
 import { DashboardLocks, DashboardGenerators } from './store-lists.js';
 
 /*
- * The options, checked; all faults are reported at once.
+ * The checked options; all errors are reported at once.
  *
- * Guarantee: without a guard there is no page. Leaving out the guards is a fault, not a default.
+ * Guarantee: without a guard there is no page. Omitting the guards is an error, not a default.
  */
 
 /** A class, whose dependencies Nest injects, or an instance. */
@@ -36,13 +36,13 @@ export type DashboardGuard = Type<CanActivate> | CanActivate;
 /** Options of SnowflakeDashboardModule. */
 export interface SnowflakeDashboardOptions {
   /**
-   * The guards of the page: every request must pass all of them. `'global'` leaves that to the
-   * application's guards for all routes, of which there must be at least one.
+   * The guards of the page: every request must pass all of them. With `'global'`, the page relies
+   * on the application's guards for all routes, of which there must be at least one.
    */
   readonly guards: readonly DashboardGuard[] | 'global';
   /** The path of the page, after the application's global prefix. Default `'snowflake'`. */
   readonly path?: string | undefined;
-  /** Modules that export what the guards inject. Global modules need not be listed. */
+  /** Modules that export the dependencies of the guards. Global modules need not be listed. */
   readonly imports?: ModuleMetadata['imports'] | undefined;
 }
 
@@ -51,16 +51,19 @@ interface DashboardConfig {
   readonly path: string;
 }
 
-/** The token of the options; not provided when the module is imported without forRoot(). */
+/** The token of the options; not provided if the module is imported without forRoot(). */
 const DASHBOARD_CONFIG = Symbol.for('nestjs-snowflake:dashboard');
 
 const PATH_DEFAULT = 'snowflake';
-/** Plain segments: a pattern would serve the page under other paths, too, a dot under none. */
+/**
+ * Only plain segments: a pattern would also serve the page under other paths, and a dot would make
+ * it unreachable.
+ */
 const PATH = /^\/?(?!\.{1,2}(\/|$))[\w.~-]+(\/(?!\.{1,2}(\/|$))[\w.~-]+)*\/?$/;
 
 const BEFORE = 'SnowflakeDashboardModule cannot start. ';
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`. */
+/** @throws SnowflakeError CONFIG_INVALID with every error in `details.faults`. */
 function resolveDashboardOptions(options: SnowflakeDashboardOptions): DashboardConfig {
   if (typeof options !== 'object' || options === null) {
     throw refused([`Expected the options to be an object, got ${format(options)}.`], BEFORE);
@@ -94,7 +97,7 @@ function guardsFault(guards: unknown): string | undefined {
   return `${wanted}, got ${others.join(', ')}.`;
 }
 
-/** Any class is accepted, since canActivate may be a field of its instances. */
+/** Any class is accepted, because canActivate may be a field of its instances. */
 function isGuard(guard: unknown): boolean {
   if (typeof guard === 'function') return guard.prototype !== undefined;
   return typeof (guard as CanActivate | null | undefined)?.canActivate === 'function';
@@ -134,8 +137,8 @@ export class SnowflakeDashboardModule implements OnModuleInit {
   ) {}
 
   /**
-   * @throws SnowflakeError CONFIG_INVALID for faults in the options; at start also if there are no
-   * guards for `guards: 'global'`, or no generator.
+   * @throws SnowflakeError CONFIG_INVALID for invalid options. At start also if there is no
+   * generator, or no global guard for `guards: 'global'`.
    */
   static forRoot(options: SnowflakeDashboardOptions): DynamicModule {
     const config = resolveDashboardOptions(options);

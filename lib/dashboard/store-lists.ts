@@ -1,9 +1,9 @@
 /**
- * The lists that only stores have: who holds which worker ID, who holds which lock, and which job
- * ran when.
+ * The lists that only stores have: the holders of worker IDs, the holders of locks, and the runs of
+ * jobs.
  *
  * Guarantee: at most one request per second and one at a time, however many pages are open. If the
- * store fails or is silent, the answer says so after at most 3 s.
+ * store fails or does not respond, the reply reports this after at most 3 s.
  */
 import { Injectable } from '@nestjs/common';
 import { DiscoveryService } from '@nestjs/core';
@@ -32,9 +32,9 @@ const ASKED_EVERY_MS = 1000;
 const WAITED_MS_MAX = 3000;
 
 /**
- * Shares each answer of a store among all who read it within a second.
+ * Shares each response of a store among all readers within a second.
  *
- * @param silent the answer if the store gives none in time
+ * @param silent the reply if the store does not respond in time
  */
 function shared<T>(ask: (nowMs: number) => Promise<T>, silent: T, timers: Timers) {
   let askedAtMs = -Infinity;
@@ -55,7 +55,10 @@ function shared<T>(ask: (nowMs: number) => Promise<T>, silent: T, timers: Timers
  * The worker IDs, as the support lists them.
  */
 
-/** How long a crashed process is shown; the registry keeps its holder until the ID is leased. */
+/**
+ * How long a crashed process is shown; the registry keeps its holder until another process leases
+ * the ID.
+ */
 const ENDED_SHOWN_MS = 3_600_000;
 
 const TOO_MANY_WORKERS =
@@ -70,7 +73,7 @@ const FIXED =
 export class WorkerList {
   readonly read: (nowMs: number) => Promise<WorkersAnswer>;
 
-  /** @param own this process, which is the holder of a worker ID without a store */
+  /** @param own this process, the only holder of its worker ID if there is no store */
   constructor(
     private readonly support: Pick<IDistributedSupport, 'workers'> | undefined,
     timers: Timers,
@@ -94,7 +97,7 @@ export class WorkerList {
     const fixed = records.filter(({ ceilingMs }) => ceilingMs === Infinity);
     if (fixed.length > 0) return { workers: fixed.map(this.fixedView), problem: FIXED };
     const running = records.find(({ freeInMs }) => freeInMs > 0);
-    // Ages are by the store's clock, which a ceiling in the future reveals.
+    // Ages use the store's clock, whose time follows from a ceiling in the future.
     const nowMs = running === undefined ? hostNowMs : running.ceilingMs - running.freeInMs;
     const workers = records
       .slice(0, WORKERS_SHOWN_MAX)
@@ -113,7 +116,7 @@ export class WorkerList {
 
 const faulty = (problem: string): WorkersAnswer => ({ workers: [], problem });
 
-/** Undefined for a worker ID that was used before and is free. */
+/** Undefined for a free worker ID that was used before. */
 function workerView(record: WorkerRecord, nowMs: number): WorkerView | undefined {
   const { workerId, ceilingMs, freeInMs } = record;
   const remainingMs = ceilingMs - nowMs;
@@ -142,8 +145,8 @@ function holderView(
 /*
  * Finds the generators of the application, and keeps the list of workers of each.
  *
- * Guarantee: every generator that a module registered, through any copy of this package, is
- * shown once. One whose IdMaker a test has overridden is left out.
+ * Guarantee: every generator that a module registered, through any copy of this package, is listed
+ * once. A generator whose IdMaker a test overrides is omitted.
  */
 
 export interface DashboardGenerator {
@@ -161,7 +164,7 @@ export class DashboardGenerators {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** It is empty if the application has none. */
+  /** Empty if the application has none. */
   all(): readonly DashboardGenerator[] {
     this.found ??= this.discovery
       .getProviders()
@@ -185,10 +188,10 @@ function listedGenerator({ name, idMaker: ids, support, engine }: RunParts): Das
 }
 
 /*
- * The locks, as their store lists them, with what this process knows of its own ones.
+ * The locks from their store, with this process's own data about its locks.
  */
 
-/** More locks on the page would help no one. */
+/** More locks on the page would not help anyone. */
 const LOCKS_SHOWN_MAX = 500;
 const LOCKS_SILENT = `The store of the locks did not answer within ${WAITED_MS_MAX / 1000} s.`;
 const TOO_MANY_LOCKS =
@@ -225,7 +228,7 @@ class LockList {
     }
   }
 
-  /** The names were written by other processes, so they are made printable. */
+  /** Other processes wrote the names, so they are made printable. */
   private view({ lock, label, token, sinceMs, leftMs, isKept }: LockRecord): LockView {
     const own = this.locks.status.held.some((held) => held.lock === lock && held.token === token);
     return {
@@ -241,10 +244,10 @@ class LockList {
 }
 
 /*
- * The jobs of `@CronOnce`, as their records in the store of the locks say.
+ * The jobs of `@CronOnce`, from their records in the store of the locks.
  */
 
-/** A run that a process did not end is taken over within this time. */
+/** Another process takes over an unfinished run within this time. */
 const LATE_MS = 10_000;
 const TOO_MANY_JOBS =
   `Only ${LOCKS_SHOWN_MAX} jobs are shown. ` + 'The command `snowflake cron` lists more.';
@@ -275,7 +278,7 @@ class JobList {
   }
 }
 
-/** The texts were written by other processes, so they are made printable. */
+/** Other processes wrote the texts, so they are made printable. */
 function jobView({ job, schedule, runs: [last], nextMs }: CronJobRecord): JobView {
   const overdueMs = systemClock.now() - (nextMs ?? Infinity);
   const isLate = overdueMs > LATE_MS && last?.outcome !== 'running';
@@ -293,8 +296,8 @@ function runView({ tickMs, startedAtMs, tookMs, outcome, by, skippedCount }: Cro
 }
 
 /*
- * Finds the locks of the application, if it has LockModule: by a symbol that every copy of this
- * package has, and only when they are asked for.
+ * Finds the locks of the application, if it imports LockModule. It uses a symbol that every copy of
+ * this package has, and only when they are requested.
  */
 
 @Injectable()
@@ -303,7 +306,7 @@ export class DashboardLocks {
 
   constructor(private readonly discovery: DiscoveryService) {}
 
-  /** It is undefined if the application has none. */
+  /** Undefined if the application has none. */
   get list(): LockList | undefined {
     return (this.found ??= this.find()).list;
   }

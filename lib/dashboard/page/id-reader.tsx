@@ -1,8 +1,8 @@
 /**
- * The field for an ID, which the application reads, not this page.
+ * The input for an ID, which the application decodes, not this page.
  *
- * Guarantee: the last text typed wins. An ID after the # of the address is read at once, and an ID
- * that was read is put there, so that it can be linked to.
+ * Guarantee: the last text typed wins. An ID after the # of the URL is decoded at once, and a
+ * decoded ID is added to the URL, so that people can link to it.
  */
 import { Component } from 'preact';
 import type {
@@ -29,7 +29,7 @@ interface Asked {
   readonly text: string;
   readonly form: string;
   readonly answer?: Reply<IdView> | undefined;
-  /** The layout of the generator that was asked. */
+  /** The layout of the generator that decoded it. */
   readonly layout?: LayoutView;
 }
 
@@ -121,7 +121,7 @@ export class IdReader extends Component<ReaderProps, Asked> {
     this.setState(asked, () => void this.read());
   }
 
-  /** A link to an ID should show it, and it is below the worker IDs. */
+  /** A link to an ID should show it, but it is below the worker IDs. */
   private readonly follow = (): void => {
     const text = idInAddress();
     if (text === undefined) return;
@@ -145,7 +145,7 @@ export class IdReader extends Component<ReaderProps, Asked> {
   }
 }
 
-/** After the # there may also be the name of a section, or an invalid escape. */
+/** The text after the # may also be the name of a section, or an invalid escape. */
 function idInAddress(): string | undefined {
   const written = location.hash.slice(1);
   if (written === '' || document.getElementById(written) !== null) return undefined;
@@ -157,8 +157,8 @@ function idInAddress(): string | undefined {
 }
 
 /*
- * Shows an ID taken apart: its bits in the colors of their fields, and what each field means.
- * The list under the bits says the same in words.
+ * Shows the parts of an ID: its bits in the colors of their fields, and the meaning of each field.
+ * The list below the bits gives the same in words.
  */
 
 const ID_BITS = 64;
@@ -258,7 +258,7 @@ function meaningOf(
   return isAlone ? said('is the worker id') : said('is part of the worker id {}', workerId);
 }
 
-/** The holder may have changed since the ID was made. */
+/** The holder may have changed since the ID was generated. */
 function workerText(workerId: number, workers: readonly WorkerView[]): string {
   const worker = workers.find((one) => one.workerId === workerId && one.state !== 'ended');
   const holder = worker?.holder;
@@ -271,8 +271,8 @@ function workerText(workerId: number, workers: readonly WorkerView[]): string {
 }
 
 /**
- * The text forms that the application reads, with a title for each.
- * The names are those of `textForms`; a test compares them.
+ * The text forms that the application reads, with a title for each. The names are those of
+ * `textForms`; a test compares them.
  */
 const FORMS: readonly (readonly [form: string, title: string])[] = [
   ['decimal', 'decimal'],

@@ -1,10 +1,10 @@
 /**
- * Starts the page: asks for the workers and for the state of the process, and updates each panel.
- * An element that is up to date is not touched, so focus, selection and the position of a screen
+ * Starts the page: requests the workers and the state of the process, and updates each panel. An
+ * element that is up to date is not touched, so focus, selection and the position of a screen
  * reader survive every update.
  *
  * Guarantee: the two requests are independent, so a slow store never delays the state of the
- * process itself. Data of one generator is never shown under the name of another.
+ * process. Data of one generator never appears under the name of another.
  */
 import { render } from 'preact';
 import type {
@@ -27,14 +27,14 @@ import { IS_CHINESE, said } from './texts.js';
 import { WorkerMap, WorkerTable } from './workers.js';
 
 /**
- * The periods differ, so that a round-robin load balancer does not send each kind always to one
- * process.
+ * The periods differ. Otherwise, a round-robin load balancer could always send one kind of request
+ * to the same process.
  */
 const STATE_EVERY_MS = 2000;
 const LOCKS_EVERY_MS = 2500;
 const WORKERS_EVERY_MS = 3000;
 const JOBS_EVERY_MS = 3500;
-/** How long processes may take to learn of a new registry, one after the other. */
+/** The time within which all processes detect a new registry. */
 const DIFFERING_MS = 15_000;
 const TWO_REGISTRIES = said(
   'Processes lease from different registries, so ids may repeat. Compare their `support`.',
@@ -42,7 +42,7 @@ const TWO_REGISTRIES = said(
 
 class Page {
   private state: StateAnswer | undefined;
-  /** Why the last question about the state had no answer. */
+  /** The reason why the last request for the state failed. */
   private fault: string | undefined;
   /** The name of the chosen generator. */
   private chosen: string | undefined;
@@ -89,14 +89,14 @@ class Page {
 
   private list({ workers, problem }: Reply<WorkersAnswer>): void {
     if (this.generator?.lease === undefined) return;
-    // Of static worker IDs each process knows only its own.
+    // Each process has only its own static worker ID.
     const isFixed = workers?.some(({ state }) => state === 'fixed');
     this.workers = listed(this.workers, isFixed ? this.processes.workers : workers, problem);
     if (!this.workers.isOld) this.changes.workers(this.workers.rows!);
     this.show();
   }
 
-  /** The records of jobs are kept with the locks. */
+  /** The records of jobs are in the store of the locks. */
   private askLocks(): void {
     if (this.asksLocks) return;
     this.asksLocks = true;
@@ -125,7 +125,7 @@ class Page {
     return this.state?.generators.find(({ name }) => name === this.chosen);
   }
 
-  /** Only one process answers, so `this process` is clear. */
+  /** Only one process responds, so `this process` is unambiguous. */
   private get isAlone(): boolean {
     return this.processes.count === 1;
   }
@@ -234,7 +234,7 @@ class Page {
     );
   }
 
-  /** The holder counts too: a worker ID that was ours may now belong to another process. */
+  /** The holder counts too: another process may now have the worker ID that was ours. */
   private isOwn({ lease }: LeasedGeneratorView, { host, pid }: StateAnswer) {
     const { isAlone } = this;
     return ({ workerId, holder }: WorkerView): boolean =>
@@ -248,7 +248,7 @@ interface VerdictProps {
   readonly isDiffering: boolean;
 }
 
-/** Shows important facts, whichever generator is chosen; each once, whomever it is true of. */
+/** Shows important facts of all generators, and each fact only once. */
 function Verdict({ unwell, isOne, isDiffering }: VerdictProps) {
   const down = unwell.find(({ health }) => health === 'down');
   const textOf = (one: GeneratorView): string => `${healthText(one)}. ${one.reason ?? ''}`;

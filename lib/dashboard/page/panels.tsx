@@ -1,6 +1,6 @@
 /**
- * The panels beside the cards and the workers: the layout of the IDs, the legend, the
- * fleet in figures, the locks and the jobs.
+ * The panels next to the cards and the workers: the layout of the IDs, the legend, the fleet's
+ * numbers, the locks and the jobs.
  */
 import type {
   GeneratorView,
@@ -22,7 +22,7 @@ interface LayoutPanelProps extends Pick<GeneratorView, 'workerIds' | 'counts'> {
   readonly layout: LayoutView;
 }
 
-/** The fields of an ID, and how much of their lifetime is used. */
+/** The fields of an ID, and the used share of their lifetime. */
 export function LayoutPanel({ layout, workerIds, counts }: LayoutPanelProps) {
   const { epochMs, endsMs, fields } = layout;
   const share = (counts.readAtMs - epochMs) / (endsMs - epochMs);
@@ -81,8 +81,8 @@ const isWithin =
 const SIGNS = ['held', 'resting', 'ended', 'fixed'] as const;
 
 /**
- * Counts the worker IDs in each state, next to the sign that the map uses for it. The numbers add up
- * to all worker IDs that this application may lease, and any others in the list.
+ * Counts the worker IDs in each state, next to the map's symbol for it. The sum is the number of
+ * worker IDs that this application may lease, plus any others in the list.
  */
 export function Legend({
   generator: { workerIds },
@@ -111,7 +111,7 @@ export function Legend({
   );
 }
 
-/** The fleet in figures: all that the list of holders says of it together. */
+/** The fleet's numbers, computed from the list of holders. */
 export function Fleet({ generator: { workerIds }, workers }: FleetProps) {
   const held = workers.filter(({ state }) => state === 'held' || state === 'fixed');
   const holders = held.flatMap(({ holder }) => holder ?? []);
@@ -140,7 +140,7 @@ export function Fleet({ generator: { workerIds }, workers }: FleetProps) {
   );
 }
 
-/** While a fleet is rolled there are two; an older library does not say which it is. */
+/** During a rollout there are two versions; an older library does not report its own. */
 const versionsText = (holders: readonly HolderView[]): string =>
   [...new Set(holders.map(({ version = said('unknown') }) => version))].toSorted().join(', ');
 
@@ -149,7 +149,7 @@ interface LockPanelProps extends Listed<LockView> {
   readonly location?: string | undefined;
 }
 
-/** All holders in the store. If it does not answer, the process still shows its own locks. */
+/** All holders in the store. If the store is unavailable, the process still shows its own locks. */
 export function LockPanel({ own, location, ...listed }: LockPanelProps) {
   const { rows = [], isOld } = listed;
   return (
@@ -192,7 +192,7 @@ const LOCK_COLUMNS: readonly Column<LockView>[] = [
   [said('free in'), ({ leftMs }) => spanText(leftMs)],
 ];
 
-/** The jobs of `@CronOnce`, by their records in the store of the locks. */
+/** The jobs of `@CronOnce`, from their records in the store of the locks. */
 export const JobPanel = ({ rows = [], ...listed }: Listed<JobView>) => (
   <Panel name="jobs" title={said('Cron jobs')} listed={listed} hidden={rows.length === 0}>
     <Table

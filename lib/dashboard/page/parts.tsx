@@ -1,14 +1,14 @@
 /**
- * What several panels are made of.
+ * Components that several panels share.
  */
 import type { ComponentChildren, HTMLAttributes } from 'preact';
 import type { Listed } from './polling.js';
 import { said } from './texts.js';
 
-/** One without a text is left out. */
+/** A term without a text is omitted. */
 export type Term = readonly [name: string, text: string | undefined, look?: 'large'];
 
-/** Counts and spans that say: nothing of this kind has happened. */
+/** Zero counts and durations, which the page shows less prominently. */
 const ZERO = /^0( (ms|times|locks|callers))?$/;
 
 interface TermsProps {
@@ -17,7 +17,7 @@ interface TermsProps {
   readonly class?: string;
 }
 
-/** Large ones stand before the others, and what is zero is quiet. */
+/** Large terms come before the others, and zeros are less prominent. */
 export function Terms({ terms, ...list }: TermsProps) {
   const known = terms.filter(([, text]) => text !== undefined);
   return (
@@ -32,7 +32,7 @@ export function Terms({ terms, ...list }: TermsProps) {
   );
 }
 
-/** A link to the runbook of what is wrong. */
+/** A link to the runbook for the problem. */
 export const Runbook = ({ href }: { readonly href: string | undefined }) =>
   href === undefined ? null : (
     <a href={href} rel="noreferrer" target="_blank">
@@ -51,7 +51,7 @@ interface LeaseBarProps {
   readonly ttlMs: number | undefined;
 }
 
-/** What is left of a lease; nothing where it has no end. */
+/** The rest of a lease; empty for an endless one. */
 export const LeaseBar = ({ leftMs, ttlMs }: LeaseBarProps) =>
   leftMs === undefined || ttlMs === undefined ? null : <Bar share={leftMs / ttlMs} />;
 
@@ -59,7 +59,7 @@ interface PanelProps extends HTMLAttributes<HTMLElement> {
   readonly name: string;
   readonly title: string;
   readonly look?: string;
-  /** What the store lists, which the panel shows. */
+  /** The list from the store that the panel shows. */
   readonly listed?: Listed<unknown>;
 }
 
@@ -83,7 +83,7 @@ export function Panel({ name, title, look = 'wide', listed, children, ...section
   );
 }
 
-/** Empty text is left out: it would be written again at each update. */
+/** Empty text is omitted, because each update would write it again. */
 export type Column<Row> = readonly [title: string, text: (row: Row) => ComponentChildren];
 
 interface TableProps<Row> {
@@ -101,7 +101,7 @@ export interface Sorting {
   readonly isDescending: boolean;
 }
 
-/** A row stays the same element while it is listed. */
+/** A row keeps its element while it is listed. */
 export function Table<Row>(props: TableProps<Row>) {
   const { id, caption, columns, rows, keyOf, classOf, sorting } = props;
   const order = sorting?.isDescending ? 'descending' : 'ascending';

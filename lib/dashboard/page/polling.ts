@@ -1,18 +1,18 @@
 /**
  * Polls the application while the page is visible.
  *
- * Guarantee: only the answer to the last request counts, and a page in the background asks nothing.
- * After a failure, which is shown in words, polling goes on.
+ * Guarantee: only the response to the last request counts, and a page in the background sends no
+ * requests. Polling continues after a failure, and the page shows the reason.
  */
 import type { GeneratorView, WorkerView } from '../answers.js';
 import { holderText, said, timeText } from './texts.js';
 
 const TIMEOUT_MS = 10_000;
 
-/** The page may have any path prefix, with or without a slash at its end. */
+/** The page may have any path prefix, with or without a trailing slash. */
 const HERE = location.pathname.replace(/^\/+/, '/').replace(/\/*$/, '/');
 
-/** The answer, or in its place the reason why there is none. */
+/** The response, or the reason why there is none. */
 export type Reply<Answer> = Answer | (Partial<Answer> & { readonly problem: string });
 
 export async function ask<Answer>(
@@ -36,7 +36,9 @@ export async function ask<Answer>(
   }
 }
 
-/** Asks now and again `everyMs` after each answer; calling the result asks at once. */
+/**
+ * Sends a request now and `everyMs` after each response; the returned function sends one at once.
+ */
 export function askOften<Answer>(
   everyMs: number,
   what: string,
@@ -76,7 +78,7 @@ function faultText(error: unknown): string {
     : said('The application does not answer.');
 }
 
-/** What a store lists; if it does not answer, the last list stays, marked as old. */
+/** A list from the store. If the store is unavailable, the last list stays, marked as old. */
 export interface Listed<Row> {
   /** Absent before the first list. */
   readonly rows?: readonly Row[];
@@ -100,16 +102,16 @@ export function listed<Row>(
 }
 
 /*
- * Lists the changes since the page was opened: new holders, holders that left, and states of the
- * lease.
+ * Lists the changes since the page was opened: holders that joined, holders that left, and states
+ * of the lease.
  *
- * Guarantee: each change is announced once, also by screen readers. A failed read is not a change.
+ * Guarantee: the page and screen readers announce each change once. A failed read is not a change.
  */
 
 const SHOWN = 50;
 
 interface Change {
-  /** Counts all of them. */
+  /** The number of this change since the page was opened. */
   readonly number: number;
   readonly at: string;
   readonly text: string;
@@ -133,7 +135,7 @@ export class Changes {
     }
   }
 
-  /** @param process one of the processes that answer */
+  /** @param process one of the processes that respond */
   state(process: string, { lease, buffer }: GeneratorView): void {
     this.registry(process, lease?.incarnation);
     const state = lease?.state ?? buffer?.state;
@@ -144,7 +146,9 @@ export class Changes {
     this.add(said('{}: {} to {}.', process, before, state));
   }
 
-  /** Holders that a new registry does not list have not left: the old registry was lost. */
+  /**
+   * If a new registry does not list a holder, the holder has not left: the old registry was lost.
+   */
   private registry(process: string, incarnation: string | undefined): void {
     const before = this.registries.get(process);
     if (incarnation === undefined || incarnation === before) return;
@@ -173,9 +177,9 @@ function changeText(
   const [was, is] = [whoOf(before), whoOf(after)];
   if (is !== undefined && is !== was) return said('Worker id {} joined: {}.', workerId, is);
   if (was !== undefined && is === undefined) {
-    // A lease that ended disappears after a while, which is no change.
+    // An ended lease disappears from the list later, which is not a change.
     if (before?.state !== 'held') return undefined;
-    // If it is not listed at all, the registry may have lost it.
+    // If the list lacks it, the registry may have lost it.
     return after === undefined
       ? said('Worker id {} left: {}.', workerId, was)
       : said('Worker id {} left: {} gave it back.', workerId, was);

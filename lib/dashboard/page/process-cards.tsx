@@ -1,9 +1,9 @@
 /**
- * A card for each process that answers this page, with lease, rates and renewals. Behind a load
- * balancer a different one may answer each time.
+ * A card for each process that serves this page, with lease, rates and renewals. Behind a load
+ * balancer, each response may come from another process.
  *
- * Guarantee: a rate is computed from two answers of one process, by its clock; old answers are
- * shown as old, and no process is shown as healthy without a recent answer.
+ * Guarantee: a rate is computed from two responses of one process, by its clock. Old data is marked
+ * as old, and no process appears healthy without a recent response.
  */
 import type {
   CountsView,
@@ -17,9 +17,9 @@ import type {
 import { LeaseBar, Runbook, Terms, type Term } from './parts.js';
 import { agoText, countText, numberText, said, spanText, timeText } from './texts.js';
 
-/** Answers come every two seconds, and behind a load balancer from each in turn. */
+/** Responses come every two seconds, and behind a load balancer from each process in turn. */
 const FRESH_MS = 10_000;
-/** A process that has not answered for this long disappears. */
+/** A process that has not responded for this long disappears. */
 const SHOWN_MS = 60_000;
 const CHART_MS = 120_000;
 const CHART_HEIGHT = 20;
@@ -37,22 +37,22 @@ interface Rate {
   readonly idsPerSecond: number;
 }
 
-/** A process by its last answer. */
+/** A process, as of its last response. */
 interface Process {
   readonly state: StateAnswer;
   readonly generator: GeneratorView;
   readonly seenAt: string;
   readonly seenAtMs: number;
-  /** A later request had no answer, and may have gone to any process. */
+  /** A later request failed, and may have gone to any process. */
   readonly isLost: boolean;
-  /** The newest at the end. */
+  /** The newest rate is last. */
   readonly rates: readonly Rate[];
 }
 
 const agoMsOf = ({ seenAtMs }: Process): number => performance.now() - seenAtMs;
 const isOld = (process: Process): boolean => process.isLost || agoMsOf(process) > FRESH_MS;
 
-/** The processes that have answered recently. */
+/** The processes that have responded recently. */
 export class Processes {
   private readonly byInstance = new Map<string, Process>();
 
@@ -69,7 +69,7 @@ export class Processes {
     this.forget();
   }
 
-  /** A request had no answer, so no process is known to be healthy. */
+  /** A request failed, so no process is known to be healthy. */
   lose(): void {
     for (const [instance, process] of this.byInstance) {
       this.byInstance.set(instance, { ...process, isLost: true });
@@ -77,7 +77,7 @@ export class Processes {
     this.forget();
   }
 
-  /** The last one stays and shows the last known state. */
+  /** The last process stays and shows its last known state. */
   private forget(): void {
     for (const [instance, process] of this.byInstance) {
       if (this.count > 1 && agoMsOf(process) > SHOWN_MS) this.byInstance.delete(instance);
@@ -92,13 +92,13 @@ export class Processes {
     return [...this.byInstance.values()];
   }
 
-  /** More than one is a fault: two registries for one ID space. */
+  /** More than one is an error: two registries for one ID space. */
   get registries(): ReadonlySet<string> {
     const leases = this.all.flatMap((one) => (isOld(one) ? [] : (one.generator.lease ?? [])));
     return new Set(leases.flatMap(({ family, incarnation }) => family ?? incarnation ?? []));
   }
 
-  /** What the processes know of their own worker IDs, without a list of all. */
+  /** The processes' own worker IDs, without a list from the store. */
   get workers(): WorkerView[] {
     return this.all.flatMap(({ state: { host, pid, version }, generator }) => {
       const { workerId, remainingMs } = generator.lease ?? {};
@@ -109,7 +109,7 @@ export class Processes {
     });
   }
 
-  /** @param given the reasons that the page gives above the cards */
+  /** @param given the reasons that the page shows above the cards */
   cards(given: readonly (string | undefined)[]) {
     return this.all.map((process) => (
       <Card key={process.state.instance} process={process} given={given} />
@@ -198,7 +198,7 @@ function roundedUp(number: number): number {
   return [1, 2, 5].map((step) => step * unit).find((step) => step >= number) ?? 10 * unit;
 }
 
-/* The card's terms about the lease, or the buffered IDs, and the counts. */
+/* The card's terms for the lease or the buffered IDs, and the counts. */
 
 function leaseTerms(lease: LeaseView, support: string, rate: number | undefined): Term[] {
   const { state, workerId, remainingMs, incarnation, idsLeft, renewals } = lease;
@@ -228,7 +228,7 @@ function bufferTerms(buffer: BufferView, location: string): Term[] {
   ];
 }
 
-/** Numbers last until they are used up; IDs taken ahead of need grow old before that. */
+/** Numbers last until they are used up. Prefetched IDs of kind `store` expire earlier. */
 function bufferLastsText({ kind, buffered, bufferedMs }: BufferView): string {
   if (bufferedMs === undefined || buffered === 0) return '';
   const span = spanText(bufferedMs);
@@ -246,7 +246,7 @@ function callTerms(calls: RenewalsView | undefined, name: string, lastName: stri
   ];
 }
 
-/** While the lease is stretched, only IDs use them up, not the clock. */
+/** While the lease is stretched, only generated IDs use it up, and the clock does not. */
 function lastsText(idsLeft: number, rate = 0): string {
   const ids = numberText(idsLeft);
   return rate > 0

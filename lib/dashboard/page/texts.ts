@@ -1,6 +1,6 @@
 /**
- * Numbers, times and holders as text, written in the same way everywhere on the page, and the two
- * languages. Durations are short enough for a table.
+ * Formats numbers, times and holders in the same way everywhere on the page, in two languages.
+ * Durations are short enough for a table.
  */
 import type { HolderView } from '../answers.js';
 
@@ -41,7 +41,7 @@ export function spanText(ms: number): string {
   return left === 0 ? `${whole} ${unit}` : `${whole} ${unit} ${left} ${rest}`;
 }
 
-/** Says how long ago, or how far ahead. */
+/** Writes how long ago, or how far ahead. */
 export function agoText(ms: number): string {
   return ms >= 0 ? said('{} ago', spanText(ms)) : said('in {}', spanText(-ms));
 }
@@ -63,7 +63,7 @@ export function dayText(ms: number): string {
   return new Date(ms).toISOString().split('T')[0]!;
 }
 
-/** A count with its noun: `1 wait`, `2 waits`. Chinese has the noun beside it. */
+/** A count with its noun: `1 wait`, `2 waits`. In Chinese, the template has the noun. */
 export function countText(count: number, one: string): string {
   const text = numberText(count);
   return IS_CHINESE ? text : `${text} ${one}${count === 1 ? '' : 's'}`;
@@ -77,10 +77,10 @@ export function holderText({ application, host, pid }: HolderView): string {
 }
 
 /*
- * What the page says, in English or in Chinese, by the language of the browser. States and other
- * names of code, and the messages of the library, are the same in both.
+ * The texts of the page in English or Chinese, by the language of the browser. States, other names
+ * from the code, and the messages of the library are the same in both.
  *
- * Guarantee: a text that has no Chinese is an error of the compiler.
+ * Guarantee: a text without a Chinese translation does not compile.
  */
 
 const CHINESE = {
@@ -237,7 +237,7 @@ type English = keyof typeof CHINESE;
 
 export const IS_CHINESE = navigator.language.toLowerCase().startsWith('zh');
 
-/** @param values stand for each {} in turn, and are never translated */
+/** @param values replace each {} in turn, and are never translated */
 export function said(english: English, ...values: readonly (string | number)[]): string {
   let at = 0;
   return (IS_CHINESE ? CHINESE[english] : english).replace(/\{\}/g, () => String(values[at++]));

@@ -1,9 +1,9 @@
 /**
- * The worker IDs as map and as table. The map has a cell for each, or for several,
- * which is filled as far as they are in use.
+ * The worker IDs as map and as table. A cell of the map stands for one worker ID or several, and is
+ * filled by the share in use.
  *
- * Guarantee: states differ by shape, not only by color. Everything it shows is also in the table
- * and the legend.
+ * Guarantee: states differ by shape, not only by color. The table and the legend contain everything
+ * that the map shows.
  */
 import { Component, type ComponentChildren } from 'preact';
 import {
@@ -15,17 +15,17 @@ import {
 import { LeaseBar, Table, type Sorting } from './parts.js';
 import { agoText, holderText, numberText, said, spanText } from './texts.js';
 
-/** Enough to see where holders are; each may stand for several worker IDs. */
+/** Enough to show where the holders are; a cell may stand for several worker IDs. */
 const CELLS_MAX = 64;
 const CELL_WIDTH = 16;
 const CELL_HEIGHT = 48;
-/** What is in use is always seen, however many worker IDs stand beside it in a cell. */
+/** A worker ID in use is always visible, however many others share its cell. */
 const FILLED_MIN = 5;
 const FILLING: readonly WorkerState[] = ['held', 'fixed', 'resting', 'ended'];
 
 interface WorkersProps {
   readonly workers: readonly WorkerView[];
-  /** True if the answering process holds it; known only if one process answers. */
+  /** True if the responding process holds it; unknown if several processes respond. */
   readonly isOwn: (worker: WorkerView) => boolean;
 }
 
@@ -73,7 +73,10 @@ export function WorkerMap({ generator, workers, isOwn }: MapProps) {
   );
 }
 
-/** All worker IDs of a small layout; of a large one those that can be leased, and any in use. */
+/**
+ * All worker IDs of a small layout. Of a large one, those that the application may lease, and any
+ * in use.
+ */
 function spaceOf({ layout, workerIds }: LeasedGeneratorView, workers: readonly WorkerView[]) {
   const isSmall = layout.workerIdMax < WORKERS_SHOWN_MAX;
   const seen = workers.map(({ workerId }) => workerId);
@@ -87,7 +90,7 @@ const titleIn =
   ({ workerId, state, holder }: WorkerView): string =>
     `${perCell === 1 ? '' : `${workerId} `}${state}${holder ? `: ${holderText(holder)}` : ''}`;
 
-/** What a cell is filled with, from its bottom to its top. */
+/** The filling of a cell, from bottom to top. */
 function fillings(inside: readonly WorkerView[], perCell: number) {
   let y = CELL_HEIGHT;
   return FILLING.flatMap((state) => {
@@ -127,11 +130,11 @@ const COLUMNS = [
 ];
 const STATE_AT = 1;
 const CEILING_AT = COLUMNS.length - 1;
-/** Nobody looks for a span of time. */
+/** Durations are not searched. */
 const SEARCHED = COLUMNS.slice(0, -2);
 
 interface WorkerTableProps extends WorkersProps {
-  /** The length of the lease of the process that answers, by which all are measured. */
+  /** The lease length of the responding process, the scale of all bars. */
   readonly ttlMs: number | undefined;
 }
 

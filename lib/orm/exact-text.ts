@@ -1,7 +1,7 @@
 /**
- * The exact text of an ID on its way to and from a database driver.
+ * The exact string of an ID on its way to and from a database driver.
  *
- * Guarantee: a number that has lost digits has no text here, so it is neither sent nor read.
+ * Guarantee: a number that has lost digits has no string here, so it is neither sent nor read.
  */
 import { ID_MAX } from '../core/id-words.js';
 import { isDecimalId } from '../core/text/decimal.js';
@@ -9,17 +9,18 @@ import { SnowflakeError } from '../errors.js';
 import { formatShort } from '../messages.js';
 
 /**
- * Returns an empty text for a value without an exact one: an unsafe number has already lost digits.
+ * Returns an empty string for a value without an exact one: an unsafe number has already lost
+ * digits.
  */
 export function exactText(value: unknown): string {
   if (typeof value === 'string') return value;
   return typeof value === 'bigint' || Number.isSafeInteger(value) ? String(value) : '';
 }
 
-/** @throws SnowflakeError ID_INVALID for anything but an ID in its one spelling */
+/** @throws SnowflakeError ID_INVALID for anything but an ID in canonical form */
 export function textToSend(value: unknown): string {
   const text = exactText(value);
-  // One spelling makes the text in the application equal to the text from the database.
+  // In canonical form, the application and the database have equal strings.
   if (isDecimalId(text)) return text;
   throw new SnowflakeError(
     'ID_INVALID',

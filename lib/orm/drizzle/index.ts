@@ -3,7 +3,8 @@
  * as the argument of its `customType()`.
  *
  * Guarantee: the digits are the same in the application and in the database, or a SnowflakeError
- * says why they are not. Drizzle is known by the shape of `customType()`, which all dialects share.
+ * explains the difference. Drizzle is recognized by the signature of `customType()`, which all
+ * dialects share.
  */
 import { isDecimalId } from '../../core/text/decimal.js';
 import { exactText, refusedReading, textToSend } from '../exact-text.js';
@@ -11,14 +12,14 @@ import { exactText, refusedReading, textToSend } from '../exact-text.js';
 /** Options of snowflakeColumn(). */
 export interface SnowflakeColumnConfig {
   /**
-   * Default `'bigint'`. Use `'varchar'` on SQLite, whose drivers lose digits of a bigint. Text is
-   * compared from the left, so such IDs sort by time only while they have the same number of
-   * digits.
+   * Default `'bigint'`. Use `'varchar'` on SQLite, whose drivers lose digits of a bigint. Databases
+   * compare strings from the left, so such IDs sort by time only while they have the same digit
+   * count.
    */
   readonly type?: 'bigint' | 'varchar' | undefined;
 }
 
-/** The types of a column of ids: text in the application, so a number does not compile. */
+/** The types of an ID column: a string in the application, so a number does not compile. */
 export interface SnowflakeColumn {
   data: string;
   driverData: string | number | bigint;
@@ -34,8 +35,8 @@ const ADVICE =
  * A column of IDs for `customType()` of `drizzle-orm/pg-core`, `mysql-core` and `sqlite-core`: a
  * `bigint` in the database, a string in the application.
  *
- * It throws SnowflakeError ID_INVALID for a value that is no ID, before it is sent, and for one
- * that the driver returned as a number that has lost digits. It fills nothing: `$defaultFn` does.
+ * It throws SnowflakeError ID_INVALID for a value that is not an ID, before the query is sent, and
+ * for a number from the driver that has lost digits. It does not fill in IDs: `$defaultFn` does.
  *
  * @example
  * ```ts

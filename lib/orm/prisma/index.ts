@@ -2,10 +2,10 @@
  * `nestjs-snowflake/prisma`: IDs for the models of a Prisma schema.
  *
  * Mark a field with `@default(dbgenerated())` and extend the client with `snowflakeIds()`, which
- * fills IDs in before Prisma makes a query.
+ * fills in IDs before Prisma builds a query.
  *
- * Guarantee: every new row in the arguments has its IDs, or the call fails. Prisma itself is known
- * by its shape, so that one build serves all its majors.
+ * Guarantee: every new row in the arguments has its IDs, or the call fails. Prisma itself is
+ * recognized by its structure, so one build supports all its major versions.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
@@ -14,11 +14,11 @@ import { nameFaults, refuse, unknownNames } from '../../options.js';
 
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
-  /** The generator that makes the IDs, by its `name`. Default: the one without a name. */
+  /** The generator of the IDs, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
 }
 
-/** `$extends()` of every Prisma client takes this; it changes no type of the client. */
+/** The argument of `$extends()` of every Prisma client; it changes no type of the client. */
 export type SnowflakeIdsExtension = (client: object) => {
   $extends: { extArgs: { result: {}; model: {}; query: {}; client: {} } };
 };
@@ -31,22 +31,22 @@ interface Query {
 }
 
 /**
- * A client extension for Prisma 6.19 and 7. It gives every new row an ID in the fields that are
- * marked with `@default(dbgenerated())`: `BigInt` fields get a bigint, `String` fields its decimal
- * text. A field that has a value keeps it.
+ * A client extension for Prisma 6.19 and 7. It gives every new row an ID in each field that is
+ * marked with `@default(dbgenerated())`. `BigInt` fields get a bigint, `String` fields its decimal
+ * string. A field with a value keeps it.
  *
- * It fills rows of create, createMany, createManyAndReturn and upsert, and those nested in other
- * rows. Your arguments are not changed. Raw SQL and a client without the extension get no ids:
- * the database refuses such a row, because the column has no default there.
+ * It fills in rows of create, createMany, createManyAndReturn and upsert, and the rows nested in
+ * other rows. Your arguments do not change. Raw SQL and a client without the extension get no IDs:
+ * the database rejects such a row, because the column has no default there.
  *
- * A number that is no safe integer is refused in every BigInt field of the arguments, conditions
- * and foreign keys included: it has lost digits, and would find the row of another ID.
+ * A number that is not a safe integer is rejected in every BigInt field of the arguments, including
+ * conditions and foreign keys. It has lost digits, and would find the row of another ID.
  *
- * Pass it to the last `$extends()`, so that it sees the rows that other extensions add.
+ * Pass it to the last `$extends()`, so that it also handles rows that other extensions add.
  *
- * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this
- * version of Prisma does not show its data model; from queries: what the generator throws, such as
- * NOT_READY before the application has started
+ * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this version
+ * of Prisma does not expose its data model. Queries throw the errors of the generator, such as
+ * NOT_READY before the application has started.
  * @example
  * ```ts
  * import { snowflakeIds } from 'nestjs-snowflake/prisma';
@@ -71,11 +71,10 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
 }
 
 /*
- * Finds the new rows in the arguments of a query, and gives them IDs. Prisma's hooks see a query
- * once, with all rows nested in it, so the arguments are walked through.
+ * Finds the new rows in the arguments of a query, and gives them IDs. Prisma calls its hooks once
+ * per query, with all nested rows, so this code searches the arguments.
  *
- * Guarantee: arguments that change are copied, and unknown ones are left to Prisma, which refuses
- * them.
+ * Guarantee: changed arguments are copied. Unknown ones are passed to Prisma, which rejects them.
  */
 
 type Parts = Readonly<Record<string, unknown>>;
@@ -137,7 +136,7 @@ class QueryWalk {
     return copy;
   }
 
-  /** Nested operations look like those of a client, except for two. */
+  /** Nested operations have the format of a client's operations, with two exceptions. */
   private nested(operations: Parts, model: Model | undefined): Parts {
     if (model === undefined) return operations;
     const copy: Record<string, unknown> = { ...operations };
@@ -157,13 +156,13 @@ class QueryWalk {
   }
 }
 
-/** Prisma takes `{ where, data }` or, for a relation to one row, its fields alone. */
+/** Prisma accepts `{ where, data }` or, for a relation to one row, only the fields. */
 function hasData({ data, ...rest }: Parts, { fields }: Model): boolean {
   const isOfRow = isParts(data) && Object.keys(data).every((key) => fields.has(key));
   return isOfRow && Object.keys(rest).every((key) => key === 'where');
 }
 
-/** Makes a copy in which the rows below these keys are changed, in a list or single. */
+/** Copies the arguments and changes the rows below these keys, in a list or single. */
 function withChanges(args: Parts, changes: Readonly<Record<string, Change>>): Parts {
   const copy: Record<string, unknown> = { ...args };
   for (const [key, change] of Object.entries(changes)) {
@@ -185,12 +184,12 @@ function isParts(value: unknown): value is Parts {
 interface Place {
   readonly models: ReadonlyMap<string, Model>;
   readonly model: Model | undefined;
-  /** The field whose value this is, or a part of whose condition. */
+  /** The field that has this value, or a condition that contains it. */
   readonly field?: string;
 }
 
 /**
- * Refuses a number that has lost digits wherever an ID may stand: in rows, conditions, cursors,
+ * Rejects a number that has lost digits wherever an ID may be: in rows, conditions, cursors,
  * relations and foreign keys. In a condition it would find the row of another ID.
  *
  * @throws SnowflakeError ID_INVALID
@@ -214,7 +213,7 @@ function refuseInexact(value: unknown, { models, model, field }: Place): void {
     const other = model?.relations.get(key);
     if (other !== undefined) refuseInexact(part, { models, model: models.get(other) });
     else if (model?.exact.has(key)) refuseInexact(part, { models, model, field: key });
-    // An operator, whose value is still that of the field; other fields hold what they like.
+    // An operator, whose value still belongs to the field. Other fields may hold any value.
     else if (!model?.fields.has(key) || field !== undefined) {
       refuseInexact(part, { models, model, ...(field && { field }) });
     }
@@ -222,22 +221,24 @@ function refuseInexact(value: unknown, { models, model, field }: Place): void {
 }
 
 /*
- * The models of a client, and their fields that are marked to be filled with IDs. Both are read
- * from private members, since Prisma shows its data model nowhere else.
+ * The models of a client, and their fields to fill with IDs. Both come from private members,
+ * because Prisma exposes its data model nowhere else.
  *
- * Guarantee: if they are not as in Prisma 6 and 7, `$extends()` fails, so that no row is left
- * unfilled.
+ * Guarantee: `$extends()` fails if the members differ from Prisma 6 and 7, so that no row stays
+ * without an ID.
  */
 
 type IdType = 'BigInt' | 'String';
 
 interface Model {
   readonly fields: ReadonlySet<string>;
-  /** Fields whose numbers must have all their digits: every BigInt, and what is filled. */
+  /**
+   * Fields whose numbers must have all their digits: every BigInt field, and every filled field.
+   */
   readonly exact: ReadonlySet<string>;
-  /** Maps a field that is filled to its type. */
+  /** Maps a filled field to its type. */
   readonly ids: ReadonlyMap<string, IdType>;
-  /** Maps a field to the name of the model it leads to. */
+  /** Maps a relation field to the name of its model. */
   readonly relations: ReadonlyMap<string, string>;
 }
 

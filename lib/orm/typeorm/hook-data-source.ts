@@ -1,8 +1,9 @@
 /**
- * Adds the subscriber that makes IDs to DataSources, and finds the columns that it fills.
+ * Adds the subscriber that generates IDs to DataSources, and finds the columns that it fills.
  *
- * Guarantee: a DataSource has it once, however often it is hooked, before or after `initialize()`.
- * Those that Nest provides are hooked by SnowflakeModule, before other modules' `onModuleInit`.
+ * Guarantee: a DataSource has the subscriber once, however often it is hooked, before or after
+ * `initialize()`. SnowflakeModule hooks those that Nest provides, before other modules'
+ * `onModuleInit`.
  */
 import {
   EventSubscriber,
@@ -23,14 +24,14 @@ import { processWide } from '../../process-wide.js';
 import { exactText, refusedReading, textToSend } from '../exact-text.js';
 
 /**
- * They are remembered, since TypeORM's command line removes all subscribers before it runs
+ * The set keeps them, because TypeORM's command line removes all subscribers before it runs
  * migrations.
  */
 const hooked = processWide('hooked-data-sources', () => new Set<WeakRef<DataSource>>());
 
 /**
- * Makes IDs for `@SnowflakeId()` columns in a DataSource that you created yourself. DataSources of
- * `TypeOrmModule`, and any other that is a provider of the application, need no call.
+ * Generates IDs for `@SnowflakeId()` columns in a DataSource that you created yourself. DataSources
+ * of `TypeOrmModule`, and any other that is a provider of the application, need no call.
  *
  * @example
  * ```ts
@@ -48,7 +49,7 @@ export function hookDataSource(dataSource: DataSource): DataSource {
 function hook(dataSource: DataSource): DataSource {
   hookOptions(dataSource);
   const { subscribers, isInitialized } = dataSource;
-  // The subscriber comes before the application's own ones, so that these find the ID.
+  // This subscriber comes before the application's own ones, so that they find the ID.
   if (isInitialized && !subscribers.some(isSnowflakeSubscriber)) {
     subscribers.unshift(new SnowflakeSubscriber());
   }
@@ -84,7 +85,9 @@ export function hookDataSources(instances: readonly unknown[]): void {
   }
 }
 
-/** TypeORM cannot wait for an id: a generator that makes none at once is refused at the start. */
+/**
+ * TypeORM cannot wait for an ID, so a generator that must wait for its IDs is rejected at start.
+ */
 function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
   if (!isInitialized) return;
   const columns = entityMetadatas.flatMap((metadata) => [...snowflakeColumns(metadata)]);
@@ -95,14 +98,14 @@ function refuseWaiting({ isInitialized, entityMetadatas }: DataSource): void {
 }
 
 /*
- * Fills the IDs of everything that a DataSource inserts, except if TypeORM calls no listeners.
+ * Fills in the IDs of everything that a DataSource inserts, unless TypeORM calls no listeners.
  *
- * Guarantee: plain objects, which no entity listener sees, also have their IDs before TypeORM
+ * Guarantee: plain objects, which have no entity listener, also get their IDs before TypeORM
  * computes foreign keys from them.
  */
 
 /**
- * The mark identifies the class, since a second copy of this package has another class of this
+ * The mark identifies the class, because a second copy of this package has another class of this
  * name.
  */
 const MARK = Symbol.for('nestjs-snowflake:typeorm-subscriber');
@@ -113,7 +116,7 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     return true;
   }
 
-  /** Maps the ID of each row that is about to be inserted to its table. */
+  /** Maps the ID of each row to insert to its table. */
   private readonly pending = new WeakMap<QueryRunner, Map<unknown, string>>();
 
   beforeInsert({ entity, metadata, queryRunner }: InsertEvent<object>): void {
@@ -128,7 +131,7 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     }
   }
 
-  /** A row of the same save() that TypeORM has not inserted yet, and how to order the two. */
+  /** Explains a failed foreign key: the same save() has not inserted the other row yet. */
   afterQuery({ query, parameters, success, error, queryRunner }: AfterQueryEvent): void {
     const pending = this.pending.get(queryRunner);
     if (pending === undefined || !Array.isArray(parameters)) return;
@@ -142,7 +145,7 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
     (error as Error).message += insertedLater(table, pending.get(missing)!, missing);
   }
 
-  /** The values of setParameter() and whereInIds() pass no transformer of a column. */
+  /** The values of setParameter() and whereInIds() bypass the transformer of a column. */
   beforeQuery({ query, parameters }: BeforeQueryEvent): void {
     if (!Array.isArray(parameters) || !CONDITIONAL.test(query)) return;
     const lost = (parameters as unknown[]).find(hasLostDigits);
@@ -162,9 +165,9 @@ function insertedLater(table: string, target: string, id: unknown): string {
   );
 }
 
-/** Statements whose parameters choose rows. */
+/** Statements whose parameters select rows. */
 const CONDITIONAL = /^\s*(select|update|delete|with)\b/i;
-/** Integers of a column of 64 bits end here. */
+/** The upper limit of integers in a 64-bit column. */
 const INTEGERS_END = 2 ** 63;
 
 function hasLostDigits(value: unknown): boolean {
@@ -189,16 +192,15 @@ function isSnowflakeSubscriber(value: object): boolean {
 }
 
 /*
- * Finds the columns to fill with ids: `@SnowflakeId()` recorded them, TypeORM's metadata leads to
- * them.
+ * Finds the columns to fill with IDs, which `@SnowflakeId()` recorded, by TypeORM's metadata.
  *
- * Guarantee: a column is found by the class that was decorated, so base classes, single-table
- * children and embedded classes work, and junction tables and foreign keys are left alone.
+ * Guarantee: a column is found by its decorated class, so base classes, single-table children and
+ * embedded classes work. Junction tables and foreign keys are not touched.
  */
 
 type ColumnMetadata = EntityMetadata['columns'][number];
 
-/** A column that is filled on insert, and the name of the generator that makes its IDs. */
+/** A column that is filled on insert, and the name of its generator. */
 interface SnowflakeColumn {
   readonly column: ColumnMetadata;
   readonly generator: string | undefined;
@@ -239,14 +241,14 @@ function snowflakeColumn(column: ColumnMetadata, metadata: EntityMetadata): Snow
   return [{ column, generator: properties.get(propertyName) }];
 }
 
-/** With single-table inheritance the parent's table has the columns of its children, too. */
+/** With single-table inheritance, the parent's table also has the columns of its children. */
 function isOfChild(target: Function, entity: EntityMetadata['target']): boolean {
   return typeof entity === 'function' && target.prototype instanceof entity;
 }
 
 /**
  * Returns the value of the property in the inserted row: a new ID if it was empty, otherwise its
- * value, as text, because a later read returns text.
+ * value as a string, because a later read returns a string.
  * @throws SnowflakeError ID_INVALID for a number, with which TypeORM would not find the row again
  */
 export function idForInsert(value: unknown, generator: string | undefined): unknown {
@@ -266,9 +268,9 @@ function isNumber(value: number): SnowflakeError {
 }
 
 /*
- * Converts an ID between an entity, where it is always decimal text, and the database.
+ * Converts an ID between an entity, where it is always a decimal string, and the database.
  *
- * Guarantee: the digits are the same on both sides, or a SnowflakeError says why they are not.
+ * Guarantee: the digits are the same on both sides, or a SnowflakeError explains the difference.
  */
 
 const ADVICE =

@@ -1,9 +1,9 @@
 /**
  * `@SnowflakeId()`: declares the column and a listener that gives instances of the class their ID.
- * Plain objects have no listeners; the subscriber fills those.
+ * Plain objects have no listeners; the subscriber fills in their IDs.
  *
- * Guarantee: loading an entity needs neither database nor application; the ID is made when the row
- * is inserted.
+ * Guarantee: loading an entity requires neither a database nor an application, because the ID is
+ * generated when the row is inserted.
  */
 import { BeforeInsert, Column, type ColumnOptions } from 'typeorm';
 import type { SnowflakeId as IdOf } from '../../core/text/text-form.js';
@@ -13,28 +13,30 @@ import { addIntegration } from '../../nest/generator-run.js';
 import { nameFaults, nearest, refuse, typeFaults } from '../../options.js';
 import { hookDataSources, idForInsert, idText, recordColumn } from './hook-data-source.js';
 
-/** The column options that `@SnowflakeId()` decides itself. */
+/** The column options that `@SnowflakeId()` sets itself. */
 type Decided = 'type' | 'primary' | 'transformer' | 'default' | 'generated' | 'array';
 
 /** Options of `@SnowflakeId()`. */
 export interface SnowflakeIdOptions extends Omit<ColumnOptions, Decided> {
   /**
-   * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as those of SQLite
-   * do. A database compares text from the left, so such IDs sort by time only while they have the
-   * same number of digits.
+   * Default `'bigint'`. Use `'varchar'` if the driver loses digits of a bigint, as SQLite drivers
+   * do. Databases compare strings from the left, so such IDs sort by time only while they have the
+   * same digit count.
    */
   readonly type?: 'bigint' | 'varchar' | undefined;
-  /** Default true; `false` makes an ordinary column. */
+  /** Default true; `false` creates an ordinary column. */
   readonly primary?: boolean | undefined;
-  /** The generator that makes the IDs, by its `name`. Default: the one without a name. */
+  /** The generator of the IDs, by its `name`. Default: the one without a name. */
   readonly generator?: string | undefined;
 }
 
-/** A PropertyDecorator that the compiler refuses on a property for numbers. */
+/** A PropertyDecorator that does not compile on a numeric property. */
 export interface SnowflakeIdDecorator {
-  /** Accepts a type that is certainly text, even in a class whose type of ID is a parameter. */
+  /**
+   * Accepts a type that is certainly a string, even in a class with the ID's type as a parameter.
+   */
   <Key extends string | symbol>(prototype: { readonly [_ in Key]?: string | null }, key: Key): void;
-  /** Accepts a type that may be text, such as `unknown` or a private one. */
+  /** Accepts a type that may be a string, such as `unknown` or a private one. */
   <Entity extends object, Key extends string | symbol>(
     prototype: Entity & MayBeText<Entity, Key>,
     key: Key,
@@ -47,38 +49,39 @@ type MayBeText<Entity, Key> = Key extends keyof Entity
     : NumbersRefused
   : unknown;
 
-/** The compiler shows this if it refuses a property. */
+/** The compiler shows this if it rejects a property. */
 interface NumbersRefused {
   readonly 'Declare it as string: TypeORM sets it to one, since a number loses digits': true;
 }
 
 /**
- * The text of an ID, of one kind of thing where that is named: the type of the same name from
- * `nestjs-snowflake`, so that one import serves for a property and its decorator.
+ * The string of an ID, optionally of one kind of thing. It is the same type as `SnowflakeId` of
+ * `nestjs-snowflake`, so that one import provides the decorator and the type of its property.
  */
 export type SnowflakeId<Kind extends string = string> = IdOf<Kind>;
 
 /** The longest ID, 9223372036854775807, has 19 digits. */
 const TEXT_LENGTH = 20;
 
-// Here and not in index.ts: a bundler may skip that file, but never the one with the decorator.
+// Here and not in index.ts: a bundler may omit that file, but never this one with the decorator.
 addIntegration(hookDataSources);
 
 /**
  * A primary column that gets a snowflake ID when its row is inserted, unless it has a value. The
- * property is a string; the compiler refuses one for numbers.
+ * property is a string; a numeric one does not compile.
  *
  * It works with `save`, `insert`, `upsert`, the query builder and cascades, on entities and on
- * plain objects. The column keeps its first value: an update or an upsert never changes it.
- * Set the ID yourself where TypeORM calls no listeners (`save(x, { listeners: false })`,
- * `query()`): without one the database refuses the row.
+ * plain objects. The column keeps its first value: an update or an upsert never changes it. Set the
+ * ID yourself if TypeORM calls no listeners (`save(x, { listeners: false })`, `query()`).
+ * Otherwise, the database rejects the row.
  *
  * If an entity has an embedded class with such a column, the embedded object must be an instance,
- * as `repository.create()` makes it: TypeORM calls its listener. In a plain object it may be plain.
+ * as `repository.create()` creates it, because TypeORM calls its listener. In a plain object, it
+ * may be plain.
  *
- * After an `upsert` that found an existing row, the object holds an ID that was made and not used:
- * read the row's ID from the database. TypeORM 0.3 would write that ID if you upserted the same
- * object again, so pass a new one; TypeORM 1 leaves the row's ID alone.
+ * After an `upsert` that found an existing row, the object holds an unused new ID: read the row's
+ * ID from the database. TypeORM 0.3 would write the unused ID if you upserted the same object
+ * again, so pass a new object. TypeORM 1 does not change the row's ID.
  *
  * @example
  * ```ts
@@ -121,10 +124,10 @@ function addListener(prototype: object, property: string, generator: string | un
 }
 
 /*
- * Refuses a `@SnowflakeId()` that could not keep IDs exact or rows distinct.
+ * Rejects a `@SnowflakeId()` that could not keep IDs exact or rows distinct.
  *
  * The error is thrown when the class is loaded, before there is any row. The type of the property
- * is known, and checked, only with `emitDecoratorMetadata`.
+ * is checked only with `emitDecoratorMetadata`, which records it.
  */
 
 const OWN_OPTIONS = ['type', 'primary', 'generator'];
@@ -154,7 +157,7 @@ function propertyFault(prototype: object, property: string): string | undefined 
   );
 }
 
-/** Every other name is one of TypeORM, which has more of them in each version. */
+/** Any other name is an option of TypeORM, which adds more of them in each version. */
 function nameFault(column: ColumnOptions): string | undefined {
   if ('maker' in column) return 'The option `maker` is called `generator` now.';
   for (const name of Object.keys(column)) {

@@ -1,9 +1,11 @@
 /**
- * Asks the members of one etcd, over connections that stay open, as a user if one is given.
+ * Sends requests to the members of one etcd cluster over persistent connections, optionally as a
+ * user.
  *
- * Guarantee: a question that changes nothing goes on to the next member if one does not answer; a
- * write is sent once, so its caller knows that the answer may be lost. It is sent again only if
- * etcd says that it did not look at it, since the login had expired. Nothing outlives close().
+ * Guarantee: if a member does not respond, a read goes to the next member. A write is sent only
+ * once, so its caller must expect that the response may be lost. It is sent again only if etcd
+ * rejects an expired login, which means that it did not execute the write. Nothing outlives
+ * close().
  */
 import { setMaxListeners } from 'node:events';
 import type { Agent } from 'node:http';
@@ -18,28 +20,28 @@ interface EtcdQuestion {
   /** The path below /v3, e.g. `kv/txn`. */
   readonly path: string;
   readonly body: object;
-  /** Default false: it changes nothing, and may be asked again. */
+  /** Default false: the request changes nothing, and may be repeated. */
   readonly isWrite?: boolean;
-  /** Ask this one, and no other. */
+  /** Sends the request to this member only. */
   readonly endpoint?: URL;
 }
 
-/** The connections from the first question to close(). */
+/** The connections from the first request to close(). */
 interface Life {
   readonly end: AbortController;
   readonly agent: Agent;
   token?: string | undefined;
   login?: Promise<string> | undefined;
-  /** They end where another member is asked from now on. */
+  /** They end when requests go to another member. */
   readonly watches: Set<() => void>;
 }
 
-/** What etcd tells from now on. */
+/** The events that etcd reports from the request on. */
 export interface EtcdWatch {
-  /** The request by which it begins. */
+  /** The first request on the connection. */
   readonly create: object;
   readonly told: (events: readonly unknown[]) => void;
-  /** Called once, when nothing else will be told. */
+  /** Called once, when no more events will come. */
   readonly ended: () => void;
 }
 
@@ -49,7 +51,7 @@ export class EtcdClient {
   readonly #settings: EtcdSettings;
   readonly #timers: Timers;
   #life: Life | undefined;
-  /** The index of the endpoint that answered last. */
+  /** The index of the endpoint that responded last. */
   #at = 0;
 
   constructor(settings: EtcdSettings, timers: Timers = systemTimers) {
@@ -66,7 +68,7 @@ export class EtcdClient {
   async ask(question: EtcdQuestion): Promise<EtcdAnswer> {
     const { endpoints } = this.#settings;
     const isOnce = question.isWrite === true || question.endpoint !== undefined;
-    // Connections that were kept may have been closed meanwhile, so that one member is asked twice.
+    // The server may have closed an idle connection, so even a single member gets a second try.
     const tryCount = isOnce ? 1 : Math.max(2, endpoints.length);
     const life = (this.#life ??= this.#begun());
     for (let tries = 1; ; tries++) {
@@ -89,9 +91,9 @@ export class EtcdClient {
   }
 
   /**
-   * Resolves with what ends it when etcd has begun to watch.
+   * Resolves with a function that ends the watch, when etcd has begun to watch.
    *
-   * @throws SnowflakeError STORE_UNAVAILABLE, or Error where it ended before
+   * @throws SnowflakeError STORE_UNAVAILABLE, or Error if the watch ended before that
    */
   async watch({ create, told, ended }: EtcdWatch): Promise<() => void> {
     const life = (this.#life ??= this.#begun());
@@ -124,7 +126,7 @@ export class EtcdClient {
     return end;
   }
 
-  /** Reads an answer. @throws SnowflakeError STORE_UNAVAILABLE if it cannot be read */
+  /** Reads a response. @throws SnowflakeError STORE_UNAVAILABLE if it is not readable */
   read<T>(answer: EtcdAnswer, read: (answer: EtcdAnswer) => T): T {
     try {
       return read(answer);
@@ -141,7 +143,7 @@ export class EtcdClient {
   async close(): Promise<void> {
     const life = this.#life;
     if (life === undefined) return;
-    // This ends questions without a connection too, which would get the next ones.
+    // This also ends requests without a connection, which would otherwise get the next free ones.
     life.end.abort();
     for (const end of life.watches) end();
     life.agent.destroy();
@@ -152,7 +154,7 @@ export class EtcdClient {
     const { endpoints, tls } = this.#settings;
     const isTls = endpoints.some(({ protocol }) => protocol === 'https:');
     const end = new AbortController();
-    // Each question that waits adds a listener.
+    // Each pending request adds a listener.
     setMaxListeners(0, end.signal);
     return { end, agent: agentFor(isTls, tls), watches: new Set() };
   }
@@ -170,13 +172,13 @@ export class EtcdClient {
     }
   }
 
-  /** It is undefined where no user is given. */
+  /** Undefined without a user. */
   async #tokenFor(life: Life, endpoint: URL): Promise<string | undefined> {
     if (this.#settings.username === undefined) return undefined;
     return life.token ?? this.#login(life, endpoint);
   }
 
-  /** One login serves all that wait for it: etcd takes its time to compare a password. */
+  /** All pending requests share one login, because etcd compares passwords slowly. */
   async #login(life: Life, endpoint: URL): Promise<string> {
     const { username: name, password } = this.#settings;
     const asked = { path: 'auth/authenticate', body: { name, password } };
@@ -219,17 +221,17 @@ function headersOf(token: string | undefined) {
 const noWhere = { where: '', secrets: [] };
 
 /*
- * Answers of the gateway are checked before they are used.
+ * Checks responses of the gateway before they are used.
  *
- * Guarantee: an answer that lacks what etcd always sends is a fault with words, be it a page of a
- * proxy, the answer of another server, or half of a body.
+ * Guarantee: a response without a field that etcd always sends is an error with a clear message.
+ * Examples are a proxy's error page, the response of another server, and an incomplete body.
  */
 
-/** The member that answered, and how far it had come. */
+/** The member that responded, and its progress. */
 export interface EtcdHeader {
   readonly clusterId: string;
   readonly memberId: string;
-  /** 0 where the member has applied nothing since it started. */
+  /** 0 if the member has applied nothing since it started. */
   readonly term: number;
   readonly revision: number;
 }
@@ -238,18 +240,20 @@ export interface EtcdAnswer {
   readonly fields: Readonly<Record<string, unknown>>;
   /** The clock of the member, Unix ms. */
   readonly timeMs: number;
-  /** 1000, since etcd tells whole seconds; 1 where milliseconds are told. */
+  /** 1000, because etcd sends whole seconds; 1 if the time has milliseconds. */
   readonly resolutionMs: number;
-  /** The connection that carried it. */
+  /** The connection that carried the response. */
   readonly socket: object;
-  /** The endpoint that answered. */
+  /** The endpoint that responded. */
   readonly endpoint: URL;
 }
 
 /** The format of etcd; a proxy may add milliseconds. */
 const DATE = /^\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2}(\.\d{3})? GMT$/;
 
-/** @throws Error in words of etcd or ours; etcdError makes a typed one of it */
+/**
+ * @throws Error with a message of etcd or of this library; etcdError turns it into a typed error
+ */
 function readAnswer({ status, date, text, socket }: HttpAnswer, endpoint: URL): EtcdAnswer {
   if (status >= 300 && status < 400) throw new Error(`answered by a redirect (HTTP ${status})`);
   const fields = fieldsOf(text);
@@ -266,7 +270,7 @@ function wordsOf(status: number): string {
   return `answered with something other than JSON (HTTP ${status})`;
 }
 
-/** The gateway of etcd 3.4 calls it error as well as message. */
+/** The gateway of etcd 3.4 sends the text as both error and message. */
 function saidBy(fields: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const said = fields?.['message'] ?? fields?.['error'];
   return typeof said === 'string' && said !== '' ? said : undefined;
@@ -277,7 +281,7 @@ function fieldsOf(text: string): Record<string, unknown> | undefined {
     const value: unknown = JSON.parse(text);
     return isRecord(value) ? value : undefined;
   } catch {
-    // Callers report what is missing if they need it.
+    // Callers that need a missing field report it.
     return undefined;
   }
 }
@@ -303,7 +307,7 @@ export function answerHeader({ fields }: Pick<EtcdAnswer, 'fields'>): EtcdHeader
   };
 }
 
-/** etcd writes whole numbers of 64 bits as text. */
+/** etcd writes 64-bit integers as strings. */
 export function wholeNumber(value: unknown, name: string): number {
   const number = isDigits(value) ? Number(value) : NaN;
   if (!Number.isSafeInteger(number)) throw new Error(`left out its ${name}`);
@@ -318,7 +322,7 @@ export function recordOf(value: unknown): Record<string, unknown> {
   return isRecord(value) ? value : {};
 }
 
-/** Reads a list that etcd leaves out if it is empty. */
+/** Reads a list, which etcd omits if it is empty. */
 export function listIn(fields: Readonly<Record<string, unknown>>, name: string): unknown[] {
   const list = fields[name] ?? [];
   if (!Array.isArray(list)) throw new Error(`left out its ${name}`);

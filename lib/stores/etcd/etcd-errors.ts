@@ -1,5 +1,5 @@
 /**
- * Turns any failure of a call to etcd into one of our errors.
+ * Turns any failure of a call to etcd into an error of this library.
  *
  * Guarantee: neither the message nor the cause holds a password or a token, even if a server
  * repeats them.
@@ -11,13 +11,13 @@ import { later, never, refusalError, refusalIn, type Refusal } from '../refusals
 export interface EtcdWhere {
   /** The host and port, for messages. */
   readonly where: string;
-  /** Passwords and tokens, which an answer may repeat. */
+  /** Passwords and tokens, which a response may repeat. */
   readonly secrets: readonly string[];
 }
 
 const SAID_LENGTH_MAX = 300;
 
-/** @param cause an error of Node, or what was answered, in words */
+/** @param cause an error of Node, or the text of the response */
 export function etcdError(cause: unknown, { where, secrets }: EtcdWhere): SnowflakeError {
   if (isSnowflakeError(cause)) return cause;
   const error = plainCause(firstOf(cause), secrets);
@@ -35,20 +35,20 @@ function firstOf(cause: unknown): unknown {
   return Array.isArray(errors) && errors.length > 0 ? errors[0] : cause;
 }
 
-/** True if another member may give the answer that this one did not. */
+/** True if another member may succeed although this one failed. */
 export function isOfMember({ details }: SnowflakeError): boolean {
   const refusals: Readonly<Record<string, EtcdRefusal>> = REFUSALS;
   return refusals[String(details['refusal'])]?.isOfMember === true;
 }
 
 interface EtcdRefusal extends Refusal {
-  /** True where another member may well answer. */
+  /** True if another member may succeed. */
   readonly isOfMember?: boolean;
 }
 
 const ofMember = (refusal: Refusal): EtcdRefusal => ({ ...refusal, isOfMember: true });
 
-/** Refusals of etcd, its gateway and the way to it. */
+/** Errors of etcd, its gateway and the network. */
 export const REFUSALS = {
   'wrong-password': never(
     /authentication failed, invalid user ID or password/,

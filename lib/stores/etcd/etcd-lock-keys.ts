@@ -1,8 +1,8 @@
 /**
  * The keys of locks in etcd, and their values.
  *
- * Guarantee: a value is read back as it was written; one that another program spoilt is refused,
- * and never taken for a lock without a holder.
+ * Guarantee: a value is read back as written. A value that another program damaged is rejected, and
+ * never read as a lock without a holder.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { locksForm } from '../../lock/row-locks.js';
@@ -12,17 +12,17 @@ import { toBase64 } from './etcd-rows.js';
 
 /** The header that all locks share. */
 export interface EtcdLockHeader {
-  /** The run of etcd in which they lie: no other header has the same. */
+  /** The run of etcd that contains the locks; each header has its own. */
   readonly server: string;
   /** Counts losses of data. */
   readonly era: number;
-  /** Added to a revision of etcd it is a token. */
+  /** The sum of this and a revision of etcd is a token. */
   readonly tokenBase: bigint;
-  /** No token up to this proves a loss: it is of before the last one. */
+  /** A token up to this one proves no loss, because it is older than the last loss. */
   readonly forgottenTo: bigint;
-  /** The longest ttl that any caller asks for: all that can be forgotten ends by then. */
+  /** The longest TTL that any caller requests: all locks that a loss can erase end within it. */
   readonly longestMs: number;
-  /** No longer ttl than this is granted while the raise may be lost. */
+  /** The longest TTL that may be granted while the raise may be lost. */
   readonly provenMs: number;
 }
 
@@ -31,26 +31,26 @@ export interface EtcdLockValue {
   readonly era: number;
   /** The era of the header when the lock was granted. */
   readonly tokenBase: bigint;
-  /** Empty if the lock was released, and is only kept from others. */
+  /** Empty if the lock is released but still unavailable to other processes. */
   readonly holder: string;
   readonly label: string;
-  /** The clock of a member gave this time; nothing depends on it. */
+  /** The time of a member's clock; nothing depends on it. */
   readonly sinceMs: number;
-  /** The duration of its lease, which an extension never makes shorter. */
+  /** The duration of its lease, which an extension never shortens. */
   readonly leaseMs: number;
 }
 
-/** Keys as text; the registry of a namespace lies beside them. */
+/** Keys as strings, next to those of a registry in the same namespace. */
 export class LockKeys {
   readonly prefix: string;
   readonly header: string;
   /** This key exists as long as no lock may be granted. */
   readonly wait: string;
-  /** This key exists as long as a loss may forget the longest ttl. */
+  /** This key exists as long as a loss may erase the longest TTL. */
   readonly raise: string;
-  /** All locks lie from the first of these keys up to the second. */
+  /** All locks have keys from the first of these up to the second. */
   readonly held: { readonly from: string; readonly to: string };
-  /** Their notes lie likewise, without a lease: they outlive the locks. */
+  /** The same for their notes, which have no lease because they outlive the locks. */
   readonly notes: { readonly from: string; readonly to: string };
 
   constructor(namespace: string) {
@@ -105,11 +105,11 @@ export function valueText({ tokenBase, ...rest }: EtcdLockValue): string {
 export const lockValueIn = (text: string) => readForm<EtcdLockValue>(text, VALUE);
 
 /*
- * Leases of etcd: what is attached to one is deleted when it ends, by the steady clock of the
- * leader, and never earlier because another member leads.
+ * Leases of etcd. When a lease ends, etcd deletes its keys. The leader measures it by a steady
+ * clock, and a change of leaders never ends it earlier.
  *
- * Guarantee: a lease lasts at least as long as was asked for, from when etcd granted it. None is
- * ever kept alive: a leader that was replaced and does not know it may say that it did.
+ * Guarantee: a lease lasts at least the requested time from its grant. The code never sends a
+ * keep-alive, because a leader that was replaced without noticing may confirm one.
  */
 
 export interface EtcdLease {
@@ -119,7 +119,7 @@ export interface EtcdLease {
 
 /** The format of etcd; a proxy may add milliseconds. */
 const SECONDS = /^\d{1,10}(\.\d{3})?$/;
-/** etcd rounds to seconds; a waiter asks again four times in each. */
+/** etcd rounds to seconds; a waiter retries four times in each. */
 const PART_MS = 250;
 const ID = /^-?[1-9]\d{0,18}$/;
 
@@ -130,20 +130,20 @@ export class EtcdLeases {
     this.#client = client;
   }
 
-  /** Grants a lease of whole seconds; etcd makes it longer if it is shorter than an election. */
+  /** Grants a lease of whole seconds; etcd extends one that is shorter than an election. */
   async grant(ms: number): Promise<EtcdLease> {
     const body = { TTL: String(Math.ceil(ms / 1000)) };
     const answer = await this.#client.ask({ path: 'lease/grant', body, isWrite: true });
     return this.#client.read(answer, leaseIn);
   }
 
-  /** Returns at least what is left of a lease; 0 if it has ended. */
+  /** Returns at least the remaining time of a lease; 0 if it has ended. */
   async leftMs(id: string): Promise<number> {
     const answer = await this.#client.ask({ path: 'lease/timetolive', body: { ID: id } });
     return this.#client.read(answer, leftIn);
   }
 
-  /** Ends a lease, and what it holds with it; nothing is left to end if etcd knows none. */
+  /** Ends a lease and deletes its keys; does nothing if etcd has no such lease. */
   revoked(id: string): Promise<unknown> {
     return this.#client
       .ask({ path: 'lease/revoke', body: { ID: id }, isWrite: true })
@@ -152,7 +152,7 @@ export class EtcdLeases {
       });
   }
 
-  /** Revokes a lease that holds nothing any more. */
+  /** Revokes a lease without keys. */
   dropped(id: string): Promise<unknown> {
     // It ends by itself.
     return this.revoked(id).catch(() => undefined);
@@ -163,7 +163,7 @@ export function isUnknownLease(error: unknown): boolean {
   return isSnowflakeError(error) && error.details['refusal'] === 'no-lease';
 }
 
-/** A number that etcd leaves out is 0. */
+/** etcd omits a number that is 0. */
 function leftIn({ fields: { TTL = '0' } }: EtcdAnswer): number {
   if (TTL === '-1') return 0;
   if (TTL === '0') return PART_MS;
@@ -178,11 +178,11 @@ function leaseIn({ fields }: EtcdAnswer): EtcdLease {
 }
 
 /*
- * The parts of the transactions of locks, as the gateway wants them: comparisons, and the keys to
- * put if they hold.
+ * The parts of lock transactions in the gateway's format: comparisons, and the keys to put if they
+ * hold.
  */
 
-/** True as long as a key has a text; without a text, if the key is absent. */
+/** True as long as a key has this text; without a text, if the key is absent. */
 export function isText(key: string, text: string | undefined): object {
   if (text === undefined) return isAbsent(key);
   return { key: toBase64(key), target: 'VALUE', result: 'EQUAL', value: toBase64(text) };
@@ -192,7 +192,7 @@ export function isAbsent(key: string): object {
   return { key: toBase64(key), target: 'CREATE', result: 'EQUAL', create_revision: '0' };
 }
 
-/** With a lease the key is deleted when the lease ends. */
+/** With a lease, the key is deleted when the lease ends. */
 export function putWith(key: string, text: string, lease?: string): object {
   const value = { key: toBase64(key), value: toBase64(text) };
   return { request_put: { ...value, ...(lease !== undefined && { lease }) } };

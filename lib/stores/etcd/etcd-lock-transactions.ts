@@ -1,13 +1,13 @@
 /**
- * Reads and writes locks, each time in one transaction of etcd, in one file, since a write compares
- * what was read. A lock is read with all that it depends on, at one revision, from a run of etcd
- * that was examined.
+ * Reads and writes locks, each time in one transaction of etcd. Both are in one file, because a
+ * write compares what was read. A lock is read at one revision with everything that it depends on,
+ * from a run of etcd that was examined.
  *
- * Guarantee: if etcd may have forgotten anything, a new run begins before any caller goes on:
- * nothing is granted in it until all that was forgotten has ended, and its tokens are higher than
- * all. The holder of a lock keeps it through an election, and loses it if data was lost. Each write
- * compares all that it depends on, and nothing counts as written in a run that may have forgotten
- * it. A lease that holds nothing is given back.
+ * Guarantee: if etcd may have lost anything, a new run begins before any caller continues. The new
+ * run grants nothing until all lost locks have ended, and its tokens are higher than theirs. The
+ * holder of a lock keeps it through an election, and loses it if data was lost. Each write compares
+ * everything that it depends on, and does not count in a run that may have lost it. A lease without
+ * a key is revoked.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError } from '../../errors.js';
@@ -40,7 +40,7 @@ import { EtcdMembers } from './etcd-members.js';
 import { get, isUnchanged, keyValueIn, toBase64, type KeyValue } from './etcd-rows.js';
 import { RUN_ENDED, runText, type Fate } from './restore-detector.js';
 
-/** A key that is held by a lease. */
+/** A key that is attached to a lease. */
 interface Leased {
   readonly lease: string;
 }
@@ -55,20 +55,20 @@ export interface Found {
   readonly answer: EtcdAnswer;
   readonly revision: number;
   readonly fate: Fate;
-  /** Undefined if there is none, or if it is of a run that is over. */
+  /** Undefined if there is none, or if its run is over. */
   readonly header: EtcdLockHeader | undefined;
-  /** The text as it is stored. */
+  /** The text as stored. */
   readonly headerText: string | undefined;
   readonly wait: Leased | undefined;
   readonly raise: Leased | undefined;
   readonly locks: readonly FoundLock[];
-  /** The note of the lock, if one was asked for and has one. */
+  /** The lock's note, if one was requested and exists. */
   readonly note: string | undefined;
-  /** When it was written, by the revision of etcd. */
+  /** The revision of etcd at which the note was written. */
   readonly noteRevision: number | undefined;
 }
 
-/** The snapshot was read in a run that goes on. */
+/** A snapshot from a run that continues. */
 export type Known = Found & { readonly header: EtcdLockHeader };
 
 /** The knowledge of the caller. */
@@ -81,14 +81,14 @@ export interface Asked {
 
 type LeasedKey = KeyValue & Leased & { readonly createRevision: number };
 
-/** Whoever holds more locks at once reads some of them to release them. */
+/** A process with more locks must read some of them before it releases them. */
 const OWN_COUNT_MAX = 1024;
 
 interface Write {
   readonly lease: EtcdLease;
   readonly compare: readonly object[];
   readonly put: { readonly key: string; readonly value: EtcdLockValue };
-  /** What is written beside it. */
+  /** Further writes in the same transaction. */
   readonly notes?: readonly object[];
 }
 
@@ -157,7 +157,7 @@ export class EtcdLockTransactions {
   ): Promise<boolean> {
     const { header, revision, locks } = found;
     if (header === undefined) return false;
-    // A token that no revision has come to was granted by a run that this one has forgotten.
+    // A token above the current revision was granted by a run that etcd has lost.
     if (highest !== undefined && highest > header.tokenBase + BigInt(revision)) return true;
     if (token <= header.forgottenTo) return false;
     const [held] = locks;
@@ -170,18 +170,18 @@ export class EtcdLockTransactions {
       const [row] = listIn(fields, 'kvs').map(leasedKeyIn);
       return row?.createRevision !== Number(at);
     } catch (error) {
-      // No evidence is left, so the token counts as unknown.
+      // No evidence is left, so the token proves no loss.
       if (isSnowflakeError(error) && error.details['refusal'] === 'compacted') return false;
       throw error;
     }
   }
 
-  /** Does nothing if another process was faster: the caller reads again. */
+  /** Does nothing if another process was faster; the caller reads again. */
   async beginRun({ answer, fate, headerText: before }: Found, asked: Asked): Promise<void> {
     const { header: key, wait } = this.#keys;
     const { memberId } = this.#client.read(answer, answerHeader);
     const status = await this.#members.status(answer.endpoint, memberId);
-    // Later than the status, so that the gap is at most what it was.
+    // Read after the status, so that the computed gap is at most the real one.
     const now = await this.#client.ask({ path: 'kv/range', body: { key: toBase64(key) } });
     const { clusterId, term, revision } = this.#client.read(now, answerHeader);
     const gap = status && status.index - revision;
@@ -190,7 +190,7 @@ export class EtcdLockTransactions {
     const old = before === undefined ? undefined : lockHeaderIn(before);
     const longestMs = Math.max(old?.longestMs ?? 0, asked.longestMs);
     const lease = await this.#leases.grant(longestMs + this.#lossWindowMs);
-    // Tokens of a run that was forgotten are below its time, as far as it went.
+    // The time of a lost run, as far as known, is above all its tokens.
     const { have, highest = 0n, clocks } = asked;
     const survived = firstTokenAt(clocks?.nowMs ?? 0);
     const known = [timed, have, highest, survived].map((token) => token - at);
@@ -219,7 +219,7 @@ export class EtcdLockTransactions {
     const lease = await this.#leases.grant(ttlMs);
     const own = { holder, label, sinceMs: answer.timeMs, leaseMs: lease.ms };
     const key = this.#keys.lock(lock);
-    // Free again is not free as it was read: who held it meanwhile may have left another note.
+    // The lock may have had another holder since the read, who may have left another note.
     const noteIsAsRead = isUnchanged(this.#keys.note(lock), found.noteRevision);
     const revision = await this.#written(found, {
       lease,
@@ -233,8 +233,7 @@ export class EtcdLockTransactions {
   }
 
   /**
-   * Moves the lock to a new lease, which a majority grants now; the old one holds nothing
-   * afterwards.
+   * Moves the lock to a new lease, which a majority grants now; the old lease then has no key.
    */
   async prolonged(
     found: Known,
@@ -260,20 +259,20 @@ export class EtcdLockTransactions {
     this.#own.set(own.lock, own);
   }
 
-  /** The lease of a lock that this process holds, unless a write of it was not answered. */
+  /** The lease of a lock that this process holds, unless the response to a write of it was lost. */
   ownLease({ lock, holder, token }: Omit<ReleaseRequest, 'keepMs'>): string | undefined {
     const own = this.#own.get(lock);
     const isOwn = own?.holder === holder && own.token === (token ?? own.token);
     return isOwn ? own.lease : undefined;
   }
 
-  /** Ends a lock with its lease, which holds no lock of anybody else. */
+  /** Ends a lock by revoking its lease, which has no other lock. */
   async ended(name: string, lease: string): Promise<void> {
     await this.#leases.revoked(lease);
     this.#own.delete(name);
   }
 
-  /** A longer ttl is recorded before it is granted. */
+  /** Records a longer TTL before it is granted. */
   async raised(found: Known, longestMs: number): Promise<undefined> {
     const { header, raise, wait } = found;
     const provenMs = raise === undefined ? header.longestMs : header.provenMs;
@@ -284,7 +283,7 @@ export class EtcdLockTransactions {
       const { id } = await this.#leases.grant(this.#lossWindowMs);
       success.push(putWith(raiseKey, header.server, id));
     }
-    // Locks that the last loss forgot may end later than was known then.
+    // Locks that the last loss erased may end later than was known then.
     if (wait !== undefined) {
       const { id } = await this.#leases.grant(longestMs + this.#lossWindowMs);
       success.push(putWith(waitKey, header.server, id));
@@ -294,7 +293,7 @@ export class EtcdLockTransactions {
     return undefined;
   }
 
-  /** Returns the revision of the write; undefined if something it depends on had changed. */
+  /** Returns the revision of the write; undefined if one of its dependencies had changed. */
   async #written(
     found: Known,
     { lease, compare, put, notes = [] }: Write,

@@ -1,6 +1,6 @@
 /**
- * Locks in etcd: the front door. It uses the JSON gateway, so no client of etcd has to be
- * installed; its connections are closed by `close()`.
+ * Locks in etcd: the public API. It uses the JSON gateway, so it requires no etcd client. `close()`
+ * closes its connections.
  */
 import { SnowflakeError } from '../../errors.js';
 import {
@@ -34,15 +34,15 @@ import { optionsOfUrl, settingsOf } from './etcd-options.js';
 import { fromBase64, toBase64 } from './etcd-rows.js';
 import type { EtcdSupportOptions } from './etcd.support.js';
 
-/** The options of the support, except those for clocks; or a URL with all of them in it. */
+/** The options of the support, except those for clocks; or a URL with all of them. */
 export type EtcdLockOptions =
   Omit<EtcdSupportOptions, 'clockDifferenceMs'> | { readonly url: string };
 
 /**
- * Locks in etcd. The store rounds a ttl up to whole seconds, and to the time of an election, 2 s by
- * default: the lock of a killed holder stays as long.
+ * Locks in etcd. The store rounds a TTL up to whole seconds, and to the time of an election, 2 s by
+ * default. A killed holder's lock stays as long.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @throws SnowflakeError CONFIG_INVALID with every error in the options.
  * @example
  * ```ts
  * import { etcdLocks } from 'nestjs-snowflake/etcd';
@@ -52,7 +52,7 @@ export type EtcdLockOptions =
  * ```
  */
 export function etcdLocks(options: EtcdLockOptions): LockStore {
-  // A text in its place may be a URL with a password.
+  // A string passed instead may be a URL with a password.
   if (!Object.hasOwn(Object(options), 'url')) return locksOf(options);
   const { url, ...more } = options as { readonly url: unknown };
   if (typeof url === 'string' && Object.keys(more).length === 0) return locksFromUrl(url);
@@ -74,15 +74,15 @@ function locksOf(options: unknown): LockStore {
 }
 
 /*
- * Locks in etcd: a lock is a key that a lease holds, created if it is absent; its token is the
- * revision of its creation.
+ * Locks in etcd: a lock is a key with a lease, created if absent. Its token is the revision of its
+ * creation.
  *
- * Guarantee: the contract of LockStore. Leases decide who holds a lock, so no wall clock matters;
- * every grant and every extension is written by a majority, so that no member that was cut off can
- * give one.
+ * Guarantee: the full LockStore contract. Leases decide which process holds a lock, so no wall
+ * clock matters. A majority writes every grant and every extension, so an isolated member cannot
+ * grant a lock.
  */
 
-/** Undefined if another process was faster, or had to be waited for. */
+/** Undefined if another process was faster, or if the call had to wait for one. */
 type Attempt<T> = Promise<{ readonly answer: T } | undefined>;
 
 class EtcdLocks implements LockStore {
@@ -123,7 +123,7 @@ class EtcdLocks implements LockStore {
     await this.#turns.run(request.lock, () => this.#released(request));
   }
 
-  /** The caller watches the time; a release that is not told costs no more than that. */
+  /** The caller watches the time; a missed release message costs no more than that. */
   untilReleased(lock: string, _limitMs: number, signal: AbortSignal): Promise<void> {
     return this.#releases.until(this.#keys.lock(lock), signal, async () => {
       const { locks } = await this.#transactions.read(lock);
@@ -168,8 +168,7 @@ class EtcdLocks implements LockStore {
     if (longestMs > header.longestMs) return this.#transactions.raised(found, longestMs);
     const isOfNow = held?.era === header.era;
     const isMine = isOfNow && held.holder === holder;
-    // The holder from before a loss will learn of it; an own lock of this attempt may be lost as
-    // well.
+    // A holder from before the loss will learn of it. A lock of this attempt may be lost as well.
     if (wait !== undefined && (isMine || !isOfNow)) return this.#waiting(wait.lease);
     if (isMine) return this.#again(found, request);
     if (held !== undefined) return this.#refused(held);
@@ -178,7 +177,7 @@ class EtcdLocks implements LockStore {
     return token === undefined ? undefined : { answer: grant(header, token, request, found) };
   }
 
-  /** The same attempt asks again, since its answer was lost. */
+  /** The same attempt calls again, because the response was lost. */
   async #again(found: Known, { ttlMs }: AcquireRequest): Attempt<AcquireAnswer> {
     const { header, locks } = found;
     const [held] = locks;
@@ -193,7 +192,7 @@ class EtcdLocks implements LockStore {
     if (found.headerText === undefined) return lost;
     const [held] = found.locks;
     const isHeld = held !== undefined && held.era === found.header?.era && isOf(held, request);
-    // A lock that was held for long may be gone by now, which proves nothing.
+    // A lock with an old grant may be gone by now, which proves nothing.
     const asked = { longestMs: ttlMs, have, highest, clocks };
     const isLost =
       held !== undefined && (await this.#transactions.hasForgotten(found, lock, asked));
@@ -236,7 +235,7 @@ class EtcdLocks implements LockStore {
     };
   }
 
-  /** A lease that has just ended still has its key for a moment, so the caller asks again. */
+  /** A lease that has just ended still has its key for a moment, so the caller retries. */
   async #refused({ label, lease, token }: FoundLock) {
     const leftMs = Math.max(1, await this.#leases.leftMs(lease));
     return { answer: { status: 'held', label, leftMs, token } as const };
@@ -244,10 +243,10 @@ class EtcdLocks implements LockStore {
 }
 
 /*
- * What etcd tells of locks that end, by a release or by their time: one watch for all of them,
- * which is open while a caller waits.
+ * The events of locks that end, by a release or by time. One watch covers all of them, and is open
+ * while a caller waits.
  *
- * Guarantee: nothing depends on it. Where it ends, or cannot begin, all who wait ask again.
+ * Guarantee: nothing depends on the watch. If it ends or cannot begin, all waiting callers retry.
  */
 
 class EtcdMessages implements ReleaseMessages {
@@ -280,7 +279,7 @@ class EtcdMessages implements ReleaseMessages {
   async close(): Promise<void> {
     const watch = this.#watch;
     this.#watch = undefined;
-    // One that could not begin has no end.
+    // A watch that could not begin has no end function.
     const end = await watch?.catch(() => undefined);
     end?.();
   }

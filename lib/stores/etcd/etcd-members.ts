@@ -1,7 +1,8 @@
 /**
- * Reads keys of etcd and the status of its members, by which it judges whether a run goes on.
+ * Reads keys of etcd and the status of its members, and uses them to decide whether a run
+ * continues.
  *
- * Guarantee: a fact that the user may not ask for is absent, never guessed.
+ * Guarantee: a fact that the user has no permission to read is absent, never guessed.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { finding, type Finding } from '../../registry/snapshot.js';
@@ -18,20 +19,20 @@ import type { EtcdSettings } from './etcd-options.js';
 import { foundBy, type KeyValue } from './etcd-rows.js';
 import { RestoreDetector, type Fate, type Mark, type MemberStatus } from './restore-detector.js';
 
-/** This is some hours of 1024 holders: no longer history is needed. */
+/** Some hours of 1024 holders; no longer history is required. */
 const HISTORY_REVISIONS = 2_000_000;
 
-/** A proxy may share requests out to so many members before the one meant comes up. */
+/** A proxy may distribute requests over this many members before the right one responds. */
 const ASK_COUNT = 8;
 
-/** An answer, and what was known when it was asked for. */
+/** A response, and the state of knowledge when the request was sent. */
 export interface EtcdObservation {
   readonly answer: EtcdAnswer;
   readonly header: EtcdHeader;
   readonly mark: Mark;
 }
 
-/** The keys found at one revision, list by list as they were asked for. */
+/** The keys at one revision, one list for each request. */
 export interface EtcdFound<T = KeyValue> extends EtcdObservation {
   readonly lists: T[][];
 }
@@ -39,7 +40,7 @@ export interface EtcdFound<T = KeyValue> extends EtcdObservation {
 export class EtcdMembers {
   readonly #client: EtcdClient;
   readonly #detector = new RestoreDetector();
-  /** The question that will be asked next, by member. */
+  /** The next pending request of each member. */
   readonly #next = new Map<string, Promise<MemberStatus | undefined>>();
   readonly #turns = new OneAtATime<string>();
 
@@ -51,7 +52,7 @@ export class EtcdMembers {
     return this.#detector.mark();
   }
 
-  /** Runs one transaction that reads. */
+  /** Runs one read-only transaction. */
   async ask<T = KeyValue>(
     success: readonly object[],
     keyIn?: (value: unknown) => T,
@@ -64,7 +65,7 @@ export class EtcdMembers {
     });
   }
 
-  /** The fate of a run up to an answer. */
+  /** The fate of a run as of a response. */
   async fate(server: string, { answer, header, mark }: EtcdObservation): Promise<Fate> {
     const observation = { socket: answer.socket, header, mark, server };
     if (this.#detector.isBelieved(observation)) return 'same';
@@ -73,8 +74,8 @@ export class EtcdMembers {
   }
 
   /**
-   * Asks a member from now on; undefined if the user may not ask. All that come while it is asked
-   * share the next question.
+   * Requests the status of a member; undefined without the permission. All calls during one request
+   * share the next one.
    */
   status(endpoint: URL, memberId: string): Promise<MemberStatus | undefined> {
     const member = `${endpoint.host} ${memberId}`;
@@ -98,7 +99,7 @@ export class EtcdMembers {
     throw this.#client.errorAt(endpoint, new Error('answered by another member each time'));
   }
 
-  /** @param key of the registry, which the user may read */
+  /** @param key of the registry that the user may read */
   async reports(key: string): Promise<EtcdReports> {
     const members = await this.#members();
     const revision = Math.max(0, ...members.map((member) => member.revision ?? 0));
@@ -129,12 +130,12 @@ export class EtcdMembers {
       const { fields } = await this.#client.ask({ path: 'cluster/member/list', body: {} });
       return listIn(fields, 'members').length;
     } catch {
-      // The answer is only a hint, and another check reports the missing permission.
+      // The result is only a hint, and another check reports the missing permission.
       return undefined;
     }
   }
 
-  /** True if etcd still knows the value of a key at an old revision. */
+  /** True if etcd still has the value of a key at an old revision. */
   async #knows(revision: number, key: string): Promise<boolean> {
     if (revision < 1) return false;
     const body = { key: Buffer.from(key).toString('base64'), revision: String(revision) };
@@ -142,7 +143,7 @@ export class EtcdMembers {
       await this.#client.ask({ path: 'kv/range', body });
       return true;
     } catch {
-      // The answer is only a hint; if the revision was compacted, this is how etcd says so.
+      // The result is only a hint; this error is how etcd reports a compacted revision.
       return false;
     }
   }
@@ -176,20 +177,20 @@ function reportIn(answer: EtcdAnswer): Omit<MemberReport, 'where'> {
 }
 
 /*
- * Finds facts about etcd that matter for the leases in it: what they mean for IDs, and what to do.
- * Pure; a fact that etcd does not tell is not judged.
+ * Finds facts about etcd that affect its leases: the consequence for IDs, and the remedy. Pure; a
+ * fact that etcd does not report is not judged.
  */
 
 /** Larger databases are reported: etcd allows 2 GiB by default. */
 const DB_BYTES_MAX = 1.5 * 2 ** 30;
 const MIB = 2 ** 20;
 
-/** Describes one of the endpoints, as it was found. */
+/** The facts about one endpoint. */
 interface MemberReport {
   readonly where: string;
-  /** Our message, if it did not answer. */
+  /** This library's message, if the endpoint did not respond. */
   readonly fault?: string;
-  /** True where the user may not ask for the state. */
+  /** True if the user has no permission to read the status. */
   readonly isDenied?: boolean;
   readonly version?: string;
   readonly hasLeader?: boolean;
@@ -201,19 +202,19 @@ interface MemberReport {
 
 interface EtcdReports {
   readonly members: readonly MemberReport[];
-  /** How many members the cluster has; absent where etcd does not tell. */
+  /** The number of members in the cluster; absent if etcd does not report it. */
   readonly memberCount?: number | undefined;
-  /** True where etcd still knows what was written very long ago. */
+  /** True if etcd still has revisions from long ago. */
   readonly isUncompacted?: boolean;
 }
 
-/** Returns what is said once in the log of each process. */
+/** Returns the advice that each process logs once. */
 export function etcdAdvice(reports: EtcdReports, kind: keyof typeof ADVICE): string[] {
   const advice = [deniedAdvice, alarmAdvice, compactionAdvice];
   return advice.flatMap((adviceOn) => adviceOn(reports, ADVICE[kind]));
 }
 
-/** The parts of the advice that depend on what is kept. */
+/** The parts of the advice that depend on the kind of data. */
 const ADVICE = {
   'worker ids': {
     proof: 'renews a lease that was lost',
@@ -293,7 +294,7 @@ function memberFindings({ where, fault, version, hasLeader }: MemberReport): Fin
 function clockFindings(members: readonly MemberReport[], differenceMs: number): Finding[] {
   const times = members.flatMap(({ timeMs }) => (timeMs === undefined ? [] : [timeMs]));
   const spreadMs = Math.max(...times) - Math.min(...times);
-  // They were asked at once, and each second ends in between.
+  // All members were asked at the same time, and each clock may be in the middle of a second.
   if (times.length < 2 || spreadMs <= differenceMs + 1000) return [];
   const text =
     `The clocks of the members differ by ${Math.round(spreadMs / 1000)} s, and the support ` +

@@ -1,7 +1,7 @@
 /**
- * The options of the support, checked once, all faults at once.
+ * Checks the options of the support once, and reports all errors together.
  *
- * Guarantee: nothing of an endpoint is repeated in a message: a password may stand in it by
+ * Guarantee: a message repeats nothing of an endpoint, because it may contain a password by
  * mistake.
  */
 import { formatUrl } from '../../messages.js';
@@ -28,7 +28,7 @@ export interface EtcdSettings {
   readonly requestTimeoutMs: number;
 }
 
-/** The options as they were given; their types may be wrong. */
+/** The options as passed; their types may be wrong. */
 type GivenOptions = Readonly<Partial<Record<keyof EtcdSettings, unknown>>>;
 
 const PORT = '2379';
@@ -65,7 +65,7 @@ export function settingsOf(options: unknown): EtcdSettings {
 
 function endpointUrl(text: string): URL {
   const url = new URL(text);
-  // The port of HTTP itself is not shown by a URL, nor told from none.
+  // A URL does not show the default port of HTTP, so it looks like a missing port.
   if (!/:\d+\/?$/.test(text)) url.port = PORT;
   return url;
 }
@@ -117,7 +117,7 @@ function isPem(value: unknown, isTextOnly: boolean): boolean {
 }
 
 /*
- * The etcd a URL names.
+ * The etcd cluster of a URL.
  *
  *     etcd://user:password@a:2379,b:2379,c:2379?namespace=shop         etcds:// for TLS
  *     etcds://a,b,c?namespace=shop&ca=/etc/etcd/ca.pem&cert=client.pem&key=client-key.pem
@@ -131,10 +131,10 @@ const OF_TLS = [
   ['servername', 'text'],
 ] as const;
 const TLS_NAMES = OF_TLS.map(([name]) => name);
-/** Asked for by mistake, and no secret themselves: only these are named in a message. */
+/** Likely mistakes that are not secret; a message names only these. */
 const COMMON_STRANGERS = 'name ns prefix user username password ssl tls cacert cafile timeout ttl';
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function optionsOfUrl(text: string): GivenOptions {
   const url = new StoreUrl(text, { ...FORM, port: Number(PORT) });
   const isTls = schemeOf(text) === 'etcds';

@@ -1,8 +1,8 @@
 /**
  * The keys of the rows in etcd, and the rows as their values.
  *
- * Guarantee: a row is read back as it was written. Of one that another program spoilt, nothing is
- * believed but that its worker ID may be in use without end; a counter is refused.
+ * Guarantee: a row is read back as written. If another program damaged a row, the only conclusion
+ * is that its worker ID may be in use without end. A damaged counter is rejected.
  */
 import { HEADER_KEY, type Row, type RowWrite, type StoredRow } from '../../rows/row-store.js';
 import { LAST_MS } from '../../rows/store-clock.js';
@@ -16,17 +16,17 @@ import {
   type EtcdHeader,
 } from './etcd-client.js';
 
-/** A key and its value, as etcd gives them. */
+/** A key and its value, in etcd's format. */
 export interface KeyValue {
   readonly key: string;
   readonly value: string;
-  /** The revision of etcd at which it was written last. */
+  /** The revision of etcd of its last write. */
   readonly modRevision: number;
-  /** How often it was written since it was created. */
+  /** The number of writes since it was created. */
   readonly version: number;
 }
 
-/** The run of etcd in which the registry lies, and its header, if there is one. */
+/** The run of etcd that contains the registry, and its header, if any. */
 export interface HeaderValue {
   readonly server: string;
   readonly row?: StoredRow;
@@ -34,19 +34,19 @@ export interface HeaderValue {
   readonly isWithoutClock?: boolean;
 }
 
-/** What a store keeps. */
+/** The kind of data in a store. */
 export type EtcdRowKind = 'worker ids' | 'counters';
 
 const WORKER_DIGITS = 10;
 const CEILING_DIGITS = 16;
 
-/** Keys as text; to etcd they go as base64. */
+/** Keys as strings; requests send them in base64. */
 export class RowKeys {
   readonly prefix: string;
   readonly header: string;
-  /** The ceiling of the header, which is written most often. */
+  /** The ceiling of the header, which is its most frequent write. */
   readonly clock: string;
-  /** All rows lie from the first of these keys up to the second. */
+  /** All rows have keys from the first of these up to the second. */
   readonly rows: { readonly from: string; readonly to: string };
   constructor(
     namespace: string,
@@ -58,7 +58,10 @@ export class RowKeys {
     this.rows = { from: `${this.prefix}w`, to: `${this.prefix}x` };
   }
 
-  /** True if all rows rest on the header, as worker IDs do; a named row rests on itself alone. */
+  /**
+   * True if all rows depend on the header, as those of worker IDs do; a named row depends only on
+   * itself.
+   */
   get isRegistry(): boolean {
     return this.kind === 'worker ids';
   }
@@ -68,7 +71,7 @@ export class RowKeys {
     return `${this.rows.from}${this.isRegistry ? key.padStart(WORKER_DIGITS, '0') : key}`;
   }
 
-  /** The worker ID of a token, so that an acquire that is repeated finds its lease. */
+  /** Maps a token to its worker ID, so that a repeated acquire finds its lease. */
   token(token: string): string {
     return `${this.prefix}t${token}`;
   }
@@ -80,23 +83,23 @@ export class RowKeys {
   }
 
   /**
-   * The number of writes of a worker ID. etcd counts a row with a name from 1 again if it was
-   * deleted and created again, so that its version is its revision, which is never reused.
+   * The number of writes of a worker ID. For a named row, etcd restarts this count after a
+   * deletion, so the version of a named row is its revision, which is never reused.
    */
   versionOf({ version, modRevision }: KeyValue): number {
     return this.isRegistry ? version : modRevision;
   }
 }
 
-/** A header that is absent is a value without its second line. */
+/** An absent header is a value without its second line. */
 export function headerText(server: string, text = ''): string {
   return `${server}\n${text}`;
 }
 
 /**
  * @param clock absent if it was deleted
- * @param revision at which the snapshot was read, which is the version of its header: nothing in it
- * may have been written since
+ * @param revision of the snapshot, which is the version of its header: no later write may have
+ * changed anything in it
  */
 export function headerIn(
   { value }: KeyValue,
@@ -104,7 +107,7 @@ export function headerIn(
   revision: number,
 ): HeaderValue {
   const end = value.indexOf('\n');
-  // A value that is not ours goes on to the rules, which refuse it with a reason.
+  // The rules receive a foreign value, and reject it with a reason.
   const [server, text] = end < 0 ? ['', value] : [value.slice(0, end), value.slice(end + 1)];
   if (text === '' && end >= 0) return { server };
   const number = ceilingIn(clock);
@@ -116,12 +119,12 @@ function ceilingIn(clock: KeyValue | undefined): bigint | undefined {
   return clock !== undefined && CEILING.test(clock.value) ? BigInt(clock.value) : undefined;
 }
 
-/** Three lines: ceiling, token, all the rest. */
+/** Three lines: ceiling, token, and the rest. */
 export function encodeRow({ number, token, text }: Row): string {
   return [ceilingText(number), token === undefined ? '' : JSON.stringify(token), text].join('\n');
 }
 
-/** Times have one length, so that etcd can tell which is lower. A position may be longer. */
+/** Times have a fixed length, so that etcd can compare them. A position may be longer. */
 export function ceilingText(ceiling: bigint): string {
   return String(ceiling).padStart(CEILING_DIGITS, '0');
 }
@@ -167,19 +170,21 @@ export const toBase64 = (text: string): string => Buffer.from(text).toString('ba
 export const fromBase64 = (text: string): string => Buffer.from(text, 'base64').toString('utf8');
 
 /*
- * The transactions of a registry, as the gateway wants them, and what they answer.
+ * The transactions of a registry in the gateway's format, and their results.
  *
- * Guarantee: a transaction is one atomic step at one revision; an answer that does not fit what was
- * asked is a fault, never an empty registry.
+ * Guarantee: a transaction is one atomic step at one revision. A response that does not match the
+ * request is an error, never an empty registry.
  */
 
-/** True as long as a key was not written since a revision; without one, if the key is absent. */
+/**
+ * True as long as a key was not written since a revision; without a revision, if the key is absent.
+ */
 export function isUnchanged(key: string, modRevision = 0): object {
   const mod_revision = String(modRevision);
   return { key: toBase64(key), target: 'MOD', result: 'EQUAL', mod_revision };
 }
 
-/** True if a key was written as often, and not at all after a revision. */
+/** True if a key has this number of writes, and none after a revision. */
 function isAsRead(key: string, version: number, revision: number): object[] {
   return [isVersion(key, 'EQUAL', version), isNotAfter(key, revision)];
 }
@@ -188,7 +193,7 @@ function isVersion(key: string, result: 'EQUAL' | 'GREATER', version: number): o
   return { key: toBase64(key), target: 'VERSION', result, version: String(version) };
 }
 
-/** The question also allows a key that is absent. */
+/** The comparison also accepts an absent key. */
 function isNotAfter(key: string, revision: number): object {
   const mod_revision = String(revision + 1);
   return { key: toBase64(key), target: 'MOD', result: 'LESS', mod_revision };
@@ -212,7 +217,7 @@ export function get(key: string, end?: string): object {
   return { request_range: { key: toBase64(key), ...range_end } };
 }
 
-/** Reads some of the keys between two, at a revision, or at the newest. */
+/** Reads the keys of a range in pages, at a given revision or at the newest. */
 export function page(span: { from: string; to: string; limit: number; revision?: number }): object {
   const { from, to, limit, revision } = span;
   return {
@@ -225,7 +230,7 @@ export function page(span: { from: string; to: string; limit: number; revision?:
   };
 }
 
-/** Consecutive worker IDs are one range, so that a small span is one question. */
+/** Consecutive worker IDs are one range, so a small span is one request. */
 export function getRows(keys: RowKeys, rowKeys: readonly string[]): object[] {
   if (!keys.isRegistry) return rowKeys.map((key) => get(keys.row(key)));
   const spans: [number, number][] = [];
@@ -240,7 +245,7 @@ export function getRows(keys: RowKeys, rowKeys: readonly string[]): object[] {
   });
 }
 
-/** Writes each row only if nothing it depends on has changed; all of them or none. */
+/** Writes all rows or none, and only if none of their dependencies has changed. */
 export function writing(keys: RowKeys, write: RowWrite): object {
   const { rows } = write;
   return {
@@ -262,17 +267,17 @@ function headerPuts(keys: RowKeys, { server, header, isTimeOnly }: RowWrite): ob
   return [{ request_txn: { compare: [isBelow(keys.clock, header.number)], success: [clock] } }];
 }
 
-/** An absent header has only the run, whose name was never used before. */
+/** An absent header has only the run, whose name is never reused. */
 function headerIsAsRead(keys: RowKeys, write: RowWrite): object[] {
   const { server, header, headerVersion, isTimeOnly } = write;
   if (headerVersion === undefined) return [has(keys.header, headerText(server))];
   const isSame = [isVersion(keys.header, 'GREATER', 0), isNotAfter(keys.header, headerVersion)];
-  // A writer of a header depends on its time as well.
+  // A write of the whole header also depends on its time.
   const isWhole = header !== undefined && isTimeOnly !== true;
   return isWhole ? [...isSame, isNotAfter(keys.clock, headerVersion)] : isSame;
 }
 
-/** The version of the header is the revision at which it and the rows were read. */
+/** The version of the header is the revision at which the header and the rows were read. */
 function rowsAreAsRead(keys: RowKeys, { headerVersion, rows }: RowWrite): object[] {
   if (!keys.isRegistry)
     return rows.map(({ row, version }) => isUnchanged(keys.row(row.key), version));
@@ -281,12 +286,12 @@ function rowsAreAsRead(keys: RowKeys, { headerVersion, rows }: RowWrite): object
   );
 }
 
-/** A renewal finds the worker ID of its token named already, and writes nothing more. */
+/** In a renewal, the key of the token already has this worker ID, so nothing more is written. */
 function namedOnce(key: string, value: string): object {
   return { request_txn: { compare: [has(key, value)], failure: [put(key, value)] } };
 }
 
-/** The results of each question of a transaction, in order. */
+/** The results of each request of a transaction, in order. */
 export function foundBy<T = KeyValue>(
   { fields }: EtcdAnswer,
   questionCount: number,
@@ -304,9 +309,9 @@ export function foundBy<T = KeyValue>(
 /** The result of a transaction that writes. */
 export interface Written {
   readonly header: EtcdHeader;
-  /** False if something it depends on had changed. */
+  /** False if one of its dependencies had changed. */
   readonly isTaken: boolean;
-  /** The values as they were before. */
+  /** The values before the write. */
   readonly replaced: readonly KeyValue[];
 }
 

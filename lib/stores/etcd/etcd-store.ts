@@ -2,9 +2,9 @@
  * Worker IDs or counters in etcd as rows with compare-and-swap: each read and each write is one
  * transaction.
  *
- * Guarantee: time is the Date of the member that answered, never that of this process. A snapshot
- * is read in a run of etcd that was examined, and nothing counts as written that a run may have
- * forgotten. No lease of etcd is taken: the ceiling tells whether a worker ID is held.
+ * Guarantee: the time is the Date of the member that responded, never that of this process. A
+ * snapshot comes from a run of etcd that was examined, and a write does not count if a run may have
+ * lost it. This code takes no lease of etcd: the ceiling decides whether a worker ID is held.
  */
 import { randomInt, randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -45,11 +45,11 @@ import {
 import type { EtcdSettings } from './etcd-options.js';
 import { RUN_ENDED, runText } from './restore-detector.js';
 
-/** Each repetition means that some process has just created the registry or noted a loss. */
+/** Each repetition means that another process has just created the registry or recorded a loss. */
 const READ_COUNT = 10;
-/** A registry in a new run grants nothing for longer. */
+/** The maximum time for which a registry in a new run grants nothing. */
 const OUTRUN_MS = 500;
-/** A transaction of etcd takes 128 comparisons by default, and a row needs two. */
+/** A transaction of etcd allows 128 comparisons by default, and a row needs two. */
 const ROW_COUNT_MAX = 60;
 
 export class EtcdStore implements RowStore {
@@ -100,7 +100,7 @@ export class EtcdStore implements RowStore {
       const found = await this.#reader.rows(keys, tokens);
       const [[headerValue] = [], [clock] = [], ...lists] = found.lists;
       const kept = headerValue && headerIn(headerValue, clock, found.header.revision);
-      // A header that is not ours stays as it is, so that the rules refuse it.
+      // A foreign header stays unchanged, so that the rules reject it.
       const isOurs = kept?.server !== '';
       const isLost = kept === undefined || kept.isWithoutClock === true;
       if (isOurs && (isLost || (await this.#members.fate(kept.server, found)) !== 'same')) {
@@ -130,7 +130,7 @@ export class EtcdStore implements RowStore {
   }
 
   async write(write: RowWrite): Promise<boolean> {
-    // Only rows that are made for later are so many, and these come without a header.
+    // Only prepared rows are this many, and they come without a header.
     const parts = [write.rows.slice(0, ROW_COUNT_MAX)];
     for (let at = ROW_COUNT_MAX; at < write.rows.length; at += ROW_COUNT_MAX) {
       parts.push(write.rows.slice(at, at + ROW_COUNT_MAX));
@@ -170,7 +170,7 @@ export class EtcdStore implements RowStore {
     return parseRow(value, this.#keys);
   }
 
-  /** Names a new run, unless another process was faster. */
+  /** Records a new run, unless another process was faster. */
   async #beginRun(lost: string | undefined, { answer, header }: EtcdFound): Promise<void> {
     const status = await this.#members.status(answer.endpoint, header.memberId);
     const { header: key, clock: clockKey } = this.#keys;
@@ -190,12 +190,12 @@ export class EtcdStore implements RowStore {
     if (fields['succeeded'] !== true) await this.#outrun();
   }
 
-  /** Another process has named the run, and has more to do before others can go on. */
+  /** Another process has recorded the run, and must finish before others can continue. */
   #outrun(): Promise<void> {
     return pause(systemTimers, randomInt(1, OUTRUN_MS));
   }
 
-  /** Deletes tokens that hold nothing any more. A failure matters little, since they do no harm. */
+  /** Deletes unused tokens. A failure matters little, because they do no harm. */
   async #forget({ rows: written }: RowWrite, replaced: readonly KeyValue[]): Promise<void> {
     const kept = new Set(written.map(({ row }) => row.token));
     const gone = replaced
@@ -206,7 +206,7 @@ export class EtcdStore implements RowStore {
     const success = gone.map(({ token }) => ({
       request_delete_range: { key: toBase64(this.#keys.token(token!)) },
     }));
-    // A token that stays does no harm.
+    // A leftover token does no harm.
     await this.#client
       .ask({ path: 'kv/txn', body: { success }, isWrite: true })
       .catch(() => undefined);
@@ -214,9 +214,9 @@ export class EtcdStore implements RowStore {
 }
 
 /*
- * Reads the keys of a registry, all that belongs together at one revision.
+ * Reads the keys of a registry. Keys that belong together have the same revision.
  *
- * Guarantee: changes nothing, and takes no answer for what it is not.
+ * Guarantee: it changes nothing, and accepts no response that does not match its request.
  */
 
 const PAGE_ROWS = 1000;
@@ -229,7 +229,7 @@ class EtcdReader {
     [this.#members, this.#keys] = [members, keys];
   }
 
-  /** The header first, then its clock, then rows, with those of the tokens wherever they are. */
+  /** The header comes first, then its clock, then rows. The rows of the tokens may be anywhere. */
   async rows(rowKeys: readonly string[], tokens: readonly string[]): Promise<EtcdFound> {
     const keys = this.#keys;
     const isHeader = (key: string) => keys.isRegistry && key === HEADER_KEY;
@@ -247,14 +247,14 @@ class EtcdReader {
     return more.length === 0 ? found : this.rows([...rowKeys, ...more], []);
   }
 
-  /** All keys of a registry but those of its tokens. */
+  /** All keys of a registry except those of its tokens. */
   async all(countMax = Infinity) {
     const { header: key, clock: clockKey, rows } = this.#keys;
     const span = { to: rows.to, limit: PAGE_ROWS };
     const questions = [get(key), get(clockKey), page({ ...span, from: rows.from })];
     const first = await this.#members.ask(questions);
     const [[header] = [], [clock] = [], list = []] = first.lists;
-    // A worker ID that was never leased has a row in advance.
+    // A worker ID that was never leased has a prepared row.
     const isShown = (value: KeyValue) => !this.#keys.isRegistry || isLeased(value);
     const values = list.filter(isShown);
     const { revision } = first.header;
@@ -269,34 +269,35 @@ class EtcdReader {
 }
 
 /*
- * The clock of a registry in etcd, whose members each tell their own time, in whole seconds.
+ * The clock of a registry in etcd, whose members each report their own time in whole seconds.
  *
- * Guarantee: it never goes back, and members whose clocks differ do not drive it ahead; a clock
- * that was set back by more than they may differ is absorbed at half speed, so that leases go on.
+ * Guarantee: the clock never goes back, and members with different clocks do not drive it ahead. If
+ * a clock was set back by more than the allowed difference, the step is absorbed at half speed, so
+ * that leases continue.
  */
 
 /** The resolution of the header Date. */
 export const RESOLUTION_MS = 1000;
 
-/** Rounds the difference of two members up to whole seconds, as their clocks show it. */
+/** Rounds the difference of two members up to the whole seconds of their clocks. */
 function wholeSeconds(differenceMs: number): number {
   return Math.ceil(differenceMs / RESOLUTION_MS) * RESOLUTION_MS;
 }
 
 /**
- * Two members may time the start and the end of a window: their clocks differ, and have whole
- * seconds. Without a window no acknowledged write is lost.
+ * Two members may time the start and the end of a window. Their clocks differ, and have whole
+ * seconds. Without a window, no acknowledged write is lost.
  */
 function lossWindowByMembers(failoverWindowMs: number, uncertainMs: number): number {
   return failoverWindowMs === 0 ? 0 : failoverWindowMs + uncertainMs + RESOLUTION_MS;
 }
 
-/** @param differenceMs between two members, at most */
+/** @param differenceMs the maximum between two members */
 export function clockOfMembers(differenceMs: number): ClockPolicy {
   const toleranceMs = wholeSeconds(differenceMs) + RESOLUTION_MS;
   return (last, timeMs) => {
     const backMs = last.lastTimeMs - timeMs;
-    // Another member answers: the one ahead of it has been heard already.
+    // Another member responded earlier, and its clock is ahead of this one.
     return backMs > 0 && backMs <= toleranceMs ? last : slewed(last, timeMs);
   };
 }

@@ -1,8 +1,8 @@
 /**
  * Worker IDs leased from a registry in etcd, and counters in it.
  *
- * Guarantee: the contract of a support in full, over the JSON gateway of etcd and without a client
- * of another maker. Connections are ours, and closed by us.
+ * Guarantee: the full contract of a support, over the JSON gateway of etcd and without a
+ * third-party client. The store opens and closes its own connections.
  */
 import { RowCounters } from '../../counters/row-counters.js';
 import { RegistrySupport } from '../../registry/registry-support.js';
@@ -16,27 +16,32 @@ import type { EtcdTls } from './http-request.js';
 
 /** Options of etcdSupport(). */
 export interface EtcdSupportOptions {
-  /** The members, e.g. `https://etcd-0:2379`; port 2379 where none is written. */
+  /** The members, e.g. `https://etcd-0:2379`; the default port is 2379. */
   readonly endpoints: readonly string[];
-  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
+  /**
+   * One ID space: processes with the same namespace never generate the same ID. Default 'default'.
+   */
   readonly namespace?: string | undefined;
   /** The user of etcd; its role needs readwrite on the prefix `snowflake/<namespace>/`. */
   readonly username?: string | undefined;
   readonly password?: string | undefined;
   /** Certificates for https. Default: the authorities of Node, and no client certificate. */
   readonly tls?: EtcdTls | undefined;
-  /** How long an old cluster may go on answering once a restored one does. Default 0. */
+  /** How long an old cluster may continue to respond after a restored one does. Default 0. */
   readonly failoverWindowMs?: number | undefined;
-  /** How far the clocks of two members may differ. Default 1,000; whole seconds count. */
+  /**
+   * The maximum difference between the clocks of two members. Default 1,000; rounded up to whole
+   * seconds.
+   */
   readonly clockDifferenceMs?: number | undefined;
-  /** How long one member may take to answer before the next is asked. Default 1,000. */
+  /** How long to wait for one member before the next one gets the request. Default 1,000. */
   readonly requestTimeoutMs?: number | undefined;
 }
 
 /**
  * Worker IDs leased from etcd, for the option `support`.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @throws SnowflakeError CONFIG_INVALID with every error in the options.
  * @example
  * ```ts
  * import { readFileSync } from 'node:fs';
@@ -52,7 +57,7 @@ export function etcdSupport(options: EtcdSupportOptions): RegistrySupport {
   return new RegistrySupport(etcdStore(options));
 }
 
-/** The support a URL names, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
+/** The support of a URL, e.g. etcd://user:password@a:2379,b:2379,c:2379?namespace=shop. */
 export function supportFromUrl(url: string): RegistrySupport {
   return new RegistrySupport(storeFromUrl(url));
 }
@@ -72,7 +77,7 @@ export type EtcdCounterOptions = EtcdSupportOptions;
 /**
  * Counters in etcd, for segments and series.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault of the options.
+ * @throws SnowflakeError CONFIG_INVALID with every error in the options.
  * @example
  * ```ts
  * import { etcdCounters } from 'nestjs-snowflake/etcd';

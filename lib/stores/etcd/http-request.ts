@@ -1,9 +1,9 @@
 /**
- * One request over HTTP/1.1, with a limit for its time and one for the size of what is answered.
+ * One request over HTTP/1.1, with a time limit and a size limit for the response.
  *
- * Guarantee: it settles within the limit, which begins when it has a connection; it waits for one
- * no longer than `LINE_MS_MAX`. It follows no redirect and reads no more than it may. Its failures
- * are those of Node; they are put into words elsewhere.
+ * Guarantee: it settles within the limit, which starts when the request has a connection. It waits
+ * for a connection no longer than `LINE_MS_MAX`. It follows no redirect and reads no more than the
+ * size limit. It fails with Node's own errors; other code turns them into messages.
  */
 import {
   Agent as PlainAgent,
@@ -14,22 +14,22 @@ import {
 import { Agent as TlsAgent, request as requestByTls } from 'node:https';
 import { withinLimit, type Timers } from '../../time/timers.js';
 
-/** A registry with all worker IDs of a layout fits, since it is read in pages of 1,000 rows. */
+/** A registry with all worker IDs of a layout fits, because it is read in pages of 1,000 rows. */
 const BODY_BYTES_MAX = 32 * 1024 * 1024;
-/** The connections of one process to one member; a keeper needs two at most. */
+/** The connections of one process to one member; a keeper uses at most two. */
 export const SOCKETS_MAX = 8;
-/** The limit for a connection to become free if a process asks for a thousand leases at once. */
+/** The limit for a connection to become free if a process requests a thousand leases at once. */
 export const LINE_MS_MAX = 20_000;
 
 /** The options of `tls.connect` that are passed on. */
 export interface EtcdTls {
-  /** Certificates in PEM of the authorities that are trusted; default: those that Node trusts. */
+  /** Trusted authorities in PEM; default: those that Node trusts. */
   readonly ca?: string | Uint8Array | undefined;
-  /** A client certificate in PEM, where etcd asks for one. */
+  /** A client certificate in PEM, if etcd requires one. */
   readonly cert?: string | Uint8Array | undefined;
   /** The private key of `cert`, in PEM. */
   readonly key?: string | Uint8Array | undefined;
-  /** The name in the certificate of etcd, where it is not the host of the endpoint. */
+  /** The name in the certificate of etcd, if it differs from the endpoint's host. */
   readonly servername?: string | undefined;
 }
 
@@ -38,7 +38,7 @@ interface HttpQuestion {
   readonly body: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly agent: PlainAgent;
-  /** Ends it, also where it has no connection yet. */
+  /** Ends the request, even before it has a connection. */
   readonly signal?: AbortSignal;
 }
 
@@ -46,19 +46,19 @@ export interface HttpAnswer {
   readonly status: number;
   readonly date: string | undefined;
   readonly text: string;
-  /** The connection that carried it. */
+  /** The connection that carried the request. */
   readonly socket: object;
 }
 
-/** Keeps connections open between calls, and no process alive. */
+/** Keeps connections open between calls, but does not keep the process alive. */
 export function agentFor(isTls: boolean, tls: EtcdTls = {}): PlainAgent {
   const options = { keepAlive: true, maxSockets: SOCKETS_MAX };
-  // The certificate is always checked, even if NODE_TLS_REJECT_UNAUTHORIZED says otherwise.
+  // The certificate is always checked, whatever NODE_TLS_REJECT_UNAUTHORIZED is.
   if (isTls) return new TlsAgent({ ...options, ...(tls as object), rejectUnauthorized: true });
   return new PlainAgent(options);
 }
 
-/** Connections that were kept: where one of them is dead, so may be the others. */
+/** Idle connections: if one of them is dead, the others may be dead too. */
 export function endIdle({ freeSockets }: PlainAgent): void {
   for (const socket of Object.values(freeSockets).flat()) socket?.destroy();
 }
@@ -78,7 +78,7 @@ export async function post(
       throw error;
     },
   });
-  // An error of it before it is waited for is told by the other.
+  // If `answered` fails before it is awaited, `sent` reports the error.
   answered.catch(() => undefined);
   await withinLimit(
     sent,
@@ -95,7 +95,7 @@ function requested({ url, body, headers, agent, signal }: HttpQuestion): ClientR
   return ask(url, options).end(body);
 }
 
-/** It is sent once it has a connection, which may be opening. */
+/** It is sent when it has a connection, which may still be opening. */
 function begun(call: HttpQuestion) {
   const request = requested(call);
   const sent = new Promise<void>((resolve, reject) => {
@@ -109,7 +109,7 @@ function begun(call: HttpQuestion) {
   return { request, sent, answered };
 }
 
-/** An answer that goes on, a line at a time. */
+/** A streaming response, line by line. */
 interface HttpStream {
   readonly call: Omit<HttpQuestion, 'signal'>;
   readonly line: (text: string) => void;
@@ -117,7 +117,10 @@ interface HttpStream {
   readonly ended: () => void;
 }
 
-/** @returns what ends it: a signal, aborted by what was just read, would be nobody's error */
+/**
+ * @returns a function that ends it; a signal could be aborted by the line just read, and its error
+ * would have no handler
+ */
 export function stream({ call, line, ended }: HttpStream): () => void {
   const request = requested(call);
   request.on('error', ended).on('close', ended);
@@ -135,7 +138,7 @@ export function stream({ call, line, ended }: HttpStream): () => void {
 }
 
 function read(answer: IncomingMessage): Promise<HttpAnswer> {
-  // The socket belongs to no request after the end of the answer.
+  // After the end of the response, the socket belongs to no request.
   const { socket } = answer;
   const parts: Buffer[] = [];
   let byteCount = 0;

@@ -1,6 +1,5 @@
 /**
- * Worker IDs leased from etcd, counters and locks in it, without a client of another maker:
- * `nestjs-snowflake/etcd`.
+ * Worker IDs, counters and locks in etcd, without a third-party client: `nestjs-snowflake/etcd`.
  */
 export {
   etcdCounters,

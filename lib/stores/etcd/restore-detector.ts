@@ -1,9 +1,9 @@
 /**
- * Notices that the etcd which answers is not the one that answered before, or has forgotten.
+ * Detects that the etcd that responds is not the one that responded before, or has lost data.
  *
- * Guarantee: an answer is believed only from a connection over which the run was examined since it
- * was opened, from the same member under the same leader, and never from before what was seen.
- * A cluster that forgot nothing is never taken for one that did.
+ * Guarantee: a response counts only if the run was examined over its connection. It must come from
+ * the same member under the same leader, and never from before an earlier response. A cluster that
+ * lost nothing never counts as one that did.
  */
 import type { EtcdHeader } from './etcd-client.js';
 
@@ -12,20 +12,20 @@ interface Known {
   readonly server: string;
   /** The highest revision. */
   seen: number;
-  /** The gap is at least this large. */
+  /** A lower bound of the gap. */
   gap?: number;
-  /** The index of the log when it was examined. */
+  /** The index of the log at the examination. */
   index?: number | undefined;
 }
 
-/** The state of knowledge when a question was asked. */
+/** The state of knowledge when a request was sent. */
 export interface Mark {
   readonly known?: Known | undefined;
   readonly seen?: number | undefined;
   readonly index?: number | undefined;
 }
 
-/** An answer, what was known when it was asked for, and the run that the registry names. */
+/** A response, the knowledge when its request was sent, and the run in the registry's header. */
 export interface Observation {
   readonly socket: object;
   readonly header: EtcdHeader;
@@ -33,7 +33,7 @@ export interface Observation {
   readonly server: string;
 }
 
-/** The status of a member: first the revision is read, then the index of its log. */
+/** The status of a member. Its revision is read first, then the index of its log. */
 export interface MemberStatus {
   readonly index: number;
   readonly revision: number;
@@ -49,7 +49,7 @@ export class RestoreDetector {
     return { known, seen: known?.seen, index: known?.index };
   }
 
-  /** False where the run has to be examined before the answer is believed. */
+  /** False if the run must be examined before the response counts. */
   isBelieved({ socket, header, mark, server }: Observation): boolean {
     const { known, seen } = mark;
     if (this.#examined.get(socket) !== standing(header)) return false;
@@ -62,12 +62,12 @@ export class RestoreDetector {
   /**
    * Returns the fate of the run.
    *
-   * @param status of the member that answered, asked after its answer; absent if the user may not
-   * ask
+   * @param status of the member that responded, requested after its response; absent without the
+   * permission
    */
   examine({ socket, header, mark, server }: Observation, status?: MemberStatus): Fate {
     const run = runIn(server);
-    // This is at least the real gap: an entry may have been applied between the two.
+    // At least the real gap, because an entry may have been applied between the two reads.
     const gap = status && status.index - status.revision;
     const fate = run === undefined ? 'lost' : fateOf(run, header, gap);
     const known = this.#known?.server === server ? this.#known : undefined;
@@ -87,35 +87,35 @@ export class RestoreDetector {
 function note(known: Known, header: EtcdHeader, mark: Mark): void {
   known.seen = Math.max(known.seen, header.revision);
   if (mark.known !== known || mark.index === undefined) return;
-  // The revision was read after the index, so that the gap is at least this large.
+  // The revision was read after the index, so the real gap is at least this large.
   known.gap = Math.max(known.gap ?? -Infinity, mark.index - header.revision);
 }
 
-/** Names the member that answers and its leader: a member that was restarted may be another one. */
+/** Identifies the responding member and its leader: a restarted member may have other data. */
 function standing({ clusterId, memberId, term }: EtcdHeader): string {
   return `${clusterId} ${memberId} ${term}`;
 }
 
 /**
- * A run of etcd: the time in which it forgets nothing that it acknowledged.
+ * A run of etcd: a period in which it loses no acknowledged write.
  *
- * It lasts no longer than the term of its leader: members whose disks were put back to older copies
- * look like any others, but have to elect again. Index minus revision, the gap, never falls either;
- * a cluster that was restored from a snapshot has a new and short log.
+ * It lasts no longer than the term of its leader: members with restored disks look like any others,
+ * but must elect a leader again. The gap between index and revision never shrinks in a run. A
+ * cluster that was restored from a snapshot has a new and short log.
  *
  * Guarantee: pure. A run that counts as lost was lost, or its name was invented.
  */
 interface EtcdRun {
   readonly clusterId: string;
-  /** At most the gap when the run began; absent if the user may not ask for it. */
+  /** An upper bound of the gap when the run began; absent without the permission to read it. */
   readonly gap?: number | undefined;
   /** The term of its leader. */
   readonly term: number;
-  /** No other run has it. */
+  /** Unique to this run. */
   readonly random: string;
 }
 
-/** This is said of a write that may be gone. */
+/** The error for a write that may be lost. */
 export const RUN_ENDED = 'was restored from an old copy, or elected another leader';
 
 export function runText({ clusterId, gap, term, random }: EtcdRun): string {
@@ -130,10 +130,10 @@ export function runIn(text: string): EtcdRun | undefined {
   return { clusterId, ...(gap !== 'unknown' && { gap: Number(gap) }), term: Number(term), random };
 }
 
-/** The same run; one that may have ended with the term of its leader; or one that was lost. */
+/** The run continues, may have ended with its leader's term, or was lost. */
 export type Fate = 'same' | 'elected' | 'lost';
 
-/** @param gap at least what it is now; absent if the user may not ask for it */
+/** @param gap an upper bound of the current gap; absent without the permission to read it */
 export function fateOf(
   run: EtcdRun,
   now: Pick<EtcdHeader, 'clusterId' | 'term'>,

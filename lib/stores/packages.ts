@@ -1,9 +1,9 @@
 /**
- * The packages that a URL may need, each loaded by its name.
+ * The packages that a URL may require, each loaded by its name.
  *
- * Guarantee: each name is a literal inside `try`, the one form that every bundler takes in if the
- * package is there and leaves alone if it is not. Each is an optional peer in package.json: with
- * Plug'n'Play, and in folders that are strict, no other package could be loaded from here.
+ * Guarantee: each name is a literal inside `try`. Only in this form, every bundler includes an
+ * installed package and ignores a missing one. Each is an optional peer in package.json: with
+ * Plug'n'Play, and in strict node_modules folders, no other package could be loaded from here.
  */
 import { join } from 'node:path';
 import { SnowflakeError } from '../errors.js';
@@ -18,13 +18,15 @@ export type PackageName =
   | 'better-sqlite3'
   | 'libsql';
 
-/** Of ES modules, and of CommonJS, Plug'n'Play and webpack. Vite has a text alone. */
+/**
+ * The error codes of ES modules, and of CommonJS, Plug'n'Play and webpack. Vite has only a text.
+ */
 const ABSENT: readonly unknown[] = ['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND'];
 
 /**
- * What a package exports; undefined if it cannot be found.
+ * The exports of a package; undefined if it is not found.
  *
- * @throws SnowflakeError CONFIG_INVALID if it is found and cannot be loaded
+ * @throws SnowflakeError CONFIG_INVALID if it is found but fails to load
  */
 export async function load(name: PackageName): Promise<unknown> {
   try {
@@ -57,9 +59,9 @@ export async function load(name: PackageName): Promise<unknown> {
   }
 }
 
-/** The end of a message on packages that cannot be found: why, and what to do. */
+/** The end of a message about missing packages: the cause and the remedy. */
 export function absence(names: readonly PackageName[], toInstall: string): string {
-  // Not by an import: webpack warns of each call of createRequire.
+  // Not imported, because webpack warns about each call of an imported createRequire.
   const { createRequire } = process.getBuiltinModule('node:module');
   const application = createRequire(join(process.cwd(), 'package.json'));
   for (const name of names) {
@@ -69,7 +71,7 @@ export function absence(names: readonly PackageName[], toInstall: string): strin
         `reach. What depends on nestjs-snowflake must depend on it too. Run: npm install ${name}`
       );
     } catch {
-      // The application cannot reach it either.
+      // The application cannot load it either.
     }
   }
   const none = names.length === 1 ? 'It is not' : 'None of them is';

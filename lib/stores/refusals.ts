@@ -1,18 +1,18 @@
 /**
- * What a store refuses, or the way to it, and what to do about each: tables of refusals, of which
- * the first that fits counts. `details.refusal` has its name.
+ * The errors of a store or of the connection to it, with a remedy for each: tables whose first
+ * matching row applies. `details.refusal` contains its name.
  *
- * Guarantee: a fault that passes with time is retryable, one that a person must remove is not.
- * Neither the message nor the cause holds a secret.
+ * Guarantee: a temporary error is retryable, and an error that a person must fix is not. Neither
+ * the message nor the cause holds a secret.
  */
 import { SnowflakeError } from '../errors.js';
 import { plainCause, withoutSecrets } from '../messages.js';
 
 export interface Refusal {
-  /** Fits a code, or what was said. */
+  /** Matches a code, or the message. */
   readonly says: RegExp;
   readonly advice: string;
-  /** False where trying again cannot help. */
+  /** False if a retry cannot help. */
   readonly retryable: boolean;
 }
 
@@ -21,7 +21,7 @@ export const never = (says: RegExp, advice: string): Refusal => {
   return { says, advice, retryable: false };
 };
 
-/** It passes with time. */
+/** It is temporary. */
 export const later = (says: RegExp, advice: string): Refusal => {
   return { says, advice, retryable: true };
 };
@@ -35,7 +35,7 @@ export function refusalIn(
   return Object.entries(refusals).find(([, { says }]) => texts.some((text) => says.test(text)));
 }
 
-/** The error of a call that comes after close(), or is under way then. */
+/** The error of a call after close(), or of one that close() interrupts. */
 export function closedError(name: string, where: string): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',

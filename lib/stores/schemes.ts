@@ -1,9 +1,9 @@
 /**
- * Finds what a URL names, in one file: the store of each of our schemes, and those that an
- * application adds by its option `supports`.
+ * Finds the store of a URL, in one file: the store of each built-in scheme, and those that an
+ * application adds with its option `supports`.
  *
- * Guarantee: a store is loaded only when its URL is used, so that the clients of the others need
- * not be installed; no message shows more of a URL than a well-known scheme.
+ * Guarantee: a store is loaded only when its URL is used, so the clients of the others need not be
+ * installed. A message shows no more of a URL than a well-known scheme.
  */
 import type { CounterStore } from '../counters/counter-store.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -19,7 +19,7 @@ interface NamedStore {
   readonly name: 'static' | 'file' | 'redis' | 'etcd' | 'sql';
   /** The scheme in lower case, without the colon. */
   readonly schemes: readonly string[];
-  /** The part that must follow the colon; the store reads the rest. */
+  /** The required text after the colon; the store reads the rest. */
   readonly form: RegExp;
   /** The same in words, for messages. */
   readonly follows: string;
@@ -29,11 +29,11 @@ interface NamedStore {
   support(url: string): Promise<IDistributedSupport>;
   /** Opens the registry for an operator, if worker IDs are leased from one. */
   readonly inspector?: (url: string) => Promise<RegistryInspector>;
-  /** Opens the locks, if it keeps any. */
+  /** Opens the locks, if the store has any. */
   readonly locks?: (url: string) => Promise<LockStore>;
-  /** Returns the statement that must be run before it can keep locks, if any. */
+  /** Returns the statement that must run before the store can keep locks, if any. */
   readonly lockPreparation?: (url: string) => Promise<StorePreparation>;
-  /** Opens the counters, if it keeps any. */
+  /** Opens the counters, if the store has any. */
   readonly counters?: (url: string) => Promise<CounterStore>;
 }
 
@@ -106,35 +106,35 @@ const STORES: readonly NamedStore[] = [
   },
 ];
 
-/** Locks alone are kept in the memory of a process by a URL. */
+/** In the memory of a process, a URL opens only locks. */
 const MEMORY = 'memory:';
 
 export function isMemory(url: string): boolean {
   return kindOf(url) === 'memory' && url.length === MEMORY.length;
 }
 
-/** The store whose scheme a URL has, whatever follows it. */
+/** The store of a URL's scheme, whatever follows the scheme. */
 export function storeOfScheme(scheme: string): NamedStore | undefined {
   return STORES.find(({ schemes }) => schemes.includes(scheme));
 }
 
-/** The store that a URL names; undefined also where the scheme alone is right. */
+/** The store of a URL; undefined if only the scheme is right. */
 export function storeOfUrl(url: string): NamedStore | undefined {
   const scheme = schemeOf(url);
   const store = storeOfScheme(scheme);
   return store?.form.test(url.slice(scheme.length + 1)) ? store : undefined;
 }
 
-/** Makes a support of a URL; what it opens is closed by the support's `close()`. */
+/** Creates a support from a URL; the support's `close()` closes everything that it opens. */
 export type SupportFromUrl = (url: string) => IDistributedSupport | Promise<IDistributedSupport>;
 
-/** Supports by scheme. In a Map no name is found that an object inherits. */
+/** Supports by scheme. A Map has no inherited names, unlike an object. */
 export type OwnSupports = ReadonlyMap<string, SupportFromUrl>;
 
 /**
- * The support that a URL names.
+ * The support of a URL.
  *
- * @param own what the application makes of URLs of its own
+ * @param own the application's functions for URLs of its own
  * @throws SnowflakeError CONFIG_INVALID
  */
 export async function supportOf(url: string, own: OwnSupports): Promise<IDistributedSupport> {
@@ -146,21 +146,21 @@ export async function supportOf(url: string, own: OwnSupports): Promise<IDistrib
   return store.support(url);
 }
 
-/** The registry that a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+/** The registry of a URL, for an operator. @throws SnowflakeError CONFIG_INVALID */
 export async function inspectorOf(url: string): Promise<RegistryInspector> {
   const inspected = storeOfUrl(url)?.inspector?.(url);
   if (inspected !== undefined) return inspected;
   throw unknownUrl('support', url, formsOf('inspector'));
 }
 
-/** The counters that a URL names. @throws SnowflakeError CONFIG_INVALID */
+/** The counters of a URL. @throws SnowflakeError CONFIG_INVALID */
 export async function countersOf(url: string): Promise<CounterStore> {
   const counted = storeOfUrl(url)?.counters?.(url);
   if (counted !== undefined) return counted;
   throw unknownUrl('counter store', url, formsOf('counters'));
 }
 
-/** The locks that a URL names. @throws SnowflakeError CONFIG_INVALID */
+/** The locks of a URL. @throws SnowflakeError CONFIG_INVALID */
 export async function locksOf(url: string): Promise<LockStore> {
   if (isMemory(url)) return new (await import('./memory/index.js')).MemoryLocks();
   const locked = storeOfUrl(url)?.locks?.(url);
@@ -168,12 +168,12 @@ export async function locksOf(url: string): Promise<LockStore> {
   throw unknownUrl('lock store', url, [...formsOf('locks'), MEMORY]);
 }
 
-/** Returns what must be made before a URL can keep locks; undefined if nothing. */
+/** Returns the table that a URL needs before it can keep locks; undefined if none. */
 export async function lockPreparationOf(url: string): Promise<StorePreparation | undefined> {
   return storeOfUrl(url)?.lockPreparation?.(url);
 }
 
-/** The PostgreSQL or MariaDB that a URL names, for SQL of an operator. @throws SnowflakeError */
+/** The PostgreSQL or MariaDB database of a URL, for an operator's SQL. @throws SnowflakeError */
 export async function databaseOf(url: string): Promise<OperatedDatabase> {
   if (kindOf(url) !== 'postgres' && kindOf(url) !== 'mysql') {
     const forms = [...SCHEMES.postgres, ...SCHEMES.mysql].map((scheme) => `${scheme}://`);
@@ -182,7 +182,7 @@ export async function databaseOf(url: string): Promise<OperatedDatabase> {
   return (await import('./sql/sql.support.js')).databaseFromUrl(url);
 }
 
-/** An example of each store that has all of these, and its other schemes. */
+/** An example of each store with all of these features, and its other schemes. */
 function formsOf(...offers: readonly (keyof NamedStore)[]): string[] {
   const offering = STORES.filter((store) => offers.every((offer) => offer in store));
   return offering.flatMap(({ example, schemes }) => [
@@ -191,7 +191,7 @@ function formsOf(...offers: readonly (keyof NamedStore)[]): string[] {
   ]);
 }
 
-/** Names all that would do, so that a misspelt scheme is seen at once. */
+/** Names all valid schemes, so that a misspelled one is obvious. */
 function unknownUrl(
   whose: string,
   url: string,
@@ -202,7 +202,7 @@ function unknownUrl(
   const store = storeOfScheme(scheme);
   const isCut = store?.form.test(url.slice(scheme.length + 1)) === false;
   const wanted = isCut ? ` After ${scheme}: follows ${store.follows}.` : '';
-  // Each process would lease the same worker IDs.
+  // Otherwise, each process would lease the same worker IDs.
   const memory = kindOf(url) === 'memory' ? IN_MEMORY : '';
   const added = [...own.keys()].map((name) => `${name}:`);
   const ofApplication = added.length === 0 ? '' : `; of this application ${added.join(', ')}`;
@@ -241,13 +241,13 @@ async function made(scheme: string, url: string, make: SupportFromUrl): Promise<
   }
 }
 
-/** Secrets that a message may repeat and a log must not: the URL, and the password in it. */
+/** Secrets that a message may repeat and a log must not: the URL, and its password. */
 function secretsOf(url: string): string[] {
   const password = URL.canParse(url) ? new URL(url).password : '';
   return [url, password];
 }
 
-/** True if a value can be asked for worker IDs, whatever its class. */
+/** True if a value can provide worker IDs, whatever its class. */
 export function isSupport(value: unknown): value is IDistributedSupport {
   const candidate = value as Partial<IDistributedSupport> | null | undefined;
   return (

@@ -1,19 +1,18 @@
 /**
- * The URL of a store, by one grammar:
+ * The URL of a store, in one grammar:
  *
  *     scheme://user:password@host:port,host:port/path?name=value
  *
- * Guarantee: a URL that does not fit is refused with its faults. A message repeats nothing of it
- * but its scheme.
+ * Guarantee: an invalid URL is rejected with its errors. A message repeats only its scheme.
  */
 import { readFileSync } from 'node:fs';
 import { invalidUrl, nearest, type OptionTable, type Row } from '../options.js';
 import { kindOf } from '../url-schemes.js';
 
-/** By name, with how each is read. */
+/** By name, with the function that reads each one. */
 type InUrl = readonly (readonly [name: string, kind: NonNullable<Row[2]>])[];
 
-/** What follows `?`. Faults are collected until `refuse()`. */
+/** The part after `?`. Errors are collected until `refuse()`. */
 export class UrlQuery {
   readonly #url: string;
   readonly #values: Map<string, string>;
@@ -32,14 +31,14 @@ export class UrlQuery {
     return this.#values.get(name);
   }
 
-  /** The text, which is then no parameter any more. */
+  /** Reads a parameter, which is then no longer unknown. */
   take(name: string): string | undefined {
     const value = this.#values.get(name);
     this.#values.delete(name);
     return value;
   }
 
-  /** NaN for what is not in plain digits, of which Number() makes 0 or 16. */
+  /** NaN for anything but plain digits; Number() would read some of it as 0 or 16. */
   number(name: string): number | undefined {
     const text = this.text(name);
     return text === undefined ? undefined : /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -52,7 +51,7 @@ export class UrlQuery {
     return undefined;
   }
 
-  /** The content of a file, whose path is not shown: a wrong path may be a secret. */
+  /** The content of a file. Its path is not shown, because a wrong path may be a secret. */
   file(name: string): string | undefined {
     const path = this.text(name);
     if (path === undefined) return undefined;
@@ -65,7 +64,7 @@ export class UrlQuery {
     }
   }
 
-  /** The options that were given; every other parameter is a fault. */
+  /** The options in the URL; every other parameter is an error. */
   options<O>(table: OptionTable<O>, strangers: string, more: readonly string[] = []) {
     const rows = Object.entries<Row>(table);
     const known = rows.flatMap(([name, [, , kind]]): InUrl => (kind ? [[name, kind]] : []));
@@ -83,9 +82,9 @@ export class UrlQuery {
   }
 
   /**
-   * Finds unknown parameters, and values that hold a part of another URL.
+   * Finds unknown parameters, and values that contain a part of another URL.
    *
-   * @param strangers names that are no secret: any other may be a part of a password
+   * @param strangers names that are not secret: any other may be a part of a password
    */
   expect(known: readonly string[], strangers: string): void {
     this.#values.forEach((value, name) => {
@@ -105,18 +104,18 @@ export class UrlQuery {
     });
   }
 
-  /** @throws SnowflakeError CONFIG_INVALID with every fault that was found */
+  /** @throws SnowflakeError CONFIG_INVALID with every error found */
   refuse(): void {
     if (this.#faults.length > 0) throw invalidUrl(this.#url, ...this.#faults);
   }
 }
 
-/** How the URLs of a store are written. */
+/** The format of a store's URLs. */
 export interface UrlForm {
   readonly kind: ReturnType<typeof kindOf>;
   /** For a message. */
   readonly example: string;
-  /** Of a host that has none. */
+  /** The port of a host without one. */
   readonly port: number;
 }
 
@@ -126,14 +125,14 @@ export interface Address {
   readonly port: number;
 }
 
-/** Each is absent where it is empty. */
+/** Each is absent if it is empty. */
 export interface Login {
   readonly username?: string;
   readonly password?: string;
 }
 
 const PARTS = /^[^:]+:\/\/(?:([^@/]*)@)?([^@/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/;
-/** A name, an address, or an IPv6 address in brackets: never what a connection string holds. */
+/** A name, an address, or an IPv6 address in brackets: never a part of a connection string. */
 const HOST = /^([\p{L}\p{N}._-]+|\[[\da-f:.]+(?:%[\w.-]+)?\])(?::(\d{1,5}))?$/iu;
 
 export class StoreUrl extends UrlQuery {
@@ -186,7 +185,7 @@ function loginIn(text: string): Login {
   return { ...(username !== '' && { username }), ...(password !== '' && { password }) };
 }
 
-/** A part of a URL without its escapes; as it stands where they are not valid. */
+/** Decodes a part of a URL; unchanged if its escapes are invalid. */
 export function decodedPart(text: string): string {
   try {
     return decodeURIComponent(text);

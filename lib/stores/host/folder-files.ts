@@ -1,12 +1,12 @@
 /**
- * A folder whose content is one value at a time, replaced by compare-and-swap without any lock. Its
- * steps are in one file, since each depends on the names that the others leave.
+ * A folder that holds one value at a time, replaced by compare-and-swap without a lock. Its steps
+ * share one file, because each depends on the names that the others leave.
  *
  * at-<before>-<id>           an empty file, renamed with every step: its name is the pointer
  * state-<before>-<id>.json   the value, written whole and flushed before it is pointed at
  *
- * Guarantee: rename(2) finds its source once, so of all that saw one value a single one replaces
- * it, and a killed process leaves nothing but a file that no pointer names.
+ * Guarantee: rename(2) finds its source once, so only one of the processes that saw a value
+ * replaces it. A killed process leaves at most a file that no pointer names.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, type BigIntStats } from 'node:fs';
@@ -30,17 +30,17 @@ import { errorText, formatName } from '../../messages.js';
 
 export interface FolderValue {
   readonly text: string;
-  /** It is random, so that no value ever has that of another one. */
+  /** Random, so that no two values have the same. */
   readonly id: string;
-  /** The end of the names of its two files. */
+  /** The common suffix of the names of its two files. */
   readonly name: string;
   /**
-   * The inode and time of creation of the pointer: every rename keeps them, and no copy has them.
+   * The inode and creation time of the pointer: every rename keeps them, and no copy has them.
    */
   readonly identity: string;
   /**
-   * True if this process can read no such time, which is 0 then: a copy may get an inode that was
-   * used before.
+   * True if this process cannot read the creation time, which is then 0: a copy may get a reused
+   * inode.
    */
   readonly isTimeless: boolean;
 }
@@ -56,11 +56,16 @@ type KnownValue = Pick<FolderValue, 'name' | 'text'>;
 const POINTER = /^at-((?:[0-9a-f]{24})-([0-9a-f]{24}))$/;
 const STATE = /^state-([0-9a-f]{24})-([0-9a-f]{24})\.json$/;
 const NOTHING_BEFORE = '0'.repeat(24);
-/** A name may be missed while it changes, and a file be gone that was pointed at a moment ago. */
+/**
+ * A listing may miss a name while it changes, and a file may be gone a moment after it was named.
+ */
 const TRY_COUNT = 100;
 /** Enough for the clock of most file systems to tick, which takes up to 10 ms. */
 const CHANGE_COUNT_MAX = 20_000;
-/** No host writes whose clock is further from that of the file system, which all of them see. */
+/**
+ * A host whose clock differs more from the file system's clock, which all hosts share, may not
+ * write.
+ */
 const CLOCK_MS_MAX = 60_000;
 
 const isOurs = (name: string) => POINTER.test(name) || STATE.test(name);
@@ -76,8 +81,9 @@ export class FolderFiles {
   ) {}
 
   /**
-   * Undefined where there is none.
-   * @param known is not read again where it is still the value, since a name has one text for ever
+   * Undefined if there is no value.
+   * @param known is not read again if it is still the value, because the text of a name never
+   * changes
    * @throws SnowflakeError STORE_UNAVAILABLE
    */
   async load(known?: KnownValue): Promise<FolderValue | undefined> {
@@ -108,8 +114,8 @@ export class FolderFiles {
   }
 
   /**
-   * Returns the new value; undefined where another one, or a copy, is there by now: then nothing is
-   * written.
+   * Returns the new value. If another value or a copy has taken its place, returns undefined and
+   * writes nothing.
    */
   async replace(value: FolderValue, text: string): Promise<FolderValue | undefined> {
     const id = newId();
@@ -122,22 +128,22 @@ export class FolderFiles {
       if (Math.abs(aheadMs) > CLOCK_MS_MAX) throw otherClock(this.folder, aheadMs);
       await rename(join(this.folder, `at-${value.name}`), join(this.folder, `at-${name}`));
     } catch (error) {
-      // The state stays, and is swept by the next one: a file system that repeats a call may tell
-      // of a failure although the pointer was renamed.
+      // The state stays for the next sweep: if a file system repeats a call, it may report a
+      // failure although the pointer was renamed.
       if (codeOf(error) === 'ENOENT') return undefined;
       throw folderError(error, this.folder);
     }
     await this.flush();
     const names = await this.names();
-    // The folder was put back to an older copy after the state was written, which it then lacks.
+    // An older copy of the folder was restored after the state was written, and lacks it.
     if (!names.includes(basename(state))) await this.rewritten(state, text);
     const now = await this.load({ name, text });
     if (now !== undefined) await this.sweep(names, now);
-    // A copy put in its place since it was read has the same names, and is not what was read.
+    // A copy that replaced the folder since the read has the same names, but another identity.
     return now?.identity === value.identity ? { ...value, id, name, text } : undefined;
   }
 
-  /** All there are, of whomever; none where there is no folder. */
+  /** All file names, including foreign ones; empty if there is no folder. */
   async names(): Promise<string[]> {
     try {
       return await readdir(this.folder);
@@ -156,12 +162,12 @@ export class FolderFiles {
       await rename(fresh, this.folder);
     } catch (error) {
       await this.refuse(codeOf(error));
-      // A folder with anything in it is not replaced.
+      // rename(2) does not replace a folder that is not empty.
       if (!['ENOTEMPTY', 'EEXIST'].includes(codeOf(error))) throw error;
     }
   }
 
-  /** A missing state stays missing, so asking again would go on for ever. */
+  /** Some causes are permanent, so a retry would never end. */
   private async refuse(code: string): Promise<void> {
     if (code === 'EBUSY') {
       throw notMade(this.folder, 'it is a mount point, which stays. Name a folder in it.');
@@ -179,7 +185,7 @@ export class FolderFiles {
     throw notMade(this.folder, reason);
   }
 
-  /** Undefined where what was listed has changed since, or is not whole. */
+  /** Undefined if the files have changed since the listing, or are incomplete. */
   private async valueIn(
     names: readonly string[],
     known: KnownValue | undefined,
@@ -198,15 +204,15 @@ export class FolderFiles {
     }
   }
 
-  /** Without statx libuv gives the time of the last change, which every rename moves. */
+  /** Without statx, libuv reports the time of the last change, which every rename moves. */
   private async keptTimeOf({ birthtimeNs, ctimeNs }: FileFacts): Promise<bigint> {
     if (birthtimeNs !== ctimeNs) return birthtimeNs;
-    // Equal times are also those of a file that is new. Who may not write takes them for kept.
+    // A new file also has equal times. A process without write access assumes that they are kept.
     this.keepsTimes ??= await this.tryTimes().catch(() => undefined);
     return this.keepsTimes === false ? 0n : birthtimeNs;
   }
 
-  /** True if a later change of a file leaves its time of creation alone. */
+  /** True if a later change of a file keeps its creation time. */
   private async tryTimes(): Promise<boolean> {
     const path = join(this.folder, `state-${newId()}-${newId()}.json`);
     const file = await open(path, 'wx');
@@ -220,7 +226,7 @@ export class FolderFiles {
       return false;
     } finally {
       await file.close();
-      // The next step sweeps what is left, and may have done so.
+      // The next step sweeps leftovers, and may already have done so.
       await unlink(path).catch(() => undefined);
     }
   }
@@ -230,9 +236,9 @@ export class FolderFiles {
   }
 
   /**
-   * A state may be deleted if it was there before the pointer was read and follows another value: a
-   * process saw that value as the current one, so it is no more, and the state can never become
-   * current.
+   * A state may be deleted if it was there before the pointer was read and follows another value. A
+   * process saw that value as the current one, so it is no longer current, and the state can never
+   * become current.
    */
   private async sweep(names: readonly string[], now: FolderValue): Promise<void> {
     for (const name of names) {
@@ -247,7 +253,7 @@ export class FolderFiles {
     try {
       await written(state, text);
     } catch (error) {
-      // The folder is gone, or another process that saw this has made it anew.
+      // The folder is gone, or another process that saw this has created it again.
       if (!['ENOENT', 'EEXIST'].includes(codeOf(error))) throw folderError(error, this.folder);
     }
   }
@@ -261,7 +267,10 @@ export class FolderFiles {
   }
 }
 
-/** With all above it, one by one: `recursive` of Node asks /proc and its like for ever. */
+/**
+ * Creates missing parents one by one, because Node's `recursive` retries forever below /proc and
+ * similar paths.
+ */
 async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder);
@@ -270,19 +279,19 @@ async function makeFolder(folder: string): Promise<void> {
     const parent = dirname(folder);
     if (codeOf(error) !== 'ENOENT' || parent === folder) throw error;
     await makeFolder(parent);
-    // A process that is faster makes the same folder.
+    // A faster process may create the same folder.
     await mkdir(folder).catch((again: unknown) => {
       if (codeOf(again) !== 'EEXIST') throw again;
     });
   }
 }
 
-/** How far a clock was ahead of the time that a file got between two of its readings. */
+/** How far a clock was ahead of a file's timestamp that was set between two of its readings. */
 function outside(fromMs: number, stampMs: number, toMs: number): number {
   return Math.max(fromMs - stampMs, 0) + Math.min(toMs - stampMs, 0);
 }
 
-/** On the disk before it is named; not at all where that is full. */
+/** Writes and flushes a file before a pointer names it; removes it if the disk is full. */
 async function written(path: string, text: string): Promise<BigIntStats> {
   const file = await open(path, 'wx');
   try {
@@ -290,7 +299,7 @@ async function written(path: string, text: string): Promise<BigIntStats> {
     await file.sync();
     return await file.stat({ bigint: true });
   } catch (error) {
-    // No pointer names it, so it may stay.
+    // No pointer names it, so a failed removal does no harm.
     await rm(path, { force: true }).catch(() => undefined);
     throw error;
   } finally {
@@ -298,7 +307,7 @@ async function written(path: string, text: string): Promise<BigIntStats> {
   }
 }
 
-/** The names in a folder, on the disk; Windows has no such call and keeps them by itself. */
+/** Flushes the names in a folder. Windows has no such call and keeps them itself. */
 async function flushed(folder: string): Promise<void> {
   if (process.platform === 'win32') return;
   const file = await open(folder, 'r');
@@ -310,9 +319,10 @@ async function flushed(folder: string): Promise<void> {
 }
 
 /*
- * Tells in which run of the host a folder lies, and on which kind of file system.
+ * Detects in which boot of the host a folder is used, and on which kind of file system.
  *
- * Guarantee: a network is named only if the system says so; unknown facts are left open.
+ * Guarantee: a network file system is reported only if the system identifies it; unknown facts stay
+ * undefined.
  */
 
 /** The types that statfs(2) returns on Linux. */
@@ -335,14 +345,14 @@ const TMPFS = 0x01021994;
 export interface FileSystem {
   /** Undefined for another file system, or if the type is unknown. */
   readonly network: string | undefined;
-  /** It may lie on another host. */
+  /** It may be on another host. */
   readonly isFuse: boolean;
   /** It is empty after a reboot. */
   readonly isInMemory: boolean;
   readonly freeBytes: number;
 }
 
-/** Examines the folder, or the first existing one above it. */
+/** Examines the folder, or its nearest existing parent. */
 export async function fileSystemOf(folder: string): Promise<FileSystem> {
   try {
     const { type, bavail, bsize } = await statfs(folder);
@@ -362,12 +372,12 @@ export async function fileSystemOf(folder: string): Promise<FileSystem> {
 }
 
 /**
- * A text that changes with each start of the host, empty where there is none. A disk that was set
- * back to a snapshot has all its old files, and only this tells.
+ * A string that changes with each start of the host, or an empty one. After a disk was set back to
+ * a snapshot, all its files are old, and only this string reveals it.
  */
 export async function bootOf(): Promise<string> {
   try {
-    // The kernel answers without a disk, sooner than a thread is woken for it.
+    // The kernel responds without a disk, faster than a thread wakes up.
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch {
     return '';
@@ -375,10 +385,10 @@ export async function bootOf(): Promise<string> {
 }
 
 /*
- * Errors for a folder that cannot be read or written: they say what happened and what to do.
+ * Errors for a folder that is not readable or writable, with the cause and the remedy.
  *
- * Guarantee: each is a STORE_UNAVAILABLE that is tried again, since a full disk is emptied and a
- * folder restored; only one that time cannot remove is not.
+ * Guarantee: each is a retryable STORE_UNAVAILABLE, because a full disk is emptied and a folder
+ * restored. Only permanent causes are not retryable.
  */
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -416,7 +426,7 @@ export function folderError(error: unknown, folder: string): SnowflakeError {
   );
 }
 
-/** No folder can be made here, for a reason that time does not remove. */
+/** The folder cannot be created here, for a permanent reason. */
 function notMade(folder: string, reason: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',

@@ -1,8 +1,9 @@
 /**
  * A registry in a folder on a local disk, for the processes of one host.
  *
- * Guarantee: an answer is flushed to the disk before it is given. Nothing is locked, so a killed
- * process stops no other. A copy of the folder, and a disk set back by a reboot, are noticed.
+ * Guarantee: a result is flushed to the disk before it is returned. There are no locks, so a killed
+ * process never blocks another. The store detects a copy of the folder, and a disk that was set
+ * back by a reboot.
  */
 import { access, constants } from 'node:fs/promises';
 import { basename } from 'node:path';
@@ -37,7 +38,7 @@ const TRY_COUNT = 100;
 const FREE_BYTES_MIN = 16 * 2 ** 20;
 
 interface FolderStoreParts {
-  /** The default is that of this host. */
+  /** Default: that of this host. */
   readonly clock?: Clock | undefined;
   /** Returns the run of the host; tests replace it. */
   readonly bootOf?: () => Promise<string>;
@@ -49,7 +50,7 @@ interface FolderStoreParts {
 
 interface Found {
   readonly value: FolderValue;
-  /** The run of the host, empty where it has none. */
+  /** The boot of the host, or an empty string. */
   readonly boot: string;
   readonly server: string;
   readonly kept: FolderRows;
@@ -57,16 +58,16 @@ interface Found {
 
 export class FolderStore implements RowStore {
   readonly location: string;
-  /** The folder lies on one disk, with one clock. */
+  /** The folder is on one disk, with one clock. */
   readonly lossWindowMs = 0;
   private readonly files: FolderFiles;
   private readonly now: () => number;
   private readonly bootOf: () => Promise<string>;
   private readonly fileSystemOf: (folder: string) => Promise<FileSystem>;
   private checked: Promise<void> | undefined;
-  /** As it was last read or written by this process. */
+  /** The state of the last read or write of this process. */
   private last: Found | undefined;
-  /** When the registry was first ahead of this clock, and where it was then. */
+  /** The time when the registry was first ahead of this clock, and the registry's time then. */
   private behind: { readonly timeMs: number; readonly nowMs: number } | undefined;
 
   constructor(
@@ -86,9 +87,9 @@ export class FolderStore implements RowStore {
   }
 
   /**
-   * A registry ahead of this clock goes on at half its speed from when that was first seen: by
-   * processes whose clocks differ it is never moved ahead of the furthest of them. One that did not
-   * follow a step forward stays behind.
+   * If the registry is ahead of this clock, it continues at half its speed from the first
+   * detection. Processes whose clocks differ therefore never move it ahead of the fastest one. A
+   * clock that did not follow a step forward stays behind.
    */
   readonly clock: ClockPolicy = (last, timeMs) => {
     if (last.slewMs < 0 && timeMs >= last.lastTimeMs) return slewed(last, timeMs);
@@ -110,7 +111,7 @@ export class FolderStore implements RowStore {
     return { timeMs: this.now(), server, rows };
   }
 
-  /** Creates nothing, since the caller may only be looking. */
+  /** Creates nothing, because the caller may only be reading. */
   async readAll(): Promise<RowSnapshot> {
     const found = await this.found();
     const { server = '', kept } = found ?? {};
@@ -118,7 +119,7 @@ export class FolderStore implements RowStore {
   }
 
   async write(write: RowWrite): Promise<boolean> {
-    // What is written was read a moment ago; if it has changed since, its name is not found.
+    // The write is based on a recent read; if the value has changed since, its name is not found.
     let found = this.last ?? (await this.found());
     for (let count = 0; count < TRY_COUNT; count++) {
       if (found?.server !== write.server || !isAsRead(found.kept, write)) return false;
@@ -193,7 +194,7 @@ export class FolderStore implements RowStore {
     );
   }
 
-  /** The registry, which is made where there is none. */
+  /** The registry, which is created if it is absent. */
   private async open(): Promise<Found> {
     await (this.checked ??= this.check().catch((error: unknown) => {
       this.checked = undefined;
@@ -202,7 +203,7 @@ export class FolderStore implements RowStore {
     for (;;) {
       const found = await this.found();
       if (found !== undefined) return found;
-      // The version is higher than that of any header before it.
+      // The version is higher than that of any earlier header.
       await this.files.create(textOf({ headerVersionMin: this.now() * 1000, rows: new Map() }));
     }
   }
@@ -238,8 +239,8 @@ export class FolderStore implements RowStore {
 }
 
 /**
- * A time that cannot be read is not another one. Whoever can read it takes a header without one for
- * that of a copy, once, and writes it there.
+ * An unreadable creation time does not count as a different one. A process that can read it treats
+ * a header without one as a copy, once, and then writes the time into the header.
  */
 function serverOf(own: string, { isTimeless }: FolderValue, { rows }: FolderRows): string {
   if (!isTimeless) return own;
@@ -248,7 +249,7 @@ function serverOf(own: string, { isTimeless }: FolderValue, { rows }: FolderRows
   return stored.startsWith(sameInode) ? stored : own;
 }
 
-/** True if the header of a process of this boot was replaced by one of another boot. */
+/** True if a header of this boot was replaced by one of another boot. */
 function isTaken(before: Found, now: Found): boolean {
   const [was, is] = [before, now].map(({ kept }) => storedServer(kept.rows));
   const own = `${now.boot} `;
@@ -292,24 +293,24 @@ function withRows(kept: FolderRows, added: readonly Row[]): FolderRows {
 }
 
 /*
- * The rows of a registry as the text of one file, and back.
+ * Converts the rows of a registry to the text of one file, and back.
  *
- * Guarantee: a text that is not ours, or that a later version wrote, is refused whole.
+ * Guarantee: a text that is foreign, or from a later version, is rejected as a whole.
  */
 
 interface FolderRows {
-  /** By their keys, as they stand in the file: of a thousand a process asks for a few. */
+  /** By key, in the file's format, because a process reads only a few of a thousand rows. */
   readonly rows: ReadonlyMap<string, FileRow>;
-  /** The versions of its header begin after it. */
+  /** The versions of its header begin above this. */
   readonly headerVersionMin: number;
 }
 
-/** A row as it stands in the file: JSON has no bigint. */
+/** A row in the file's format: JSON has no bigint. */
 interface FileRow extends Omit<StoredRow, 'number'> {
   readonly number: string;
 }
 
-/** The version of the text; another one is left alone. */
+/** The version of the format; a file of another version is not changed. */
 const FORM = 2;
 
 function storedRow(row: FileRow): StoredRow {
@@ -320,7 +321,7 @@ function textOf({ rows, headerVersionMin }: FolderRows): string {
   return JSON.stringify({ form: FORM, headerVersionMin, rows: [...rows.values()] });
 }
 
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is none of ours */
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text in an unknown format */
 function rowsOf(text: string, folder: string): FolderRows {
   const { form, headerVersionMin, rows: list } = fieldsIn(text);
   if (form !== FORM || !isWhole(headerVersionMin) || !Array.isArray(list)) throw unreadable(folder);

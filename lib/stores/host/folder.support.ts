@@ -1,7 +1,7 @@
 /**
  * Worker IDs leased from a folder on this host's disk, by options or by a URL.
  *
- * Guarantee: a namespace leads to no folder outside the one that was named.
+ * Guarantee: a namespace never leads to a folder outside the given one.
  */
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,23 +15,23 @@ import { FolderStore } from './folder-store.js';
 
 /** Options of folderSupport(). */
 export interface FolderSupportOptions {
-  /** Made where it is not there. A relative one begins where the process was started. */
+  /** Created if absent. A relative path begins at the working directory of the process. */
   readonly folder: string;
   /** One ID space, and a folder in the folder. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** The default is the clock of this host; tests replace it. */
+  /** Default: the clock of this host; tests replace it. */
   readonly clock?: Clock | undefined;
 }
 
-/** A name of a folder on every system, which leads nowhere else. */
+/** A valid folder name on every system, without a path. */
 const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 
 /**
- * Worker IDs leased from a folder on a local disk, for the processes of one host: each has another
- * one, and no ID comes twice where the clock was set back while none of them ran. Not for hosts
- * that share a folder over a network, which is refused where it can be seen.
+ * Worker IDs leased from a folder on a local disk, for the processes of one host. Each process has
+ * its own worker ID. IDs stay unique even if the clock was set back while no process ran. Not for
+ * hosts that share a folder over a network; a network folder is rejected if it can be detected.
  *
- * @throws SnowflakeError CONFIG_INVALID for a folder or a namespace that is none
+ * @throws SnowflakeError CONFIG_INVALID for an invalid folder or namespace
  * @example
  * ```ts
  * import { SnowflakeModule } from 'nestjs-snowflake';

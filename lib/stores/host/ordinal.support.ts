@@ -1,9 +1,9 @@
 /**
- * A worker ID from the host's name, as a StatefulSet of Kubernetes numbers its pods: `shop-3`.
+ * A worker ID from the host's name, as Kubernetes numbers the pods of a StatefulSet: `shop-3`.
  *
- * Without a registry nothing is checked across hosts.
- * Guarantee: a name that carries a number by chance, as those of a Deployment, a DaemonSet or a
- * cloud machine do, is refused and never read as one.
+ * Without a registry, nothing is checked across hosts. Guarantee: a name that ends in a random
+ * number is rejected and never read as an ordinal. Deployments, DaemonSets and cloud machines have
+ * such names.
  */
 import { hostname as nameOfThisHost, networkInterfaces, type NetworkInterfaceInfo } from 'node:os';
 import { SnowflakeError } from '../../errors.js';
@@ -17,10 +17,10 @@ import type {
 import { format } from '../../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../../options.js';
 
-/** Kubernetes makes random names of these: no vowel, and none of 0, 1 and 3. */
+/** The alphabet of Kubernetes' random names: no vowel, and none of 0, 1 and 3. */
 const CHANCE = '[bcdfghjklmnpqrstvwxz2456789]';
 
-/** Names that end in a number, or may, which is not the position in a set. */
+/** Names that end, or may end, in a number that is not the position in a set. */
 const NO_ORDINALS: readonly (readonly [RegExp, string])[] = [
   [
     new RegExp(`-${CHANCE}{8,10}-${CHANCE}{5}$`),
@@ -45,14 +45,14 @@ const NOT_ALONE: readonly (readonly [variable: string, alone: string | undefined
     ['NODE_APP_INSTANCE', '0', 'PM2 runs several processes on this host, all with this number'],
   ];
 
-/** Up to 9999: a longer number is a date, a process ID or chance. */
+/** Up to 9999: a longer number is a date, a process ID or random. */
 const ORDINAL = /-(0|[1-9]\d{0,3})$/;
 
 /** Options of ordinalSupport(). */
 export interface OrdinalOptions {
   /**
-   * Instead of this host's; for tests, or where the pod's name comes in another way, such as
-   * `hostNetwork: true` with the name in the environment.
+   * Replaces this host's name. For tests, or if the pod's name is in the environment, for example
+   * with `hostNetwork: true`.
    */
   readonly hostname?: string | undefined;
   /** The registry that checks the number: a URL, or a support. */
@@ -63,18 +63,18 @@ export interface OrdinalOptions {
  * The position of a pod in its StatefulSet as its worker ID, read from the host's name when the
  * application starts: 3 on `shop-3`.
  *
- * With `of` the number is claimed in that registry: the pod starts at once, even if the one before
- * it was killed a moment ago, and IDs stay unique whatever orchestrator and clocks do.
+ * With `of`, the pod claims the number in that registry. It starts at once, even if the previous
+ * pod was killed a moment ago. IDs stay unique, whatever the orchestrator and the clocks do.
  *
- * **Without it uniqueness depends on the orchestrator**: a StatefulSet starts a pod only when the
- * one with the same name is known to have ended, unless it is deleted with force. It also depends
- * on the clocks of the hosts across a restart. Two sets, or two clusters, that make IDs for one
- * table both begin at 0: use a registry there. Worker threads of one pod all get the same number:
- * let them share a lease (`sharesLease`).
+ * **Without it, uniqueness depends on the orchestrator**: a StatefulSet starts a pod only when the
+ * previous one with the same name has ended, unless it is deleted with force. It also depends on
+ * the clocks of the hosts across a restart. If two sets or two clusters generate IDs for one table,
+ * both begin at 0: use a registry there. Worker threads of one pod all get the same number: let
+ * them share a lease (`sharesLease`).
  *
- * @returns what the option `support` takes
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used; at the start for a name
- * that is not that of a StatefulSet's pod, and for a number that does not fit the layout.
+ * @returns a value for the option `support`
+ * @throws SnowflakeError CONFIG_INVALID for invalid options. Also at start, for a name that is not
+ * that of a StatefulSet's pod, and for a number that does not fit the layout.
  * @example
  * ```ts
  * import { SnowflakeModule, ordinalSupport } from 'nestjs-snowflake';
@@ -92,7 +92,7 @@ export function ordinalSupport(options?: Omit<OrdinalOptions, 'of'>): IDistribut
 export function ordinalSupport(options: OrdinalOptions = {}): IDistributedSupport | WorkerIdClaim {
   const faults = unknownNames(options, 'hostname, of', 'ordinalSupport()');
   const { hostname = nameOfThisHost(), of } = options;
-  // The text is not printed: it may be anything, even a URL with a password.
+  // The string is not printed: it may be anything, even a URL with a password.
   if (typeof hostname !== 'string' || /[^\p{L}\p{N}_.-]/u.test(hostname)) {
     faults.push(`Expected \`hostname\` to be the name of a host, such as shop-3.`);
   }
@@ -157,10 +157,10 @@ function noOrdinal(hostname: string): SnowflakeError {
 }
 
 /*
- * A number from the address of this host in its private network, as Sonyflake takes its machine ID.
+ * A number from this host's private address, as Sonyflake takes its machine ID.
  *
- * Guarantee: never one of several by chance, and none of a host without a private address: both are
- * refused, and the message names what was found.
+ * Guarantee: it never picks one of several addresses, and never invents one. Both cases are
+ * rejected, and the message lists the addresses found.
  */
 
 const BITS_MAX = 22;
@@ -174,7 +174,7 @@ export interface PrivateAddressOptions {
   readonly bits?: number | undefined;
   /** The network interface, if several have an address: 'eth0'. */
   readonly interface?: string | undefined;
-  /** The default is those of this host; tests replace them. */
+  /** Default: the interfaces of this host; tests replace them. */
   readonly interfaces?: Readonly<Record<string, readonly Address[] | undefined>> | undefined;
 }
 
@@ -184,12 +184,12 @@ type Address = Pick<NetworkInterfaceInfo, 'address' | 'family' | 'internal'>;
 
 /**
  * The lower bits of this host's private IPv4 address, for the option `workerId`: 772 on 10.0.3.4,
- * with 16 bits. Two hosts have the same where their addresses differ only in the bits above, and so
- * have all processes of one host: give a `support` as well, which tells them apart from each other.
+ * with 16 bits. All processes of one host have the same number, and so do two hosts whose addresses
+ * differ only in the upper bits. Pass a `support` as well, which distinguishes them.
  *
  * @returns a function that reads the address when the application starts
- * @throws SnowflakeError CONFIG_INVALID at once for options that cannot be used; at the start where
- * the host has no private address, or several
+ * @throws SnowflakeError CONFIG_INVALID at once for invalid options; at start if the host has no
+ * private address, or several
  * @example
  * ```ts
  * import { SnowflakeModule, layouts } from 'nestjs-snowflake';
@@ -235,7 +235,7 @@ function isPrivate({ address, family, internal }: Address): boolean {
   return family === 'IPv4' && !internal && PRIVATE.some((range) => range.test(address));
 }
 
-/** Gives 10.0.3.4 as one number. */
+/** Converts 10.0.3.4 to one number. */
 function numberOf(address: string): number {
   return address.split('.').reduce((number, part) => number * 256 + Number(part), 0);
 }

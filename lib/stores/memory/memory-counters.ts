@@ -1,8 +1,8 @@
 /**
- * Counters in this process: for tests, and for numbers that only this process needs.
+ * Counters in this process: for tests, and for numbers that no other process needs.
  *
- * Guarantee: the contract of CounterStore in full. It is empty at each start, so earlier numbers
- * must be known from elsewhere.
+ * Guarantee: the full CounterStore contract. It is empty at each start, so the application must
+ * find earlier numbers elsewhere.
  */
 import type { Clock } from '../../core/clock.js';
 import { RowCounters } from '../../counters/row-counters.js';
@@ -15,7 +15,7 @@ export interface MemoryCountersOptions {
 }
 
 /**
- * Counters in memory. To share them, give the same object.
+ * Counters in memory. To share them, pass the same object.
  *
  * @example
  * ```ts

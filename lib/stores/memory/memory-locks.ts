@@ -1,8 +1,8 @@
 /**
  * Locks in this process: for tests, and for applications of one process.
  *
- * Guarantee: the contract of LockStore in full. It begins with the process, so nothing was
- * forgotten and no caller has to wait.
+ * Guarantee: the full LockStore contract. It begins with the process, so nothing was lost and no
+ * caller has to wait.
  */
 import type { Clock } from '../../core/clock.js';
 import { newHeader } from '../../lock/lock-rules.js';
@@ -16,7 +16,7 @@ export interface MemoryLocksOptions {
 }
 
 /**
- * Locks in memory. To share them, give the same object.
+ * Locks in memory. To share them, pass the same object.
  *
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export class MemoryLocks extends RowLocks {
   }
 }
 
-/** Wakes those that wait for a lock at its release. */
+/** Wakes the callers that wait for a lock when it is released. */
 class MemoryReleases {
   readonly #waiting = new Map<string, Set<() => void>>();
 

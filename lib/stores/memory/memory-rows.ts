@@ -1,8 +1,8 @@
 /**
  * Rows with compare-and-swap in the memory of this process: for tests, and for processes that share
- * nothing with others.
+ * no data with others.
  *
- * Guarantee: the contract of RowStore in full. Each read and each write is one step.
+ * Guarantee: the full RowStore contract. Each read and each write is one step.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { checkedOptions, methods } from '../../options.js';
@@ -18,17 +18,17 @@ import {
   type StoreReading,
 } from '../../rows/row-store.js';
 
-/** Rows by the clock of these options. @throws SnowflakeError CONFIG_INVALID with every fault */
+/** Rows with the clock of these options. @throws SnowflakeError CONFIG_INVALID with every error */
 export function rowsBy(options: { readonly clock?: Clock | undefined }, whose: string): MemoryRows {
   const { clock } = checkedOptions(options, { clock: [methods('now'), systemClock] }, whose);
   return new MemoryRows(clock);
 }
 
-/** Callers of one process race nobody else, so none of them pauses before it tries again. */
+/** Callers in one process never race, so none of them pauses before a retry. */
 export const WITHOUT_PAUSE = { random: () => 0 };
 
 /**
- * A store in memory. Give the same one to supports that share a registry.
+ * A store in memory. Pass the same one to supports that share a registry.
  *
  * @example
  * ```ts
@@ -44,15 +44,15 @@ export class MemoryRows implements RowStore {
   readonly lossWindowMs = 0;
   readonly headerAgeMs = 0;
   readonly comparesRows = true;
-  /** Clear them, and the data is lost; set a copy, and an older state is back. */
+  /** To simulate a loss of data, clear them; to simulate a restore, set an older copy. */
   rows = new Map<string, StoredRow>();
   /** Another name stands for another server, which may have lost data. */
   server = 'memory';
-  /** Outlives the rows, so that no version comes again. */
+  /** Outlives the rows, so that no version is reused. */
   #madeCount = 0;
   #isBegun = false;
 
-  /** @param time the clock of the store; default that of the host */
+  /** @param time the clock of the store; default: the host's clock */
   constructor(readonly time: Clock = systemClock) {}
 
   async read({ keys, token }: RowQuery): Promise<RowSnapshot> {
@@ -87,11 +87,11 @@ export class MemoryRows implements RowStore {
     return false;
   }
 
-  /** Begins with a header that is known to be new; once, since what was lost is not. */
+  /** Creates a header that is known to be new; only once, because a header after a loss is not. */
   begin(headerAt: (reading: StoreReading) => Row): void {
     const isNew = !this.#isBegun && this.rows.size === 0;
     this.#isBegun = true;
-    // Two processes have two registries: `status.incarnation` must show it.
+    // Two processes have two registries, and `status.incarnation` must show this.
     const random = `memory ${Math.random().toString(36).slice(2)}`;
     const { server, lossWindowMs } = this;
     if (isNew) this.#put(headerAt({ timeMs: this.#timeMs, server, random, lossWindowMs }));
@@ -101,7 +101,7 @@ export class MemoryRows implements RowStore {
     return { timeMs: this.#timeMs, server: this.server, rows };
   }
 
-  /** Any clock may be given, also one with fractions. */
+  /** Any clock is allowed, including one with fractions. */
   get #timeMs(): number {
     return Math.floor(this.time.now());
   }

@@ -2,10 +2,10 @@
  * Worker IDs from a registry in this process: for tests, and for several generators of one
  * process.
  *
- * Guarantee: the contract of IDistributedSupport in full. Two supports of one namespace cannot
- * lease the same worker ID, even if two copies of this package are loaded. The registry is empty at
- * each start, so that processes cannot agree by it, and the clock alone keeps the IDs of a process
- * apart from those of the one before it.
+ * Guarantee: the full IDistributedSupport contract. Two supports of one namespace cannot lease the
+ * same worker ID, even if two copies of this package are loaded. The registry is empty at each
+ * start. It therefore coordinates no processes, and only the clock separates the IDs of a process
+ * from those of its predecessor.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { methods, nameFaults, readOptions, refuse, type OptionTable } from '../../options.js';
@@ -22,7 +22,7 @@ export interface MemorySupportOptions {
    * registry. Default 'default'.
    */
   readonly namespace?: string | undefined;
-  /** A registry of its own, shared only with supports that are given the same rows. */
+  /** A separate registry, shared only with supports that get the same rows. */
   readonly rows?: MemoryRows | undefined;
   /** Default: the clock of the host. Rows have their own. */
   readonly clock?: Clock | undefined;
@@ -35,9 +35,9 @@ export const MEMORY = {
 } satisfies OptionTable<MemorySupportOptions>;
 
 /**
- * Starts at once with exact times: no process that is alive can know more than its registry. Ids do
- * not run ahead of the host's clock unless `aheadMsMax` says so, since a restart forgets them.
- * A worker thread has a memory of its own; let it share the lease of another thread.
+ * Starts at once with exact times, because no live process can have later facts than its registry.
+ * IDs do not run ahead of the host's clock unless `aheadMsMax` allows it, because a restart loses
+ * them. A worker thread has its own memory; let it share the lease of another thread.
  *
  * @example
  * ```ts
@@ -47,7 +47,7 @@ export const MEMORY = {
  * ```
  */
 export class MemorySupport extends RegistrySupport {
-  /** A clock that is set belongs to a test: no process goes on in its time after this one. */
+  /** A settable clock belongs to a test: no process continues in its time after this one. */
   readonly isVolatile: boolean;
   override readonly namespace: string;
 
@@ -62,7 +62,7 @@ export class MemorySupport extends RegistrySupport {
     super(asked, WITHOUT_PAUSE);
     this.namespace = namespace;
     this.isVolatile = isHosts(asked.time);
-    // Without blocks in the making: each is made when it is first used, which takes no pause here.
+    // No prepared blocks: each row is created at its first use, which takes no pause here.
     asked.begin((reading) => headerRow({ ...newHeader(reading), blocks: [] }));
   }
 }
@@ -73,8 +73,8 @@ function isHosts(clock: Clock): boolean {
 }
 
 /**
- * The rows of a namespace, which all that ask for it share. A clock of its own is another time, in
- * which the registries of this one mean nothing.
+ * The rows of a namespace, shared by all supports that use it. Each clock has its own namespaces,
+ * because times of different clocks are not comparable.
  */
 function sharedRows(namespace: string, clock: Clock): MemoryRows {
   const { byClock, hostClock } = processWide('memory-rows', () => {

@@ -1,9 +1,9 @@
 /**
- * One client, from its first use to its end, however many use it.
+ * The life of one client, from its first use to its end, for all its users.
  *
- * Guarantee: it is built once and connected once; nothing outlives its end. A connection that
- * answers no call any more is replaced, and TLS that does not come up is reported while it is
- * tried: a port without it says nothing.
+ * Guarantee: the client is created once and connected once, and nothing outlives its end. A
+ * connection that no longer responds is replaced. A failed TLS handshake is reported during the
+ * attempt, because a port without TLS never responds.
  */
 import { monotonicClock } from '../../core/clock.js';
 import { processWide } from '../../process-wide.js';
@@ -16,22 +16,22 @@ import {
 } from '../../time/timers.js';
 import { fieldOf, isTimeout, type RedisClient, type Sentinels } from './clients/redis-client.js';
 
-/** Less than a call may take, which would end without a reason. */
+/** Shorter than the limit of a call, which would otherwise end without a reason. */
 const TLS_MS = 1500;
-/** Scripts take microseconds. A busy server says so to every client after 5 s, by default. */
+/** Scripts take microseconds. By default, a busy server reports this to every client after 5 s. */
 export const SILENCE_MS = 10_000;
 
-/** The calls that wait for one server, and what watches how long it is silent. */
+/** The calls that wait for one server, and the alarm for its silence. */
 interface Waiting {
   count: number;
-  /** True from the first call on, until one is answered and no other waits. */
+  /** True from the first call until one is answered and no other waits. */
   isWatched: boolean;
   readonly silence: Alarm;
 }
 
 const REAL_TIME: AlarmTime = { timers: systemTimers, monotonic: monotonicClock };
 
-/** Copies of this package call the public methods of each other's. */
+/** Copies of this package call each other's public methods. */
 export class ClientLife {
   // Private, so that printing the support does not show it: a client holds its password.
   readonly #build: () => Promise<RedisClient>;
@@ -42,9 +42,11 @@ export class ClientLife {
   #connecting: Promise<void> | undefined;
   #client: RedisClient | undefined;
   #lastError: Error | undefined;
-  /** Asked once for each connection, before its first call. */
+  /** Requested once for each connection, before its first call. */
   #asking: FailoverEpoch | undefined;
-  /** By the key that led to a node of a Cluster, which may be silent while others answer. */
+  /**
+   * By the key that leads to a Cluster node, because one node may be silent while others respond.
+   */
   readonly #waiting = new Map<string, Waiting>();
 
   constructor(build: () => Promise<RedisClient>, time = REAL_TIME, ended = () => {}) {
@@ -53,14 +55,16 @@ export class ClientLife {
     this.#ended = ended;
   }
 
-  /** The last error of the connection; a failed command only says that there is no connection. */
+  /**
+   * The last error of the connection; a failed command only reports that there is no connection.
+   */
   get lastError(): Error | undefined {
     return this.#lastError;
   }
 
   /**
-   * The number of the failover by which Sentinel named the server, once it is ready; 0 without a
-   * Sentinel.
+   * The number of the failover in which Sentinel chose the server, known when the client is ready;
+   * 0 without a Sentinel.
    */
   get epoch(): number {
     return this.#asking?.epoch ?? 0;
@@ -71,22 +75,22 @@ export class ClientLife {
     return this;
   }
 
-  /** Ends the use of one user, once; that of the last one ends the client. */
+  /** Ends the use of one user, once; after the last user, the client ends. */
   end(): void {
     if (--this.#userCount > 0) return;
     this.#ended();
     for (const { silence } of this.#waiting.values()) silence.end();
     this.#waiting.clear();
-    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more.
+    // Not QUIT: a server that hangs would never respond to it, and no call is pending.
     this.#client?.disconnect();
   }
 
-  /** The client, where a call can be sent at once. */
+  /** The client, if it can send a call at once. */
   get readyClient(): RedisClient | undefined {
     return this.#asking?.isOver && this.#client?.isReady ? this.#client : undefined;
   }
 
-  /** The client, once a connection that is under way has come up or failed. */
+  /** The client, once a connection attempt has succeeded or failed. */
   async ready(): Promise<RedisClient> {
     this.#opening ??= this.#open().catch((error: unknown) => {
       this.#opening = undefined;
@@ -105,12 +109,13 @@ export class ClientLife {
   }
 
   /**
-   * A call waits from now on. A connection on which calls wait, and none is answered for
-   * SILENCE_MS, is replaced: a server that is gone with its machine closes none, the kernel repeats
-   * the last bytes for some fifteen minutes, and a client without a limit waits as long.
+   * Starts the wait of a call. If calls wait on a connection and the server answers none for
+   * SILENCE_MS, the connection is replaced. When a server's machine fails, it closes no connection.
+   * The kernel then retransmits for about fifteen minutes, and a client without a limit waits as
+   * long.
    *
-   * @param node the key that led to the node of a Cluster which is to answer
-   * @returns a function to call once it is answered, with the error if the call failed
+   * @param node the key that leads to the Cluster node of the call
+   * @returns a function to call after the response, with the error if the call failed
    */
   asks(node = ''): (error?: unknown) => void {
     const waiting = this.#waitingFor(node);
@@ -118,7 +123,7 @@ export class ClientLife {
     if (!waiting.isWatched) watch(waiting);
     return (error) => {
       waiting.count--;
-      // A client that gives up waiting has heard nothing.
+      // A client that gives up waiting has received nothing.
       if (!isTimeout(error) && this.#userCount > 0) watch(waiting);
     };
   }
@@ -129,7 +134,7 @@ export class ClientLife {
     const silence = new Alarm(this.#time, () => {
       watch(waiting);
       this.#lastError = new Error(`nothing was heard for ${SILENCE_MS} ms`);
-      // Its calls go on over the next connection, or fail with it.
+      // Its calls continue over the next connection, or fail with it.
       this.#client?.disconnect(true, node === '' ? undefined : node);
     });
     const waiting = { count: 0, isWatched: false, silence };
@@ -160,21 +165,21 @@ export class ClientLife {
   }
 }
 
-/** Begins the time of silence anew, if calls wait. */
+/** Restarts the time of silence, if calls wait. */
 function watch(waiting: Waiting): void {
   waiting.isWatched = waiting.count > 0;
   waiting.silence.set(waiting.isWatched ? SILENCE_MS : Infinity);
 }
 
 /**
- * The clients of this process that several may use: one for all that name the same Redis.
+ * The shared clients of this process: one for all users of the same Redis.
  *
- * Guarantee: neither a client nor its key can be printed, since both hold passwords.
+ * Guarantee: neither a client nor its key can be printed, because both hold passwords.
  */
 export class SharedClients {
   readonly #clients = new Map<unknown, ClientLife>();
 
-  /** @param key what the client is made of: all its settings as a text, or a client */
+  /** @param key identifies the client: all its settings as a string, or a given client */
   join(key: string | object, build: () => Promise<RedisClient>): ClientLife {
     const known = this.#clients.get(key);
     if (known !== undefined) return known.join();
@@ -188,22 +193,22 @@ export class SharedClients {
 export const sharedClients = processWide('redis-clients', () => new SharedClients());
 
 /*
- * The number of the failover by which Sentinel names a server, which grows with each.
+ * The number of the failover in which Sentinel chose a server; it grows with each failover.
  *
- * Guarantee: it is never more than it is at this moment. A Sentinel that does not tell in time
- * knows nothing, and nothing rests on it; what it tells later counts from then on.
+ * Guarantee: it is never higher than the current number. If a Sentinel does not respond in time,
+ * nothing depends on its number. A later response counts from then on.
  */
 
-/** How long the first call of a connection waits where no Sentinel has told yet. */
+/** How long the first call of a connection waits while no Sentinel has responded. */
 const TOLD_MS = 3000;
-/** Once one has told, the others have no longer than this. */
+/** After the first response, the other Sentinels have this much time. */
 const OTHERS_MS = 300;
 
 export interface FailoverEpoch {
-  /** The highest that a Sentinel has told so far; 0 where none has, or where there is none. */
+  /** The highest number so far; 0 without a response, or without a Sentinel. */
   readonly epoch: number;
   readonly asked: Promise<void>;
-  /** True once it is asked. */
+  /** True once all requests have ended. */
   readonly isOver: boolean;
 }
 
@@ -212,7 +217,7 @@ export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoc
   const ask = async (sentinel: RedisClient, masterName: string) => {
     await sentinel.settle();
     const reply = await sentinel.call(['sentinel', 'master', masterName]);
-    // A Sentinel that has led no failover yet says 0, which is a number like the others.
+    // A Sentinel that has led no failover yet reports 0, which is a valid number.
     const epoch = Number(fieldOf(reply, 'config-epoch') ?? -1) + 1;
     found.epoch = Math.max(found.epoch, epoch);
   };
@@ -225,7 +230,7 @@ export function failoverEpoch(client: RedisClient, timers: Timers): FailoverEpoc
         over: () => undefined,
       }).finally(() => sentinel.disconnect()),
     );
-    // Where none tells, nothing rests on it.
+    // If no Sentinel responds, nothing depends on the number.
     await Promise.any(asks).catch(() => undefined);
     await withinLimit(Promise.allSettled(asks), { timers, ms: OTHERS_MS, over: () => [] });
   };

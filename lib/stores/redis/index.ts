@@ -1,5 +1,5 @@
 /**
- * Worker IDs, counters and locks in Redis, by whichever client: `nestjs-snowflake/redis`.
+ * Worker IDs, counters and locks in Redis, with any supported client: `nestjs-snowflake/redis`.
  */
 export { RedisSupport, redisSupport, type RedisSupportOptions } from './redis.support.js';
 export { RedisLocks, redisLocks, type RedisLocksOptions } from './redis-locks.js';

@@ -1,7 +1,7 @@
 /**
- * From what an application gives, a client or a URL, to our own client: whichever library it is.
+ * Creates the library's own client from a client or a URL, for any client library.
  *
- * Clients are known by shape, and a package is loaded only where a URL asks for one.
+ * Clients are recognized by structure, and a package is loaded only for a URL.
  */
 import { SnowflakeError } from '../../errors.js';
 import { GLIDE } from './clients/glide.js';
@@ -17,7 +17,9 @@ import {
 import { absence, load } from '../packages.js';
 import type { RedisUrl } from './redis-url.js';
 
-/** A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE; each known by its shape. */
+/**
+ * A client of ioredis or iovalkey, of node-redis, or of Valkey GLIDE, recognized by its structure.
+ */
 export type GivenClient =
   | { readonly status: string; duplicate(...args: never[]): unknown }
   | { readonly isOpen: boolean; connect(): Promise<unknown>; destroy(): unknown }
@@ -26,9 +28,9 @@ export type GivenClient =
 const LIBRARIES: readonly ClientLibrary[] = [IOREDIS, NODE_REDIS, GLIDE];
 
 /**
- * A URL uses the first of these that is installed, if it has a name that the first version has
- * that can be used: version 5 of node-redis is also the first whose client can be ended, and
- * version 1 of GLIDE has other words for what a server answered.
+ * A URL uses the first installed package. The export in the third column excludes older versions:
+ * clients of node-redis before 5 cannot be ended, and GLIDE 1 has other texts for the server's
+ * responses.
  */
 const PACKAGES: readonly [LibraryName, ClientLibrary, since?: string][] = [
   ['ioredis', IOREDIS],
@@ -50,9 +52,9 @@ export function locationOfUrl(url: RedisUrl): RedisLocation {
 }
 
 /**
- * Builds the client, not yet connected.
+ * Creates the client, not yet connected.
  *
- * @throws SnowflakeError CONFIG_INVALID where none of the packages is installed that can be used
+ * @throws SnowflakeError CONFIG_INVALID if no usable package is installed
  */
 export async function clientFromUrl(url: RedisUrl): Promise<RedisClient> {
   const older: LibraryName[] = [];

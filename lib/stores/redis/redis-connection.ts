@@ -1,10 +1,10 @@
 /**
- * How scripts get to Redis: over a client that may be shared, joined at the first call and left by
- * close().
+ * Sends scripts to Redis over a client that users may share. A user joins at the first call and
+ * leaves with close().
  *
- * Guarantee: a script is one atomic step in the database that was asked for, whatever connection
- * carries it; it is sent by its hash and, where the server does not know it, by its text. Every
- * failure is a SnowflakeError that says where and why. Nothing is sent or waited for after close().
+ * Guarantee: a script is one atomic step in the configured database, over any connection. It is
+ * sent by its hash, and as text if the server does not have it. Every failure is a SnowflakeError
+ * with the location and the reason. Nothing is sent or awaited after close().
  */
 import { createHash } from 'node:crypto';
 import { closedError } from '../refusals.js';
@@ -22,19 +22,19 @@ export interface Script {
   readonly lua: string;
 }
 
-/** So many calls keep the connection busy, and are still answered within some milliseconds. */
+/** This many calls keep the connection busy, and still get responses within some milliseconds. */
 export const UNDER_WAY_MAX = 128;
 
-/** A call that waits for the client, for its turn or for its answer. */
+/** A call that waits for the client, for its turn or for its response. */
 interface OpenCall {
-  /** @param ended is called when it is answered, whatever the answer */
+  /** @param ended is called after the response, whatever it is */
   readonly send: (client: RedisClient, ended: () => void) => void;
   readonly fail: (error: unknown) => void;
 }
 
 /**
- * The calls from the first one to close(), of one user of a client that others may use as well: a
- * crowd of one user does not stand before each call of another.
+ * The calls of one user of a shared client, from the first one to close(). Many calls of one user
+ * therefore do not delay each call of another.
  */
 class Session {
   readonly #open = new Set<OpenCall>();
@@ -51,12 +51,12 @@ class Session {
     void life.ready().then((ready) => this.#enter(call, ready), failed);
   }
 
-  /** After the end every call fails at once. */
+  /** After the end, every call fails at once. */
   end(): void {
     if (this.isOver) return;
     this.isOver = true;
     for (const call of this.#open) call.fail(new Error('closed'));
-    // It may live on for others.
+    // The client may continue for other users.
     this.life?.end();
   }
 
@@ -84,7 +84,7 @@ export class RedisConnection {
   /** Names the server and the database, for messages. */
   readonly where: string;
   readonly kind: RedisLocation['kind'];
-  /** The package that got there, once one has. */
+  /** The client's package, once it has sent a call. */
   library: LibraryLabel | undefined;
   readonly #join: () => ClientLife;
   // Private, so that printing the support does not show it: it holds passwords.
@@ -99,7 +99,7 @@ export class RedisConnection {
     this.#location = location;
   }
 
-  /** The last error of the connection: while a call waits, only this reports it. */
+  /** The last error of the connection. While a call waits, it is the only report. */
   get lastFault(): Error | undefined {
     const fault = this.#session.life?.lastError;
     return fault && (redisError(fault, this.#location).cause as Error);
@@ -128,14 +128,14 @@ export class RedisConnection {
   }
 
   /**
-   * Opens the connection again, for users that close it again; else calls are refused after
-   * close().
+   * Allows calls again, for users that close the connection again. Otherwise, calls after close()
+   * are rejected.
    */
   reopen(): void {
     if (this.#session.isOver) this.#session = new Session();
   }
 
-  /** @param key the one that the call is sent by, if any */
+  /** @param key of the call, if any */
   ask<T>(call: (client: RedisClient) => Promise<T>, key?: string): Promise<T> {
     const session = this.#session;
     return new Promise((resolve, reject) => {
@@ -170,9 +170,9 @@ export class RedisConnection {
   }
 
   /**
-   * A database is chosen inside the step that uses it: a SELECT of its own could be refused
-   * unheard, or be lost with a connection that is replaced between the two. So is what Sentinel
-   * said of the server, which a script is told in no place of its own among its arguments.
+   * Selects the database inside the script. The error of a separate SELECT could go unnoticed, or
+   * the selection could be lost with a replaced connection. The script also sets Sentinel's
+   * failover number, which has no fixed position among the arguments.
    */
   #bound(script: Script, epoch: number): Script {
     const { db } = this.#location;
@@ -190,8 +190,8 @@ export class RedisConnection {
 }
 
 /*
- * The messages of channels, over a connection that carries nothing else: Redis takes no scripts on
- * one that listens.
+ * The messages of channels, over a separate connection, because Redis runs no scripts on a
+ * subscribed one.
  */
 
 export class RedisMessages {
@@ -207,7 +207,7 @@ export class RedisMessages {
     this.#connection = new RedisConnection(() => new ClientLife(listening), location);
   }
 
-  /** Is told the channel of each message. */
+  /** Sets the function that receives the channel of each message. */
   onMessage(message: (channel: string) => void): void {
     this.#receive = message;
   }

@@ -1,9 +1,9 @@
 /**
  * Counters in Redis: one hash for each namespace, one atomic script for each operation. The scripts
- * apply the rules of lib/counters by the clock of Redis.
+ * apply the rules of lib/counters with the clock of Redis.
  *
- * Guarantee: a Redis that may lose more than its loss window grants nothing, whenever its settings
- * change, unless the application says how much it may lose.
+ * Guarantee: a Redis that may lose more than its loss window grants nothing, even if its settings
+ * change later, unless the application states how much it may lose.
  */
 import { checkNew, checkTake, denseForm, formOf } from '../../counters/counter-rules.js';
 import {
@@ -24,18 +24,21 @@ import { SCRIPTS } from './scripts.generated.js';
 /** Options of redisCounters(). */
 export interface RedisCountersOptions extends RedisHashOptions {
   /**
-   * How old the writes may be that Redis loses although it acknowledged them. Default 2,000, as
-   * with an append-only file that is synced each second, and 18,000 for Sentinel and Cluster, where
-   * an old master may go on answering for a while. Given, it is believed, also without such a file.
+   * The maximum age of acknowledged writes that Redis may lose. Default 2,000, as with an
+   * append-only file that is synced each second, and 18,000 for Sentinel and Cluster, where an old
+   * master may continue to respond for a while. A given value is trusted, even without such a file.
    */
   readonly lossWindowMs?: number | undefined;
 }
 
-/** Counters in Redis, for segments and series(); redisCounters() makes them. */
+/** Counters in Redis, for segments and series(); redisCounters() creates them. */
 export class RedisCounters implements CounterStore {
   readonly #hash: RedisHash;
   readonly #isBelieved: boolean;
-  /** At first, and after a refusal: what is stored then would be a gap. */
+  /**
+   * True at first and after a rejection: a rejected grant would leave a gap, so the check comes
+   * first.
+   */
   #asksFirst = true;
 
   constructor(options: RedisCountersOptions) {
@@ -89,7 +92,7 @@ export class RedisCounters implements CounterStore {
   async counters(): Promise<CounterRecord[]> {
     const pages = await this.#hash.readPages(SCRIPTS.counters, counterPage);
     const records = pages.flatMap((page) => page.records);
-    // A page may tell again what an earlier one has told.
+    // A page may repeat counters of an earlier one.
     const found = new Map(records.map((record) => [record.counter, record]));
     return [...found.values()].toSorted((a, b) => (a.counter < b.counter ? -1 : 1));
   }
@@ -106,8 +109,8 @@ export class RedisCounters implements CounterStore {
   }
 
   /**
-   * A script cannot read how the file is synced, so it is asked beside the script: an answer of the
-   * script is given away only where the file was synced enough after it.
+   * A script cannot read how the file is synced, so a separate request reads it. The script's
+   * result is returned only if the file was synced often enough after it.
    */
   async #synced<T>(change: () => Promise<T>): Promise<T> {
     if (this.#asksFirst) await this.#askSync();
@@ -118,7 +121,7 @@ export class RedisCounters implements CounterStore {
   async #askSync(): Promise<void> {
     if (this.#isBelieved) return;
     const fsync = await this.#hash.setting('appendfsync').catch((error: unknown) => {
-      // Without the permission to ask, the file counts as synced.
+      // Without the permission to read the setting, the file counts as synced.
       if (isSnowflakeError(error) && !error.retryable) return undefined;
       throw error;
     });
@@ -128,9 +131,9 @@ export class RedisCounters implements CounterStore {
 }
 
 /**
- * Counters in Redis, for segments, series and IDs that are made there.
+ * Counters in Redis, for segments, series and IDs that Redis generates.
  *
- * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for an invalid URL, name or window.
  * @example
  * ```ts
  * import { redisCounters } from 'nestjs-snowflake/redis';
@@ -144,7 +147,7 @@ export function redisCounters(options: RedisCountersOptions): RedisCounters {
   return new RedisCounters(options);
 }
 
-/** The counters of a URL, redis://localhost:6379/0?namespace=shop; what is given counts more. */
+/** The counters of a URL, redis://localhost:6379/0?namespace=shop; explicit options override it. */
 export function countersFromUrl(
   url: string,
   given: Omit<RedisCountersOptions, 'redis'> = {},
@@ -156,7 +159,7 @@ export function countersFromUrl(
 }
 
 /*
- * Advice for a Redis that may lose counters: what it means for numbers, and what to do about it.
+ * Advice for a Redis that may lose counters: the consequence for numbers, and the remedy.
  */
 
 function unsynced(location: string): SnowflakeError {
@@ -186,9 +189,9 @@ function evicted(policy: string): string {
 }
 
 /*
- * The one place where the flat arrays of the scripts on counters become answers.
+ * The only place that turns the flat arrays of the counter scripts into answers.
  *
- * Guarantee: no other file of this store knows in which order a script answers.
+ * Guarantee: no other file of this store depends on the order of a script's reply.
  */
 
 export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnswer {
@@ -214,7 +217,7 @@ export function takeAnswer(reply: readonly unknown[], counter: string): TakeAnsw
 
 const FIELDS = 3;
 
-/** A counter whose line cannot be read is left out: nothing is granted of it either. */
+/** A counter with an unreadable line is omitted: it grants nothing either. */
 export function counterPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, era, ...rest] = reply.map(String);
   const last = { lastTimeMs: Number(lastTime), slewMs: Number(slew) };

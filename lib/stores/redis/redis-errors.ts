@@ -1,20 +1,20 @@
 /**
- * Turns any failure of a call to Redis into one of our errors.
+ * Turns any failure of a call to Redis into an error of this library.
  *
- * Guarantee: neither the message nor the cause holds an argument of a command or a password. The
- * errors of a client hold both: AUTH and its arguments among them, even correct ones.
+ * Guarantee: neither the message nor the cause holds a password or an argument of a command. A
+ * client's errors hold both, for example AUTH with its correct arguments.
  */
 import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
 import { later, never, refusalError, refusalIn, type Refusal } from '../refusals.js';
 import { type RedisLocation, replyIn } from './clients/redis-client.js';
 
-/** The fields of errors of ioredis and Node besides the message. */
+/** The fields of errors of ioredis and Node, apart from the message. */
 interface ClientError extends Error {
   readonly code?: unknown;
   readonly lastNodeError?: unknown;
 }
 
-/** @param lastError what the connection said last; a command only says that there is none. */
+/** @param lastError of the connection; a command only reports that there is none. */
 export function redisError(
   cause: unknown,
   location: Omit<RedisLocation, 'kind'>,
@@ -29,18 +29,18 @@ export function redisError(
   return refusalError({ place, cause: reason, said }, refusalOf(reason, said));
 }
 
-/** A Cluster says that all nodes failed, and keeps to itself what the last of them said. */
+/** A Cluster client reports that all nodes failed, and hides the error of the last one. */
 function nodeError(error: unknown): ClientError {
   const last = (error as ClientError | undefined)?.lastNodeError;
   if (last instanceof Error) return last;
   return error instanceof Error ? error : new Error(String(error));
 }
 
-/** The client puts the first before what the server said, Redis before 7 the second. */
+/** The client puts the first prefix before the server's text; Redis before 7 puts the second. */
 const PREFIXES = [/^Ready check failed: /, /^ERR Error running script \([^)]*\): @\S+: ?\d+: -?/];
 
 function saidBy(error: ClientError): string {
-  // It says how often it tried, which is once, and nothing of why.
+  // The message contains only the number of tries, which is one, and no reason.
   if (error.name === 'MaxRetriesPerRequestError') return 'the connection was closed';
   const said = error.message || (typeof error.code === 'string' ? error.code : error.name);
   return PREFIXES.reduce((text, prefix) => text.replace(prefix, ''), said);
@@ -56,8 +56,8 @@ function refusalOf(reason: ClientError, said: string): readonly [string, Refusal
 }
 
 /**
- * Refusals of Redis, a Sentinel and the client between them. The last one fits any failure that is
- * no answer of a server.
+ * Errors of Redis, of a Sentinel, and of the client in between. The last one matches any failure
+ * without a server's response.
  */
 export const REFUSALS = {
   'sentinel-login': never(
@@ -65,7 +65,7 @@ export const REFUSALS = {
     'The Sentinel refused the login, which is separate from that of Redis. Write ' +
       'sentinelPassword=... (and sentinelUsername=...) after the ? of the URL, or pass a client.',
   ),
-  // Redis takes no script of a stranger for more than a protocol error.
+  // Redis rejects a long command of an unauthenticated client with a protocol error.
   'no-password': never(
     /^NOAUTH|^ERR Protocol error: unauthenticated/,
     'Redis asks for a password, and the support gives none. Write it into the URL.',

@@ -1,7 +1,9 @@
 /**
- * Ids made in Redis, as redis-id-generator makes them: one or several nodes, the shard by the call.
+ * IDs generated in Redis in the format of redis-id-generator: one or several nodes, with the shard
+ * in the call.
  *
- * Guarantee: no ID twice, also after Redis lost data or its clock was set back; see lib/counters.
+ * Guarantee: IDs stay unique, even after Redis lost data or its clock was set back; see
+ * lib/counters.
  */
 import { StoreIds } from '../../counters/ids/store-ids.js';
 import { countedTerms, type IdOptions } from '../../counters/ids/store-ids-options.js';
@@ -15,11 +17,11 @@ import {
 } from './redis-counters.js';
 import type { GivenRedis } from './redis-options.js';
 
-/** Says where the IDs are made, and which. */
+/** Where the IDs are generated, and which ones. */
 export interface RedisIdsOptions extends IdOptions, Omit<RedisCountersOptions, 'redis'> {
   /**
-   * A client of your application, whose settings are used, or a URL; several of them where
-   * each makes its own part of the IDs. Their order is kept in them, so it must stay as it is.
+   * A client of your application, whose settings are used, or a URL. With several, each generates
+   * its own part of the IDs. Their order is part of the IDs, so it must not change.
    */
   readonly redis: GivenRedis | readonly GivenRedis[];
 }
@@ -37,13 +39,13 @@ export function redisIds(options: RedisIdsOptions, environment: GeneratorEnviron
 
 function nodesOf(redis: RedisIdsOptions['redis']): readonly GivenRedis[] {
   const nodes = Array.isArray(redis) ? (redis as readonly GivenRedis[]) : [redis as GivenRedis];
-  // Two connections to one database would be two stores that are one.
+  // Otherwise, two connections to one database would count as two stores.
   const isTwice = nodes.some((node, at) => nodes.indexOf(node) < at);
   if (isTwice) throw refused(['The same Redis is given twice in `redis`. Give each of them once.']);
   return nodes;
 }
 
-/** Options beside a URL count for more than those in it. */
+/** Options next to a URL override those in it. */
 function storeOf(redis: GivenRedis, given: Omit<RedisCountersOptions, 'redis'>): RedisCounters {
   return typeof redis === 'string'
     ? countersFromUrl(redis, given)

@@ -1,8 +1,8 @@
 /**
  * A registry in Redis, opened for an operator.
  *
- * Guarantee: it is read by a script that changes nothing, and is changed by the operations of the
- * support alone. The connection is closed.
+ * Guarantee: a read-only script reads the registry, and only the operations of the support change
+ * it. The connection is closed.
  */
 import { RIGHTS_TRIED, RowInspector } from '../../registry/row-inspector.js';
 import { finding, type Finding, type RegistryInspector } from '../../registry/snapshot.js';
@@ -14,7 +14,7 @@ import { RedisRows } from './redis-rows.js';
 import { checkedParts, supportOptionsOfUrl } from './redis.support.js';
 import { SCRIPTS } from './scripts.generated.js';
 
-/** The registry a URL names. @throws SnowflakeError CONFIG_INVALID */
+/** The registry of a URL. @throws SnowflakeError CONFIG_INVALID */
 export function inspectorFromUrl(url: string): RegistryInspector {
   return new RedisInspector(url);
 }
@@ -34,7 +34,7 @@ class RedisInspector extends RowInspector {
     const connection = this.#connection;
     // The advice reports a missing permission.
     const infoAsked = connection.info('default').catch(() => '');
-    // A key that may not be read gives no findings.
+    // A key without read permission gives no findings.
     const counted = this.#hasCounters().catch(() => false);
     const asked = [this.#rows.advice(), infoAsked, counted, this.#rights()] as const;
     const [advice, info, hasCounters, rights] = await Promise.all(asked);
@@ -46,7 +46,7 @@ class RedisInspector extends RowInspector {
     ];
   }
 
-  /** No script runs a command only to try it, so Redis is asked for the rights of the user. */
+  /** Redis reports the user's rights, because no script should run a command only to test it. */
   async #rights(): Promise<string[]> {
     return (await this.#connection.run(SCRIPTS.rights, this.key, [])).map(String);
   }
@@ -76,12 +76,12 @@ function rightsFinding([known, ...refused]: readonly string[]): Finding {
 }
 
 /*
- * Finds facts about a Redis server that matter for the leases in it: what they mean for IDs, and
- * what to do. Pure; a fact that the server does not tell is not judged.
+ * Finds facts about a Redis server that affect its leases: the consequence for IDs, and the remedy.
+ * Pure; a fact that the server does not report is not judged.
  */
 
 interface RedisReports {
-  /** The answer to INFO; empty if the user may not ask. */
+  /** The reply to INFO; empty without the permission. */
   readonly info: string;
   /** The advice of the support itself. */
   readonly advice: readonly string[];
@@ -89,16 +89,16 @@ interface RedisReports {
   readonly lossWindowMs: number;
   /** True if the namespace has counters as well. */
   readonly hasCounters: boolean;
-  /** The package by which the server was asked. */
+  /** The package of the client. */
   readonly library: LibraryLabel | undefined;
 }
 
 /** The lines of INFO by name. */
 type Lines = Readonly<Record<string, string | undefined>>;
 
-/** Scripts that read the clock and write are allowed from here on. */
+/** From this version on, scripts may read the clock and write. */
 const MAJOR_MIN = 5;
-/** Above this share of maxmemory the next writes may be refused. */
+/** Above this share of maxmemory, Redis may reject the next writes. */
 const MEMORY_SHARE_MAX = 0.9;
 
 function redisFindings(reports: RedisReports): Finding[] {
@@ -126,7 +126,7 @@ function linesOf(info: string): Lines {
 function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
   const version = lines['redis_version'];
   if (version === undefined) return [];
-  // Valkey tells besides which Redis it is like.
+  // Valkey also reports its compatible Redis version.
   const valkey = lines['valkey_version'];
   const server = valkey === undefined ? `Redis ${version}` : `Valkey ${valkey}`;
   if (Number(version.split('.')[0]) >= MAJOR_MIN) {
@@ -138,7 +138,7 @@ function versionFindings(lines: Lines, { library }: RedisReports): Finding[] {
 
 function replicationFindings(lines: Lines, { kind, lossWindowMs }: RedisReports): Finding[] {
   const found: Finding[] = [];
-  // A cluster answers INFO from any of its nodes, which may be another one than the registry's.
+  // In a cluster, any node replies to INFO, perhaps another one than the registry's.
   if (lines['role'] === 'slave' && kind !== 'cluster') {
     const text =
       'This server is a replica and takes no writes: no worker id can be leased. Name the ' +

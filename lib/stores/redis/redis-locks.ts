@@ -1,7 +1,7 @@
 /**
  * Locks in Redis: one hash for each namespace, one atomic script for each operation. The scripts
- * apply the rules of lib/lock by the clock of Redis. Waiting callers are
- * notified of releases over a connection that does nothing else.
+ * apply the rules of lib/lock with the clock of Redis. Waiting callers are notified of releases
+ * over a separate connection.
  */
 import {
   checkAcquire,
@@ -26,16 +26,16 @@ import { SCRIPTS } from './scripts.generated.js';
 /** Options of redisLocks(). */
 export interface RedisLocksOptions extends RedisHashOptions {
   /**
-   * How long an old server may go on granting after another one has taken over. Default 2,000, and
-   * 18,000 for Sentinel and Cluster, where an old master may answer for a while.
+   * How long an old server may continue to grant locks after another one has taken over. Default
+   * 2,000, and 18,000 for Sentinel and Cluster, where an old master may respond for a while.
    */
   readonly lossWindowMs?: number | undefined;
 }
 
-/** Each granted lock looks at two others, and deletes them if they are no longer needed. */
+/** Each grant checks two other locks, and deletes them if they are no longer needed. */
 const LOOKED_AT_COUNT = 2;
 
-/** Locks in Redis, for the option `locks`; redisLocks() makes them. */
+/** Locks in Redis, for the option `locks`; redisLocks() creates them. */
 export class RedisLocks implements LockStore {
   readonly #hash: RedisHash;
   readonly #releases: Releases;
@@ -84,7 +84,7 @@ export class RedisLocks implements LockStore {
 
   async locks(): Promise<LockRecord[]> {
     const pages = await this.#hash.readPages(SCRIPTS.locks, lockPage, ['l:']);
-    // A page may tell again what an earlier one has told.
+    // A page may repeat locks of an earlier one.
     const found = new Map(pages.flatMap(({ locks }) => locks.map((one) => [one.lock, one])));
     const { last, timeMs } = pages.at(-1)!;
     return lockRecords(last, [...found.values()], { timeMs });
@@ -117,7 +117,7 @@ export class RedisLocks implements LockStore {
 /**
  * Locks in Redis.
  *
- * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for an invalid URL, name or window.
  * @example
  * ```ts
  * import { redisLocks } from 'nestjs-snowflake/redis';
@@ -135,9 +135,9 @@ export function locksFromUrl(url: string): RedisLocks {
 }
 
 /*
- * The one place where the flat arrays of the scripts on locks become answers.
+ * The only place that turns the flat arrays of the lock scripts into answers.
  *
- * Guarantee: no other file of this store knows in which order a script answers.
+ * Guarantee: no other file of this store depends on the order of a script's reply.
  */
 
 export function acquireAnswer(reply: readonly unknown[], ttlMs: number): AcquireAnswer {
@@ -169,7 +169,7 @@ type Arguments = readonly (string | number | bigint)[];
 /**
  * The arguments of acquire.lua, after those of every script.
  *
- * @param lookedAt how many other locks are looked at, to be forgotten
+ * @param lookedAt how many other locks to check for deletion
  */
 export function acquireArguments(request: AcquireRequest, lookedAt: number): Arguments {
   const { label, ttlMs, longestMs, have, era = 0, highest = 0 } = request;
@@ -195,7 +195,7 @@ export function releaseArguments(request: ReleaseRequest): Arguments {
 const FIELDS = 2;
 const LINE = /^(\d+)\|(\d{1,16})\|(\d{1,16})\|(\d{1,16})\|([^|]*)\|(.*)$/s;
 
-/** A lock whose line cannot be read is left out: it is not granted either. */
+/** A lock with an unreadable line is omitted: it is not granted either. */
 function lockPage(reply: readonly unknown[]) {
   const [time, cursor = '0', lastTime, slew, ...rest] = reply.map(String);
   const locks: NamedLock[] = [];

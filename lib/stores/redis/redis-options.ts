@@ -1,8 +1,8 @@
 /**
- * The URL or client that an application gives, and the names in it.
+ * The URL or client that an application passes, and its names.
  *
- * Guarantee: the connection is our own, even if a client is given, which is neither used nor
- * closed. It is shared by all that name the same server in the same way, or give the same client.
+ * Guarantee: the connection is the library's own. A given client is neither used nor closed. Users
+ * with the same server and settings, or with the same given client, share one connection.
  */
 import { randomUUID } from 'node:crypto';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
@@ -37,11 +37,11 @@ export function messagesFrom(redis: GivenRedis): RedisMessages {
   return new RedisMessages(build, location);
 }
 
-/** Its key is equal where one client serves. */
+/** Users with an equal key share a client. */
 function wayTo(redis: GivenRedis) {
   if (typeof redis === 'string') {
     const url = parseRedisUrl(redis);
-    // A script chooses its database itself, and the query is not about the server.
+    // A script selects its database itself, and the query does not affect the server.
     const { db: _db, query: _query, ...server } = url;
     const build = () => clientFromUrl(url);
     return { key: JSON.stringify(server), build, location: locationOfUrl(url) };
@@ -62,30 +62,30 @@ function wayTo(redis: GivenRedis) {
   );
 }
 
-/** Braces would put a key into another slot of a Cluster. */
+/** Braces would move a key to another slot of a Cluster. */
 export function keyFaults(name: string, value: unknown): string[] {
   const of = 'characters without braces or spaces';
   return nameFaults(name, value, { of, without: /[{}\s]/u });
 }
 
-/** As keyFaults(), but a prefix may be empty. */
+/** Like keyFaults(), but a prefix may be empty. */
 export const prefixFaults: Check = (name, value) => (value === '' ? [] : keyFaults(name, value));
 
-/** Says what holds of a hash. */
+/** Advice that applies to any hash. */
 interface Adviser {
   readonly key: string;
   readonly statement: Statement;
-  /** The advice for a policy by which Redis may evict the hash. */
+  /** The advice for a policy that allows Redis to evict the hash. */
   readonly evicted: (policy: string) => string;
 }
 
-/** Advice of any hash in Redis: of its eviction, and of what is said of its writes. */
+/** Advice for any hash in Redis: about its eviction, and about the statement on its writes. */
 export async function adviceOf(
   connection: RedisConnection,
   { key, statement, evicted }: Adviser,
 ): Promise<string[]> {
   const asked = connection.info('memory').catch((error: unknown) => {
-    // Without the right to ask, the policy is not known.
+    // Without the permission to read it, the policy is unknown.
     if (statement && isSnowflakeError(error) && !error.retryable) return '';
     throw error;
   });
@@ -103,23 +103,25 @@ export function locationOf(where: string, key: string, statement: Statement): st
 }
 
 /*
- * What the application says of a Redis that does not tell scripts which server it is.
+ * The application's statement about a Redis that does not report its server to scripts.
  *
- * Guarantee: what the server tells counts for more than what is said of it.
+ * Guarantee: the server's own report overrides the statement.
  */
 
-/** The option that says it. */
+/** The option with the statement. */
 export interface KeptWrites {
   /**
-   * True where this Redis comes back from each restart and failover with every write that it has
-   * acknowledged, or empty, and no old server goes on acknowledging beside a new one. It is
-   * believed only where scripts are not told which server runs them (INFO): without it nothing is
-   * granted there. Default false.
+   * States that after each restart and failover, this Redis has either every acknowledged write or
+   * none, and that no old server continues next to a new one. It is trusted only if scripts cannot
+   * read which server runs them (INFO). There, nothing is granted without it. Default false.
    */
   readonly keepsWrites?: boolean | undefined;
 }
 
-/** What is said of the writes: that none is lost, or none that is older; false says nothing. */
+/**
+ * The statement about the writes: none is lost, or none older than a limit is lost. False states
+ * nothing.
+ */
 export type Statement = boolean | { readonly keepsWritesAfterMs: number };
 
 export function textOf(statement: Statement): string | undefined {
@@ -127,7 +129,7 @@ export function textOf(statement: Statement): string | undefined {
   return `keepsWritesAfterMs=${statement.keepsWritesAfterMs}`;
 }
 
-/** The last argument of a script that changes something, if the application says so. */
+/** The last argument of a script that writes, if the application makes the statement. */
 export const keepsWritesArgument = (statement: Statement) => (statement ? ['keepsWrites'] : []);
 
 export const BELIEVED =
@@ -140,7 +142,7 @@ export const BELIEVED_LATER =
   'Redis forgets an older write that it acknowledged, or an old server goes on for longer than ' +
   '`failoverWindowMs`, nobody notices in time, and the same may be granted twice.';
 
-/** Advice by what a script is told of the server, where the application says that. */
+/** Advice that compares the server's report to scripts with the application's statement. */
 function keepsWritesAdvice(facts: string, statement: Statement): string[] {
   const isLater = typeof statement === 'object';
   if (!/^run_id:\w/m.test(facts) || !/^master_replid:\w/m.test(facts)) {
@@ -171,8 +173,8 @@ function keepsWritesAdvice(facts: string, statement: Statement): string[] {
 /*
  * One hash of a namespace, in which scripts keep counters or locks.
  *
- * Guarantee: what another version of the protocol keeps is left alone. The braces of the key keep
- * it in one slot of a Cluster.
+ * Guarantee: a hash of another protocol version is not changed. The braces in the key keep it in
+ * one slot of a Cluster.
  */
 
 export interface RedisHashOptions extends KeptWrites {
@@ -180,14 +182,14 @@ export interface RedisHashOptions extends KeptWrites {
   readonly redis: GivenRedis;
   /** Separates data of the same name. Default 'default'. */
   readonly namespace?: string | undefined;
-  /** Stands before the namespace in the key. Default 'snowflake:'. */
+  /** The key's part before the namespace. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
   readonly lossWindowMs?: number | undefined;
 }
 
 type Value = string | number | bigint;
 
-/** A restart loses what was not synced yet; an old master may go on answering for a while. */
+/** A restart loses unsynced writes; an old master may continue to respond for a while. */
 const RESTART_MS = 2000;
 const FAILOVER_MS = 16_000;
 
@@ -200,8 +202,8 @@ export class RedisHash {
   readonly #connection: RedisConnection;
 
   /**
-   * @param content what is kept in it
-   * @throws SnowflakeError CONFIG_INVALID with every fault
+   * @param content the kind of data in it
+   * @throws SnowflakeError CONFIG_INVALID with every error
    */
   constructor(content: 'counters' | 'locks', options: RedisHashOptions) {
     const whose = content === 'locks' ? 'redisLocks()' : 'redisCounters()';
@@ -217,9 +219,10 @@ export class RedisHash {
     this.location = locationOf(this.#connection.where, this.key, keepsWrites);
   }
 
-  /** A script on one of the names in it, by the clock of Redis. */
+  /** Runs a script on one name in the hash, with the clock of Redis. */
   change(script: Script, name: string, args: readonly Value[]): Promise<unknown[]> {
-    // A grant of positions names itself; a lock has the name of its attempt.
+    // A counter script needs a random name for its grant; a lock script has the name of its
+    // attempt.
     const random = this.#content === 'counters' ? [randomUUID()] : [];
     const own = [name, this.lossWindowMs, ...random, ...args];
     const asked = [...own, ...keepsWritesArgument(this.#keepsWrites)];
@@ -237,13 +240,13 @@ export class RedisHash {
     );
   }
 
-  /** A script that changes nothing. */
+  /** Runs a read-only script. */
   read(script: Script, args: readonly Value[] = []): Promise<unknown[]> {
     this.#connection.reopen();
     return this.#connection.run(script, this.key, args.map(String));
   }
 
-  /** Asks page by page until there are no more. */
+  /** Reads page by page until there are no more. */
   async readPages<Page extends { readonly cursor: string }>(
     script: Script,
     pageOf: (reply: readonly unknown[]) => Page,
@@ -262,7 +265,7 @@ export class RedisHash {
     return adviceOf(this.#connection, { key, statement: this.#keepsWrites, evicted });
   }
 
-  /** Reads a setting with CONFIG; not in a Cluster, where any of the nodes would answer. */
+  /** Reads a setting with CONFIG; not in a Cluster, where any node could reply. */
   async setting(name: string): Promise<string | undefined> {
     this.#connection.reopen();
     if (this.#connection.kind === 'cluster') return undefined;

@@ -1,10 +1,9 @@
 /**
- * Rows with compare-and-swap in one hash of Redis: one script reads them, one writes them, two list
- * them.
+ * Rows with compare-and-swap in one Redis hash. One script reads them, one writes them, and two
+ * list them.
  *
- * Guarantee: each script is one atomic step by the clock of Redis, and refuses to go on where it
- * cannot tell which server runs it. A hash that another version of the protocol keeps is left
- * alone.
+ * Guarantee: each script is one atomic step with the clock of Redis, and fails if it cannot
+ * identify its server. A hash of another protocol version is not changed.
  */
 import { randomInt } from 'node:crypto';
 import type { SnowflakeError } from '../../errors.js';
@@ -23,7 +22,7 @@ import type { RedisConnection, Script } from './redis-connection.js';
 import { adviceOf, keepsWritesArgument, locationOf, type Statement } from './redis-options.js';
 import { SCRIPTS } from './scripts.generated.js';
 
-/** The hash, and what the application says of the Redis that has it. */
+/** The hash, and the application's statement about its Redis. */
 export interface RedisRowsParts {
   readonly connection: RedisConnection;
   readonly key: string;
@@ -31,9 +30,9 @@ export interface RedisRowsParts {
   readonly lossWindowMs: number;
   readonly statement: Statement;
   readonly keepsAfterMs?: number | undefined;
-  /** The advice for a policy by which Redis may evict the hash. */
+  /** The advice for a policy that allows Redis to evict the hash. */
   readonly evicted: (policy: string) => string;
-  /** The advice for settings that cannot be read. */
+  /** The advice for unreadable settings. */
   readonly unread: (error: SnowflakeError) => string;
 }
 
@@ -42,7 +41,7 @@ export class RedisRows implements RowStore {
   readonly lossWindowMs: number;
   readonly keepsAfterMs: number | undefined;
   readonly comparesRows = true;
-  /** A row and the time of the header are written by one script. */
+  /** One script writes a row and the time of the header. */
   readonly headerAgeMs = 0;
   readonly #parts: RedisRowsParts;
 
@@ -61,7 +60,7 @@ export class RedisRows implements RowStore {
   }
 
   async read({ keys, token = '' }: RowQuery): Promise<RowSnapshot> {
-    // It is opened again, so that an application may follow one that has closed it.
+    // It opens again, so that a new application can use it after an earlier one has closed it.
     this.#parts.connection.reopen();
     const reply = await this.#run(SCRIPTS.readRows, [token, String(keys.length), ...keys]);
     if (reply[0] === 'other-version') return ofOther(reply[1]!, Number(reply[2]));
@@ -127,15 +126,15 @@ export class RedisRows implements RowStore {
   }
 }
 
-/** The rows of another version are not read, but its number is. */
+/** Rows of another version are not read, but the version is. */
 function ofOther(version: string, timeMs: number): RowSnapshot {
   const text = JSON.stringify({ version, lastTimeMs: timeMs, slewMs: 0 });
   return { timeMs, server: '', rows: [{ key: HEADER_KEY, number: 0n, text, version: 0 }] };
 }
 
 /**
- * A row that is made again must not have a version that it ever had: worker IDs rest on a header,
- * and what rests on none begins with a random version.
+ * A row that is created again must never reuse a version. Rows of worker IDs depend on a header,
+ * and other rows begin with a random version.
  */
 const random = (): number => randomInt(1, 2 ** 40);
 
@@ -145,7 +144,7 @@ function lineOf({ number, token = '', text }: Row, before: number): string {
 
 const LINE = /^(\d+)\|(\d+)\|([^\n]*)\n(.*)$/s;
 
-/** A line that something else wrote ends with time, and no holder of it is known. */
+/** A damaged line without a readable holder ends with time. */
 function rowsIn(found: readonly string[]): StoredRow[] {
   const rows: StoredRow[] = [];
   for (let at = 0; at < found.length; at += 2) {

@@ -1,5 +1,5 @@
 /**
- * The Redis a URL names.
+ * The Redis of a URL.
  *
  *     redis://user:password@host:6379/0?namespace=shop        rediss:// for TLS
  *     redis+sentinel://:password@host:26379,host:26379/mymaster/0?sentinelPassword=password
@@ -27,7 +27,7 @@ const FORM = { kind: 'redis', example: 'redis://host:port/db?namespace=name' } a
 const PORTS = { standalone: 6379, sentinel: 26_379, cluster: 6379 };
 const MASTER_NAME = /^[\w.-]+$/;
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword'] as const;
-/** Asked for by mistake, and no secret themselves: only these are named in a message. */
+/** Likely mistakes that are not secret; a message names only these. */
 const COMMON_STRANGERS =
   'name ns db database user username password ssl tls timeout ttl keyPrefix protocol ' +
   'ssl_cert_reqs ssl_ca_certs virtual_host client_name ' +
@@ -40,7 +40,7 @@ export function parseRedisUrl(text: string): RedisUrl {
   return url;
 }
 
-/** Its faults are in the query. */
+/** The query collects the errors. */
 function readUrl(text: string): RedisUrl {
   const [scheme, kind = 'standalone'] = schemeOf(text).split('+') as [string, RedisUrl['kind']?];
   const url = new StoreUrl(text, { ...FORM, port: PORTS[kind] });
@@ -70,10 +70,10 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
   return { masterName, ...Object.fromEntries(login.filter(([, value]) => value)), db };
 }
 
-/** Reads the options. @throws SnowflakeError CONFIG_INVALID with every fault of the URL */
+/** Reads the options. @throws SnowflakeError CONFIG_INVALID with every error in the URL */
 export function optionsOfUrl<O>(redis: string, table: OptionTable<O>) {
   const { query } = readUrl(redis);
-  // Both families of addresses are tried without it; some drivers need to be told.
+  // Without it, both address families are tried; some clients need it.
   query.take('family');
   const options = query.options(table, COMMON_STRANGERS);
   query.refuse();

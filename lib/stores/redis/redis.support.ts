@@ -1,9 +1,9 @@
 /**
- * Worker IDs leased from a registry in Redis; options and support in one file, since each option is
- * a fact that the support states.
+ * Worker IDs leased from a registry in Redis. Options and support share one file, because each
+ * option becomes a fact about the support.
  *
- * Guarantee: each operation reads and writes rows of one key, by the clock of Redis. The connection
- * is our own, even if a client is given, and is closed by us; the given client never is.
+ * Guarantee: each operation reads and writes rows of one key, with the clock of Redis. The support
+ * opens and closes its own connection, and never uses or closes a given client.
  */
 import type { SnowflakeError } from '../../errors.js';
 import {
@@ -33,22 +33,27 @@ import { optionsOfUrl } from './redis-url.js';
 export interface RedisSupportOptions extends KeptWrites {
   /** A client of your application, whose settings are used, or a URL. */
   readonly redis: GivenClient | string;
-  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
+  /**
+   * One ID space: processes with the same namespace never generate the same ID. Default 'default'.
+   */
   readonly namespace?: string | undefined;
-  /** Stands before the namespace in the key. Default 'snowflake:'. */
+  /** The key's part before the namespace. Default 'snowflake:'. */
   readonly prefix?: string | undefined;
   /**
-   * How long an old master may go on answering after a failover. Default 0 for a single Redis,
+   * How long an old master may continue to respond after a failover. Default 0 for a single Redis,
    * 15,000 for Sentinel and Cluster.
    */
   readonly failoverWindowMs?: number | undefined;
-  /** How far the clocks of two servers may differ. Default 0, or 1,000 for Sentinel and Cluster. */
+  /**
+   * The maximum difference between the clocks of two servers. Default 0, or 1,000 for Sentinel and
+   * Cluster.
+   */
   readonly clockDifferenceMs?: number | undefined;
   /**
-   * States that a failover or restart of this Redis forgets no write that it acknowledged longer
-   * ago than this, ms. Each grant is used only once it is older, by this and the two windows above.
-   * It is for a Redis that does not tell scripts which server runs them (INFO), and stated in place
-   * of `keepsWrites`. Default: not stated.
+   * States that a failover or restart of this Redis loses no acknowledged write older than this, in
+   * ms. A grant is used only once it is older than the sum of this and the two windows above. For a
+   * Redis that does not report its server to scripts (INFO), as an alternative to `keepsWrites`.
+   * Default: not stated.
    */
   readonly keepsWritesAfterMs?: number | undefined;
 }
@@ -57,8 +62,8 @@ const FAILOVER_WINDOW_MS = 15_000;
 const CLOCK_DIFFERENCE_MS = 1000;
 
 /**
- * Worker IDs leased from Redis, for the option `support`; redisSupport() makes one. The registry is
- * one hash, which lives, moves and dies whole.
+ * Worker IDs leased from Redis, for the option `support`; redisSupport() creates one. The registry
+ * is one hash, which exists, moves and disappears as a whole.
  */
 export class RedisSupport extends RegistrySupport {
   /** The registry: one hash. The braces keep it in one Cluster slot. */
@@ -73,7 +78,7 @@ export class RedisSupport extends RegistrySupport {
   }
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkedParts(options: RedisSupportOptions) {
   const { terms, faults } = readOptions(options, REDIS, 'redisSupport()');
   const { namespace, prefix, keepsWrites, keepsWritesAfterMs } = terms;
@@ -85,7 +90,7 @@ export function checkedParts(options: RedisSupportOptions) {
   const statement: Statement = isKeptLater ? { keepsWritesAfterMs } : keepsWrites;
   const connection = connectionTo(options.redis);
   const isReplicated = connection.kind !== 'standalone';
-  // An old server may go on answering for so long, by any clock.
+  // An old server may continue to respond for this long, by any clock.
   const lossWindowMs =
     (terms.failoverWindowMs ?? (isReplicated ? FAILOVER_WINDOW_MS : 0)) +
     (terms.clockDifferenceMs ?? (isReplicated ? CLOCK_DIFFERENCE_MS : 0));
@@ -104,7 +109,7 @@ export function checkedParts(options: RedisSupportOptions) {
 /**
  * Worker IDs leased from Redis, for the option `support`.
  *
- * @throws SnowflakeError CONFIG_INVALID for a URL, name or window that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for an invalid URL, name or window.
  * @example
  * ```ts
  * import { Redis } from 'ioredis';
@@ -129,7 +134,7 @@ export const REDIS = {
   keepsWritesAfterMs: [whole(1, WINDOW_MS_MAX), undefined, 'number'],
 } satisfies OptionTable<RedisSupportOptions>;
 
-/** The support a URL names, e.g. redis://localhost:6379/0?namespace=shop. */
+/** The support of a URL, e.g. redis://localhost:6379/0?namespace=shop. */
 export function supportFromUrl(url: string): RedisSupport {
   return new RedisSupport(supportOptionsOfUrl(url));
 }
@@ -137,8 +142,7 @@ export function supportFromUrl(url: string): RedisSupport {
 export const supportOptionsOfUrl = (url: string) => optionsOfUrl<RedisSupportOptions>(url, REDIS);
 
 /*
- * Advice for a Redis that serves worker IDs less well than it could: what it means for IDs, and
- * what to do about it.
+ * Advice for a Redis that is not ideal for worker IDs: the consequence for IDs, and the remedy.
  */
 
 function evicted(policy: string): string {

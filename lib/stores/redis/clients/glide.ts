@@ -1,6 +1,6 @@
 /**
- * Clients of Valkey GLIDE, the package `@valkey/valkey-glide`: one server and Cluster. It knows no
- * Sentinel, and connects again by itself.
+ * Clients of Valkey GLIDE, the package `@valkey/valkey-glide`, for one server or a Cluster. GLIDE
+ * does not support Sentinel, and reconnects by itself.
  */
 import {
   invalidClient,
@@ -15,7 +15,7 @@ export const GLIDE: ClientLibrary = {
   hasSentinel: false,
   isClient: (value) => typeof (value as Partial<Glide>).constructor?.createClient === 'function',
   locate(client) {
-    // Version 1 takes two arguments there, and has other words for what a server answered.
+    // Version 1 takes two arguments here, and has other texts for the server's responses.
     if ((client as { exec?: { readonly length: number } }).exec?.length === 2)
       throw invalidClient('it is of Valkey GLIDE 1, of which 2 or later is needed');
     const { addresses: servers = [], databaseId, credentials } = (client as Glide).config ?? {};
@@ -40,15 +40,15 @@ export const GLIDE: ClientLibrary = {
 const isCluster = (client: object) => 'invokeScriptWithRoute' in client;
 
 /*
- * Our own client, made by Valkey GLIDE.
+ * The library's own client, created by Valkey GLIDE.
  */
 
-/** The part of a client that is used here; all of it is known by shape. */
+/** The used part of a client, by its structure. */
 interface Glide {
   readonly constructor: { createClient(config: object): Promise<Glide> };
   readonly config?: GlideConfig;
   customCommand(command: readonly string[], options?: { route: 'randomNode' }): Promise<unknown>;
-  /** From GLIDE 2.3 on; before it a release is noticed by asking. */
+  /** From GLIDE 2.3 on; with earlier versions, waiters poll for releases. */
   subscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
   unsubscribe?(channels: ReadonlySet<string>, timeoutMs: number): Promise<void>;
   close(): void;
@@ -84,7 +84,7 @@ export class GlideRedisClient implements RedisClient {
   readonly library = '@valkey/valkey-glide';
   readonly isTls: boolean;
   readonly #isCluster: boolean;
-  // Not to be seen by whoever prints the support: its options hold a password.
+  // Private, so that printing the support does not show it: its options hold a password.
   readonly #make: (pubsubSubscriptions: object | undefined) => Promise<Glide>;
   readonly #channels = new Set<string>();
   #listener: ClientListener = {};
@@ -121,7 +121,7 @@ export class GlideRedisClient implements RedisClient {
 
   async call(command: readonly string[], key?: string): Promise<unknown> {
     if (this.#client === undefined) throw new Error('the connection is closed');
-    // A Cluster would ask each of its nodes.
+    // By default, a Cluster client would send the command to every node.
     const isOfAny = this.#isCluster && key === undefined;
     return this.#client.customCommand(command, isOfAny ? { route: 'randomNode' } : undefined);
   }
@@ -142,13 +142,13 @@ export class GlideRedisClient implements RedisClient {
 
   disconnect(reconnects = false, key?: string): void {
     this.#isOver = !reconnects;
-    // The other nodes of a Cluster are asked over the old client until there is a new one.
+    // Calls to other Cluster nodes use the old client until there is a new one.
     if (key === undefined) {
       this.#client?.close();
       this.#client = undefined;
       this.#listener.closed?.();
     }
-    // What fails is reported by the next call.
+    // The next call reports a failure.
     if (reconnects) this.settle().catch(() => undefined);
   }
 }

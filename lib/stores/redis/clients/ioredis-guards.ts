@@ -1,13 +1,13 @@
 /**
- * Two guards against a client of ioredis or iovalkey itself: it could end the process, and it would
- * refuse a server that forbids INFO.
+ * Two guards against problems of the ioredis or iovalkey client itself. It could end the process,
+ * and it would reject a server that forbids INFO.
  */
 import type { Emitter } from './redis-client.js';
 
 /** The part of a client that is guarded. */
 export interface GuardedIoredis extends Emitter {
   readonly stream?: Pick<Emitter, 'on'>;
-  /** The check whether a new connection is ready calls it. */
+  /** The readiness check of a new connection calls it. */
   info?: (hear: (error: Error | null, text?: string) => void) => Promise<unknown>;
 }
 
@@ -19,8 +19,8 @@ export function guard(client: GuardedIoredis): void {
 }
 
 /**
- * ioredis hears the first error of a stream alone. With TLS a second one may follow, as when a
- * connection is closed in the midst of its handshake, and would end the process.
+ * ioredis handles only the first error of a stream. With TLS, a second one may follow, for example
+ * if a connection closes during its handshake, and would end the process.
  */
 function ignoreLaterErrors(client: GuardedIoredis): void {
   const watched = new WeakSet<object>();
@@ -33,9 +33,9 @@ function ignoreLaterErrors(client: GuardedIoredis): void {
 }
 
 /**
- * A server that forbids INFO would be warned of on the console, and one that does not know it never
- * be ready. What it means is told by our scripts. (Without the check a stranger that closes each
- * connection would be sent the same command for ever.)
+ * Otherwise, ioredis prints a warning if a server forbids INFO, and a server without INFO never
+ * becomes ready. The scripts report the consequence. Without the check, a foreign server that
+ * closes each connection would receive the same command forever.
  */
 function goOnWithoutInfo(client: GuardedIoredis): void {
   const { info } = client;

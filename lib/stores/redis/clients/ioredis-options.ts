@@ -1,5 +1,5 @@
 /**
- * The options of our client of ioredis or iovalkey, after a given client or after a URL.
+ * The options of the library's own ioredis or iovalkey client, from a given client or from a URL.
  */
 import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
@@ -12,7 +12,9 @@ import {
   type RedisLocation,
 } from './redis-client.js';
 
-/** Our connection answers at once or fails: the keeper repeats calls, the client must not queue. */
+/**
+ * The connection responds at once or fails: the keeper repeats calls, so the client must not queue.
+ */
 const OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -24,14 +26,14 @@ const OPTIONS = {
 const NODE_OPTIONS = {
   ...OPTIONS,
   maxRetriesPerRequest: 1,
-  // ioredis swallows what a server says against its SELECT, and goes on in database 0.
+  // If the server rejects its SELECT, ioredis ignores the error and continues in database 0.
   db: 0,
   readOnly: false,
   monitor: false,
-  // Telling its name comes first and hears the refusal of a server that is full, then keeps it.
+  // CLIENT SETINFO would come first, receive the error of a full server, and not report it.
   disableClientInfo: true,
   stringNumbers: false,
-  // ioredis 6 may give a map as an object.
+  // ioredis 6 may return a map as an object.
   replyMapping: 'legacy',
 } as const;
 
@@ -39,7 +41,7 @@ const CONNECTION_OPTIONS = {
   ...NODE_OPTIONS,
   role: 'master',
   retryStrategy: backoffMs,
-  // Otherwise a Sentinel that refuses would be asked for ever, and its reason never be seen.
+  // Otherwise, ioredis would retry a Sentinel that rejects the login forever, and hide the reason.
   sentinelRetryStrategy: () => null,
 } as const;
 
@@ -54,11 +56,11 @@ const CLUSTER_OPTIONS = {
   retryDelayOnTryAgain: 100,
 } as const;
 
-/** The options of an application that would name the same; those of a Cluster without its hosts. */
+/** The equivalent options of an application; those of a Cluster without its hosts. */
 export function givenByUrl(url: RedisUrl): GivenOptions {
   const { kind, hosts, masterName: name, username, password } = url;
   const { sentinelUsername, sentinelPassword } = url;
-  // Without the last two ioredis would talk to both in the clear, whatever `tls` says.
+  // Without the last two, ioredis would connect to both without encryption, whatever `tls` is.
   const tls = url.isTls ? { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true } : {};
   const login = { username, password, ...tls };
   if (kind === 'cluster') return { redisOptions: login };
@@ -66,16 +68,16 @@ export function givenByUrl(url: RedisUrl): GivenOptions {
   return { ...login, sentinels: [...hosts], name, sentinelUsername, sentinelPassword };
 }
 
-/** The options in place of the given ones by which our client is made. */
+/** The options that replace the given ones in the library's own client. */
 export function overridesOf(isCluster: boolean, given: GivenOptions): object {
   if (!isCluster) return { ...CONNECTION_OPTIONS, ...reconnecting(given) };
-  // Given redisOptions replace these as a whole, and with them password and TLS.
+  // Given redisOptions replace these as a whole, including password and TLS.
   const { redisOptions } = given;
   const ofNodes = { ...redisOptions, ...NODE_OPTIONS, ...reconnecting(redisOptions) };
   return { ...CLUSTER_OPTIONS, redisOptions: ofNodes };
 }
 
-/** For a connection to one Sentinel, made after one to the master. */
+/** For a connection to one Sentinel, derived from the options for the master. */
 export function optionsOfSentinel({ host, port = 26_379 }: Login, given: GivenOptions): object {
   const { sentinelUsername: username, sentinelPassword: password, sentinelTLS: tls } = given;
   const login = { username: username ?? null, password: password ?? null, tls };
@@ -84,8 +86,8 @@ export function optionsOfSentinel({ host, port = 26_379 }: Login, given: GivenOp
 }
 
 /**
- * A script that the server does not know yet is no reason to connect again: it would never be
- * heard of. Nor is a command sent again, since what refuses it once may refuse it for ever.
+ * An unknown script is no reason to reconnect, because then no caller would see the error. A
+ * command is not sent again either, because its error may be permanent.
  */
 function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
   if (typeof reconnectOnError !== 'function') return {};
@@ -94,7 +96,8 @@ function reconnecting({ reconnectOnError }: NodeOptions = {}): NodeOptions {
 }
 
 /*
- * A given client of ioredis or iovalkey by its shape: its options, and where it leads.
+ * Recognizes a given client of ioredis or iovalkey by its structure, and reads its options and its
+ * location.
  */
 
 interface NodeOptions extends Login {
@@ -114,13 +117,13 @@ export interface GivenOptions extends NodeOptions {
   readonly sentinelTLS?: object;
 }
 
-/** A client that an application gives, by shape. */
+/** A client that an application passes, by its structure. */
 export interface GivenIoredis {
   readonly isCluster?: boolean;
   readonly options?: GivenOptions;
   /** Only a Cluster has them. */
   readonly startupNodes?: readonly Login[];
-  /** The state of a connection, also while it connects again. */
+  /** The state of a connection, including a reconnection. */
   readonly prevCondition?: { readonly select?: unknown } | null;
   readonly condition?: { readonly select?: unknown } | null;
 }

@@ -1,6 +1,6 @@
 /**
- * Clients of ioredis 5 and 6, and of iovalkey, which has the same shape: one Redis, Sentinel and
- * Cluster.
+ * Clients of ioredis 5 and 6, and of iovalkey, which has the same structure: one Redis, Sentinel
+ * and Cluster.
  */
 import { guard, type GuardedIoredis } from './ioredis-guards.js';
 import {
@@ -33,7 +33,7 @@ export const IOREDIS: ClientLibrary = {
     const { isCluster = false, options = {} } = client as Ioredis;
     const overrides = overridesOf(isCluster, options);
     const ours = (client as Ioredis).duplicate(...(isCluster ? [[], overrides] : [overrides]));
-    // Newer versions of ioredis have these options, of a single server and of a Cluster.
+    // Newer versions of ioredis have these options, for a single server and for a Cluster.
     const isSure = ['clientInfoTag', 'shardedSubscribers'].some(
       (name) => name in Object(ours.options),
     );
@@ -41,7 +41,7 @@ export const IOREDIS: ClientLibrary = {
   },
   build(url, loaded, library) {
     const exported = loaded as Partial<Constructors> & { readonly default: Constructors };
-    // Of a package that is a function, ncc keeps the default export alone.
+    // If a package exports a function, ncc keeps only the default export.
     const { Redis = exported.default.Redis, Cluster = exported.default.Cluster } = exported;
     const isCluster = url.kind === 'cluster';
     const given = givenByUrl(url);
@@ -52,13 +52,15 @@ export const IOREDIS: ClientLibrary = {
 };
 
 /*
- * Our own client, made by ioredis or iovalkey.
+ * The library's own client, created by ioredis or iovalkey.
  */
 
-/** The part of a client that is used here; all of it is known by shape. */
+/** The used part of a client, by its structure. */
 interface Ioredis extends GivenIoredis, GuardedIoredis {
   readonly status: string;
-  /** Only a Cluster has them: by slot its master and replicas, and the clients of all nodes. */
+  /**
+   * Only a Cluster has them: the master and replicas of each slot, and the clients of all nodes.
+   */
   readonly slots?: readonly (readonly string[] | undefined)[];
   nodes?(role: 'all'): readonly Ioredis[];
   duplicate(...options: readonly unknown[]): Ioredis;
@@ -88,7 +90,7 @@ export class IoredisClient implements RedisClient {
 
   async settle(): Promise<void> {
     const { status } = this.#client;
-    // Commands sent before an attempt has ended would fail for no reason.
+    // Commands during a connection attempt would fail without a reason.
     if (status === 'wait' || status === 'end') await this.#client.connect();
     else await nextEvent(this.#client, ['ready', 'close', 'end']);
   }
@@ -107,7 +109,7 @@ export class IoredisClient implements RedisClient {
 
   listen({ failed, connected, closed, message }: ClientListener): void {
     if (failed) this.#client.on('error', failed);
-    // Not at 'ready', which a connection that has refused the password may still come to.
+    // Not at 'ready', which also occurs on a connection that has rejected the password.
     if (connected) this.#client.on('connect', connected);
     if (closed) this.#client.on('close', closed);
     if (message) this.#client.on('message', message);
@@ -115,8 +117,8 @@ export class IoredisClient implements RedisClient {
 
   disconnect(reconnects = false, key?: string): void {
     const node = key === undefined ? undefined : this.#nodeOf(key);
-    // Not QUIT: a server that hangs would never answer it, and nothing is under way any more. A
-    // Cluster sends again what a node has not answered, and asks the others for its slots.
+    // Not QUIT: a server that hangs would never respond to it, and no call is pending. A Cluster
+    // client repeats the node's unanswered commands, and requests the slots from other nodes.
     if (node) node.disconnect();
     else this.#client.disconnect(reconnects);
   }

@@ -1,6 +1,6 @@
 /**
- * How our client of node-redis is made, after a given client or after a URL, and where a given one
- * leads. A URL is read as the options of an application that would name the same.
+ * Creates the library's own node-redis client from a given client or a URL, and finds the location
+ * of a given one. A URL is converted to the equivalent options of an application.
  */
 import type { RedisUrl } from '../redis-url.js';
 import {
@@ -14,7 +14,7 @@ import {
 } from './node-redis-shape.js';
 import { backoffMs, locationOf, type Login, type RedisLocation } from './redis-client.js';
 
-/** Our client, and the options after which it was made. */
+/** The library's own client, and the options that it is based on. */
 type Made = readonly [ours: NodeRedis, given: GivenOptions];
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -35,7 +35,7 @@ export function madeFor(url: RedisUrl, loaded: unknown): Made {
   return [make({ ...given, ...overridesOf(url.kind, given) }), given];
 }
 
-/** The options of an application that would name the same. */
+/** The equivalent options of an application. */
 function givenByUrl({ kind, hosts, isTls, masterName, ...logins }: RedisUrl): GivenOptions {
   const { username, password, sentinelUsername, sentinelPassword } = logins;
   const socket = isTls ? { tls: true } : {};
@@ -79,7 +79,7 @@ export function locate(client: NodeRedis): RedisLocation {
   }
 }
 
-/** The options in place of the given ones by which our client is made. */
+/** The options that replace the given ones in the library's own client. */
 function overridesOf(kind: RedisUrl['kind'], given: GivenOptions): object {
   const { nodeClientOptions, defaults, rootNodes = [] } = given;
   const ours = {
@@ -94,9 +94,9 @@ function overridesOf(kind: RedisUrl['kind'], given: GivenOptions): object {
   return { ...ours[kind], commandOptions: commandOptionsOf(given) };
 }
 
-/** Our connection answers at once or fails; what a script answers is given as it comes. */
+/** The connection responds at once or fails; a script's reply is returned unchanged. */
 function nodeOptions(given: NodeOptions = {}): object {
-  // An application's own strategy may give up for good, or wait for long.
+  // An application's own strategy may give up permanently, or wait for long.
   const reconnectStrategy = (retries: number) => backoffMs(retries + 1);
   return {
     ...given,
@@ -118,14 +118,15 @@ const NODE_OPTIONS = {
 };
 
 /**
- * The application's limit of a command; no other of its options of commands. Without one there is
- * none, which has to be said: that of node-redis 6 takes ten times as long as the command itself.
+ * The application's time limit of a command; none of its other command options. Without one, the
+ * limit must be turned off explicitly, because that of node-redis 6 takes ten times as long as the
+ * command.
  */
 function commandOptionsOf({ commandOptions }: NodeOptions): NodeOptions['commandOptions'] {
   return { timeout: commandOptions?.timeout };
 }
 
-/** For a connection to one Sentinel, made after one to the master. */
+/** For a connection to one Sentinel, derived from the options for the master. */
 export function optionsOfSentinel({ host, port }: Login, given: GivenOptions): object {
   const { sentinelClientOptions: own } = given;
   const login = { username: undefined, password: undefined, credentialsProvider: undefined };

@@ -1,5 +1,5 @@
 /**
- * A client of node-redis by its shape, and its options: for one Redis, by Sentinel, for a Cluster.
+ * The structure of a node-redis client and of its options: one Redis, Sentinel, or a Cluster.
  */
 import { type Emitter, invalidClient, type Login } from './redis-client.js';
 
@@ -20,26 +20,29 @@ export interface GivenOptions extends NodeOptions {
   readonly sentinelClientOptions?: NodeOptions;
 }
 
-/** A client by its shape, ours or one that an application gives. */
+/** The structure of a client, whether the library's own or one that an application passes. */
 export interface NodeRedis extends Emitter {
   readonly isOpen: boolean;
-  /** It is absent in a Cluster of node-redis 5. */
+  /** Absent in a Cluster of node-redis 5. */
   readonly isReady?: boolean;
   /** A client of one Redis has the first, and a Cluster the second. */
   readonly options?: GivenOptions;
   readonly _options?: GivenOptions;
-  /** Only a Sentinel client has these; the last lends its connection to the master. */
+  /** Only a Sentinel client has these; the last one lends its connection to the master. */
   readonly _self?: unknown;
   getSentinelNode?: unknown;
   _execute?(isReadonly: boolean, use: (node: NodeRedis) => Promise<NodeRedis>): Promise<NodeRedis>;
-  /** Only a Cluster has these; of the arguments of the last the second is of node-redis 6. */
+  /** Only a Cluster has these; only node-redis 6 uses the second argument of the last one. */
   readonly masters?: readonly ClusterNode[];
   readonly slots?: readonly ({ readonly master: ClusterNode } | undefined)[];
   nodeClient?(node: object): NodeRedis | Promise<NodeRedis>;
   readonly _slots?: { rediscover(node: object, without: { has(): boolean }): Promise<void> };
-  /** It is absent in a Sentinel client of node-redis 5. */
+  /** Absent in a Sentinel client of node-redis 5. */
   duplicate?(overrides?: object): NodeRedis;
-  /** Before the command: by Sentinel whether it only reads, in a Cluster also its key. */
+  /**
+   * Extra arguments come before the command: with Sentinel, whether it only reads; in a Cluster,
+   * also its key.
+   */
   sendCommand(...command: readonly unknown[]): Promise<unknown>;
   connect(): Promise<unknown>;
   destroy(): unknown;
@@ -53,11 +56,11 @@ interface ClusterNode {
 }
 
 /**
- * Leaves the master of a key, and has the Cluster look for its slots anew, which it does by itself
- * only where a node refuses one. No node is asked but one that answers and those of the options:
- * of the nodes that it knows one hangs.
+ * Drops the connection to the master of a key, and makes the Cluster client search for its slots
+ * again. The client searches by itself only if a node rejects a slot. The search uses one
+ * responding node and those of the options, because one of the known nodes hangs.
  *
- * @return the end of the search, found or not; undefined if no other node answers
+ * @return resolves when the search ends, successful or not; undefined if no other node responds
  */
 export function leaveMaster(cluster: NodeRedis, slot: number): Promise<void> | undefined {
   const { slots, masters = [], _slots } = cluster;
@@ -65,28 +68,28 @@ export function leaveMaster(cluster: NodeRedis, slot: number): Promise<void> | u
   const other = masters.find(({ client }) => client?.isReady && client !== node?.client);
   if (!node || !other || !_slots) return undefined;
   const { client } = node;
-  // The next call makes another one, of whichever node has the slot then.
+  // The next call connects to the node that has the slot then.
   node.client = node.connectPromise = undefined;
   if (client?.isOpen) client.destroy();
   const options = impatient(other.client!.options!);
   const everyNode = { has: () => true };
-  // Where nobody tells, whoever waits for an answer comes back.
+  // If no node responds, a caller that still waits starts another search.
   return _slots.rediscover({ options }, everyNode).catch(() => undefined);
 }
 
-/** As long as node-redis lets a connection take to come up. */
+/** The default connection timeout of node-redis. */
 const UNHEARD_MS = 5000;
 
 /**
- * For a connection that only asks which node has which slots. Without a limit one that a node
- * accepts and never answers would keep the Cluster from asking any other, for ever.
+ * For a connection that only requests the slots. Without a limit, a node that accepts the
+ * connection and never responds would keep the Cluster client from asking any other node, forever.
  */
 export function impatient(node: NodeOptions): object {
   return { ...node, socket: { socketTimeout: UNHEARD_MS, ...node.socket } };
 }
 
 export function isNodeRedis(value: object): boolean {
-  // A pool answers to the same names, and subscribes to nothing.
+  // A pool has the same methods, but cannot subscribe.
   if ('totalClients' in value) return false;
   const { isOpen, connect, destroy } = value as Partial<NodeRedis>;
   return [typeof isOpen, typeof connect, typeof destroy].join() === 'boolean,function,function';
@@ -100,7 +103,7 @@ export function kindOf(client: NodeRedis): 'standalone' | 'sentinel' | 'cluster'
 /** @throws SnowflakeError CONFIG_INVALID */
 export function optionsOf(client: NodeRedis): GivenOptions {
   if (kindOf(client) !== 'sentinel') return client.options ?? client._options ?? {};
-  // It keeps them to itself, but for the constructor of its duplicates.
+  // The options are private, except to the constructor of its duplicates.
   const given = Object.create({ _self: client._self, constructor: Given }) as NodeRedis;
   const options = client.duplicate?.call(given) as GivenOptions | undefined;
   if (options?.sentinelRootNodes !== undefined) return options;

@@ -18,7 +18,10 @@ import {
   slotOf,
 } from './redis-client.js';
 
-/** A minute of silence: a search that a Cluster began by itself may never end, and bars others. */
+/**
+ * A minute of silence: a search that a Cluster client began by itself may never end, and blocks
+ * others.
+ */
 const IN_VAIN_MAX = 6;
 
 export const NODE_REDIS: ClientLibrary = {
@@ -30,7 +33,7 @@ export const NODE_REDIS: ClientLibrary = {
 };
 
 /*
- * Our own client, made by node-redis.
+ * The library's own client, created by node-redis.
  */
 
 export class NodeRedisClient implements RedisClient {
@@ -42,7 +45,7 @@ export class NodeRedisClient implements RedisClient {
   readonly #channels = new Set<string>();
   #hear: (channel: string) => void = () => undefined;
   #hasConnected = false;
-  /** How often a node of a Cluster was left since it last ended looking for its slots. */
+  /** The number of dropped Cluster nodes since the last search for slots ended. */
   #lookedInVainCount = 0;
 
   constructor(client: NodeRedis, options: GivenOptions) {
@@ -51,7 +54,7 @@ export class NodeRedisClient implements RedisClient {
     this.#kind = kindOf(client);
     const node = options.nodeClientOptions ?? options.defaults ?? options;
     this.isTls = Boolean(node.socket?.tls);
-    // An error that nobody hears would end the process; the next call reports it.
+    // An unhandled error event would end the process; the next call reports the error.
     client.on('error', () => undefined);
   }
 
@@ -61,7 +64,7 @@ export class NodeRedisClient implements RedisClient {
 
   async settle(): Promise<void> {
     if (this.#kind !== 'standalone') return this.#connect();
-    // It repeats its attempts by itself, and connect() ends with one that succeeds.
+    // The client repeats its attempts by itself, and connect() ends with a successful one.
     const ended = nextEvent(this.#client, ['ready', 'error', 'end']);
     await (this.#client.isOpen ? ended : Promise.race([this.#connect(), ended]));
   }
@@ -79,7 +82,9 @@ export class NodeRedisClient implements RedisClient {
     return this.#callAny(command);
   }
 
-  /** A Cluster of node-redis 6 would ask all of its nodes, and add up what they tell. */
+  /**
+   * A Cluster client of node-redis 6 would send the command to all nodes, and add up their replies.
+   */
   async #callAny(command: readonly string[]): Promise<unknown> {
     const [master] = this.#client.masters ?? [];
     return (await this.#client.nodeClient!(master!)).sendCommand(command);
@@ -98,7 +103,7 @@ export class NodeRedisClient implements RedisClient {
   listen({ failed, connected, closed, message }: ClientListener): void {
     if (failed) this.#client.on('error', failed);
     if (connected) this.#client.on('connect', connected);
-    // By Sentinel another master is one of these.
+    // With Sentinel, a new master causes one of these events.
     for (const event of ['error', 'end', 'topology-change'])
       if (closed) this.#client.on(event, closed);
     if (message) this.#hear = message;
@@ -109,7 +114,7 @@ export class NodeRedisClient implements RedisClient {
     void this.#end().then(() => (reconnects ? this.#resume() : undefined));
   }
 
-  /** While a master of a Cluster hangs, the whole might not connect again. */
+  /** While a Cluster master hangs, a new connection of the whole client might fail. */
   #leave(key: string): boolean {
     if (this.#lookedInVainCount >= IN_VAIN_MAX) return false;
     const looking = leaveMaster(this.#client, slotOf(key));
@@ -129,13 +134,13 @@ export class NodeRedisClient implements RedisClient {
     }
   }
 
-  /** Its end forgets what it was subscribed to. */
+  /** A client loses its subscriptions when it ends, so they are renewed. */
   async #resume(): Promise<void> {
     try {
       await this.#connect();
       await Promise.all([...this.#channels].map((channel) => this.subscribe(channel)));
     } catch {
-      // The next call connects, or reports why it cannot; nothing depends on a message.
+      // The next call connects, or reports the error; nothing depends on a message.
     }
   }
 

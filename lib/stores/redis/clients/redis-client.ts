@@ -1,45 +1,47 @@
 /**
- * The one client that the rest of this room knows, and what each library of clients does for it:
- * know its own clients by their shape, say where they lead, and make ours. What a server answered
- * is read here as well, whichever library brought it.
+ * The one client interface that the rest of this room uses, and what each client library provides
+ * for it. A library recognizes its own clients by their structure, reads their location, and
+ * creates the library's own client. This file also interprets the server's responses, whichever
+ * client received them.
  *
- * Guarantee: the application's client is neither used for commands nor closed. Ours stays in
- * database 0, where every connection begins; a script chooses its own (see redis-connection).
+ * Guarantee: the application's client is neither used for commands nor closed. The library's own
+ * client stays in database 0, where every connection begins; a script selects its own (see
+ * redis-connection).
  */
 import { SnowflakeError } from '../../../errors.js';
 import { format } from '../../../messages.js';
 import type { RedisUrl } from '../redis-url.js';
 
-/** Our client: one connection, or those to one Cluster. */
+/** The library's own client: one connection, or the connections to one Cluster. */
 export interface RedisClient {
-  /** The package that made it, or those that may have. */
+  /** The package of the client, or the possible ones. */
   readonly library: LibraryLabel;
   readonly isTls: boolean;
-  /** True while a command can be sent at once. */
+  /** True while it can send a command at once. */
   readonly isReady: boolean;
-  /** Connects, or waits for the attempt under way, until it has come up or failed. */
+  /** Connects, or waits for a pending attempt, until it has succeeded or failed. */
   settle(): Promise<void>;
   /**
-   * @param command its name in lower case, by which some look for its keys
-   * @param key the one in it, which leads to a node of a Cluster; without one any node will do
+   * @param command its name in lower case, because some clients use it to find the keys
+   * @param key of the command, which leads to a Cluster node; without a key, any node will do
    */
   call(command: readonly string[], key?: string): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   listen(listener: ClientListener): void;
   /**
-   * @param reconnects whether it comes back over another connection
-   * @param key given, only the node of a Cluster is left to which it leads, where that can be
+   * @param reconnects whether it reconnects afterwards
+   * @param key if given, disconnects only the Cluster node of this key, if the client supports it
    */
   disconnect(reconnects?: boolean, key?: string): void;
-  /** The Sentinels that its options name, each by a client of its own. */
+  /** The Sentinels in its options, with a client for each. */
   sentinels?(): Promise<Sentinels | undefined>;
 }
 
 export interface ClientListener {
-  /** A connection failed, with what it said. */
+  /** A connection failed with this error. */
   readonly failed?: (error: Error) => void;
-  /** A connection came up; it may still be refused. */
+  /** A connection was established; the server may still reject it. */
   readonly connected?: () => void;
   readonly closed?: () => void;
   readonly message?: (channel: string) => void;
@@ -53,22 +55,25 @@ export interface Sentinels {
 export type LibraryName = 'ioredis' | 'redis' | 'iovalkey' | '@valkey/valkey-glide';
 export type LibraryLabel = LibraryName | 'ioredis or iovalkey';
 
-/** One library of clients; packages with the same shape are one. */
+/** One library of clients; packages with the same structure count as one. */
 export interface ClientLibrary {
-  /** True if it speaks to Sentinels. */
+  /** True if it supports Sentinel. */
   readonly hasSentinel: boolean;
   isClient(value: object): boolean;
   /** @throws SnowflakeError CONFIG_INVALID for a client that cannot be used */
   locate(client: object): RedisLocation;
-  /** Our own connection to where the client leads, which the application may close in any hook. */
+  /**
+   * Creates the library's own client for the location of the given one, which the application may
+   * close in any hook.
+   */
   duplicate(client: object): RedisClient;
-  /** @param loaded what the import of the package gave */
+  /** @param loaded the exports of the package */
   build(url: RedisUrl, loaded: unknown, library: LibraryName): RedisClient;
 }
 
 const SLOT_COUNT = 16_384;
 
-/** The slot of a key in a Cluster: CRC-16 (XMODEM) of what stands in its first braces, if any. */
+/** The slot of a key in a Cluster: CRC-16 (XMODEM) of the text in its first braces, if any. */
 export function slotOf(key: string): number {
   const [, tag] = /^[^{]*\{([^}]*)\}/.exec(key) ?? [];
   let crc = 0;
@@ -79,10 +84,10 @@ export function slotOf(key: string): number {
   return crc % SLOT_COUNT;
 }
 
-/** How long our clients of ioredis and node-redis wait before they connect again. */
+/** How long the ioredis and node-redis clients wait before they reconnect. */
 export const backoffMs = (attempt: number): number => Math.min(50 * attempt, 2000);
 
-/** What clients of ioredis and node-redis have of an EventEmitter. */
+/** The EventEmitter methods of ioredis and node-redis clients. */
 export interface Emitter {
   on(event: string, listener: (argument: never) => void): unknown;
   once(event: string, listener: () => void): unknown;
@@ -101,9 +106,9 @@ export function nextEvent(emitter: Emitter, events: readonly string[]): Promise<
 }
 
 /*
- * The location of a registry: server and database, and the secrets to be left out.
+ * The location of a registry: its server and database, and the secrets to omit.
  *
- * Guarantee: the database is one that the configuration asks for.
+ * Guarantee: the database is one that the configuration specifies.
  */
 
 export interface RedisLocation {
@@ -111,7 +116,7 @@ export interface RedisLocation {
   /** The location in messages, without a password. */
   readonly where: string;
   readonly db: number;
-  /** Passwords, which an answer of the server may repeat. */
+  /** Passwords, which a response of the server may repeat. */
   readonly secrets: readonly string[];
 }
 
@@ -121,16 +126,16 @@ export interface Login {
   readonly password?: unknown;
 }
 
-/** A host that could be anything else than a host is not shown. */
+/** A value that might not be a host is not shown. */
 const PLAIN_HOST = /^[\p{L}\p{N}._:%-]+$/u;
 const UNNAMED = 'the given client';
 
-/** What the options of a client, or a URL, say of where it leads. */
+/** The location according to a client's options, or to a URL. */
 interface Place {
   readonly kind: RedisLocation['kind'];
   /** Hosts, or the path of a socket. */
   readonly servers: readonly Login[] | string;
-  /** What its option asks for. */
+  /** The database number of the option. */
   readonly database: readonly [option: string, asked: unknown];
   readonly logins: readonly (Pick<Login, 'password'> | undefined)[];
 }
@@ -168,33 +173,35 @@ export function invalidClient(fault: string): SnowflakeError {
 }
 
 /*
- * What a server answered, whichever library brought it: its errors, and the fields of a map.
+ * The server's responses, whichever client received them: errors, and the fields of a map.
  *
- * Guarantee: what a client says of its connection is never taken for an answer of the server.
+ * Guarantee: an error of the client's connection never counts as a response of the server.
  */
 
-/** Redis begins its answer so if it does not know a script by its hash. */
+/** The beginning of Redis's error if it does not have a script with this hash. */
 const UNKNOWN_SCRIPT = 'NOSCRIPT';
 
 export function isUnknownScript(error: unknown): boolean {
   return replyIn(error)?.message.startsWith(UNKNOWN_SCRIPT) === true;
 }
 
-/** The answer of a server that refused, as it said it; undefined for any other failure. */
+/** The text of a server's error response; undefined for any other failure. */
 export function replyIn(error: unknown): Error | undefined {
   if (!(error instanceof Error)) return undefined;
   if (error.name === 'ReplyError' || isErrorReply(error)) return error;
-  // The second is what GLIDE throws where it could not connect.
+  // GLIDE throws the second one if it could not connect.
   return ['RequestError', 'ClosingError'].includes(error.name) ? replyOfGlide(error) : undefined;
 }
 
-/** Whether a client has waited for an answer as long as its options say, and gave up. */
+/** True if a client gave up after the time limit in its options. */
 export function isTimeout(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return error.constructor.name === 'TimeoutError' || error.message === 'Command timed out';
 }
 
-/** node-redis has a class for what a server answers, and a name for some of those below it. */
+/**
+ * node-redis has a class for the server's errors, and separate names for some of its subclasses.
+ */
 function isErrorReply(error: Error): boolean {
   for (let at = Object.getPrototypeOf(error) as object | null; at !== null;) {
     if (at.constructor.name === 'ErrorReply') return true;
@@ -203,7 +210,7 @@ function isErrorReply(error: Error): boolean {
   return false;
 }
 
-/** GLIDE has names of its own for some answers of a server. */
+/** GLIDE has its own names for some server errors. */
 const CODES: Readonly<Record<string, string>> = {
   NoScriptError: UNKNOWN_SCRIPT,
   ResponseError: 'ERR',
@@ -218,7 +225,7 @@ const CODES: Readonly<Record<string, string>> = {
   AuthenticationFailed: 'WRONGPASS',
 };
 
-/** By itself, by a node as it was connected to, or by the nodes of a Cluster. */
+/** The text before the server's error: none, the address of a node, or the nodes of a Cluster. */
 const BEFORE = '^|signalled by the server: - |for address `[^`]*`: |received errors: `';
 const SAID_TO_GLIDE = new RegExp(`(?:${BEFORE})([A-Za-z]+): ?([^\\n\`]*)`);
 
@@ -230,7 +237,7 @@ function replyOfGlide(error: Error): Error | undefined {
   return Object.assign(new Error(`${name} ${text}`, { cause: error }), { name: 'ReplyError' });
 }
 
-/** A field of a map, which clients give as a flat list, as pairs, or as an object. */
+/** A field of a map, which clients return as a flat list, as pairs, or as an object. */
 export function fieldOf(reply: unknown, name: string): string | undefined {
   if (!Array.isArray(reply)) return (reply as Readonly<Record<string, string>>)[name];
   const list = reply as readonly (string | { readonly key: string; readonly value: string })[];

@@ -1,6 +1,6 @@
--- Moves the clock of a hash on to the time; it never goes back. The slew absorbs a step back, then
--- decays by half of the time that elapses. It follows the prologue.
--- It says the same as store-clock.ts in the room of rows.
+-- Moves the clock of a hash forward to the time; it never goes back. The slew absorbs a step back,
+-- then decays by half of the elapsed time. It follows the prologue, and matches store-clock.ts in
+-- the room of rows.
 local now, before = time, lastTime
 local function moveOn(later)
   local elapsed = later - before

@@ -1,7 +1,7 @@
--- Returns what the server with the key tells a script about itself.
--- KEYS[1]  a hash, so that a Cluster asks the right node
+-- Returns the facts that the server of the key reports to scripts.
+-- KEYS[1]  a hash, so that a Cluster client calls the right node
 -- ARGV     none
--- Answer   the sections server, replication and persistence of INFO; '' for one that is not told
+-- Answer   the sections server, replication and persistence of INFO; '' for one without permission
 local told = {}
 for at, section in ipairs({ 'server', 'replication', 'persistence' }) do
   local reply = redis.pcall('INFO', section)

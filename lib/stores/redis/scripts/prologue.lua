@@ -1,11 +1,11 @@
--- Every script that changes its hash begins with this, after time, version and fields: which server
--- it is. What else it reads of the hash comes in the same step: read[8] is the first of `fields`.
--- KEYS[1]  a hash, so that what it holds lives, moves and dies whole
--- ARGV     as the script says; the last one may be 'keepsWrites'
--- Answer   'other-version', the stored one and the time, if another protocol keeps the hash; an
---          error on a replica, or if the server cannot be identified, since a failover could then
---          forget its grants unnoticed, unless the caller says that this Redis never loses a part
---          of its writes
+-- Identifies the server. Every script that changes its hash begins with this, after time, version
+-- and fields. The script's own fields are read in the same step: read[8] is the first of `fields`.
+-- KEYS[1]  a hash, whose content exists, moves and disappears as a whole
+-- ARGV     those of the script; the last one may be 'keepsWrites'
+-- Answer   'other-version', the stored version and the time, if the hash has another version. An
+--          error on a replica, or if the server cannot be identified, because a failover could then
+--          lose grants unnoticed. With 'keepsWrites', the caller states that this Redis never loses
+--          a part of its writes, and the server's identity is not required
 local key = KEYS[1]
 local read = redis.call('HMGET', key, 'version', 'lastTime', 'server', 'slew', 'era', 'incarnation',
   'epoch', unpack(fields))
@@ -14,7 +14,7 @@ if version and version ~= VERSION then return { 'other-version', version, time }
 
 local function text(number) return string.format('%.0f', number) end -- not 1.7952e+15
 
--- One half changes with a restart, one with a failover. From version 7 on one call returns both.
+-- A restart changes one half, a failover the other. From version 7 on, one call returns both.
 local refusal = { err = 'NOSERVER INFO names no run_id and no master_replid' }
 local function info(...)
   local reply = redis.pcall('INFO', ...)
@@ -23,7 +23,7 @@ local function info(...)
 end
 local facts = redis.REDIS_VERSION_NUM and info('server', 'replication')
   or (info('server') or '') .. (info('replication') or '')
--- What a replica is sent it forgets as soon as it follows its master again.
+-- A replica loses direct writes as soon as it follows its master again.
 if string.find(facts, '\nrole:slave', 1, true) then
   return { err = 'READONLY role:slave of INFO' }
 end
@@ -34,16 +34,16 @@ end
 local run, replication = field('run_id:'), field('master_replid:')
 local isNamed = run and replication
 if not isNamed and ARGV[#ARGV] ~= 'keepsWrites' then return refusal end
--- Without a name it counts as the server that is stored, so that a caller who is told the name
--- goes on comparing.
+-- Without a name, the stored server applies, so that a caller with the server's name continues to
+-- compare it.
 local server = run and replication and run .. ':' .. replication or lastServer or 'declared'
 
--- A hash without its last field counts as absent: the first script that wrote it did not end.
+-- A hash without its last field counts as absent: its first script did not finish.
 local isOther = lastTime and lastServer ~= server -- acknowledged writes may be gone
--- This is the number of the failover by which Sentinel named this server, as the caller knows it:
--- a later one of the same server means that it was left for another one in between.
+-- The number of the failover in which Sentinel chose this server, as the caller knows it. A later
+-- number for the same server means that another server was master in between.
 local epoch = isOther and 0 or tonumber(lastEpoch or 0)
 local isLater = lastTime and epoch > 0 and (ARGV.epoch or 0) > epoch
--- Without a name it may as well be the new one.
+-- Without a name, it may also be a new server.
 local isLeft = isLater and isNamed
 epoch, isOther = math.max(epoch, ARGV.epoch or 0), isOther or isLater

@@ -1,2 +1,2 @@
--- The version of the protocol of counters and locks. It comes before the prologue.
+-- The protocol version of counters and locks. It comes before the prologue.
 local VERSION = '1'

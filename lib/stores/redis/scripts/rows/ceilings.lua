@@ -1,7 +1,7 @@
--- Reads the ceilings of the worker IDs between two, both included, without changing anything.
+-- Reads the ceilings of a range of worker IDs, both ends included. Read-only.
 -- KEYS[1]  the hash
 -- ARGV     1 the lowest worker ID, 2 the highest
--- Answer   of each worker ID the line of its row up to the text, or '' if it has none
+-- Answer   for each worker ID, the line of its row up to the text, or '' without a row
 local key, lowest, highest = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local names = {}
 for id = lowest, highest do names[#names + 1] = string.format('r:%d', id) end

@@ -1,8 +1,8 @@
--- Reads a page of rows without changing anything, but for worker IDs that were never leased.
+-- Reads a page of rows, without those of worker IDs that were never leased. Read-only.
 -- KEYS[1]  the hash
 -- ARGV     1 the cursor of the page, '0' for the first
--- Answer   time in ms, version of the protocol, cursor of the next page or '0', the header or '',
---          then key, line, key, line ...
+-- Answer   time in ms, protocol version, cursor of the next page or '0', the header or '', then
+--          key, line, key, line ...
 local key, cursor = KEYS[1], ARGV[1]
 local page = redis.call('HSCAN', key, cursor, 'COUNT', 2048)
 local facts = redis.call('HMGET', key, 'version', 'r:|')

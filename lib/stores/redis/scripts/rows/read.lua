@@ -1,11 +1,11 @@
--- Reads rows at one moment, and the row with a token.
+-- Reads rows by key, and the row of a token, in one step.
 -- ARGV     1 the token, or '', 2 how many keys, 3.. the keys
--- Answer   time in ms, server, '' or how it was left, then key, line, key, line ...
+-- Answer   time in ms, server, '' or 'left' or 'lost', then key, line, key, line ...
 -- A row is stored in the field r:<key> as version|number|token, a line break and the text.
 local token, count = ARGV[1], ARGV[2]
 
--- A client that a later failover led here marks the hash until a header is written that rests on
--- the mark. The mark counts as a write of the header, so that nobody writes by an older one.
+-- A client from a later failover marks the hash until a header that includes the mark is written.
+-- The mark counts as a write of the header, so no process writes with an older one.
 if isLater then
   redis.call('HSET', key, 'epoch', text(epoch), 'left', isLeft and 'left' or 'lost')
   local header = redis.call('HGET', key, 'r:|')

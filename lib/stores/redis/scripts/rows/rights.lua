@@ -1,6 +1,6 @@
--- Names what the user may not do with a hash, without doing it.
+-- Lists the commands on a hash that the user has no permission for, without running them.
 -- KEYS[1]  the hash
--- Answer   'unknown' before Redis 7, which does not tell; else 'known' and the commands refused
+-- Answer   'unknown' before Redis 7, which does not report them; else 'known' and those commands
 local key = KEYS[1]
 if redis.acl_check_cmd == nil then return { 'unknown' } end
 local answer = { 'known' }

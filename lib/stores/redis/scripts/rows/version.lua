@@ -1,2 +1,2 @@
--- The version of the protocol that keeps rows in a hash. It comes before the prologue.
+-- The protocol version of rows in a hash. It comes before the prologue.
 local VERSION = '2'

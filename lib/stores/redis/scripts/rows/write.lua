@@ -1,8 +1,8 @@
--- Writes a header and rows, if nothing has changed that they rest on; all of them or none.
+-- Writes a header and rows, all or none, and only if none of their dependencies has changed.
 -- ARGV     1 the server that was read, 2 the version of the header, or '', and 3 its number, 4
 --          'none', 'time' or 'whole', 5 the header's next number or line, 6 how many rows, 7.. of
 --          each: key, version or '', line
--- Answer   1 if they are written, else 0
+-- Answer   1 if they were written, else 0
 local readServer, readVersion, readNumber = ARGV[1], ARGV[2], ARGV[3]
 local mode, next, count = ARGV[4], ARGV[5], ARGV[6]
 local function partsOf(name)

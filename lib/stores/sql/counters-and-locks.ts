@@ -1,8 +1,8 @@
 /**
- * Locks and counters in a table of a database: a front door for each way of reaching one.
+ * Locks and counters in a database table: the public functions for each kind of access.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
- * and is never closed. A connection that was opened for a URL is closed by `close()`.
+ * and is never closed. `close()` closes a connection that was opened for a URL.
  */
 import { createHash } from 'node:crypto';
 import type { LockStore } from '../../lock/lock-store.js';
@@ -23,13 +23,13 @@ import { SqlRows } from './sql-rows.js';
 import { connectionOfUrl, dialectOf, storeOf, storeOfUrl } from './sql.support.js';
 import { RowCounters } from '../../counters/row-counters.js';
 
-/** A URL, with all options in it, or what the application has. */
+/** A URL with all options, or the application's own database object. */
 export type LockDatabase = (GivenDatabase & SqlRegistryOptions) | { readonly url: string };
 
 /**
- * Locks in PostgreSQL, MySQL, MariaDB or SQLite. `registryTable` or a migration makes the table.
+ * Locks in PostgreSQL, MySQL, MariaDB or SQLite. `registryTable` or a migration creates the table.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  * @example
  * ```ts
  * import { Pool } from 'pg';
@@ -69,7 +69,7 @@ function locksOf(
   const { serverSql, ...checked } = checkedOptions(options, name !== 'sqlite');
   const dialect = dialectOf(name, serverSql);
   const rows = new SqlRows({ ...checked, connection, dialect, kind: 'locks' });
-  // A user with `serverSql` may have a pooler, which passes on no messages.
+  // A user of `serverSql` may have a pooler, which does not forward messages.
   const hasMessages = name === 'postgres' && serverSql === undefined;
   if (!hasMessages) return new RowLocks(rows);
   const told = (text: string) => rows.noteTold(text);
@@ -77,17 +77,17 @@ function locksOf(
 }
 
 /*
- * Announces released locks in PostgreSQL: on a channel for each lock, by NOTIFY from the process
- * that releases, and by LISTEN if a connection can be had for it.
+ * Announces released locks in PostgreSQL, on a channel for each lock. The releasing process uses
+ * NOTIFY, and waiting processes use LISTEN if a connection is available for it.
  *
- * Guarantee: nothing depends on a message; without one, callers ask again.
+ * Guarantee: nothing depends on a message; without one, callers poll.
  */
 
 /** The name of a channel has at most 63 characters. */
 const DIGEST_LENGTH = 40;
-/** The text of a release is JSON. */
+/** The prefix of a loss message; that of a release is JSON. */
 const LOST = 'lost:';
-/** Nothing is lost with it that anybody has to know. */
+/** No process depends on this message, so a crash may lose it. */
 const TELL_LOST = `SELECT pg_notify($1, $2) FROM set_config('synchronous_commit', 'off', true)`;
 
 function postgresReleases(
@@ -103,8 +103,8 @@ function postgresReleases(
   const notify = async (lock: string) => {
     await query(`SELECT pg_notify($1, '')`, [channelOf(lock)]);
   };
-  // A server that tells of a write keeps all others that tell waiting until it is answered, which
-  // a release is before it is on disk.
+  // PostgreSQL commits transactions with NOTIFY one after another. A release is acknowledged before
+  // it is on disk, so it delays the others only briefly.
   if (listen === undefined) return { notify, channelOf };
   const releases = new Releases(new PostgresMessages(listen, told));
   return {
@@ -120,17 +120,18 @@ function postgresReleases(
 }
 
 /*
- * Messages of PostgreSQL, by LISTEN and NOTIFY: over a connection of its own, which is open while a
+ * Messages of PostgreSQL, by LISTEN and NOTIFY, over a separate connection that is open while a
  * caller waits for a lock.
  *
- * Guarantee: no connection is taken out of a pool, and none stays open when no caller waits any
- * more.
+ * Guarantee: no connection is taken from a pool, and none stays open without a waiting caller.
  */
 
-/** A connection that cannot be had is tried again after so long, on the average, and less often. */
+/** The average delay before a failed connection is tried again; it grows with each failure. */
 const RETRY_MS = { first: 4000, last: 60_000 };
 
-/** Lives from the first caller to the last, or to the next try if no connection could be opened. */
+/**
+ * Exists from the first caller to the last, or to the next try if no connection could be opened.
+ */
 interface Listening {
   readonly client: Promise<ListeningClient>;
   readonly channels: Set<string>;
@@ -148,7 +149,7 @@ class PostgresMessages implements ReleaseMessages {
   #lost: (channel: string, who: string) => void = () => undefined;
   #listening: Listening | undefined;
 
-  /** @param told gets what was told of a row with its write */
+  /** @param told receives the text about a row that its writer sent */
   constructor(open: () => Promise<ListeningClient>, told: SqlRows['noteTold']) {
     [this.#open, this.#told] = [open, told];
   }
@@ -185,7 +186,7 @@ class PostgresMessages implements ReleaseMessages {
       };
       one.onMessage(message, () => this.#missed(listening));
     };
-    // Until then callers learn at once that no message will come.
+    // Until then, callers learn at once that no message will come.
     const again = () => this.#end(listening);
     const failed = () => {
       if (this.#listening !== listening) return;
@@ -196,7 +197,7 @@ class PostgresMessages implements ReleaseMessages {
   }
 
   /**
-   * A statement that is not answered in time ends the connection, so that no other waits behind it.
+   * A statement that times out ends the connection, so that no other waits behind it.
    */
   async #send(listening: Listening, sql: string): Promise<void> {
     const over = (): never => {
@@ -224,17 +225,17 @@ class PostgresMessages implements ReleaseMessages {
 }
 
 /*
- * Counters in a table of a database: a front door for each way of reaching one.
+ * Counters in a database table: the public functions for each kind of access.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed.
  */
 
 /**
- * Counters in PostgreSQL, MySQL, MariaDB or SQLite, for segments and series. Its table is made by
- * `registryTable` or a migration.
+ * Counters in PostgreSQL, MySQL, MariaDB or SQLite, for segments and series. `registryTable` or a
+ * migration creates the table.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  * @example
  * ```ts
  * import { Pool } from 'pg';

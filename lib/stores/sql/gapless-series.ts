@@ -1,10 +1,11 @@
 /**
- * A series without gaps: its number is taken in the caller's transaction, and given back if that is
+ * A series without gaps: its number is taken in the caller's transaction, and returned if that is
  * rolled back.
  *
- * Guarantee: of a period that has number n committed, each from 1 to n was committed once. The row
- * of the period is locked until the transaction ends, so takers wait for each other. A caller
- * without an open transaction is given no number, except in MySQL, which does not tell.
+ * Guarantee: if a period has a committed number n, each number from 1 to n was committed exactly
+ * once. The row of the period is locked until the transaction ends, so callers wait for each other.
+ * A caller without an open transaction gets no number, except in MySQL, which does not report open
+ * transactions.
  */
 import {
   SERIES_FORM,
@@ -23,14 +24,14 @@ import { SQL } from './sql-options.js';
 import { rowsIn, rowsOf, type SqlParameter, type SqlQuery, type SqlRow } from './sql-connection.js';
 import { SERIES_TABLE } from './tables.js';
 
-/** An EntityManager of TypeORM within a transaction, known by its shape. */
+/** An EntityManager of TypeORM within a transaction, recognized by its structure. */
 export interface TransactionManager {
   readonly connection: { readonly options: { readonly type: string } };
   readonly queryRunner?: { readonly isTransactionActive: boolean } | undefined;
   query(sql: string, params: SqlParameter[]): Promise<unknown>;
 }
 
-/** Statements of one open transaction, by whatever client. */
+/** Runs statements in one open transaction, with any client. */
 export interface TransactionQuery {
   readonly query: SqlQuery;
   readonly dialect: DialectName;
@@ -38,7 +39,7 @@ export interface TransactionQuery {
 
 /** Options of gaplessSeries(). */
 export interface GaplessSeriesOptions extends SeriesFormOptions {
-  /** Default 'snowflake_series'; seriesTable() makes it. */
+  /** Default 'snowflake_series'; seriesTable() creates it. */
   readonly table?: string | undefined;
 }
 
@@ -48,24 +49,25 @@ export const GAPLESS = {
 } satisfies OptionTable<GaplessSeriesOptions>;
 
 /**
- * A series without gaps: each number is taken in the transaction that uses it, and goes back with
+ * A series without gaps: each number is taken in the transaction that uses it, and rolls back with
  * it.
  */
 export interface GaplessSeries {
   /**
-   * The next text, in the caller's transaction.
-   * @throws SnowflakeError ARGUMENT_INVALID outside of one, COUNTER_FULL, or what the client throws
+   * The next formatted number, in the caller's transaction.
+   * @throws SnowflakeError ARGUMENT_INVALID outside a transaction, COUNTER_FULL, or the client's
+   * error
    */
   nextIn(transaction: TransactionManager | TransactionQuery): Promise<string>;
-  /** Takes a text apart. @throws SnowflakeError ID_INVALID */
+  /** Parses a formatted number. @throws SnowflakeError ID_INVALID */
   parse(text: string): SeriesParts;
 }
 
 /**
- * Invoice numbers without a gap. A number exists if and only if its transaction is committed; so
+ * Invoice numbers without a gap. A number exists if and only if its transaction is committed. Only
  * one transaction at a time takes a number of a period, and the others wait for its end.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known
+ * @throws SnowflakeError CONFIG_INVALID with every error, such as an unknown time zone
  * @example
  * ```ts
  * import { gaplessSeries } from 'nestjs-snowflake/sql';
@@ -104,7 +106,7 @@ async function taken(
   transaction: TransactionManager | TransactionQuery,
 ): Promise<number> {
   const { query, dialect } = queryIn(transaction);
-  // An EntityManager has said so.
+  // An EntityManager has already checked its transaction.
   if (dialect !== 'sqlite' || 'dialect' in transaction) await beginsIn[dialect](query);
   let answer: unknown;
   let row: SqlRow | undefined;
@@ -122,22 +124,24 @@ async function taken(
   );
 }
 
-/** On each connection, since in MySQL the statements of several calls would mix. */
+/**
+ * One call at a time per connection, because in MySQL the statements of several calls would mix.
+ */
 const turns = new OneAtATime<unknown>(
   undefined,
   processWide('series-calls', () => new Map<unknown, Promise<unknown>>()),
 );
 
 /**
- * The server alone knows which calls share a transaction: each may come with an object of its own.
- * Connections of two servers that have the same number only wait for each other.
+ * Only the server can tell which calls share a transaction, because each may pass its own object.
+ * Connections of two servers with the same number only wait for each other.
  */
 async function connectionOf(query: SqlQuery): Promise<number> {
   const [row] = rowsOf(await query('SELECT CONNECTION_ID() AS connection_id', []));
   return answered(row, 'connection_id');
 }
 
-/** The last one gives the row as it is now, and none outside of a transaction. */
+/** The last statement returns the current row, or none outside a transaction. */
 const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readonly string[] } = {
   postgres: (table) => [
     `INSERT INTO ${table} (series, period, next) ` +
@@ -150,9 +154,9 @@ const STATEMENTS: { readonly [dialect in DialectName]: (table: string) => readon
   ],
   mysql: (table) => [
     `INSERT INTO ${table} (series, period, next) SELECT ?, ?, 2 FROM DUAL WHERE ${IS_OPEN.mysql} ` +
-      // MariaDB answers with the row, MySQL takes it for a comment.
+      // MariaDB returns the row; to MySQL this part is a comment.
       `ON DUPLICATE KEY UPDATE next = ${table}.next + 1 /*M!100500 RETURNING next */`,
-    // The row as the holder of its lock sees it, whatever the transaction has read before.
+    // The row as the lock's holder sees it, whatever the transaction has read before.
     `SELECT next FROM ${table} WHERE series = ? AND period = ? AND ${IS_OPEN.mysql} FOR UPDATE`,
   ],
 };
@@ -165,16 +169,16 @@ function queryIn(transaction: TransactionManager | TransactionQuery): Transactio
 }
 
 /*
- * Checks whether statements run in a transaction that the caller has open, as each database tells
- * it: a pool runs each by itself, and a number taken there cannot be rolled back.
+ * Checks whether statements run in the caller's open transaction, by the means of each database. A
+ * pool runs each statement separately, and its number could not be rolled back.
  *
- * Guarantee: no number is taken before this is known, even by the first statement of a transaction.
+ * Guarantee: the check comes before the number, even in the first statement of a transaction.
  */
 
-/** This is visible to later statements of the same transaction alone. */
+/** Visible only to later statements of the same transaction. */
 const MARK = 'snowflake.series';
 
-/** True in a transaction; to MySQL, which does not know, what MariaDB reads is a comment. */
+/** True in a transaction. MySQL, which cannot report it, ignores MariaDB's part as a comment. */
 const IS_OPEN = {
   postgres: `current_setting('${MARK}', true) = 'open'`,
   mysql: '1 = 1 /*M! AND (@@session.in_transaction = 1 OR @@session.autocommit = 0) */',
@@ -182,11 +186,11 @@ const IS_OPEN = {
 
 const SQLITE_REFUSES = /may not be changed inside a transaction/i;
 
-/** The question that precedes each number. */
+/** The check that precedes each number. */
 const beginsIn: Readonly<Record<DialectName, (query: SqlQuery) => Promise<unknown>>> = {
   postgres: (query) => query(`SELECT set_config('${MARK}', 'open', true) AS mark`, []),
   mysql: async () => undefined,
-  // A setting that is set to what it is already is refused inside of a transaction alone.
+  // Setting a value to itself fails only inside a transaction.
   sqlite: async (query) => {
     const [row] = rowsOf(await query('PRAGMA synchronous', []));
     try {

@@ -1,7 +1,7 @@
 /**
- * The database that an application hands in, whatever it has, for counters and locks.
+ * The database object that an application passes, for counters and locks.
  *
- * Guarantee: what is given is used for single statements and never closed.
+ * Guarantee: it is used for single statements and never closed.
  */
 import { decodedPart } from '../store-url.js';
 import type { DialectName } from './dialects/dialect.js';
@@ -17,14 +17,14 @@ import { misconfigured, refuse } from './sql-options.js';
 import { sqliteHandle, type SqliteHandle } from './dialects/sqlite-file.js';
 
 /**
- * The ways to give a database: a DataSource, a function that runs SQL, or a pool with its dialect.
+ * The ways to pass a database: a DataSource, a function that runs SQL, or a pool with its dialect.
  */
 export type GivenDatabase =
   | ByDataSource
   | ByQuery
-  /** A pool of pg, PGlite, or whatever has the same `query(text, values)`. */
+  /** A pool of pg, PGlite, or any object with the same `query(text, values)`. */
   | { readonly pool: PostgresPool; readonly dialect: 'postgres' }
-  /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
+  /** A pool of mysql2, or any object with the same `execute(text, values)`. */
   | { readonly pool: MysqlPool; readonly dialect: 'mysql' }
   /** A handle of better-sqlite3, libsql or node:sqlite. */
   | { readonly database: SqliteHandle };
@@ -46,10 +46,10 @@ export function givenDatabase(given: GivenDatabase): DatabaseAccess {
 }
 
 /*
- * The ways of reaching a database that an application can hand in, each by its shape.
+ * The kinds of database objects that an application can pass, each by its structure.
  *
- * Guarantee: what cannot be used is refused without being shown: where a URL was given instead, it
- * holds a password.
+ * Guarantee: an unusable object is rejected without being shown, because a URL passed instead
+ * contains a password.
  */
 
 export interface ByDataSource {
@@ -59,8 +59,8 @@ export interface ByDataSource {
 
 export interface ByQuery {
   /**
-   * Runs one statement outside of any transaction, and gives the rows; in MySQL, of a statement
-   * that writes, what the driver gives or the number of rows.
+   * Runs one statement outside any transaction, and returns the rows. In MySQL, a statement that
+   * writes returns the driver's result or the number of rows.
    */
   readonly query: SqlQuery;
   readonly dialect: Exclude<DialectName, 'sqlite'>;
@@ -98,11 +98,11 @@ export function refuseWithout(options: unknown, name: string, method: string): v
 }
 
 /*
- * Recognizes what applications give by its shape: a pool of pg or mysql2, PGlite, Neon, a
+ * Recognizes the application's objects by their structure: a pool of pg or mysql2, PGlite, Neon, a
  * DataSource of TypeORM, a handle of better-sqlite3 or node:sqlite.
  *
- * Guarantee: only its function for one statement is used; nothing of it is changed or closed, and
- * neither its password nor a host that could be anything else is printed.
+ * Guarantee: only its function for one statement is used, and nothing of it is changed or closed.
+ * Neither its password nor a value that might not be a host is printed.
  */
 
 /** `Pool` or `Client` of pg, PGlite, `Pool` of Neon. */
@@ -110,14 +110,15 @@ export interface PostgresPool {
   query(sql: string, params: SqlParameter[]): Promise<unknown>;
 }
 
-/** A pool or connection of mysql2, of its promises or of its callbacks. */
+/** A pool or connection of mysql2, with promises or with callbacks. */
 export interface MysqlPool {
   execute(sql: string, params: SqlParameter[]): unknown;
   promise?(): unknown;
 }
 
 export function postgresPool(pool: PostgresPool): SqlConnection {
-  // What only has the same `query(text, values)`, or was given one, may take no names.
+  // An object with only the same `query(text, values)`, or a wrapped one, may not accept statement
+  // names.
   const isOfPg = clientMakerOf(pool) !== undefined && !Object.hasOwn(pool, 'query');
   return {
     where: locationOf('PostgreSQL', pool),
@@ -126,7 +127,7 @@ export function postgresPool(pool: PostgresPool): SqlConnection {
   };
 }
 
-/** A pool of pg makes its clients by these. */
+/** A pool of pg creates its clients with these. */
 interface ClientMaker {
   readonly Client: new (options: unknown) => PostgresClient;
   readonly options: unknown;
@@ -138,14 +139,14 @@ function clientMakerOf(pool: unknown): ClientMaker | undefined {
   return { Client, options };
 }
 
-/** A connection as those of the pool, which is none of them. */
+/** A connection with the pool's settings, outside the pool. */
 async function listenBeside(pool: unknown): Promise<ListeningClient> {
   const { Client, options } = clientMakerOf(pool) ?? {};
   if (Client === undefined) throw new Error('No connection can be made beside what was given.');
   return connectedPostgres(new Client(options));
 }
 
-/** `execute`, not `query`: what is sent apart from the statement needs no escaping. */
+/** `execute`, not `query`: values that are sent separately need no escaping. */
 export function mysqlPool(pool: MysqlPool): SqlConnection {
   const promised = typeof pool.promise === 'function' ? (pool.promise() as MysqlPool) : pool;
   return {
@@ -168,12 +169,12 @@ interface Login {
 interface Configured extends Login {
   /** pg and TypeORM use these. */
   readonly options?: Login & { readonly replication?: { readonly master?: Login } };
-  /** mysql2: a connection, a pool, and a pool of promises around one. */
+  /** mysql2: a connection, a pool, and a promise pool around a pool. */
   readonly config?: Login & { readonly connectionConfig?: Login };
   readonly pool?: Configured;
 }
 
-/** A host or a name that could be anything else is not shown. */
+/** A value that might not be a host or a name is not shown. */
 const PLAIN = /^[\p{L}\p{N}._:%-]+$/u;
 
 function locationOf(title: string, client: unknown): SqlLocation {
@@ -220,13 +221,15 @@ function textsAmong(values: readonly unknown[]): string[] {
 }
 
 /*
- * A DataSource of TypeORM, known by its shape.
+ * A DataSource of TypeORM, recognized by its structure.
  *
- * Guarantee: each statement goes to the primary by a connection of its own from the pool, so that
- * it is part of no transaction of the application.
+ * Guarantee: each statement goes to the primary over a separate connection of the pool, so it is
+ * part of no transaction of the application.
  */
 
-/** A DataSource of TypeORM, known by its shape. It may be given before it is initialised. */
+/**
+ * A DataSource of TypeORM, recognized by its structure. It may be passed before it is initialized.
+ */
 export interface GivenDataSource {
   readonly options: { readonly type: string };
   readonly isInitialized: boolean;
@@ -261,7 +264,7 @@ function dataSourceConnection(dataSource: GivenDataSource): DatabaseAccess {
   const dialect = dialectOfType(dataSource.options.type);
   if (dialect === 'sqlite') return { dialect, connection: handleOf(dataSource) };
   const where = locationOf(SERVER_TITLES[dialect], dataSource);
-  // The pool that takes writes; there is none before the DataSource is initialised.
+  // The pool of the writable server; absent before the DataSource is initialized.
   const pool = () => {
     const { master, pool: ofMysql } = driverOf(dataSource);
     return dialect === 'postgres' ? master : ofMysql;
@@ -269,7 +272,7 @@ function dataSourceConnection(dataSource: GivenDataSource): DatabaseAccess {
   const once = dialect === 'postgres' ? postgresOnce : mysqlOnce;
   let last: unknown;
   const query: SqlQuery = (sql, params) => {
-    // TypeOrmModule destroys it in a hook of Nest before the one in which a worker ID is released.
+    // TypeOrmModule destroys it in a Nest hook that precedes the release of the worker ID.
     if (!dataSource.isInitialized && last !== undefined) return once(last, sql, params);
     last = pool();
     return dataSource.query(sql, params);
@@ -287,7 +290,9 @@ interface DriverFace {
 const driverOf = (dataSource: GivenDataSource): DriverFace =>
   (dataSource as { driver?: DriverFace }).driver ?? {};
 
-/** One statement by a connection as those of a pool that its owner has closed. */
+/**
+ * Runs one statement over a new connection with the settings of a pool that its owner has closed.
+ */
 async function postgresOnce(pool: unknown, sql: string, params: SqlParameter[]): Promise<unknown> {
   const client = await listenBeside(pool);
   try {
@@ -297,7 +302,7 @@ async function postgresOnce(pool: unknown, sql: string, params: SqlParameter[]):
   }
 }
 
-/** A pool of mysql2 and what it is made of. */
+/** A pool of mysql2 and its parts. */
 interface MysqlPoolMaker {
   readonly constructor: new (options: { config: unknown }) => MysqlPool & {
     end(done: () => void): void;
@@ -315,7 +320,7 @@ async function mysqlOnce(pool: unknown, sql: string, params: SqlParameter[]): Pr
   }
 }
 
-/** The application shares the one connection, so its open transactions are asked for. */
+/** The application shares the one connection, so its open transactions are checked. */
 function handleOf(dataSource: GivenDataSource): SqlConnection {
   const handle = () => driverOf(dataSource).databaseConnection;
   let known: { readonly open: SqliteHandle; readonly query: SqlQuery } | undefined;

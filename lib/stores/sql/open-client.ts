@@ -1,8 +1,8 @@
 /**
- * Opens the one connection that a URL asks for, with the driver that is installed.
+ * Opens the one connection of a URL, with the installed driver.
  *
- * Guarantee: a driver is loaded only here. A call that the server does not answer ends after five
- * seconds and takes the connection with it, so that no later call waits behind it.
+ * Guarantee: only this file loads a driver. A call without a response ends after five seconds and
+ * closes the connection, so that no later call waits behind it.
  */
 import { createHash } from 'node:crypto';
 import { SnowflakeError } from '../../errors.js';
@@ -19,7 +19,7 @@ import { absence, load } from '../packages.js';
 import type { FileUrl, ServerUrl } from './sql-options.js';
 import { checkExists, queryOf, type SqliteHandle } from './dialects/sqlite-file.js';
 
-/** A longer wait would stop the event loop; a call that comes too soon is repeated. */
+/** A longer wait would block the event loop; a call that fails as busy is repeated. */
 const SQLITE_BUSY_MS = 20;
 
 export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
@@ -27,7 +27,7 @@ export function openClient(url: ServerUrl | FileUrl): Promise<OpenClient> {
   return url.dialect === 'postgres' ? openPostgres(url) : openMysql(url);
 }
 
-/** The inner parts of both drivers, which their types leave out. */
+/** The internal parts of both drivers, which their types omit. */
 interface Inside {
   readonly connection: { readonly stream: { destroy(): void } };
 }
@@ -46,7 +46,7 @@ export async function openPostgres(url: ServerUrl): Promise<ListeningClient> {
   return connectedPostgres(client);
 }
 
-/** A client of pg, and whatever has its shape. */
+/** A client of pg, or any object with its structure. */
 export interface PostgresClient {
   connect(): Promise<unknown>;
   query(sql: string | NamedStatement, params?: SqlParameter[]): Promise<unknown>;
@@ -75,7 +75,8 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
       return await query(sql, params);
     } catch (error) {
       const { code, severity } = error as { code?: unknown; severity?: unknown };
-      // Without a code it is no answer of the server; after a fatal one there comes no other.
+      // An error without a code is not a response of the server; after a fatal one, no other
+      // response comes.
       if (code === undefined || severity === 'FATAL') destroy();
       throw error;
     }
@@ -84,13 +85,13 @@ export async function connectedPostgres(client: PostgresClient): Promise<Listeni
     client.on('notification', ({ channel, payload }) => message(channel, payload));
     client.on('end', ended);
   };
-  // This driver has a queue of its own, which it warns of and will not have any more.
+  // This driver has its own queue, which is deprecated and logs a warning.
   const turns = new OneAtATime<typeof sent>();
   const inTurn: SqlQuery = (sql, params) => turns.run(sent, () => sent(sql, params));
   return { query: inTurn, isBroken: () => isBroken, destroy, onMessage };
 }
 
-/** The server keeps it, so that the next one of the same text is neither parsed nor planned. */
+/** The server keeps the prepared statement, so it neither parses nor plans the same text again. */
 interface NamedStatement {
   readonly name: string;
   readonly text: string;
@@ -100,12 +101,12 @@ interface NamedStatement {
 /** Locks, counters and worker IDs have a few texts each. */
 const NAMED_COUNT_MAX = 64;
 /**
- * The server did not carry it out: it does not know the name or has it already, as behind a pooler
- * that lends another session to each statement; or the table was altered.
+ * The server did not execute the statement. Either its name is unknown or already in use, as behind
+ * a pooler that lends another session to each statement, or the table was altered.
  */
 const UNKNOWN_NAME: ReadonlySet<unknown> = new Set(['26000', '42P05', '0A000']);
 
-/** Each name is the digest of its text, so that it means the same in every session. */
+/** Each name is the digest of its text, so it means the same in every session. */
 export function preparedQuery(client: Pick<PostgresClient, 'query'>): SqlQuery {
   const names = new Map<string, string>();
   let isNaming = true;
@@ -134,7 +135,7 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
   const ssl = tlsOf(url);
   const client = await createConnection({
     ...loginOf(url),
-    // Left to itself, this driver takes the certificate of any host.
+    // By default, this driver accepts the certificate of any host.
     ...(ssl !== undefined && { ssl: { ...ssl, verifyIdentity: ssl.rejectUnauthorized } }),
     connectTimeout: STATEMENT_MS_MAX,
     enableKeepAlive: true,
@@ -147,10 +148,11 @@ async function openMysql(url: ServerUrl): Promise<OpenClient> {
   const destroy = () => {
     broken();
     client.destroy();
-    // It only says goodbye; its failure does not matter.
+    // It only says goodbye to the server, so its failure does not matter.
     (client as unknown as Inside).connection.stream.destroy();
   };
-  // The driver's own limit leaves the connection in use, and does not hold where it prepares.
+  // The driver's own limit leaves the connection in use, and does not apply while it prepares a
+  // statement.
   const over = (): never => {
     destroy();
     throw Object.assign(new Error('query read timeout'), { code: 'PROTOCOL_SEQUENCE_TIMEOUT' });
@@ -182,7 +184,7 @@ async function openSqlite({ path, creates = false }: FileUrl): Promise<OpenClien
   return { query: queryOf(handle), isBroken: () => isBroken, destroy };
 }
 
-/** Whichever is installed; the last is a part of Node itself. */
+/** The first installed driver; the last is a part of Node itself. */
 async function sqliteDriver(): Promise<Sqlite> {
   const names = ['better-sqlite3', 'libsql'] as const;
   for (const name of names) {

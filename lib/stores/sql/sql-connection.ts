@@ -1,15 +1,15 @@
 /**
- * The way to a database: the application's pool, one connection of ours, or a handle of SQLite; and
- * what may come back from it.
+ * The connection to a database: the application's pool, one separate connection, or a handle of
+ * SQLite. It also reads their results.
  *
- * Guarantee: what the application gives is never closed. Ours is opened at the first call, one
- * query at a time goes over it, a broken one is replaced by the next call, and nothing outlives
- * close().
+ * Guarantee: the application's object is never closed. The separate connection is opened at the
+ * first call, and one query at a time goes over it. The next call replaces a broken one, and
+ * nothing outlives close().
  */
 import { SnowflakeError } from '../../errors.js';
 import { closedError } from '../refusals.js';
 
-/** The location of a database in words, and the passwords that its answers may repeat. */
+/** The location of a database in words, and the passwords that its responses may repeat. */
 export interface SqlLocation {
   readonly text: string;
   readonly secrets: readonly string[];
@@ -18,25 +18,25 @@ export interface SqlLocation {
 export interface SqlConnection {
   readonly where: SqlLocation;
   readonly query: SqlQuery;
-  /** Opens one more connection, outside of a pool; absent where no messages can be heard. */
+  /** Opens one more connection, outside a pool; absent if messages cannot be received. */
   readonly listen?: () => Promise<ListeningClient>;
-  /** Opens the connection again, for users that close it again. */
+  /** Allows calls again, for users that close the connection again. */
   reopen?(): void;
   close?(): Promise<void>;
 }
 
-/** A connection that a driver opened for us. */
+/** A connection that this library opened with a driver. */
 export interface OpenClient {
   readonly query: SqlQuery;
-  /** True once it can never be used again. */
+  /** True once the connection is no longer usable. */
   isBroken(): boolean;
-  /** Ends it at once, whatever is under way. */
+  /** Ends it at once, even during a query. */
   destroy(): void;
 }
 
 /** A client that receives notifications. */
 export interface ListeningClient extends OpenClient {
-  /** @param ended called when it can tell nothing any more */
+  /** @param ended called when no more messages can come */
   onMessage(message: (channel: string, text?: string) => void, ended: () => void): void;
 }
 
@@ -47,7 +47,7 @@ interface Life {
   client?: OpenClient;
 }
 
-/** No statement may hold the connection longer: the keeper asks again. */
+/** A statement may hold the connection no longer, because the keeper retries. */
 export const STATEMENT_MS_MAX = 5000;
 
 export class OwnConnection implements SqlConnection {
@@ -106,18 +106,18 @@ export class OwnConnection implements SqlConnection {
 }
 
 /*
- * Statements and their answers.
+ * Statements and their results.
  *
- * Drivers answer in different forms: rows alone, rows in an object, rows in a list beside something
- * else. Guarantee: what fits none of them is an error, never taken for no rows.
+ * Drivers return different formats: rows alone, rows in an object, or rows in a list next to
+ * something else. Guarantee: any other format is an error, and never counts as no rows.
  */
 
 /** A value that is bound to a placeholder. */
 export type SqlParameter = string | number | null;
 
 /**
- * Runs one statement by itself, never inside a transaction of the application, and gives what the
- * driver gives.
+ * Runs one statement by itself, never inside a transaction of the application, and returns the
+ * driver's result.
  */
 export type SqlQuery = (sql: string, params: SqlParameter[]) => Promise<unknown>;
 
@@ -132,24 +132,24 @@ export interface Statement {
 export class Binder {
   readonly params: SqlParameter[] = [];
 
-  /** @param mark the text that stands for a value, by its number from 1 up */
+  /** @param mark the placeholder of a value, by its number from 1 up */
   constructor(private readonly mark: (number: number, value: SqlParameter) => string) {}
 
   /** The placeholder for this value. */
   readonly of = (value: SqlParameter): string => this.mark(this.params.push(value), value);
 
-  /** Gives several values with commas between them. */
+  /** Adds several values and returns their placeholders, separated by commas. */
   readonly list = (values: readonly SqlParameter[]): string => values.map(this.of).join(', ');
 }
 
-/** The rows of an answer: `[row]`, `{ rows: [row] }`, `{ results }` or `[[row], more]`. */
+/** The rows of a result: `[row]`, `{ rows: [row] }`, `{ results }` or `[[row], more]`. */
 export function rowsOf(answer: unknown): SqlRow[] {
   const found = rowsIn(answer);
   if (found !== undefined) return found;
   throw oddAnswer('no rows');
 }
 
-/** The same; undefined for the answer of a statement that has none. */
+/** The same; undefined for the result of a statement without rows. */
 export function rowsIn(answer: unknown): SqlRow[] | undefined {
   const found = rowListOf(answer);
   const areRows = found?.every((row) => typeof row === 'object' && row !== null);
@@ -165,7 +165,7 @@ function rowListOf(answer: unknown): unknown[] | undefined {
   return Array.isArray(first) ? (first as unknown[]) : answer;
 }
 
-/** Counts the rows written: a number, `{ affectedRows }`, or that in a list with more. */
+/** Counts the written rows: a number, `{ affectedRows }`, or that in a list with more. */
 export function writtenCountOf(answer: unknown): number {
   const [first] = Array.isArray(answer) ? (answer as unknown[]) : [answer];
   const { affectedRows } = Object(first) as { affectedRows?: unknown };

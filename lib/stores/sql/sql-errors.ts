@@ -1,8 +1,8 @@
 /**
- * Turns any failure of a query into one of our errors.
+ * Turns any failure of a query into an error of this library.
  *
  * Guarantee: neither the message nor the cause holds a password, a statement or its values. The
- * errors of drivers hold all of these, even correct ones.
+ * errors of drivers hold all of these, including correct passwords.
  */
 import { isSnowflakeError, type SnowflakeError } from '../../errors.js';
 import { later, never, refusalError, refusalIn } from '../refusals.js';
@@ -28,7 +28,7 @@ const RIGHTS: Readonly<Record<Kind, string>> = {
   rows: 'what its owner may (MariaDB: SELECT, INSERT, CREATE, ALTER and DROP)',
 };
 
-/** The fields of errors of drivers, and of those that wrap them, besides the message. */
+/** The fields of errors of drivers and their wrappers, apart from the message. */
 interface DriverError {
   readonly message?: unknown;
   readonly code?: unknown;
@@ -37,19 +37,19 @@ interface DriverError {
   readonly errcode?: unknown;
   readonly sqlState?: unknown;
   readonly cause?: unknown;
-  /** TypeORM and Sequelize wrap by this. */
+  /** TypeORM and Sequelize wrap errors in this. */
   readonly driverError?: unknown;
   readonly original?: unknown;
-  /** Prisma wraps by this. */
+  /** Prisma wraps errors in this. */
   readonly meta?: unknown;
-  /** Node gives these where a name has several addresses. */
+  /** Node sets these if a name has several addresses. */
   readonly errors?: readonly unknown[];
 }
 
 const CODES = ['code', 'errno', 'errcode', 'sqlState'] as const;
 const DEPTH_MAX = 5;
 
-/** The error and what it wraps, from the outside in. */
+/** The error and its wrapped errors, from the outside in. */
 function layersOf(error: unknown, depth = 0): DriverError[] {
   if (typeof error !== 'object' || error === null || depth > DEPTH_MAX) return [];
   const layer: DriverError = error;
@@ -58,13 +58,13 @@ function layersOf(error: unknown, depth = 0): DriverError[] {
   return [layer, ...inner.flatMap((one) => layersOf(one, depth + 1))];
 }
 
-/** Codes of the server and the driver, as texts. */
+/** Codes of the server and the driver, as strings. */
 export function codesOf(error: unknown): string[] {
   const codes = layersOf(error).flatMap((layer) => CODES.map((name) => layer[name]));
   return codes.filter((code) => typeof code === 'string' || typeof code === 'number').map(String);
 }
 
-/** True if the error, or one that it wraps, says so. */
+/** True if the text is in the error, or in a wrapped one. */
 export function isSaid(error: unknown, words: RegExp): boolean {
   return layersOf(error).some(({ message }) => typeof message === 'string' && words.test(message));
 }
@@ -93,7 +93,7 @@ function saidBy(error: unknown): string {
 
 const UNEXPECTED = later(/^/, 'The database gave an unexpected answer. See its log.');
 
-/* Refusals of databases and their drivers: by a code, or by what an error without one says. */
+/* Errors of databases and their drivers: by code, or by message if there is no code. */
 
 const TABLE = `The table {table} does not exist. Create it: ${CREATE}.`;
 const COLUMNS =

@@ -1,9 +1,9 @@
 /**
- * The options that every SQL support has, checked all at once, and the URL that may give them.
+ * The options of every SQL support, checked all at once, and the URL that may contain them.
  *
- * Guarantee: an absent option never costs uniqueness. A server cannot be asked whether another one
- * may replace it, since a replica that is cut off is not seen; so it is assumed unless the
- * application says that there is none.
+ * Guarantee: a missing option never costs uniqueness. A server cannot report whether another one
+ * may replace it, because it does not see an isolated replica. The library therefore assumes a
+ * second server, unless the application states that there is none.
  */
 import { isIP } from 'node:net';
 import type { SnowflakeError } from '../../errors.js';
@@ -24,23 +24,25 @@ import { decodedPart, refuseInvisible, StoreUrl, UrlQuery, type Address } from '
 
 /** The options of every support in a database. */
 export interface SqlRegistryOptions {
-  /** One ID space: processes with the same namespace never make the same ID. Default 'default'. */
+  /**
+   * One ID space: processes with the same namespace never generate the same ID. Default 'default'.
+   */
   readonly namespace?: string | undefined;
-  /** The table, with its schema if need be. Default 'snowflake_registry'. */
+  /** The table, with its schema if required. Default 'snowflake_registry'. */
   readonly table?: string | undefined;
   /**
-   * False where no other server can ever take the place of this one: no standby, no failover of a
-   * provider. Sets the next two to 0. Default true, and for SQLite false.
+   * False if no other server can ever replace this one: no standby, no failover of a provider. Sets
+   * the next two to 0. Default true, and for SQLite false.
    */
   readonly replicated?: boolean | undefined;
-  /** How long an old primary may go on answering after a failover. Default 15,000. */
+  /** How long an old primary may continue to respond after a failover. Default 15,000. */
   readonly failoverWindowMs?: number | undefined;
-  /** How far the clocks of two servers may differ. Default 1,000. */
+  /** The maximum difference between the clocks of two servers. Default 1,000. */
   readonly clockDifferenceMs?: number | undefined;
   /**
-   * For clusters of several servers that all take writes (Galera, CockroachDB, YugabyteDB, TiDB):
-   * an SQL expression that is the same text on every one of them, and another one once the cluster
-   * may have lost data. It stands in the statements as it is.
+   * For clusters of several servers that all accept writes (Galera, CockroachDB, YugabyteDB, TiDB):
+   * an SQL expression with the same string value on each server. The value must change once the
+   * cluster may have lost data. The expression is inserted into the statements unchanged.
    */
   readonly serverSql?: string | undefined;
 }
@@ -51,7 +53,7 @@ const CLOCK_DIFFERENCE_MS = 1000;
 const NAMESPACE = { of: 'characters without braces or spaces', without: /[{}\s\p{C}]/u };
 const TABLE_NAME = /^([A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
-/** What an application gives of its database is checked where it is used. */
+/** The application's database object is checked where it is used. */
 const given = [later, undefined] as const;
 export const DATABASE = {
   pool: given,
@@ -71,7 +73,7 @@ export const SQL = {
   ...DATABASE,
 } satisfies OptionTable<SqlRegistryOptions>;
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkedOptions(options: SqlRegistryOptions, isReplicatedByDefault = true) {
   const { terms, faults } = readOptions(options, SQL, 'A store in SQL');
   refuse(faults);
@@ -82,12 +84,12 @@ export function checkedOptions(options: SqlRegistryOptions, isReplicatedByDefaul
     namespace,
     table,
     lossWindowMs: failoverWindowMs + clockDifferenceMs,
-    // Their clocks differ, and every change between them would drive a slew up.
+    // Their clocks differ, and every change between them would increase a slew.
     ...(serverSql !== undefined && { serverSql, clock: highest }),
   };
 }
 
-/** @throws SnowflakeError CONFIG_INVALID unless there are none */
+/** @throws SnowflakeError CONFIG_INVALID unless there are no errors */
 export function refuse(faults: readonly string[]): void {
   if (faults.length > 0) throw misconfigured(faults);
 }
@@ -99,21 +101,21 @@ export function misconfigured(faults: readonly string[]): SnowflakeError {
 function textual(form: RegExp, expected: string): Check {
   return (name, value) => {
     if (typeof value === 'string' && form.test(value)) return [];
-    // The text is not printed: it may go on with a password that was meant for another field.
+    // The string is not printed: it may contain a password meant for another field.
     const got = typeof value === 'string' ? `a text of ${value.length}` : typeof value;
     return [`Expected \`${name}\` to be ${expected}, got ${got}.`];
   };
 }
 
 /*
- * The database a URL names.
+ * The database of a URL.
  *
  *     postgres://user:password@host:5432/shop?namespace=shop&sslmode=verify-full
  *     postgres://host/shop?sslmode=verify-full&sslrootcert=/etc/ca.pem
  *     mysql://user:password@host:3306/shop        mariadb:// is the same
  *     sqlite:./var/shop.db?namespace=shop
  *
- * Guarantee: a URL that cannot be meant so is refused with its fault. Nothing of it is repeated.
+ * Guarantee: an invalid URL is rejected with its error, and no part of it is repeated.
  */
 
 export interface ServerUrl {
@@ -125,7 +127,7 @@ export interface ServerUrl {
   readonly database: string;
   /** Checked means that the certificate is valid for the host. */
   readonly tls: 'off' | 'checked' | 'unchecked';
-  /** The authorities that count instead of those of Node, as PEM. */
+  /** The trusted authorities instead of Node's, as PEM. */
   readonly ca?: string;
   /** The login is bound to the TLS connection if the server offers that; for PostgreSQL. */
   readonly bindsChannel: boolean;
@@ -142,7 +144,10 @@ export interface FileUrl {
 
 const PORTS = { postgres: 5432, mysql: 3306 } as const;
 const FILE = /^\w+:(?:\/\/(?=\/))?([^?]+)(?:\?(.*))?$/;
-/** By parameter, as drivers and providers write it. To check an authority alone is to check more. */
+/**
+ * By parameter, as drivers and providers write it. If only the authority is to be checked, the host
+ * is checked too.
+ */
 const TLS: Readonly<Record<string, Readonly<Record<string, ServerUrl['tls']>>>> = {
   sslmode: {
     disable: 'off',
@@ -160,14 +165,17 @@ const TLS: Readonly<Record<string, Readonly<Record<string, ServerUrl['tls']>>>> 
   sslaccept: { strict: 'checked', accept_invalid_certs: 'unchecked' },
   ssl: { false: 'off', true: 'checked', '{"rejectUnauthorized":true}': 'checked' },
 };
-/** For pools, and for how long and by what name one connects: neither leads to another database. */
+/** For pools, timeouts and application names: none of them leads to another database. */
 const HINTS =
   'pgbouncer supa connection_limit pool_timeout pool max_idle_connection_lifetime ' +
   'statement_cache_size prepared_statements prepareThreshold connect_timeout connectTimeout ' +
   'socket_timeout keepalives application_name fallback_application_name sslnegotiation ' +
   'client_encoding encoding charset timezone';
 const FROM_A_POOL = 'is not for a URL: pass a pool that has it';
-/** What would lead elsewhere, or what only a driver can do; a refusal names it with its reason. */
+/**
+ * Parameters that would lead elsewhere, or that only a driver supports; the error gives the name
+ * and the reason.
+ */
 const REFUSED: Readonly<Record<string, string>> = {
   schema: 'is not for a URL: write `table=schema.snowflake_registry`',
   options: 'changes the session: pass a pool that has it',
@@ -183,7 +191,7 @@ const REFUSED: Readonly<Record<string, string>> = {
   'ssl-ca': 'is written `sslrootcert`',
   gssencmode: FROM_A_POOL,
 };
-/** Asked for by mistake, and no secret themselves: only these are named in a message. */
+/** Likely mistakes that are not secret; a message names only these. */
 const STRANGERS = 'user password username db dbname database ttl timeout useSSL serverTimezone';
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -251,7 +259,7 @@ function tlsIn(url: UrlQuery): Pick<ServerUrl, 'tls' | 'ca' | 'bindsChannel'> {
   }
   const found = { tls, bindsChannel };
   const file = url.text('sslrootcert');
-  // The word of libpq for the authorities that the host trusts.
+  // libpq's keyword for the authorities that the host trusts.
   if (file === undefined || file === 'system') return found;
   if (tls === 'checked') return { ...found, ca: url.file('sslrootcert')! };
   url.fault('its sslrootcert is for an sslmode of require or verify-full');

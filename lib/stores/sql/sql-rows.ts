@@ -1,11 +1,11 @@
 /**
- * Rows in one table of a database, by compare-and-swap: a registry for `RegistrySupport`, counters
- * for `RowCounters`, locks for `RowLocks`.
+ * Rows in one database table, by compare-and-swap: a registry for `RegistrySupport`, counters for
+ * `RowCounters`, locks for `RowLocks`.
  *
- * Guarantee: each row is written by one statement that carries all it depends on, so nothing is
- * locked between two statements and no transaction is needed. If another process changed the row
- * meanwhile, the answer is false. What a store remembers of its rows is with it in one file, since
- * each read and write notes it.
+ * Guarantee: one statement writes each row and contains all its conditions, so nothing is locked
+ * between two statements and no transaction is required. If another process has changed the row,
+ * the result is false. The remembered rows are in the same file, because each read and write
+ * updates them.
  */
 import { randomInt } from 'node:crypto';
 import { triedRights } from '../../registry/row-inspector.js';
@@ -37,7 +37,7 @@ import { SWEPT_ROWS } from './dialects/statements.js';
 import { oddAnswer, rowsOf, type SqlRow } from './sql-connection.js';
 import { SqlSession, type SqlSessionParts } from './sql-session.js';
 
-/** A list is read in pages of so many. */
+/** The number of rows per page of a list. */
 const PAGE_ROWS = 10_000;
 
 export class SqlRows implements RowStore {
@@ -49,10 +49,10 @@ export class SqlRows implements RowStore {
   readonly #dialect: Dialect;
   readonly #session: SqlSession;
   readonly #kind: SqlTable['kind'];
-  /** True if a write may have been made inside a transaction that another one rolls back. */
+  /** True if a write may have been inside a transaction that the application rolls back. */
   readonly #isDoubted: boolean;
   readonly #reads = new SharedReads((query) => this.#read(query));
-  /** Writes of which it is asked at once whether they are committed. */
+  /** Checks at once whether writes are committed. */
   readonly #commits = new SharedReads(({ keys }) => this.#session.committed(keys));
   readonly #remembered: RememberedRows | undefined;
   #sweepFault: string | undefined;
@@ -61,7 +61,7 @@ export class SqlRows implements RowStore {
     const { lossWindowMs, clock, kind, dialect, connection, namespace } = parts;
     this.namespace = namespace;
     this.#kind = kind;
-    // Else only a read tells whether the session it gets would keep what is written.
+    // Otherwise, only a read shows whether its session would keep a write.
     const isKept = dialect.tellsCommits || connection.close !== undefined;
     if (kind === 'locks' && isKept) this.#remembered = new RememberedRows();
     this.#isDoubted = connection.close === undefined && dialect.name === 'postgres';
@@ -84,16 +84,16 @@ export class SqlRows implements RowStore {
     return snapshot;
   }
 
-  /** Only of locks, of which one row is written by one process for a while. */
+  /** Only for locks, whose rows one process writes for a while. */
   remembered(keys: readonly string[]): RowSnapshot | undefined {
     this.#session.reopen();
     return this.#remembered?.of(keys);
   }
 
   /**
-   * Notes what a process told of a row with its write.
+   * Remembers the text about a row that its writer sent.
    *
-   * @returns what says whether nothing later is known of the row
+   * @returns a function that is true while nothing later is known of the row
    */
   noteTold(text: string): (() => boolean) | undefined {
     return this.#remembered?.noteTold(text);
@@ -106,7 +106,7 @@ export class SqlRows implements RowStore {
     return rows;
   }
 
-  /** Only worker IDs have an order that all databases agree on, so that a registry has pages. */
+  /** Only the order of worker IDs is the same in all databases, so only a registry has pages. */
   async readAll(countMax = Infinity): Promise<RowSnapshot> {
     if (this.#kind !== 'registry') {
       this.#session.reopen();
@@ -156,10 +156,10 @@ export class SqlRows implements RowStore {
   }
 
   /**
-   * A pool may hand out a connection on which the application began a transaction after our read,
-   * and may roll it back. Where no server tells whether it is committed, a lease is read once more:
-   * others see it then, and in the same transaction the read is refused. A counter that was
-   * written by others meanwhile tells nothing.
+   * A pool may provide a connection on which the application began a transaction after the read,
+   * and may roll it back. If the server cannot report commits, a lease is read once more. Another
+   * session finds the lease then, and in the same transaction the read is rejected. For a counter,
+   * this proves nothing, because others may have written it since.
    */
   async #isKept(
     granted: readonly OwnChange[],
@@ -207,7 +207,7 @@ export class SqlRows implements RowStore {
     return [...(await this.#session.asked(find)), await triedRights(this)];
   }
 
-  /** A statement of the operator. */
+  /** Runs an operator's statement. */
   run(sql: string): Promise<void> {
     return this.#session.ordered(sql);
   }
@@ -217,8 +217,8 @@ export class SqlRows implements RowStore {
   }
 
   /**
-   * @param transactions gets the one that wrote, where the server tells it
-   * @param isEnough where it has been written already, or what follows will be refused
+   * @param transactions receives the transaction of the write, if the server reports it
+   * @param isEnough true if the row count does not matter, because a later write decides
    */
   async #writeRow(
     change: SqlChange,
@@ -232,7 +232,7 @@ export class SqlRows implements RowStore {
     return isEnough || count === 1 + (change.moreKeys?.length ?? 0);
   }
 
-  /** It is undefined where the header stays as it is. */
+  /** Undefined if the header does not change. */
   #headerChange(write: RowWrite): SqlChange | undefined {
     const { header: row, headerVersion: version, headerNumber, isTimeOnly, server } = write;
     if (row === undefined) return undefined;
@@ -245,7 +245,7 @@ export class SqlRows implements RowStore {
     return { ...own, nextVersion: versionAfter(version), numberIs };
   }
 
-  /** Rows that are made for later come in one step, all the others one by one. */
+  /** Prepared rows come in one step, all others one by one. */
   #changesOf(rows: readonly RowChange[], mayBeLost?: boolean): OwnChange[] {
     const isBlank = ({ row, version }: RowChange) =>
       this.#kind === 'registry' && version === undefined && row.number === 0n;
@@ -256,7 +256,10 @@ export class SqlRows implements RowStore {
     return [{ ...own(blank), moreKeys: more.map(({ row }) => row.key) }, ...others];
   }
 
-  /** A worker ID rests on the header, whose versions never come again; its own count its writes. */
+  /**
+   * The version of a worker ID's row counts its writes. It may restart, because the row also
+   * depends on the header, whose versions are never reused.
+   */
   #own({ row, version }: RowChange, mayBeLost?: boolean): OwnChange {
     const isCounted = this.#kind === 'registry' && row.key !== HEADER_KEY;
     const nextVersion = isCounted ? (version ?? 0) + 1 : versionAfter(version, mayBeLost);
@@ -266,14 +269,14 @@ export class SqlRows implements RowStore {
 
 type OwnChange = Omit<SqlChange, 'headerVersion' | 'server'>;
 
-/** A row that is made again must not begin with a version that it ever had before. */
+/** A row that is created again must not begin with an earlier version. */
 const START_VERSION_BITS = 40;
-/** Nor may one of an older copy come to a version that was read before it was restored. */
+/** A row of an older copy must not reach a version that was read before the restore either. */
 const STEP_MAX = 2 ** 20;
-/** Some centuries of steps; then it begins again. */
+/** Some centuries of steps; then it restarts. */
 const VERSION_MAX = 2 ** 52;
 
-/** Of a write that may be lost it is odd: no grant has it that comes in its place. */
+/** Odd for a write that may be lost, so that no grant that replaces it has the same version. */
 function versionAfter(version: number | undefined, mayBeLost = false): number {
   const isNew = version === undefined || version > VERSION_MAX;
   const next = isNew ? randomInt(1, 2 ** START_VERSION_BITS) : version + randomInt(1, STEP_MAX);
@@ -281,11 +284,11 @@ function versionAfter(version: number | undefined, mayBeLost = false): number {
 }
 
 /*
- * Rows of locks as they were last read, written or told of, so that whoever releases a lock, or is
- * told of a release, writes without reading first.
+ * The rows of locks as last read, written or received in a message. With them, a process that
+ * releases a lock, or is notified of a release, writes without a read.
  *
- * Guarantee: their number is bounded, and nothing depends on them: each write names the versions
- * that it rests on, and one by a row that was changed since is refused.
+ * Guarantee: their number is limited, and nothing depends on them. Each write contains the versions
+ * that it depends on, and fails if the row has changed since.
  */
 
 const REMEMBERED_COUNT = 1024;
@@ -296,7 +299,7 @@ class RememberedRows {
   readonly #rows = new Map<string, StoredRow>();
   #header: StoredRow | undefined;
   #server = '';
-  /** The latest time of the server that was seen. */
+  /** The latest server time so far. */
   #timeMs = 0;
 
   of(keys: readonly string[]): RowSnapshot | undefined {
@@ -356,7 +359,7 @@ interface Told extends Omit<StoredRow, 'number'> {
   readonly timeMs: number;
 }
 
-/** JSON without its end, where the server puts its time; of a row that is too long no fact. */
+/** JSON without its end, because the server appends its time. A row that is too long is omitted. */
 function textToTell({ row, nextVersion: version, headerVersion, server }: SqlChange): string {
   const { key, number, text } = row;
   const facts = { key, number: String(number), version, text, headerVersion, server };

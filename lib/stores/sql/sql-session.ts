@@ -1,9 +1,9 @@
 /**
- * Statements sent to one database, by the dialect that it speaks.
+ * Sends statements to one database in its dialect.
  *
- * Guarantee: what the server offers is asked anew after each failure; a SELECT that met a conflict
- * is asked again, a write that met one is answered by undefined; every failure is a SnowflakeError
- * without secrets.
+ * Guarantee: after each failure, the features of the server are read again. A SELECT that fails
+ * with a conflict is repeated, and a write that does returns undefined. Every failure is a
+ * SnowflakeError without secrets.
  */
 import { randomInt } from 'node:crypto';
 import { pause, systemTimers } from '../../time/timers.js';
@@ -23,7 +23,7 @@ import {
 } from './sql-connection.js';
 import { codesOf, sqlError } from './sql-errors.js';
 
-/** A SELECT is refused by a conflict only where every statement is serializable. */
+/** A SELECT fails with a conflict only if every statement is serializable. */
 const READ_COUNT = 10;
 const READ_PAUSE_MS = 10;
 
@@ -57,7 +57,7 @@ export class SqlSession {
     return this.query(sql, params);
   }
 
-  /** Asks something that changes nothing. */
+  /** Runs a read-only request. */
   async asked<T>(ask: (statements: Statements) => Promise<T>): Promise<T> {
     for (let count = 1; ; count++) {
       try {
@@ -69,7 +69,10 @@ export class SqlSession {
     }
   }
 
-  /** Rows behind which a moment stands that may be granted by. @throws where it may not */
+  /**
+   * Reads rows together with the server's time. @throws SnowflakeError if no grant may use that
+   * time
+   */
   async read(
     statementOf: (statements: Statements) => Statement,
     isForWriting = false,
@@ -89,7 +92,7 @@ export class SqlSession {
     return this.read(statementOf, isForWriting);
   }
 
-  /** Returns what was written; undefined if another process was faster. */
+  /** Returns the result of the write; undefined if another process was faster. */
   async written(statementOf: (statements: Statements) => Statement): Promise<Written | undefined> {
     try {
       const statements = await this.#prepared();
@@ -100,7 +103,7 @@ export class SqlSession {
     }
   }
 
-  /** Those that are committed; undefined where the server does not tell. */
+  /** The committed transactions; undefined if the server cannot report them. */
   committed(transactions: readonly string[]): Promise<ReadonlySet<string> | undefined> {
     return this.asked(async (statements) => {
       const statement = statements.committed(transactions);
@@ -110,7 +113,7 @@ export class SqlSession {
     });
   }
 
-  /** A statement of the operator. */
+  /** Runs an operator's statement. */
   async ordered(sql: string): Promise<void> {
     try {
       await this.query(sql, []);
@@ -119,7 +122,10 @@ export class SqlSession {
     }
   }
 
-  /** Each call opens it again, so that an application may follow one that has closed it. */
+  /**
+   * Each call opens it again, so that a new application can use it after an earlier one has closed
+   * it.
+   */
   reopen(): void {
     this.#parts.connection.reopen?.();
   }
@@ -132,7 +138,7 @@ export class SqlSession {
     return this.#parts.dialect.isConflict(codesOf(error));
   }
 
-  /** Behind the same address may be another server from now on, or one with other rights. */
+  /** The same address may now lead to another server, or to one with other permissions. */
   #failed(error: unknown): Error {
     this.#statements = undefined;
     return this.#error(error);

@@ -1,5 +1,5 @@
 /**
- * Worker IDs leased from a table in a database: a front door for each way of reaching one.
+ * Worker IDs leased from a database table: the public functions for each kind of access.
  *
  * Guarantee: the application's pool is used for single statements, never inside its transactions,
  * and is never closed.
@@ -43,34 +43,34 @@ import { sqliteHandle, type SqliteHandle } from './dialects/sqlite-file.js';
 import { SqlRows } from './sql-rows.js';
 import { registryTable } from './tables.js';
 
-/** Options for a registry that is kept by a pool of pg. */
+/** Options for a registry with a pool of pg. */
 export interface PostgresSupportOptions extends SqlRegistryOptions {
-  /** A `Pool` of pg, PGlite, or whatever has the same `query(text, values)`. */
+  /** A `Pool` of pg, PGlite, or any object with the same `query(text, values)`. */
   readonly pool: PostgresPool;
 }
 
-/** Options for a registry that is kept by a pool of mysql2. */
+/** Options for a registry with a pool of mysql2. */
 export interface MysqlSupportOptions extends SqlRegistryOptions {
-  /** A pool of mysql2, or whatever has the same `execute(text, values)`. */
+  /** A pool of mysql2, or any object with the same `execute(text, values)`. */
   readonly pool: MysqlPool;
 }
 
-/** Options for a registry that is kept by a handle of SQLite. */
+/** Options for a registry with a handle of SQLite. */
 export interface SqliteSupportOptions extends SqlRegistryOptions {
   /** A handle of better-sqlite3, libsql or node:sqlite. */
   readonly database: SqliteHandle;
 }
 
-/** Options for a registry that is kept by a TypeORM DataSource. */
+/** Options for a registry with a TypeORM DataSource. */
 export interface DataSourceSupportOptions extends SqlRegistryOptions, ByDataSource {}
 
-/** Options for a registry that is kept by a function that runs SQL. */
+/** Options for a registry with a function that runs SQL. */
 export interface QuerySupportOptions extends SqlRegistryOptions, ByQuery {}
 
 /**
  * Worker IDs leased from PostgreSQL, for the option `support`.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  * @example
  * ```ts
  * import { Pool } from 'pg';
@@ -89,7 +89,7 @@ export function postgresSupport(options: PostgresSupportOptions): RegistrySuppor
 /**
  * Worker IDs leased from MariaDB or MySQL, for the option `support`.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  * @example
  * ```ts
  * import { createPool } from 'mysql2/promise';
@@ -106,9 +106,9 @@ export function mysqlSupport(options: MysqlSupportOptions): RegistrySupport {
 }
 
 /**
- * Worker IDs leased from a file of SQLite, for the processes of one host.
+ * Worker IDs leased from a SQLite file, for the processes of one host.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  */
 export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
   refuseWithout(options, 'database', 'prepare');
@@ -116,9 +116,9 @@ export function sqliteSupport(options: SqliteSupportOptions): RegistrySupport {
 }
 
 /**
- * Worker IDs leased by way of a DataSource of TypeORM, or of any function that runs a statement.
+ * Worker IDs leased through a DataSource of TypeORM, or through any function that runs a statement.
  *
- * @throws SnowflakeError CONFIG_INVALID for options that cannot be used.
+ * @throws SnowflakeError CONFIG_INVALID for invalid options.
  */
 export function sqlSupport(
   options: DataSourceSupportOptions | QuerySupportOptions,
@@ -136,7 +136,7 @@ function supportOf(
 }
 
 /*
- * From options and a way to the database to the store, and from a URL to all of it.
+ * Creates the store from options and a connection, or everything from a URL.
  *
  * Guarantee: options are checked before anything is opened.
  */
@@ -167,12 +167,12 @@ export function dialectOf(name: DialectName, serverSql?: string): Dialect {
   return DIALECTS[name](serverSql);
 }
 
-/** The support a URL names. @throws SnowflakeError CONFIG_INVALID */
+/** The support of a URL. @throws SnowflakeError CONFIG_INVALID */
 export function supportFromUrl(url: string): RegistrySupport {
   return new RegistrySupport(storeOfUrl(url));
 }
 
-/** The registry a URL names, for an operator. @throws SnowflakeError CONFIG_INVALID */
+/** The registry of a URL, for an operator. @throws SnowflakeError CONFIG_INVALID */
 export function inspectorFromUrl(url: string): RegistryInspector {
   const { table, namespace } = checkedOptions(parseSqlUrl(url).options);
   const store = storeOfUrl(url);
@@ -180,7 +180,7 @@ export function inspectorFromUrl(url: string): RegistryInspector {
   return Object.assign(inspector, { preparation: preparationFromUrl(url) });
 }
 
-/** The statement that creates the table of a URL, and what runs it. */
+/** The statement that creates the table of a URL, and a function that runs it. */
 export function preparationFromUrl(url: string): StorePreparation {
   const parsed = parseSqlUrl(url);
   const { dialect, options } = parsed;
@@ -199,12 +199,12 @@ export function preparationFromUrl(url: string): StorePreparation {
   return { text, run };
 }
 
-/** A database for SQL of an operator. */
+/** A database for an operator's SQL. */
 export interface OperatedDatabase {
   readonly dialect: DialectName;
-  /** Each call opens a connection of its own. */
+  /** Each call opens a separate connection. */
   open(): Promise<OperatedSession>;
-  /** Our error for one of a session, and the codes of the server. */
+  /** Converts a session's error to one of this library, with the codes of the server. */
   failure(error: unknown, table: string): { error: SnowflakeError; codes: readonly string[] };
 }
 

@@ -1,7 +1,7 @@
 /**
- * The table of worker IDs, counters and locks as text, for a migration tool of your choice.
+ * The table of worker IDs, counters and locks as SQL text, for a migration tool of your choice.
  *
- * Guarantee: one table, so that it is lost as a whole or not at all; nothing ever creates it at the
+ * Guarantee: it is one table, so a loss affects all of it or nothing. It is never created at the
  * start of an application.
  */
 import type { DialectName } from './dialects/dialect.js';
@@ -19,7 +19,7 @@ const COLUMNS = `
   PRIMARY KEY (namespace, kind, name)
 `;
 
-/** Room for new versions of a row beside the old one; names that differ in case differ. */
+/** Room for new versions of a row next to the old one; names are case-sensitive. */
 const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
   postgres: ') WITH (fillfactor = 50)',
   mysql: ') ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin',
@@ -31,7 +31,7 @@ const TABLE_ENDINGS: Readonly<Record<DialectName, string>> = {
  *
  * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
  * @param table default 'snowflake_registry'
- * @throws SnowflakeError CONFIG_INVALID for a name that needs quotes
+ * @throws SnowflakeError CONFIG_INVALID for a name that requires quotes
  * @example
  * ```ts
  * import { registryTable } from 'nestjs-snowflake/sql';
@@ -45,19 +45,19 @@ export function registryTable(dialect: DialectName, table: string = TABLE): stri
 }
 
 /*
- * The table as a migration of TypeORM, known by shape.
+ * The table as a migration of TypeORM, recognized by its structure.
  *
- * Guarantee: it creates what `registryTable` says, in the database that the DataSource is for.
+ * Guarantee: it creates the same table as `registryTable`, for the database of the DataSource.
  */
 
-/** The methods of a QueryRunner that are used. */
+/** The used methods of a QueryRunner. */
 export interface MigrationRunner {
   readonly connection: { readonly options: { readonly type: string } };
   query(sql: string): Promise<unknown>;
 }
 
 /**
- * For the option `migrations` of a DataSource; another table needs a migration of your own, with
+ * For the option `migrations` of a DataSource. Another table name requires your own migration, with
  * the text of `registryTable`.
  *
  * @example
@@ -72,7 +72,10 @@ export interface MigrationRunner {
  * ```
  */
 export class CreateSnowflakeRegistry1767225600000 {
-  /** Its end is the time by which TypeORM orders migrations; stays when code is minified. */
+  /**
+   * TypeORM orders migrations by the time at the end of this name. Minifiers do not change it,
+   * unlike the class name.
+   */
   readonly name = 'CreateSnowflakeRegistry1767225600000';
 
   async up(runner: MigrationRunner): Promise<void> {
@@ -80,8 +83,8 @@ export class CreateSnowflakeRegistry1767225600000 {
   }
 
   /**
-   * Counts as a loss of data: IDs stay unique and run ahead for a while, the holders of locks learn
-   * that their lock is lost, and counters are refused as absent from then on.
+   * Counts as a loss of data: IDs stay unique and run ahead for a while, lock holders learn that
+   * their lock is lost, and counters are absent from then on.
    */
   async down(runner: MigrationRunner): Promise<void> {
     await runner.query(`DROP TABLE ${TABLE}`);
@@ -89,9 +92,9 @@ export class CreateSnowflakeRegistry1767225600000 {
 }
 
 /*
- * The table of gapless series as text and as a migration of TypeORM.
+ * The table of gapless series as SQL text and as a migration of TypeORM.
  *
- * Guarantee: one row for each period of a series; nothing ever creates the table at the start of an
+ * Guarantee: it has one row for each period of a series, and is never created at the start of an
  * application.
  */
 
@@ -105,11 +108,11 @@ const SERIES_COLUMNS = `
 `;
 
 /**
- * The statement that creates the table of gapless series, if it is not there.
+ * The statement that creates the table of gapless series, if it does not exist.
  *
  * @param dialect 'postgres', 'mysql' (MariaDB too) or 'sqlite'
  * @param table default 'snowflake_series'
- * @throws SnowflakeError CONFIG_INVALID for a name that needs quotes
+ * @throws SnowflakeError CONFIG_INVALID for a name that requires quotes
  */
 export function seriesTable(dialect: DialectName, table: string = SERIES_TABLE): string {
   checkedOptions({ table });
@@ -117,7 +120,7 @@ export function seriesTable(dialect: DialectName, table: string = SERIES_TABLE):
 }
 
 /**
- * For the option `migrations` of a DataSource; another table needs a migration of your own, with
+ * For the option `migrations` of a DataSource. Another table name requires your own migration, with
  * the text of `seriesTable`.
  *
  * @example
@@ -132,14 +135,17 @@ export function seriesTable(dialect: DialectName, table: string = SERIES_TABLE):
  * ```
  */
 export class CreateSnowflakeSeries1767225600002 {
-  /** Its end is the time by which TypeORM orders migrations; stays when code is minified. */
+  /**
+   * TypeORM orders migrations by the time at the end of this name. Minifiers do not change it,
+   * unlike the class name.
+   */
   readonly name = 'CreateSnowflakeSeries1767225600002';
 
   async up(runner: MigrationRunner): Promise<void> {
     await runner.query(seriesTable(dialectOfType(runner.connection.options.type)));
   }
 
-  /** Every number is forgotten by it: a table that is made again begins each period with 1. */
+  /** Loses every number: in a new table, each period begins with 1 again. */
   async down(runner: MigrationRunner): Promise<void> {
     await runner.query(`DROP TABLE ${SERIES_TABLE}`);
   }

@@ -1,8 +1,8 @@
 /**
  * The differences between databases: the statements for a table of rows, and their results.
  *
- * Guarantee: every statement is complete in itself, so that it needs no transaction around it; a
- * statement that writes carries all that it depends on, and reports whether it was carried out.
+ * Guarantee: every statement is complete in itself, so it requires no transaction. A statement that
+ * writes contains all its conditions, and reports whether it was executed.
  */
 import { SnowflakeError } from '../../../errors.js';
 import type { Finding } from '../../../registry/snapshot.js';
@@ -17,15 +17,15 @@ import {
 } from '../../../rows/row-store.js';
 import { oddAnswer, type SqlQuery, type SqlRow, type Statement } from '../sql-connection.js';
 
-/** The SQL that a database speaks; MariaDB speaks `mysql`. */
+/** The SQL dialect of a database; MariaDB speaks `mysql`. */
 export type DialectName = 'postgres' | 'mysql' | 'sqlite';
 
-/** A row to be written, with all that must still be so. */
+/** A row to write, with all conditions of the write. */
 export interface SqlChange {
   readonly row: Row;
-  /** Rows that are made in the same step, equal but for this. */
+  /** Rows that the same step creates, equal except for their keys. */
   readonly moreKeys?: readonly string[];
-  /** The version that was read; undefined if the row was absent. */
+  /** The version at the read; undefined if the row was absent. */
   readonly version: number | undefined;
   /** The number that the row must have, or must be below. */
   readonly numberIs?: { readonly sign: '=' | '<'; readonly number: bigint };
@@ -33,70 +33,72 @@ export interface SqlChange {
   /** The header, for a row that depends on one. */
   readonly headerVersion: number | undefined;
   readonly server: string;
-  /** The first and the last time of the server at which it is written, by what is remembered. */
+  /** The earliest and latest server time for the write, if it is based on remembered rows. */
   readonly betweenMs?: readonly [number, number] | undefined;
-  /** True if it may be answered before it is on disk. */
+  /** True if the server may respond before the write is on disk. */
   readonly mayBeLost?: boolean | undefined;
-  /** What is told of it in the same statement, and on which channel; the time follows the text. */
+  /** The message that the same statement sends, and its channel; the server appends its time. */
   readonly told?: { readonly channel: string; readonly text: string } | undefined;
 }
 
 export interface SqlTable {
-  /** The name as it stands in statements; checked, so that it needs no quotes. */
+  /** The name as written in statements; checked, so it requires no quotes. */
   readonly table: string;
   readonly namespace: string;
   /**
-   * Which rows of the table these are. A restart of the server counts as a loss for a registry, to
-   * which it costs nothing, and for locks, since a server that was set back to an older copy has
-   * been restarted; for counters only if it can lose something.
+   * The kind of rows in the table. For a registry, a restart of the server counts as a loss, which
+   * costs nothing. It also counts for locks, because restoring an older copy of a server requires a
+   * restart. For counters it counts only if the restart can lose something.
    */
   readonly kind: 'registry' | 'counters' | 'locks';
-  /** How old the writes may be that the store loses, as it was told. */
+  /** The configured maximum age of writes that the store may lose. */
   readonly lossWindowMs: number;
 }
 
-/** The answer to a write. */
+/** The result of a write. */
 export interface Written {
   readonly count: number;
-  /** The transaction that wrote, where the server tells it. */
+  /** The transaction of the write, if the server reports it. */
   readonly transaction?: string | undefined;
 }
 
-/** The statements for one table, once it is known what the server offers. */
+/** The statements for one table, for the features of its server. */
 export interface Statements {
-  /** All rows, or those asked for, with time and server: at least one row. */
+  /** All rows, or the requested ones, with time and server: at least one row. */
   read(query?: SharedQuery): Statement;
-  /** Leased worker IDs from one on, in their order; at most `rowCount`. */
+  /** Leased worker IDs from a given one on, in order; at most `rowCount`. */
   page(from: number, rowCount: number): Statement;
   ceilings(min: number, max: number): Statement;
   write(change: SqlChange): Statement;
-  /** Deletes some of the rows whose number is less. */
+  /** Deletes some of the rows whose number is lower. */
   sweep(below: bigint): Statement;
-  /** What a write has written. @throws SnowflakeError where that does not count */
+  /** The result of a write. @throws SnowflakeError if the write does not count */
   written(answer: unknown): Written;
-  /** Asks which of these transactions are committed; undefined where no server tells. */
+  /**
+   * Requests which of these transactions are committed; undefined if the server cannot report it.
+   */
   committed(transactions: readonly string[]): Statement | undefined;
-  /** @throws SnowflakeError where what was read shows that nothing may be written */
+  /** @throws SnowflakeError if the row shows that writing is not allowed */
   check(row: SqlRow): void;
-  /** True if the server offers other features by now than when these statements were made. */
+  /** True if the features of the server have changed since these statements were created. */
   isOutdated(row: SqlRow): boolean;
-  /** @throws SnowflakeError where it was read from a server that takes no writes */
+  /** @throws SnowflakeError if the row comes from a read-only server */
   checkPrimary(row: SqlRow): void;
 }
 
 export interface Dialect {
   readonly name: DialectName;
-  /** True if its server answers whether a transaction is committed. */
+  /** True if its server reports whether a transaction is committed. */
   readonly tellsCommits: boolean;
   /** The product, for messages. */
   readonly title: string;
   /**
-   * Asks the server what it offers.
+   * Requests the features of the server.
    *
-   * @param isAlone true if all statements go over one connection, which nobody else has
+   * @param isAlone true if all statements use one exclusive connection
    */
   prepare(query: SqlQuery, location: SqlTable, isAlone: boolean): Promise<Statements>;
-  /** The error codes that mean that another process changed the row meanwhile. */
+  /** The error codes of a concurrent change of the row by another process. */
   isConflict(codes: readonly string[]): boolean;
   /** One sentence for each danger to the table. */
   advice(query: SqlQuery, kind: SqlTable['kind']): Promise<string[]>;
@@ -104,10 +106,10 @@ export interface Dialect {
 }
 
 /*
- * The result of one SELECT: time and server in each row, and a row of the table or nothing.
+ * The result of one SELECT: time and server in each row, with a row of the table or nulls.
  *
- * Drivers give a 64-bit number as a number, a text or a bigint. Guarantee: a column that is missing
- * or cannot be read is an error that names it; nothing is taken for 0 or for absent.
+ * Drivers return a 64-bit number as a number, a string or a bigint. Guarantee: a missing or
+ * unreadable column is an error that names it, and never counts as 0 or absent.
  */
 
 const WHOLE = /^-?(0|[1-9]\d{0,15})$/;
@@ -121,7 +123,7 @@ export function answered(row: SqlRow | undefined, column: string): number {
   throw oddAnswer(`no whole number in its column ${column}`);
 }
 
-/** Drivers give true and false, 1 and 0, or 't' and 'f'. */
+/** Drivers return true and false, 1 and 0, or 't' and 'f'. */
 export function flagOf(row: SqlRow | undefined, column: string): boolean {
   const value = row?.[column];
   const text = typeof value === 'string' ? value : JSON.stringify(Number(value));
@@ -144,7 +146,7 @@ export function nameOf(key: string, kind: SqlTable['kind']): string {
   return isPadded ? key.padStart(WORKER_ID_DIGITS, '0') : key;
 }
 
-/** @param query those of the rows that were asked for; absent for all */
+/** @param query the requested rows; absent for all */
 export function snapshotIn(
   rows: readonly SqlRow[],
   kind: SqlTable['kind'],
@@ -163,13 +165,13 @@ export function snapshotIn(
   };
 }
 
-/** Others may have asked for more by the same statement. */
+/** The same statement may include rows that other callers requested. */
 function askedBy({ keys, token }: RowQuery, kind: SqlTable['kind']): (row: SqlRow) => boolean {
   const names = new Set(keys.map((key) => nameOf(key, kind)));
   return (row) => names.has(String(row['name'])) || (token !== undefined && row['token'] === token);
 }
 
-/** If nothing is stored, all columns of the table are null in the one row that came. */
+/** If nothing is stored, the result has one row, whose table columns are all null. */
 function isStored(row: SqlRow): boolean {
   return row['name'] !== null;
 }
@@ -188,7 +190,7 @@ export function keyAndNumberOf(row: SqlRow, kind: SqlTable['kind']): Pick<Row, '
   return { key: kind === 'registry' ? name.replace(PADDING, '') : name, number };
 }
 
-/** Two of one name are in a table that has lost its primary key. */
+/** Two rows of one name mean that the table has lost its primary key. */
 function withoutKey(): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -200,7 +202,7 @@ function withoutKey(): SnowflakeError {
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /*
- * The words of an advice that differ between a registry, counters and locks; the dialects name the
+ * The words of an advice that differ between a registry, counters and locks. The dialects add the
  * rest.
  */
 
@@ -208,7 +210,7 @@ type Words = Readonly<Record<SqlTable['kind'], string>>;
 
 export const GRANTED: Words = { registry: 'leases', counters: 'positions', locks: 'locks' };
 
-/** The consequence of a loss of data that is noticed. */
+/** The consequence of a detected loss of data. */
 export const AFTER_LOSS: Words = {
   registry: 'ids stay unique, and run ahead for a while after it',
   counters: 'ids stay unique, and leave a gap',
@@ -216,9 +218,9 @@ export const AFTER_LOSS: Words = {
 };
 
 /*
- * Sessions in which a statement that was carried out is not yet written, or cannot be.
+ * Errors for sessions in which an executed statement is not yet durable, or cannot be.
  *
- * Guarantee: what could still be rolled back is never taken for written.
+ * Guarantee: a write that could still be rolled back never counts as written.
  */
 
 export function inTransaction(): SnowflakeError {
@@ -229,7 +231,7 @@ export function inTransaction(): SnowflakeError {
   );
 }
 
-/** Retryable: after a failover the name may lead to the primary again. */
+/** Retryable: after a failover, the name may lead to the primary again. */
 export function fromReplica(): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -254,7 +256,7 @@ export function withoutEscapes(): SnowflakeError {
   );
 }
 
-/** Retryable: of a pool the next session may be another one. */
+/** Retryable: a pool may provide another session next time. */
 export function anotherTime(bentMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
@@ -287,8 +289,8 @@ function refused(message: string): SnowflakeError {
 }
 
 /**
- * The warning for a server with replicas although the support was told that there are none, in the
- * same words for every database.
+ * The warning for a server with replicas if the support was configured without any. It is the same
+ * for every database.
  */
 export function followed(replicaCount: number): string {
   const who = replicaCount === 1 ? 'A replica follows' : `${replicaCount} replicas follow`;
@@ -300,18 +302,18 @@ export function followed(replicaCount: number): string {
 }
 
 /*
- * The signature of a row: facts that the database alone knows of the write that made it, kept in
- * the text of the row. A dump carries the text, and loading it writes the row anew.
+ * The signature of a row: facts about its write that only the database has, kept in the text of the
+ * row. A dump includes the text, but loading it writes the row again.
  *
- * Guarantee: a row whose signature does not fit was put back. A row without one, of an older
- * version of this package, or written by such a version since, is taken as it is.
+ * Guarantee: a row whose signature does not match was restored. A row without a signature is
+ * accepted. It comes from an older version of this package, or such a version wrote it later.
  */
 
-/** A dialect tells one write from another by these texts in SQL. */
+/** The SQL with which a dialect distinguishes one write from another. */
 export interface Stamps {
   /** The signature of the statement that writes. */
   readonly written: string;
-  /** The signature of a row that is there, by its name in the statement. */
+  /** The signature of a stored row, by its alias in the statement. */
   readonly found: (row: string) => string;
 }
 
@@ -322,27 +324,27 @@ interface SignedRow {
   readonly text: string;
 }
 
-/** Behind it comes what the database writes, and then the end. */
+/** The text from the database follows this, and then the end. */
 const BEGIN = ',"written":"';
 export const END = '"}';
 const SIGNATURE = /,"written":"(\d+)\/(\d+)\/(\w*)"\}$/;
-/** Without a field it is what older versions know as a header before there is one. */
+/** To older versions, a text without a field means that there is no header yet. */
 const SIGNABLE = /^\{".*\}$/s;
 
-/** The text up to the stamp; undefined for one that is not signed. */
+/** The text up to the stamp; undefined if it has no signature. */
 export function unsigned({ version, number, text }: SignedRow): string | undefined {
   return SIGNABLE.test(text) ? `${text.slice(0, -1)}${BEGIN}${version}/${number}/` : undefined;
 }
 
-/** The text as it was before it was signed. */
+/** The text as it was before its signature. */
 function withoutSignature(text: string): string {
   return text.replace(SIGNATURE, '}');
 }
 
-/** @param found the stamp of the row; empty where the database has none */
+/** @param found the stamp of the row; empty if the database has none */
 export function isPutBack({ version, number, text }: SignedRow, found: unknown): boolean {
   const [, ofVersion, ofNumber, written] = SIGNATURE.exec(text) ?? [];
-  // Older versions write the row, and hand on what they do not know.
+  // Older versions write the row, and copy unknown fields.
   if (ofVersion !== String(version) || ofNumber !== String(number)) return false;
   return typeof found === 'string' && found !== '' && written !== '' && found !== written;
 }

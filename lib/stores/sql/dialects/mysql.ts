@@ -1,9 +1,9 @@
 /**
- * The registry in MariaDB and MySQL: statements, findings and variables in one file, since they
- * rest on the same knowledge of the server.
+ * The registry in MariaDB and MySQL. Statements, findings and variables share one file, because
+ * they depend on the same facts about the server.
  *
- * Guarantee: nothing is taken for written in a session without autocommit, and in MariaDB nothing
- * inside an open transaction. MySQL does not tell a statement whether one is open.
+ * Guarantee: no write counts in a session without autocommit, and in MariaDB none counts inside an
+ * open transaction. MySQL does not report to a statement whether one is open.
  */
 import { finding, type Finding } from '../../../registry/snapshot.js';
 import {
@@ -28,7 +28,7 @@ import {
 import { Binder, rowsOf, writtenCountOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
 import { TableStatements } from './statements.js';
 
-/** In Unix milliseconds; the moment at which the statement began. */
+/** In Unix milliseconds; the time at which the statement began. */
 export const MYSQL_TIME = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(3)) DIV 1000";
 /** The offset of the session's clock after `SET timestamp`, which SYSDATE does not follow. */
 const TIME_BENT = 'TIMESTAMPDIFF(MICROSECOND, SYSDATE(6), NOW(6)) DIV 1000';
@@ -60,7 +60,7 @@ export class MysqlDialect implements Dialect {
     const isKept = isAlone && this.serverSql === undefined && (await keepsName(query, asked));
     const run = isKept ? NAME_IN_SESSION : asked;
     const server = location.kind === 'counters' ? mysqlHistory(identity, run, isDurable) : run;
-    // Each member of a cluster has made the table at another time.
+    // Each member of a cluster has its own creation time of the table.
     const stamps = this.serverSql === undefined ? stampsOf(location.table) : undefined;
     const offer = { server: this.serverSql ?? server, isDurable, isMariadb };
     return new MysqlStatements(location, offer, stamps);
@@ -108,7 +108,7 @@ class MysqlStatements extends TableStatements {
     if (this.losesNothing && !flagOf(row, 'is_durable')) throw notFlushed();
   }
 
-  /** Another session answers, which knows no name yet. */
+  /** Another session responded, whose variable has no name yet. */
   override isOutdated(row: SqlRow): boolean {
     return row['server'] === null;
   }
@@ -143,8 +143,9 @@ class MysqlStatements extends TableStatements {
   }
 
   /**
-   * MySQL refuses to update a table that a subquery of the statement reads, but for one of which it
-   * makes a table first, as the limit has it do. A join would copy the text of the row to one.
+   * MySQL cannot update a table that a subquery of the statement reads, unless it first copies the
+   * subquery's result to a temporary table. The limit causes this. A join would copy the text of
+   * the row to one.
    */
   protected override header(isHeader: string): string {
     return `SELECT 1 FROM (${super.header(isHeader)} LIMIT 1) k`;
@@ -158,7 +159,10 @@ class MysqlStatements extends TableStatements {
     return `DELETE FROM ${this.location.table} WHERE ${where(binder)} LIMIT ${rowCount}`;
   }
 
-  /** A row that is there already is an error, which counts as a conflict: IGNORE hides others. */
+  /**
+   * An existing row is an error, which counts as a conflict, because IGNORE would hide other errors
+   * too.
+   */
   protected withRowCount(write: string): string {
     return write;
   }
@@ -167,7 +171,7 @@ class MysqlStatements extends TableStatements {
     return `CONCAT(${texts.join(', ')})`;
   }
 
-  /** Without it a text makes all of it double arithmetic. */
+  /** Without the cast, a string would turn the arithmetic into doubles. */
   protected integer(text: string): string {
     return `CAST(${text} AS SIGNED)`;
   }
@@ -178,8 +182,8 @@ class MysqlStatements extends TableStatements {
 }
 
 /*
- * Finds facts about a MariaDB or MySQL server that matter for the leases in it: what they mean for
- * IDs, and what to do. A fact that the server does not tell is not judged.
+ * Finds facts about a MariaDB or MySQL server that affect its leases: the consequence for IDs, and
+ * the remedy. A fact that the server does not report is not judged.
  */
 
 const ASKED = [
@@ -220,7 +224,7 @@ const GALERA =
   'and give `serverSql`: without it every change between two members counts as a loss of data, ' +
   'and while processes ask several of them nobody gets a worker id.';
 
-/** The server shows the threads of others only with a permission; unseen ones are not judged. */
+/** The server shows other users' threads only with a permission; hidden ones are not judged. */
 const REPLICAS =
   `SELECT COUNT(*) AS replica_count FROM information_schema.processlist WHERE command LIKE ` +
   `'Binlog Dump%'`;
@@ -247,12 +251,12 @@ const WRITABLE_REPLICA =
   'some the other, they would make the same ids. Name the primary in all of them, and set ' +
   'read_only here.';
 
-/** False also without the permission to ask. */
+/** False without the permission as well. */
 async function isReplica(query: SqlQuery): Promise<boolean> {
   try {
     return rowsOf(await query('SHOW REPLICA STATUS', [])).length > 0;
   } catch {
-    // It is asked for a hint alone: the right to it is one that an application has no need of.
+    // It is only a hint, because an application does not need this permission otherwise.
     return false;
   }
 }
@@ -275,7 +279,7 @@ async function replicaFindings(query: SqlQuery): Promise<Finding[]> {
 /*
  * The settings of a MariaDB or MySQL server, by name.
  *
- * Guarantee: a setting that this server does not know is absent, and no error.
+ * Guarantee: a setting that this server does not have is absent, and no error.
  */
 
 /** Names in lower case. */
@@ -293,10 +297,10 @@ async function variables(
 }
 
 /*
- * The identity of a MariaDB or MySQL server, as parts of statements: which server it is, since when
- * it has run, whether a crash of it loses acknowledged writes, and when a table was made.
+ * The identity of a MariaDB or MySQL server, as parts of statements: which server it is, when it
+ * started, whether a crash loses acknowledged writes, and when the table was created.
  *
- * Guarantee: all of it is asked in the statement that depends on it.
+ * Guarantee: the statement that depends on the identity also reads it.
  */
 
 const FLUSH = 'innodb_flush_log_at_trx_commit';
@@ -304,14 +308,14 @@ const FLUSH = 'innodb_flush_log_at_trx_commit';
 const IDENTITIES = ['server_uid', 'server_uuid', 'datadir'];
 
 /**
- * MariaDB makes its identity of the hardware address and the port, which containers of two hosts
- * may share. A replica has another `server_id` than its primary, or it could not follow.
+ * MariaDB derives its identity from the hardware address and the port, which containers on two
+ * hosts may share. A replica must have another `server_id` than its primary.
  */
 const nameOf = (identity: string) => `CONCAT(@@global.${identity}, '/', @@global.server_id)`;
 
 /**
- * The server, and since when it has run. Both sides of the difference are of one moment. The uptime
- * of a server whose clock is before its start is negative, which its status shows without a sign.
+ * The server, and its start time. Both sides of the difference have the same time. If the server's
+ * clock is before its start, the uptime is negative, and its status shows it as an unsigned number.
  */
 export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
   const status = `${isMariadb ? 'information' : 'performance'}_schema.global_status`;
@@ -321,29 +325,29 @@ export function mysqlServer(isMariadb: boolean, identity = 'datadir'): string {
 }
 
 /**
- * The name of the server in a variable of the session, since what tells of its start costs more
- * than the rest of a statement. No session outlives its server: another one, also behind a proxy,
- * has no name until it is asked again.
+ * The server's name in a session variable, because reading its start time costs more than the rest
+ * of a statement. A session never outlives its server. In a new session, even behind a proxy, the
+ * variable is empty until the name is read again.
  */
 const KEPT_NAME = '@snowflake_server';
-/** MySQL may take a variable without a value for binary. */
+/** MySQL may treat a variable without a value as binary. */
 const NAME_IN_SESSION = `CAST(${KEPT_NAME} AS CHAR)`;
 
-/** @returns false if it is gone at once, as behind a proxy that changes sessions */
+/** @returns false if the name is lost at once, for example behind a proxy that changes sessions */
 async function keepsName(query: SqlQuery, server: string): Promise<boolean> {
   await query(`SET ${KEPT_NAME} = ${server}`, []);
   const [row] = rowsOf(await query(`SELECT ${NAME_IN_SESSION} AS server`, []));
   return row?.['server'] !== null;
 }
 
-/** A binary log tells at a start which of the last commits exist. */
+/** At a start, a binary log shows which of the last commits exist. */
 const LOGGED = '(@@global.log_bin = 0 OR @@global.sync_binlog = 1)';
 export const MYSQL_DURABLE = `(@@global.${FLUSH} = 1 AND ${LOGGED})`;
 
 /**
- * The server alone, for counters: if each commit is flushed, a restart loses nothing. If that is
- * switched off while the server runs, its identity changes before anything depends on writes that
- * may be lost.
+ * The server without its start time, for counters: if each commit is flushed, a restart loses
+ * nothing. If flushing is switched off on a running server, its identity changes before anything
+ * depends on writes that may be lost.
  */
 export function mysqlHistory(identity: string | undefined, run: string, isDurable: string): string {
   // Two servers may have the same folder.
@@ -351,7 +355,10 @@ export function mysqlHistory(identity: string | undefined, run: string, isDurabl
   return `IF(${isDurable}, ${nameOf(identity)}, ${run})`;
 }
 
-/** When the table was made, which a dump makes again; whose zone a session has is no matter. */
+/**
+ * The creation time of the table, which changes if a dump is loaded; independent of the session's
+ * time zone.
+ */
 function stampsOf(table: string): Stamps {
   const [name, schema] = table.split('.').toReversed();
   const own = schema === undefined ? 'DATABASE()' : `'${schema}'`;

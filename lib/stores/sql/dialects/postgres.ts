@@ -1,8 +1,8 @@
 /**
- * The registry in PostgreSQL, and in PGlite, which is one.
+ * The registry in PostgreSQL, including PGlite.
  *
- * Guarantee: a write is on disk before it is acknowledged, even if synchronous_commit is off; and
- * inside a transaction that the application may roll back nothing counts as written.
+ * Guarantee: a write is on disk before it is acknowledged, even if synchronous_commit is off.
+ * Inside a transaction that the application may roll back, no write counts.
  */
 import { finding, type Finding } from '../../../registry/snapshot.js';
 import {
@@ -35,47 +35,50 @@ export const POSTGRES_TIME = 'floor(extract(epoch FROM clock_timestamp()) * 1000
 const STARTED = 'floor(extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text';
 const CLUSTER = '(SELECT system_identifier::text FROM pg_control_system())';
 const TIMELINE = 'substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)';
-/** A copy that was renamed into the place of a database has its rows, with their stamps. */
+/**
+ * Distinguishes a copy that was renamed to replace a database, because it has the same rows and
+ * stamps.
+ */
 const DATABASE = '(SELECT oid::text FROM pg_database WHERE datname = current_database())';
-/** The fallback for a user who may not ask for the cluster. */
+/** The fallback for a user without permission to read the cluster's identifier. */
 const POSTGRES_SERVER_UNPRIVILEGED = `${STARTED} || '/' || ${DATABASE}`;
-/** The cluster, and since when its server has run: a restart and a failover change it. */
+/** The cluster, and the start time of its server: a restart and a failover change it. */
 export const POSTGRES_SERVER = `${CLUSTER} || '/' || ${POSTGRES_SERVER_UNPRIVILEGED}`;
 
 const POSTGRES_HISTORY_UNPRIVILEGED = `${TIMELINE} || '/' || ${DATABASE}`;
-/** The cluster and the timeline of its history, which a standby that is promoted leaves. */
+/** The cluster and its timeline, which changes when a standby is promoted. */
 export const POSTGRES_HISTORY = `${CLUSTER} || '/' || ${POSTGRES_HISTORY_UNPRIVILEGED}`;
 
 const KNOWS_CLUSTER = `has_function_privilege('pg_control_system()', 'execute')`;
-/** Without fsync a crash of the host loses what was acknowledged, so that a restart counts. */
+/** Without fsync, a crash of the host loses acknowledged writes, so a restart counts as a loss. */
 const UNLESS_SYNCED = `CASE current_setting('fsync') WHEN 'on' THEN '' ELSE '/' || ${STARTED} END`;
 
-/** Visible to a later statement of the same transaction alone. */
+/** Visible only to a later statement of the same transaction. */
 const MARK = 'snowflake.statement';
 const SET_MARK = `set_config('${MARK}', 'open', true)`;
 const MARKED = `coalesce(current_setting('${MARK}', true), '') <> ''`;
-/** A write that is acknowledged and then lost by a crash would be granted twice. */
+/** If a crash lost an acknowledged write, the same range would be granted a second time. */
 export const POSTGRES_DURABLY =
   `set_config('synchronous_commit', CASE current_setting('synchronous_commit') ` +
   `WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true) <> ''`;
 /**
  * A write that may be lost is acknowledged before it is on disk, and on no standby. Nothing that
- * rests on it outlasts it: a log is written and sent in its order, so that the next grant, which
- * waits for the disk and for the standbys, takes all before it along. A backend that dies takes
- * unwritten commits with it, and the server goes on under its name.
+ * depends on it survives it: the log is written and sent in order. The next grant waits for the
+ * disk and the standbys, and so includes everything before it. If a backend dies, its unwritten
+ * commits are lost, and the server continues under its name.
  */
 export const POSTGRES_SOON = `set_config('synchronous_commit', 'off', true) <> ''`;
 
 /**
- * The begin of the transaction in microseconds. A transaction that began before the read that it
- * depends on may be rolled back by others.
+ * The start of the transaction in microseconds. If the transaction began before the read, the
+ * application may still roll it back.
  */
 const BEGAN = 'floor(extract(epoch FROM now()) * 1000000)::bigint';
 
-/** The transaction that has written something, in full. */
+/** The full ID of a transaction that has written something. */
 const TRANSACTION = 'CASE WHEN count(*) > 0 THEN txid_current()::text END';
 
-/** The transaction that wrote a row; without a savepoint a statement has one of its own. */
+/** The transaction that wrote a row; without a savepoint, each statement has its own. */
 const STAMPS = {
   written: '(txid_current() % 4294967296)::text',
   found: (row: string) => `${row}.xmin::text`,
@@ -89,7 +92,7 @@ export class PostgresDialect implements Dialect {
   readonly title = 'PostgreSQL';
   readonly tellsCommits: boolean;
 
-  /** @param serverSql names a server that may be one of several, which may not know it */
+  /** @param serverSql names one of several servers, which may not report commits */
   constructor(private readonly serverSql?: string) {
     this.tellsCommits = serverSql === undefined;
   }
@@ -119,18 +122,18 @@ export class PostgresDialect implements Dialect {
   findings = postgresFindings;
 }
 
-/** A restart loses nothing that was acknowledged, so that counters need not hear of it. */
+/** A restart loses no acknowledged write, so it does not affect counters. */
 function serverOf(kind: SqlTable['kind'], knowsCluster: boolean): string {
   if (kind !== 'counters') return knowsCluster ? POSTGRES_SERVER : POSTGRES_SERVER_UNPRIVILEGED;
   const history = knowsCluster ? POSTGRES_HISTORY : POSTGRES_HISTORY_UNPRIVILEGED;
   return `(${history} || ${UNLESS_SYNCED})`;
 }
 
-/** The features of a server, and their parts of statements. */
+/** The features of a server, and the corresponding parts of statements. */
 interface Offered {
   readonly server: string;
   readonly isReplica: string;
-  /** It is undefined where it is not asked for. */
+  /** Undefined if it is not requested. */
   readonly knowsCluster?: boolean;
   readonly stamps?: Stamps;
 }
@@ -138,7 +141,7 @@ interface Offered {
 class PostgresStatements extends TableStatements {
   protected override readonly stamps: Stamps | undefined;
   protected readonly time = POSTGRES_TIME;
-  /** The begin of the last read in microseconds, if no other server can answer. */
+  /** The start of the last read in microseconds, if no other server can respond. */
   private beganUs: number | undefined;
 
   constructor(
@@ -201,12 +204,12 @@ class PostgresStatements extends TableStatements {
 
   protected standsOn({ server, mayBeLost = false }: SqlChange, { of }: Binder): string {
     const isNext = this.beganUs === undefined ? '' : `${BEGAN} >= ${of(this.beganUs)} AND `;
-    // A server that is known in another way may keep writes in another order.
+    // A server that `serverSql` names may keep writes in another order.
     const waits = mayBeLost && this.stamps !== undefined ? POSTGRES_SOON : POSTGRES_DURABLY;
     return `${isNext}${this.offered.server} = ${of(server)} AND ${waits}`;
   }
 
-  /** One row comes back whatever happened: a driver that swallows an error has none. */
+  /** Every write returns one row, so a driver that hides an error returns none. */
   protected withRowCount(write: string, writing: Writing, telling?: string): string {
     const ending = writing === 'insert' ? this.conflict : '';
     const isOther = `xmin::text <> ${STAMPS.written}`;
@@ -221,7 +224,7 @@ class PostgresStatements extends TableStatements {
     return `WITH changed AS (${write}${ending} RETURNING ${isNested} AS is_nested) ${answer}`;
   }
 
-  /** What is told comes to others once it is committed, and not at all if it is rolled back. */
+  /** Other sessions receive a message when it is committed, and never if it is rolled back. */
   protected override telling(
     { channel, text }: NonNullable<SqlChange['told']>,
     { of }: Binder,
@@ -243,8 +246,8 @@ class PostgresStatements extends TableStatements {
 }
 
 /*
- * Finds facts about a PostgreSQL server that matter for the leases in it: what they mean for IDs,
- * and what to do. A fact that the server does not tell is not judged.
+ * Finds facts about a PostgreSQL server that affect its leases: the consequence for IDs, and the
+ * remedy. A fact that the server does not report is not judged.
  */
 
 const ASKED =

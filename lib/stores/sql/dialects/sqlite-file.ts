@@ -1,10 +1,9 @@
 /**
- * A file of SQLite through a handle of better-sqlite3, libsql or node:sqlite, which answers at
- * once.
+ * A SQLite file through a handle of better-sqlite3, libsql or node:sqlite, which run synchronously.
  *
- * Guarantee: nothing is written while the application has a transaction open on the same handle: it
- * could roll back what was leased. That is asked in the same turn, and the call comes again. An
- * acknowledged write is committed, and no lock outlives a call.
+ * Guarantee: nothing is written while the application has an open transaction on the same handle,
+ * because it could roll back a lease. The check happens in the same turn, and the call is repeated.
+ * An acknowledged write is committed, and no lock outlives a call.
  */
 import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -22,7 +21,7 @@ export interface SqliteHandle {
   readonly isTransaction?: boolean | undefined;
 }
 
-/** A statement that such a handle has prepared. */
+/** A prepared statement of such a handle. */
 export interface SqliteStatement {
   all(...params: SqlParameter[]): unknown;
   run?(...params: SqlParameter[]): unknown;
@@ -30,13 +29,13 @@ export interface SqliteStatement {
   readonly reader?: boolean | undefined;
 }
 
-/** @throws SnowflakeError CONFIG_INVALID for one that does not tell of transactions */
+/** @throws SnowflakeError CONFIG_INVALID for a handle that does not report open transactions */
 export function sqliteHandle(handle: SqliteHandle, path?: string): SqlConnection {
   const text = path === undefined ? 'SQLite' : `SQLite in ${path}`;
   return { where: { text, secrets: [] }, query: queryOf(handle) };
 }
 
-/** @throws SnowflakeError CONFIG_INVALID for a handle that does not tell of transactions */
+/** @throws SnowflakeError CONFIG_INVALID for a handle that does not report open transactions */
 export function queryOf(handle: SqliteHandle) {
   if (typeof isInTransaction(handle) !== 'boolean') {
     throw new SnowflakeError(
@@ -61,17 +60,17 @@ function isInTransaction({ inTransaction, isTransaction }: SqliteHandle): boolea
   return inTransaction ?? isTransaction;
 }
 
-/** The placeholder in a statement for the identity of the file, as a text in SQL. */
+/** The placeholder in a statement for the identity of the file, as an SQL string. */
 export const identityFor = (table: string): string => `'{file of ${table}}'`;
 const IDENTITY = /'\{file of (\w+)\}'/g;
 
 const READS = /^\s*SELECT\b/i;
-/** These act on the connection, and some of them fail inside a transaction. */
+/** These affect the connection, and some of them fail inside a transaction. */
 const SETS = /^\s*PRAGMA\b/i;
 /**
- * A prepared SELECT that finds the file locked stays open in libsql until it is collected as
- * garbage: then the lock of the next one outlives its call, or the next write is answered, but not
- * committed. exec() leaves none open, so the lock is taken by it.
+ * If a prepared SELECT finds the file locked, it stays open in libsql until it is
+ * garbage-collected. Then the lock of the next one outlives its call, or the next write is
+ * acknowledged but not committed. exec() leaves no statement open, so it takes the lock.
  */
 const BEGIN_READ = 'BEGIN; SELECT 1 FROM sqlite_master LIMIT 1';
 const BEGIN_WRITE = 'BEGIN IMMEDIATE';
@@ -107,7 +106,7 @@ class SqliteFile {
         return identity === undefined ? undefined : { answer: work(identity) };
       });
       if (found !== undefined) return found.answer;
-      // A writer may be about to move the mark on, so look again with the lock of a writer.
+      // A writer may be about to advance the mark, so check again with a write lock.
     }
     let count: bigint | undefined;
     const answer = this.#within(BEGIN_WRITE, () => {
@@ -139,19 +138,19 @@ class SqliteFile {
 }
 
 /*
- * The place of the file.
+ * The location of the file.
  *
- * Guarantee: SQLite keeps the newest rows in files beside it, which it finds by name. So a file
- * that has two names, or lies in a folder without those files, is refused, and one that was
- * replaced while it was open is not written any more.
+ * Guarantee: SQLite keeps the newest rows in files next to the database, which it finds by name. A
+ * file with two names, or in a folder without those files, is therefore rejected. A file that was
+ * replaced while open is no longer written.
  */
 
 const BOOT_ID = '/proc/sys/kernel/random/boot_id';
 const MOUNTS = '/proc/self/mountinfo';
 
 /**
- * Refuses a missing file, which a driver would create, also for somebody who only looks; without
- * its folder no driver does.
+ * Rejects a missing file, which a driver would create even for a reader; without its folder, no
+ * driver creates it.
  */
 export function checkExists(path: string): void {
   const found = statSync(path, { throwIfNoEntry: false });
@@ -194,7 +193,9 @@ function placeOf(ask: Ask): Place | undefined {
   };
 }
 
-/** The boot ID of Linux; elsewhere the memory of the processes shows a crash of the host. */
+/**
+ * The boot ID of Linux; on other systems, the memory of the processes reveals a crash of the host.
+ */
 function bootId(): string {
   return readIf(BOOT_ID)?.trim() ?? 'unknown';
 }

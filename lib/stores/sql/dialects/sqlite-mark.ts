@@ -1,9 +1,9 @@
 /**
- * The mark of a table in SQLite: an empty file beside the database. Its name holds the number of
- * writes so far, as a row of the table does, and each write renames it.
+ * The mark of a table in SQLite: an empty file next to the database. Its name contains the number
+ * of writes so far, which a row of the table contains as well. Each write renames it.
  *
  * Guarantee: restored rows have another number than the mark, and no copy of the mark has its inode
- * and time of creation. A process that finds a mismatch makes a new mark, so that the table counts
+ * and creation time. A process that detects a mismatch creates a new mark, so that the table counts
  * as one that has lost data.
  */
 import { randomInt } from 'node:crypto';
@@ -36,9 +36,9 @@ export function refused(message: string): SnowflakeError {
 
 const [NAMESPACE, KIND, NAME] = ["''", "'file'", "'writes'"];
 const IS_COUNT = `namespace = ${NAMESPACE} AND kind = ${KIND} AND name = ${NAME}`;
-/** A table that was restored must never reach the count of the newer one. */
+/** A restored table must never reach the count of the newer one. */
 const JUMP_MAX = 2 ** 40;
-/** `t`: the file system keeps times of creation; `n`: it does not. */
+/** `t`: the file system keeps creation times; `n`: it does not. */
 type Flag = 't' | 'n';
 
 export class Mark {
@@ -52,7 +52,7 @@ export class Mark {
     this.#prefix = `${place.path}-${table}-`;
   }
 
-  /** Undefined if the mark does not fit the table. The caller has a transaction open. */
+  /** Undefined if the mark does not match the table. The caller must have an open transaction. */
   identity(ask: Ask): string | undefined {
     const own = this.place.identity();
     const count = this.#countIn(ask);
@@ -67,7 +67,7 @@ export class Mark {
     return undefined;
   }
 
-  /** Moves the mark on, or makes a new one. The caller has a transaction in which it may write. */
+  /** Advances the mark, or creates a new one. The caller must have an open write transaction. */
   repaired(ask: Ask): string {
     const count = this.#countIn(ask) ?? 0n;
     const [only, ...more] = this.#names();
@@ -82,7 +82,10 @@ export class Mark {
     return this.#countIn(ask)!;
   }
 
-  /** Moves the mark on once a write is committed. Who finds it behind does it in its place. */
+  /**
+   * Advances the mark once a write is committed. A process that finds it behind advances it
+   * instead.
+   */
   follow(count: bigint): void {
     renameIf(this.#nameOf(this.#flag, count - 1n), this.#nameOf(this.#flag, count));
   }
@@ -123,7 +126,7 @@ export class Mark {
 }
 
 function timedIdentity(path: string, { ino, birthtimeNs, ctimeNs }: BigIntStats): string {
-  // Equal times are those of a copy that is new, or libuv has no time of creation to give.
+  // Equal times mean a new copy, or that libuv has no creation time.
   if (birthtimeNs !== ctimeNs || keepsTimes(path)) return `${ino}.${birthtimeNs}`;
   throw refused(
     'This process cannot read when a file was created, and other processes of this host can, so ' +
@@ -134,7 +137,7 @@ function timedIdentity(path: string, { ino, birthtimeNs, ctimeNs }: BigIntStats)
 /** Enough for the clock of any file system to tick, which takes up to 10 ms. */
 const CHANGE_COUNT_MAX = 20_000;
 
-/** True if a later change of a file leaves its time of creation alone. */
+/** True if a later change of a file keeps its creation time. */
 function keepsTimes(path: string): boolean {
   const made = statSync(path, { bigint: true });
   for (let count = 0; count < CHANGE_COUNT_MAX; count++) {

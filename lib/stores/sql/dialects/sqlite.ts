@@ -1,9 +1,9 @@
 /**
- * The registry in a file of SQLite, for the processes of one host.
+ * The registry in a SQLite file, for the processes of one host.
  *
- * Guarantee: the file is known by its place on the disk, its mark and the start of the host, so
- * that another file in its place, an older state of it, or a crash that lost writes, counts as a
- * loss of data.
+ * Guarantee: the file is identified by its location on the disk, its mark and the start of the
+ * host. Another file in its place, an older state of it, or a crash that lost writes therefore
+ * counts as a loss of data.
  */
 import { finding, type Finding } from '../../../registry/snapshot.js';
 import { Binder, rowsOf, type SqlQuery, type SqlRow } from '../sql-connection.js';
@@ -27,9 +27,9 @@ export const SQLITE_TIME = [
   "CAST(substr(strftime('%f', 'now'), 4) AS INTEGER)",
 ].join(' + ');
 const FULL = 2;
-/** The setting of this handle at this moment. */
+/** The current setting of this handle. */
 const IS_SYNCHRONOUS = `(SELECT synchronous >= ${FULL} FROM pragma_synchronous)`;
-/** The numbers of these errors; node:sqlite gives them with extensions. */
+/** The numbers of these errors; node:sqlite returns them with extensions. */
 const [BUSY, LOCKED] = [5, 6];
 
 export class SqliteDialect implements Dialect {
@@ -80,7 +80,7 @@ class SqliteStatements extends TableStatements {
     return { count: rowsOf(answer).length };
   }
 
-  /** The caller makes sure that no transaction is open. */
+  /** The caller ensures that no transaction is open. */
   check(row: SqlRow): void {
     if (this.losesNothing && !flagOf(row, 'is_durable')) throw notSynchronous();
   }

@@ -1,9 +1,8 @@
 /**
- * The statements for a table of rows that every dialect has in common.
+ * The statements for a table of rows that all dialects share.
  *
- * Guarantee: time, server and rows come from one SELECT, and from one that finds no row as well. A
- * row is written only with its own version, beside the header as it was read, on the server that
- * was read.
+ * Guarantee: one SELECT returns the time, the server and the rows, even if it finds no row. A row
+ * is written only if its own version, the header and the server are still those of the read.
  */
 import { HEADER_KEY, type SharedQuery } from '../../../rows/row-store.js';
 import {
@@ -20,16 +19,16 @@ import type { Binder, SqlRow, Statement } from '../sql-connection.js';
 
 const NAMES = 'namespace, kind, name, version, number, token, data';
 
-/** So many are deleted at a time, so that an acquire does not wait for it. */
+/** The number of rows per deletion, small enough not to delay an acquire. */
 export const SWEPT_ROWS = 5000;
 
 /** The kind of a statement that reports how many rows it has written. */
 export type Writing = 'insert' | 'update' | 'delete';
 
-/** A server keeps each text of a statement that it has prepared: so there are few. */
+/** A server keeps every prepared statement, so their number must stay small. */
 const ROUND_COUNT = 16;
 
-/** The last one may come twice. */
+/** Repeats the last one to fill a round count. */
 function padded(texts: readonly string[]): string[] {
   const { length } = texts;
   if (length <= ROUND_COUNT) return [...texts];
@@ -38,7 +37,7 @@ function padded(texts: readonly string[]): string[] {
 }
 
 export abstract class TableStatements implements Statements {
-  /** It is undefined where rows are not signed. */
+  /** Undefined if rows are not signed. */
   protected readonly stamps: Stamps | undefined = undefined;
 
   constructor(protected readonly location: SqlTable) {}
@@ -111,22 +110,22 @@ export abstract class TableStatements implements Statements {
   abstract check(row: SqlRow): void;
   abstract checkPrimary(row: SqlRow): void;
   protected abstract binder(): Binder;
-  /** Time, server and whatever else is checked, as columns of one row. */
+  /** Time, server and all further checks, as columns of one row. */
   protected abstract moment(binder: Binder): string;
-  /** True on the server that was read, where the write will last, unless it may be lost. */
+  /** True on the server of the read, if the write will be durable or may be lost. */
   protected abstract standsOn(change: SqlChange, binder: Binder): string;
-  /** A statement that writes, so that its answer tells of how many rows. */
+  /** A statement that writes and reports the number of rows. */
   protected abstract withRowCount(write: string, writing: Writing, telling?: string): string;
   /** The clock of the server, in Unix milliseconds. */
   protected abstract readonly time: string;
-  /** A decimal text as 64 bits, and back: as a double it would be off by some. */
+  /** Converts a decimal string to 64 bits, and back; a double would round it. */
   protected abstract integer(text: string): string;
   protected abstract digits(column: string): string;
   protected abstract joined(...texts: string[]): string;
 
   // A dialect may override these.
 
-  /** The rows that are told twice stand as they were; one that was changed meanwhile stays. */
+  /** Repeats the condition, so that a row that has changed since the selection stays. */
   protected deletion(where: (binder: Binder) => string, rowCount: number, binder: Binder): string {
     const { table } = this.location;
     const some = (binder_: Binder) =>
@@ -134,33 +133,33 @@ export abstract class TableStatements implements Statements {
     return `DELETE FROM ${table} WHERE ${where(binder)} AND name IN (${some(binder)})`;
   }
 
-  /** Finds the row `h` where it is the header. */
+  /** Finds the row `h` if it is the header. */
   protected header(isHeader: string): string {
     return `SELECT 1 FROM ${this.location.table} h WHERE ${isHeader}`;
   }
 
-  /** What tells of a write that was carried out; undefined where there are no messages. */
+  /** The message about an executed write; undefined if there are no messages. */
   protected telling(_told: NonNullable<SqlChange['told']>, _binder: Binder): string | undefined {
     return undefined;
   }
 
-  // The parts that statements are made of.
+  // The parts of statements.
 
-  /** True where a number that was granted and is then lost is granted again. */
+  /** True if a lost number would be granted again. */
   protected get losesNothing(): boolean {
     return this.location.kind === 'counters' && this.location.lossWindowMs === 0;
   }
 
-  /** A table that has lost its primary key, as while a dump is loaded, takes no new row. */
+  /** A table without its primary key accepts no new row, for example while a dump is loaded. */
   protected readonly conflict = ' ON CONFLICT (namespace, kind, name) DO NOTHING';
 
-  /** True of the rows of our kind in our namespace. */
+  /** True for rows of this kind in this namespace. */
   private isOurs({ of }: Binder, qualifier = ''): string {
     const { namespace, kind } = this.location;
     return `${qualifier}namespace = ${of(namespace)} AND ${qualifier}kind = '${kind}'`;
   }
 
-  /** True of the row `h` where it is the header as it was read, and was not put back since. */
+  /** True for the row `h` if it is the header of the read, and was not restored since. */
   protected isHeader({ headerVersion, betweenMs }: SqlChange, binder: Binder): string {
     const { stamps } = this;
     const isOurs = `${this.isOurs(binder, 'h.')} AND h.name = '${HEADER_KEY}'`;
@@ -222,7 +221,7 @@ export abstract class TableStatements implements Statements {
     return this.withRowCount(sql, 'update', telling);
   }
 
-  /** Signed where it can be, and where no header is as old as the row. */
+  /** Signs the text of counters and headers, if the database has stamps. */
   private text({ row, nextVersion: version }: SqlChange, { of }: Binder): string {
     const { key, number, text } = row;
     const isSigned = this.location.kind === 'counters' || key === HEADER_KEY;

@@ -246,7 +246,7 @@ function callTerms(calls: RenewalsView | undefined, name: string, lastName: stri
   ];
 }
 
-/** While the lease is stretched, only generated IDs use it up, and the clock does not. */
+/** While the lease is stretched, only generated IDs shorten it, not the clock. */
 function lastsText(idsLeft: number, rate = 0): string {
   const ids = numberText(idsLeft);
   return rate > 0

@@ -55,7 +55,7 @@ interface NumbersRefused {
 }
 
 /**
- * The string of an ID, optionally of one kind of thing. It is the same type as `SnowflakeId` of
+ * The string type of an ID, optionally for one kind of entity. It equals `SnowflakeId` of
  * `nestjs-snowflake`, so that one import provides the decorator and the type of its property.
  */
 export type SnowflakeId<Kind extends string = string> = IdOf<Kind>;

@@ -1,9 +1,9 @@
 /**
- * Detects that the etcd that responds is not the one that responded before, or has lost data.
+ * Detects that etcd was replaced by another cluster, or has lost data.
  *
  * Guarantee: a response counts only if the run was examined over its connection. It must come from
- * the same member under the same leader, and never from before an earlier response. A cluster that
- * lost nothing never counts as one that did.
+ * the same member under the same leader, and its revision must not be lower than an earlier one. A
+ * cluster that lost nothing never counts as one that did.
  */
 import type { EtcdHeader } from './etcd-client.js';
 
@@ -107,7 +107,7 @@ function standing({ clusterId, memberId, term }: EtcdHeader): string {
  */
 interface EtcdRun {
   readonly clusterId: string;
-  /** An upper bound of the gap when the run began; absent without the permission to read it. */
+  /** A lower bound of the gap when the run began; absent without the permission to read it. */
   readonly gap?: number | undefined;
   /** The term of its leader. */
   readonly term: number;

@@ -297,7 +297,7 @@ export function grantIn<A extends Answer>(answer: A): Extract<A, { readonly stat
   throw new Error(`Expected a grant, got ${answer.status}.`);
 }
 
-/** The control that the tests of each need require. */
+/** The control that each need requires. */
 const CONTROLS = [
   ['clock', 'clockControl'],
   ['losses', 'lossControl'],

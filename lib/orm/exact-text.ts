@@ -39,3 +39,23 @@ export function refusedReading(value: unknown, advice: string): SnowflakeError {
     { details: { value } },
   );
 }
+
+/** Integers of a column of 64 bits end here. */
+const INTEGERS_END = 2 ** 63;
+
+/**
+ * Looks at the parameters of a query, whose columns are not known.
+ * @throws SnowflakeError ID_INVALID for a number that is an id which has lost digits
+ */
+export function refuseLostDigits(parameters: unknown): void {
+  if (Array.isArray(parameters)) parameters.forEach(refuseLostDigits);
+  if (!Number.isInteger(parameters) || Number.isSafeInteger(parameters)) return;
+  if (Math.abs(parameters as number) > INTEGERS_END) return;
+  throw new SnowflakeError(
+    'ID_INVALID',
+    `A parameter of a query is the number ${formatShort(parameters)}, which has lost digits and ` +
+      'would find the row of another id. Nothing was sent to the database. Keep ids as text; ' +
+      'another large number is sent as text too.',
+    { details: { value: parameters } },
+  );
+}

@@ -11,6 +11,7 @@ import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { currentIdMaker } from '../../nest/id-maker.js';
 import { nameFaults, refuse, unknownNames } from '../../options.js';
+import { refuseLostDigits } from '../exact-text.js';
 
 /** Options of snowflakeIds(). */
 export interface SnowflakeIdsOptions {
@@ -24,7 +25,8 @@ export type SnowflakeIdsExtension = (client: object) => {
 };
 
 interface Query {
-  readonly model: string;
+  /** Raw SQL has none. */
+  readonly model?: string;
   readonly operation: string;
   readonly args: unknown;
   readonly query: (args: unknown) => Promise<unknown>;
@@ -36,17 +38,19 @@ interface Query {
  * string. A field with a value keeps it.
  *
  * It fills in rows of create, createMany, createManyAndReturn and upsert, and the rows nested in
- * other rows. Your arguments do not change. Raw SQL and a client without the extension get no IDs:
- * the database rejects such a row, because the column has no default there.
+ * other rows, which get their IDs after the outer row. Your arguments do not change. Raw SQL and a
+ * client without the extension get no IDs: the database rejects such a row, because the column has
+ * no default there.
  *
  * A number that is not a safe integer is rejected in every BigInt field of the arguments, including
- * conditions and foreign keys. It has lost digits, and would find the row of another ID.
+ * conditions and foreign keys, and as a parameter of raw SQL. It has lost digits, and would find
+ * the row of another ID.
  *
  * Pass it to the last `$extends()`, so that it also handles rows that other extensions add.
  *
  * @throws SnowflakeError at `$extends()`: CONFIG_INVALID if no field is marked, or if this version
- * of Prisma does not expose its data model. Queries throw the errors of the generator, such as
- * NOT_READY before the application has started.
+ * of Prisma does not expose its data model, or rounds IDs in joins. Queries throw the errors of the
+ * generator, such as NOT_READY before the application has started.
  * @example
  * ```ts
  * import { snowflakeIds } from 'nestjs-snowflake/prisma';
@@ -64,7 +68,7 @@ export function snowflakeIds(options: SnowflakeIdsOptions = {}): SnowflakeIdsExt
     const models = modelsOf(client);
     const $allOperations = ({ model, operation, args, query }: Query): Promise<unknown> =>
       query(withIds(models, generator, { model, operation, args }));
-    const extension = { name: 'nestjs-snowflake', query: { $allModels: { $allOperations } } };
+    const extension = { name: 'nestjs-snowflake', query: { $allOperations } };
     const { $extends } = client as { $extends: (extension: object) => unknown };
     return $extends.call(client, extension) as ReturnType<SnowflakeIdsExtension>;
   };
@@ -85,11 +89,18 @@ function withIds(
   generator: string | undefined,
   { model, operation, args }: Omit<Query, 'query'>,
 ): unknown {
+  if (model === undefined) return withoutLostDigits(args);
   const walk = new QueryWalk(models, generator);
   refuseInexact(args, { models, model: models.get(model) });
   // A row needs no `data`, and no arguments, if every field has a default.
   const given = operation === 'create' ? { data: {}, ...(args as Parts | undefined) } : args;
   return isParts(given) ? walk.ofOperation(operation, models.get(model), given) : given;
+}
+
+/** @param args of raw SQL: what a tagged template makes, or a text and its values */
+function withoutLostDigits(args: unknown): unknown {
+  refuseLostDigits(Array.isArray(args) ? args : (args as Parts | undefined)?.['values']);
+  return args;
 }
 
 class QueryWalk {
@@ -118,12 +129,13 @@ class QueryWalk {
     }
   }
 
+  /** Its ids come first, so that they are below those of the rows nested in it. */
   private newRow(row: Parts, model: Model): Parts {
-    const filled: Record<string, unknown> = this.update(row, model);
+    const filled: Record<string, unknown> = { ...row };
     for (const [field, type] of model.ids) {
       if (filled[field] === undefined) filled[field] = this.nextId(type);
     }
-    return filled;
+    return this.update(filled, model);
   }
 
   /** Fills the rows nested in a row that is updated. */
@@ -245,23 +257,36 @@ interface Model {
 interface PrivateMembers {
   readonly _runtimeDataModel?: { readonly models?: Record<string, RuntimeModel> };
   readonly _engineConfig?: { readonly inlineSchema?: unknown };
+  readonly _clientVersion?: string;
+  readonly _previewFeatures?: readonly string[];
 }
 
 interface RuntimeModel {
   readonly fields: readonly { name: string; kind: string; type: string }[];
 }
 
+/** Their joins pass nested rows through JSON, whose integers have 53 bits. */
+const ROUNDS_IN_JOINS = /^(6|7\.[0-2])\./;
+
 const NOT_CODE = /"(?:[^"\\\n]|\\.)*"|\/\/.*|\/\*[^]*?\*\//g;
 const MODEL = /^\s*(?:model|view)\s+(\w+)\s*\{([^}]*)\}/gm;
 const MARKED_FIELD = /^\s*(\w+)\s+(BigInt|String)(?![\w[]).*@default\(\s*dbgenerated\(\s*\)\s*\)/gm;
 
 function modelsOf(client: object): ReadonlyMap<string, Model> {
-  const { _runtimeDataModel: runtime, _engineConfig: engine } = client as PrivateMembers;
+  const members = client as PrivateMembers;
+  const { _runtimeDataModel: runtime, _engineConfig: engine } = members;
   const schema = engine?.inlineSchema;
   if (typeof runtime?.models !== 'object' || typeof schema !== 'string') {
     throw refused(
       'this client does not show its data model as Prisma 6.19 and 7 do. Use one of these ' +
         'versions, with a client that was not made by an extension that hides it.',
+    );
+  }
+  const { _clientVersion: version = '', _previewFeatures: features } = members;
+  if (features?.includes('relationJoins') && ROUNDS_IN_JOINS.test(version)) {
+    throw refused(
+      `with the preview feature \`relationJoins\`, Prisma ${version} rounds the ids of nested ` +
+        'rows. Remove the feature, or use Prisma 7.3 or later.',
     );
   }
   const marked = markedFields(schema);

@@ -18,10 +18,10 @@ import {
   type ValueTransformer,
 } from 'typeorm';
 import { SnowflakeError } from '../../errors.js';
-import { format, formatShort } from '../../messages.js';
+import { format } from '../../messages.js';
 import { currentIdMaker, runningIdMaker } from '../../nest/id-maker.js';
 import { processWide } from '../../process-wide.js';
-import { exactText, refusedReading, textToSend } from '../exact-text.js';
+import { exactText, refusedReading, refuseLostDigits, textToSend } from '../exact-text.js';
 
 /**
  * The set keeps them, because TypeORM's command line removes all subscribers before it runs
@@ -147,9 +147,7 @@ class SnowflakeSubscriber implements EntitySubscriberInterface<object> {
 
   /** The values of setParameter() and whereInIds() bypass the transformer of a column. */
   beforeQuery({ query, parameters }: BeforeQueryEvent): void {
-    if (!Array.isArray(parameters) || !CONDITIONAL.test(query)) return;
-    const lost = (parameters as unknown[]).find(hasLostDigits);
-    if (lost !== undefined) throw lostDigits(lost);
+    if (CONDITIONAL.test(query)) refuseLostDigits(parameters);
   }
 }
 
@@ -167,25 +165,6 @@ function insertedLater(table: string, target: string, id: unknown): string {
 
 /** Statements whose parameters select rows. */
 const CONDITIONAL = /^\s*(select|update|delete|with)\b/i;
-/** The upper limit of integers in a 64-bit column. */
-const INTEGERS_END = 2 ** 63;
-
-function hasLostDigits(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(hasLostDigits);
-  const isUnsafe = Number.isInteger(value) && !Number.isSafeInteger(value);
-  return isUnsafe && Math.abs(value as number) <= INTEGERS_END;
-}
-
-function lostDigits(value: unknown): SnowflakeError {
-  return new SnowflakeError(
-    'ID_INVALID',
-    `A parameter of a query is the number ${formatShort(value)}, which has lost digits and would ` +
-      'find the row of another id. Nothing was sent to the database. Keep ids as text; another ' +
-      'large number is sent as text too.',
-    { details: { value } },
-  );
-}
-
 /** True for an instance of the subscriber, or its prototype, of any copy of this package. */
 function isSnowflakeSubscriber(value: object): boolean {
   return MARK in value;

@@ -14,6 +14,7 @@ import {
   openDatabase,
   type OpenDatabase,
   type Provider,
+  type Row,
   type Shop,
   type Table,
   faultsOf,
@@ -117,6 +118,14 @@ describe.each<[Major, Provider]>([
       expect(read.map(({ email }) => ({ email }))).toEqual(emails);
     });
 
+    it('an id of the parent below those of its children, at any depth', async () => {
+      const lines = { create: { product: 'a', parts: { create: { material: 'b' } } } };
+      await shop.customer.create({ data: { ...newCustomer(), orders: { create: { lines } } } });
+      const { customer, shop_order: orders, line, part } = await storedIds();
+      const ids = [customer, orders, line, part].map((one) => BigInt(one![0]!));
+      expect(ids).toEqual(ids.toSorted((one, other) => Number(one - other)));
+    });
+
     it('nothing else: what has a value or another default keeps it', async () => {
       const { id } = await shop.order.create({ data: { id: PRESET, ticket: 'mine' } });
       expect(id).toBe(PRESET);
@@ -214,6 +223,9 @@ describe.each<[Major, Provider]>([
       ],
       ['a foreign key in data', (on) => on.order.create({ data: { customerId: lost } })],
       ['createMany', (on) => on.order.createMany({ data: [{ customerId: lost }] })],
+      ['raw SQL', (on) => on.$queryRaw`SELECT id FROM shop_order WHERE id = ${lost}`],
+      ['a list in raw SQL', (on) => on.$executeRawUnsafe('DELETE FROM tag WHERE id = $1', [lost])],
+      ['a batch', (on) => on.$transaction([on.$executeRawUnsafe('SELECT ?', lost)])],
     ])('a number that lost digits is refused in %s', async (_what, ask) => {
       await expect(ask(shop)).rejects.toMatchObject({
         code: 'ID_INVALID',
@@ -221,6 +233,31 @@ describe.each<[Major, Provider]>([
       });
       expect(await storedIds()).toEqual({});
     });
+
+    it('other numbers of raw SQL are sent as they are', async () => {
+      const one = provider === 'mysql' ? '?' : '$1::float8';
+      for (const number of [1.5, -7, Number.MAX_SAFE_INTEGER]) {
+        const [row] = await shop.$queryRawUnsafe(`SELECT ${one} = ${number} AS same`, number);
+        expect(Number(row!['same'])).toBe(1);
+      }
+    });
+
+    // MariaDB has no lateral joins, and Prisma 6 rounds ids in them.
+    const joining = major === 7 && provider === 'postgresql' ? ['join'] : [];
+    it.each([...joining, 'query'])(
+      'nested ids keep their digits, read by a %s',
+      async (relationLoadStrategy) => {
+        const data = { ...newCustomer(), orders: { create: [{}, {}] } };
+        const { id } = await shop.customer.create({ data });
+        const read = await shop.customer.findUnique({
+          where: { id },
+          include: { orders: { orderBy: { id: 'asc' } } },
+          ...(major === 7 && { relationLoadStrategy }),
+        });
+        const ids = (read['orders'] as Row[]).map((order) => String(order.id));
+        expect(ids).toEqual(await database.idsIn('shop_order', 'id'));
+      },
+    );
 
     it('200 rows made in bulk are never another one by the number of their id', async () => {
       await shop.order.createMany({ data: Array.from({ length: 200 }, () => ({})) });

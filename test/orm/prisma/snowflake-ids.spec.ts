@@ -8,7 +8,7 @@ import { isSnowflakeError, startSnowflake } from 'nestjs-snowflake';
 import { snowflakeIds } from 'nestjs-snowflake/prisma';
 
 interface Extension {
-  readonly query: { readonly $allModels: { readonly $allOperations: (query: object) => unknown } };
+  readonly query: { readonly $allOperations: (query: object) => unknown };
 }
 
 const scalar = (name: string, type = 'BigInt') => ({ name, kind: 'scalar', type });
@@ -36,7 +36,7 @@ const filledFields = async (fields: string): Promise<string[]> => {
   const names = [...fields.matchAll(/^\s*(\w+)/gm)].map(([, name = '']) => scalar(name));
   const schema = `model A {\n${fields}\n}\nmodel Other {\n  id BigInt @default(dbgenerated())\n}`;
   const models = { A: { fields: names }, Other: { fields: [scalar('id')] } };
-  const { $allOperations } = extended(client(schema, models)).query.$allModels;
+  const { $allOperations } = extended(client(schema, models)).query;
   const args = await new Promise<{ data: object }>((query) => {
     void $allOperations({ model: 'A', operation: 'create', args: { data: {} }, query });
   });
@@ -78,8 +78,16 @@ describe('$extends fails with CONFIG_INVALID', () => {
     expect(faultOf(client(MARKED.replace('model A', 'type A')))).toMatch(/no field is marked/);
   });
 
+  test.each(['6.19.3', '7.2.0'])('where relationJoins of Prisma %s rounds ids', (version) => {
+    const joining = { ...client(MARKED), _previewFeatures: ['relationJoins'] };
+    expect(faultOf({ ...joining, _clientVersion: version })).toMatch(
+      /Prisma [\d.]+ rounds the ids/,
+    );
+  });
+
   it('and not where a field is marked', () => {
-    expect(faultOf(client(MARKED))).toBe('none');
+    const joining = { _previewFeatures: ['relationJoins'], _clientVersion: '7.3.0' };
+    expect(faultOf({ ...client(MARKED), ...joining })).toBe('none');
   });
 });
 

@@ -47,7 +47,9 @@ export interface Shop {
   readonly foreign: Model;
   $extends(extension: unknown): Shop;
   $transaction<T>(work: ((shop: Shop) => Promise<T>) | Promise<unknown>[]): Promise<T>;
-  $executeRawUnsafe(sql: string): Promise<number>;
+  $queryRaw(sql: TemplateStringsArray, ...values: unknown[]): Promise<Row[]>;
+  $queryRawUnsafe(sql: string, ...values: unknown[]): Promise<Row[]>;
+  $executeRawUnsafe(sql: string, ...values: unknown[]): Promise<number>;
   $disconnect(): Promise<void>;
 }
 
@@ -171,7 +173,10 @@ const GENERATORS: Readonly<Record<Major, string>> = {
 };
 
 /** An undefined that is written down is refused, so the extension must write none. */
-const STRICT = '  previewFeatures = ["strictUndefinedChecks"]\n';
+const FEATURES: Readonly<Record<Major, string>> = {
+  6: '  previewFeatures = ["strictUndefinedChecks"]\n',
+  7: '  previewFeatures = ["strictUndefinedChecks", "relationJoins"]\n',
+};
 
 /** @returns the folder with a folder for each provider */
 export function generatedClients(major: Major): Promise<string> {
@@ -196,7 +201,7 @@ async function writeSchema(folder: string, major: Major, provider: Provider): Pr
   const url = major === 6 ? '  url = env("DATABASE_URL")\n' : '';
   await writeFile(
     `${schema}/main.prisma`,
-    `generator client {\n${GENERATORS[major]}  output = "../generated/prisma"\n${STRICT}}\n` +
+    `generator client {\n${GENERATORS[major]}  output = "../generated/prisma"\n${FEATURES[major]}}\n` +
       `datasource db {\n  provider = "${provider}"\n${url}}\n`,
   );
   return schema;

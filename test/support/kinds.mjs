@@ -13,7 +13,7 @@ const BUILD = /\b(compileLibrary|compiledLibrary|bundledScript|BuiltShop|packedL
 
 const WHOLE = new RegExp(
   '^test/(package/|sample-app/|chaos/cron-fleets|cli/(moves|program)|docs/snippets|' +
-    'lock/(etcd-lock-cluster|fencing)|orm/prisma/prisma)',
+    'lock/(etcd-lock-cluster|fencing)|orm/(by-number|prisma/prisma))',
 );
 const CLIENTS =
   /^test\/(contract\/embedded-sql|stores\/(redis-clients|redis-client-options|ioredis-6))\./;

@@ -1,7 +1,6 @@
 /** MikroORM 6 on both databases, and the diff of its schema tool. */
 import { expect, it } from '@jest/globals';
 import {
-  BigIntType,
   Collection,
   Entity,
   ManyToOne,
@@ -26,10 +25,11 @@ import {
   type Recipe,
   type Write,
 } from './support/describe-recipe.js';
+import { MikroId } from './support/mikro-id.js';
 import { isMade, newId } from '../odd-ids.js';
 
 const ID = {
-  type: new BigIntType('string'),
+  type: new MikroId(),
   autoincrement: false,
   onCreate: () => currentIdMaker().nextIdString(),
 };

@@ -134,7 +134,7 @@ interface Order {
 }
 type Orders = Model<Order>;
 
-const ID = { type: String, default: () => currentIdMaker().nextIdString() };
+const ID = { type: String, cast: false, default: () => currentIdMaker().nextIdString() };
 const lineSchema = new Schema<Line>({ _id: ID, label: String });
 const orderSchema = new Schema<Order>({
   _id: ID,

@@ -1,0 +1,13 @@
+/** The type of an id in MikroORM, as its guide declares it. */
+import { BigIntType } from '@mikro-orm/core';
+
+export class MikroId extends BigIntType<'string'> {
+  constructor() {
+    super('string');
+  }
+
+  override convertToDatabaseValue(id: string): string {
+    if (typeof id === 'number') throw new TypeError(`An ID is text: ${id} has lost digits.`);
+    return super.convertToDatabaseValue(id) as string;
+  }
+}

@@ -85,6 +85,14 @@ const TAKEN: readonly (readonly [whose: string, url: string, parts: object])[] =
   ['Prisma', `${PRISMA}?connection_limit=5&pool_timeout=2&socket_timeout=3`, {}],
   ['Prisma', `${PRISMA}?sslaccept=accept_invalid_certs`, { tls: 'unchecked' }],
   ['mysql2', 'mysql://u:hunter2@h/d?charset=utf8mb4&timezone=Z&connectTimeout=5000', {}],
+  [
+    'pg, as its warning asks',
+    'postgresql://u:hunter2@h/d?uselibpqcompat=true&sslmode=require',
+    { tls: 'checked' },
+  ],
+  ['ioredis', 'redis://u:hunter2@h:6380/4?allowUsernameInURI=true', { username: 'u', db: 4 }],
+  ['DigitalOcean', 'rediss://default:hunter2@db-1.ondigitalocean.com:25061', { isTls: true }],
+  ['Cockroach', 'postgresql://u:hunter2@a.cockroachlabs.cloud:26257/d?sslmode=verify-full', {}],
   ['libpq', 'postgresql://user:hunter2@localhost/mydb', {}],
   ['libpq', 'postgresql://localhost/db?connect_timeout=10&application_name=myapp', {}],
   ['libpq', 'postgresql://[2001:db8::1234]/database', { host: '2001:db8::1234' }],
@@ -118,6 +126,29 @@ const REFUSED: readonly (readonly [whose: string, url: string, ...faults: string
   ['two hosts', 'redis://a:6379,b:6379', 'it names several hosts; write redis+sentinel:// or'],
 ];
 
+/** Of the manual of libpq 18, of mysql2, and of clients of Redis: names are no secret. */
+const PARAMETERS: Readonly<Record<string, string>> = {
+  postgresql:
+    'host hostaddr port dbname user password passfile require_auth channel_binding ' +
+    'connect_timeout client_encoding options application_name fallback_application_name ' +
+    'keepalives keepalives_idle keepalives_interval keepalives_count tcp_user_timeout replication ' +
+    'gssencmode sslmode requiressl sslnegotiation sslcompression sslcert sslkey sslkeylogfile ' +
+    'sslpassword sslcertmode sslrootcert sslcrl sslcrldir sslsni requirepeer ' +
+    'ssl_min_protocol_version ssl_max_protocol_version min_protocol_version max_protocol_version ' +
+    'krbsrvname gsslib gssdelegation scram_client_key scram_server_key service servicefile ' +
+    'target_session_attrs load_balance_hosts oauth_issuer oauth_client_id oauth_client_secret ' +
+    'oauth_scope statement_timeout query_timeout lock_timeout idle_in_transaction_session_timeout',
+  mysql:
+    'user password flags multipleStatements connectionLimit waitForConnections queueLimit ' +
+    'supportBigNumbers bigNumberStrings dateStrings enableKeepAlive socketPath ssl ssl-ca ssl-cert ' +
+    'ssl-key ssl-mode tls allowPublicKeyRetrieval compress collation charset sql_mode timezone',
+  redis:
+    'db protocol family username password keyPrefix connectTimeout maxRetriesPerRequest ' +
+    'lazyConnect tls ssl_cert_reqs ssl_ca_certs ssl_check_hostname retry_on_timeout ' +
+    'health_check_interval client_name addr dial_timeout read_timeout write_timeout pool_size ' +
+    'socket_timeout socket_connect_timeout max_connections decode_responses allowUsernameInURI',
+};
+
 const read = (url: string) =>
   kindOf(url) === 'redis' ? supportOptionsOfUrl(url) : parseSqlUrl(url);
 
@@ -142,5 +173,14 @@ describe("a URL from a provider's console", () => {
     const message = faultOf(url);
     for (const fault of faults) expect(message).toContain(fault);
     expect(message).not.toContain('hunter2');
+  });
+
+  it.each(Object.entries(PARAMETERS))('of %s names each parameter that it refuses', (kind, all) => {
+    const hidden = all.split(' ').filter((name) => {
+      const fault = faultOf(`${kind}://u@h/0?${name}=hunter2`);
+      expect(fault).not.toContain('hunter2');
+      return fault !== 'taken' && !fault.includes(`its ${name} `) && !fault.includes(`"${name}"`);
+    });
+    expect(hidden).toEqual([]);
   });
 });

@@ -29,8 +29,11 @@ const MASTER_NAME = /^[\w.-]+$/;
 const SENTINEL_LOGIN = ['sentinelUsername', 'sentinelPassword'] as const;
 /** Likely mistakes that are not secret; a message names only these. */
 const COMMON_STRANGERS =
-  'name ns db database user username password ssl tls timeout ttl keyPrefix protocol ' +
-  'ssl_cert_reqs ssl_ca_certs virtual_host client_name ' +
+  'name ns db database user username password ssl sslmode tls timeout ttl keyPrefix protocol ' +
+  'ssl_cert_reqs ssl_ca_certs ssl_check_hostname virtual_host client_name addr lazyConnect ' +
+  'connectTimeout commandTimeout maxRetriesPerRequest socket_timeout socket_connect_timeout ' +
+  'retry_on_timeout health_check_interval max_connections decode_responses dial_timeout ' +
+  'read_timeout write_timeout pool_size ' +
   SENTINEL_LOGIN.join(' ');
 
 /** @throws SnowflakeError CONFIG_INVALID */
@@ -73,8 +76,8 @@ function placeIn(url: StoreUrl, kind: RedisUrl['kind']) {
 /** Reads the options. @throws SnowflakeError CONFIG_INVALID with every error in the URL */
 export function optionsOfUrl<O>(redis: string, table: OptionTable<O>) {
   const { query } = readUrl(redis);
-  // Without it, both address families are tried; some clients need it.
-  query.take('family');
+  // Without them, both address families are tried and the user name is read; some clients need them.
+  for (const hint of ['family', 'allowUsernameInURI']) query.take(hint);
   const options = query.options(table, COMMON_STRANGERS);
   query.refuse();
   return { redis, ...options };

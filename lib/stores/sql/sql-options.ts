@@ -167,32 +167,33 @@ const TLS: Readonly<Record<string, Readonly<Record<string, ServerUrl['tls']>>>> 
 };
 /** For pools, timeouts and application names: none of them leads to another database. */
 const HINTS =
-  'pgbouncer supa connection_limit pool_timeout pool max_idle_connection_lifetime ' +
-  'statement_cache_size prepared_statements prepareThreshold connect_timeout connectTimeout ' +
-  'socket_timeout keepalives application_name fallback_application_name sslnegotiation ' +
-  'client_encoding encoding charset timezone';
-const FROM_A_POOL = 'is not for a URL: pass a pool that has it';
-/**
- * Parameters that would lead elsewhere, or that only a driver supports; the error gives the name
- * and the reason.
- */
+  'pgbouncer supa connection_limit connectionLimit waitForConnections queueLimit pool_timeout pool ' +
+  'max_idle_connection_lifetime statement_cache_size prepared_statements prepareThreshold ' +
+  'connect_timeout connectTimeout socket_timeout keepalives keepalives_idle keepalives_interval ' +
+  'keepalives_count enableKeepAlive tcp_user_timeout application_name fallback_application_name ' +
+  'sslnegotiation sslsni sslcompression uselibpqcompat client_encoding encoding charset collation ' +
+  'timezone supportBigNumbers bigNumberStrings dateStrings';
+/** By reason: parameters that would lead elsewhere, or that only a driver supports. */
 const REFUSED: Readonly<Record<string, string>> = {
-  schema: 'is not for a URL: write `table=schema.snowflake_registry`',
-  options: 'changes the session: pass a pool that has it',
-  target_session_attrs: 'chooses among several hosts, and only one is asked',
-  host: 'belongs before the database; for a socket pass a pool',
-  hostaddr: 'belongs before the database',
-  port: 'belongs after the host',
-  socket: FROM_A_POOL,
-  sslcert: FROM_A_POOL,
-  sslkey: FROM_A_POOL,
-  sslidentity: FROM_A_POOL,
-  sslpassword: FROM_A_POOL,
-  'ssl-ca': 'is written `sslrootcert`',
-  gssencmode: FROM_A_POOL,
+  'is not for a URL: write `table=schema.snowflake_registry`': 'schema',
+  'changes the session: pass a pool that has it':
+    'options statement_timeout lock_timeout idle_in_transaction_session_timeout sql_mode flags',
+  'chooses among several hosts, and only one is asked': 'target_session_attrs load_balance_hosts',
+  'belongs before the database; for a socket pass a pool': 'host',
+  'belongs before the database': 'hostaddr',
+  'belongs after the host': 'port',
+  'is written `sslrootcert`': 'ssl-ca sslca',
+  'is written `sslmode=require`': 'requiressl',
+  'is not for a URL: pass a pool that has it':
+    'socket socketPath sslcert sslkey ssl-cert ssl-key sslcertmode sslidentity sslpassword sslcrl ' +
+    'sslcrldir sslkeylogfile ssl_min_protocol_version ssl_max_protocol_version ' +
+    'min_protocol_version max_protocol_version gssencmode gssdelegation gsslib krbsrvname ' +
+    'requirepeer require_auth passfile service servicefile scram_client_key scram_server_key ' +
+    'oauth_issuer oauth_client_id oauth_client_secret oauth_scope replication query_timeout ' +
+    'multipleStatements allowPublicKeyRetrieval compress',
 };
 /** Likely mistakes that are not secret; a message names only these. */
-const STRANGERS = 'user password username db dbname database ttl timeout useSSL serverTimezone';
+const STRANGERS = 'user password username db dbname database ttl timeout tls useSSL serverTimezone';
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function parseSqlUrl(url: string): ServerUrl | FileUrl {
@@ -221,8 +222,10 @@ function serverUrl(text: string, dialect: ServerUrl['dialect']): ServerUrl {
   if (path === '') url.fault('it names no database after its host');
   if (path.includes('/')) url.fault(`it does not have the form ${example}`);
   for (const hint of HINTS.split(' ')) url.take(hint);
-  for (const [name, reason] of Object.entries(REFUSED)) {
-    if (url.take(name) !== undefined) url.fault(`its ${name} ${reason}`);
+  for (const [reason, names] of Object.entries(REFUSED)) {
+    for (const name of names.split(' ')) {
+      if (url.take(name) !== undefined) url.fault(`its ${name} ${reason}`);
+    }
   }
   const tls = tlsIn(url);
   const options = url.options<SqlRegistryOptions>(SQL, STRANGERS, ['sslmode', 'sslrootcert']);

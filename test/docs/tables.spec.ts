@@ -152,3 +152,13 @@ it('the scenario table names each fault, and the heading that excludes it', () =
   const excluded = Array.from(section!.matchAll(/^### (.*)$/gm), ([, heading]) => heading);
   expect(excluded).toEqual(expect.arrayContaining(tolerated.map(([, , because]) => because)));
 });
+
+it('name tests that exist', () => {
+  const named = textOf('docs/internals/track-record.md').matchAll(
+    /`(test\/[^`]+\.spec\.ts)`: ([^|;]+?) *[|;]/g,
+  );
+  const cells = [...named].map(([, path, title]) => ({ path: path!, title: title! }));
+  const isAbsent = ({ path, title }: (typeof cells)[number]) => !textOf(path).includes(title);
+  expect(cells.length).toBeGreaterThan(40);
+  expect(cells.filter(isAbsent)).toEqual([]);
+});

@@ -167,6 +167,45 @@ describe('where Nest keeps no distance of modules, or lets nobody set it', () =>
  * What an application may do to the generator: log with a logger that throws, give a support whose
  * advice fails, start while a snapshot is built, replace the IdMaker. None of it costs the lease.
  */
+describe('an application that starts before the last one has closed, as in a hot reload', () => {
+  it('generates other ids, by other worker ids, and goes on after that', async () => {
+    const time = new SchedulerTime();
+    const rows = new MemoryRows(time);
+    const started = async () => {
+      const support = new MemorySupport({ rows });
+      const snowflake = SnowflakeModule.forRoot({ support, clock: time, timers: time });
+      const imports = [ScheduleModule.forRoot(), snowflake];
+      const app = await Test.createTestingModule({ imports }).compile();
+      await settle(time, app.init());
+      return app;
+    };
+    const old = await started();
+    const { layout } = old.get(IdMaker);
+    const before = currentIdMaker().nextIdStrings(100);
+    const closing = old.close();
+    const app = await started();
+    const during = currentIdMaker().nextIdStrings(100);
+    await settle(time, closing);
+    const after = currentIdMaker().nextIdStrings(100);
+    expect(new Set([...before, ...during, ...after]).size).toBe(300);
+    const workersOf = (ids: string[]) => [...new Set(ids.map((id) => layout.parse(id).workerId))];
+    expect(new Set([...workersOf(before), ...workersOf([...during, ...after])]).size).toBe(2);
+    await settle(time, app.close());
+  });
+
+  it('is refused the static worker id of the last one, and has it once that has closed', async () => {
+    const started = async () => {
+      const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot({ workerId: 911 })];
+      const app = await Test.createTestingModule({ imports }).compile();
+      return app.init();
+    };
+    const old = await started();
+    await expect(started()).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
+    await old.close();
+    await (await started()).close();
+  });
+});
+
 describe('troubles', () => {
   /** Nothing listens there: a connection would fail at once. */
   const NOWHERE = 'redis://127.0.0.1:1';

@@ -175,7 +175,7 @@ describe("a URL from a provider's console", () => {
     expect(message).not.toContain('hunter2');
   });
 
-  it.each(Object.entries(PARAMETERS))('of %s names each parameter that it refuses', (kind, all) => {
+  it.each(Object.entries(PARAMETERS))('names each rejected parameter of %s', (kind, all) => {
     const hidden = all.split(' ').filter((name) => {
       const fault = faultOf(`${kind}://u@h/0?${name}=hunter2`);
       expect(fault).not.toContain('hunter2');

@@ -197,7 +197,7 @@ const LIBRARIES: readonly Library[] = [
       // No MongoDB is asked: it would find the document whose key is this text.
       const sent = (query: ReturnType<typeof orders.findOne>): Row => {
         query.cast(orders);
-        const id = String(query.getFilter()._id);
+        const { _id: id } = query.getFilter() as { _id: string };
         return ids.includes(id) ? { id } : undefined;
       };
       return {

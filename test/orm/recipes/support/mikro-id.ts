@@ -6,8 +6,8 @@ export class MikroId extends BigIntType<'string'> {
     super('string');
   }
 
-  override convertToDatabaseValue(id: string): string {
+  override convertToDatabaseValue(id: unknown): string {
     if (typeof id === 'number') throw new TypeError(`An ID is text: ${id} has lost digits.`);
-    return super.convertToDatabaseValue(id) as string;
+    return super.convertToDatabaseValue(id as string) as string;
   }
 }

@@ -25,7 +25,7 @@ export class RefreshAlive {
   constructor(
     /** A script has none. */
     private readonly scheduler: SchedulerRegistry | undefined,
-    private readonly keeper: Pick<Keeper, 'renewsItself' | 'refresh'>,
+    private readonly keeper: Pick<Keeper, 'renewsItself' | 'endMs' | 'refresh'>,
     private readonly config: Pick<SnowflakeConfig, 'lease' | 'timers'>,
     name?: string,
   ) {
@@ -38,8 +38,7 @@ export class RefreshAlive {
   }
 
   start(): void {
-    // A shared lease is renewed by the thread that holds it.
-    if (!this.keeper.renewsItself) return;
+    if (!this.isNeeded) return;
     const { scheduler, jobName } = this;
     if (scheduler?.doesExist('interval', jobName)) throw nameTaken(jobName);
     this.repeat();
@@ -68,7 +67,14 @@ export class RefreshAlive {
     const { lease, timers } = this.config;
     const spread = 1 + SPREAD * (2 * Math.random() - 1);
     const everyMs = lease.refreshAliveIntervalMs * spread;
-    this.interval = timers.every(everyMs, () => void this.run());
+    // With `lazy`, the first run may be the first to see a lease without end.
+    this.interval = timers.every(everyMs, () => (this.isNeeded ? void this.run() : this.stop()));
+  }
+
+  /** A shared lease is renewed by the thread that holds it, and one without end by nobody. */
+  private get isNeeded(): boolean {
+    const { renewsItself, endMs } = this.keeper;
+    return renewsItself && endMs !== Infinity;
   }
 }
 

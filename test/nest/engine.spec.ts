@@ -1,6 +1,8 @@
 /** What the parts of a running generator are told, and how its renewals are spread over time. */
 import { describe, expect, it, jest } from '@jest/globals';
-import { MemorySupport, startSnowflake } from 'nestjs-snowflake';
+import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
+import { Test } from '@nestjs/testing';
+import { IdMaker, MemorySupport, SnowflakeModule, startSnowflake } from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { RefreshAlive } from '../../lib/nest/refresh-alive.job.js';
@@ -49,10 +51,38 @@ it('processes that start together renew at different times', () => {
   const { refreshAliveIntervalMs } = LEASE_DEFAULTS;
   const asked: number[] = [];
   const timers = { every: (ms: number) => void asked.push(ms) };
-  const keeper = { renewsItself: true, refresh: async () => undefined };
+  const keeper = { renewsItself: true, endMs: undefined, refresh: async () => undefined };
   const config = { lease: LEASE_DEFAULTS, timers } as never;
   for (let n = 0; n < 50; n++) new RefreshAlive(undefined, keeper, config).start();
   expect(new Set(asked).size).toBeGreaterThan(40);
   expect(Math.min(...asked)).toBeGreaterThanOrEqual(0.8 * refreshAliveIntervalMs);
   expect(Math.max(...asked)).toBeLessThanOrEqual(1.2 * refreshAliveIntervalMs);
+});
+
+describe('a worker id without end', () => {
+  it.each([false, true])('leaves no job for fake timers that run all (lazy: %p)', async (lazy) => {
+    jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+    // As where fake timers are installed before the package is loaded.
+    const timers = {
+      after: (ms: number, run: () => void) => setTimeout(run, ms),
+      every: (ms: number, run: () => void) => setInterval(run, ms),
+      cancel: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),
+    };
+    const imports = [
+      ScheduleModule.forRoot(),
+      SnowflakeModule.forRoot({ support: 'static:7', lazy, timers }),
+    ];
+    const app = await Test.createTestingModule({ imports }).compile();
+    try {
+      await app.init();
+      expect(app.get(SchedulerRegistry).getIntervals()).toHaveLength(lazy ? 1 : 0);
+      jest.runAllTimers();
+      expect(jest.getTimerCount()).toBe(0);
+      expect(app.get(SchedulerRegistry).getIntervals()).toEqual([]);
+      expect(app.get(IdMaker).nextId()).toBeGreaterThan(0n);
+    } finally {
+      jest.useRealTimers();
+      await app.close();
+    }
+  });
 });

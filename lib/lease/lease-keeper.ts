@@ -49,6 +49,9 @@ interface Refused {
 
 /** The next try for a worker id comes at the latest after this, however long the answer says. */
 const WAIT_MS_MAX = 5000;
+/** So long a generator of this process that has the same number may take to close. */
+const CLOSING_MS_MAX = 3000;
+const LOOK_AGAIN_MS = 50;
 /** Shutdown does not wait longer for the store. */
 const RELEASE_TIMEOUT_MS = 1000;
 /** The delay after half a range is used, since many ids may follow at once. */
@@ -147,6 +150,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     let isOver = limits?.startTimeoutMs === 0;
     const timer = limits && timers.after(limits.startTimeoutMs, () => (isOver = true));
     const reported = new Set<string>();
+    let inUseMs = 0;
     try {
       for (;;) {
         const outcome = await this.askForLease(request);
@@ -154,11 +158,14 @@ export class LeaseKeeper implements Keeper, WindowWatch {
         const { error, waitMs } = outcome;
         const failsAtOnce = limits?.onNoWorkerFree === 'fail' && error.code === 'NO_WORKER_FREE';
         if (!error.retryable || failsAtOnce) throw error;
+        const isInUse = error.code === 'CONFIG_INVALID';
+        if (isInUse && inUseMs >= CLOSING_MS_MAX) throw texts.gaveUp(inUseMs, error);
         if (isOver) throw texts.gaveUp(limits!.startTimeoutMs, error);
         if (!reported.has(error.code)) onNews(`Waiting for a worker id. ${error.message}`);
         reported.add(error.code);
         this.noteFailure(error.message);
-        await this.pause(waitMs ?? delay.next());
+        if (isInUse) inUseMs += LOOK_AGAIN_MS;
+        await this.pause(isInUse ? LOOK_AGAIN_MS : (waitMs ?? delay.next()));
       }
     } finally {
       timers.cancel(timer);

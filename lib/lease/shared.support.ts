@@ -49,9 +49,12 @@ interface SharedLeaseParts {
   readonly clock: AnchoredClock;
   readonly timers: Timers;
   readonly startTimeoutMs: number;
+  readonly onNews: (text: string) => void;
 }
 
 const LOOK_AGAIN_MS = 20;
+/** A wait that takes longer is in the log. */
+const SILENT_MS = 5000;
 
 export class SharedLeaseKeeper implements Keeper {
   readonly renewsItself = false;
@@ -89,10 +92,11 @@ export class SharedLeaseKeeper implements Keeper {
 
   /** Waits until the other thread holds a worker id. */
   async start(): Promise<void> {
-    const { window, timers, startTimeoutMs } = this.parts;
+    const { window, timers, startTimeoutMs, onNews } = this.parts;
     for (let waitedMs = 0; window.current === undefined; waitedMs += LOOK_AGAIN_MS) {
       if (window.isClosed) throw stopped();
       if (waitedMs >= startTimeoutMs) throw noLease(waitedMs);
+      if (waitedMs === SILENT_MS) onNews(`${noLease(waitedMs).message} The start goes on waiting.`);
       await pause(timers, LOOK_AGAIN_MS);
     }
   }

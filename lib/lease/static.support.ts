@@ -77,7 +77,7 @@ const uses = processWide('endless-worker-ids', () => new Map<string, Use>());
 
 /**
  * Returns the grant as it may be used here; a grant with an end stays as it is.
- * @throws SnowflakeError CONFIG_INVALID for a number that another generator uses.
+ * @throws SnowflakeError CONFIG_INVALID, retryable, for a number that another generator uses.
  */
 export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
   if (grant.ceilingMs !== Infinity) return grant;
@@ -109,7 +109,8 @@ function usedTwice(workerId: number): SnowflakeError {
     'CONFIG_INVALID',
     `Worker id ${workerId} already serves another generator of this process, and both would make ` +
       `the same ids. Give each generator its own worker id, or close the other application first.`,
-    { details: { workerId } },
+    // It may be closing, as in a hot reload, so the keeper waits a little.
+    { retryable: true, details: { workerId } },
   );
 }
 
@@ -297,6 +298,6 @@ function claimedTwice(workerId: number): SnowflakeError {
     `Worker id ${workerId} is already claimed by another generator of this process, and they ` +
       `would take it from each other. Give each generator its own number or its own namespace, ` +
       `or close the other application first.`,
-    { details: { workerId } },
+    { retryable: true, details: { workerId } },
   );
 }

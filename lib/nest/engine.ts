@@ -207,7 +207,8 @@ function keeperOf(
   const { window, idClock, identity, log } = context;
   if (sharedIn(support) !== undefined) {
     const { startTimeoutMs } = lease;
-    return new SharedLeaseKeeper({ window, clock: idClock, timers, startTimeoutMs });
+    const onNews = log.warn.bind(log);
+    return new SharedLeaseKeeper({ window, clock: idClock, timers, startTimeoutMs, onNews });
   }
   return new LeaseKeeper({
     support: closedAfterLastCall(support),

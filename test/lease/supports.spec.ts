@@ -47,9 +47,11 @@ async function startWhileTimePasses(time: SettableTime, options: SnowflakeModule
   return starting;
 }
 
-async function start(options: SnowflakeModuleOptions) {
+async function start(options: SnowflakeModuleOptions, onModuleDestroy?: () => Promise<void>) {
   const imports = [ScheduleModule.forRoot(), SnowflakeModule.forRoot(options)];
-  const app = await Test.createTestingModule({ imports }).setLogger(SILENT).compile();
+  const providers = [{ provide: 'slow', useValue: { onModuleDestroy } }];
+  const module = Test.createTestingModule({ imports, providers });
+  const app = await module.setLogger(SILENT).compile();
   await app.init();
   return { app, ids: app.get(IdMaker) };
 }
@@ -129,8 +131,10 @@ describe.each([
 
   it('serves one generator at a time', async () => {
     const { app, ids } = await start({ support: supportOf(78) });
-    await expect(start({ support: supportOf(78) })).rejects.toMatchObject({
+    const other = { support: supportOf(78), startTimeoutMs: 0 };
+    await expect(start(other)).rejects.toMatchObject({
       code: 'CONFIG_INVALID',
+      retryable: false,
       message: expect.stringMatching(/already serves another generator/) as unknown,
     });
     expect(ids.status.state).toBe('active');
@@ -142,8 +146,35 @@ describe.each([
   it('is not released by the generator that was refused', async () => {
     const { app } = await start({ support: supportOf(79) });
     for (let n = 0; n < 2; n++) {
-      await expect(start({ support: supportOf(79) })).rejects.toThrow(/already serves another/);
+      const other = { support: supportOf(79), startTimeoutMs: 0 };
+      await expect(start(other)).rejects.toThrow(/already serves another/);
     }
+    await app.close();
+  });
+
+  it('waits for the one that is closing, as in a hot reload', async () => {
+    let end = () => undefined as void;
+    const drained = new Promise<void>((resolve) => (end = resolve));
+    const before = await start({ support: supportOf(72) }, () => drained);
+    const ids = [before.ids.nextId()];
+    const closing = before.app.close();
+    const time = new SettableTime(Date.now());
+    const starting = startWhileTimePasses(time, { support: supportOf(72), timers: time });
+    await time.advance(2000);
+    ids.push(before.ids.nextId());
+    end();
+    const { app, ids: after } = await starting;
+    ids.push(after.nextId());
+    expect(ids).toEqual([...new Set(ids)].sort());
+    await closing;
+    await app.close();
+  });
+
+  it('does not wait for one that continues', async () => {
+    const { app } = await start({ support: supportOf(73) });
+    const time = new SettableTime(Date.now());
+    const starting = startWhileTimePasses(time, { support: supportOf(73), timers: time });
+    await expect(starting).rejects.toThrow(/within 3000 ms\. Worker id 73 already serves another/);
     await app.close();
   });
 });
@@ -205,7 +236,7 @@ describe('two copies of the package in one process', () => {
   it('share the worker IDs in use and their ends', async () => {
     expect(one.library.IdMaker).not.toBe(other.library.IdMaker);
     const time = new SettableTime();
-    const options = { workerId: 80, clock: time, timers: time };
+    const options = { workerId: 80, clock: time, timers: time, startTimeoutMs: 0 };
     const first = await one.open(options);
     await expect(other.open(options)).rejects.toMatchObject({ code: 'CONFIG_INVALID' });
     const last = first.ids.nextId();
@@ -257,6 +288,7 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
   const world = new World({ storeAheadMs });
   const owner = process(world, given, 0, WindowWords.shared());
   const shared = shareWindow(owner.window, { aheadMsMax: 1000, sequenceStart: 'zero' })!;
+  const news: string[] = [];
   const thread = () => {
     const window = joinWindow(shared);
     const clock = window.anchored(world.time);
@@ -264,19 +296,22 @@ function sharing(given: Partial<LeaseOptions> = {}, storeAheadMs = 0) {
       window,
       clock,
       timers: world.time,
-      startTimeoutMs: 1000,
+      startTimeoutMs: 10_000,
+      onNews: (text) => void news.push(text),
     });
     return { window, lease, generator: new SnowflakeGenerator(window, { clock }) };
   };
-  return { world, owner, threads: [thread(), thread()] as const };
+  return { world, owner, news, threads: [thread(), thread()] as const };
 }
 
 describe('a thread that shares a lease', () => {
   it('starts once a lease exists, and reports if none arrives', async () => {
-    const { world, owner, threads } = sharing();
+    const { world, owner, news, threads } = sharing();
     const [one, other] = threads;
     const failing = one.lease.start().catch((error: unknown) => error);
-    await world.time.advance(1000);
+    await world.time.advance(5000);
+    expect(news).toEqual([expect.stringContaining('no worker id within 5000 ms')]);
+    await world.time.advance(5000);
     expect(await failing).toMatchObject({ code: 'NOT_READY' });
     const starting = other.lease.start();
     await owner.keeper.start();

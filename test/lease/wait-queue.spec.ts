@@ -189,6 +189,7 @@ describe('callers in a thread that shares a lease', () => {
       clock,
       timers: world.time,
       startTimeoutMs: 1000,
+      onNews: () => undefined,
     });
     const generator = new SnowflakeGenerator(window, { clock });
     return { world, owner, lease, ...lineOn(world, window, generator) };

@@ -374,8 +374,10 @@ describe('claims', () => {
         code: 'CONFIG_INVALID',
         message: expect.stringContaining('already claimed by another generator') as unknown,
       });
+      const waiting = started(time, options());
+      await time.advance(500);
       await first.close();
-      await using second = await started(time, options());
+      await using second = await waiting;
       expect(second.ids.status.workerId).toBe(3);
     });
 

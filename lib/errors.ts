@@ -105,6 +105,26 @@ export class SnowflakeError extends Error {
 }
 
 /**
+ * The error of a caller that is too early: before Nest has called our onModuleInit, or while the
+ * start, or `lazy` behind it, waits for what `none` names.
+ */
+export function tooEarly(none: string, hasBegun: boolean): SnowflakeError {
+  return new SnowflakeError(
+    'NOT_READY',
+    hasBegun
+      ? `${none} yet, so no id was made. The start, or the application that started with \`lazy\`, ` +
+          'is waiting for the store, and the log has the reason. Wait with nextIdAsync().'
+      : 'The generator has not been started, so no id was made. A constructor or a factory runs ' +
+          `too early: make the id in onModuleInit or later. ${NOT_STARTED}`,
+  );
+}
+
+/** The cure in all other places. */
+export const NOT_STARTED =
+  'Otherwise call app.init() or app.listen() first. A module that LazyModuleLoader loads is never ' +
+  'started: import it in the root module.';
+
+/**
  * For what can be only through a fault of this library. It is asserted where it costs nothing that
  * counts, before an id or a write rests on it; `details.invariant` names it.
  */

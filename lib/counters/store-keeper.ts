@@ -6,7 +6,7 @@
  * lost its counter costs numbers or time, never a number twice, and keeps no other store open.
  */
 import type { IdSource } from '../core/generator/id-source.js';
-import { SnowflakeError } from '../errors.js';
+import { SnowflakeError, tooEarly } from '../errors.js';
 import type {
   GeneratorEnvironment,
   GeneratorListener,
@@ -135,7 +135,7 @@ export abstract class StoreKeeper<R> {
     const { timers, startTimeoutMs: ms } = this.environment;
     const over = async () => {
       await this.asked;
-      if (!this.hasTaken) throw this.fault ?? notStarted(this.parts);
+      if (!this.hasTaken) throw this.fault ?? this.notYet();
     };
     await withinLimit<void | Promise<void>>(this.firstGrant(), { timers, ms, over });
   }
@@ -230,13 +230,17 @@ export abstract class StoreKeeper<R> {
   private failed(client: CounterClient<R>, error: SnowflakeError, before?: SnowflakeError): void {
     if (this.stopping.signal.aborted) return;
     client.rest(error, () => this.wake());
+    const isNew = before?.code !== error.code;
     if (!error.retryable) {
       this.starting?.reject(error);
       // Among several stores one that can never grant would go unseen.
-      if (this.hasTaken && before?.code !== error.code) this.listener?.news(error.message);
+      if (this.hasTaken && isNew) this.listener?.news(error.message);
     }
     const { fault } = this;
     if (fault === undefined) return;
+    // Without ids so far, the state stays what it was.
+    if (!this.hasTaken && isNew)
+      this.listener?.news(`${this.parts.notStarted} yet. ${fault.message}`);
     this.report(fault.message);
     if (!fault.retryable) this.giveUp(fault);
   }
@@ -254,9 +258,13 @@ export abstract class StoreKeeper<R> {
     if (state === 'released') return stopped(parts);
     // A fault that the operator has to remove is reported as it is.
     if (fault?.retryable === false) return fault;
-    if (state === 'unassigned') return notStarted(parts);
+    if (state === 'unassigned') return this.notYet();
     if (fault !== undefined) this.report(fault.message);
     return spent(parts, fault);
+  }
+
+  private notYet(): SnowflakeError {
+    return tooEarly(this.parts.notStarted, this.hasBegun);
   }
 
   private report(reason: string): void {
@@ -272,14 +280,6 @@ export abstract class StoreKeeper<R> {
  *
  * Guarantee: no id was made when one of these is thrown.
  */
-
-function notStarted(words: KeeperWords): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    `${words.notStarted} yet, so no id was made. Ids can be made from onModuleInit on, after ` +
-      'app.init() or app.listen(); with `lazy`, wait with nextIdAsync().',
-  );
-}
 
 function stopped(words: KeeperWords): SnowflakeError {
   return new SnowflakeError(

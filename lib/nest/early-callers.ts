@@ -4,6 +4,7 @@
  *
  * Guarantee: a wait that the start does not end is in the log after 5 s, once, with its cure.
  */
+import { NOT_STARTED } from '../errors.js';
 import type { CallerQueue } from '../generator.js';
 import type { TimerHandle, Timers } from '../time/timers.js';
 
@@ -12,7 +13,7 @@ const SILENT_MS = 5000;
 const NOT_BEGUN =
   'A caller has waited for an id for 5 s, and the start of the application has not begun. If an ' +
   'async factory or a constructor awaits the id, Nest waits for it, and the id for Nest: make it ' +
-  'in onModuleInit or later. Otherwise call app.init() or app.listen().';
+  `in onModuleInit or later. ${NOT_STARTED}`;
 
 export class EarlyCallers implements CallerQueue {
   private hasBegun = false;

@@ -6,30 +6,39 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { Logger, type DynamicModule, type LoggerService } from '@nestjs/common';
 import { ScheduleModule } from '@nestjs/schedule';
 import { Test, type TestingModule } from '@nestjs/testing';
-import { IdMaker, MemoryCounters, MemorySupport, SnowflakeModule } from 'nestjs-snowflake';
+import {
+  IdMaker,
+  MemoryCounters,
+  MemorySupport,
+  SnowflakeError,
+  SnowflakeModule,
+} from 'nestjs-snowflake';
 import { SegmentsModule } from 'nestjs-snowflake/segments';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { until } from '../until.js';
 
-const KINDS: readonly (readonly [string, (time: SettableTime) => DynamicModule])[] = [
+/** A store that is down, or answers. */
+type Kind = (time: SettableTime, options?: { lazy?: boolean; isDown?: boolean }) => DynamicModule;
+
+const down = () => Promise.reject(new SnowflakeError('STORE_UNAVAILABLE', 'The store is down.'));
+
+const KINDS: readonly (readonly [string, Kind])[] = [
   [
     'snowflake ids',
-    (time) =>
-      SnowflakeModule.forRoot({
-        support: new MemorySupport({ clock: time }),
-        clock: time,
-        timers: time,
-      }),
+    (time, { lazy, isDown } = {}) => {
+      const support = new MemorySupport({ clock: time });
+      if (isDown) support.getNextWorkId = down;
+      return SnowflakeModule.forRoot({ support, clock: time, timers: time, lazy });
+    },
   ],
   [
     'numbers of a counter',
-    (time) =>
-      SegmentsModule.forRoot({
-        store: new MemoryCounters({ clock: time }),
-        counter: 'orders',
-        startAt: 1n,
-        timers: time,
-      }),
+    (time, { lazy, isDown } = {}) => {
+      const store = new MemoryCounters({ clock: time });
+      if (isDown) store.take = down;
+      const counter = { counter: 'orders', startAt: 1n };
+      return SegmentsModule.forRoot({ store, ...counter, timers: time, lazy });
+    },
   ],
 ];
 
@@ -43,17 +52,22 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
   const NOT_BEGUN = /waited for an id for 5 s, and the start of the application has not begun/;
 
   /** An application with a provider that gets an id, and what it has logged. */
-  function made(useFactory: (ids: IdMaker) => unknown) {
+  function made(useFactory: (ids: IdMaker) => unknown, options?: Parameters<Kind>[1]) {
     const time = new SettableTime();
     const warned: string[] = [];
     const quiet = () => undefined;
     const warn = (text: string) => void warned.push(text);
     const logger: LoggerService = { log: quiet, error: quiet, warn };
     const providers = [{ provide: 'first', useFactory, inject: [IdMaker] }];
-    const imports = [ScheduleModule.forRoot(), moduleOf(time)];
+    const imports = [ScheduleModule.forRoot(), moduleOf(time, options)];
     Logger.overrideLogger(logger);
     const compiled = Test.createTestingModule({ imports, providers }).setLogger(logger).compile();
-    return { time, warned: () => warned.filter((text) => NOT_BEGUN.test(text)), compiled };
+    return {
+      time,
+      all: warned,
+      warned: () => warned.filter((text) => NOT_BEGUN.test(text)),
+      compiled,
+    };
   }
 
   it('that an async factory awaits is named in the log after 5 s, once', async () => {
@@ -82,7 +96,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     const { time, warned, compiled } = made(() => undefined);
     app = await compiled;
     const ids = app.get(IdMaker);
-    expect(() => ids.nextId()).toThrow(/from onModuleInit on, after app\.init\(\)/);
+    expect(() => ids.nextId()).toThrow(/make the id in onModuleInit or later.*app\.init\(\)/);
     const waited = ids.nextIdAsync();
     await time.advance(5000);
     expect(warned()).toHaveLength(1);
@@ -103,4 +117,23 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
     await time.advance(60_000);
     expect(warned()).toEqual([]);
   });
+
+  it.each([false, true])(
+    'of a store that is down has its reason in the log (lazy: %p)',
+    async (lazy) => {
+      const { time, all, warned, compiled } = made(() => undefined, { lazy, isDown: true });
+      app = await compiled;
+      const started = app.init();
+      const ids = app.get(IdMaker);
+      const waited = Promise.allSettled([started, ids.nextIdAsync()]);
+      await time.advance(5000);
+      expect(all.filter((text) => text.includes('The store is down.'))).toHaveLength(1);
+      expect(warned()).toEqual([]);
+      expect(() => ids.nextId()).toThrow(/ yet, so no id was made.*Wait with nextIdAsync\(\)/);
+      await time.advance(30_000);
+      await app.close();
+      await waited;
+      expect(() => ids.nextId()).toThrow(/at shutdown/);
+    },
+  );
 });

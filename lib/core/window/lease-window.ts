@@ -5,7 +5,7 @@
  *
  * Guarantee: no tick outside a granted range is ever offered, and no id to two generators.
  */
-import { SnowflakeError } from '../../errors.js';
+import { SnowflakeError, tooEarly } from '../../errors.js';
 import type { Clock } from '../clock.js';
 import type { BitLayout } from '../layout/bit-layout.js';
 import {
@@ -170,7 +170,8 @@ export class LeaseWindow {
 
   /** @throws SnowflakeError the one given to vacate(), or NOT_READY before the first range */
   refuse(): never {
-    throw this.refusal?.() ?? notInWindow(this.isClosed);
+    if (this.refusal !== undefined) throw this.refusal();
+    throw this.isClosed ? givenBack() : tooEarly('No worker id is held', this.watch !== NO_WATCH);
   }
 
   /** Returns the tick the clock may lead to. The reserve of the last range is held back. */
@@ -295,15 +296,10 @@ function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError
   );
 }
 
-function notInWindow(isClosed: boolean): SnowflakeError {
-  return new SnowflakeError(
-    'NOT_READY',
-    isClosed
-      ? 'The lease was given back, so no id was made.'
-      : 'No worker id is held yet, so no id was made. Ids can be made from onModuleInit on, ' +
-          'after app.init() or app.listen(); with `lazy`, wait with nextIdAsync().',
-    { retryable: !isClosed },
-  );
+function givenBack(): SnowflakeError {
+  return new SnowflakeError('NOT_READY', 'The lease was given back, so no id was made.', {
+    retryable: false,
+  });
 }
 
 /*

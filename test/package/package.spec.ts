@@ -198,6 +198,18 @@ describe.each(CONSUMERS)('in an application of %s', (name) => {
   );
 
   it(
+    'ids are available in the places that docs/reference/states.md lists',
+    async () => {
+      const page = await readFile(`${ROOT}/docs/reference/states.md`, 'utf8');
+      const [, table = ''] = page.split('## Where IDs are available');
+      const rows = table.split('\n## ')[0]!.matchAll(/<a id="([^"]+)">.* \| (.+) \| (.+) \|$/gm);
+      const said = Object.fromEntries([...rows].map(([, place, ...calls]) => [place!, calls]));
+      expect(await app().probe('places')).toEqual(said);
+    },
+    SLOW,
+  );
+
+  it(
     'with no optional package an entry loads, or its error names the package it needs',
     async () => {
       const outcome = (entry: string): string =>

@@ -180,6 +180,8 @@ const CHANGES = [
   [`counters create order --start x --support ${AWAY}`, 'Expected --start'],
   [`counters create order --start 1 --stores 2/1 --support ${AWAY}`, 'to be k/N'],
   [`locks create --ttl x --support ${AWAY}`, 'Expected --ttl'],
+  [`doctor --support ${AWAY} --against static:7`, 'no store'],
+  [`doctor --support ${AWAY} --regions mongodb://h`, 'mongodb://...'],
 ] as const;
 
 describe('a command line that is wrong', () => {
@@ -246,6 +248,31 @@ describe('a command line that is wrong', () => {
     expect(err).toContain(said);
     expect(err).not.toContain('secret');
     expect(err).not.toContain('    at ');
+  });
+});
+
+describe('a store that is away', () => {
+  it.each([
+    'workers',
+    'regions',
+    'doctor',
+    'locks',
+    'cron',
+    'counters list',
+    'counters inspect order',
+    'registry inspect',
+    'layout move --to twitter',
+    `registry move --from ${AWAY}?namespace=a --to ${AWAY}?namespace=b`,
+    'registry create',
+    'registry settle',
+    'release 1',
+    'counters create order --start 1',
+    'locks create',
+  ])('is the answer to `%s`, before a question', async (words) => {
+    const env = { SNOWFLAKE_SUPPORT: AWAY, SNOWFLAKE_REGIONS: AWAY };
+    const { code, out, err } = await command(words.split(' '), { env });
+    expect([code, out + err]).toEqual([1, expect.stringContaining('ECONNREFUSED')]);
+    expect(err).not.toContain('nobody can confirm');
   });
 });
 

@@ -106,11 +106,14 @@ export const countersCreate = changeCommand<NewCounter, NamedCounters>({
     const { counter, start } = terms;
     const { store, location, limited } = counters;
     if (store.create === undefined) throw usageFault(`${location} cannot create counters.`);
+    const recordOf = async () =>
+      (await recordsOf(counters)).find((each) => each.counter === counter);
+    if ((await recordOf()) !== undefined) return 'the counter already exists.';
     return {
       question: `Create the counter ${formatName(counter)} at ${start} in ${location}?`,
       async make() {
         const isNew = await limited(store.create!(terms));
-        const record = (await recordsOf(counters)).find((each) => each.counter === counter);
+        const record = await recordOf();
         if (record !== undefined) await call.terminal.print(...counterLines(record, location));
         return isNew ? 0 : failed(call, `the counter already exists. ${UNCHANGED}`);
       },

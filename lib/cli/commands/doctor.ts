@@ -46,6 +46,10 @@ export const doctor: Command = {
   async run(call: Call): Promise<ExitCode> {
     const { terminal, options } = call;
     const layout = namesLayout(options) ? layoutFrom(options) : undefined;
+    // A URL that is wrong is refused before any store is asked.
+    for (const option of OTHERS) {
+      if (isStoreNamed(call, option)) await withStore(call, async () => undefined, option);
+    }
     return withStore(call, async (store) => {
       const found = await examine(store, call, layout?.fingerprint);
       for (const finding of found) {
@@ -88,6 +92,8 @@ const COMPARED = {
   against: ['two stores', againstFindings],
 } as const;
 
+const OTHERS = ['regions', 'against'] as const;
+
 /** What other registries tell that the command line, or the environment, names. */
 async function compared(
   store: RegistryInspector,
@@ -95,7 +101,7 @@ async function compared(
   call: Call,
 ): Promise<Finding[]> {
   const found: Finding[] = [];
-  for (const option of ['regions', 'against'] as const) {
+  for (const option of OTHERS) {
     if (!isStoreNamed(call, option)) continue;
     const [topic, compare] = COMPARED[option];
     const look = () =>

@@ -97,14 +97,12 @@ export const locksCreate = changeCommand<number, NamedLocks>({
     const { preparation, location } = locks;
     if (preparation === undefined) await terminal.say(`${location} needs no table.`);
     const isMissing =
-      !options.flag('dry') &&
-      preparation !== undefined &&
-      (await unlessTableIsMissing(locks.records())) === undefined;
+      !options.flag('dry') && (await unlessTableIsMissing(locks.records())) === undefined;
     return {
       sql: preparation?.text,
       question: isMissing ? 'Create this table?' : 'Begin to keep locks?',
       async make() {
-        if (isMissing) await preparation.run();
+        if (isMissing) await preparation?.run();
         const waitMs = await locks.begin(ttlMs);
         const when = waitMs === 0 ? 'now' : `in ${spanText(waitMs)}`;
         await terminal.say(`${location} grants its first lock ${when}.`);

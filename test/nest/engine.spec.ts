@@ -2,7 +2,15 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { ScheduleModule, SchedulerRegistry } from '@nestjs/schedule';
 import { Test } from '@nestjs/testing';
-import { IdMaker, MemorySupport, SnowflakeModule, startSnowflake } from 'nestjs-snowflake';
+import {
+  BitLayout,
+  IdMaker,
+  MemoryRows,
+  MemorySupport,
+  type RunningSnowflake,
+  SnowflakeModule,
+  startSnowflake,
+} from 'nestjs-snowflake';
 import { SettableTime } from 'nestjs-snowflake/testing';
 import { LEASE_DEFAULTS } from '../../lib/lease/lease-options.js';
 import { RefreshAlive } from '../../lib/nest/refresh-alive.job.js';
@@ -84,5 +92,42 @@ describe('a worker id without end', () => {
       jest.useRealTimers();
       await app.close();
     }
+  });
+});
+
+describe('a process that is frozen for longer than its lease, as on Lambda', () => {
+  it('repeats no id of its own or of others, and has a fresh lease', async () => {
+    const [outside, inside] = [new SettableTime(), new SettableTime()];
+    const rows = new MemoryRows(outside);
+    const fields = { timestamp: 41, worker: 1, sequence: 12 };
+    const layout = new BitLayout({ fields: Object.entries(fields) as [string, number][] });
+    const started = (time: SettableTime) => {
+      const support = new MemorySupport({ rows });
+      return startSnowflake({ layout, support, clock: time, timers: time });
+    };
+    await using frozen = await started(inside);
+    const made = frozen.ids.nextIds(100);
+    await outside.advance(10 * LEASE_DEFAULTS.ttlMs);
+    // Both numbers go to others meanwhile, and one comes back.
+    const others = [await started(outside), await started(outside)];
+    for (const { ids } of others) made.push(...ids.nextIds(100));
+    const isSame = ({ ids }: RunningSnowflake) => ids.status.workerId === workerId;
+    const { workerId } = frozen.ids.status;
+    const [same, other] = others.toSorted((a) => (isSame(a) ? -1 : 1));
+    expect([same, other].map((each) => isSame(each!))).toEqual([true, false]);
+    await other!.close();
+    // The clock is there at once, and no timer has fired.
+    inside.wallMs = outside.wallMs;
+    const thawedMs = inside.wallMs;
+    const first = frozen.ids.nextIdAsync();
+    for (let n = 0; n < 50; n++) await Promise.all([inside.advance(100), outside.advance(100)]);
+    const next = frozen.ids.nextId();
+    expect(layout.timestampMsOf(next)).toBeGreaterThan(thawedMs);
+    made.push(await first, next, ...frozen.ids.nextIds(100), ...same!.ids.nextIds(100));
+    expect(new Set(made).size).toBe(made.length);
+    const { state, leaseEndsAt } = frozen.ids.status;
+    expect(state).toBe('active');
+    expect(leaseEndsAt!.getTime()).toBeGreaterThan(inside.wallMs + LEASE_DEFAULTS.ttlMs / 2);
+    await same!.close();
   });
 });

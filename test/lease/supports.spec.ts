@@ -165,7 +165,7 @@ describe.each([
     end();
     const { app, ids: after } = await starting;
     ids.push(after.nextId());
-    expect(ids).toEqual([...new Set(ids)].sort());
+    expect(ids).toEqual([...new Set(ids)].sort((one, other) => (one < other ? -1 : 1)));
     await closing;
     await app.close();
   });

@@ -134,11 +134,9 @@ const PLACES = {
     const app = await made();
     let found;
     class OfTest extends Server {
-      listen(callback) {
-        void calls(app.get(IdMaker)).then((result) => {
-          found = result;
-          callback();
-        });
+      async listen(callback) {
+        found = await calls(app.get(IdMaker));
+        callback();
       }
       on() {}
       unwrap() {}
@@ -201,5 +199,3 @@ for (const [place, find] of Object.entries(PLACES)) {
   found[place] = await find();
 }
 console.log(JSON.stringify(found));
-// One application never starts.
-process.exit();

@@ -9,6 +9,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import ts from 'typescript';
+import { command } from '../cli/run-command.js';
+import { ownDatabase } from '../own-database.js';
 import { packedLibrary } from '../support/builds.mjs';
 import { ROOT } from '../tidy/tree.js';
 import { installedConsumer, installedTools } from './applications.js';
@@ -150,5 +152,20 @@ describe.each(FORMS)('as %s by esbuild, with no client but', (form) => {
     const empty = await bundled(app, command, form);
     if (isNative) link(`${empty}/node_modules`, client, pathOf(client));
     expect(await invoked(empty, storeUrl())).toEqual(AN_ID);
+  });
+});
+
+describe.each(FORMS)('as %s by esbuild, with', (form) => {
+  it.each([
+    ['pg', () => process.env['DATABASE_URL']!],
+    ['mysql2', () => process.env['MYSQL_URL']!],
+  ])('%s, against a database', async (client, serverOf) => {
+    const { url, drop } = await ownDatabase(serverOf());
+    const created = await command(['registry', 'create', '--yes', '--support', url]);
+    expect(created).toMatchObject({ code: 0 });
+    const app = await applicationWith([client], form);
+    const empty = await bundled(app, COMMANDS[0]!.command, form);
+    expect(await invoked(empty, url)).toEqual(AN_ID);
+    await drop();
   });
 });

@@ -72,6 +72,7 @@ describe('a worker id without end', () => {
     jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
     // As where fake timers are installed before the package is loaded.
     const timers = {
+      // The fake one, which nothing waits for.
       after: (ms: number, run: () => void) => setTimeout(run, ms),
       every: (ms: number, run: () => void) => setInterval(run, ms),
       cancel: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout),

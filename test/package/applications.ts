@@ -172,7 +172,7 @@ interface Manifest {
 }
 
 export class ScaffoldedApp {
-  private constructor(private readonly folder: string) {}
+  private constructor(readonly folder: string) {}
 
   /** A copy of its own below a folder; what is copied is made once and kept. */
   static async create(cliVersion: string, below: string): Promise<ScaffoldedApp> {
@@ -200,6 +200,12 @@ export class ScaffoldedApp {
 
   npm(env: Env, ...args: string[]): Promise<string> {
     return runWith(env, this.folder, 'npm', ...args);
+  }
+
+  /** As a user types it, with the programs of the application's packages at hand. */
+  shell(env: Env, line: string): Promise<string> {
+    const PATH = `${this.folder}/node_modules/.bin:${process.env['PATH']}`;
+    return runWith({ ...env, PATH }, this.folder, 'sh', '-c', line);
   }
 
   bin(name: string, ...args: string[]): Promise<string> {

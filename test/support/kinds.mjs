@@ -126,6 +126,8 @@ export const LONGEST = [
   'test/package/package.spec.ts',
   'test/chaos/cron-fleets.spec.ts',
   'test/site/site.spec.ts',
+  'test/package/taken-over-typeorm.spec.ts',
+  'test/package/taken-over-prisma.spec.ts',
   'test/package/newcomers.spec.ts',
   'test/package/recipes.spec.ts',
   'test/cli/moves.spec.ts',

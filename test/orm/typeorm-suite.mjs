@@ -125,9 +125,10 @@ try {
     writeFileSync(join(base, name, 'ormconfig.json'), JSON.stringify(config));
   }
   await client.end();
-  const paths = readdirSync(join(base, 'generated/test/functional'), { recursive: true })
+  const functional = join(base, 'generated/test/functional');
+  const paths = readdirSync(functional, { recursive: true, encoding: 'utf8' })
     .map((path) => `test/functional/${path}`)
-    .filter((path) => /\.test\.js$/.test(path))
+    .filter((path) => path.endsWith('.test.js'))
     .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
     .toSorted();
   const counts = { files: paths.length, cases: 0, passed: 0, passedWithOurIds: 0 };

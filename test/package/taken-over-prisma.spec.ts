@@ -120,7 +120,9 @@ describe('an application of Nest 12 with Prisma 7 and cuid keys', () => {
       const { paths, rows, one, warnings } = await shop.run(mark);
       const notes = rows.map(({ note }) => note);
       expect(new Set(notes.slice(0, old.length))).toEqual(new Set(old.map(({ note }) => note)));
-      expect(notes.slice(-paths.length)).toEqual(paths.map((path) => `${mark} ${path}`));
+      // The ids of a first minute may be ahead of those of a second start.
+      const made = notes.filter((note) => note.startsWith(`${mark} `));
+      expect(made).toEqual(paths.map((path) => `${mark} ${path}`));
       for (const { id, note, customerId, customer } of rows) {
         expect([id, customer]).toEqual([
           expect.stringMatching(/^\d+$/),

@@ -9,17 +9,17 @@
 export type SnowflakeErrorCode =
   /** Options or layout are wrong; the message lists every fault found. */
   | 'CONFIG_INVALID'
-  /** No worker id is held: before the start has finished (retryable) or after shutdown (not). */
+  /** No worker ID is held: before the start has finished (retryable) or after shutdown (not). */
   | 'NOT_READY'
   /** The leased range of time is used up, or the lease was given up because it had been cloned. */
   | 'LEASE_LOST'
-  /** Every worker id of the namespace is leased; `details.waitMs` says when one is free. */
+  /** Every worker ID of the namespace is leased; `details.waitMs` says when one is free. */
   | 'NO_WORKER_FREE'
   /** The store did not answer, refused the connection, or refused to write. */
   | 'STORE_UNAVAILABLE'
   /** The clock of this host is before the epoch, or too far from the registry's clock. */
   | 'CLOCK_UNUSABLE'
-  /** The ids of this tick are spent and the clock has not moved on far enough. */
+  /** The IDs of this tick are spent and the clock has not moved on far enough. */
   | 'SEQUENCE_SPENT'
   /** The buffered numbers are spent and the store has not given more yet. */
   | 'SEGMENT_SPENT'
@@ -37,7 +37,7 @@ export type SnowflakeErrorCode =
   | 'LOCK_REENTERED'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
-  /** A value is not an id of this layout or of this text form. */
+  /** A value is not an ID of this layout or of this text form. */
   | 'ID_INVALID'
   /** A call was given an argument that it cannot use: a field, a count or a Date. */
   | 'ARGUMENT_INVALID'
@@ -45,7 +45,7 @@ export type SnowflakeErrorCode =
   | 'LAYOUT_MISMATCH'
   /** The registry is kept by another version of the lease protocol. */
   | 'VERSION_MISMATCH'
-  /** Another region has the number of this one, so that ids of both could be equal. */
+  /** Another region has the number of this one, so that IDs of both could be equal. */
   | 'REGION_TAKEN';
 
 /** After these codes the same call can succeed later without any other change. */
@@ -126,7 +126,7 @@ export const NOT_STARTED =
 
 /**
  * For what can be only through a fault of this library. It is asserted where it costs nothing that
- * counts, before an id or a write rests on it; `details.invariant` names it.
+ * counts, before an ID or a write rests on it; `details.invariant` names it.
  */
 export function invariantBroken(
   invariant: string,

@@ -1,5 +1,5 @@
 /**
- * The contract of a generator that makes ids without a worker id, such as segments of a counter:
+ * The contract of a generator that makes IDs without a worker ID, such as segments of a counter:
  * all that their modules know of it.
  */
 import type { Clock } from './core/clock.js';
@@ -16,7 +16,7 @@ export interface GeneratorEnvironment {
   readonly timers: Timers;
   /** How long one call to the store may take. */
   readonly callTimeoutMs: number;
-  /** How long the start may wait for the first ids. */
+  /** How long the start may wait for the first IDs. */
   readonly startTimeoutMs: number;
   /** A number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number;
@@ -27,7 +27,7 @@ export interface GeneratorListener {
   changed(change: GeneratorChange): void;
   /** News that is no change of state. */
   news(text: string): void;
-  /** There are ids again, or there will be none any more: for those who wait. */
+  /** There are IDs again, or there will be none any more: for those who wait. */
   woken(): void;
 }
 
@@ -51,19 +51,19 @@ export interface OpenGenerator {
   readonly source: IdSource;
   /** Serves callers that wait; without it they wait for what `source` has at once. */
   readonly line?: CallerQueue;
-  /** Absent where its ids are plain numbers, which cannot be taken apart. */
+  /** Absent where its IDs are plain numbers, which cannot be taken apart. */
   readonly layout?: BitLayout;
-  /** Names for the operator where its ids come from, without secrets. */
+  /** Names for the operator where its IDs come from, without secrets. */
   readonly location: string;
   readonly status: GeneratorStatus;
   listen(listener: GeneratorListener): void;
-  /** @throws SnowflakeError the reason why it had no ids for startTimeoutMs, or a lasting one */
+  /** @throws SnowflakeError the reason why it had no IDs for startTimeoutMs, or a lasting one */
   start(): Promise<void>;
-  /** Asks the store now if ids are needed; never fails. */
+  /** Asks the store now if IDs are needed; never fails. */
   refresh(): Promise<void>;
-  /** No id is made from here on; what was not used is given back, and what it opened closed. */
+  /** No ID is made from here on; what was not used is given back, and what it opened closed. */
   stop(): Promise<void>;
-  /** One sentence for each danger to the ids. */
+  /** One sentence for each danger to the IDs. */
   advice(): Promise<readonly string[]>;
 }
 
@@ -79,7 +79,7 @@ export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' 
 
 /** The state of such a generator, for health checks and metrics. */
 export interface GeneratorStatus {
-  /** `segments` of a counter, whose ids are plain numbers, or ids made in a `store`. */
+  /** `segments` of a counter, whose IDs are plain numbers, or IDs made in a `store`. */
   readonly kind: 'segments' | 'store';
   readonly state: GeneratorState;
   readonly issuedCount: number;
@@ -87,10 +87,10 @@ export interface GeneratorStatus {
   readonly waitCount: number;
   /** When this was read, by the clock of the host. */
   readonly readAt: Date;
-  /** So many ids can be made without the store. */
+  /** So many IDs can be made without the store. */
   readonly buffered: number;
   /**
-   * So long `segments` last at the current rate, or the newest ids of a `store` stay young enough;
+   * So long `segments` last at the current rate, or the newest IDs of a `store` stay young enough;
    * undefined while that is not known.
    */
   readonly bufferedMs: number | undefined;
@@ -100,7 +100,7 @@ export interface GeneratorStatus {
   readonly calls: CallStatus;
   /** The same as `buffered`. */
   readonly idsLeft: number;
-  // Only a generator with a worker id has these.
+  // Only a generator with a worker ID has these.
   readonly workerId?: undefined;
   readonly leaseEndsAt?: undefined;
   readonly clockSkewMs?: undefined;

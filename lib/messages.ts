@@ -7,7 +7,7 @@
  */
 import { knownStart, oddityOf } from './url-schemes.js';
 
-/** Every form of an id fits. */
+/** Every form of an ID fits. */
 const LENGTH_MAX = 40;
 /** Lists and objects nested deeper than this are not opened. */
 const DEPTH_MAX = 5;

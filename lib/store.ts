@@ -1,6 +1,6 @@
 /**
  * The entry `nestjs-snowflake/store`, for those who write a store: the contract of rows with
- * compare-and-swap, what makes worker ids, counters and locks of them, and the three contracts
+ * compare-and-swap, what makes worker IDs, counters and locks of them, and the three contracts
  * that a store may fulfil without rows. `IDistributedSupport` is in the root entry.
  */
 export { RegistrySupport, type RegistrySupportParts } from './registry/registry-support.js';

@@ -1,6 +1,6 @@
 /**
  * The only place that reads time. It goes through a port, so that tests set the time and never
- * sleep. Unique ids do not depend on it: the ranges of the lease window keep them unique, whatever
+ * sleep. Unique IDs do not depend on it: the ranges of the lease window keep them unique, whatever
  * a clock says.
  */
 

@@ -1,7 +1,7 @@
 /**
- * A 64-bit id seen as two 32-bit words, without arithmetic on BigInt.
+ * A 64-bit ID seen as two 32-bit words, without arithmetic on BigInt.
  *
- * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else, so an id
+ * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else, so an ID
  * costs a few nanoseconds plus its clock read (docs/internals/architecture.md).
  */
 /** Typed arrays use the byte order of the host, so the position of the low bits depends on it. */

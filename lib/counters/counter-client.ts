@@ -42,7 +42,7 @@ const SHORT_WAIT_MS = 100;
 /** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
 const WAIT_MS_MAX = 60_000;
 
-/** @typeParam R the ids of one grant */
+/** @typeParam R the IDs of one grant */
 export abstract class CounterClient<R> {
   /** The last call failed with this; undefined after a short wait. */
   fault: SnowflakeError | undefined;
@@ -66,7 +66,7 @@ export abstract class CounterClient<R> {
   }
 
   protected abstract answer(ask: Ask): Promise<TakeAnswer>;
-  /** The ids of a grant. @throws SnowflakeError if there are none */
+  /** The IDs of a grant. @throws SnowflakeError if there are none */
   protected abstract rangeOf(grant: TakeGrant): R;
 
   get isIdle(): boolean {

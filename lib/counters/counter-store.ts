@@ -54,13 +54,13 @@ export interface DenseTake extends Take {
   /**
    * The first position of a counter that does not exist yet. If absent, no counter is created and
    * the answer is 'absent'. The caller vouches that no position from here on was ever used, since a
-   * lost counter looks like one that never was. A start that comes from the data (the highest id
+   * lost counter looks like one that never was. A start that comes from the data (the highest ID
    * stored) therefore needs `lossGap` added to it, for what other processes have buffered.
    */
   readonly startAt?: bigint | undefined;
 }
 
-/** The position follows the clock of the store, `max(next, now * perMs)`: ids, fencing tokens. */
+/** The position follows the clock of the store, `max(next, now * perMs)`: IDs, fencing tokens. */
 export interface ClockTake extends Take {
   readonly kind: 'clock';
   /** Positions per millisecond, from 1 to 4,194,304. Position 0 is the Unix epoch. */
@@ -68,7 +68,7 @@ export interface ClockTake extends Take {
   /** How far positions may be ahead of the store's clock, from 1 ms. */
   readonly aheadMs: number;
   /**
-   * The meaning of the positions, such as the layout of ids: 1 to 256 characters without spaces or
+   * The meaning of the positions, such as the layout of IDs: 1 to 256 characters without spaces or
    * |. The counter keeps it, and refuses callers that mean another one.
    */
   readonly about?: string | undefined;

@@ -43,14 +43,14 @@ interface KeeperParts<R> extends KeeperWords {
   soon(): Promise<void>;
 }
 
-/** Its ids are made of what is buffered. */
+/** Its IDs are made of what is buffered. */
 interface BufferedSource extends IdSource {
   readonly buffered: number;
   /** How often a call found too few buffered. */
   readonly spentCount: number;
 }
 
-/** @typeParam R the ids of one grant */
+/** @typeParam R the IDs of one grant */
 export abstract class StoreKeeper<R> {
   abstract readonly source: BufferedSource;
   protected readonly stores: readonly CounterClient<R>[];
@@ -140,14 +140,14 @@ export abstract class StoreKeeper<R> {
     await withinLimit<void | Promise<void>>(this.firstGrant(), { timers, ms, over });
   }
 
-  /** Starts, or asks now if ids are needed; never fails. */
+  /** Starts, or asks now if IDs are needed; never fails. */
   async refresh(): Promise<void> {
     if (this.hasBegun) this.wake();
-    // The next caller that asks for an id gets the error.
+    // The next caller that asks for an ID gets the error.
     else await this.start().catch(() => undefined);
   }
 
-  /** Stops for good: no id is made afterwards. */
+  /** Stops for good: no ID is made afterwards. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const reason = stopped(this.parts);
@@ -245,7 +245,7 @@ export abstract class StoreKeeper<R> {
     if (!fault.retryable) this.giveUp(fault);
   }
 
-  /** The error if no store gives ids. One that may pass counts more, since waiting can help. */
+  /** The error if no store gives IDs. One that may pass counts more, since waiting can help. */
   private get fault(): SnowflakeError | undefined {
     const faults = this.stores.flatMap(({ fault }) => fault ?? []);
     if (faults.length < this.stores.length) return undefined;
@@ -276,9 +276,9 @@ export abstract class StoreKeeper<R> {
 }
 
 /*
- * Errors for a generator without ids: they say what happened and what to do.
+ * Errors for a generator without IDs: they say what happened and what to do.
  *
- * Guarantee: no id was made when one of these is thrown.
+ * Guarantee: no ID was made when one of these is thrown.
  */
 
 function stopped(words: KeeperWords): SnowflakeError {

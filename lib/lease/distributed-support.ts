@@ -13,19 +13,19 @@ export const IDistributedSupport: unique symbol = Symbol.for(
 ) as never;
 
 /**
- * Hands each process a worker id. All times are Unix milliseconds by the store's clock, and every
+ * Hands each process a worker ID. All times are Unix milliseconds by the store's clock, and every
  * operation is atomic and may be repeated: after a lost answer, the call is retried.
  * An unreachable store throws, which is not an answer and changes nothing.
  */
 export interface IDistributedSupport {
-  /** Leases a free worker id; the same token gets the same lease again. */
+  /** Leases a free worker ID; the same token gets the same lease again. */
   getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer>;
   /** Prolongs a lease, only for the holder of its token. */
   refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
-  /** Gives the worker id back. The next holder starts after the last id that was issued. */
+  /** Gives the worker ID back. The next holder starts after the last ID that was issued. */
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
   /**
-   * All worker ids and their holders, for the operator.
+   * All worker IDs and their holders, for the operator.
    * @param countMax so many of them are enough, whichever; absent for all
    */
   workers?(countMax?: number): Promise<WorkerRecord[]>;
@@ -50,7 +50,7 @@ export interface IDistributedSupport {
   /** Closes only the connections that the support opened. */
   close?(): Promise<void>;
   /**
-   * True if everything it knows ends with the process. After a restart only the clock keeps new ids
+   * True if everything it knows ends with the process. After a restart only the clock keeps new IDs
    * apart from old ones, as under a lease without end. Ids then do not run ahead of it, and a start
    * waits for the next tick if ticks are long.
    */
@@ -64,7 +64,7 @@ export interface IDistributedSupport {
 
 /** The terms of the holder, the same at every call. */
 export interface LeaseTerms {
-  /** Bits, unit and epoch of the ids; the store refuses another one in the same namespace. */
+  /** Bits, unit and epoch of the IDs; the store refuses another one in the same namespace. */
   readonly fingerprint: string;
   /** How far ahead of the store's clock a ceiling is set. */
   readonly ttlMs: number;
@@ -100,7 +100,7 @@ export interface ReckonedTime {
   readonly timeMs: number;
 }
 
-/** The request of a process for a worker id. */
+/** The request of a process for a worker ID. */
 export interface LeaseRequest extends LeaseTerms {
   /** A random text, new for every lease and never derived from the host. */
   readonly token: string;
@@ -114,7 +114,7 @@ export interface LeaseRequest extends LeaseTerms {
   readonly seen?: SeenRange | undefined;
   readonly holder: HolderLabel;
   /**
-   * Asks for a worker id that may be held, as the pod of a StatefulSet asks for its own number. If
+   * Asks for a worker ID that may be held, as the pod of a StatefulSet asks for its own number. If
    * `workerIdMin` is `workerIdMax`, the new range starts at the end of the last granted one; its
    * holder keeps that one and is fenced. The answer is 'wait' if too little is left until one ttl
    * ahead.
@@ -198,7 +198,7 @@ export interface AnswerFacts {
 }
 
 /**
- * A worker id, for ids whose time lies from the floor up to the ceiling. Unix ms by the store's
+ * A worker ID, for IDs whose time lies from the floor up to the ceiling. Unix ms by the store's
  * clock.
  */
 export interface LeaseGrant extends AnswerFacts {
@@ -206,7 +206,7 @@ export interface LeaseGrant extends AnswerFacts {
   readonly workerId: number;
   /** Inclusive; -Infinity without a floor in any store. */
   readonly floorMs: number;
-  /** Exclusive; Infinity for a worker id owned without end. */
+  /** Exclusive; Infinity for a worker ID owned without end. */
   readonly ceilingMs: number;
 }
 
@@ -220,10 +220,10 @@ export type LeaseAnswer = LeaseGrant | LeaseRefusal;
 export type LeaseRefusal = AnswerFacts & Refusal;
 
 type Refusal =
-  /** Every worker id is held; the next one is free after `waitMs`. */
+  /** Every worker ID is held; the next one is free after `waitMs`. */
   | { readonly status: 'none-free'; readonly waitMs: number }
   /**
-   * After a loss of data, or when a worker id is taken over, a range worth having can be granted
+   * After a loss of data, or when a worker ID is taken over, a range worth having can be granted
    * after `waitMs`.
    */
   | StoredLater<'wait'>
@@ -232,14 +232,14 @@ type Refusal =
    */
   | StoredLater<'hold'>
   /**
-   * Another process holds the worker id now. The current range stays ours to its end, unless that
+   * Another process holds the worker ID now. The current range stays ours to its end, unless that
    * of the new holder begins before it: a store that lost data in between granted two that overlap.
    */
   | { readonly status: 'fenced'; readonly floorMs?: number | undefined }
-  /** No process holds the worker id; the current range stays ours to its end. */
+  /** No process holds the worker ID; the current range stays ours to its end. */
   | { readonly status: 'unknown' }
   /**
-   * A move gave the worker id to another layout, or to another store; the current range stays ours
+   * A move gave the worker ID to another layout, or to another store; the current range stays ours
    * to its end.
    */
   | { readonly status: 'moved' }
@@ -250,7 +250,7 @@ type Refusal =
   | { readonly status: 'cloned'; readonly isOverlap?: boolean | undefined }
   /**
    * The namespace is in use with another layout, or two layouts contest it. Drop everything at
-   * once, since ids of the other layout could be equal.
+   * once, since IDs of the other layout could be equal.
    */
   | { readonly status: 'layout-mismatch'; readonly fingerprint: string }
   /** Another version of the protocol keeps the registry; the current range stays ours. */
@@ -264,7 +264,7 @@ interface StoredLater<Status extends string> {
   readonly isStored?: boolean | undefined;
 }
 
-/** One worker id in the operator's view. */
+/** One worker ID in the operator's view. */
 export interface WorkerRecord {
   readonly workerId: number;
   readonly ceilingMs: number;

@@ -27,7 +27,7 @@ export class HeldLease {
   private floorMs: number;
   /** It is undefined until it is in the window. */
   private range: WindowRange | undefined;
-  /** The time of the last id made in ranges before this one. */
+  /** The time of the last ID made in ranges before this one. */
   private earlierMs: number | undefined;
 
   constructor(
@@ -87,13 +87,13 @@ export class HeldLease {
     return range.number === this.range?.number;
   }
 
-  /** The time of the last id made under this lease, Unix ms. */
+  /** The time of the last ID made under this lease, Unix ms. */
   get lastIssuedMs(): number | undefined {
     const tick = this.range && this.window.lastTickOf(this.range);
     return tick === undefined ? this.earlierMs : this.window.layout.msOf(tick);
   }
 
-  /** True when the ids are ahead of the clock because the range begins there. */
+  /** True when the IDs are ahead of the clock because the range begins there. */
   isAhead(nowMs: number): boolean {
     return this.floorMs > nowMs;
   }
@@ -113,8 +113,8 @@ export class HeldLease {
  * | degraded   | renewals fail                                      | issues                    |
  * | stretched  | only the reserve is left                           | issues, keeps its last time |
  * | exhausted  | nothing is left                                    | throws LEASE_LOST         |
- * | fenced     | the worker id went to another process              | issues its own range      |
- * | switching  | another worker id is leased and follows this range | issues                    |
+ * | fenced     | the worker ID went to another process              | issues its own range      |
+ * | switching  | another worker ID is leased and follows this range | issues                    |
  * | released   | shut down                                          | throws NOT_READY          |
  */
 export type LeaseState =

@@ -32,7 +32,7 @@ export interface Keeper {
   readonly incarnation: string | undefined;
   /** The store's clock minus the host's, as far as this thread knows. */
   readonly clockSkewMs: number;
-  /** The time now, by the clock of the ids. */
+  /** The time now, by the clock of the IDs. */
   readonly nowMs: number;
   /** It is undefined in a thread that leaves renewals to another. */
   readonly renewals: RenewalRecord | undefined;
@@ -43,7 +43,7 @@ export interface Keeper {
   start(): Promise<void>;
   /** Renews the lease, or gets another one if it was lost. At most one call is under way. */
   refresh(): Promise<void>;
-  /** Stops making ids and gives up the lease. */
+  /** Stops making IDs and gives up the lease. */
   stop(): Promise<void>;
 }
 
@@ -61,7 +61,7 @@ export interface LeaseChange {
   readonly reason: string;
 }
 
-/** From the worker id that the application was last told of to another one; undefined is none. */
+/** From the worker ID that the application was last told of to another one; undefined is none. */
 export interface WorkerIdChange {
   readonly from: number | undefined;
   readonly to: number | undefined;
@@ -73,10 +73,10 @@ export interface KeeperParts {
   readonly support: IDistributedSupport;
   readonly window: LeaseWindow;
   readonly options: LeaseOptions;
-  /** How far ids may run ahead of the clock, ms; undefined lets each range decide for itself. */
+  /** How far IDs may run ahead of the clock, ms; undefined lets each range decide for itself. */
   readonly aheadMsMax?: number | undefined;
   readonly terms: LeaseTerms;
-  /** The worker ids that may be leased, inclusive on both sides. */
+  /** The worker IDs that may be leased, inclusive on both sides. */
   readonly workerIds: { readonly min: number; readonly max: number };
   readonly identity: ProcessIdentity;
   readonly hostClock: Clock;

@@ -47,14 +47,14 @@ interface Refused {
   readonly isStored?: boolean | undefined;
 }
 
-/** The next try for a worker id comes at the latest after this, however long the answer says. */
+/** The next try for a worker ID comes at the latest after this, however long the answer says. */
 const WAIT_MS_MAX = 5000;
 /** So long a generator of this process that has the same number may take to close. */
 const CLOSING_MS_MAX = 3000;
 const LOOK_AGAIN_MS = 50;
 /** Shutdown does not wait longer for the store. */
 const RELEASE_TIMEOUT_MS = 1000;
-/** The delay after half a range is used, since many ids may follow at once. */
+/** The delay after half a range is used, since many IDs may follow at once. */
 const SOON_MS = 20;
 
 export class LeaseKeeper implements Keeper, WindowWatch {
@@ -68,7 +68,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   private readonly stopping = new AbortController();
   /** Causes that were reported and have not ended. */
   private readonly reported = new Set<string>();
-  /** The worker id that the application was last told of. */
+  /** The worker ID that the application was last told of. */
   private reportedId: number | undefined;
   private acquiring: Promise<void> | undefined;
   private refreshing: Promise<void> | undefined;
@@ -238,7 +238,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return pause(timers, Math.min(ms, longestMs), this.stopping.signal);
   }
 
-  /** Places the range: after those in use, or in their place if ids shall go back in time. */
+  /** Places the range: after those in use, or in their place if IDs shall go back in time. */
   private place(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
@@ -373,9 +373,9 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 
   /**
-   * ICH.Snowflake's recovery from a clock that was set back: another worker id, whose ids have the
+   * ICH.Snowflake's recovery from a clock that was set back: another worker ID, whose IDs have the
    * right time again. Ids are unique without it. It is tried only if the store agrees with the
-   * clock, and a worker id that does not help is given back at once.
+   * clock, and a worker ID that does not help is given back at once.
    */
   private async switchBack(old: HeldLease): Promise<void> {
     const { nowMs } = this;
@@ -383,7 +383,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const isDrifting = (old.lastIssuedMs ?? -Infinity) - nowMs > maxDriftMs;
     if (!isDrifting || old.isAhead(nowMs)) return;
     if (old.asked.mark.incarnation === '' || this.skew.isSkewed) return;
-    // A claim would take over the worker id that is held already.
+    // A claim would take over the worker ID that is held already.
     const request = { ...this.request(), takesOver: false };
     let outcome = await this.askForLease(request);
     while ('error' in outcome && outcome.isStored === true) {
@@ -454,7 +454,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     await support.close?.();
   }
 
-  /** Asks only once, since the worker id is free after one ttl anyway. */
+  /** Asks only once, since the worker ID is free after one ttl anyway. */
   private async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, timers, onNews } = this.parts;
     giveBackEndless(lease, lastMs);
@@ -493,7 +493,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 }
 
-/** A logger that throws costs no id and does not keep a lease from being placed. */
+/** A logger that throws costs no ID and does not keep a lease from being placed. */
 function quietly(report: () => void): void {
   try {
     report();

@@ -8,7 +8,7 @@ import { format } from '../messages.js';
 import { checkedOptions, choice, whole, type OptionTable, type Row } from '../options.js';
 
 export interface LeaseOptions {
-  /** How far ahead of the store's clock ids may go. 10 s to 10 min, default 60 s. */
+  /** How far ahead of the store's clock IDs may go. 10 s to 10 min, default 60 s. */
   readonly ttlMs: number;
   /** How often RefreshAlive renews, spread by 20 % between processes. Default 10 s. */
   readonly refreshAliveIntervalMs: number;
@@ -18,23 +18,23 @@ export interface LeaseOptions {
   readonly reserveMs: number;
   /** A host clock further than this from the store's is handled by `onClockSkew`. Default 5 s. */
   readonly maxClockSkewMs: number;
-  /** Follow the store's clock, refuse to make ids, or only report the skew. Default 'anchor'. */
+  /** Follow the store's clock, refuse to make IDs, or only report the skew. Default 'anchor'. */
   readonly onClockSkew: 'anchor' | 'reject' | 'warn';
-  /** Ids further ahead of a clock that was set back move to another worker id. Default 5 s. */
+  /** Ids further ahead of a clock that was set back move to another worker ID. Default 5 s. */
   readonly maxDriftMs: number;
   /**
-   * A new registry looks like one that was lost. 'runAhead': serve after a second, ids up to one
+   * A new registry looks like one that was lost. 'runAhead': serve after a second, IDs up to one
    * ttl ahead. 'wait': exact times after one ttl.
    */
   readonly onFreshRegistry: 'runAhead' | 'wait';
-  /** When every worker id is taken at start: wait for one until startTimeoutMs, or fail at once. */
+  /** When every worker ID is taken at start: wait for one until startTimeoutMs, or fail at once. */
   readonly onNoWorkerFree: 'wait' | 'fail';
-  /** How long the start may wait for a worker id. Default 30 s. */
+  /** How long the start may wait for a worker ID. Default 30 s. */
   readonly startTimeoutMs: number;
 }
 
 /**
- * A leased range must hold one second of ids, in whole units, so that an application can boot: at
+ * A leased range must hold one second of IDs, in whole units, so that an application can boot: at
  * either end up to a unit less a millisecond is cut off.
  */
 export function minRangeMsOf(unitMs: number): number {

@@ -170,7 +170,7 @@ export function inSnapshot(): SnowflakeError {
 /*
  * Errors for a registry that belongs to others: another layout, or another protocol version.
  *
- * Guarantee: both sides are named, and the advice never leads to duplicate ids. Deleting the
+ * Guarantee: both sides are named, and the advice never leads to duplicate IDs. Deleting the
  * registry, the first idea of most people, would.
  */
 
@@ -223,7 +223,7 @@ function notAdmittedText(theirs: string, ours: string): string {
   );
 }
 
-/** Its layouts have no worker ids any more, or not yet. */
+/** Its layouts have no worker IDs any more, or not yet. */
 function closedText(side: StoreMove['side']): string {
   const reason =
     side === 'out'
@@ -307,7 +307,7 @@ export function storeMoveIn(text: string): StoreMove | undefined {
   return key === undefined ? undefined : { side: side as StoreMove['side'], key };
 }
 
-/** True for a registry that is moved, as long as it has no worker ids. */
+/** True for a registry that is moved, as long as it has no worker IDs. */
 export function isClosed(text: string): boolean {
   return storeMoveIn(text) !== undefined && !/\[\d/.test(text);
 }

@@ -1,9 +1,9 @@
 /**
  * A region's number, which is what its fixed worker fields make, claimed in a registry of regions:
- * an ordinary registry, whose worker ids are the numbers. All processes of a region claim it with
- * one token, made of the name of the registry that their own worker ids come from.
+ * an ordinary registry, whose worker IDs are the numbers. All processes of a region claim it with
+ * one token, made of the name of the registry that their own worker IDs come from.
  *
- * Guarantee: a claim stands until all ranges of that registry have ended. No id waits for a claim.
+ * Guarantee: a claim stands until all ranges of that registry have ended. No ID waits for a claim.
  * A conflict is declared within a minute, never because of one refusal, and a registry of regions
  * that does not answer stops nobody whom it has not refused. In one file: what a claim asks and
  * what an answer means.
@@ -34,7 +34,7 @@ const CALL_TIMEOUT_MS_MAX = 5000;
 /** How often a start asks again, and how long it waits for a registry of regions that is new. */
 const AGAIN_MS = 2000;
 
-/** The layout of a registry of regions. No generator has it: it has one id in two seconds. */
+/** The layout of a registry of regions. No generator has it: it has one ID in two seconds. */
 export function regionsFingerprint(bits: number): string {
   return `t35-w${bits}-s1/1000ms@0`;
 }
@@ -64,7 +64,7 @@ export interface RegionStatus {
   /**
    * `claimed`: no other region has it. `unchecked`: the registry of regions has not confirmed that
    * for 20 s, or not yet, or the claim of a region that has ended still stands. `conflict`: another
-   * region has it, and ids of both may be equal.
+   * region has it, and IDs of both may be equal.
    */
   readonly state: 'claimed' | 'unchecked' | 'conflict';
   /** The reason in words, unless it is claimed. */
@@ -82,9 +82,9 @@ export interface RegionParts extends RegionPlan {
   readonly identity: ProcessIdentity;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The name of the registry that worker ids come from, as its last grant gave it. */
+  /** The name of the registry that worker IDs come from, as its last grant gave it. */
   readonly incarnation: () => string | undefined;
-  /** The ends of this process's ranges and of all of its registry's, and the clock of the ids. */
+  /** The ends of this process's ranges and of all of its registry's, and the clock of the IDs. */
   readonly range: () => Pick<Keeper, 'endMs' | 'terms' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
@@ -97,7 +97,7 @@ type Outcome =
   /** Unclaimed, and not yet available. */
   | { readonly status: 'wait'; readonly waitMs: number }
   | { readonly status: 'silent'; readonly reason: string }
-  /** This process has no lease, so that it makes no id and needs no number. */
+  /** This process has no lease, so that it makes no ID and needs no number. */
   | { readonly status: 'idle' };
 
 /** Another token has it. */
@@ -156,7 +156,7 @@ export class RegionClaim {
   }
 
   /**
-   * Claims the number before the first id. A registry of regions that does not answer is not waited
+   * Claims the number before the first ID. A registry of regions that does not answer is not waited
    * for.
    * @throws SnowflakeError REGION_TAKEN for a number that another region has, LAYOUT_MISMATCH where
    * regions have numbers of another size.
@@ -212,7 +212,7 @@ export class RegionClaim {
   }
 
   private async ask(): Promise<Outcome> {
-    // No id has a time after that end, and those of whoever gets the number next begin after it.
+    // No ID has a time after that end, and those of whoever gets the number next begin after it.
     const { endMs = -Infinity, nowMs } = this.parts.range();
     if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
@@ -238,7 +238,7 @@ export class RegionClaim {
     const record = records?.find(({ workerId }) => workerId === number);
     const isOf = (name: string) => record?.holder?.application.endsWith(markOf(name)) === true;
     const { ceilingMs = 0, freeInMs = 0 } = record ?? {};
-    // The clock of the ids is that of another store, so it is used only if no claim shows the time.
+    // The clock of the IDs is that of another store, so it is used only if no claim shows the time.
     const nowMs = freeInMs > 0 ? ceilingMs - freeInMs : this.parts.range().nowMs;
     const ttlMs = this.ttlAt(nowMs);
     // A look takes no write from the store, which all processes of a region would do at one row.

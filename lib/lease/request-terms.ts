@@ -17,7 +17,7 @@ import type { KeeperParts, RegistryTerms } from './keeper.js';
 import type { HolderLabel } from '../time/process-identity.js';
 import { isClosed, moveCountOf } from './lease-texts.js';
 
-/** The label of a holder; it has the worker ids that the process may have, if not all. */
+/** The label of a holder; it has the worker IDs that the process may have, if not all. */
 export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLabel {
   const { min, max } = workerIds;
   const isAll = min === 0 && max >= window.layout.workerIdMax;
@@ -66,7 +66,7 @@ export class RequestTerms implements RegistryTerms {
       terms.quarantineMs = Math.max(terms.quarantineMs, quarantineMs!);
     }
     if (Number.isFinite(latestMs)) terms.latestMs = Math.max(terms.latestMs ?? 0, latestMs!);
-    // A move without worker ids is left out: no registry takes it up, and it hides its opening.
+    // A move without worker IDs is left out: no registry takes it up, and it hides its opening.
     const isLater = moveCountOf(layouts) > moveCountOf(terms.layouts);
     if (isLater && !isClosed(layouts)) terms.layouts = layouts;
     if (mark === undefined) return;
@@ -140,7 +140,7 @@ export class ClockSkew {
     this.parts.idClock.offsetMs = follows ? skewMs : 0;
   }
 
-  /** The error that keeps ids from being made, under the policy 'reject'. */
+  /** The error that keeps IDs from being made, under the policy 'reject'. */
   get refusal(): SnowflakeError | undefined {
     if (!this.isSkewed || this.parts.options.onClockSkew !== 'reject') return undefined;
     return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {

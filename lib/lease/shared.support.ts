@@ -90,7 +90,7 @@ export class SharedLeaseKeeper implements Keeper {
     return this.parts.clock.now();
   }
 
-  /** Waits until the other thread holds a worker id. */
+  /** Waits until the other thread holds a worker ID. */
   async start(): Promise<void> {
     const { window, timers, startTimeoutMs, onNews } = this.parts;
     for (let waitedMs = 0; window.current === undefined; waitedMs += LOOK_AGAIN_MS) {

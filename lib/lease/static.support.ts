@@ -21,7 +21,7 @@ import type {
 import type { KeeperParts } from './keeper.js';
 
 /**
- * @throws SnowflakeError CONFIG_INVALID at start for a number outside the layout's worker ids or
+ * @throws SnowflakeError CONFIG_INVALID at start for a number outside the layout's worker IDs or
  * one that another generator of this thread uses.
  * @example
  * ```ts
@@ -57,11 +57,11 @@ export class StaticSupport implements IDistributedSupport {
 }
 
 /*
- * The worker ids without end that this process uses, from the configuration, the host name, or a
+ * The worker IDs without end that this process uses, from the configuration, the host name, or a
  * service of the application. No registry keeps two generators with such a number apart.
  *
  * Guarantee: within a thread a number serves one generator at a time, and the next one starts after
- * the last id of the previous one. Other threads and processes are up to the operator.
+ * the last ID of the previous one. Other threads and processes are up to the operator.
  */
 
 interface Use {
@@ -89,7 +89,7 @@ export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
   return { ...grant, floorMs: Math.max(grant.floorMs, use.floorMs) };
 }
 
-/** Without this, a generator that starts within the same tick would make the same ids. */
+/** Without this, a generator that starts within the same tick would make the same IDs. */
 export function giveBackEndless(
   lease: Holder & { readonly workerId: number },
   lastIssuedMs = -Infinity,
@@ -115,10 +115,10 @@ function usedTwice(workerId: number): SnowflakeError {
 }
 
 /*
- * The start under a lease of which no registry knows the earlier ids.
+ * The start under a lease of which no registry knows the earlier IDs.
  *
  * Guarantee: it waits until the clock has passed every time the previous process could have
- * reached: the tick it ended in, plus the run-ahead that its ids were allowed.
+ * reached: the tick it ended in, plus the run-ahead that its IDs were allowed.
  */
 
 /** No process or thread restarts within so short a time. */
@@ -192,16 +192,16 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
  * the other, which keeps its range. Within a process, a second claim is refused.
  */
 
-/** A worker id, or a function that returns it when the application starts. */
+/** A worker ID, or a function that returns it when the application starts. */
 export type WorkerIdSource = number | (() => number | Promise<number>);
 
 /**
- * A worker id that the process knows by itself, and the registry that checks it, for the option
+ * A worker ID that the process knows by itself, and the registry that checks it, for the option
  * `support`.
  */
 export interface WorkerIdClaim {
   readonly workerId: WorkerIdSource;
-  /** A URL or a support that leases worker ids. */
+  /** A URL or a support that leases worker IDs. */
   readonly of: IDistributedSupport | string;
 }
 
@@ -209,7 +209,7 @@ export function isClaim(value: unknown): value is WorkerIdClaim {
   return typeof value === 'object' && value !== null && 'workerId' in value && 'of' in value;
 }
 
-/** The claims of this process, by registry, layout and worker id. */
+/** The claims of this process, by registry, layout and worker ID. */
 const claimants = processWide('claimed-worker-ids', () => new Map<string, object>());
 
 export class ClaimSupport implements IDistributedSupport {
@@ -271,7 +271,7 @@ export class ClaimSupport implements IDistributedSupport {
     return this.of.release!(lease, lastIssuedMs);
   }
 
-  /** Two claims of one process would take the worker id from each other for as long as it runs. */
+  /** Two claims of one process would take the worker ID from each other for as long as it runs. */
   private claim({ fingerprint }: LeaseRequest): void {
     const key = `${this.location} ${fingerprint}`;
     if ((claimants.get(key) ?? this) !== this) throw claimedTwice(this.workerId);

@@ -46,11 +46,11 @@ function asSnowflakeError(error: unknown): SnowflakeError {
 /*
  * The check of an answer.
  *
- * Guarantee: no range is placed and no wait starts because of a malformed value. A worker id that
- * does not fit its bits would make the ids of another holder, and NaN passes every comparison.
+ * Guarantee: no range is placed and no wait starts because of a malformed value. A worker ID that
+ * does not fit its bits would make the IDs of another holder, and NaN passes every comparison.
  */
 
-/** The requested worker ids, both inclusive. */
+/** The requested worker IDs, both inclusive. */
 export interface AskedFor {
   readonly min: number;
   readonly max: number;

@@ -1,5 +1,5 @@
 /**
- * The callers that wait for an id: one queue per generator.
+ * The callers that wait for an ID: one queue per generator.
  *
  * Guarantee: first come, first served. However many wait, one timer runs and only the first one
  * asks. A new range for the generator wakes the queue. A caller that gives up leaves at once.
@@ -23,7 +23,7 @@ interface Caller extends WaitOptions {
  */
 const LOOK_AGAIN_MS_MAX = 100;
 
-/** After so many the event loop has its turn; a tick of the default layout has no more ids. */
+/** After so many the event loop has its turn; a tick of the default layout has no more IDs. */
 const SERVED_AT_ONCE_MAX = 4096;
 
 export class WaitQueue {
@@ -42,7 +42,7 @@ export class WaitQueue {
   ) {}
 
   /**
-   * Returns one id, as soon as there is one and earlier callers have theirs.
+   * Returns one ID, as soon as there is one and earlier callers have theirs.
    * @throws the reason of the signal, or a SnowflakeError that waiting cannot cure.
    */
   async next(options: WaitOptions): Promise<bigint> {
@@ -58,7 +58,7 @@ export class WaitQueue {
   }
 
   /**
-   * Returns many ids in rising order, one after the other as in next(). If one fails, those before
+   * Returns many IDs in rising order, one after the other as in next(). If one fails, those before
    * it are lost.
    */
   async nextMany(count: number, options: WaitOptions): Promise<bigint[]> {
@@ -120,7 +120,7 @@ export class WaitQueue {
 
   /**
    * Call this when there is a new range, or none will follow. It does not act at once, since the
-   * code that brings a range has more to do before ids are made in it.
+   * code that brings a range has more to do before IDs are made in it.
    */
   wake(): void {
     if (this.isWoken || this.callers.size === 0) return;

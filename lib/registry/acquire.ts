@@ -1,7 +1,7 @@
 /**
- * Leases the worker id that has been free for longest; the same token gets its lease again.
+ * Leases the worker ID that has been free for longest; the same token gets its lease again.
  *
- * Guarantee: a range starts where the last one of its worker id ended, or later, and ends no
+ * Guarantee: a range starts where the last one of its worker ID ended, or later, and ends no
  * further ahead of the registry's clock than one ttl.
  */
 import type { LeaseAnswer, LeaseRequest, LeaseTerms } from '../lease/distributed-support.js';
@@ -97,7 +97,7 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, { request, reading
 }
 
 /**
- * A claim takes a worker id that may be held: its holder keeps the range that ends where this one
+ * A claim takes a worker ID that may be held: its holder keeps the range that ends where this one
  * starts.
  */
 function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest): boolean {
@@ -105,13 +105,13 @@ function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest):
 }
 
 /*
- * Chooses the worker ids to look at before one of them is leased.
+ * Chooses the worker IDs to look at before one of them is leased.
  *
  * A few, drawn by a text, are enough: if any is free, a fleet that starts at once spreads over all
  * of them, and an acquire that is repeated meets its lease again. Only if all of these are held is
  * it worth reading more.
  *
- * Guarantee: a draw decides which worker id is asked for, never whether it may be granted.
+ * Guarantee: a draw decides which worker ID is asked for, never whether it may be granted.
  */
 
 /** One transaction of any store reads so many at little cost. */
@@ -123,7 +123,7 @@ const WHOLE_COUNT_MAX = 4096;
 /** The shortest beginning of a wide span that draws are made from. */
 const REACH_MIN = 64;
 
-/** What a request may look at: the worker ids of its layout, if that moves. */
+/** What a request may look at: the worker IDs of its layout, if that moves. */
 export function spanToSearch(
   request: LeaseRequest,
   stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
@@ -165,7 +165,7 @@ export function candidatesOf(span: IdSpan, seed: string): number[] {
   return [...drawn];
 }
 
-/** The first ids of a span follow after its last ones. */
+/** The first IDs of a span follow after its last ones. */
 function neighboursFrom(first: number, span: IdSpan): number[] {
   const count = countOf(span);
   return Array.from(

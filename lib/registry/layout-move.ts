@@ -4,10 +4,10 @@
  * counts the moves, so that a process which has heard of the latest one can tell a registry that
  * forgot it.
  *
- * Guarantee: two layouts that are admitted at once never make the same id. Either they have the
- * same clock, and each has worker ids of which the other one has not the bits; or every id of the
+ * Guarantee: two layouts that are admitted at once never make the same ID. Either they have the
+ * same clock, and each has worker IDs of which the other one has not the bits; or every ID of the
  * newer one is above all that the older one makes until the time after which it gets no range. No
- * number is a worker id of both, so that a registry shows which layout a holder has.
+ * number is a worker ID of both, so that a registry shows which layout a holder has.
  */
 import {
   isClosed,
@@ -19,12 +19,12 @@ import {
 } from '../lease/lease-texts.js';
 import type { IdSpan } from './snapshot.js';
 
-/** One layout of a registry, and the worker ids that its processes may have. */
+/** One layout of a registry, and the worker IDs that its processes may have. */
 export interface AdmittedLayout {
   readonly fingerprint: string;
   /** Undefined for a layout that gets no range any more. */
   readonly span?: IdSpan | undefined;
-  /** No id of it has this time, or a later one. Unix ms; absent for one without such an end. */
+  /** No ID of it has this time, or a later one. Unix ms; absent for one without such an end. */
   readonly untilMs?: number | undefined;
 }
 
@@ -47,7 +47,7 @@ export function layoutsIn(text: string): AdmittedLayout[] {
 }
 
 /**
- * The worker ids that a layout may have in a registry; undefined if it is not admitted.
+ * The worker IDs that a layout may have in a registry; undefined if it is not admitted.
  *
  * @param endMs where a range that is granted now would end
  */
@@ -85,7 +85,7 @@ export function isWithin(workerId: number, { workerIdMin, workerIdMax }: IdSpan)
   return workerId >= workerIdMin && workerId <= workerIdMax;
 }
 
-/** Returns undefined if no worker id is in both. */
+/** Returns undefined if no worker ID is in both. */
 export function commonSpan(one: IdSpan, other: IdSpan | undefined): IdSpan | undefined {
   if (other === undefined) return undefined;
   const workerIdMin = Math.max(one.workerIdMin, other.workerIdMin);

@@ -225,7 +225,7 @@ export function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
 /** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
 export const SANE_MS = 86_400_000;
 
-/** True for a holder whose range may still give ids. */
+/** True for a holder whose range may still give IDs. */
 export function isLive(haveMs: number, nowMs: number): boolean {
   return nowMs < haveMs && haveMs < nowMs + SANE_MS;
 }
@@ -269,7 +269,7 @@ export function heldUnder({ era, fingerprint }: RegistryHeader, holder: SlotHold
 }
 
 /**
- * True for a holder that has missed a whole state of the layouts: in between, its worker id may
+ * True for a holder that has missed a whole state of the layouts: in between, its worker ID may
  * have been for another one, so that its range must not go on. Whoever missed the last change alone
  * was admitted before it and is admitted now.
  */
@@ -277,7 +277,7 @@ export function missedMove({ fingerprint }: RegistryHeader, { moveCount = 0 }: S
   return moveCount < moveCountOf(fingerprint) - 1;
 }
 
-/** The worker ids that a layout may have; undefined if it is not admitted. */
+/** The worker IDs that a layout may have; undefined if it is not admitted. */
 export function spanFor(header: RegistryHeader, terms: LeaseTerms): IdSpan | undefined {
   return admittedSpan(header.fingerprint, terms.fingerprint, nowOf(header) + terms.ttlMs);
 }

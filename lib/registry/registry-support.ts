@@ -1,5 +1,5 @@
 /**
- * Worker ids leased from any store of rows: each operation loads a snapshot, applies the rule and
+ * Worker IDs leased from any store of rows: each operation loads a snapshot, applies the rule and
  * writes the result, and starts over if another process was faster.
  *
  * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
@@ -295,7 +295,7 @@ function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): strin
 }
 
 /*
- * Searches for a free worker id in a store of rows: first among a few that are drawn; if none of
+ * Searches for a free worker ID in a store of rows: first among a few that are drawn; if none of
  * them is free, in all of the span, or by more draws if the span is wide. The rule decides what is
  * granted, from the snapshot it was read with.
  */
@@ -311,7 +311,7 @@ export interface Rows {
   ceilings(span: IdSpan): Promise<readonly Pick<Row, 'key' | 'number'>[]>;
 }
 
-/** The snapshot for a worker id, and the step that the rule made of it. */
+/** The snapshot for a worker ID, and the step that the rule made of it. */
 export interface Attempt<T extends Changes> {
   readonly workerId: number;
   readonly snapshot: StoredSnapshot;
@@ -334,7 +334,7 @@ export async function acquireFrom(
   const { header, nowMs } = attempt.snapshot;
   const { workerIdMin, workerIdMax } = spanToSearch(request, header, nowMs);
   if (attempt.workerId >= workerIdMin && attempt.workerId <= workerIdMax) return attempt;
-  // The registry admits fewer of its worker ids to this layout, which only its header says.
+  // The registry admits fewer of its worker IDs to this layout, which only its header says.
   return searchFrom(rows, { ...request, workerIdMin, workerIdMax }, number);
 }
 
@@ -401,7 +401,7 @@ async function acquireAmong(
   return { workerId: lowest.workerId, snapshot, step };
 }
 
-/** All slots of a span; a worker id that was never leased has been free for longest. */
+/** All slots of a span; a worker ID that was never leased has been free for longest. */
 async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   const stored = await rows.ceilings(span);
   const ceilings = new Map(stored.map(({ key, number }) => [key, Number(number)]));

@@ -97,7 +97,7 @@ function isForgotten({ nonce }: SlotHolder, { lease, reading }: Asked): boolean 
   return keepsAfterMs > 0 && nonce !== '' && nonce === lease.nonceBefore;
 }
 
-/** True for a worker id that is for another layout now, or for the other store of a move. */
+/** True for a worker ID that is for another layout now, or for the other store of a move. */
 function isElsewhere(header: RegistryHeader, lease: WorkerLease): boolean {
   const span = spanFor(header, lease);
   return span !== undefined && !isWithin(lease.workerId, span);
@@ -150,7 +150,7 @@ function afterProof(
 }
 
 /*
- * Gives a worker id back: the ceiling falls to the first time that was not used.
+ * Gives a worker ID back: the ceiling falls to the first time that was not used.
  *
  * Guarantee: only for the holder of token and nonce, and never below the floor of its range.
  */
@@ -161,7 +161,7 @@ export function release(
   lastIssuedMs: number | undefined,
   reading: StoreReading,
 ): Changes {
-  // A process that leaves makes no more ids, so it claims and contests nothing.
+  // A process that leaves makes no more IDs, so it claims and contests nothing.
   const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
   if (prologue.refused !== undefined) return prologue.refused;
   const { header: current } = prologue;

@@ -16,7 +16,7 @@ import type { HolderLabel } from '../time/process-identity.js';
 
 export type { StoreReading } from '../rows/row-store.js';
 
-/** The facts of a registry besides its worker ids. */
+/** The facts of a registry besides its worker IDs. */
 export interface RegistryHeader extends ClockState {
   readonly version: string;
   /**
@@ -37,7 +37,7 @@ export interface RegistryHeader extends ClockState {
   readonly safeFloorMs: number;
   /**
    * A range that begins now starts no lower: what was granted before the last move may last until
-   * then, to worker ids that share bits with others. Absent before the first move.
+   * then, to worker IDs that share bits with others. Absent before the first move.
    */
   readonly layoutFloorMs?: number;
   /**
@@ -60,14 +60,14 @@ export interface RegistryHeader extends ClockState {
   readonly operations: number;
 }
 
-/** Worker ids that follow each other. */
+/** Worker IDs that follow each other. */
 export interface IdSpan {
   readonly workerIdMin: number;
   /** This end is inclusive. */
   readonly workerIdMax: number;
 }
 
-/** The holder of a worker id. */
+/** The holder of a worker ID. */
 export interface SlotHolder {
   readonly token: string;
   /** Empty if copies of the holder were noticed: no copy knows it. */
@@ -80,7 +80,7 @@ export interface SlotHolder {
   readonly label: HolderLabel;
 }
 
-/** A worker id in a registry. */
+/** A worker ID in a registry. */
 export interface WorkerSlot {
   readonly workerId: number;
   /** 0 if it was never leased. It outlives every holder. */
@@ -165,7 +165,7 @@ export function finding(level: Level, topic: string, text: string): Finding {
   return { level, topic, text };
 }
 
-/** The facts of a registry besides its worker ids. */
+/** The facts of a registry besides its worker IDs. */
 export type RegistryFacts = Omit<RegistryHeader, 'lastTimeMs'>;
 
 /** The secret that proves a holder to the store. It is never printed. */
@@ -199,7 +199,7 @@ export interface RegistryInspector {
   readonly lossWindowMs: number;
   /** The statement that must be run before a registry can exist, and the program that runs it. */
   readonly preparation?: StorePreparation;
-  /** @param countMax so many worker ids are enough, whichever; absent for all */
+  /** @param countMax so many worker IDs are enough, whichever; absent for all */
   read(countMax?: number): Promise<RegistryView>;
   /** Advice for the operator about the server and its settings. */
   findings(): Promise<Finding[]>;

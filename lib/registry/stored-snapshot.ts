@@ -144,7 +144,7 @@ export class StoredSnapshot {
   }
 
   /**
-   * Returns what must be written before a step that reads or writes this worker id: a header, or
+   * Returns what must be written before a step that reads or writes this worker ID: a header, or
    * the number of a block whose rows are to be made.
    */
   lackOf(workerId: number, { header: next, slots }: Changes): Row | number | undefined {
@@ -220,7 +220,7 @@ function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader, ageMs:
  * the header lists the blocks that were made. A row that is missing from one of them held a ceiling
  * that is forgotten, which is a loss of data like any other.
  *
- * Guarantee: no single row can be deleted unnoticed, for worker ids below 4096.
+ * Guarantee: no single row can be deleted unnoticed, for worker IDs below 4096.
  */
 
 const BLOCK_SIZE = 128;
@@ -234,13 +234,13 @@ interface StoredHeader extends RegistryHeader {
   readonly blocks?: readonly number[];
 }
 
-/** Returns undefined for worker ids beyond the listed blocks. */
+/** Returns undefined for worker IDs beyond the listed blocks. */
 function blockOf(workerId: number): number | undefined {
   const block = Math.floor(workerId / BLOCK_SIZE);
   return block < BLOCK_COUNT_MAX ? block : undefined;
 }
 
-/** The first of those that a span lies in; as many as a usual layout has worker ids. */
+/** The first of those that a span lies in; as many as a usual layout has worker IDs. */
 function firstBlocksOf({ workerIdMin, workerIdMax }: IdSpan): number[] {
   const first = Math.floor(workerIdMin / BLOCK_SIZE);
   const end = Math.min(Math.floor(workerIdMax / BLOCK_SIZE) + 1, BLOCK_COUNT_MAX);

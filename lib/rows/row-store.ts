@@ -1,6 +1,6 @@
 /**
  * The contract of a store that runs no script of ours: rows with compare-and-swap. A class that
- * implements `RowStore` gets worker ids (`RegistrySupport`), counters (`RowCounters`) and locks
+ * implements `RowStore` gets worker IDs (`RegistrySupport`), counters (`RowCounters`) and locks
  * (`RowLocks`).
  *
  * One store object keeps one of these three, in one namespace. It keeps rows, counts how often each
@@ -19,13 +19,13 @@ export const HEADER_KEY = '|';
 /** A row to be stored. */
 export interface Row {
   /**
-   * 1 to 128 characters without spaces: the name of a counter or a lock, the digits of a worker id,
+   * 1 to 128 characters without spaces: the name of a counter or a lock, the digits of a worker ID,
    * or `HEADER_KEY`.
    */
   readonly key: string;
   /**
    * A number from 0n, below 2^63: the next position of a counter; the time when a lock may be
-   * forgotten; the end of the range of a worker id in Unix milliseconds; in the header of a
+   * forgotten; the end of the range of a worker ID in Unix milliseconds; in the header of a
    * registry its time.
    */
   readonly number: bigint;
@@ -39,7 +39,7 @@ export interface Row {
 export interface StoredRow extends Row {
   /**
    * A whole number below 2^53 that rises with every write of the row, but for one that
-   * `isTimeOnly`. That of a worker id rises by exactly one, since its holder counts its writes to
+   * `isTimeOnly`. That of a worker ID rises by exactly one, since its holder counts its writes to
    * notice those that are lost. A row that is made again must not have a version that it ever had
    * before: begin with a random one, or with one from a counter that outlives the rows.
    */
@@ -122,7 +122,7 @@ export interface RowWrite {
 export interface RowStore {
   /** Describes for the operator where the rows lie, without secrets. */
   readonly location: string;
-  /** The name of the id space, by which metrics tell one from another; absent without one. */
+  /** The name of the ID space, by which metrics tell one from another; absent without one. */
   readonly namespace?: string | undefined;
   /** Becomes the `lossWindowMs` of the support, counters or locks in this store. */
   readonly lossWindowMs: number;
@@ -145,12 +145,12 @@ export interface RowStore {
   read(query: RowQuery): Promise<RowSnapshot>;
   /**
    * Reads all rows for a list, by which nothing is granted: a store with many of them reads page by
-   * page, each at its own moment, and may leave out worker ids whose number is 0.
+   * page, each at its own moment, and may leave out worker IDs whose number is 0.
    * @param countMax so many rows besides the header are enough, whichever; absent for all
    */
   readAll(countMax?: number): Promise<RowSnapshot>;
   /**
-   * Reads keys and numbers of the worker ids between two, both included; for a store that reads
+   * Reads keys and numbers of the worker IDs between two, both included; for a store that reads
    * these faster than whole rows.
    */
   ceilings?(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]>;
@@ -164,7 +164,7 @@ export interface RowStore {
    * Writes the header, then each row in order, in one atomic step or in one step for each. A step
    * is carried out only if the server is the one named, the header has the version named (or is the
    * one just written), and the row has its own; that of a header only if it has the number named as
-   * well. A header that `isTimeOnly` raises a lower number, and else does nothing. If worker ids
+   * well. A header that `isTimeOnly` raises a lower number, and else does nothing. If worker IDs
    * are used for the first time, up to 128 absent rows come at once: a store may make them in one
    * step.
    *

@@ -1,6 +1,6 @@
 /**
  * The only place that waits. Timers go through a port, so that tests move the time and never sleep.
- * No timer has to fire for ids to stay unique. A repeated one does not keep a process alive; a wait
+ * No timer has to fire for IDs to stay unique. A repeated one does not keep a process alive; a wait
  * does.
  */
 /** Opaque outside the port that created it. */

@@ -36,7 +36,7 @@ export class Block {
 
 /**
  * Among threads a block begins with one number and doubles while its tick lasts. So few numbers are
- * lost when ids are rare, and a busy thread goes to the shared memory only for every 128th id. A
+ * lost when IDs are rare, and a busy thread goes to the shared memory only for every 128th ID. A
  * generator that is alone takes the rest of the tick.
  */
 const SHARED_COUNT_MAX = 128;
@@ -78,7 +78,7 @@ export class BlockTaker {
     }
   }
 
-  /** `max(clock, last, floor)`; another range begins after the last tick, so that ids rise. */
+  /** `max(clock, last, floor)`; another range begins after the last tick, so that IDs rise. */
   private firstTick(block: Block, range: WindowRange, nowTick: number): number {
     const isRewound = this.window.rewoundNumber > block.number;
     const next = isRewound ? -Infinity : block.tick + 1;
@@ -142,12 +142,12 @@ export class BlockTaker {
 }
 
 /*
- * How far ids may run ahead of the clock when the sequence of a tick is spent. It is a bucket of
+ * How far IDs may run ahead of the clock when the sequence of a tick is spent. It is a bucket of
  * ticks: entering a tick before the clock has reached it takes one, and the clock's progress
  * refills it. Only progress counts, not the reading, so after a rollback or under a floor above the
  * clock each tick of progress still pays for one tick.
  *
- * Guarantee: without rollbacks ids are at most `aheadMsMax` ahead, in all threads of a window
+ * Guarantee: without rollbacks IDs are at most `aheadMsMax` ahead, in all threads of a window
  * together.
  */
 
@@ -179,7 +179,7 @@ type Entry = 'free' | 'paid' | 'wait';
 class RunAhead {
   waitCount = 0;
   rollbackCount = 0;
-  /** False makes an id throw that would otherwise wait for the clock in place. */
+  /** False makes an ID throw that would otherwise wait for the clock in place. */
   mayWait = true;
   private readonly credit: RunAheadCredit;
   private readonly layout: BitLayout;
@@ -233,7 +233,7 @@ class RunAhead {
   }
 
   /**
-   * A floor or a rollback can put ids further ahead than any burst does. That distance must not
+   * A floor or a rollback can put IDs further ahead than any burst does. That distance must not
    * block them, so at least the clock's progress since then may be used.
    */
   private creditMax(range: WindowRange, tick: number, nowTick: number): number {

@@ -11,7 +11,7 @@ import { checkedPart } from '../layout/layout-fields.js';
 export interface IdSource {
   nextId(fields?: CallFields): bigint;
   /**
-   * Makes one id, or throws a retryable error at once if nextId() would wait for the clock in
+   * Makes one ID, or throws a retryable error at once if nextId() would wait for the clock in
    * place.
    */
   nextIdAtOnce(fields?: CallFields): bigint;
@@ -23,9 +23,9 @@ export interface IdSource {
 }
 
 /*
- * Call fields become two words that are set in each id.
+ * Call fields become two words that are set in each ID.
  *
- * Guarantee: an unknown field or a value that does not fit is refused before an id is spent on it.
+ * Guarantee: an unknown field or a value that does not fit is refused before an ID is spent on it.
  */
 
 /** Values of a layout's call fields, by name. Fields left out are 0. */
@@ -51,7 +51,7 @@ export function callWords(layout: BitLayout, fields: CallFields | undefined): Ca
   return words;
 }
 
-/** Replaces the call fields of ids that were made for another call. */
+/** Replaces the call fields of IDs that were made for another call. */
 export function withCallFields(
   layout: BitLayout,
   ids: bigint[],
@@ -72,7 +72,7 @@ export function withCallFields(
   });
 }
 
-/* Each of these errors is thrown before an id is made. */
+/* Each of these errors is thrown before an ID is made. */
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
   return new SnowflakeError(

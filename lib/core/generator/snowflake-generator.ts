@@ -1,9 +1,9 @@
 /**
- * Turns a clock and a lease window into ids. All calls of the fast path continue the same block of
+ * Turns a clock and a lease window into IDs. All calls of the fast path continue the same block of
  * sequence numbers.
  *
- * Guarantee: every id's tick lies in a range of the lease window, (tick, sequence) strictly rises
- * within a range, and nothing is allocated but the id. A wrong clock only makes the time in ids
+ * Guarantee: every ID's tick lies in a range of the lease window, (tick, sequence) strictly rises
+ * within a range, and nothing is allocated but the ID. A wrong clock only makes the time in IDs
  * wrong.
  */
 import { checkedOptions, choice, methods, typed, whole, type OptionTable } from '../../options.js';
@@ -26,7 +26,7 @@ import {
 /** Options of a SnowflakeGenerator that is used without Nest. */
 export interface GeneratorOptions {
   /**
-   * How far ids may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
+   * How far IDs may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
    * in a range without end, since only the clock keeps a restarted process from repeating there.
    * 0 to 3,600,000.
    */
@@ -49,7 +49,7 @@ export const GENERATOR = {
   random: [typed('function'), Math.random],
 } satisfies OptionTable<GeneratorOptions>;
 
-/** A run is `count` ids with the same high word; the low words begin at `low`, one step apart. */
+/** A run is `count` IDs with the same high word; the low words begin at `low`, one step apart. */
 interface Run {
   readonly high: number;
   readonly low: number;
@@ -57,7 +57,7 @@ interface Run {
 }
 
 /**
- * Makes ids from a lease window. Applications inject IdMaker instead; this is for code without
+ * Makes IDs from a lease window. Applications inject IdMaker instead; this is for code without
  * Nest.
  *
  * @example
@@ -83,7 +83,7 @@ export class SnowflakeGenerator implements IdSource {
   /** True when the sequence touches the high word, which otherwise changes once per tick. */
   private readonly isWide: boolean;
 
-  /** The words of an id of this tick with sequence 0, as 32-bit integers. */
+  /** The words of an ID of this tick with sequence 0, as 32-bit integers. */
   private high = 0;
   private low = 0;
   /** The time when the clock has left the tick; -Infinity before the first. */
@@ -107,22 +107,22 @@ export class SnowflakeGenerator implements IdSource {
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
   }
 
-  /** The number of ids made so far. */
+  /** The number of IDs made so far. */
   get issuedCount(): number {
     return this.issuedBefore + this.block.sequence - this.block.first + 1;
   }
 
-  /** How far the time of the last id is ahead of the clock, ms; 0 if it is not ahead. */
+  /** How far the time of the last ID is ahead of the clock, ms; 0 if it is not ahead. */
   get aheadMs(): number {
     return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
   }
 
-  /** The least number of ids that the leased range still allows; undefined without an end. */
+  /** The least number of IDs that the leased range still allows; undefined without an end. */
   get idsLeft(): number | undefined {
     return this.window.idsLeft(this.clock.now());
   }
 
-  /** How often an id had to wait for the clock because the run-ahead was spent. */
+  /** How often an ID had to wait for the clock because the run-ahead was spent. */
   get waitCount(): number {
     return this.taker.runAhead.waitCount;
   }
@@ -133,7 +133,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes one id.
+   * Makes one ID.
    * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
    * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
@@ -144,7 +144,7 @@ export class SnowflakeGenerator implements IdSource {
     return this.out.id;
   }
 
-  /** Makes one id as decimal text, without a bigint. Throws as nextId does. */
+  /** Makes one ID as decimal text, without a bigint. Throws as nextId does. */
   nextIdString(fields?: CallFields): string {
     if (fields !== undefined || this.isWide) {
       const { high, low } = this.nextInFull(fields);
@@ -156,7 +156,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes one id as a number, for layouts of at most 53 bits. Throws as nextId does.
+   * Makes one ID as a number, for layouts of at most 53 bits. Throws as nextId does.
    * @throws SnowflakeError CONFIG_INVALID on a wider layout.
    */
   nextIdNumber(fields?: CallFields): number {
@@ -167,7 +167,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes one id, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock in place.
+   * Makes one ID, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock in place.
    */
   nextIdAtOnce(fields?: CallFields): bigint {
     this.taker.runAhead.mayWait = false;
@@ -179,7 +179,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes `count` ids in rising order and reads the clock once per tick. Throws as nextId does, and
+   * Makes `count` IDs in rising order and reads the clock once per tick. Throws as nextId does, and
    * ARGUMENT_INVALID for a count that is no integer from 0 up. Ids made before an error are kept,
    * and the same call a little later continues with them.
    */
@@ -205,7 +205,7 @@ export class SnowflakeGenerator implements IdSource {
     return ids;
   }
 
-  /** Makes `count` ids as decimal text, like nextIds(). */
+  /** Makes `count` IDs as decimal text, like nextIds(). */
   nextIdStrings(count: number, fields?: CallFields): string[] {
     const ids = this.keptFor(checkedCount(count), fields).map(String);
     let at = ids.length;
@@ -227,8 +227,8 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Fills an array with ids like nextIds(), without making a bigint for each. Throws as nextId
-   * does; the ids made before the error are in the array and are not made again.
+   * Fills an array with IDs like nextIds(), without making a bigint for each. Throws as nextId
+   * does; the IDs made before the error are in the array and are not made again.
    */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
@@ -248,14 +248,14 @@ export class SnowflakeGenerator implements IdSource {
     return { rangeNumber: this.window.currentNumber, issuedCount: this.issuedCount };
   }
 
-  /** Takes the ids left by a failed batch, with the call fields of this one. */
+  /** Takes the IDs left by a failed batch, with the call fields of this one. */
   private keptFor(count: number, fields: CallFields | undefined): bigint[] {
     if (this.kept.isEmpty) return [];
     const ids = this.kept.take(count, this.moment);
     return ids.length === 0 ? ids : withCallFields(this.layout, ids, fields);
   }
 
-  /** Takes up to `count` ids that differ only in the low word, one step of the sequence each. */
+  /** Takes up to `count` IDs that differ only in the low word, one step of the sequence each. */
   private nextRun(count: number, fields: CallFields | undefined): Run {
     const call = callWords(this.layout, fields);
     const { sequence: field } = this.layout;
@@ -313,13 +313,13 @@ export class SnowflakeGenerator implements IdSource {
 }
 
 /*
- * The ids that a failed batch took and did not deliver.
+ * The IDs that a failed batch took and did not deliver.
  *
- * Guarantee: the next batch begins with them if no id was made since and their range is still in
- * use. So ids rise, and none outlives a lease that was dropped.
+ * Guarantee: the next batch begins with them if no ID was made since and their range is still in
+ * use. So IDs rise, and none outlives a lease that was dropped.
  */
 
-/** Tells whether ids were made between two batches, and whether the lease is the same. */
+/** Tells whether IDs were made between two batches, and whether the lease is the same. */
 export interface Moment {
   /** The number of the range in use. */
   readonly rangeNumber: number;
@@ -341,7 +341,7 @@ export class KeptIds {
     this.since = now;
   }
 
-  /** Takes up to `count` ids and keeps the rest. */
+  /** Takes up to `count` IDs and keeps the rest. */
   take(count: number, { rangeNumber, issuedCount }: Moment): bigint[] {
     const { since } = this;
     const isGood = since.rangeNumber === rangeNumber && since.issuedCount === issuedCount;

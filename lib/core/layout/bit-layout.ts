@@ -25,11 +25,11 @@ import {
 } from './layout-fields.js';
 
 /**
- * The epoch, the length of a tick and the fields. They are part of every id and must never change.
+ * The epoch, the length of a tick and the fields. They are part of every ID and must never change.
  */
 export interface BitLayoutOptions {
   /**
-   * The moment that time is counted from. Default 2024-01-01T00:00:00Z; never change it once ids
+   * The moment that time is counted from. Default 2024-01-01T00:00:00Z; never change it once IDs
    * exist.
    */
   readonly epoch?: Epoch | undefined;
@@ -39,9 +39,9 @@ export interface BitLayoutOptions {
   readonly fields: readonly FieldSpec[];
 }
 
-/** The parts of an id. */
+/** The parts of an ID. */
 export interface SnowflakeParts {
-  /** The first millisecond of the id's tick, Unix time. */
+  /** The first millisecond of the ID's tick, Unix time. */
   readonly timestampMs: number;
   readonly date: Date;
   /** All worker fields read as one number. */
@@ -51,7 +51,7 @@ export interface SnowflakeParts {
   readonly fields: Readonly<Record<string, number>>;
 }
 
-/** The parts to make an id of. Those left out are 0. */
+/** The parts to make an ID of. Those left out are 0. */
 export interface ComposeParts {
   readonly timestampMs: number;
   readonly workerId?: number | undefined;
@@ -65,7 +65,7 @@ const DAY_MS = 86_400_000;
 const WARNING_MS = 5 * 365.25 * DAY_MS;
 
 /**
- * The bits of an id.
+ * The bits of an ID.
  *
  * @throws SnowflakeError CONFIG_INVALID with every error: more than 63 bits, less than 28 bits of
  * time, a duplicate field, an epoch in the future.
@@ -96,14 +96,14 @@ export class BitLayout {
   readonly workerFields: readonly LayoutField[];
   readonly callFields: readonly LayoutField[];
   readonly totalBits: number;
-  /** The largest id, inclusive. */
+  /** The largest ID, inclusive. */
   readonly idMax: bigint;
-  /** The largest worker id, inclusive: 1023 for 10 bits. */
+  /** The largest worker ID, inclusive: 1023 for 10 bits. */
   readonly workerIdMax: number;
-  /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an id space. */
+  /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an ID space. */
   readonly fingerprint: string;
   private readonly words = new IdWords();
-  /** The number of values that each word of an id has. */
+  /** The number of values that each word of an ID has. */
   private readonly highCount: number;
   private readonly lowCount: number;
 
@@ -142,17 +142,17 @@ export class BitLayout {
     return new BitLayout({ ...this.options, epoch });
   }
 
-  /** How long ids can be made, ms from the epoch on. */
+  /** How long IDs can be made, ms from the epoch on. */
   get lifetimeMs(): number {
     return (this.timestamp.max + 1) * this.unitMs;
   }
 
-  /** The number of ids one worker can make in a second, rounded down. */
+  /** The number of IDs one worker can make in a second, rounded down. */
   get idsPerSecond(): number {
     return Math.floor(((this.sequence.max + 1) * 1000) / this.unitMs);
   }
 
-  /** The last millisecond that an id can carry. */
+  /** The last millisecond that an ID can carry. */
   get lastDate(): Date {
     return new Date(Math.min(DATE_MS_MAX, this.epochMs + this.lifetimeMs - 1));
   }
@@ -180,8 +180,8 @@ export class BitLayout {
   }
 
   /**
-   * Takes an id apart.
-   * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
+   * Takes an ID apart.
+   * @throws SnowflakeError ID_INVALID for anything that is not an ID of this layout.
    */
   parse(id: bigint | string): SnowflakeParts {
     const { high, low } = this.read(id);
@@ -199,8 +199,8 @@ export class BitLayout {
   }
 
   /**
-   * Reads only the time of an id, Unix ms; about five times as fast as parse().
-   * @throws SnowflakeError ID_INVALID for anything that is not an id of this layout.
+   * Reads only the time of an ID, Unix ms; about five times as fast as parse().
+   * @throws SnowflakeError ID_INVALID for anything that is not an ID of this layout.
    */
   timestampMsOf(id: bigint | string): number {
     const { high, low } = this.read(id);
@@ -208,7 +208,7 @@ export class BitLayout {
   }
 
   /**
-   * Puts an id together; the inverse of parse.
+   * Puts an ID together; the inverse of parse.
    * @throws SnowflakeError ARGUMENT_INVALID for a part that does not fit its field.
    */
   compose(parts: ComposeParts): bigint {
@@ -240,7 +240,7 @@ export class BitLayout {
   }
 
   /**
-   * Splits a worker id into the worker fields; the inverse of workerIdOf.
+   * Splits a worker ID into the worker fields; the inverse of workerIdOf.
    * @throws SnowflakeError ARGUMENT_INVALID for anything but an integer from 0 to `workerIdMax`.
    */
   workerParts(workerId: number): Record<string, number> {
@@ -256,7 +256,7 @@ export class BitLayout {
     return parts;
   }
 
-  /** The bits of a worker id in the two words of an id. */
+  /** The bits of a worker ID in the two words of an ID. */
   workerWords(workerId: number): { readonly high: number; readonly low: number } {
     const parts = this.workerParts(workerId);
     const words = { high: 0, low: 0 };
@@ -268,7 +268,7 @@ export class BitLayout {
   }
 
   /**
-   * The smallest and the largest id of a span of time, both dates inclusive, for `WHERE id BETWEEN
+   * The smallest and the largest ID of a span of time, both dates inclusive, for `WHERE id BETWEEN
    * first AND last`. A span wholly outside the layout's lifetime gives the empty range 1 to 0.
    * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout that does not begin
    * with time.
@@ -321,9 +321,9 @@ function valuesByName(
 }
 
 /*
- * The ids of a span of time.
+ * The IDs of a span of time.
  *
- * Guarantee: every id whose tick touches the span lies in it, and no other id of the layout does.
+ * Guarantee: every ID whose tick touches the span lies in it, and no other ID of the layout does.
  */
 
 /** Both ends are inclusive; the span is empty if `first` is greater than `last`. */

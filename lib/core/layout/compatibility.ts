@@ -1,7 +1,7 @@
 /**
- * Judges whether ids of a layout can follow existing ids of any layout and origin.
+ * Judges whether IDs of a layout can follow existing IDs of any layout and origin.
  *
- * Guarantee: after a move judged safe, no new id equals an old one, because each new id is above
+ * Guarantee: after a move judged safe, no new ID equals an old one, because each new ID is above
  * the last old one. No other rule holds forever: below it, a new ID can equal an old one,
  * regardless of the meaning of its bits.
  */
@@ -12,7 +12,7 @@ import { DATE_MS_MAX } from './layout-fields.js';
 
 /** The verdict on a move. */
 export interface MoveAfter {
-  /** True if every id made from now on is above all that exist. */
+  /** True if every ID made from now on is above all that exist. */
   readonly isSafe: boolean;
   /** The first moment at which that holds; undefined if it never holds within the layout's life. */
   readonly safeFrom: Date | undefined;
@@ -24,9 +24,9 @@ export interface MoveAfter {
  * Judges whether IDs of a layout can follow existing IDs. The old IDs may have another layout or
  * epoch, or come from a counter. Read the largest one after all old generators have stopped.
  *
- * @param maxId the largest id that exists
- * @param nowMs when the first new id will be made, Unix ms
- * @throws SnowflakeError ARGUMENT_INVALID for an id that is no bigint from 0 up, or a time that is
+ * @param maxId the largest ID that exists
+ * @param nowMs when the first new ID will be made, Unix ms
+ * @throws SnowflakeError ARGUMENT_INVALID for an ID that is no bigint from 0 up, or a time that is
  * no integer
  * @example
  * ```ts
@@ -40,7 +40,7 @@ export interface MoveAfter {
 export function moveAfter(layout: BitLayout, maxId: bigint, nowMs: number): MoveAfter {
   checkArguments(maxId, nowMs);
   const { timestamp, unitMs, epochMs } = layout;
-  // The smallest id of a tick has 0 in every other field, even in those above the time.
+  // The smallest ID of a tick has 0 in every other field, even in those above the time.
   const tick = (maxId >> BigInt(timestamp.shift)) + 1n;
   const aheadMs = Number(tick) * unitMs;
   const safeFromMs = epochMs + aheadMs;

@@ -1,6 +1,6 @@
 /**
  * Turns what a user writes of a layout, its fields and its epoch, into fields with a place in the
- * id and a fixed moment; and both into the fingerprint of the layout.
+ * ID and a fixed moment; and both into the fingerprint of the layout.
  *
  * Guarantee: it reports every error in the list at once, and places a valid list from the most
  * significant bit down.
@@ -11,17 +11,17 @@ import { refuse, unknownNames, wholeFaults } from '../../options.js';
 
 /**
  * Name, bits and role. `timestamp` and `sequence` have their roles by name. Any other field is part
- * of the worker id unless its third member is 'call', whose value is given to nextId.
+ * of the worker ID unless its third member is 'call', whose value is given to nextId.
  */
 export type FieldSpec = readonly [name: string, bits: number, role?: 'worker' | 'call'];
 
-/** The sign bit of a signed 64-bit integer stays 0, so that databases can hold ids. */
+/** The sign bit of a signed 64-bit integer stays 0, so that databases can hold IDs. */
 const ID_BITS_MAX = 63;
 /** 28 bits of seconds last 8.5 years; less is a mistake. */
 const TIMESTAMP_BITS_MIN = 28;
 /** 47 bits of milliseconds last 4,459 years, and every tick stays exact in a double. */
 const TIMESTAMP_BITS_MAX = 47;
-/** Counters and worker ids are 32-bit integers with their sign unused. */
+/** Counters and worker IDs are 32-bit integers with their sign unused. */
 const FIELD_BITS_MAX = 31;
 /** More than an hour per tick can only be a mistake. */
 const UNIT_MS_MAX = 3_600_000;
@@ -84,7 +84,7 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
 }
 
 /*
- * One field of a layout, and where its bits lie in the two 32-bit words of an id:
+ * One field of a layout, and where its bits lie in the two 32-bit words of an ID:
  *
  *      63            32 31             0
  *     |      high      |      low      |      a field may straddle the two words
@@ -96,7 +96,7 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
 
 /**
- * One field of a layout: its bits in an id, and how to read it. Values are whole numbers from 0 to
+ * One field of a layout: its bits in an ID, and how to read it. Values are whole numbers from 0 to
  * `max`.
  */
 export class LayoutField {
@@ -116,7 +116,7 @@ export class LayoutField {
     readonly name: string,
     readonly role: FieldRole,
     readonly bits: number,
-    /** The distance from the lowest bit of the id to the lowest bit of the field. */
+    /** The distance from the lowest bit of the ID to the lowest bit of the field. */
     readonly shift: number,
   ) {
     const lowBits = Math.max(0, Math.min(bits, 32 - shift));
@@ -165,7 +165,7 @@ export function invalidPart(name: string, max: number, value: unknown): Snowflak
  * their role and their bits, from the most significant down, then the length of a tick and the
  * epoch in Unix ms.
  *
- * Guarantee: two layouts with equal fingerprints have equal ids. Names are not in it.
+ * Guarantee: two layouts with equal fingerprints have equal IDs. Names are not in it.
  */
 
 const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
@@ -228,7 +228,7 @@ export function readFingerprint(fingerprint: string): FingerprintParts | undefin
  */
 export type Epoch = Date | string | number;
 
-/** 2024-01-01T00:00:00Z. It is part of every id and must never change. */
+/** 2024-01-01T00:00:00Z. It is part of every ID and must never change. */
 export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
 
 /** The last moment that a Date can hold; only layouts with huge ticks get there. */
@@ -284,7 +284,7 @@ export function epochIn(
  */
 export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
 
-/** Suggests the moment as text, since there are ids that were made with this mistake. */
+/** Suggests the moment as text, since there are IDs that were made with this mistake. */
 function secondsFault(ms: number): string {
   const read = new Date(ms).toISOString();
   const meant = new Date(ms * 1000).toISOString();

@@ -1,7 +1,7 @@
 /**
- * Ready-made layouts: ours, and those of ids that people already have.
+ * Ready-made layouts: ours, and those of IDs that people already have.
  *
- * Guarantee: a preset never changes, because it is part of every id made with it.
+ * Guarantee: a preset never changes, because it is part of every ID made with it.
  */
 import { refuse, wholeFaults } from '../../options.js';
 import { BitLayout } from './bit-layout.js';
@@ -10,7 +10,7 @@ import { epochIn, type Epoch, type FieldSpec } from './layout-fields.js';
 /*
  * The layouts of other systems.
  *
- * Guarantee: each is bit for bit the one its system uses, so existing ids parse and new ids sort
+ * Guarantee: each is bit for bit the one its system uses, so existing IDs parse and new IDs sort
  * after them. If a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
  * stays free, positions are the same, and lastDate says how long that lasts.
  */
@@ -23,7 +23,7 @@ export interface LayoutOptions {
 
 /** Options of `layouts.ich()`. */
 export interface IchLayoutOptions extends LayoutOptions {
-  /** Bits of the worker id, 1 to 10; the sequence gets the rest of 22. Default 10. */
+  /** Bits of the worker ID, 1 to 10; the sequence gets the rest of 22. Default 10. */
   readonly workIdLength?: number | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface TsidLayoutOptions extends LayoutOptions {
 export interface YitterLayoutOptions extends LayoutOptions {
   /** Its WorkerIdBitLength, 1 to 15. Default 6. */
   readonly workerIdBitLength?: number | undefined;
-  /** Its SeqBitLength, 3 to 21; together with the worker id at most 22. Default 6. */
+  /** Its SeqBitLength, 3 to 21; together with the worker ID at most 22. Default 6. */
   readonly seqBitLength?: number | undefined;
 }
 
@@ -150,7 +150,7 @@ const layoutsOfOthers = {
   /**
    * yitter's IdGenerator: timestamp, `workerIdBitLength` worker, `seqBitLength` sequence, from
    * 2020-02-20T02:20:02+08:00; its TypeScript version counts from 2020-01-01. Only its bits are the
-   * same: the sequence of new ids starts at 0, not at 5, and the rules of this package, not its
+   * same: the sequence of new IDs starts at 0, not at 5, and the rules of this package, not its
    * drift, handle a clock that goes back.
    */
   yitter: (options: YitterLayoutOptions = {}) => {
@@ -175,7 +175,7 @@ const layoutsOfOthers = {
 
   /**
    * Mastodon's: timestamp, from 1970, above 16 bits that it fills with a hash and a counter. It has
-   * no worker field, so only a single process can continue these ids.
+   * no worker field, so only a single process can continue these IDs.
    */
   mastodon: (options: LayoutOptions = {}) => layoutOf(epochIn(options, 0), 47, ['sequence', 16]),
 } as const;
@@ -213,14 +213,14 @@ function layoutOf(epoch: Epoch | undefined, timeBits: number, ...below: FieldSpe
 export const layouts = /* @__PURE__ */ Object.assign(
   // A spread would make bundlers keep every layout, even for code that uses only text forms.
   {
-    /** 41 timestamp, 10 worker, 12 sequence, 1 ms: 1024 workers, 4096 ids per ms each, 69 years. */
+    /** 41 timestamp, 10 worker, 12 sequence, 1 ms: 1024 workers, 4096 IDs per ms each, 69 years. */
     snowflake: (options: LayoutOptions = {}) => split(10, 12, epochIn(options)),
   } as const,
   layoutsOfOthers,
   {
     /**
-     * 53 bits in all, so that ids fit in a JavaScript number: 38 timestamp of 10 ms, 8 worker,
-     * 7 sequence: 256 workers, 12,800 ids per second each, 87 years.
+     * 53 bits in all, so that IDs fit in a JavaScript number: 38 timestamp of 10 ms, 8 worker,
+     * 7 sequence: 256 workers, 12,800 IDs per second each, 87 years.
      */
     javascriptSafe: (options: LayoutOptions = {}) =>
       new BitLayout({

@@ -1,5 +1,5 @@
 /**
- * Finds the worker ids a process may hold when its configuration fixes some worker fields.
+ * Finds the worker IDs a process may hold when its configuration fixes some worker fields.
  *
  * Guarantee: they are one unbroken span, so that a registry can hand them out without knowing the
  * fields.
@@ -51,7 +51,7 @@ export function workerIdRangeOf(
   return { min, max: min + count - 1 };
 }
 
-/** The fixed worker fields as one number: the highest bits of the worker id. */
+/** The fixed worker fields as one number: the highest bits of the worker ID. */
 export interface RegionNumber {
   readonly number: number;
   /** Their bit count; 0 without fixed fields. */

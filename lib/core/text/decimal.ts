@@ -1,5 +1,5 @@
 /**
- * Decimal text of an id, both ways, without a BigInt:
+ * Decimal text of an ID, both ways, without a BigInt:
  *
  * id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
  *
@@ -49,7 +49,7 @@ export class DecimalText {
   }
 }
 
-/** Reads a text into words; false for every text but the decimal text of an id. */
+/** Reads a text into words; false for every text but the decimal text of an ID. */
 export function readDecimal(text: string, words: IdWords): boolean {
   if (text.length === 0 || text.length > LENGTH_MAX) return false;
   if (text.length > 1 && text.charCodeAt(0) === ZERO) return false;
@@ -79,12 +79,12 @@ export function isDecimalId(text: string): boolean {
   return GRAMMAR.test(text) && (text.length < LENGTH_MAX || text <= ID_MAX_TEXT);
 }
 
-/** True for a bigint from 0 to 2^63 - 1. The sign bit stays 0, so that databases can hold ids. */
+/** True for a bigint from 0 to 2^63 - 1. The sign bit stays 0, so that databases can hold IDs. */
 export function isId(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
 }
 
-/** Returns the id itself once it is known to be one. */
+/** Returns the ID itself once it is known to be one. */
 export function checkedId(id: bigint): bigint {
   if (isId(id)) return id;
   throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
@@ -97,10 +97,10 @@ export function notAnIdText(value: unknown): string {
   );
 }
 
-/* An id as eight bytes and back, for binary columns, keys and messages. */
+/* An ID as eight bytes and back, for binary columns, keys and messages. */
 
 /**
- * Writes eight bytes, the highest first, so that byte order is id order.
+ * Writes eight bytes, the highest first, so that byte order is ID order.
  * @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1.
  * @example
  * ```ts
@@ -116,7 +116,7 @@ export function idToBytes(id: bigint): Uint8Array {
 }
 
 /**
- * Reads the id of eight bytes; the inverse of idToBytes.
+ * Reads the ID of eight bytes; the inverse of idToBytes.
  * @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0.
  */
 export function idFromBytes(bytes: Uint8Array): bigint {

@@ -1,5 +1,5 @@
 /**
- * JSON.parse for text with ids in it: an integer that a number cannot hold stays text. Such
+ * JSON.parse for text with IDs in it: an integer that a number cannot hold stays text. Such
  * integers are put in quotation marks, and JSON.parse does the rest, so everything else behaves the
  * same. A reviver would cost several times as much and needs the source text of a number, which
  * Node has only since version 21.
@@ -20,7 +20,7 @@ const BACKSLASH = 92;
  * numbers, strings stay as they are.
  *
  * Use it for JSON that a database makes of bigint columns (`json_agg`, relational queries of
- * Drizzle and Kysely) and for JSON columns with ids in them.
+ * Drizzle and Kysely) and for JSON columns with IDs in them.
  *
  * @param text JSON
  * @throws SyntaxError like JSON.parse

@@ -190,13 +190,13 @@ function kindOf(key: unknown): string {
 }
 
 /*
- * The text: an id is encrypted as one block of 64 bits and written in base 58.
+ * The text: an ID is encrypted as one block of 64 bits and written in base 58.
  *
- * Guarantee: every id has one text for each key, a text that decodes is an id, a wrong text of any
+ * Guarantee: every ID has one text for each key, a text that decodes is an ID, a wrong text of any
  * length is refused in the time of a short one, and neither JSON nor inspection shows a key.
  */
 
-/** The text of a public id: `PublicId<'ord'>` is `ord_${string}`. */
+/** The text of a public ID: `PublicId<'ord'>` is `ord_${string}`. */
 export type PublicId<Prefix extends string = string> = `${Prefix}_${string}`;
 
 /** Accepts any text from outside; a literal that the compiler knows must have this prefix. */
@@ -204,7 +204,7 @@ type Readable<Text extends string, Prefix extends string> = string extends Text
   ? Text
   : PublicId<Prefix>;
 
-/** The form of the public ids of one kind of thing. */
+/** The form of the public IDs of one kind of thing. */
 export interface PublicIds<Prefix extends string = string> extends TextForm<PublicId<Prefix>> {
   readonly prefix: Prefix;
   readonly pattern: string;

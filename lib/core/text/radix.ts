@@ -163,7 +163,7 @@ function spanText([first, last]: readonly [number, number]): string {
 /*
  * The form.
  *
- * Guarantee: encode and decode are inverse to each other, a text that decodes is an id, and a text
+ * Guarantee: encode and decode are inverse to each other, a text that decodes is an ID, and a text
  * of any length is refused in the time of a short one.
  */
 
@@ -177,14 +177,14 @@ const scratch = /* @__PURE__ */ new IdWords();
 
 export class RadixForm implements TextForm {
   private readonly digits: RadixDigits;
-  /** The number of digits of 2^63 - 1, the longest id. */
+  /** The number of digits of 2^63 - 1, the longest ID. */
   private readonly width: number;
   private readonly isNative: boolean;
 
   constructor(
     readonly name: string,
     base: Base,
-    /** True fills up with zero digits to the width of the longest id. */
+    /** True fills up with zero digits to the width of the longest ID. */
     private readonly isFixedWidth: boolean,
   ) {
     this.digits = new RadixDigits(base);

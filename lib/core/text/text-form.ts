@@ -1,16 +1,16 @@
 /**
- * A text form is one way of writing an id as text, both ways. The file text-forms.ts lists those
+ * A text form is one way of writing an ID as text, both ways. The file text-forms.ts lists those
  * there are.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 
-/** One way of writing an id as text, both ways. */
+/** One way of writing an ID as text, both ways. */
 export interface TextForm<Text extends string = string> {
   readonly name: string;
   /**
    * A regular expression from `^` to `$` that every text of this form matches, for OpenAPI and JSON
-   * Schema. A text that matches need not be an id.
+   * Schema. A text that matches need not be an ID.
    */
   readonly pattern?: string | undefined;
   /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
@@ -18,7 +18,7 @@ export interface TextForm<Text extends string = string> {
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
   decode(text: string): bigint;
   /**
-   * Reads the id of a text, or returns undefined if `decode` refuses it. It makes no Error, so that
+   * Reads the ID of a text, or returns undefined if `decode` refuses it. It makes no Error, so that
    * many wrong texts cost no more than many right ones.
    */
   tryDecode(text: string): bigint | undefined;

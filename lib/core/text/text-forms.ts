@@ -1,9 +1,9 @@
 /**
  * The text forms by name. Each base is data.
  *
- * Guarantee: plain forms have one spelling for each id (but for the case of letters if either is
- * read), so a URL or a cache key cannot name one id twice. Sortable forms are filled up with zeros,
- * so text order is id order.
+ * Guarantee: plain forms have one spelling for each ID (but for the case of letters if either is
+ * read), so a URL or a cache key cannot name one ID twice. Sortable forms are filled up with zeros,
+ * so text order is ID order.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort, quoted } from '../../messages.js';
@@ -76,7 +76,7 @@ export const textForms = {
 /**
  * A prefix before the texts of another form.
  *
- * Guarantee: each id has one spelling if it has one in the inner form. A text without the prefix is
+ * Guarantee: each ID has one spelling if it has one in the inner form. A text without the prefix is
  * refused in the words of this form, a wrong text behind it in the words of the inner form.
  */
 class PrefixedForm<

@@ -3,7 +3,7 @@
  * rewindTo, vacate), generators take from it (current, follow, next, take, moveOn), in one thread
  * or in several on shared memory.
  *
- * Guarantee: no tick outside a granted range is ever offered, and no id to two generators.
+ * Guarantee: no tick outside a granted range is ever offered, and no ID to two generators.
  */
 import { SnowflakeError, tooEarly } from '../../errors.js';
 import type { Clock } from '../clock.js';
@@ -29,19 +29,19 @@ export type { LeasedRange, WindowRange };
 
 /** Events that the lease wants to know, each time they happen. They are rare, off the fast path. */
 export interface WindowWatch {
-  /** The first id of a range was made. */
+  /** The first ID of a range was made. */
   entered(range: WindowRange): void;
   /** Half of the range is used up. */
   halfUsed(): void;
-  /** An id was refused because every range is used up. */
+  /** An ID was refused because every range is used up. */
   exhausted(): void;
 }
 
 const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
 /**
- * Holds the ranges of time in which ids of a worker id may be made. With Nest the lease fills it.
- * Without, call grant() once, with a worker id that no other process uses.
+ * Holds the ranges of time in which IDs of a worker ID may be made. With Nest the lease fills it.
+ * Without, call grant() once, with a worker ID that no other process uses.
  *
  * @example
  * ```ts
@@ -101,18 +101,18 @@ export class LeaseWindow {
     return this.ring.isClosed;
   }
 
-  /** The number of the range in use. It is read for every id. */
+  /** The number of the range in use. It is read for every ID. */
   get currentNumber(): number {
     return this.ring.current;
   }
 
-  /** The newest range that ids may enter by going back in time; 0 for none. */
+  /** The newest range that IDs may enter by going back in time; 0 for none. */
   get rewoundNumber(): number {
     return this.ring.rewound;
   }
 
   /**
-   * The range in use. It is another object as soon as ids taken before must not be made any more.
+   * The range in use. It is another object as soon as IDs taken before must not be made any more.
    */
   get current(): WindowRange | undefined {
     const { inUse } = this;
@@ -127,7 +127,7 @@ export class LeaseWindow {
     return inUse;
   }
 
-  /** Replaces every range at once; the next id may be older than the last one. */
+  /** Replaces every range at once; the next ID may be older than the last one. */
   rewindTo(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, true);
     this.ring.skipTo(inUse.number);
@@ -144,7 +144,7 @@ export class LeaseWindow {
     noteLatestIdTime(this.layout.msOf(range.ceilingTick));
   }
 
-  /** Allows no id until a range is granted; `refusal` says why. */
+  /** Allows no ID until a range is granted; `refusal` says why. */
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.ring.skipTo(this.ring.newest + 1);
@@ -181,13 +181,13 @@ export class LeaseWindow {
     return Math.min(nowTick, range.ceilingTick - this.reserveTicks);
   }
 
-  /** The first id of the range that is still free. */
+  /** The first ID of the range that is still free. */
   next(range: WindowRange): FreePlace {
     return this.cursor.read(this.ring.cursor(range.number));
   }
 
   /**
-   * Takes the ids of a tick up to `last`, and all before them, for one generator alone; false when
+   * Takes the IDs of a tick up to `last`, and all before them, for one generator alone; false when
    * another thread was faster.
    */
   take(range: WindowRange, free: FreePlace, tick: number, last: number): boolean {
@@ -224,7 +224,7 @@ export class LeaseWindow {
   }
 
   /**
-   * The least number of ids the range in use still has; undefined without a range or without an
+   * The least number of IDs the range in use still has; undefined without a range or without an
    * end.
    */
   idsLeft(nowMs: number): number | undefined {
@@ -303,8 +303,8 @@ function givenBack(): SnowflakeError {
 }
 
 /*
- * The latest time of any id that the generators of this process have made, or may make under the
- * leases they hold. It widens what a check of ids lets in and decides nothing else.
+ * The latest time of any ID that the generators of this process have made, or may make under the
+ * leases they hold. It widens what a check of IDs lets in and decides nothing else.
  *
  * Guarantee: all copies of the package in a process share one number, which only rises. Each thread
  * has its own.
@@ -320,7 +320,7 @@ export function latestIdTimeMs(): number {
   return latest.ms;
 }
 
-/** Ids up to this time may exist. A range without end does not count, only each of its ids does. */
+/** Ids up to this time may exist. A range without end does not count, only each of its IDs does. */
 function noteLatestIdTime(ms: number): void {
   if (ms > latest.ms && ms !== Infinity) latest.ms = ms;
 }

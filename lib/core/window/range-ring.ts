@@ -1,7 +1,7 @@
 /**
  * The granted ranges and how far each is used up, in memory that several threads may share.
  *
- * Guarantee: ids are taken by compare-and-swap, so that no two threads get the same. Only the
+ * Guarantee: IDs are taken by compare-and-swap, so that no two threads get the same. Only the
  * thread that holds the lease writes ranges, and it publishes each when it is complete.
  */
 import {
@@ -41,8 +41,8 @@ export class RangeRing {
   }
 
   /**
-   * The number of the range in use. It is an ordinary read, since it is made for every id: a thread
-   * that sees a change late goes on for a moment with ids that it has taken and no other thread can
+   * The number of the range in use. It is an ordinary read, since it is made for every ID: a thread
+   * that sees a change late goes on for a moment with IDs that it has taken and no other thread can
    * get.
    */
   get current(): number {
@@ -58,7 +58,7 @@ export class RangeRing {
     return Atomics.load(this.ints, NEWEST);
   }
 
-  /** The newest range that ids may enter by going back in time; 0 for none. */
+  /** The newest range that IDs may enter by going back in time; 0 for none. */
   get rewound(): number {
     return Atomics.load(this.ints, REWOUND);
   }
@@ -112,14 +112,14 @@ export class RangeRing {
     Atomics.store(this.longs, rangeIndex(number) + 2, ceiling);
   }
 
-  /** The next free id of a range, as PlaceCursor writes it. */
+  /** The next free ID of a range, as PlaceCursor writes it. */
   cursor(number: number): bigint {
     return Atomics.load(this.longs, cursorIndex(number));
   }
 
   /**
-   * Takes the ids from `from` to `to`, exclusive; false when another thread was faster, or when the
-   * range has been left, so that its ids must not be used.
+   * Takes the IDs from `from` to `to`, exclusive; false when another thread was faster, or when the
+   * range has been left, so that its IDs must not be used.
    */
   take(number: number, from: bigint, to: bigint): boolean {
     const before = Atomics.compareExchange(this.longs, cursorIndex(number), from, to);
@@ -145,12 +145,12 @@ export class RangeRing {
 
 /* The three forms of a range: as leased, as stored in memory, and as seen by a thread. */
 
-/** "Worker id 7, for ids whose time lies in [floor, ceiling)", Unix ms. */
+/** "Worker ID 7, for IDs whose time lies in [floor, ceiling)", Unix ms. */
 export interface LeasedRange {
   readonly workerId: number;
   /** Inclusive; -Infinity without a floor in any registry. */
   readonly floorMs: number;
-  /** Exclusive; Infinity for a worker id that is owned without end. */
+  /** Exclusive; Infinity for a worker ID that is owned without end. */
   readonly ceilingMs: number;
 }
 
@@ -171,7 +171,7 @@ export interface WindowRange {
   ceilingTick: number;
   /** Half of the rest at the last grant. Reaching it requests more. */
   halfTick: number;
-  /** True when ids may go back in time on entering it: an intended switch after a rollback. */
+  /** True when IDs may go back in time on entering it: an intended switch after a rollback. */
   readonly rewinds: boolean;
 }
 
@@ -179,12 +179,12 @@ export function windowRange(number: number, stored: StoredRange, rewinds: boolea
   return { number, ...stored, halfTick: halfway(stored.floorTick, stored.ceilingTick), rewinds };
 }
 
-/** The first tick of a range that an id can have. */
+/** The first tick of a range that an ID can have. */
 export function beginningOf({ floorTick }: StoredRange): number {
   return Math.max(0, floorTick);
 }
 
-/** True as long as no id of the range was taken. */
+/** True as long as no ID of the range was taken. */
 export function isBeginning(range: WindowRange, { tick, sequence }: FreePlace): boolean {
   return tick === beginningOf(range) && sequence === 0;
 }

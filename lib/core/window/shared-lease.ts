@@ -1,8 +1,8 @@
 /**
  * One lease for several worker_threads: the shared data, and its use.
  *
- * Guarantee: threads take blocks of ids from shared memory by compare-and-swap, so they get
- * different ids of one worker id. The thread that holds the lease gets the same signals from them
+ * Guarantee: threads take blocks of IDs from shared memory by compare-and-swap, so they get
+ * different IDs of one worker ID. The thread that holds the lease gets the same signals from them
  * as from its own generator.
  */
 import { SnowflakeError } from '../../errors.js';

@@ -1,7 +1,7 @@
 /**
  * The memory of a lease window: every number that the threads on one lease share, and its place.
  *
- * Words that are written often lie two cache lines or more away from those read for every id, since
+ * Words that are written often lie two cache lines or more away from those read for every ID, since
  * a thread that writes to a line slows down all that read it ("threads" in bench/RESULTS.md: three
  * times). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals and
  * AnchoredClock.
@@ -13,16 +13,16 @@ import { IdWords } from '../id-words.js';
  *    0   current | newest | rewound | closed | state | signals | offset   with changes of the lease
  *   32   form | changes
  *  128   seen tick | credit | has seen tick                               once a tick
- *  256   cursor of the range in place 0                                   with every block of ids
+ *  256   cursor of the range in place 0                                   with every block of IDs
  *  384   cursor of the range in place 1
  *  ...   one every 128 bytes, 16 in all
- * 2304   worker id | floor | ceiling of the range in place 0              with every grant
- * 2328   worker id | floor | ceiling of the range in place 1
+ * 2304   worker ID | floor | ceiling of the range in place 0              with every grant
+ * 2328   worker ID | floor | ceiling of the range in place 1
  *  ...   16 in all
  * 2688   the end
  *
  * 32-bit integers up to byte 255, but for the clock offset, a double; then 64-bit integers.
- * `current` and the offset are read for every id.
+ * `current` and the offset are read for every ID.
  */
 
 /** Indexes of `ints`: the byte divided by 4. */
@@ -86,7 +86,7 @@ export function cursorIndex(rangeNumber: number): number {
   return CURSORS + (rangeNumber % PLACE_COUNT) * CURSOR_STEP;
 }
 
-/** The index in `longs` of the worker id of a range; floor and ceiling follow it. */
+/** The index in `longs` of the worker ID of a range; floor and ceiling follow it. */
 export function rangeIndex(rangeNumber: number): number {
   return RANGES + (rangeNumber % PLACE_COUNT) * RANGE_STEP;
 }
@@ -104,7 +104,7 @@ function isSharedMemory(value: unknown): value is SharedArrayBuffer {
 
 /*
  * Signals between the threads on one lease: its state, flags for the thread that holds it, and a
- * count of changes. They do not decide whether an id may be made. Waiting needs shared memory and
+ * count of changes. They do not decide whether an ID may be made. Waiting needs shared memory and
  * keeps no process alive.
  */
 
@@ -145,7 +145,7 @@ export class LeaseSignals {
     await Atomics.waitAsync(this.ints, SIGNALS, 0).value;
   }
 
-  /** Counts changes that allow ids refused before, or refuse them for good. */
+  /** Counts changes that allow IDs refused before, or refuse them for good. */
   get changeCount(): number {
     return Atomics.load(this.ints, CHANGES);
   }
@@ -220,11 +220,11 @@ export class RunAheadCredit {
 }
 
 /*
- * The next free id of a range is one 64-bit number, `tick * sequenceCount + sequence`, so that a
- * thread can take ids by a single compare-and-swap.
+ * The next free ID of a range is one 64-bit number, `tick * sequenceCount + sequence`, so that a
+ * thread can take IDs by a single compare-and-swap.
  */
 
-/** The next free id of a range. */
+/** The next free ID of a range. */
 export interface FreePlace {
   readonly tick: number;
   readonly sequence: number;
@@ -236,7 +236,7 @@ export class PlaceCursor {
   private readonly ticksPerHighWord: number;
   private readonly words = new IdWords();
 
-  /** @param sequenceCount how many ids a tick has, a power of 2 */
+  /** @param sequenceCount how many IDs a tick has, a power of 2 */
   constructor(private readonly sequenceCount: number) {
     this.ticksPerHighWord = 2 ** 32 / sequenceCount;
   }
@@ -272,7 +272,7 @@ export class AnchoredClock implements Clock {
     this.doubles = doubles;
   }
 
-  /** Milliseconds. It is an ordinary read, since it is made for every id. */
+  /** Milliseconds. It is an ordinary read, since it is made for every ID. */
   get offsetMs(): number {
     return this.doubles[CLOCK_OFFSET]!;
   }

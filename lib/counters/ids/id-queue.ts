@@ -1,8 +1,8 @@
 /**
- * The queue for positions: callers wait in it for ids, and so does the stock of ids taken ahead.
+ * The queue for positions: callers wait in it for IDs, and so does the stock of IDs taken ahead.
  *
  * Guarantee: first come, first served. A call serves only those that came before it was sent, so an
- * id asked for after another was given is higher than that one.
+ * ID asked for after another was given is higher than that one.
  */
 import type { Clock } from '../../core/clock.js';
 import {
@@ -87,8 +87,8 @@ export class IdQueue {
 /*
  * Ids that are given without waiting: from positions that were taken ahead, or not at all.
  *
- * Guarantee: no id is given that was taken longer ago than `staleMs`; a call gets all its ids or
- * none; within this process the ids of a shard rise.
+ * Guarantee: no ID is given that was taken longer ago than `staleMs`; a call gets all its IDs or
+ * none; within this process the IDs of a shard rise.
  */
 
 interface IdsAtOnceParts {
@@ -212,7 +212,7 @@ export class IdsAtOnce implements IdSource {
     return this.stock.filter((taken) => !this.isStale(taken));
   }
 
-  /** If the clock was set back, the age is unknown, so the ids count as stale. */
+  /** If the clock was set back, the age is unknown, so the IDs count as stale. */
   private isStale({ atMs }: Taken): boolean {
     const ageMs = this.parts.clock.now() - atMs;
     return ageMs < 0 || ageMs > this.parts.prefetch!.staleMs;

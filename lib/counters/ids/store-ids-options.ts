@@ -20,29 +20,29 @@ import {
 } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
 
-/** How many ids are taken ahead of need, and for how long they may be used. */
+/** How many IDs are taken ahead of need, and for how long they may be used. */
 export interface PrefetchOptions {
-  /** How many ids are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
+  /** How many IDs are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
   readonly count: number;
   /** The largest age of a buffered ID, 10 ms to an hour. */
   readonly staleMs: number;
 }
 
-/** The ids to be made, in any store. */
+/** The IDs to be made, in any store. */
 export interface IdOptions {
   /**
-   * The name of the ids, e.g. `order`: 1 to 128 characters without spaces. Two tags may share ids.
+   * The name of the IDs, e.g. `order`: 1 to 128 characters without spaces. Two tags may share IDs.
    */
   readonly tag: string;
   /**
-   * The bits of the ids, in units of 1 ms; every field but time and sequence is filled by the call.
+   * The bits of the IDs, in units of 1 ms; every field but time and sequence is filled by the call.
    * Default layouts.redisIdGenerator(). It is kept in the store: another one is refused.
    */
   readonly layout?: BitLayout | undefined;
-  /** How far ids may run ahead of the store's clock, 1 ms to an hour. Default 1000. */
+  /** How far IDs may run ahead of the store's clock, 1 ms to an hour. Default 1000. */
   readonly aheadMs?: number | undefined;
   /**
-   * Takes ids ahead of need, for nextId() and all else that cannot wait. Ids made so rise within
+   * Takes IDs ahead of need, for nextId() and all else that cannot wait. Ids made so rise within
    * the process, those of nextIdAsync() over all processes. Default: none, and nextId() refuses.
    */
   readonly prefetch?: PrefetchOptions | undefined;
@@ -152,14 +152,14 @@ function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError
  *
  *     position = ms * perMs + n          id = ms - epoch | fields of the call | n * N + k - 1
  *
- * Guarantee: no id belongs to two positions, nor to two stores, whatever the fields; within a run
+ * Guarantee: no ID belongs to two positions, nor to two stores, whatever the fields; within a run
  * they rise where the fields stay the same.
  */
 
 /** The positions of one ms fit 22 bits in every store. */
 const PER_MS_MAX = 4_194_304;
 
-/** One of several stores: it converts positions to ids. */
+/** One of several stores: it converts positions to IDs. */
 export class PositionSpace {
   readonly perMs: number;
 
@@ -211,7 +211,7 @@ export class PositionRun {
     return this.leftCount;
   }
 
-  /** Makes one id. The caller makes sure that one is left. */
+  /** Makes one ID. The caller makes sure that one is left. */
   next({ high, low }: CallWords): bigint {
     const { out, space } = this;
     const { sequence } = space.layout;

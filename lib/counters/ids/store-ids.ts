@@ -1,7 +1,7 @@
 /**
- * Brings ids from the stores to the callers that wait for them.
+ * Brings IDs from the stores to the callers that wait for them.
  *
- * Guarantee: callers of one turn of the event loop share a call, and each gets ids of a call that
+ * Guarantee: callers of one turn of the event loop share a call, and each gets IDs of a call that
  * was sent after it came.
  */
 import { callWords, checkedCount, type CallFields } from '../../core/generator/id-source.js';
@@ -56,7 +56,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     return { issuedCount, bufferedMs: source.freshForMs, step: this.terms.prefetch?.count };
   }
 
-  /** Resolves with ids in rising order, as soon as earlier callers have theirs. */
+  /** Resolves with IDs in rising order, as soon as earlier callers have theirs. */
   async nextMany(count: number, { fields, signal }: CountedCall = {}): Promise<bigint[]> {
     signal?.throwIfAborted();
     this.stopping.signal.throwIfAborted();
@@ -78,7 +78,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     return id!;
   }
 
-  /** Resolves once ids are buffered too, where they are taken ahead. */
+  /** Resolves once IDs are buffered too, where they are taken ahead. */
   override async start(): Promise<void> {
     const { timers, callTimeoutMs: ms } = this.environment;
     await super.start();
@@ -124,7 +124,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
   }
 }
 
-/** One of the stores that ids are made in. */
+/** One of the stores that IDs are made in. */
 class StoreClient extends CounterClient<PositionRun> {
   private readonly space: PositionSpace;
 

@@ -68,7 +68,7 @@ export class NumberedStore extends CounterClient<GrantedSegment> {
   }
 }
 
-/** The first number above the highest id in use. */
+/** The first number above the highest ID in use. */
 function afterHighest(id: HighestId): bigint {
   if (id === null || id === undefined) return 1n;
   const isWhole = typeof id === 'bigint' || Number.isSafeInteger(id) || isDecimalId(String(id));
@@ -107,7 +107,7 @@ export class NumberSpace {
     return 1n + (distance > 0n && distance % this.step !== 0n ? whole + 1n : whole);
   }
 
-  /** Returns the numbers of the positions from `first` to `end`, as far as they are ids. */
+  /** Returns the numbers of the positions from `first` to `end`, as far as they are IDs. */
   segmentOf(first: bigint, end: bigint): Segment | undefined {
     const [least, over] = [this.positionFrom(0n), this.positionFrom(ID_MAX + 1n)];
     const from = first > least ? first : least;

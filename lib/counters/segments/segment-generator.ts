@@ -3,7 +3,7 @@
  * other, in two 32-bit words. All calls continue the same run.
  *
  * Guarantee: every number comes from a segment that was added and is made once; none is made after
- * `close` has taken it out. No clock is read and nothing is allocated but the id.
+ * `close` has taken it out. No clock is read and nothing is allocated but the ID.
  */
 import {
   checkedCount,
@@ -43,7 +43,7 @@ const WORD = 2 ** 32;
 /** The high word of 2^53. */
 const NUMBER_HIGH_END = 2 ** 21;
 
-/** Makes ids of segments. Applications inject IdMaker instead. */
+/** Makes IDs of segments. Applications inject IdMaker instead. */
 export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   private readonly out = new IdWords();
   /** The run in progress: numbers that differ in the low word alone, and how many are made. */

@@ -24,7 +24,7 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
       kind: 'segments',
       ...segmentWords(terms),
       open: (store, parts) => new NumberedStore(store, terms, parts),
-      // The caller whose id led here goes on first.
+      // The caller whose ID led here goes on first.
       soon: () => Promise.resolve(),
     });
     this.size = new StepSize(terms);

@@ -8,7 +8,7 @@ import { formatName } from '../../messages.js';
 import { later, nameFaults, readOptions, refuse, whole, type OptionTable } from '../../options.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
-/** The highest id in use: as it comes from a database, undefined or null for an empty table. */
+/** The highest ID in use: as it comes from a database, undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
 
 /** Names the counter, and says how its numbers are taken. */
@@ -23,7 +23,7 @@ export interface SegmentOptions {
   /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
-   * Creates a counter that the store does not know. A function gives the highest id in use, and the
+   * Creates a counter that the store does not know. A function gives the highest ID in use, and the
    * counter starts `lossGap` above it: `() => orders.maximum('id')`. A number is the start itself.
    * It vouches that no number from there on was ever used, whenever the store may lose the counter,
    * and is refused where the store can lose data. Default: `snowflake counters create`.

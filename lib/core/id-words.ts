@@ -1,8 +1,8 @@
 /**
  * A 64-bit ID seen as two 32-bit words, without arithmetic on BigInt.
  *
- * Guarantee: writing both words and reading `id` allocates one BigInt and nothing else, so an ID
- * costs a few nanoseconds plus its clock read (docs/internals/architecture.md).
+ * Guarantee: writing both words and reading `id` allocates only one BigInt, so an ID costs a few
+ * nanoseconds plus its clock reading (docs/internals/architecture.md).
  */
 /** Typed arrays use the byte order of the host, so the position of the low bits depends on it. */
 export const LOW_WORD = new Uint8Array(new Uint32Array([1]).buffer)[0] === 1 ? 0 : 1;

@@ -1,8 +1,8 @@
 /**
  * Takes blocks: the numbers of one tick, which a generator then uses without further calls.
  *
- * Guarantee: every block lies in a range of the lease window and belongs to one generator alone.
- * The (tick, sequence) pairs of a generator rise, unless the lease went back in time on purpose.
+ * Guarantee: every block lies in a range of the lease window and belongs to one generator alone. A
+ * generator's (tick, sequence) pairs rise, unless the lease moved back in time on purpose.
  */
 import { invariantBroken, SnowflakeError } from '../../errors.js';
 import type { Clock } from '../clock.js';
@@ -11,7 +11,7 @@ import type { RunAheadCredit } from '../window/window-memory.js';
 import type { WindowRange, LeaseWindow } from '../window/lease-window.js';
 import { beforeEpoch, timeExhausted } from './id-source.js';
 
-/** A block reaches up to `last`; `sequence` is the number used last. */
+/** A block ends at `last`; `sequence` is the number most recently used. */
 export class Block {
   range: WindowRange | undefined;
   /** The number of the range; 0 before the first. */
@@ -35,9 +35,9 @@ export class Block {
 }
 
 /**
- * Among threads a block begins with one number and doubles while its tick lasts. So few numbers are
- * lost when IDs are rare, and a busy thread goes to the shared memory only for every 128th ID. A
- * generator that is alone takes the rest of the tick.
+ * With several threads, a block begins with one number and doubles while its tick lasts. Rare IDs
+ * then waste few numbers, and a busy thread accesses the shared memory only for every 128th ID. A
+ * single generator takes the rest of the tick.
  */
 const SHARED_COUNT_MAX = 128;
 
@@ -60,7 +60,7 @@ export class BlockTaker {
   }
 
   /**
-   * Moves a block one number on, or replaces it when it is used up, void or behind the clock.
+   * Advances a block by one number, or replaces it if it is used up, void, or behind the clock.
    * @throws SnowflakeError as nextId() does
    */
   advance(block: Block, nowTick: number): void {
@@ -78,7 +78,7 @@ export class BlockTaker {
     }
   }
 
-  /** `max(clock, last, floor)`; another range begins after the last tick, so that IDs rise. */
+  /** `max(clock, last, floor)`. A different range begins after the last tick, so IDs rise. */
   private firstTick(block: Block, range: WindowRange, nowTick: number): number {
     const isRewound = this.window.rewoundNumber > block.number;
     const next = isRewound ? -Infinity : block.tick + 1;
@@ -86,7 +86,10 @@ export class BlockTaker {
     return Math.max(this.window.follow(range, nowTick), range.floorTick, least);
   }
 
-  /** Returns 'lost' when the range was used up or another thread was faster: look again at once. */
+  /**
+   * Returns 'lost' if the range is used up or another thread was faster: the caller looks again at
+   * once.
+   */
   private replace(
     block: Block,
     range: WindowRange,
@@ -104,7 +107,7 @@ export class BlockTaker {
     // Other threads are in this tick already.
     const isOpen = free.tick === tick && free.sequence > 0;
     const { runAhead } = this;
-    // A tick that is entered because the previous one is spent has a price when it is ahead.
+    // A tick that follows a spent one costs credit if it is ahead of the clock.
     const isPriced = isSpent && !isOpen;
     if (!isPriced) runAhead.observe(range, tick, nowTick);
     const entry = isPriced ? runAhead.enter(range, tick, nowTick) : 'free';
@@ -126,7 +129,7 @@ export class BlockTaker {
   }
 
   /**
-   * Uses the lower half only, so that a tick that starts at random still has at least 2048 of 4096
+   * Uses the lower half only, so a tick with a random start still has at least 2048 of 4096
    * numbers.
    */
   private sequenceStart(): number {
@@ -136,50 +139,52 @@ export class BlockTaker {
 
   private checkTime(tick: number): void {
     if (tick > this.layout.timestamp.max) throw timeExhausted(this.layout);
-    // This form of the comparison also refuses a clock that answers NaN.
+    // This form of the comparison also refuses a clock that returns NaN.
     if (!(tick >= 0)) throw beforeEpoch(this.layout, this.clock.now());
   }
 }
 
 /*
- * How far IDs may run ahead of the clock when the sequence of a tick is spent. It is a bucket of
- * ticks: entering a tick before the clock has reached it takes one, and the clock's progress
- * refills it. Only progress counts, not the reading, so after a rollback or under a floor above the
- * clock each tick of progress still pays for one tick.
+ * How far IDs may run ahead of the clock once the sequence of a tick is spent. The allowance is a
+ * bucket of ticks: entering a tick before the clock has reached it takes one, and the clock's
+ * progress refills the bucket. Only progress counts, not the reading. After a rollback, or under a
+ * floor above the clock, each tick of progress therefore still pays for one tick.
  *
- * Guarantee: without rollbacks IDs are at most `aheadMsMax` ahead, in all threads of a window
- * together.
+ * Guarantee: without rollbacks IDs are at most `aheadMsMax` ahead, across all threads of a window.
  */
 
 const AHEAD_MS_MAX_DEFAULT = 1000;
 
 /**
- * The default limit for a range, ms. It is 0 for a range without end, which no registry records:
+ * The default limit for a range, ms. It is 0 for an endless range, because no registry records one:
  * after a restart, only the clock separates new IDs from old ones.
  */
 function aheadMsMaxOf({ ceilingTick }: Pick<WindowRange, 'ceilingTick'>): number {
   return ceilingTick === Infinity ? 0 : AHEAD_MS_MAX_DEFAULT;
 }
 
-/** Longer waits for a tick are not in place, because they would block the event loop. */
+/** Longer waits do not happen in place, because they would block the event loop. */
 const WAIT_UNIT_MS_MAX = 10;
 /**
- * A clock counts as stopped when it has not moved after this many looks for each ms of a tick. One
- * look takes 60 to 200 ns on the machines we know, so this is one to three ticks.
+ * A clock counts as stopped if it does not advance during this many readings for each ms of a tick.
+ * One reading takes 60 to 200 ns on the machines measured, so this is one to three ticks.
  */
 const LOOKS_PER_MS = 2 ** 14;
 /**
- * Threads read the clock one after the other, so a decrease up to this is not a clock step.
+ * Threads read the clock one after another, so a decrease up to this many ms is not a clock step.
  */
 const THREAD_DELAY_MS = 50;
 
-/** A tick may be entered because the clock is there, or because it was paid for; or not yet. */
+/**
+ * A tick is open because the clock has reached it or because it was paid for; or it is not open
+ * yet.
+ */
 type Entry = 'free' | 'paid' | 'wait';
 
 class RunAhead {
   waitCount = 0;
   rollbackCount = 0;
-  /** False makes an ID throw that would otherwise wait for the clock in place. */
+  /** False makes a call throw instead of waiting for the clock in place. */
   mayWait = true;
   private readonly credit: RunAheadCredit;
   private readonly layout: BitLayout;
@@ -188,7 +193,7 @@ class RunAhead {
   constructor(
     { credit, layout, sharedMemory }: LeaseWindow,
     private readonly clock: Clock,
-    /** Undefined lets each range decide for itself. */
+    /** If undefined, each range uses its own default. */
     private readonly aheadMsMax: number | undefined,
   ) {
     this.credit = credit;
@@ -209,21 +214,21 @@ class RunAhead {
     }
   }
 
-  /** Asks to enter a tick because the sequence of the one before is spent. */
+  /** Requests entry to a tick because the previous tick's sequence is spent. */
   enter(range: WindowRange, tick: number, nowTick: number): Entry {
     this.observe(range, tick, nowTick);
     if (tick <= nowTick) return 'free';
     return this.credit.spend(this.creditMax(range, tick, nowTick)) ? 'paid' : 'wait';
   }
 
-  /** Returns the price of a tick that was not used. */
+  /** Refunds the price of a tick that was not used. */
   giveBack(): void {
     this.credit.refill(1, Infinity);
   }
 
   /**
-   * Allows one more look at the clock, for up to about one tick.
-   * @throws SnowflakeError SEQUENCE_SPENT when that is over, or if it must not wait in place.
+   * Allows one more reading of the clock, for up to about one tick.
+   * @throws SnowflakeError SEQUENCE_SPENT after that time, or if waiting in place is not allowed.
    */
   wait(range: WindowRange, lookCount: number): void {
     const { unitMs } = this.layout;
@@ -233,8 +238,8 @@ class RunAhead {
   }
 
   /**
-   * A floor or a rollback can put IDs further ahead than any burst does. That distance must not
-   * block them, so at least the clock's progress since then may be used.
+   * A floor or a rollback can put IDs further ahead than any burst. This distance must not block
+   * them, so IDs may always use at least the clock's progress since then.
    */
   private creditMax(range: WindowRange, tick: number, nowTick: number): number {
     const creditMax = Math.floor(this.aheadMsMaxIn(range) / this.layout.unitMs);
@@ -245,12 +250,15 @@ class RunAhead {
     return this.aheadMsMax ?? aheadMsMaxOf(range);
   }
 
-  /** The lowest 32 bits of a tick tell apart 24 days in ms; a greater step only costs a wait. */
+  /**
+   * The lowest 32 bits of a tick distinguish times within 24 days; a greater step only costs a
+   * wait.
+   */
   private progress(seenTick: number | undefined, nowTick: number): number {
     return seenTick === undefined ? Infinity : (nowTick - seenTick) | 0;
   }
 
-  /** True if this thread paused after it read the clock, while others continued. */
+  /** True if this thread paused after it read the clock, while other threads continued. */
   private isLate(seenTick: number | undefined): boolean {
     if (this.delayTicks === 0) return false;
     const nowTick = this.layout.tickOf(this.clock.now());

@@ -1,6 +1,5 @@
 /**
- * Every IdMaker uses an IdSource. It generates IDs at once or throws, independent of their lease or
- * range.
+ * Generates the IDs of an IdMaker at once, or throws, independently of their lease or range.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
@@ -11,8 +10,7 @@ import { checkedPart } from '../layout/layout-fields.js';
 export interface IdSource {
   nextId(fields?: CallFields): bigint;
   /**
-   * Makes one ID, or throws a retryable error at once if nextId() would wait for the clock in
-   * place.
+   * Generates one ID, or throws a retryable error at once if nextId() would wait for the clock.
    */
   nextIdAtOnce(fields?: CallFields): bigint;
   nextIdString(fields?: CallFields): string;
@@ -23,12 +21,12 @@ export interface IdSource {
 }
 
 /*
- * Call fields become two words that are set in each ID.
+ * Call fields become two words that are combined with each ID.
  *
- * Guarantee: an unknown field or a value that does not fit is refused before an ID is spent on it.
+ * Guarantee: an unknown field or a value that does not fit is refused before it uses up an ID.
  */
 
-/** Values of a layout's call fields, by name. Fields left out are 0. */
+/** Values of a layout's call fields, by name. Omitted fields are 0. */
 export type CallFields = Readonly<Record<string, number>>;
 
 export interface CallWords {
@@ -51,7 +49,7 @@ export function callWords(layout: BitLayout, fields: CallFields | undefined): Ca
   return words;
 }
 
-/** Replaces the call fields of IDs that were made for another call. */
+/** Replaces the call fields of IDs that were generated for another call. */
 export function withCallFields(
   layout: BitLayout,
   ids: bigint[],
@@ -72,7 +70,7 @@ export function withCallFields(
   });
 }
 
-/* Each of these errors is thrown before an ID is made. */
+/* Each of these errors is thrown before an ID is generated. */
 
 export function timeExhausted(layout: BitLayout): SnowflakeError {
   return new SnowflakeError(

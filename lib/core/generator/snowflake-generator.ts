@@ -1,10 +1,9 @@
 /**
- * Turns a clock and a lease window into IDs. All calls of the fast path continue the same block of
+ * Turns a clock and a lease window into IDs. Calls on the fast path advance within one block of
  * sequence numbers.
  *
  * Guarantee: every ID's tick lies in a range of the lease window, (tick, sequence) strictly rises
- * within a range, and nothing is allocated but the ID. A wrong clock only makes the time in IDs
- * wrong.
+ * within a range, and only the ID is allocated. A wrong clock only makes the time in IDs wrong.
  */
 import { checkedOptions, choice, methods, typed, whole, type OptionTable } from '../../options.js';
 import { systemClock, type Clock } from '../clock.js';
@@ -27,8 +26,7 @@ import {
 export interface GeneratorOptions {
   /**
    * How far IDs may run ahead of the clock when a tick's sequence is spent, ms. Default 1000, or 0
-   * in a range without end, since only the clock keeps a restarted process from repeating there.
-   * 0 to 3,600,000.
+   * in an endless range, where only the clock prevents duplicates after a restart. 0 to 3,600,000.
    */
   readonly aheadMsMax?: number | undefined;
   /**
@@ -57,7 +55,7 @@ interface Run {
 }
 
 /**
- * Makes IDs from a lease window. Applications inject IdMaker instead; this is for code without
+ * Generates IDs from a lease window. Applications inject IdMaker instead; this is for code without
  * Nest.
  *
  * @example
@@ -80,13 +78,13 @@ export class SnowflakeGenerator implements IdSource {
   private readonly kept = new KeptIds();
 
   private readonly shift: number;
-  /** True when the sequence touches the high word, which otherwise changes once per tick. */
+  /** True if the sequence extends into the high word, which otherwise changes once per tick. */
   private readonly isWide: boolean;
 
   /** The words of an ID of this tick with sequence 0, as 32-bit integers. */
   private high = 0;
   private low = 0;
-  /** The time when the clock has left the tick; -Infinity before the first. */
+  /** The time at which the clock has passed the tick; -Infinity before the first. */
   private tickEndMs = -Infinity;
   private range: WindowRange | undefined;
   private workerHigh = 0;
@@ -107,7 +105,7 @@ export class SnowflakeGenerator implements IdSource {
     this.isWide = layout.sequence.shift + layout.sequence.bits > 32;
   }
 
-  /** The number of IDs made so far. */
+  /** The number of IDs generated so far. */
   get issuedCount(): number {
     return this.issuedBefore + this.block.sequence - this.block.first + 1;
   }
@@ -117,7 +115,7 @@ export class SnowflakeGenerator implements IdSource {
     return Math.max(0, this.layout.msOf(this.block.tick) - this.clock.now());
   }
 
-  /** The least number of IDs that the leased range still allows; undefined without an end. */
+  /** The minimum number of IDs left in the leased range; undefined if the range is endless. */
   get idsLeft(): number | undefined {
     return this.window.idsLeft(this.clock.now());
   }
@@ -127,13 +125,13 @@ export class SnowflakeGenerator implements IdSource {
     return this.taker.runAhead.waitCount;
   }
 
-  /** How often the clock was seen to go back. */
+  /** How often the clock moved backwards. */
   get rollbackCount(): number {
     return this.taker.runAhead.rollbackCount;
   }
 
   /**
-   * Makes one ID.
+   * Generates one ID.
    * @throws SnowflakeError NOT_READY, LEASE_LOST, SEQUENCE_SPENT, CLOCK_UNUSABLE (retryable),
    * TIME_EXHAUSTED, or ARGUMENT_INVALID for a call field that does not fit.
    */
@@ -144,7 +142,7 @@ export class SnowflakeGenerator implements IdSource {
     return this.out.id;
   }
 
-  /** Makes one ID as decimal text, without a bigint. Throws as nextId does. */
+  /** Generates one ID as a decimal string, without a bigint. Throws as nextId does. */
   nextIdString(fields?: CallFields): string {
     if (fields !== undefined || this.isWide) {
       const { high, low } = this.nextInFull(fields);
@@ -156,7 +154,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes one ID as a number, for layouts of at most 53 bits. Throws as nextId does.
+   * Generates one ID as a number, for layouts of at most 53 bits. Throws as nextId does.
    * @throws SnowflakeError CONFIG_INVALID on a wider layout.
    */
   nextIdNumber(fields?: CallFields): number {
@@ -167,7 +165,7 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes one ID, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock in place.
+   * Generates one ID, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock.
    */
   nextIdAtOnce(fields?: CallFields): bigint {
     this.taker.runAhead.mayWait = false;
@@ -179,9 +177,9 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Makes `count` IDs in rising order and reads the clock once per tick. Throws as nextId does, and
-   * ARGUMENT_INVALID for a count that is no integer from 0 up. Ids made before an error are kept,
-   * and the same call a little later continues with them.
+   * Generates `count` IDs in rising order and reads the clock once per tick. Throws as nextId does,
+   * and ARGUMENT_INVALID unless the count is an integer of at least 0. IDs generated before an
+   * error are kept, and the next call returns them first.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     const ids = this.keptFor(checkedCount(count), fields);
@@ -205,7 +203,7 @@ export class SnowflakeGenerator implements IdSource {
     return ids;
   }
 
-  /** Makes `count` IDs as decimal text, like nextIds(). */
+  /** Generates `count` IDs as decimal strings, like nextIds(). */
   nextIdStrings(count: number, fields?: CallFields): string[] {
     const ids = this.keptFor(checkedCount(count), fields).map(String);
     let at = ids.length;
@@ -227,8 +225,8 @@ export class SnowflakeGenerator implements IdSource {
   }
 
   /**
-   * Fills an array with IDs like nextIds(), without making a bigint for each. Throws as nextId
-   * does; the IDs made before the error are in the array and are not made again.
+   * Fills an array with IDs like nextIds(), without creating a bigint for each. Throws as nextId
+   * does. IDs generated before an error stay in the array and are not generated again.
    */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
@@ -236,7 +234,7 @@ export class SnowflakeGenerator implements IdSource {
     for (let at = 0; at < words.length;) {
       const { high, low: first, count } = this.nextRun((words.length - at) / 2, fields);
       const end = at + 2 * count;
-      // A signed integer that wraps gives the same word in half the time of a double.
+      // A signed integer that wraps gives the same word, in half the time that a double takes.
       for (let low = first | 0; at < end; at += 2, low = (low + step) | 0) {
         words[at + HIGH_WORD] = high;
         words[at + LOW_WORD] = low;
@@ -248,7 +246,7 @@ export class SnowflakeGenerator implements IdSource {
     return { rangeNumber: this.window.currentNumber, issuedCount: this.issuedCount };
   }
 
-  /** Takes the IDs left by a failed batch, with the call fields of this one. */
+  /** Takes the IDs left over from a failed batch, with the call fields of this batch. */
   private keptFor(count: number, fields: CallFields | undefined): bigint[] {
     if (this.kept.isEmpty) return [];
     const ids = this.kept.take(count, this.moment);
@@ -281,7 +279,7 @@ export class SnowflakeGenerator implements IdSource {
     return this.full;
   }
 
-  /** The usual case is the same tick, one number further, and costs nothing but comparisons. */
+  /** Usually the tick is the same and the number is the next, which costs only comparisons. */
   private advance(): void {
     const nowMs = this.clock.now();
     const { block } = this;
@@ -293,7 +291,7 @@ export class SnowflakeGenerator implements IdSource {
   private leaveBlock(nowMs: number): void {
     const { block, layout } = this;
     this.issuedBefore = this.issuedCount;
-    // This prevents double counting, even if the generator cannot take a block.
+    // This prevents double counting, even if the generator gets no block.
     block.first = block.sequence + 1;
     this.taker.advance(block, layout.tickOf(nowMs));
     this.tickEndMs = layout.msOf(block.tick + 1);
@@ -315,11 +313,11 @@ export class SnowflakeGenerator implements IdSource {
 /*
  * The IDs that a failed batch took and did not deliver.
  *
- * Guarantee: the next batch begins with them if no ID was made since and their range is still in
- * use. So IDs rise, and none outlives a lease that was dropped.
+ * Guarantee: the next batch begins with these IDs if no ID has been generated since and their range
+ * is still in use. So IDs rise, and no leftover ID outlives a dropped lease.
  */
 
-/** Tells whether IDs were made between two batches, and whether the lease is the same. */
+/** Shows whether IDs were generated between two batches, and whether the lease is the same. */
 export interface Moment {
   /** The number of the range in use. */
   readonly rangeNumber: number;
@@ -352,10 +350,10 @@ export class KeptIds {
 }
 
 /**
- * A generator for a worker thread without Nest, on the lease of the thread that started it. It
- * calls no store: that thread renews and releases the lease.
- * @throws SnowflakeError CONFIG_INVALID for anything but `IdMaker.sharedLease`, which cannot be
- * sent to another process.
+ * A generator for a worker thread without Nest. It uses the lease of the thread that started it.
+ * The worker thread calls no store: the starting thread renews and releases the lease.
+ * @throws SnowflakeError CONFIG_INVALID for any value except `IdMaker.sharedLease`, which cannot
+ * cross a process boundary.
  * @example
  * ```ts
  * import { workerData } from 'node:worker_threads';

@@ -1,8 +1,8 @@
 /**
  * A layout defines the fields and bits of an ID, and the epoch and unit of its time.
  *
- * Guarantee: a layout that was constructed is sound (bits, roles and epoch checked), and parse and
- * compose are inverse to each other.
+ * Guarantee: every constructed layout is valid (bits, roles and epoch checked), and parse and
+ * compose are inverses.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
@@ -25,17 +25,18 @@ import {
 } from './layout-fields.js';
 
 /**
- * The epoch, the length of a tick and the fields. They are part of every ID and must never change.
+ * The epoch, the length of a tick and the fields. All of them are part of every ID and must never
+ * change.
  */
 export interface BitLayoutOptions {
   /**
-   * The moment that time is counted from. Default 2024-01-01T00:00:00Z; never change it once IDs
+   * The moment that time is counted from. Default 2024-01-01T00:00:00Z; Never change it once IDs
    * exist.
    */
   readonly epoch?: Epoch | undefined;
   /** Length of one tick of the timestamp in milliseconds. Default 1. */
   readonly unitMs?: number | undefined;
-  /** The fields, from the most significant bit down; together at most 63 bits. */
+  /** The fields, the most significant first; together at most 63 bits. */
   readonly fields: readonly FieldSpec[];
 }
 
@@ -44,14 +45,14 @@ export interface SnowflakeParts {
   /** The first millisecond of the ID's tick, Unix time. */
   readonly timestampMs: number;
   readonly date: Date;
-  /** All worker fields read as one number. */
+  /** All worker fields combined into one number. */
   readonly workerId: number;
   readonly sequence: number;
   /** Every field by its name. */
   readonly fields: Readonly<Record<string, number>>;
 }
 
-/** The parts to make an ID of. Those left out are 0. */
+/** The parts of an ID to compose. Omitted parts are 0. */
 export interface ComposeParts {
   readonly timestampMs: number;
   readonly workerId?: number | undefined;
@@ -61,11 +62,11 @@ export interface ComposeParts {
 }
 
 const DAY_MS = 86_400_000;
-/** Five years are enough time to move every table to a wider layout. */
+/** Five years leave enough time to move every table to a wider layout. */
 const WARNING_MS = 5 * 365.25 * DAY_MS;
 
 /**
- * The bits of an ID.
+ * Defines the bits of an ID.
  *
  * @throws SnowflakeError CONFIG_INVALID with every error: more than 63 bits, less than 28 bits of
  * time, a duplicate field, an epoch in the future.
@@ -100,7 +101,9 @@ export class BitLayout {
   readonly idMax: bigint;
   /** The largest worker ID, inclusive: 1023 for 10 bits. */
   readonly workerIdMax: number;
-  /** Bits, unit and epoch as short text; two layouts with equal fingerprints share an ID space. */
+  /**
+   * Bits, unit, and epoch as a short string; two layouts with equal fingerprints share an ID space.
+   */
   readonly fingerprint: string;
   private readonly words = new IdWords();
   /** The number of values that each word of an ID has. */
@@ -135,19 +138,19 @@ export class BitLayout {
   }
 
   /**
-   * The same bits counted from another moment.
-   * @throws SnowflakeError CONFIG_INVALID for an epoch in the future or one that cannot be read.
+   * Returns a layout with the same bits and another epoch.
+   * @throws SnowflakeError CONFIG_INVALID for an epoch in the future or an unreadable one.
    */
   withEpoch(epoch: Epoch): BitLayout {
     return new BitLayout({ ...this.options, epoch });
   }
 
-  /** How long IDs can be made, ms from the epoch on. */
+  /** The lifetime of the layout, ms from the epoch. */
   get lifetimeMs(): number {
     return (this.timestamp.max + 1) * this.unitMs;
   }
 
-  /** The number of IDs one worker can make in a second, rounded down. */
+  /** The number of IDs one worker can generate in a second, rounded down. */
   get idsPerSecond(): number {
     return Math.floor(((this.sequence.max + 1) * 1000) / this.unitMs);
   }
@@ -157,7 +160,7 @@ export class BitLayout {
     return new Date(Math.min(DATE_MS_MAX, this.epochMs + this.lifetimeMs - 1));
   }
 
-  /** A warning for the operator from five years before the end on; undefined until then. */
+  /** A warning for the operator during the last five years; undefined before. */
   warningAt(nowMs: number): string | undefined {
     const leftMs = this.epochMs + this.lifetimeMs - nowMs;
     if (leftMs > WARNING_MS) return undefined;
@@ -180,8 +183,8 @@ export class BitLayout {
   }
 
   /**
-   * Takes an ID apart.
-   * @throws SnowflakeError ID_INVALID for anything that is not an ID of this layout.
+   * Splits an ID into its parts.
+   * @throws SnowflakeError ID_INVALID for a value that is not an ID of this layout.
    */
   parse(id: bigint | string): SnowflakeParts {
     const { high, low } = this.read(id);
@@ -200,7 +203,7 @@ export class BitLayout {
 
   /**
    * Reads only the time of an ID, Unix ms; about five times as fast as parse().
-   * @throws SnowflakeError ID_INVALID for anything that is not an ID of this layout.
+   * @throws SnowflakeError ID_INVALID for a value that is not an ID of this layout.
    */
   timestampMsOf(id: bigint | string): number {
     const { high, low } = this.read(id);
@@ -208,7 +211,7 @@ export class BitLayout {
   }
 
   /**
-   * Puts an ID together; the inverse of parse.
+   * Composes an ID from its parts; the inverse of parse.
    * @throws SnowflakeError ARGUMENT_INVALID for a part that does not fit its field.
    */
   compose(parts: ComposeParts): bigint {
@@ -229,7 +232,7 @@ export class BitLayout {
   }
 
   /**
-   * Reads the worker fields as one number, the first field highest. Those left out are 0.
+   * Combines the worker fields into one number, the first field highest. Omitted fields are 0.
    * @throws SnowflakeError ARGUMENT_INVALID for a value that does not fit its field.
    */
   workerIdOf(fields: Readonly<Record<string, number>>): number {
@@ -241,7 +244,7 @@ export class BitLayout {
 
   /**
    * Splits a worker ID into the worker fields; the inverse of workerIdOf.
-   * @throws SnowflakeError ARGUMENT_INVALID for anything but an integer from 0 to `workerIdMax`.
+   * @throws SnowflakeError ARGUMENT_INVALID unless the value is an integer from 0 to `workerIdMax`.
    */
   workerParts(workerId: number): Record<string, number> {
     if (!Number.isInteger(workerId) || workerId < 0 || workerId > this.workerIdMax) {
@@ -268,10 +271,10 @@ export class BitLayout {
   }
 
   /**
-   * The smallest and the largest ID of a span of time, both dates inclusive, for `WHERE id BETWEEN
-   * first AND last`. A span wholly outside the layout's lifetime gives the empty range 1 to 0.
-   * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout that does not begin
-   * with time.
+   * Returns the smallest and largest ID of a time span, both dates inclusive, for `WHERE id BETWEEN
+   * first AND last`. A span entirely outside the layout's lifetime gives the empty range 1 to 0.
+   * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or on a layout whose first field
+   * is not the time.
    */
   idRange(from: Date, to: Date): IdSpan {
     return idSpan(this.fields, from, to, (ms) => this.tickOf(ms));
@@ -295,7 +298,7 @@ export class BitLayout {
   }
 }
 
-/** Most layouts have three or four fields; a literal is faster than adding a name at a time. */
+/** Most layouts have three or four fields; a literal is faster than adding names one by one. */
 function valuesByName(
   fields: readonly LayoutField[],
   high: number,
@@ -323,7 +326,7 @@ function valuesByName(
 /*
  * The IDs of a span of time.
  *
- * Guarantee: every ID whose tick touches the span lies in it, and no other ID of the layout does.
+ * Guarantee: the range contains exactly the IDs of the layout whose tick overlaps the span.
  */
 
 /** Both ends are inclusive; the span is empty if `first` is greater than `last`. */
@@ -335,7 +338,7 @@ interface IdSpan {
 const EMPTY: IdSpan = { first: 1n, last: 0n };
 
 /**
- * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or fields that do not begin with
+ * @throws SnowflakeError ARGUMENT_INVALID for an invalid Date, or fields whose first is not the
  * time
  */
 function idSpan(
@@ -369,7 +372,9 @@ function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
   );
 }
 
-/** A layout is known by its members, since it may come from a second copy of this package. */
+/**
+ * Checks for the members of a layout, since a layout may come from a second copy of this package.
+ */
 export function isLayout(value: unknown): value is BitLayout {
   const { fingerprint, withEpoch } = (value ?? {}) as Partial<BitLayout>;
   return typeof fingerprint === 'string' && typeof withEpoch === 'function';

@@ -1,33 +1,36 @@
 /**
  * Judges whether IDs of a layout can follow existing IDs of any layout and origin.
  *
- * Guarantee: after a move judged safe, no new ID equals an old one, because each new ID is above
- * the last old one. No other rule holds forever: below it, a new ID can equal an old one,
- * regardless of the meaning of its bits.
+ * Guarantee: after a move judged safe, every new ID is greater than the greatest old ID, so none is
+ * a duplicate. Only this rule holds forever: a smaller new ID can equal an old one, whatever its
+ * bits mean.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 import type { BitLayout } from './bit-layout.js';
 import { DATE_MS_MAX } from './layout-fields.js';
 
-/** The verdict on a move. */
+/** The verdict of moveAfter(). */
 export interface MoveAfter {
-  /** True if every ID made from now on is above all that exist. */
+  /** True if every new ID is greater than all existing IDs. */
   readonly isSafe: boolean;
-  /** The first moment at which that holds; undefined if it never holds within the layout's life. */
+  /**
+   * The first moment from which this is true; undefined if it never is within the layout's
+   * lifetime.
+   */
   readonly safeFrom: Date | undefined;
-  /** The latest epoch with which the same fields would be safe now; undefined before 1970. */
+  /** The latest epoch that would make the same fields safe now; undefined if it is before 1970. */
   readonly epochMax: Date | undefined;
 }
 
 /**
  * Judges whether IDs of a layout can follow existing IDs. The old IDs may have another layout or
- * epoch, or come from a counter. Read the largest one after all old generators have stopped.
+ * epoch, or come from a counter. Read the greatest old ID after all old generators have stopped.
  *
- * @param maxId the largest ID that exists
- * @param nowMs when the first new ID will be made, Unix ms
- * @throws SnowflakeError ARGUMENT_INVALID for an ID that is no bigint from 0 up, or a time that is
- * no integer
+ * @param maxId the greatest existing ID
+ * @param nowMs the time of the first new ID, Unix ms
+ * @throws SnowflakeError ARGUMENT_INVALID unless the ID is a bigint of at least 0 and the time is
+ * an integer
  * @example
  * ```ts
  * import { layouts, moveAfter } from 'nestjs-snowflake/core';
@@ -40,7 +43,7 @@ export interface MoveAfter {
 export function moveAfter(layout: BitLayout, maxId: bigint, nowMs: number): MoveAfter {
   checkArguments(maxId, nowMs);
   const { timestamp, unitMs, epochMs } = layout;
-  // The smallest ID of a tick has 0 in every other field, even in those above the time.
+  // The smallest ID of a tick has 0 in every other field, including fields above the time.
   const tick = (maxId >> BigInt(timestamp.shift)) + 1n;
   const aheadMs = Number(tick) * unitMs;
   const safeFromMs = epochMs + aheadMs;

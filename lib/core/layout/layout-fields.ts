@@ -1,27 +1,28 @@
 /**
- * Turns what a user writes of a layout, its fields and its epoch, into fields with a place in the
- * ID and a fixed moment; and both into the fingerprint of the layout.
+ * Converts a user's layout, its fields and epoch, into positioned fields and a fixed moment. Also
+ * converts both into the layout's fingerprint.
  *
- * Guarantee: it reports every error in the list at once, and places a valid list from the most
- * significant bit down.
+ * Guarantee: it reports every error in the list at once, and positions the fields of a valid list,
+ * the most significant first.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format, formatShort } from '../../messages.js';
 import { refuse, unknownNames, wholeFaults } from '../../options.js';
 
 /**
- * Name, bits and role. `timestamp` and `sequence` have their roles by name. Any other field is part
- * of the worker ID unless its third member is 'call', whose value is given to nextId.
+ * Name, bits and role. The names `timestamp` and `sequence` imply their roles. Any other field is
+ * part of the worker ID, unless its third member is 'call': callers pass the value of such a field
+ * to nextId.
  */
 export type FieldSpec = readonly [name: string, bits: number, role?: 'worker' | 'call'];
 
-/** The sign bit of a signed 64-bit integer stays 0, so that databases can hold IDs. */
+/** The sign bit of a signed 64-bit integer stays 0, so databases can store IDs. */
 const ID_BITS_MAX = 63;
-/** 28 bits of seconds last 8.5 years; less is a mistake. */
+/** 28 bits of seconds last 8.5 years; fewer bits are a mistake. */
 const TIMESTAMP_BITS_MIN = 28;
 /** 47 bits of milliseconds last 4,459 years, and every tick stays exact in a double. */
 const TIMESTAMP_BITS_MAX = 47;
-/** Counters and worker IDs are 32-bit integers with their sign unused. */
+/** Counters and worker IDs are 32-bit integers with the sign bit unused. */
 const FIELD_BITS_MAX = 31;
 /** More than an hour per tick can only be a mistake. */
 const UNIT_MS_MAX = 3_600_000;
@@ -84,15 +85,15 @@ export function placeFields(specs: readonly FieldSpec[]): LayoutField[] {
 }
 
 /*
- * One field of a layout, and where its bits lie in the two 32-bit words of an ID:
+ * One field of a layout, and its position in the two 32-bit words of an ID:
  *
  *      63            32 31             0
  *     |      high      |      low      |      a field may straddle the two words
  *
- * Guarantee: values are whole numbers from 0 to `max`; no BigInt is touched.
+ * Guarantee: values are whole numbers from 0 to `max`; no BigInt is involved.
  */
 
-/** The clock, the counter, the lease, or the caller of nextId() fills a field. */
+/** The source of a field's value: the clock, the counter, the lease, or the caller of nextId(). */
 export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
 
 /**
@@ -102,11 +103,11 @@ export type FieldRole = 'timestamp' | 'sequence' | 'worker' | 'call';
 export class LayoutField {
   /** The largest value, inclusive. */
   readonly max: number;
-  /** The number of values that fit in the part of this field in the low word. */
+  /** The number of values of the field's part in the low word. */
   private readonly lowCount: number;
   private readonly lowUnit: number;
   private readonly highUnit: number;
-  /** Shifts and masks for reading the parts of the field in the two words. */
+  /** Shifts and masks that read the field's parts in the two words. */
   private readonly lowShift: number;
   private readonly lowMask: number;
   private readonly highShift: number;
@@ -161,11 +162,11 @@ export function invalidPart(name: string, max: number, value: unknown): Snowflak
 }
 
 /*
- * The fingerprint of a layout, `t41-w10-s12/1ms@1704067200000`: the fields by the first letter of
- * their role and their bits, from the most significant down, then the length of a tick and the
- * epoch in Unix ms.
+ * The fingerprint of a layout, for example `t41-w10-s12/1ms@1704067200000`. It lists the first
+ * letter of each field's role with its bits, the most significant first. The length of a tick and
+ * the epoch in Unix ms follow.
  *
- * Guarantee: two layouts with equal fingerprints have equal IDs. Names are not in it.
+ * Guarantee: two layouts with equal fingerprints have equal IDs. Field names do not count.
  */
 
 const FINGERPRINT = /^((?:[tswc]\d{1,2}-)*[tswc]\d{1,2})\/(\d{1,7})ms@(\d{1,15})$/;
@@ -184,7 +185,7 @@ interface FingerprintParts {
   readonly fields: readonly FieldSpec[];
 }
 
-/** Neighbouring worker fields count as one. */
+/** Adjacent worker fields count as one. */
 export function fingerprintOf(
   fields: readonly LayoutField[],
   unitMs: number,
@@ -201,7 +202,7 @@ export function fingerprintOf(
 }
 
 /**
- * Returns undefined for anything but a fingerprint. BitLayout checks whether the layout is sound.
+ * Returns undefined unless the text is a fingerprint. BitLayout checks that the layout is valid.
  */
 export function readFingerprint(fingerprint: string): FingerprintParts | undefined {
   const [, runs, unitMs, epochMs] = FINGERPRINT.exec(fingerprint) ?? [];
@@ -218,29 +219,29 @@ export function readFingerprint(fingerprint: string): FingerprintParts | undefin
 /*
  * The epoch is the moment from which a layout counts its ticks.
  *
- * Guarantee: a Date, an ISO text or a number becomes one fixed number of Unix milliseconds, or a
- * message describes its error. It never depends on "now" or on the machine's time zone.
+ * Guarantee: a Date, an ISO string, or a number becomes a fixed number of Unix milliseconds, or a
+ * message describes its error. The result never depends on "now" or on the machine's time zone.
  */
 
 /**
- * The moment that timestamps are counted from: a Date, an ISO text, or Unix ms. It must not be in
- * the future.
+ * The moment from which timestamps count: a Date, an ISO string, or Unix ms. It must not be in the
+ * future.
  */
 export type Epoch = Date | string | number;
 
 /** 2024-01-01T00:00:00Z. It is part of every ID and must never change. */
 export const DEFAULT_EPOCH_MS = 1_704_067_200_000;
 
-/** The last moment that a Date can hold; only layouts with huge ticks get there. */
+/** The last moment that a Date can represent; only layouts with huge ticks reach it. */
 export const DATE_MS_MAX = 8.64e15;
 
 /**
- * Seconds since 1970 stay below it for three thousand years, milliseconds did for three. 0 is the
- * same moment in both.
+ * Separates seconds from milliseconds: seconds since 1970 stay below this for 3,000 years, and
+ * milliseconds exceeded it after three. 0 is the same moment in both units.
  */
 const MS_MIN = 1e11;
 
-/** Accepts `2024-01-01`, or a time of day that ends in its zone: `2024-01-01T00:00:00+08:00`. */
+/** Accepts `2024-01-01`, or a time of day with its zone: `2024-01-01T00:00:00+08:00`. */
 const ISO_WITH_ZONE = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /** Returns the epoch in Unix ms, or an error message. */
@@ -265,8 +266,8 @@ export function readEpoch(epoch: unknown, nowMs: number): number | { readonly fa
 }
 
 /**
- * Reads the epoch in the options of a preset. It rejects misspelled options, because using the
- * default epoch by mistake would repeat existing IDs.
+ * Reads the epoch in the options of a preset. It rejects misspelled options, because the default
+ * epoch, used by mistake, would duplicate existing IDs.
  */
 export function epochIn(
   options: { readonly epoch?: Epoch | undefined },
@@ -279,12 +280,11 @@ export function epochIn(
 }
 
 /**
- * Writes an existing layout's epoch as text, which is unambiguous: a number could be read as
- * seconds.
+ * Writes an existing layout's epoch as a string, because a number could be read as seconds.
  */
 export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
 
-/** Suggests the moment as text, since there are IDs that were made with this mistake. */
+/** Suggests the moment as a string, since some existing IDs were generated with this mistake. */
 function secondsFault(ms: number): string {
   const read = new Date(ms).toISOString();
   const meant = new Date(ms * 1000).toISOString();

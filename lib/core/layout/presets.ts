@@ -1,7 +1,7 @@
 /**
- * Ready-made layouts: ours, and those of IDs that people already have.
+ * Ready-made layouts: this package's own, and those of other ID generators.
  *
- * Guarantee: a preset never changes, because it is part of every ID made with it.
+ * Guarantee: a preset never changes, because it is part of every ID generated with it.
  */
 import { refuse, wholeFaults } from '../../options.js';
 import { BitLayout } from './bit-layout.js';
@@ -10,14 +10,14 @@ import { epochIn, type Epoch, type FieldSpec } from './layout-fields.js';
 /*
  * The layouts of other systems.
  *
- * Guarantee: each is bit for bit the one its system uses, so existing IDs parse and new IDs sort
- * after them. If a system uses the 64th bit, the timestamp here is one bit shorter: the sign bit
- * stays free, positions are the same, and lastDate says how long that lasts.
+ * Guarantee: each preset matches its system bit for bit, so existing IDs parse and new IDs sort
+ * after them. If a system uses the 64th bit, the timestamp here is one bit shorter. The positions
+ * are the same, the sign bit stays free, and lastDate is the resulting end.
  */
 
-/** The options of every preset of another system. */
+/** The options that all presets of other systems accept. */
 export interface LayoutOptions {
-  /** Another epoch than the preset's. */
+  /** An epoch that differs from the preset's. */
   readonly epoch?: Epoch | undefined;
 }
 
@@ -33,7 +33,7 @@ export interface TsidLayoutOptions extends LayoutOptions {
   readonly nodeBits?: number | undefined;
 }
 
-/** Options of `layouts.yitter()`, by their names there. */
+/** Options of `layouts.yitter()`, named as in that library. */
 export interface YitterLayoutOptions extends LayoutOptions {
   /** Its WorkerIdBitLength, 1 to 15. Default 6. */
   readonly workerIdBitLength?: number | undefined;
@@ -51,7 +51,7 @@ const TSID_EPOCH_MS = Date.UTC(2020, 0, 1);
 const YITTER_EPOCH_MS = 1_582_136_402_000;
 /** Millisecond layouts have this many bits below the time. */
 const LOW_BITS = 22;
-/** The longest timestamp that a layout takes. */
+/** The widest timestamp that a layout accepts. */
 const TIMESTAMP_BITS_MAX = 47;
 
 const layoutsOfOthers = {
@@ -124,8 +124,8 @@ const layoutsOfOthers = {
 
   /**
    * The TSID of tsid-creator and Hypersistence: timestamp, `nodeBits` node, the rest of 22 counter,
-   * from 2020-01-01. Its counter starts at random in each ms, ours at 0. Its text is
-   * `textForms.sortableCrockford32`.
+   * from 2020-01-01. In each ms its counter starts at a random number; here it starts at 0. Its
+   * text is `textForms.sortableCrockford32`.
    */
   tsid: (options: TsidLayoutOptions = {}) => {
     const epoch = epochIn(options, TSID_EPOCH_MS, 'nodeBits, epoch');
@@ -141,17 +141,17 @@ const layoutsOfOthers = {
   hutool: (options: LayoutOptions = {}) => datacenters(options),
 
   /**
-   * ShardingSphere's: 41 timestamp, 10 worker, 12 sequence, from midnight of 2016-11-01 in the zone
-   * of its machine. The default is UTC; in China give '2016-11-01T00:00:00+08:00'.
+   * ShardingSphere's: 41 timestamp, 10 worker, 12 sequence, from midnight of 2016-11-01 in its
+   * machine's time zone. The default is UTC; in China, pass '2016-11-01T00:00:00+08:00'.
    */
   shardingSphere: (options: LayoutOptions = {}) =>
     split(10, 12, epochIn(options, SHARDING_SPHERE_EPOCH_MS)),
 
   /**
    * yitter's IdGenerator: timestamp, `workerIdBitLength` worker, `seqBitLength` sequence, from
-   * 2020-02-20T02:20:02+08:00; its TypeScript version counts from 2020-01-01. Only its bits are the
-   * same: the sequence of new IDs starts at 0, not at 5, and the rules of this package, not its
-   * drift, handle a clock that goes back.
+   * 2020-02-20T02:20:02+08:00; its TypeScript version counts from 2020-01-01. Only the bits are the
+   * same: the sequence of new IDs starts at 0, not at 5. If a clock moves backwards, the rules of
+   * this package apply instead of yitter's drift.
    */
   yitter: (options: YitterLayoutOptions = {}) => {
     const epoch = epochIn(options, YITTER_EPOCH_MS, 'workerIdBitLength, seqBitLength, epoch');
@@ -165,7 +165,7 @@ const layoutsOfOthers = {
 
   /**
    * nodejs-snowflake's: timestamp, 12 instance, 10 sequence, from 2019-01-01 like its version 1.
-   * Version 2 counts from its own start unless it is given `custom_epoch`: give the same here.
+   * Version 2 counts from its process start unless `custom_epoch` is set: pass the same epoch here.
    */
   nodejsSnowflake: (options: LayoutOptions = {}) =>
     layoutOf(epochIn(options, NODEJS_SNOWFLAKE_EPOCH_MS), 41, ['instance', 12], ['sequence', 10]),
@@ -174,8 +174,8 @@ const layoutsOfOthers = {
   flakeIdgen: (options: LayoutOptions = {}) => datacenters(options, 0),
 
   /**
-   * Mastodon's: timestamp, from 1970, above 16 bits that it fills with a hash and a counter. It has
-   * no worker field, so only a single process can continue these IDs.
+   * Mastodon's: timestamp, from 1970, above 16 bits of a hash and a counter. It has no worker
+   * field, so only a single process can continue these IDs.
    */
   mastodon: (options: LayoutOptions = {}) => layoutOf(epochIn(options, 0), 47, ['sequence', 16]),
 } as const;
@@ -219,8 +219,8 @@ export const layouts = /* @__PURE__ */ Object.assign(
   layoutsOfOthers,
   {
     /**
-     * 53 bits in all, so that IDs fit in a JavaScript number: 38 timestamp of 10 ms, 8 worker,
-     * 7 sequence: 256 workers, 12,800 IDs per second each, 87 years.
+     * 53 bits in all, so IDs fit in a JavaScript number: 38 timestamp of 10 ms, 8 worker, 7
+     * sequence: 256 workers, 12,800 IDs per second each, 87 years.
      */
     javascriptSafe: (options: LayoutOptions = {}) =>
       new BitLayout({

@@ -1,8 +1,8 @@
 /**
- * Finds the worker IDs a process may hold when its configuration fixes some worker fields.
+ * Finds the worker IDs that a process may hold if its configuration fixes some worker fields.
  *
- * Guarantee: they are one unbroken span, so that a registry can hand them out without knowing the
- * fields.
+ * Guarantee: the worker IDs are contiguous, so a registry can lease them without information about
+ * the fields.
  */
 import { format } from '../../messages.js';
 import { refuse, refused, wholeFaults } from '../../options.js';
@@ -14,7 +14,7 @@ export interface WorkerIdRange {
   readonly max: number;
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function workerIdRangeOf(
   layout: BitLayout,
   fixed: Readonly<Record<string, number>> = {},
@@ -51,7 +51,7 @@ export function workerIdRangeOf(
   return { min, max: min + count - 1 };
 }
 
-/** The fixed worker fields as one number: the highest bits of the worker ID. */
+/** The fixed worker fields as one number, which is the highest bits of the worker ID. */
 export interface RegionNumber {
   readonly number: number;
   /** Their bit count; 0 without fixed fields. */
@@ -63,7 +63,7 @@ export function regionOf(layout: BitLayout, { min, max }: WorkerIdRange): Region
   return { number: min / count, bits: Math.log2((layout.workerIdMax + 1) / count) };
 }
 
-/** False for a list, a function or a class instance, whose keys are not field names. */
+/** False for a list, a function, or a class instance: their keys are not field names. */
 function isRecord(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
   const prototype: unknown = Object.getPrototypeOf(value);

@@ -1,12 +1,12 @@
 /**
- * Decimal text of an ID, both ways, without a BigInt:
+ * Converts between an ID and decimal text without a BigInt:
  *
  * id = high * 2^32 + low = high * (429496 * 10^4 + 7296) + low
  *
- * The last four digits and the rest each fit in a double; the rest changes once or twice a
- * millisecond and is kept.
+ * The last four digits and the rest each fit in a double. The rest changes one or two times a
+ * millisecond and is cached.
  *
- * Guarantee: the text equals `id.toString()`, and no other text is read.
+ * Guarantee: the text equals `id.toString()`, and any other text is refused.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
@@ -21,13 +21,13 @@ const LENGTH_MAX = 19;
 const ZERO = 48;
 
 /**
- * The grammar of decimal text as a regular expression, for JSON Schema: no sign, no leading zero,
- * nothing around it. It does not check the bound of 2^63 - 1.
+ * The grammar of decimal text as a regular expression for JSON Schema: no sign, no leading zero, no
+ * other characters. It does not check the bound of 2^63 - 1.
  */
 export const DECIMAL_PATTERN = '^(0|[1-9]\\d{0,18})$';
 
 /**
- * '0000' to '9999', each written when it is first needed: writing all at once takes milliseconds.
+ * '0000' to '9999', each computed on first use, because computing all at once takes milliseconds.
  */
 const FOUR_DIGITS = Array.from<string | undefined>({ length: TAIL });
 
@@ -49,7 +49,7 @@ export class DecimalText {
   }
 }
 
-/** Reads a text into words; false for every text but the decimal text of an ID. */
+/** Reads a text into words; false unless it is the decimal text of an ID. */
 export function readDecimal(text: string, words: IdWords): boolean {
   if (text.length === 0 || text.length > LENGTH_MAX) return false;
   if (text.length > 1 && text.charCodeAt(0) === ZERO) return false;
@@ -73,18 +73,18 @@ export function readDecimal(text: string, words: IdWords): boolean {
 const GRAMMAR = new RegExp(DECIMAL_PATTERN);
 const ID_MAX_TEXT = String(ID_MAX);
 
-/** True for every text that readDecimal() reads. */
+/** True for every text that readDecimal() accepts. */
 export function isDecimalId(text: string): boolean {
-  // If two texts have equally many digits, the greater number is the greater text.
+  // Among texts of equal length, the greater number is the greater text.
   return GRAMMAR.test(text) && (text.length < LENGTH_MAX || text <= ID_MAX_TEXT);
 }
 
-/** True for a bigint from 0 to 2^63 - 1. The sign bit stays 0, so that databases can hold IDs. */
+/** True for a bigint from 0 to 2^63 - 1. The sign bit stays 0, so databases can store IDs. */
 export function isId(value: unknown): value is bigint {
   return typeof value === 'bigint' && value >= 0n && value <= ID_MAX;
 }
 
-/** Returns the ID itself once it is known to be one. */
+/** Returns the value if it is an ID, and throws otherwise. */
 export function checkedId(id: bigint): bigint {
   if (isId(id)) return id;
   throw new SnowflakeError('ID_INVALID', notAnIdText(id), { details: { value: id } });
@@ -100,8 +100,8 @@ export function notAnIdText(value: unknown): string {
 /* An ID as eight bytes and back, for binary columns, keys and messages. */
 
 /**
- * Writes eight bytes, the highest first, so that byte order is ID order.
- * @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1.
+ * Writes eight bytes, the highest first, so byte order is ID order.
+ * @throws SnowflakeError ID_INVALID unless the value is a bigint from 0 to 2^63 - 1.
  * @example
  * ```ts
  * import { idFromBytes, idToBytes } from 'nestjs-snowflake/core';
@@ -117,7 +117,7 @@ export function idToBytes(id: bigint): Uint8Array {
 
 /**
  * Reads the ID of eight bytes; the inverse of idToBytes.
- * @throws SnowflakeError ID_INVALID for anything but eight bytes whose highest bit is 0.
+ * @throws SnowflakeError ID_INVALID unless the value is eight bytes whose highest bit is 0.
  */
 export function idFromBytes(bytes: Uint8Array): bigint {
   if (!(bytes instanceof Uint8Array) || bytes.length !== 8) {

@@ -1,8 +1,8 @@
 /**
- * JSON.parse for text with IDs in it: an integer that a number cannot hold stays text. Such
- * integers are put in quotation marks, and JSON.parse does the rest, so everything else behaves the
- * same. A reviver would cost several times as much and needs the source text of a number, which
- * Node has only since version 21.
+ * JSON.parse for text that contains IDs: an integer beyond the exact range of a number becomes a
+ * string. Such integers are put in quotation marks, and JSON.parse does the rest, so everything
+ * else behaves the same. A reviver would cost several times as much and needs the source text of a
+ * number, which Node provides only since version 21.
  */
 
 /** Every integer beyond 2^53 has at least this many digits. */
@@ -15,12 +15,12 @@ const COLON = /[ \t\r\n]*:/y;
 const BACKSLASH = 92;
 
 /**
- * `JSON.parse` that keeps integers beyond 2^53 as text, digit by digit, however deep they are.
- * Everything else is read as `JSON.parse` reads it: smaller integers, fractions and exponents are
- * numbers, strings stay as they are.
+ * `JSON.parse` that returns integers beyond 2^53 as strings with exactly their digits, at any
+ * depth. Everything else is parsed as by `JSON.parse`: smaller integers, fractions, and exponents
+ * become numbers, and strings stay strings.
  *
- * Use it for JSON that a database makes of bigint columns (`json_agg`, relational queries of
- * Drizzle and Kysely) and for JSON columns with IDs in them.
+ * Use it for JSON that a database builds from bigint columns (`json_agg`, relational queries of
+ * Drizzle and Kysely) and for JSON columns that contain IDs.
  *
  * @param text JSON
  * @throws SyntaxError like JSON.parse
@@ -37,7 +37,7 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(quoted) as unknown;
   } catch (error) {
-    // The error of this call names positions in the given text.
+    // The error of this call gives positions in the original text.
     JSON.parse(text);
     throw error;
   }
@@ -60,7 +60,9 @@ function withQuotedIntegers(text: string): string {
   return parts.join('');
 }
 
-/** Returns the position after the closing quotation mark, or after the text if there is none. */
+/**
+ * Returns the position after the closing quotation mark, or the end of the text if there is none.
+ */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

@@ -1,6 +1,5 @@
 /**
- * `publicIds()`: IDs for outsiders, such as `ord_` and eleven characters, which hide count and
- * order.
+ * `publicIds()`: IDs to publish, such as `ord_` and eleven characters, which hide count and order.
  *
  * Guarantee: invalid options fail at once, with every error, and no message contains a key. A
  * public ID gives no permission.
@@ -17,17 +16,18 @@ import { BASE_58 } from './text-forms.js';
 /** Options of publicIds(). */
 export interface PublicIdsOptions<Prefix extends string = string> {
   /**
-   * The texts begin with this and an underscore: a lower-case letter, then up to 15 more lower-case
-   * letters or digits. Take one prefix for each kind of thing.
+   * Each public ID begins with this prefix and an underscore. A prefix is a lower-case letter, then
+   * up to 15 lower-case letters or digits. Use a separate prefix for each kind of entity.
    */
   readonly prefix: Prefix;
-  /** Permanent: another key would decode existing strings to other IDs. */
+  /** The permanent key. Another key would decode existing strings to different IDs. */
   readonly key?: PublicIdKey | undefined;
   /**
-   * Later keys, each under a letter from a to z, which stands after the underscore in its texts.
+   * Later keys, each under a letter from a to z. The letter follows the underscore in the key's
+   * strings.
    */
   readonly keys?: Readonly<Record<string, PublicIdKey>> | undefined;
-  /** The letter of the key to write with; texts of all keys are read. Default: `key`. */
+  /** The letter of the key that encodes; strings of all keys decode. Default: `key`. */
   readonly writeKey?: string | undefined;
 }
 
@@ -36,9 +36,9 @@ const PREFIX_LENGTH_MAX = 16;
 const LETTER = /^[a-z]$/;
 
 /**
- * The public ID form of one kind of thing. One secret serves all kinds, because each prefix has its
- * own key, derived from the secret. Public IDs hide count and order. They do not authenticate and
- * give no permission.
+ * Returns the public ID form of one kind of entity. One secret serves all kinds, because each
+ * prefix has its own key, derived from the secret. Public IDs hide count and order. They do not
+ * authenticate and give no permission.
  *
  * @throws SnowflakeError CONFIG_INVALID with every error: an invalid prefix, key or letter.
  * @example
@@ -82,7 +82,7 @@ export function publicIds<const Prefix extends string>(
   return new OpaqueForm(prefix, new Map(ciphers), writeKey);
 }
 
-/** Only a letter may appear as the name of a key: a longer name may be a key in the wrong place. */
+/** A message may name a key only by one letter: a longer name could be a key in the wrong place. */
 function nameOf(letter: string): string {
   if (letter === '') return 'key';
   return LETTER.test(letter) ? `keys.${letter}` : 'keys';
@@ -109,15 +109,18 @@ function letterFault(letter: string): string | undefined {
 /*
  * The keys.
  *
- * Guarantee: no part of a key appears in a message. Each prefix has a key of its own, derived from
- * the given one, so a number under two prefixes gives two unrelated texts.
+ * Guarantee: no message contains a part of a key. Each prefix has its own key, derived from the
+ * given one, so one number under two prefixes gives two unrelated strings.
  */
 
-/** 16 random bytes: as they are, as 32 hexadecimal digits, or as base64url. */
+/** A key of 16 random bytes: raw, as 32 hexadecimal digits, or as base64url. */
 export type PublicIdKey = Uint8Array | string;
 
 const HEX = /^[0-9a-f]{32}$/i;
-/** The last of 22 characters has two bits; with more, one key would have several spellings. */
+/**
+ * The last of 22 characters carries two bits; if it carried more, one key would have several
+ * spellings.
+ */
 const BASE64URL = /^[\w-]{21}[AQgw](==)?$/;
 const BASE64URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
@@ -181,7 +184,7 @@ function bytesOf(text: string): Uint8Array | undefined {
   return bytes;
 }
 
-/** Describes the value given as a key, without a character of it. */
+/** Describes the value passed as a key, without any of its characters. */
 function kindOf(key: unknown): string {
   if (key === undefined || key === null) return String(key);
   if (typeof key === 'string') return `a text of ${key.length} characters, which is not shown`;
@@ -190,31 +193,31 @@ function kindOf(key: unknown): string {
 }
 
 /*
- * The text: an ID is encrypted as one block of 64 bits and written in base 58.
+ * The public ID: an ID encrypted as one block of 64 bits, written in base 58.
  *
- * Guarantee: every ID has one text for each key, a text that decodes is an ID, a wrong text of any
- * length is refused in the time of a short one, and neither JSON nor inspection shows a key.
+ * Guarantee: every ID has one string for each key, and a string that decodes is an ID. Refusing a
+ * wrong string takes the same time for any length. JSON and inspection never show a key.
  */
 
-/** The text of a public ID: `PublicId<'ord'>` is `ord_${string}`. */
+/** The string of a public ID: `PublicId<'ord'>` is `ord_${string}`. */
 export type PublicId<Prefix extends string = string> = `${Prefix}_${string}`;
 
-/** Accepts any text from outside; a literal that the compiler knows must have this prefix. */
+/** Accepts any runtime string; a string literal must have this prefix. */
 type Readable<Text extends string, Prefix extends string> = string extends Text
   ? Text
   : PublicId<Prefix>;
 
-/** The form of the public IDs of one kind of thing. */
+/** The form of the public IDs of one kind of entity. */
 export interface PublicIds<Prefix extends string = string> extends TextForm<PublicId<Prefix>> {
   readonly prefix: Prefix;
   readonly pattern: string;
   /**
-   * @throws SnowflakeError ID_INVALID for another prefix, length or alphabet, for a number above
-   * 2^64 - 1, and for what this key did not write, as far as that can be seen.
+   * @throws SnowflakeError ID_INVALID for another prefix, length, or alphabet, for a number above
+   * 2^64 - 1, and for a string of another key, as far as this is detectable.
    */
   decode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint;
   tryDecode<Text extends string>(text: Text & Readable<Text, Prefix>): bigint | undefined;
-  /** True for every text that `decode` reads. */
+  /** True for every text that `decode` accepts. */
   is(value: unknown): value is PublicId<Prefix>;
 }
 
@@ -230,7 +233,7 @@ class OpaqueForm<Prefix extends string> implements PublicIds<Prefix> {
   readonly name: string;
   readonly prefix: Prefix;
   readonly pattern: string;
-  /** New texts begin with this. */
+  /** New public IDs begin with this. */
   readonly #head: PublicId<Prefix>;
   readonly #writer: Speck64;
   /** The keys by letter; '' is the first key. */

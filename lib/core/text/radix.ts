@@ -1,8 +1,8 @@
 /**
- * Text in some base, both ways, and the number of 64 bits in two words.
+ * Converts between text in a given base and a 64-bit number in two words.
  *
- * Guarantee: no BigInt is touched, every number on the way is an exact double, and a text of more
- * than 64 bits is refused.
+ * Guarantee: no BigInt is involved, every intermediate number is an exact double, and a text of
+ * more than 64 bits is refused.
  */
 import { quoted } from '../../messages.js';
 import { ID_MAX, IdWords } from '../id-words.js';
@@ -11,18 +11,18 @@ import { decodedBy, notTextRefusal, type TextForm } from './text-form.js';
 
 /** The digits of a base. */
 export interface Base {
-  /** One ASCII letter or digit per digit, zero first; the base is its length. */
+  /** One ASCII letter or digit per digit, zero first; the length is the base. */
   readonly alphabet: string;
-  /** Reads upper and lower case alike. */
+  /** True accepts both upper and lower case. */
   readonly anyCase?: boolean;
-  /** Further characters that are read as a digit: `{ O: '0' }`. */
+  /** Additional characters that read as a digit: `{ O: '0' }`. */
   readonly readAs?: Readonly<Record<string, string>>;
 }
 
 const WORD = 2 ** 32;
-/** A high word below this and the low word are together one exact double. */
+/** A high word below this and a low word fit together in one exact double. */
 const EXACT_HIGH = 2 ** 21;
-/** A number below this times any base, plus a digit, is still an exact double. */
+/** A number below this, times any base, plus a digit, is still an exact double. */
 const EXACT_STEP = 2 ** 46;
 
 export class RadixDigits {
@@ -30,9 +30,9 @@ export class RadixDigits {
   readonly alphabet: string;
   readonly zero: string;
   private readonly base: Base;
-  /** The tables are made on first use, since most applications use one form of a dozen. */
+  /** The tables are built on first use, since most applications use one form of a dozen. */
   private table: Int8Array | undefined;
-  /** All pairs of digits halve the divisions that single digits need. */
+  /** Tables of digit pairs need half the divisions of single digits. */
   private pairs: readonly string[] | undefined;
 
   constructor(base: Base) {
@@ -46,7 +46,7 @@ export class RadixDigits {
     return (this.table ??= readingTable(this.base));
   }
 
-  /** The number of digits that the largest number of so many bits has. */
+  /** The number of digits of the largest number with this many bits. */
   widthOf(bits: number): number {
     return Math.ceil(bits / Math.log2(this.radix));
   }
@@ -71,7 +71,7 @@ export class RadixDigits {
     return text.startsWith(this.zero) ? text.slice(1) : text;
   }
 
-  /** Reads the rest of a text into words; false for a foreign character and beyond 64 bits. */
+  /** Reads the rest of a text into words; false for an invalid character or more than 64 bits. */
   read(text: string, from: number, words: IdWords): boolean {
     const { radix, digitOf } = this;
     let at = from;
@@ -100,7 +100,7 @@ export class RadixDigits {
     return this.digitOf[text.charCodeAt(at)] ?? -1;
   }
 
-  /** Reports in words which character is no digit, in a part of the text. */
+  /** Describes which character in a part of the text is no digit. */
   strangerIn(text: string, from: number, end: number): string | undefined {
     for (let at = from; at < Math.min(text.length, end); at++) {
       if (this.digitAt(text, at) >= 0) continue;
@@ -112,7 +112,7 @@ export class RadixDigits {
     return undefined;
   }
 
-  /** All characters that are read as a digit, as a class of a regular expression. */
+  /** All characters that read as a digit, as a character class of a regular expression. */
   classOf(isDigit: (digit: number) => boolean): string {
     const codes = Array.from(this.digitOf, (digit, code) =>
       digit >= 0 && isDigit(digit) ? code : -1,
@@ -163,14 +163,14 @@ function spanText([first, last]: readonly [number, number]): string {
 /*
  * The form.
  *
- * Guarantee: encode and decode are inverse to each other, a text that decodes is an ID, and a text
- * of any length is refused in the time of a short one.
+ * Guarantee: encode and decode are inverses, and a text that decodes is an ID. Refusing a text
+ * takes the same time for any length.
  */
 
 const ID_BITS = 63;
 /** The high word has 31 bits; the sign bit of a signed 64-bit integer stays 0. */
 const HIGH_MAX = 2 ** 31 - 1;
-/** JavaScript's own toString writes these digits, and is the fastest. */
+/** JavaScript's own toString writes these digits, and it is the fastest. */
 const NATIVE_DIGITS = '0123456789abcdefghijklmnopqrstuvwxyz';
 
 const scratch = /* @__PURE__ */ new IdWords();
@@ -184,7 +184,7 @@ export class RadixForm implements TextForm {
   constructor(
     readonly name: string,
     base: Base,
-    /** True fills up with zero digits to the width of the longest ID. */
+    /** True pads with zero digits to the width of the longest ID. */
     private readonly isFixedWidth: boolean,
   ) {
     this.digits = new RadixDigits(base);

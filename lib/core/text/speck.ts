@@ -1,15 +1,15 @@
 /**
- * Speck64/128: a permutation of all numbers of 64 bits, chosen by a key of 128 bits, as published
- * in "The Simon and Speck Families of Lightweight Block Ciphers" (2013).
+ * Speck64/128: a permutation of all numbers of 64 bits, chosen by a key of 128 bits, published in
+ * "The Simon and Speck Families of Lightweight Block Ciphers" (2013).
  *
- * Guarantee: encrypt and decrypt are inverse to each other, use 32-bit arithmetic alone, and
- * allocate nothing. The round keys appear in no JSON and no inspection.
+ * Guarantee: encrypt and decrypt are inverses, use only 32-bit arithmetic, and allocate nothing.
+ * JSON and inspection never show the round keys.
  */
 import type { IdWords } from '../id-words.js';
 
 const ROUNDS = 27;
 
-/** Bytes of a key. */
+/** The length of a key in bytes. */
 export const KEY_LENGTH = 16;
 
 export class Speck64 {
@@ -45,7 +45,7 @@ export class Speck64 {
   }
 }
 
-/** The rounds of the cipher make its own keys, with the number of the round as their key. */
+/** The cipher's rounds also generate the round keys, with the round number as their key. */
 function roundKeysOf([key = 0, ...rest]: Uint32Array): Int32Array {
   const roundKeys = new Int32Array(ROUNDS);
   const mixed = [...rest];
@@ -60,7 +60,10 @@ function roundKeysOf([key = 0, ...rest]: Uint32Array): Int32Array {
   return roundKeys;
 }
 
-/** Reads a key of 16 bytes as words, the lowest byte of a word first, as its authors advise. */
+/**
+ * Reads a key of 16 bytes as words, the lowest byte of a word first, as the cipher's authors
+ * advise.
+ */
 export function keyWords(bytes: Uint8Array): Uint32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, KEY_LENGTH);
   return Uint32Array.from({ length: KEY_LENGTH / 4 }, (_, at) => view.getUint32(at * 4, true));

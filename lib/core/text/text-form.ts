@@ -1,11 +1,10 @@
 /**
- * A text form is one way of writing an ID as text, both ways. The file text-forms.ts lists those
- * there are.
+ * A text form converts IDs to text and back. The file text-forms.ts lists all forms.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 
-/** One way of writing an ID as text, both ways. */
+/** Converts IDs to text and back. */
 export interface TextForm<Text extends string = string> {
   readonly name: string;
   /**
@@ -13,25 +12,25 @@ export interface TextForm<Text extends string = string> {
    * Schema. A text that matches need not be an ID.
    */
   readonly pattern?: string | undefined;
-  /** @throws SnowflakeError ID_INVALID for anything but a bigint from 0 to 2^63 - 1. */
+  /** @throws SnowflakeError ID_INVALID unless the value is a bigint from 0 to 2^63 - 1. */
   encode(id: bigint): Text;
   /** @throws SnowflakeError ID_INVALID; the message names the bad character or the overflow. */
   decode(text: string): bigint;
   /**
-   * Reads the ID of a text, or returns undefined if `decode` refuses it. It makes no Error, so that
-   * many wrong texts cost no more than many right ones.
+   * Reads the ID of a text, or returns undefined if `decode` refuses it. It creates no Error, so
+   * wrong texts cost no more than valid ones.
    */
   tryDecode(text: string): bigint | undefined;
-  /** Says in the words of the error why `decode` refuses a text. It makes no Error either. */
+  /** Returns the error message with which `decode` refuses a text, also without an Error. */
   refusalOf?(text: string): string;
 }
 
 /*
- * Refusals. Their words are separate from the error, because checks of requests need them without
- * an Error.
+ * Refusals. Their messages are separate from the error, because request validation needs them
+ * without an Error.
  */
 
-/** Implements `decode` of a form by its `tryDecode`. */
+/** Implements a form's `decode` on top of its `tryDecode`. */
 export function decodedBy(form: TextForm, text: string): bigint {
   const id = form.tryDecode(text);
   if (id !== undefined) return id;
@@ -39,7 +38,7 @@ export function decodedBy(form: TextForm, text: string): bigint {
   throw new SnowflakeError('ID_INVALID', refusalBy(form, text), { details });
 }
 
-/** Says why a form refuses a text. The form knows best which character is wrong. */
+/** Returns the reason why a form refuses a text. The form itself names the wrong character. */
 export function refusalBy(form: TextForm, text: string): string {
   if (form.refusalOf !== undefined) return form.refusalOf(text);
   try {
@@ -61,9 +60,9 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
 }
 
 /**
- * A branded string type for IDs, to which other strings and numbers are not assignable. A name
- * brands it for one kind of thing, and IDs of other kinds are not assignable. No function in this
- * package requires it, so plain strings work everywhere.
+ * A branded string type for IDs: other strings and numbers are not assignable to it. A name brands
+ * it for one kind of entity, so IDs of other kinds are not assignable. No function in this package
+ * requires it, so plain strings work everywhere.
  *
  * @example
  * ```ts
@@ -78,7 +77,8 @@ export function notTextRefusal(form: TextForm, text: unknown): string | undefine
  */
 export type SnowflakeId<Kind extends string = string> = string & {
   /**
-   * Only the compiler sees this property. A name, not a symbol, is the same in both module formats.
+   * Only the compiler sees this property. A string name, unlike a symbol, is the same in both
+   * module formats.
    */
   readonly 'is the id of': Kind;
 };

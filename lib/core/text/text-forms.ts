@@ -1,9 +1,9 @@
 /**
- * The text forms by name. Each base is data.
+ * The text forms by name. Each base is only data.
  *
- * Guarantee: plain forms have one spelling for each ID (but for the case of letters if either is
- * read), so a URL or a cache key cannot name one ID twice. Sortable forms are filled up with zeros,
- * so text order is ID order.
+ * Guarantee: plain forms have one spelling for each ID (apart from letter case in forms that ignore
+ * it), so two URLs or cache keys never name the same ID. Sortable forms are padded with zeros, so
+ * text order is ID order.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatShort, quoted } from '../../messages.js';
@@ -17,7 +17,7 @@ const UPPER = LOWER.toUpperCase();
 const DECIMAL: Base = { alphabet: DIGITS };
 const HEX: Base = { alphabet: `${DIGITS}abcdef`, anyCase: true };
 const BASE_36: Base = { alphabet: DIGITS + LOWER, anyCase: true };
-/** Bitcoin's alphabet leaves out 0, O, I and l, which look alike. */
+/** Bitcoin's alphabet omits 0, O, I and l, which look alike. */
 export const BASE_58: Base = {
   alphabet: '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz',
 };
@@ -25,10 +25,10 @@ export const BASE_58: Base = {
 const BASE_58_BWMARRIN: Base = {
   alphabet: '123456789abcdefghijkmnopqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ',
 };
-/** In z-base-32 the characters that people confuse least come first. */
+/** In z-base-32, the characters that are least easily confused come first. */
 const Z_BASE_32: Base = { alphabet: 'ybndrfg8ejkmcpqxot1uwisza345h769' };
 /**
- * Crockford's alphabet leaves out I, L, O and U, and reads misread characters as they were meant.
+ * Crockford's alphabet omits I, L, O, and U, and accepts commonly misread characters.
  */
 const CROCKFORD_32: Base = {
   alphabet: '0123456789ABCDEFGHJKMNPQRSTVWXYZ',
@@ -59,7 +59,7 @@ export const textForms = {
   /** z-base-32, the Base32 of bwmarrin/snowflake. */
   zBase32: new RadixForm('z-base-32', Z_BASE_32, false),
   crockford32: new RadixForm('Crockford base 32', CROCKFORD_32, false),
-  /** Digits, upper case, lower case, the order of CosId. */
+  /** Digits, upper case, lower case, in the order of CosId. */
   base62: new RadixForm('base 62', BASE_62, false),
   /** It has 19 characters. */
   sortableDecimal: new RadixForm('sortable decimal', DECIMAL, true),
@@ -74,10 +74,10 @@ export const textForms = {
 } as const satisfies Record<string, TextForm>;
 
 /**
- * A prefix before the texts of another form.
+ * Adds a prefix to the texts of another form.
  *
- * Guarantee: each ID has one spelling if it has one in the inner form. A text without the prefix is
- * refused in the words of this form, a wrong text behind it in the words of the inner form.
+ * Guarantee: each ID has one spelling if the inner form has one. This form's message refuses a text
+ * without the prefix; the inner form's message refuses a wrong text after the prefix.
  */
 class PrefixedForm<
   Prefix extends string,
@@ -92,7 +92,7 @@ class PrefixedForm<
   ) {
     this.name = `${prefix}(${inner.name})`;
     if (inner.pattern === undefined) return;
-    // Only characters with a meaning are escaped: the flag `u` forbids to escape others.
+    // Only special characters are escaped, because the flag `u` forbids other escapes.
     const literal = prefix.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&');
     this.pattern = `^${literal}${inner.pattern.replace(/^\^/, '')}`;
   }
@@ -123,7 +123,7 @@ class PrefixedForm<
 const PREFIX = /^[!-~]{1,32}$/;
 
 /**
- * Puts a prefix before the texts of a form.
+ * Adds a prefix to the texts of a form.
  * @throws SnowflakeError CONFIG_INVALID for a prefix that is not printable ASCII without spaces.
  * @example
  * ```ts

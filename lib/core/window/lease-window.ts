@@ -1,9 +1,9 @@
 /**
- * The lease window is where the lease meets the generator. The lease fills it (grant, raise,
- * rewindTo, vacate), generators take from it (current, follow, next, take, moveOn), in one thread
- * or in several on shared memory.
+ * The lease window connects the lease and the generator. The lease fills it (grant, raise,
+ * rewindTo, vacate), and generators take from it (current, follow, next, take, moveOn), in one
+ * thread or in several threads on shared memory.
  *
- * Guarantee: no tick outside a granted range is ever offered, and no ID to two generators.
+ * Guarantee: it offers only ticks of granted ranges, and each ID to only one generator.
  */
 import { SnowflakeError, tooEarly } from '../../errors.js';
 import type { Clock } from '../clock.js';
@@ -27,21 +27,21 @@ import {
 } from './window-memory.js';
 export type { LeasedRange, WindowRange };
 
-/** Events that the lease wants to know, each time they happen. They are rare, off the fast path. */
+/** Events that the lease receives, each time they happen. They are rare and off the fast path. */
 export interface WindowWatch {
-  /** The first ID of a range was made. */
+  /** The first ID of a range was generated. */
   entered(range: WindowRange): void;
   /** Half of the range is used up. */
   halfUsed(): void;
-  /** An ID was refused because every range is used up. */
+  /** A request for an ID failed because every range is used up. */
   exhausted(): void;
 }
 
 const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
 
 /**
- * Holds the ranges of time in which IDs of a worker ID may be made. With Nest the lease fills it.
- * Without, call grant() once, with a worker ID that no other process uses.
+ * Holds the time ranges in which a worker ID may generate IDs. With Nest, the lease fills the
+ * window. Without Nest, call grant() once, with a worker ID that no other process uses.
  *
  * @example
  * ```ts
@@ -54,7 +54,9 @@ const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
  */
 export class LeaseWindow {
   watch = NO_WATCH;
-  /** Is called when this thread has changed what may be made: by a range, a ceiling, or an end. */
+  /**
+   * Called after this thread has changed which IDs are allowed: by a range, a ceiling, or an end.
+   */
   onChange: () => void = () => undefined;
   /** The signals between the threads on this lease. */
   readonly signals: LeaseSignals;
@@ -62,7 +64,7 @@ export class LeaseWindow {
   readonly credit: RunAheadCredit;
   private ring: RangeRing;
   private inUse: WindowRange | undefined;
-  /** The ranges granted by this thread that have not been left yet. */
+  /** The ranges that this thread has granted and that are still in use or to come. */
   private granted: WindowRange[] = [];
   private readonly cursor: PlaceCursor;
   private readonly sequenceCount: number;
@@ -72,8 +74,8 @@ export class LeaseWindow {
   constructor(
     readonly layout: BitLayout,
     /**
-     * The end of the last range, ms, reserved for when the store is unavailable. In it, IDs no
-     * longer follow the clock and use only the sequence. Default 0.
+     * The end of the last range, ms, reserved for when the store is unavailable. In this reserve,
+     * IDs no longer follow the clock and use only the sequence. Default 0.
      */
     readonly reserveMs = 0,
     private readonly words = new WindowWords(),
@@ -86,22 +88,22 @@ export class LeaseWindow {
     this.cursor = new PlaceCursor(this.sequenceCount);
   }
 
-  /** The memory for other threads; undefined if this thread has the window for itself. */
+  /** The memory for other threads; undefined if only this thread uses the window. */
   get sharedMemory(): SharedArrayBuffer | undefined {
     return this.words.shared;
   }
 
-  /** The clock of every generator on this window; the lease may move it for all of them. */
+  /** The clock of every generator on this window; the lease may move it for all generators. */
   anchored(clock: Clock): AnchoredClock {
     return new AnchoredClock(clock, this.words);
   }
 
-  /** True if no range will follow: the lease was released, or this thread has left. */
+  /** True if no range will follow: the lease was released, or this thread has stopped. */
   get isClosed(): boolean {
     return this.ring.isClosed;
   }
 
-  /** The number of the range in use. It is read for every ID. */
+  /** The number of the range in use. Every ID reads it. */
   get currentNumber(): number {
     return this.ring.current;
   }
@@ -112,7 +114,7 @@ export class LeaseWindow {
   }
 
   /**
-   * The range in use. It is another object as soon as IDs taken before must not be made any more.
+   * The range in use. The object changes as soon as IDs taken earlier must no longer be generated.
    */
   get current(): WindowRange | undefined {
     const { inUse } = this;
@@ -120,7 +122,7 @@ export class LeaseWindow {
     return isCurrent ? inUse : this.resolveCurrent();
   }
 
-  /** Adds a range after those still in use; it is entered when they are used up. */
+  /** Adds a range after the others. Generators enter it when the others are used up. */
   grant(range: LeasedRange): WindowRange {
     const inUse = this.publish(range, false);
     this.announceChange();
@@ -135,7 +137,7 @@ export class LeaseWindow {
     return inUse;
   }
 
-  /** A ceiling only ever rises. */
+  /** A ceiling only rises. */
   raise(range: WindowRange, ceilingMs: number): void {
     range.ceilingTick = Math.max(range.ceilingTick, this.ceilingTickOf(ceilingMs));
     range.halfTick = halfway(this.lastTickOf(range) ?? range.floorTick, range.ceilingTick);
@@ -144,14 +146,14 @@ export class LeaseWindow {
     noteLatestIdTime(this.layout.msOf(range.ceilingTick));
   }
 
-  /** Allows no ID until a range is granted; `refusal` says why. */
+  /** Allows no ID until a range is granted; `refusal` is the reason. */
   vacate(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
     this.ring.skipTo(this.ring.newest + 1);
     this.announceChange();
   }
 
-  /** Does the same for good: every thread on this memory learns that no range will follow. */
+  /** Does the same permanently: every thread on this memory sees that no range will follow. */
   close(refusal: () => SnowflakeError): void {
     this.ring.close();
     this.signals.wake();
@@ -159,7 +161,8 @@ export class LeaseWindow {
   }
 
   /**
-   * Does the same only for this thread, which shares the memory of the thread that holds the lease.
+   * Closes the window only for this thread, which shares the memory of the thread that holds the
+   * lease.
    */
   leave(refusal: () => SnowflakeError): void {
     this.refusal = refusal;
@@ -168,27 +171,29 @@ export class LeaseWindow {
     this.onChange();
   }
 
-  /** @throws SnowflakeError the one given to vacate(), or NOT_READY before the first range */
+  /** @throws SnowflakeError the error passed to vacate(), or NOT_READY before the first range */
   refuse(): never {
     if (this.refusal !== undefined) throw this.refusal();
     throw this.isClosed ? givenBack() : tooEarly('No worker id is held', this.watch !== NO_WATCH);
   }
 
-  /** Returns the tick the clock may lead to. The reserve of the last range is held back. */
+  /**
+   * Returns the latest tick that the clock may enter. The reserve of the last range is held back.
+   */
   follow(range: WindowRange, nowTick: number): number {
     if (this.ring.newest > range.number) return nowTick;
     if (nowTick > range.ceilingTick - this.reserveTicks) this.reread(range);
     return Math.min(nowTick, range.ceilingTick - this.reserveTicks);
   }
 
-  /** The first ID of the range that is still free. */
+  /** The first free ID of the range. */
   next(range: WindowRange): FreePlace {
     return this.cursor.read(this.ring.cursor(range.number));
   }
 
   /**
-   * Takes the IDs of a tick up to `last`, and all before them, for one generator alone; false when
-   * another thread was faster.
+   * Takes the IDs of a tick up to `last`, and all earlier ones, for one generator; false if another
+   * thread was faster.
    */
   take(range: WindowRange, free: FreePlace, tick: number, last: number): boolean {
     const isWhole = last + 1 === this.sequenceCount;
@@ -203,7 +208,7 @@ export class LeaseWindow {
     return true;
   }
 
-  /** Leaves a range that is used up for the next one, unless its ceiling has risen. */
+  /** Moves from a used-up range to the next one, unless the ceiling has risen. */
   moveOn(range: WindowRange): void {
     if (this.reread(range) || this.ring.passOn(range.number)) return;
     this.watch.exhausted();
@@ -224,8 +229,7 @@ export class LeaseWindow {
   }
 
   /**
-   * The least number of IDs the range in use still has; undefined without a range or without an
-   * end.
+   * The minimum number of IDs left in the current range; undefined without a range or an end.
    */
   idsLeft(nowMs: number): number | undefined {
     const range = this.current;
@@ -255,7 +259,7 @@ export class LeaseWindow {
     return inUse;
   }
 
-  /** Looks up the range in use, and builds its object if another thread granted it. */
+  /** Looks up the current range, and builds its object if another thread granted it. */
   private resolveCurrent(): WindowRange | undefined {
     for (;;) {
       const { currentInOrder: current, newest, rewound } = this.ring;
@@ -265,7 +269,7 @@ export class LeaseWindow {
       const stored = this.ring.read(current);
       if (stored === undefined) continue;
       const inUse = windowRange(current, stored, current === rewound);
-      // Threads come late, so this is half of what is left now, not of what was granted.
+      // Threads may be late, so this is half of the current remainder, not of the granted range.
       inUse.halfTick = halfway(this.lastTickOf(inUse) ?? stored.floorTick, stored.ceilingTick);
       return (this.inUse = inUse);
     }
@@ -285,7 +289,7 @@ export class LeaseWindow {
   }
 }
 
-/* Errors of a window that rejects an ID. None of them uses up an ID. */
+/* Errors of a window that rejects an ID. A rejection uses up no ID. */
 
 function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError {
   return new SnowflakeError(
@@ -303,11 +307,11 @@ function givenBack(): SnowflakeError {
 }
 
 /*
- * The latest time of any ID that the generators of this process have made, or may make under the
- * leases they hold. It widens what a check of IDs lets in and decides nothing else.
+ * The latest time of any ID that the generators of this process have generated, or may generate
+ * under their leases. It widens the range that ID checks accept, and decides nothing else.
  *
  * Guarantee: all copies of the package in a process share one number, which only rises. Each thread
- * has its own.
+ * has its own number.
  */
 
 const KEY = Symbol.for('nestjs-snowflake:latest-id-time');
@@ -315,12 +319,12 @@ const KEY = Symbol.for('nestjs-snowflake:latest-id-time');
 const shared = globalThis as { [KEY]?: { ms: number } };
 const latest = (shared[KEY] ??= { ms: -Infinity });
 
-/** Unix ms; -Infinity as long as there is no generator. */
+/** Unix ms; -Infinity while there is no generator. */
 export function latestIdTimeMs(): number {
   return latest.ms;
 }
 
-/** Ids up to this time may exist. A range without end does not count, only each of its IDs does. */
+/** Ids up to this time may exist. For an endless range, only its generated IDs count. */
 function noteLatestIdTime(ms: number): void {
   if (ms > latest.ms && ms !== Infinity) latest.ms = ms;
 }

@@ -1,8 +1,8 @@
 /**
- * The granted ranges and how far each is used up, in memory that several threads may share.
+ * The granted ranges and how much of each is used, in memory that several threads may share.
  *
- * Guarantee: IDs are taken by compare-and-swap, so that no two threads get the same. Only the
- * thread that holds the lease writes ranges, and it publishes each when it is complete.
+ * Guarantee: threads take IDs by compare-and-swap, so no two threads get the same ID. Only the
+ * thread that holds the lease writes ranges, and it publishes each range once it is complete.
  */
 import {
   CLOSED,
@@ -22,7 +22,7 @@ const NO_CEILING = 2n ** 62n;
 /** No range ever has this number. */
 const NEVER = 2 ** 31 - 1;
 
-/** Ranges are numbered 1, 2, 3 as they are granted. */
+/** Ranges are numbered 1, 2, 3 in the order of their grants. */
 export class RangeRing {
   private readonly ints: Int32Array;
   private readonly longs: BigInt64Array;
@@ -32,7 +32,7 @@ export class RangeRing {
     this.longs = longs;
   }
 
-  /** Makes a ring without a range, now or later. */
+  /** Creates a ring that never has a range. */
   static closed(): RangeRing {
     const ring = new RangeRing(new WindowWords());
     ring.close();
@@ -41,15 +41,15 @@ export class RangeRing {
   }
 
   /**
-   * The number of the range in use. It is an ordinary read, since it is made for every ID: a thread
-   * that sees a change late goes on for a moment with IDs that it has taken and no other thread can
-   * get.
+   * The number of the range in use. The read is not atomic, because every ID performs it. A thread
+   * that sees a change late continues briefly with IDs that it has already taken and that no other
+   * thread can get.
    */
   get current(): number {
     return this.ints[CURRENT]!;
   }
 
-  /** Reads the same number in order with the writes of other threads. */
+  /** Reads the same number atomically, in order with the writes of other threads. */
   get currentInOrder(): number {
     return Atomics.load(this.ints, CURRENT);
   }
@@ -72,11 +72,11 @@ export class RangeRing {
     Atomics.store(this.ints, CLOSED, 1);
   }
 
-  /** Returns the number of the range. It is in use at once if there is none before it. */
+  /** Returns the number of the range, which is in use at once if no range precedes it. */
   publish(range: StoredRange, cursor: bigint, isRewound: boolean): number {
     const { workerId, floorTick, ceilingTick } = range;
     const number = this.newest + 1;
-    // The range in use is never overwritten: it gives up its rest instead.
+    // The range in use is never overwritten: its remainder is dropped instead.
     if (number - this.current === PLACE_COUNT) this.passOn(this.current);
     const at = rangeIndex(number);
     Atomics.store(this.longs, at, BigInt(workerId));
@@ -88,7 +88,7 @@ export class RangeRing {
     return number;
   }
 
-  /** Returns undefined when the range is no longer in use. */
+  /** Returns undefined if the range is no longer in use. */
   read(number: number): StoredRange | undefined {
     const at = rangeIndex(number);
     const floor = Atomics.load(this.longs, at + 1);
@@ -105,7 +105,7 @@ export class RangeRing {
     return ceiling === NO_CEILING ? Infinity : Number(ceiling);
   }
 
-  /** Does nothing if the place of the range was used again. */
+  /** Does nothing if another range now has its place. */
   raise(number: number, ceilingTick: number): void {
     if (this.newest - number >= PLACE_COUNT) return;
     const ceiling = ceilingTick === Infinity ? NO_CEILING : BigInt(ceilingTick);
@@ -118,15 +118,15 @@ export class RangeRing {
   }
 
   /**
-   * Takes the IDs from `from` to `to`, exclusive; false when another thread was faster, or when the
-   * range has been left, so that its IDs must not be used.
+   * Takes the IDs from `from` to `to`, exclusive; false if another thread was faster or the range
+   * is no longer in use.
    */
   take(number: number, from: bigint, to: bigint): boolean {
     const before = Atomics.compareExchange(this.longs, cursorIndex(number), from, to);
     return before === from && this.isCurrent(number);
   }
 
-  /** Leaves a range for the next one; false when there is none. */
+  /** Moves from a range to the next one; false if there is none. */
   passOn(number: number): boolean {
     if (this.isCurrent(number) && this.newest === number) return false;
     Atomics.compareExchange(this.ints, CURRENT, number, number + 1);
@@ -145,12 +145,12 @@ export class RangeRing {
 
 /* The three forms of a range: as leased, as stored in memory, and as seen by a thread. */
 
-/** "Worker ID 7, for IDs whose time lies in [floor, ceiling)", Unix ms. */
+/** "Worker ID 7, for IDs with a time in [floor, ceiling)", Unix ms. */
 export interface LeasedRange {
   readonly workerId: number;
-  /** Inclusive; -Infinity without a floor in any registry. */
+  /** Inclusive; -Infinity if no registry has a floor. */
   readonly floorMs: number;
-  /** Exclusive; Infinity for a worker ID that is owned without end. */
+  /** Exclusive; Infinity for a worker ID that is held forever. */
   readonly ceilingMs: number;
 }
 
@@ -169,9 +169,9 @@ export interface WindowRange {
   readonly floorTick: number;
   /** This end is exclusive. */
   ceilingTick: number;
-  /** Half of the rest at the last grant. Reaching it requests more. */
+  /** Half of the remainder at the last grant. Reaching this tick requests more. */
   halfTick: number;
-  /** True when IDs may go back in time on entering it: an intended switch after a rollback. */
+  /** True if IDs may move back in time on entry: a deliberate switch after a rollback. */
   readonly rewinds: boolean;
 }
 
@@ -184,12 +184,12 @@ export function beginningOf({ floorTick }: StoredRange): number {
   return Math.max(0, floorTick);
 }
 
-/** True as long as no ID of the range was taken. */
+/** True until the first ID of the range is taken. */
 export function isBeginning(range: WindowRange, { tick, sequence }: FreePlace): boolean {
   return tick === beginningOf(range) && sequence === 0;
 }
 
-/** The range from -Infinity to Infinity has no middle, so it never requests more. */
+/** The range from -Infinity to Infinity has no middle, so such a range never requests more. */
 export function halfway(from: number, to: number): number {
   return to === Infinity ? Infinity : from + (to - from) / 2;
 }

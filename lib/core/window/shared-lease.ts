@@ -1,9 +1,9 @@
 /**
  * One lease for several worker_threads: the shared data, and its use.
  *
- * Guarantee: threads take blocks of IDs from shared memory by compare-and-swap, so they get
- * different IDs of one worker ID. The thread that holds the lease gets the same signals from them
- * as from its own generator.
+ * Guarantee: threads take blocks of IDs from shared memory by compare-and-swap, so each gets
+ * different IDs of the same worker ID. The thread that holds the lease receives the same signals
+ * from the threads as from its own generator.
  */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
@@ -18,14 +18,14 @@ export interface SharedLease {
   readonly unitMs: number;
   readonly fields: readonly FieldSpec[];
   readonly reserveMs: number;
-  /** Undefined lets each range decide for itself. */
+  /** If undefined, each range uses its own default. */
   readonly aheadMsMax: number | undefined;
   readonly sequenceStart: 'zero' | 'random';
 }
 
 type SharedOptions = Pick<SharedLease, 'aheadMsMax' | 'sequenceStart'>;
 
-/** The data for other threads; undefined if the memory belongs to this thread alone. */
+/** The data for other threads; undefined if only this thread uses the memory. */
 export function shareWindow(window: LeaseWindow, options: SharedOptions): SharedLease | undefined {
   const { sharedMemory: memory } = window;
   if (memory === undefined) return undefined;
@@ -36,7 +36,7 @@ export function shareWindow(window: LeaseWindow, options: SharedOptions): Shared
   return { memory, epochMs, unitMs, fields, reserveMs: window.reserveMs, ...options };
 }
 
-/** True for a result of shareWindow(), even after its transfer to another thread. */
+/** True for a result of shareWindow(), including after transfer to another thread. */
 export function isSharedLease(value: unknown): value is SharedLease {
   const candidate = value as Partial<SharedLease> | null | undefined;
   return typeof candidate === 'object' && isWindowMemory(candidate?.memory);
@@ -63,7 +63,7 @@ export function notShared(value: unknown): SnowflakeError {
   );
 }
 
-/** Flags that a thread sets for the one that holds the lease. */
+/** Flags that a thread sets for the thread that holds the lease. */
 const ENTERED = 1;
 const HALF_USED = 2;
 const EXHAUSTED = 4;
@@ -86,7 +86,7 @@ export async function forwardSignals(window: LeaseWindow): Promise<void> {
     try {
       forward(signals.takeSignals(), window);
     } catch {
-      // An application's logger may throw, but must not stop later signals.
+      // An application's logger may throw; this must not stop later signals.
     }
   }
 }

@@ -1,10 +1,10 @@
 /**
- * The memory of a lease window: every number that the threads on one lease share, and its place.
+ * The memory of a lease window: the position of every number that the threads on one lease share.
  *
- * Words that are written often lie two cache lines or more away from those read for every ID, since
- * a thread that writes to a line slows down all that read it ("threads" in bench/RESULTS.md: three
- * times). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals and
- * AnchoredClock.
+ * Frequently written words are at least two cache lines away from those that every ID reads, since
+ * a thread that writes to a line slows down all its readers (by a factor of three: "threads" in
+ * bench/RESULTS.md). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals
+ * and AnchoredClock.
  */
 import type { Clock } from '../clock.js';
 import { IdWords } from '../id-words.js';
@@ -21,8 +21,8 @@ import { IdWords } from '../id-words.js';
  *  ...   16 in all
  * 2688   the end
  *
- * 32-bit integers up to byte 255, but for the clock offset, a double; then 64-bit integers.
- * `current` and the offset are read for every ID.
+ * 32-bit integers up to byte 255, except the clock offset, a double; then 64-bit integers. Every ID
+ * reads `current` and the offset.
  */
 
 /** Indexes of `ints`: the byte divided by 4. */
@@ -41,7 +41,7 @@ const HAS_SEEN_TICK = 34;
 /** An index of `doubles`: the byte divided by 8. */
 const CLOCK_OFFSET = 3;
 
-/** Ranges remembered at once; a lease that moves on needs two or three. */
+/** Ranges remembered at once; a lease that changes ranges needs two or three. */
 export const PLACE_COUNT = 16;
 
 /** Indexes of `longs`: the byte divided by 8. */
@@ -59,12 +59,12 @@ export class WindowWords {
   readonly longs: BigInt64Array;
   readonly doubles: Float64Array;
 
-  /** `memory` is shared by another thread; without it, new memory is made for this thread alone. */
+  /** `memory` comes from another thread; without it, this thread gets new memory of its own. */
   constructor(memory: ArrayBufferLike = new ArrayBuffer(BYTE_COUNT)) {
     this.ints = new Int32Array(memory);
     this.longs = new BigInt64Array(memory);
     this.doubles = new Float64Array(memory);
-    // Ranges are numbered from 1 on, so that 0 can stand for none.
+    // Ranges are numbered from 1, so 0 can stand for none.
     if (this.ints[CURRENT] === 0) this.ints[CURRENT] = 1;
     this.ints[FORM] = FORM_NUMBER;
   }
@@ -74,19 +74,19 @@ export class WindowWords {
     return new WindowWords(new SharedArrayBuffer(BYTE_COUNT));
   }
 
-  /** The memory for other threads; undefined if this thread has it for itself. */
+  /** The memory for other threads; undefined if only this thread uses it. */
   get shared(): SharedArrayBuffer | undefined {
     const { buffer } = this.ints;
     return isSharedMemory(buffer) ? buffer : undefined;
   }
 }
 
-/** The index in `longs` of the cursor of a range; places are used again in turn. */
+/** The index in `longs` of the cursor of a range; places are reused in turn. */
 export function cursorIndex(rangeNumber: number): number {
   return CURSORS + (rangeNumber % PLACE_COUNT) * CURSOR_STEP;
 }
 
-/** The index in `longs` of the worker ID of a range; floor and ceiling follow it. */
+/** The index in `longs` of the worker ID of a range; the floor and the ceiling follow. */
 export function rangeIndex(rangeNumber: number): number {
   return RANGES + (rangeNumber % PLACE_COUNT) * RANGE_STEP;
 }
@@ -97,14 +97,17 @@ export function isWindowMemory(value: unknown): value is SharedArrayBuffer {
   return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
 
-/** By tag, because memory from another realm is not an instance of this SharedArrayBuffer. */
+/**
+ * Checks the tag, because memory from another realm is not an instance of this realm's
+ * SharedArrayBuffer.
+ */
 function isSharedMemory(value: unknown): value is SharedArrayBuffer {
   return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
 }
 
 /*
  * Signals between the threads on one lease: its state, flags for the thread that holds it, and a
- * count of changes. They do not decide whether an ID may be made. Waiting needs shared memory and
+ * count of changes. Signals do not decide which IDs are allowed. Waiting needs shared memory and
  * keeps no process alive.
  */
 
@@ -115,7 +118,7 @@ export class LeaseSignals {
     this.ints = ints;
   }
 
-  /** The state of the lease, as a number to which the lease gives a meaning. */
+  /** The state of the lease, as a number whose meaning the lease defines. */
   get state(): number {
     return Atomics.load(this.ints, STATE);
   }
@@ -135,7 +138,7 @@ export class LeaseSignals {
     Atomics.notify(this.ints, SIGNALS);
   }
 
-  /** The flags set since the last time. */
+  /** Returns the flags set since the last call. */
   takeSignals(): number {
     return Atomics.exchange(this.ints, SIGNALS, 0);
   }
@@ -145,7 +148,7 @@ export class LeaseSignals {
     await Atomics.waitAsync(this.ints, SIGNALS, 0).value;
   }
 
-  /** Counts changes that allow IDs refused before, or refuse them for good. */
+  /** Counts changes that allow previously refused IDs or refuse them permanently. */
   get changeCount(): number {
     return Atomics.load(this.ints, CHANGES);
   }
@@ -155,17 +158,17 @@ export class LeaseSignals {
     Atomics.notify(this.ints, CHANGES);
   }
 
-  /** Resolves when there are more changes than `countSeen`. */
+  /** Resolves once the count of changes exceeds `countSeen`. */
   async untilChange(countSeen: number): Promise<void> {
     await Atomics.waitAsync(this.ints, CHANGES, countSeen).value;
   }
 }
 
 /*
- * The token bucket of the run-ahead and the clock as it was last seen, one of each for all threads.
- * The generator's RunAhead decides what refills it, and how much fits in.
+ * The token bucket of the run-ahead and the last clock reading, shared by all threads. The
+ * generator's RunAhead decides what refills it, and how much it can hold.
  *
- * Guarantee: a tick of credit is spent once, by compare-and-swap.
+ * Guarantee: compare-and-swap ensures that each tick of credit is spent only once.
  */
 
 export class RunAheadCredit {
@@ -175,20 +178,20 @@ export class RunAheadCredit {
     this.ints = ints;
   }
 
-  /** The lowest 32 bits of the tick at which the clock was last seen; undefined before. */
+  /** The lowest 32 bits of the last observed tick; undefined before the first. */
   get seenTick(): number | undefined {
     const hasSeen = Atomics.load(this.ints, HAS_SEEN_TICK) === 1;
     return hasSeen ? Atomics.load(this.ints, SEEN_TICK) : undefined;
   }
 
-  /** Notes the clock; false when another thread was faster. */
+  /** Records the clock; false if another thread was faster. */
   noteClock(before: number | undefined, nowTick: number): boolean {
     const seen = Atomics.compareExchange(this.ints, SEEN_TICK, before ?? 0, nowTick | 0);
     Atomics.store(this.ints, HAS_SEEN_TICK, 1);
     return seen === (before ?? 0);
   }
 
-  /** Adds ticks, up to `creditMax` in all. */
+  /** Adds ticks, up to a total of `creditMax`. */
   refill(tickCount: number, creditMax: number): void {
     for (;;) {
       const credit = this.read();
@@ -197,8 +200,8 @@ export class RunAheadCredit {
   }
 
   /**
-   * Takes one tick; false when there is none. Credit above `creditMax` does not count: it comes
-   * from further ahead, or from a range with another limit.
+   * Takes one tick; false if there is none. Credit above `creditMax` does not count, because it
+   * comes from IDs further ahead or from a range with another limit.
    */
   spend(creditMax: number): boolean {
     for (;;) {
@@ -213,22 +216,22 @@ export class RunAheadCredit {
     return Atomics.load(this.ints, CREDIT);
   }
 
-  /** Returns false when another thread has just changed the credit. */
+  /** Returns false if another thread has just changed the credit. */
   private change(from: number, to: number): boolean {
     return Atomics.compareExchange(this.ints, CREDIT, from, to) === from;
   }
 }
 
 /*
- * The next free ID of a range is one 64-bit number, `tick * sequenceCount + sequence`, so that a
- * thread can take IDs by a single compare-and-swap.
+ * The next free ID of a range is one 64-bit number, `tick * sequenceCount + sequence`, so a thread
+ * can take IDs with a single compare-and-swap.
  */
 
 /** The next free ID of a range. */
 export interface FreePlace {
   readonly tick: number;
   readonly sequence: number;
-  /** Both in one number, as stored in memory. */
+  /** Tick and sequence in one number, as stored in memory. */
   readonly cursor: bigint;
 }
 
@@ -236,7 +239,7 @@ export class PlaceCursor {
   private readonly ticksPerHighWord: number;
   private readonly words = new IdWords();
 
-  /** @param sequenceCount how many IDs a tick has, a power of 2 */
+  /** @param sequenceCount the number of IDs in a tick, a power of 2 */
   constructor(private readonly sequenceCount: number) {
     this.ticksPerHighWord = 2 ** 32 / sequenceCount;
   }
@@ -258,8 +261,8 @@ export class PlaceCursor {
 }
 
 /**
- * The clock of the generators on one window: the host's, moved by an offset in shared memory, so
- * that every thread moves at once. The lease sets it when the host's clock is far from the
+ * The clock of the generators on one window: the host's clock plus an offset in shared memory,
+ * which moves all threads at once. The lease sets it when the host's clock is far from the
  * registry's.
  */
 export class AnchoredClock implements Clock {
@@ -272,7 +275,7 @@ export class AnchoredClock implements Clock {
     this.doubles = doubles;
   }
 
-  /** Milliseconds. It is an ordinary read, since it is made for every ID. */
+  /** Milliseconds. The read is not atomic, because every ID performs it. */
   get offsetMs(): number {
     return this.doubles[CLOCK_OFFSET]!;
   }

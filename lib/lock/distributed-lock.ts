@@ -1,8 +1,7 @@
 /**
- * The locks of an application: run something under a lock, or get a lock and release it.
+ * The locks of an application: run a function under a lock, or acquire a lock and release it.
  *
- * Guarantee: no caller waits for itself, and no failure in the background is an unhandled
- * rejection.
+ * Guarantee: no caller waits for itself, and no background failure causes an unhandled rejection.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -29,16 +28,19 @@ import {
 } from './lock-options.js';
 import type { LockNote, LockRecord, LockStore } from './lock-store.js';
 
-/** The locks of a process, as the process itself knows them. */
+/** The locks of a process, from the process's own point of view. */
 export interface LockStatus extends HoldingsStatus {
-  /** The place of the store of the locks. */
+  /** The location of the lock store. */
   readonly location: string | undefined;
 }
 
-/** A caller that would skip the work learns of a store that grants nothing for longer than this. */
+/**
+ * If the store grants nothing for longer than this, a caller that would skip the work gets an
+ * error.
+ */
 const PAUSE_MS_MAX = 60_000;
 
-/** The sections that the current call runs in, from the innermost out. */
+/** The sections that the current call runs in, the innermost first. */
 interface Nested {
   readonly of: DistributedLock;
   readonly section: HeldSection;
@@ -46,7 +48,7 @@ interface Nested {
 }
 
 /**
- * One for the process: Node never forgets a storage that was used, and Node 20 asks it at each
+ * One for the process: Node never frees a storage that was used, and Node 20 reads it at each
  * promise.
  */
 const sections = processWide('lock-sections', () => new AsyncLocalStorage<Nested>());
@@ -54,7 +56,7 @@ const sections = processWide('lock-sections', () => new AsyncLocalStorage<Nested
 type Run<T> = (section: LockSection) => T | Promise<T>;
 
 /**
- * Locks of a store. In an application it is injected: see LockModule.
+ * Locks of a store. Nest applications inject it: see LockModule.
  *
  * @example
  * ```ts
@@ -72,17 +74,17 @@ export class DistributedLock {
   readonly #holdings: Holdings;
   readonly #handles = new Handles();
 
-  /** @throws SnowflakeError CONFIG_INVALID with every fault */
+  /** @throws SnowflakeError CONFIG_INVALID with every error */
   constructor(store: LockStore, options: LockOptions = {}) {
     this.#terms = lockTerms(options);
     this.#holdings = new Holdings(store, this.#terms);
   }
 
   /**
-   * Runs something under a lock and releases it.
+   * Runs a function under a lock, then releases the lock.
    *
-   * @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE or LOCK_REENTERED, and nothing was run;
-   *   LOCK_LOST if it was lost before the end; and every error of the section
+   * @throws SnowflakeError LOCK_HELD, STORE_UNAVAILABLE, or LOCK_REENTERED before the section runs;
+   *   LOCK_LOST if the lock ended during it; and every error of the section
    */
   using<T>(lock: string, run: Run<T>): Promise<T>;
   using<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T>;
@@ -93,11 +95,11 @@ export class DistributedLock {
   }
 
   /**
-   * Works like `using`, but if another caller holds the lock, it runs nothing and throws nothing.
-   * It waits up to a minute longer for a store that grants nothing yet, as after a restart, since
-   * no other caller does the work meanwhile.
+   * Works like `using`, but if another caller holds the lock, it skips the section without an
+   * error. If the store grants no locks yet, for example after a restart, it waits up to a minute
+   * longer, because no other caller does the work.
    *
-   * @returns the result of the section, or undefined if it was not run
+   * @returns the result of the section, or undefined if it did not run
    * @throws SnowflakeError like `using`, but never LOCK_HELD
    */
   async usingOrSkip<T>(lock: string, options: HoldOptions, run: Run<T>): Promise<T | undefined> {
@@ -106,10 +108,10 @@ export class DistributedLock {
   }
 
   /**
-   * Returns a lock that the caller has to release.
+   * Acquires a lock, which the caller must release.
    *
-   * @throws SnowflakeError LOCK_HELD with `details.label` and `details.leftMs`; STORE_UNAVAILABLE:
-   *   it is unknown whether the lock is held
+   * @throws SnowflakeError LOCK_HELD with `details.label` and `details.leftMs`; STORE_UNAVAILABLE
+   *   if it is unknown whether the lock is held
    */
   async acquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock> {
     return this.#handles.of(await this.#acquire(lock, options));
@@ -118,18 +120,18 @@ export class DistributedLock {
   /**
    * Works like `acquire`, but returns undefined if another caller holds the lock.
    *
-   * @throws SnowflakeError STORE_UNAVAILABLE: it is unknown whether the lock is held
+   * @throws SnowflakeError STORE_UNAVAILABLE if it is unknown whether the lock is held
    */
   tryAcquire(lock: string, options: HoldOptions = {}): Promise<AcquiredLock | undefined> {
     return unlessHeld(() => this.acquire(lock, options));
   }
 
   /**
-   * Runs something under several locks and releases them. They are taken one after another in the
-   * order of their names, so that no two callers wait for each other, whichever order they give;
-   * `waitMs` is for all of them together. If one is refused, those taken before are released.
+   * Runs a function under several locks, then releases them. It always acquires locks one by one in
+   * the order of their names, so no two callers wait for each other. `waitMs` limits the total
+   * wait. If the store refuses one lock, those acquired before are released.
    *
-   * @param locks 1 to 100 names; one that is given twice is taken once
+   * @param locks 1 to 100 names; duplicates count once
    * @throws SnowflakeError like `using`
    * @example
    * ```ts
@@ -154,7 +156,7 @@ export class DistributedLock {
   }
 
   /**
-   * Works like `usingAll`, and returns locks that the caller has to release.
+   * Works like `usingAll`, but returns locks that the caller must release.
    *
    * @throws SnowflakeError like `acquire`
    */
@@ -162,19 +164,19 @@ export class DistributedLock {
     return this.#handles.of(await this.#holdings.come(() => this.#acquireAll(locks, options)));
   }
 
-  /** All notes of the store, in the order of the names of their locks. */
+  /** All notes of the store, in the order of lock names. */
   async notes(): Promise<LockNote[]> {
     if (this.#store.notes !== undefined) return this.#store.notes();
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list their notes.');
   }
 
-  /** All locks of the store that are held, in the order of their names. */
+  /** All held locks of the store, in the order of their names. */
   async list(): Promise<LockRecord[]> {
     if (this.#store.locks !== undefined) return this.#store.locks();
     throw new SnowflakeError('CONFIG_INVALID', 'This store of locks cannot list them.');
   }
 
-  /** The known dangers to the locks, one sentence each; empty without any. */
+  /** The known risks to the locks, one sentence each; empty if there are none. */
   async advice(): Promise<string[]> {
     return (await this.#store.advice?.()) ?? [];
   }
@@ -185,7 +187,7 @@ export class DistributedLock {
   }
 
   /**
-   * Calls a function for every event of the locks of this process. @returns a function that ends it
+   * Calls a function for every lock event of this process. @returns a function that unsubscribes
    */
   listen(listener: LockListener): () => void {
     return this.#holdings.events.listen(listener);
@@ -194,18 +196,18 @@ export class DistributedLock {
   /**
    * Resolves when no caller in this process holds or waits for a lock, or after `drainMs`.
    *
-   * @returns how much of `drainMs` is left, for `close()`
+   * @returns the rest of `drainMs`, for `close()`
    */
   drain(): Promise<number> {
     return this.#holdings.drain();
   }
 
   /**
-   * Refuses new and waiting callers, waits up to `drainMs` for the locks that are held, and closes
-   * the store. Locks still held then are no longer extended; one whose section ends later is
-   * released, and the store closed again.
+   * Refuses new and waiting callers, waits up to `drainMs` for the held locks, and closes the
+   * store. Locks that are still held are no longer extended. If a section ends later, its lock is
+   * released and the store is closed again.
    *
-   * @param drainMs instead of the option: what `drain()` has left of it
+   * @param drainMs replaces the option; the rest that `drain()` returned
    */
   close(drainMs?: number): Promise<void> {
     return this.#holdings.close(drainMs);
@@ -232,7 +234,7 @@ export class DistributedLock {
   #refuseReentry(lock: string): void {
     for (let nested = sections.getStore(); nested; nested = nested.outer) {
       const { of, section } = nested;
-      // Work that was begun in a section and goes on after its end is no longer inside of it.
+      // Work that continues after the end of its section no longer belongs to the section.
       if (of === this && section.lock === lock && section.leftMs > 0) throw lockReentered(lock);
     }
   }

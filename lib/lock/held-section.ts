@@ -1,9 +1,10 @@
 /**
- * A lock while it is held: extended from time to time, and given up at its deadline whatever the
- * store does. Everything that can end it is in one file.
+ * A held lock: extended regularly, and dropped at its deadline whatever the store does. One file
+ * contains everything that can end it.
  *
- * Guarantee: the deadline counts from before the answered request left; `leftMs` and `assertHeld`
- * read the clocks themselves, even if no timer has fired since the process stood still.
+ * Guarantee: the deadline counts from the moment before the request was sent. `leftMs` and
+ * `assertHeld` read the clocks directly, so they are right even if a paused process missed its
+ * timers.
  */
 import { started, type Stopwatch } from '../core/clock.js';
 import type { SnowflakeError } from '../errors.js';
@@ -13,74 +14,79 @@ import type { HeldFrom, HoldParts } from './lock-attempt.js';
 import { lockLost, unavailable, type LossReason } from './lock-events.js';
 import { noteFaults, permitName, type ExtendAnswer } from './lock-store.js';
 
-/** The section that runs under a lock gets this. */
+/** The argument of a section that runs under a lock. */
 export interface LockSection {
   readonly lock: string;
   /**
-   * The number of the permit, from 1 to the `permits` of the lock; 1 without. Callers that hold the
-   * lock at the same time have different ones.
+   * The number of the permit, from 1 to the `permits` of the lock; 1 without permits. Concurrent
+   * holders of a lock have different numbers.
    */
   readonly permit: number;
-  /** The fencing token of this permit: write it with all data, and refuse a lower one. */
+  /**
+   * The fencing token of this permit: store it with all data, and reject writes with a lower token.
+   */
   readonly token: bigint;
-  /** Aborted with LOCK_LOST as soon as the lock is no longer held; for fetch and the like. */
+  /**
+   * Aborted with LOCK_LOST as soon as the lock is no longer held. Pass it to fetch and similar
+   * calls.
+   */
   readonly signal: AbortSignal;
-  /** The least time for which the lock is still held; 0 if it is lost. */
+  /** The minimum time that the lock remains held; 0 if it is lost. */
   readonly leftMs: number;
-  /** @throws SnowflakeError LOCK_LOST; call it before a step that must not come too late */
+  /** @throws SnowflakeError LOCK_LOST; call assertHeld() before any step that requires the lock */
   assertHeld(): void;
-  /** The note that a holder wrote last, this one included; undefined without one. */
+  /** The most recent note of any holder, including this one; undefined if there is none. */
   readonly note: string | undefined;
   /**
-   * Replaces the note: 1 to 4000 characters, which the next holder finds. It outlives the lock by
-   * 400 days, and does not outlive a loss of the store's data.
+   * Replaces the note: 1 to 4000 characters, which the next holder receives. The store keeps the
+   * note for 400 days after the lock ends, unless it loses data.
    *
-   * @throws SnowflakeError LOCK_LOST, and it was not written; STORE_UNAVAILABLE if that is unknown;
-   *   ARGUMENT_INVALID
+   * @throws SnowflakeError LOCK_LOST if the note was not written; STORE_UNAVAILABLE if this is
+   *   unknown; ARGUMENT_INVALID
    */
   writeNote(note: string): Promise<void>;
 }
 
-/** The section that runs under several locks at once gets this. */
+/** The argument of a section that runs under several locks. */
 export interface LockSections {
-  /** Each name once, in the order in which they were taken. */
+  /** The names without duplicates, in the order of acquisition. */
   readonly locks: readonly string[];
-  /** The fencing token of each lock, by its name. */
+  /** The fencing token of each lock, by name. */
   readonly tokens: ReadonlyMap<string, bigint>;
-  /** Aborted with LOCK_LOST as soon as one of them is no longer held. */
+  /** Aborted with LOCK_LOST as soon as any of the locks is no longer held. */
   readonly signal: AbortSignal;
-  /** The least time for which all are still held; 0 if one is lost. */
+  /** The minimum time that all locks remain held; 0 if one is lost. */
   readonly leftMs: number;
-  /** @throws SnowflakeError LOCK_LOST of the first that is no longer held */
+  /** @throws SnowflakeError LOCK_LOST for the first lock that is no longer held */
   assertHeld(): void;
 }
 
-/** A lock that is held until it is released, or lost. */
+/** A lock that remains held until it is released or lost. */
 export interface AcquiredLock extends LockSection {
-  /** The time of the store when it was granted, in Unix ms; undefined if it does not tell it. */
+  /** The store's time at the grant, Unix ms; undefined if the store does not return it. */
   readonly grantedAtMs: number | undefined;
-  /** Never throws: if the store cannot be reached, the lock is free after its ttl. */
+  /** Never throws: if the store is unreachable, the lock is free after its ttl. */
   release(): Promise<void>;
-  /** Releases it, for `await using`. */
+  /** Releases the lock, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-/** Several locks that are held until they are released, or one is lost. */
+/** Several locks that remain held until they are released or one is lost. */
 export interface AcquiredLocks extends LockSections {
-  /** Never throws: if the store cannot be reached, they are free after their ttl. */
+  /** Never throws: if the store is unreachable, the locks are free after their ttl. */
   release(): Promise<void>;
-  /** Releases them, for `await using`. */
+  /** Releases the locks, for `await using`. */
   [Symbol.asyncDispose](): Promise<void>;
 }
 
 interface SectionParts extends HoldParts {
-  /** Is called once, with the time for which it was held if it was released and not lost. */
+  /** Called once, with the time that the lock was held if it was released and not lost. */
   readonly onEnd: (section: HeldSection, heldMs?: number) => void;
 }
 
-/** A section that runs for this many times its ttl may hang. */
+/** A section that runs for this multiple of its ttl may hang. */
 const LONG_COUNT = 10;
-/** The lock is extended when this part of its time is over. */
+/** The lock is extended after this fraction of its ttl. */
 const EXTEND_AFTER = 1 / 3;
 
 export class HeldSection implements AcquiredLock {
@@ -89,17 +95,17 @@ export class HeldSection implements AcquiredLock {
   readonly token: bigint;
   readonly grantedAtMs: number | undefined;
   readonly #parts: SectionParts;
-  /** The lock that is its permit. */
+  /** The lock that represents its permit. */
   readonly #name: string;
   readonly #holder: string;
   readonly #era: number;
   readonly #retry: RetryDelay;
-  /** The time since it was acquired. */
+  /** The time since the lock was acquired. */
   readonly #held: Stopwatch;
   #deadline: { readonly ttlMs: number; readonly passed: Stopwatch };
-  /** Comes at its end or for the next extension, whichever is first. */
+  /** Fires at the end of the lock or at the next extension, whichever is first. */
   #timer: TimerHandle;
-  /** By the clock that nobody sets; Infinity while the store is asked, and after the last one. */
+  /** By the monotonic clock; Infinity during a request to the store, and after the last request. */
   #extendAtMs = Infinity;
   #longMs: number;
   #isOver = false;
@@ -121,7 +127,7 @@ export class HeldSection implements AcquiredLock {
     this.#held = passed;
     this.#note = answer.note;
     const { nowMs = 0, timeMs = nowMs } = answer;
-    // A clock of locks that is behind its store's stays so, which delays no job.
+    // A lock clock that is behind its store's clock stays behind, which delays no job.
     this.grantedAtMs = Math.max(nowMs, timeMs) || undefined;
     this.#deadline = { ttlMs, passed };
     this.#longMs = parts.hold.ttlMs * LONG_COUNT;
@@ -129,7 +135,7 @@ export class HeldSection implements AcquiredLock {
     this.#extendAfter(ttlMs * EXTEND_AFTER - passed());
   }
 
-  /** Most sections never look at it. */
+  /** Most sections never read the signal. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController();
     if (this.#loss !== undefined) this.#abort.abort(this.#loss);
@@ -142,7 +148,7 @@ export class HeldSection implements AcquiredLock {
     return Math.max(0, Math.floor(Math.min(ttlMs - passed(), this.#allowedMs)));
   }
 
-  /** The time for which its section may still run. */
+  /** The time that its section may still run. */
   get #allowedMs(): number {
     return this.#parts.hold.holdAtMostMs - this.#held();
   }
@@ -203,7 +209,7 @@ export class HeldSection implements AcquiredLock {
     events.notify({ kind: 'released', lock, heldMs, isConfirmed });
   }
 
-  /** Nobody is left to release it. */
+  /** No other code would release it. */
   forget(): void {
     if (this.#isOver) return;
     process.emitWarning(
@@ -216,8 +222,8 @@ export class HeldSection implements AcquiredLock {
   }
 
   /**
-   * Stops extending it; the section learns of its end when its time is over, if the process still
-   * runs then.
+   * Stops extending the lock. If the process still runs at the end of its time, the section is
+   * aborted.
    */
   abandon(): void {
     if (this.#isOver) return;
@@ -236,7 +242,7 @@ export class HeldSection implements AcquiredLock {
     timers.cancel(this.#timer);
     const ms = Math.min(this.leftMs, Math.ceil(this.#extendAtMs - monotonic.now()));
     const come = () => this.#look();
-    // A repeated timer keeps no process alive that has ended everything else.
+    // A repeated timer does not keep an otherwise finished process alive.
     const isRepeated = this.#isAbandoned;
     this.#timer = timers[isRepeated ? 'every' : 'after'](Math.max(1, ms), come);
   }
@@ -248,7 +254,7 @@ export class HeldSection implements AcquiredLock {
     void this.#extend();
   }
 
-  /** True where it is held for as long as it may be: more time would only be kept from others. */
+  /** True if the lock is already held for as long as its section may run. */
   get #isLast(): boolean {
     const { ttlMs, passed } = this.#deadline;
     return ttlMs - passed() > this.#allowedMs - 1;
@@ -262,7 +268,7 @@ export class HeldSection implements AcquiredLock {
       events.notify({ kind: 'long', lock, heldMs });
     }
     const passed = started(calls.terms);
-    // After a failure the store is asked again until the deadline, which no failure moves.
+    // After a failure, requests repeat until the deadline, which no failure changes.
     const isAnswered = await this.#askForMore().catch(() => false);
     if (this.#isOver || this.#isAbandoned) return;
     if (isAnswered) this.#retry.reset();
@@ -277,7 +283,7 @@ export class HeldSection implements AcquiredLock {
     return calls.run({ call: 'extend', lock }, async (passed) => {
       if (this.#isOver) return false;
       const { highest, clocks } = calls.seen;
-      // However late an answer comes, it holds from the moment of the request.
+      // The time of a late response counts from the moment of its request.
       const ttlMs = Math.max(1, Math.ceil(Math.min(hold.ttlMs, this.#allowedMs)));
       const answer = await calls.store.extend({ ...own, ttlMs, ...more, highest, clocks });
       calls.seen.observe(answer);
@@ -289,7 +295,7 @@ export class HeldSection implements AcquiredLock {
   #apply(answer: ExtendAnswer, passed: Stopwatch): void {
     if (this.#isOver) return;
     if (answer.status !== 'ok') return this.#lose('store');
-    // After the deadline an answer comes too late: `leftMs` has already said that the lock is lost.
+    // A response after the deadline is too late: `leftMs` has already reported the lock as lost.
     if (this.leftMs <= 0) return this.#runOut();
     const { ttlMs } = answer;
     if (ttlMs - passed() <= this.leftMs) return;
@@ -305,7 +311,7 @@ export class HeldSection implements AcquiredLock {
     this.#stop();
     const { events, lock, onEnd } = this.#parts;
     this.#loss = lockLost(lock, this.token, reason);
-    // Another process may have it by now, and so may the next caller here.
+    // Another process may hold the lock by now, so the next caller here may try too.
     onEnd(this);
     events.notify({ kind: 'lost', lock, reason });
     this.#abort?.abort(this.#loss);
@@ -318,9 +324,9 @@ export class HeldSection implements AcquiredLock {
 }
 
 /*
- * Several locks that are held at once.
+ * Several locks held together.
  *
- * Guarantee: it is held no longer than each of them.
+ * Guarantee: the group counts as held only while every lock is held.
  */
 
 export class HeldSections implements AcquiredLocks {
@@ -357,10 +363,10 @@ export class HeldSections implements AcquiredLocks {
 }
 
 /*
- * What callers get that have to release what they hold.
+ * The handles of callers that must release their locks.
  *
- * Guarantee: what nobody refers to any more, so that nobody can release it, is not extended until
- * the process ends: it is given up, with a warning.
+ * Guarantee: a lock whose handle is garbage-collected is not extended until the process ends. It is
+ * dropped, with a warning.
  */
 
 export class Handles {
@@ -368,9 +374,9 @@ export class Handles {
     for (const section of held.sections) section.forget();
   });
 
-  /** The same, which is collected once the caller has lost it. */
+  /** Returns a handle that is garbage-collected once the caller drops it. */
   of<H extends HeldSection | HeldSections>(held: H): H {
-    // Its methods read what is private to `held`, and keep it as long as one of them is kept.
+    // Methods run on `held`, since they read its private fields, and each keeps the handle alive.
     const handle = new Proxy(held, {
       get: (_, name) => {
         const member: unknown = Reflect.get(held, name);

@@ -1,7 +1,7 @@
 /**
- * The locks of one process: those that are held, and the callers that wait.
+ * The locks of one process: the held locks and the waiting callers.
  *
- * Guarantee: one caller of a lock at a time, in the order in which they came. After a shutdown no
+ * Guarantee: callers of a lock proceed one at a time, in order of arrival. After a shutdown no
  * caller waits, and only sections that did not end in time hold a lock.
  */
 import { started, type Stopwatch } from '../core/clock.js';
@@ -17,10 +17,10 @@ import type { LockStore } from './lock-store.js';
 
 export interface HoldingsStatus {
   readonly held: readonly Pick<HeldSection, 'lock' | 'permit' | 'token' | 'heldMs' | 'leftMs'>[];
-  /** The number of callers that wait, for their turn or for the store. */
+  /** The number of callers that wait for their turn or for the store. */
   readonly waitingCount: number;
   readonly counts: LockCounts;
-  /** The total time that callers have waited, in vain or not. */
+  /** The total time that callers have waited, with or without success. */
   readonly waitedMs: number;
 }
 
@@ -36,7 +36,7 @@ export class Holdings {
   );
   readonly #comers = new FewInATurn();
   #comingCount = 0;
-  /** Calls that only a shutdown waits for. */
+  /** Calls that only a shutdown awaits. */
   #backgroundCount = 0;
   readonly #onIdle: (() => void)[] = [];
   #closing: Promise<void> | undefined;
@@ -61,8 +61,7 @@ export class Holdings {
   }
 
   /**
-   * Each caller comes by it; of many that come at once, most in later turns of the event loop, and
-   * they cost no more than this until then.
+   * Every caller enters here. If many arrive together, most enter in later turns of the event loop.
    */
   come<T>(enter: () => Promise<T>): Promise<T> {
     const others = this.#comers.next();
@@ -73,7 +72,7 @@ export class Holdings {
       try {
         return enter();
       } finally {
-        // Those that are refused at once do nothing more.
+        // A caller that is refused at once does nothing more.
         this.#noteIdle();
       }
     });
@@ -95,7 +94,7 @@ export class Holdings {
       return section;
     } catch (error) {
       this.#queue.leave(place);
-      // A caller that ended its waiting itself was not refused.
+      // A caller that ended its own wait was not refused.
       place.throwIfOver();
       const isHeld = isSnowflakeError(error) && error.code === 'LOCK_HELD';
       const kind = isHeld ? 'refused' : 'unavailable';
@@ -109,9 +108,10 @@ export class Holdings {
   }
 
   /**
-   * Takes several in the order that is given; if one is refused, those before it are released.
+   * Acquires several locks in the given order; if one is refused, it releases those before.
    *
-   * @throws SnowflakeError like `acquire`; LOCK_LOST if one was lost while others were waited for
+   * @throws SnowflakeError like `acquire`; LOCK_LOST if one lock was lost during the wait for
+   *   others
    */
   async acquireAll(locks: readonly string[], hold: HoldTerms): Promise<HeldSection[]> {
     const waited = started(this.#terms);
@@ -132,7 +132,7 @@ export class Holdings {
   /**
    * Resolves when no caller holds or waits for a lock, or after `ms`.
    *
-   * @returns how much of that is left
+   * @returns the rest of that time
    */
   async drain(ms = this.#terms.drainMs): Promise<number> {
     if (this.#isIdle) return ms;
@@ -174,10 +174,10 @@ export class Holdings {
     timers.cancel(late);
     if (isTurn) return;
     const holders = [...this.#held.keys()].filter((section) => section.lock === lock);
-    // A pause of the store is waited out, if this caller would do so at the head of the queue.
+    // Waits out a pause of the store if this caller would do so at the head of the queue.
     const isLast = ({ error }: StoreAnswer) =>
       !(waited() + Number(error?.details['waitMs']) <= hold.waitMs + (hold.pauseMs ?? 0));
-    // Somebody before it asks the store, whose answer is that to this caller as well.
+    // An earlier caller has a request at the store, and its response applies to this caller too.
     const told = holders.length < place.permits && (await place.turnOrAnswer(isLast));
     if (told === true) return;
     const own = { label, leftMs: holders[0]?.leftMs ?? 0 };

@@ -1,15 +1,15 @@
 /**
- * The callers of one process: each waits for its turn in the queue of its lock, then looks for a
- * permit, then holds it. Each permit is a lock of its own, with a lease and a token of its own. All
- * that callers of one process leave to each other, and to those of others, is in one file.
+ * The callers of one process. Each waits for its turn in the queue of its lock, then requests a
+ * permit, then holds it. Each permit is a separate lock with its own lease and token. One file
+ * contains all rules of fairness within a process and between processes.
  *
- * Guarantee: as many callers as there are permits, one without, ask the store or hold the lock, in
- * the order in which they came; leaving lets the next one go. A caller asks for one permit at a
- * time, and for another one only after the store has said that this one is held, so that it never
- * has two. No two ask for the same permit, and the one that has waited longest gets what another
- * one releases. A process that releases a lock and wants it again would ask sooner than processes
- * that wait for the release: after half a second it leaves the lock to them for a tenth of the time
- * that it had it, but no longer than they need to ask.
+ * Guarantee: at most as many callers as there are permits (one without permits) send requests or
+ * hold the lock, in order of arrival. A caller requests one permit at a time, and the next one only
+ * after the store has reported this one as held, so it never holds two. No two callers request the
+ * same permit, and a released permit goes to the caller that has waited longest. A process that
+ * releases a lock and wants it again would be faster than processes that wait for the release.
+ * After half a second of use it therefore pauses for a tenth of that time, but no longer than the
+ * others need for a request.
  */
 import { started, type Stopwatch } from '../core/clock.js';
 import type { SnowflakeError } from '../errors.js';
@@ -21,22 +21,22 @@ import { permitName, type LockRefusal } from './lock-store.js';
 interface Line {
   readonly lock: string;
   /**
-   * In the order in which they came; a Set finds one that leaves at once, however many there are.
+   * In order of arrival; a Set removes a caller in constant time.
    */
   readonly places: Set<Place>;
-  /** Those that look for a permit. */
+  /** The callers that request a permit. */
   readonly searching: Set<Place>;
-  /** The permits that they hold or ask for. */
+  /** The permits that callers hold or request. */
   readonly taken: Set<number>;
-  /** Those of them that are left to other processes for a moment. */
+  /** The permits that this process leaves to other processes for a moment. */
   readonly left: Set<number>;
-  /** Those whose time is over, with the answers of the store to others that they wait for. */
+  /** Callers whose time is over, with the responses to other callers that they still wait for. */
   readonly awaiting: Map<(answer: StoreAnswer) => void, (answer: StoreAnswer) => boolean>;
-  /** The last refusal by the store, of those that still ask. */
+  /** The store's last refusal of a caller that still sends requests. */
   answer?: StoreAnswer | undefined;
 }
 
-/** What the store has answered; without an error it has granted the lock. */
+/** The store's response; without an error, the store has granted the lock. */
 export interface StoreAnswer {
   readonly error?: SnowflakeError | undefined;
 }
@@ -48,10 +48,12 @@ function newLine(lock: string): Line {
 
 type QueueParts = Pick<LockTerms, 'clock' | 'monotonic' | 'timers' | 'random'>;
 
-/** A delay this short disturbs no one, and a pause after it costs little. */
+/** A delay this short is harmless, and a pause after it costs little. */
 const STREAK_MS = 500;
 const SHARE = 1 / 10;
-/** Others ask within this time of a release: those who are notified, and those who poll. */
+/**
+ * Other processes send a request within this time of a release, whether they are notified or poll.
+ */
 const SHARE_MS_MAX = { notified: 25, polling: 1000 };
 const COUNT_MAX = 1024;
 
@@ -76,7 +78,7 @@ export class LocalQueue {
     return place;
   }
 
-  /** The time for which a caller lets those of other processes go first; once for each streak. */
+  /** The time for which a caller lets other processes go first; once for each streak. */
   othersMs(lock: string): number {
     const streak = this.#streaks.get(lock);
     if (streak === undefined) return 0;
@@ -93,7 +95,9 @@ export class LocalQueue {
     this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#parts) });
   }
 
-  /** @param heldMs how long it has held the lock; absent if it has not, or has lost it */
+  /**
+   * @param heldMs how long the caller has held the lock; absent if it has not held or has lost it
+   */
   leave(place: Place, heldMs?: number): void {
     const { line, permit } = place;
     const { lock, places, searching } = line;
@@ -112,7 +116,7 @@ export class LocalQueue {
     if (places.size === 0 && this.#lines.get(lock) === line) this.#lines.delete(lock);
   }
 
-  /** A caller that waits for a permit leaves it to other processes, as for a lock. */
+  /** A caller that waits for a permit leaves it to other processes first, as with a lock. */
   #free({ lock, searching, taken, left }: Line, permit: number): void {
     const isWaitedFor = [...searching].some((place) => place.isWaiting);
     const ms = isWaitedFor ? this.othersMs(lock) : 0;
@@ -132,15 +136,15 @@ export class Place {
   readonly line: Line;
   readonly permits: number;
   readonly #random: () => number;
-  /** The permit that it asks for or holds; undefined while others of this process have all. */
+  /** The permit that this caller requests or holds; undefined while other callers here have all. */
   permit: number | undefined;
-  /** The reason why it has ended its waiting. */
+  /** The reason why this caller has stopped waiting. */
   over: { readonly reason: unknown } | undefined;
   #stop: AbortController | undefined;
   #goOn: (isTurn: boolean) => void = () => undefined;
-  /** The permits that are still to be asked for in this round. */
+  /** The permits still to request in this round. */
   #left: number[] = [];
-  /** What the store has said of each permit that is held. */
+  /** The store's refusal for each held permit. */
   readonly #refusals = new Map<number, LockRefusal>();
   #take: ((permit: number) => void) | undefined;
 
@@ -148,7 +152,7 @@ export class Place {
     [this.line, this.permits, this.#random] = [line, permits, random];
   }
 
-  /** True if fewer are before it in the queue than may hold the lock at once. */
+  /** True if fewer callers are ahead in the queue than may hold the lock at once. */
   get isTurn(): boolean {
     let at = 0;
     for (const place of this.line.places) {
@@ -158,12 +162,12 @@ export class Place {
     return false;
   }
 
-  /** Resolves to true when its turn has come, or to false when it is not to wait any longer. */
+  /** Resolves to true when its turn has come, or to false when it must stop waiting. */
   turn(): Promise<boolean> {
     return new Promise((resolve) => (this.#goOn = resolve));
   }
 
-  /** The same, or the first answer of the store to those before it that ends the waiting. */
+  /** Waits for the turn, or for the first response to earlier callers that ends the wait. */
   turnOrAnswer(isLast: (answer: StoreAnswer) => boolean): Promise<boolean | StoreAnswer> {
     const { answer, awaiting } = this.line;
     if (answer !== undefined && isLast(answer)) return Promise.resolve(answer);
@@ -171,7 +175,7 @@ export class Place {
     return Promise.race([this.turn(), given]);
   }
 
-  /** The store has answered it, and thereby all whose time is over. */
+  /** The response to this caller also applies to all callers whose time is over. */
   answered(error?: SnowflakeError): void {
     const { line } = this;
     line.answer = error && { error };
@@ -186,7 +190,7 @@ export class Place {
     this.#goOn(isTurn);
   }
 
-  /** Ends its waiting, whatever it waits for. */
+  /** Stops waiting, whatever this caller waits for. */
   end(reason: unknown): void {
     this.over ??= { reason };
     this.wake(false);
@@ -197,7 +201,7 @@ export class Place {
     if (this.over !== undefined) throw this.over.reason;
   }
 
-  /** Only a caller that waits for the store needs a controller; many thousands may be queueing. */
+  /** Only a caller that waits for the store needs a controller; many thousands may be queued. */
   get signal(): AbortSignal {
     this.#stop ??= new AbortController();
     if (this.over !== undefined) this.#stop.abort(this.over.reason);
@@ -208,7 +212,7 @@ export class Place {
     return this.#take !== undefined;
   }
 
-  /** Begins a round anywhere: through all permits, or for the one that was released. */
+  /** Begins a round at a random permit: through all permits, or only for the released one. */
   begin(released?: number): void {
     this.line.searching.add(this);
     if (this.permit !== undefined) return;
@@ -228,9 +232,9 @@ export class Place {
   }
 
   /**
-   * The store has said that another one holds the permit.
+   * The store has reported that another holder has the permit.
    *
-   * @returns false if another one is left to ask for in this round
+   * @returns false if another permit is left to request in this round
    */
   refused(answer: LockRefusal): boolean {
     this.#refusals.set(this.permit!, answer);
@@ -239,7 +243,10 @@ export class Place {
     return this.permit === undefined;
   }
 
-  /** The refusal of the permit that is free next, with the highest token: a new one is a change. */
+  /**
+   * The refusal of the permit that is free next, with the highest token, since a new token shows a
+   * change.
+   */
   get refusal(): LockRefusal | undefined {
     const [first, ...others] = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);
     if (first === undefined) return undefined;
@@ -248,31 +255,31 @@ export class Place {
     return token === 0n ? first : { ...first, token };
   }
 
-  /** Resolves to a permit that was released: here, or by the word of the store. */
+  /** Resolves to a permit that was released in this process or announced by the store. */
   async untilReleased(
     announced: (name: string) => Promise<unknown>,
     signal: AbortSignal,
   ): Promise<number> {
-    // One may have been released here since this caller last asked.
+    // A permit may have been released here since this caller's last request.
     this.#next();
     if (this.permit !== undefined) return this.permit;
     const here = new Promise<number>((resolve) => (this.#take = resolve));
     signal.addEventListener('abort', () => (this.#take = undefined), { once: true });
     const { lock, left } = this.line;
     const all = Array.from({ length: this.permits }, (_, at) => at + 1);
-    // One that is left to others is free, and is handed on when they have had their time.
+    // A permit left to other processes is free, and is passed on once their time is over.
     const told = all
       .filter((permit) => !left.has(permit))
       .map((permit) => announced(permitName(lock, permit)).then(() => permit));
     return Promise.race([here, ...told]);
   }
 
-  /** @returns whether it takes a permit that this process has released */
+  /** @returns whether this caller takes a permit that this process has released */
   hand(permit: number): boolean {
     const take = this.#take;
     if (permit > this.permits) return false;
     if (take === undefined) {
-      // It asks for another one now, and for this one next.
+      // The caller requests another permit now, and this one next.
       if (!this.#left.includes(permit)) this.#left.unshift(permit);
       return false;
     }

@@ -1,10 +1,10 @@
 /**
- * One attempt to get a lock: it asks the store, waits for a release or a while, and asks again
- * under the same name, so that a lost answer is given again. What all calls of a process to its
- * store share is with it in one file: their line and their time, and the tokens that it saw.
+ * One attempt to acquire a lock. It sends a request, waits for a release or a pause, and sends the
+ * same request again, so a lost response is repeated. The file also contains what all store calls
+ * of a process share: their queue, their time limits, and the observed tokens.
  *
- * Guarantee: a lock granted too late is not held. An attempt that ends without the lock tells the
- * store, which may have granted it unnoticed.
+ * Guarantee: a lock granted too late is not held. An attempt that ends without the lock sends a
+ * release, in case the store granted the lock unnoticed.
  */
 import { randomUUID } from 'node:crypto';
 import { setMaxListeners } from 'node:events';
@@ -26,7 +26,7 @@ import {
   type StoreClocks,
 } from './lock-store.js';
 
-/** One lock of a process, and the terms on which it is to be held. */
+/** One lock of a process, and the terms of holding it. */
 export interface HoldParts {
   readonly calls: LockCalls;
   readonly events: LockEvents;
@@ -35,15 +35,15 @@ export interface HoldParts {
 }
 
 interface AttemptParts extends HoldParts {
-  /** Says which permit of the lock to ask for, and whether to go on waiting. */
+  /** Decides which permit of the lock to request, and whether to keep waiting. */
   readonly place: Place;
-  /** Measures the time that may be waited. */
+  /** Measures the waiting time. */
   readonly waited: Stopwatch;
-  /** Takes over calls that no caller waits for. */
+  /** Runs calls that no caller awaits. */
   readonly inBackground: (call: Promise<unknown>) => void;
 }
 
-/** A lock that is held from the moment the request left. */
+/** A lock that is held from the moment its request was sent. */
 export interface HeldFrom {
   readonly permit: number;
   readonly holder: string;
@@ -51,20 +51,20 @@ export interface HeldFrom {
   readonly answer: LockGrant;
 }
 
-/** The reason why the lock is not held yet, and when to ask again. */
+/** The reason why the lock is not held yet, and when to send the next request. */
 interface Refusal {
   readonly error: SnowflakeError;
   readonly againMs: number;
   /** True if the store will announce a release. */
   readonly isHeld?: boolean;
-  /** True if waiting cannot help. */
+  /** True if waiting is useless. */
   readonly isFinal?: boolean;
 }
 
 /**
- * Polling finds a release that was announced before this attempt listened. Without announcements it
- * finds each: the pauses are a fifth of the time for which nothing has changed, so that what is
- * held for a short time is found soon; but no shorter than the store takes for two answers.
+ * Polling finds a release that was announced before this attempt subscribed. Without announcements,
+ * polling finds every release. Each pause is a fifth of the time without a change, so it finds the
+ * end of a short section soon. No pause is shorter than two responses of the store.
  */
 const POLLS = {
   notified: { firstMs: 50, growth: 2 },
@@ -78,12 +78,12 @@ export class LockAttempt {
   readonly #retry: RetryDelay;
   readonly #polls: (typeof POLLS)[keyof typeof POLLS];
   #pollMs: number;
-  /** The end of the waiting, later if the store grants nothing for a while. */
+  /** The end of the wait, later if the store grants nothing for a while. */
   #endMs: number;
   #lastToken: bigint | undefined;
-  /** How long the last answer took. */
+  /** The duration of the last response. */
   #answerMs = 0;
-  /** True while the store may have granted a lock without our knowing. */
+  /** True while the store may have granted a lock without a received response. */
   #isUnsure = false;
 
   constructor(parts: AttemptParts) {
@@ -105,7 +105,7 @@ export class LockAttempt {
         const { permit } = place;
         const outcome = permit === undefined ? this.#allHeld() : await this.#ask(permit);
         place.throwIfOver();
-        // Another permit is left to be asked for.
+        // Another permit is left to request.
         if (outcome === undefined) continue;
         if (permit !== undefined) place.answered('error' in outcome ? outcome.error : undefined);
         if ('answer' in outcome) return outcome;
@@ -162,7 +162,7 @@ export class LockAttempt {
 
   #allHeld(): Refusal {
     const { calls, lock, hold, place } = this.#parts;
-    // Nothing was asked where others of this process hold or ask for all.
+    // No request was sent if other callers here hold or request all permits.
     const { label } = calls.terms;
     const { refusal = { status: 'held', label, leftMs: hold.ttlMs } } = place;
     return {
@@ -173,8 +173,8 @@ export class LockAttempt {
   }
 
   /**
-   * Until the pause ends no caller gets the lock, so waiting is useless if it lasts longer than we
-   * may wait.
+   * No caller gets the lock until the pause ends, so waiting is useless if the pause exceeds the
+   * wait.
    */
   #pause(waitMs: number): Refusal {
     const { lock, events } = this.#parts;
@@ -191,7 +191,7 @@ export class LockAttempt {
     return isAllowed;
   }
 
-  /** Asks less and less often, as long as the same holder keeps the lock. */
+  /** Polls less and less often while the same holder keeps the lock. */
   #nextPollMs({ leftMs, token }: LockRefusal): number {
     const { firstMs, growth } = this.#polls;
     if (token !== this.#lastToken) this.#pollMs = firstMs;
@@ -219,7 +219,7 @@ export class LockAttempt {
     const { store, terms } = calls;
     const over = new AbortController();
     const signal = AbortSignal.any([over.signal, place.signal]);
-    // Each permit is listened for.
+    // Waits for the release of any permit.
     setMaxListeners(0, signal);
     const announced = async (name: string) => store.untilReleased?.(name, ms, signal) ?? never();
     // If announcements fail, polling remains.
@@ -246,30 +246,29 @@ function never(): Promise<never> {
 }
 
 /*
- * The one door to the store of a process: each call comes by it. Only so many are under way at
- * once: a client sends them one after another, and the last of thousands would be late before it
- * is sent.
+ * The queue that every store call of a process passes. It limits concurrent calls, because a client
+ * sends calls one after another, and the last of thousands would be late before it is sent.
  *
- * Guarantee: the time of a call begins with its turn. A lock that is held is extended before others
- * are released, and these before others are acquired. If the store does not answer a call, those
- * that have waited for half as long are told with it. A store that answers late is asked for fewer
- * locks at once, so that it does not spend its time on answers for which nobody waits any more.
+ * Guarantee: the time of a call begins with its turn. Extends come before releases, and releases
+ * before acquires. If a call times out, calls that have waited half as long fail with it. A slow
+ * store gets fewer concurrent acquires, so it does not spend its time on responses that no caller
+ * awaits.
  */
 
 const CALL_COUNT_MAX = 64;
-/** The rest is kept for locks that are held. */
+/** The remaining calls are reserved for held locks. */
 const ACQUIRE_COUNT_MAX = 48;
-/** An answer within this part of the time of a call is soon enough for one more at once. */
+/** A response within this fraction of the time limit allows one more concurrent call. */
 const SOON = 1 / 2;
 
-/** From the first in line to the last. */
+/** From the first in the queue to the last. */
 const CALLS = ['extend', 'release', 'acquire'] as const;
 
-/** What is asked, of which lock. */
+/** The operation and its lock. */
 interface Call {
   readonly call: (typeof CALLS)[number];
   readonly lock: string;
-  /** Ends the wait for its turn; absent for a call that waits however long it takes. */
+  /** Ends the wait for its turn; absent for a call that waits without a limit. */
   readonly place?: Place;
 }
 
@@ -280,14 +279,14 @@ interface InLine {
   readonly fail: (error: unknown) => void;
 }
 
-/** A call that is under way. */
+/** A call in progress. */
 interface Asked {
   readonly passed: Stopwatch;
   readonly late: () => void;
 }
 
 export class LockCalls {
-  /** For what has no limit; `run` is for the rest. */
+  /** For calls without a limit; `run` is for all others. */
   readonly store: LockStore;
   readonly seen: SeenTokens;
   readonly #waiting = {
@@ -295,13 +294,13 @@ export class LockCalls {
     release: new Set<InLine>(),
     acquire: new Set<InLine>(),
   };
-  /** Those under way, the oldest first. */
+  /** The calls in progress, the oldest first. */
   readonly #asked = new Set<Asked>();
   readonly #alarm: Alarm;
   #isOver = false;
-  /** Turns that are given and not yet taken. */
+  /** Turns that are granted but not yet taken. */
   #givenCount = 0;
-  /** Locks are asked for up to so many calls under way. */
+  /** Acquires start only below this many calls in progress. */
   #acquireMax = ACQUIRE_COUNT_MAX;
 
   constructor(
@@ -314,9 +313,9 @@ export class LockCalls {
   }
 
   /**
-   * @param ask gets what measures the time since it was asked; a late answer does no more than this
-   * @throws SnowflakeError STORE_UNAVAILABLE if it is not answered in time; the error of the store;
-   *   the reason of the place
+   * @param ask sends the request and gets its stopwatch; this is the only effect of a late response
+   * @throws SnowflakeError STORE_UNAVAILABLE without a response in time; the store's error; the
+   *   reason why its turn ended
    */
   run<T>(asked: Call, ask: (passed: Stopwatch) => Promise<T>): Promise<T> {
     if (this.#hasRoomFor(asked.call)) return this.#send(asked, ask);
@@ -360,14 +359,16 @@ export class LockCalls {
     this.#goOn();
   }
 
-  /** Tells those whose time is over: the next ones are not sent after those who gave up. */
+  /**
+   * Ends the calls whose time is over, so no call is sent for a caller that has stopped waiting.
+   */
   #look(): void {
     const { callTimeoutMs: ms } = this.terms;
     for (const own of this.#asked) {
       const leftMs = ms - own.passed();
       if (leftMs > 0) return this.#alarm.set(leftMs);
       this.#noteLate(ms);
-      // This happens in the turn of the timer, so that a later answer does not win.
+      // This happens in the timer's own turn, so a later response does not win.
       own.late();
       this.#leave(own);
     }
@@ -391,7 +392,7 @@ export class LockCalls {
     let abort = () => {};
     const turn = new Promise<void>((go, reject) => {
       const fail = (error: unknown) => {
-        // A caller that has left is not given a turn, since it would never end it.
+        // A caller that has left gets no turn, since it would never end the turn.
         line.delete(own);
         reject(error as Error);
       };
@@ -416,12 +417,12 @@ export class LockCalls {
 }
 
 /*
- * What this process knows of its store. The highest token of each lock proves that the store has
- * lost data, the largest count of losses that a server was replaced, and the clock of the last
- * answer that the store's has stepped.
+ * What this process has observed of its store. The highest token of each lock can prove a loss of
+ * data, the largest loss count a replaced server, and the clock of the last response a step of the
+ * store's clock.
  *
- * Guarantee: the number of tokens is bounded. A forgotten token proves nothing, and the next one is
- * higher by its time.
+ * Guarantee: the number of tokens is bounded. A dropped token proves nothing, and the next token is
+ * higher because of its time.
  */
 
 const TOKEN_COUNT_MAX = 1024;
@@ -441,7 +442,7 @@ export class SeenTokens {
     if (this.#last === undefined) return { wallMs };
     const { nowMs, timeMs = nowMs, atMs } = this.#last;
     const elapsedMs = monotonic.now() - atMs;
-    // While it is ahead of its host it goes on at half speed.
+    // A lock clock that is ahead of its host runs at half speed.
     const behindMs = Math.min(Math.max(0, nowMs - timeMs), elapsedMs / 2);
     return { wallMs, nowMs: Math.floor(nowMs + elapsedMs - behindMs) };
   }

@@ -1,7 +1,7 @@
 /**
- * The events of the locks of a process: counts for status and metrics, and listeners.
+ * The lock events of a process: counts for status and metrics, and listeners.
  *
- * Guarantee: a few numbers, however long the process runs; a listener that throws does no harm.
+ * Guarantee: memory use is constant, and a listener that throws does no harm.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { errorText, printable } from '../messages.js';
@@ -10,23 +10,26 @@ import type { LockRefusal } from './lock-store.js';
 /** One thing that happened to a lock of this process. */
 export type LockEvent =
   | { readonly kind: 'acquired'; readonly lock: string; readonly waitedMs: number }
-  /** Another caller holds it. */
+  /** Another caller holds the lock. */
   | { readonly kind: 'refused'; readonly lock: string; readonly waitedMs: number }
-  /** The store was away, or grants nothing yet. */
+  /** The store was unavailable, or grants nothing yet. */
   | { readonly kind: 'unavailable'; readonly lock: string; readonly waitedMs: number }
   | { readonly kind: 'lost'; readonly lock: string; readonly reason: LossReason }
-  /** The store grants nothing yet, for so long: it is new, or may have lost data. */
+  /** The store grants nothing for this long, because it is new or may have lost data. */
   | { readonly kind: 'paused'; readonly lock: string; readonly waitMs: number }
-  /** The clocks of the store and of this host are apart by more than 5 s, in Unix ms. */
+  /** The clocks of the store and of this host differ by more than 5 s; both in Unix ms. */
   | {
       readonly kind: 'skewed';
       readonly lock: string;
       readonly storeMs: number;
       readonly hostMs: number;
     }
-  /** Its section runs for ten times its `ttlMs`, and again each time that has doubled. */
+  /** The section has run for ten times its `ttlMs`; repeated each time the duration doubles. */
   | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
-  /** `isConfirmed` is false if the store did not confirm it: the lock is free after its ttl. */
+  /**
+   * `isConfirmed` is false if the store did not confirm the release: the lock is free after its
+   * ttl.
+   */
   | {
       readonly kind: 'released';
       readonly lock: string;
@@ -34,7 +37,7 @@ export type LockEvent =
       readonly isConfirmed: boolean;
     };
 
-/** Is called for every event of the locks of a process. */
+/** Called for every lock event of a process. */
 export type LockListener = (event: LockEvent) => void;
 
 const NO_COUNTS = { acquired: 0, refused: 0, unavailable: 0, lost: 0, released: 0 };
@@ -61,9 +64,9 @@ export class LockEvents {
     }
   }
 
-  /** @returns a function that ends it */
+  /** @returns a function that removes the listener */
   listen(listener: LockListener): () => void {
-    // This copy lets the same function be given twice.
+    // The wrapper allows a function to be registered more than once.
     const own: LockListener = (event) => listener(event);
     this.#listeners.add(own);
     return () => void this.#listeners.delete(own);
@@ -73,20 +76,19 @@ export class LockEvents {
     return { ...this.#counts };
   }
 
-  /** The total time that callers waited, whatever for. */
+  /** The total time that callers waited, for any reason. */
   get waitedMs(): number {
     return this.#waitedMs;
   }
 }
 
 /*
- * The errors of a caller that does not get a lock, or has lost one.
+ * The errors of a caller that does not get a lock or has lost its lock.
  *
- * Guarantee: "another caller holds it" and "the store cannot be reached" are always two different
- * errors.
+ * Guarantee: "another caller holds it" and "the store is unreachable" are always different errors.
  */
 
-/** @param waitMs how long the caller would have waited */
+/** @param waitMs the caller's limit of waiting */
 export function lockHeld(
   lock: string,
   { label, leftMs }: Pick<LockRefusal, 'label' | 'leftMs'>,
@@ -161,7 +163,7 @@ export function tooSlow(lock: string, ms: number): SnowflakeError {
   );
 }
 
-/** Turns any error of a store into one of ours. */
+/** Converts any error of a store to a SnowflakeError. */
 export function unavailable(lock: string, error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
   return new SnowflakeError(

@@ -1,6 +1,6 @@
 /**
- * The options of locks: how long a lock is held, waited for and kept from others, for all locks of
- * a process, and for one.
+ * The options of locks: how long a lock is held, awaited, and kept from others, for all locks of a
+ * process or for one.
  */
 import { monotonicClock, systemClock, type Clock } from '../core/clock.js';
 import {
@@ -21,22 +21,22 @@ import { permitName, PERMITS_MAX, TTL_MS_MAX } from './lock-store.js';
 
 /** Options for all locks of a process. */
 export interface LockOptions {
-  /** How long a lock is held unless it is extended, 100 ms to a day. Default 10 s. */
+  /** The duration of a lock without extension, 100 ms to a day. Default 10 s. */
   readonly ttlMs?: number | undefined;
   /**
-   * The longest `ttlMs` of any lock in any process of the namespace: for this time the store grants
-   * nothing after it has lost data. Default `ttlMs`; the same in all processes.
+   * The longest `ttlMs` of any lock in any process of the namespace. After a loss of data, the
+   * store grants nothing for this time. Default `ttlMs`; use the same value in all processes.
    */
   readonly longestTtlMs?: number | undefined;
-  /** A call to the store counts as failed after this, 10 ms to a minute. Default 2 s. */
+  /** A call to the store counts as failed after this time, 10 ms to a minute. Default 2 s. */
   readonly callTimeoutMs?: number | undefined;
-  /** How long a shutdown waits for locks that are held, up to an hour. Default 10 s. */
+  /** How long a shutdown waits for held locks, up to an hour. Default 10 s. */
   readonly drainMs?: number | undefined;
-  /** The name that refused callers see, beside host and process. Default 'application'. */
+  /** The name that refused callers see, with host and process. Default 'application'. */
   readonly application?: string | undefined;
-  /** Reads the time; for tests. */
+  /** Returns the time; for tests. */
   readonly clock?: Clock | undefined;
-  /** Measures time that no setting of the clock changes; for tests. */
+  /** Measures time independently of clock changes; for tests. */
   readonly monotonic?: Clock | undefined;
   /** Sets timers; for tests. */
   readonly timers?: Timers | undefined;
@@ -47,27 +47,27 @@ export interface LockOptions {
 /** Options for one lock. */
 export interface HoldOptions {
   /**
-   * The ttl, as in LockOptions, up to `longestTtlMs`. The lock is extended as long as the section
-   * runs.
+   * The ttl, as in LockOptions, up to `longestTtlMs`. The lock is extended while the section runs.
    */
   readonly ttlMs?: number | undefined;
-  /** How long to wait for a lock that is held, or a store that is away. Default 0. */
+  /** How long to wait for a held lock or an unavailable store. Default 0. */
   readonly waitMs?: number | undefined;
   /**
-   * How long, from its beginning, no other caller shall get it, even if it ends sooner. Default 0.
+   * How long no other caller gets the lock, from the grant, even if the section ends sooner.
+   * Default 0.
    */
   readonly holdAtLeastMs?: number | undefined;
   /**
-   * A limit for a section that may hang: then its signal is aborted and others get the lock, since
-   * no extension asks for more than is left. From 100 ms to a day; without it there is no end.
+   * A time limit for a section that may hang. At the limit its signal is aborted and the lock ends,
+   * since extensions never exceed the limit. From 100 ms to a day; by default there is no limit.
    */
   readonly holdAtMostMs?: number | undefined;
   /**
-   * How many callers may hold it at once, from 1 to 100. Default 1; the same for all callers, since
-   * the largest counts.
+   * How many callers may hold the lock at once, from 1 to 100. Default 1. Use the same value in all
+   * callers, since the largest counts.
    */
   readonly permits?: number | undefined;
-  /** Ends the waiting, with its reason. It does not end a section that already runs. */
+  /** Ends the wait with the signal's reason. It does not end a running section. */
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -79,7 +79,7 @@ export type HoldTerms = { readonly [N in Exclude<keyof HoldOptions, 'signal'>]-?
   HoldOptions,
   'signal'
 > & {
-    /** The extra time to wait for a store that grants nothing yet and says for how long. */
+    /** The extra time to wait for a store that grants nothing yet and reports for how long. */
     readonly pauseMs?: number;
   };
 
@@ -109,7 +109,7 @@ export const HOLD = {
 
 const { holdAtLeastMs: _least, permits: _permits, ...SEVERAL } = HOLD;
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function lockTerms(options: LockOptions = {}): LockTerms {
   const { application, ...terms } = checkedOptions(options, LOCK, 'A lock');
   const { longestTtlMs = terms.ttlMs } = terms;
@@ -117,21 +117,21 @@ export function lockTerms(options: LockOptions = {}): LockTerms {
   return { ...terms, longestTtlMs, label: labelOf(application) };
 }
 
-/** The fault of options that are valid on their own. */
+/** The error of options that are valid separately. */
 export function longestFaults(ttlMs: number, longestTtlMs = ttlMs): string[] {
   return whole(ttlMs, TTL_MS_MAX)('longestTtlMs', longestTtlMs);
 }
 
-/** @throws SnowflakeError ARGUMENT_INVALID with every fault */
+/** @throws SnowflakeError ARGUMENT_INVALID with every error */
 export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms): HoldTerms {
   const own = optionFaults(options, HOLD, 'A lock');
-  // By hand, since it is done for each lock: readOptions takes five times as long.
+  // Does not use readOptions, which takes five times as long, because every lock is checked.
   const { ttlMs = terms.ttlMs, waitMs = 0, holdAtLeastMs = 0, signal } = options;
   const { holdAtMostMs = Infinity, permits = 1 } = options;
   const faults = [...lastNameFaults(lock, permits), ...own, ...longerFaults(ttlMs, terms)];
   if (own.length === 0) faults.push(...mostFaults(holdAtLeastMs, holdAtMostMs));
   if (faults.length > 0) throw refused(faults, '', 'ARGUMENT_INVALID');
-  // The store keeps nobody out for longer than it may be held.
+  // The store reserves a lock for no longer than it may be held.
   const ownTtlMs = Math.min(ttlMs, holdAtMostMs);
   return { ttlMs: ownTtlMs, waitMs, holdAtLeastMs, holdAtMostMs, permits, signal };
 }
@@ -139,9 +139,9 @@ export function holdTerms(lock: string, options: HoldOptions, terms: LockTerms):
 const SEVERAL_MAX = 100;
 
 /**
- * @returns the names in the one order in which every caller takes them, so that no two of them
- *   wait for each other, and the terms of each
- * @throws SnowflakeError ARGUMENT_INVALID with every fault
+ * @returns the names in the order that every caller uses, so no two callers wait for each other,
+ *   and the terms of each
+ * @throws SnowflakeError ARGUMENT_INVALID with every error
  */
 export function severalTerms(
   locks: readonly string[],
@@ -161,12 +161,12 @@ export function severalTerms(
   return { names: sorted, hold: holdTerms(sorted[0]!, options, terms) };
 }
 
-/** The fault of options that are valid on their own. */
+/** The error of options that are valid separately. */
 export function mostFaults(leastMs: number, mostMs: number): string[] {
   return mostMs >= leastMs ? [] : whole(leastMs, TTL_MS_MAX)('holdAtMostMs', mostMs);
 }
 
-/** A lock of many permits has a name that leaves room for their numbers. */
+/** The name of a lock with permits leaves room for their numbers. */
 function lastNameFaults(lock: string, permits: number): string[] {
   const faults = nameFaults('lock', lock);
   const isOne = faults.length > 0 || !Number.isInteger(permits) || permits === 1;

@@ -1,8 +1,8 @@
 /**
- * Grants a free lock, or grants it again to the same attempt.
+ * Grants a free lock, or repeats the grant to the same attempt.
  *
- * Guarantee: of two callers that ask, one is granted the lock and the other gets its label. After a
- * loss of data no lock is granted until every holder that may have been forgotten has ended.
+ * Guarantee: of two callers, one gets the lock and the other gets the holder's label. After a loss
+ * of data, no lock is granted until every possibly lost holder has ended.
  */
 import { SANE_MS } from '../registry/prologue.js';
 import type { StoreReading } from '../rows/row-store.js';
@@ -44,7 +44,7 @@ export function acquireLock(
   const others = row !== undefined && row.untilMs > nowMs ? row : undefined;
   const waitMs = waitMsOf(header, request.ttlMs);
   const clocks = { nowMs, timeMs: reading.timeMs };
-  // A holder from before the loss will learn that the lock is lost.
+  // A holder from before the loss will lose the lock.
   if (waitMs > 0 && others?.era !== header.era) {
     return { answer: { status: 'wait', waitMs, ...clocks }, header };
   }
@@ -68,7 +68,7 @@ function observeAll(
 ): LockHeader {
   const { longestMs, have, era } = request;
   if (header === undefined) {
-    // An absent header looks like a lost one, so no header counts as new.
+    // An absent header is indistinguishable from a lost one, so it never counts as new.
     const created = moveClock(newHeader(longestMs, reading), request);
     return observeEra(recordLoss(created, reading), era, reading);
   }
@@ -78,7 +78,7 @@ function observeAll(
   return raiseLongest(known, longestMs, reading);
 }
 
-/** True if this very attempt holds it, and no loss of data came in between. */
+/** True if this same attempt holds the lock, with no loss of data since. */
 function isHeldBy(
   row: LockRow,
   header: LockHeader,
@@ -103,8 +103,7 @@ function grant(
 /*
  * Extends a lock for its holder, and for no other caller.
  *
- * Guarantee: a lock that has ended, by time, by a release or by a loss of data, is never held
- * again.
+ * Guarantee: a lock that has ended, by its time, a release, or a loss of data, is never held again.
  */
 
 export function extendLock(
@@ -118,7 +117,7 @@ export function extendLock(
   if (settles === true) return settle({ header: stored, row }, request, reading);
   const timed = observeTime(stored, request, reading);
   const moved = observeEra(timed, era, reading);
-  // The row of a lock that was held for long may be gone, which proves nothing.
+  // The row of a long-held lock may have been removed, which proves nothing.
   const header = row === undefined ? moved : observeToken(moved, row, { have: token, reading });
   const isHeld = row !== undefined && row.token === token && isHeldBy(row, header, { holder });
   const clocks = { nowMs: nowOf(header), timeMs };
@@ -129,10 +128,10 @@ export function extendLock(
 }
 
 /*
- * Brings the clock of all locks back to that of the store, by an operator's order. This counts as a
- * loss of data, and the row of the request ends within the longest ttl.
+ * Resets the lock clock to the store's clock, on an operator's order. This counts as a loss of
+ * data, and the lock of the request ends within the longest ttl.
  *
- * Guarantee: tokens go on above all that were granted ahead.
+ * Guarantee: later tokens are higher than all tokens from the time ahead.
  */
 
 function settle(
@@ -155,12 +154,12 @@ function settle(
 }
 
 /*
- * Releases a lock for its holder, at once or after the time for which others were to wait.
+ * Releases a lock for its holder, at once or at the end of its reserved time.
  *
- * Guarantee: a lock that another caller holds by now stays unchanged.
+ * Guarantee: a lock that another caller now holds stays unchanged.
  */
 
-/** @returns whether it was held so */
+/** @returns whether this holder had the lock */
 export function releaseLock(
   { header: stored, row }: LockSnapshot,
   request: ReleaseRequest,
@@ -176,16 +175,16 @@ export function releaseLock(
 }
 
 /*
- * The beginning of every operation on a lock: the clock moves on, and a loss of data is noticed.
+ * Begins every operation on a lock: advances the clock and detects a loss of data.
  *
- * Guarantee: the clock goes back by an operator's order alone. After a loss no lock is granted until every forgotten lock
- * has ended, and every lock that an older server may grant beside this one.
+ * Guarantee: only an operator's order sets the clock back. After a loss, no lock is granted until
+ * every lost lock has ended, and every lock that an older server may still grant.
  */
 
-/** A survivor knows with this precision how far ahead a lost store was. */
+/** The precision with which a surviving process can tell how far ahead a lost store was. */
 const AHEAD_STEP_MS = 1000;
 
-/** The header of a store that begins with its process: no earlier data can be lost. */
+/** The header of a store that starts with its process, so it has no earlier data to lose. */
 export function newHeader(longestMs: number, { timeMs, server, random }: StoreReading): LockHeader {
   return {
     incarnation: random,
@@ -211,9 +210,9 @@ function observeServer(stored: LockHeader, { clocks }: Seen, reading: StoreReadi
 }
 
 /**
- * Returns the time as the caller knows it: by the time since an answer of this store or, before the
- * first one, by its wall clock. That counts only against a step beyond any lock, in a store that
- * was in use until now. The clock follows no further, and later callers go on from there.
+ * Returns the caller's time: the last response plus the time since or, before the first response,
+ * its wall clock. It limits only a clock step beyond any lock, in a store that was in use until
+ * now. The clock follows no further, and later callers continue from there.
  */
 function witnessedMs(stored: LockHeader, nowMs: number, clocks?: CallerClocks): number {
   const { longestMs } = stored;
@@ -224,7 +223,7 @@ function witnessedMs(stored: LockHeader, nowMs: number, clocks?: CallerClocks): 
   return Math.max(lastMs, clocks?.nowMs ?? (fits ? wallMs : nowMs));
 }
 
-/** Acknowledged writes may be gone; every lock in them has ended by the time computed here. */
+/** Acknowledged writes may be lost; every lock in them has ended by the time computed here. */
 function recordLoss(header: LockHeader, { lossWindowMs }: StoreReading): LockHeader {
   const nowMs = nowOf(header);
   const readyAtMs = Math.max(header.readyAtMs, nowMs + header.longestMs + lossWindowMs);
@@ -232,7 +231,7 @@ function recordLoss(header: LockHeader, { lossWindowMs }: StoreReading): LockHea
   return { ...header, era: header.era + 1, readyAtMs, forgottenTo };
 }
 
-/** A caller with a higher token than the store remembers proves that the store has forgotten it. */
+/** A caller with a higher token than the stored one proves that the store has lost data. */
 function observeToken(
   header: LockHeader,
   row: LockRow | undefined,
@@ -245,12 +244,12 @@ function observeToken(
 }
 
 /**
- * A token of a time far in the future was granted by a store that this one has forgotten, and whose
- * clock was ahead of this one's. Everything granted since then is lost as well.
+ * A token of a time far in the future comes from a lost store whose clock was ahead of this one's.
+ * Everything granted since then is lost too.
  */
 function observeTime(stored: LockHeader, seen: Seen, reading: StoreReading): LockHeader {
   const header = observeServer(stored, seen, reading);
-  // Tokens go on above those of a clock that was brought back.
+  // Tokens stay above those from before a clock reset.
   const latestMs = Math.max(nowOf(header), timeOf(header.forgottenTo)) + HEADER_AGE_MS;
   if (timeOf(seen.highest ?? 0n) <= latestMs) return header;
   const moved = moveClock(header, seen);
@@ -258,8 +257,8 @@ function observeTime(stored: LockHeader, seen: Seen, reading: StoreReading): Loc
 }
 
 /**
- * The clock moves in whole steps, so that a fleet of survivors moves it once; and never by a day,
- * which is a fault.
+ * The clock moves in whole steps, so a fleet of surviving processes moves it only once. A step of a
+ * day is an error and never happens.
  */
 function moveClock(header: LockHeader, { highest = 0n, clocks }: Seen): LockHeader {
   const aheadMs = Math.max(timeOf(highest), clocks?.nowMs ?? 0) - nowOf(header);
@@ -269,8 +268,8 @@ function moveClock(header: LockHeader, { highest = 0n, clocks }: Seen): LockHead
 }
 
 /**
- * A caller that knows of more losses than the store has talked to a server that replaced this one,
- * and locks granted there may still be held.
+ * A caller with a higher loss count than the store has used a server that replaced this one, and
+ * locks granted there may still be held.
  */
 function observeEra(header: LockHeader, era = 0, reading: StoreReading): LockHeader {
   return era > header.era ? recordLoss({ ...header, era }, reading) : header;
@@ -282,7 +281,7 @@ function greatest(a: bigint, b: bigint): bigint {
 
 /**
  * A longer ttl is recorded before it is granted: after a loss of both, the store would wait only
- * for the shorter one. Locks that the last loss forgot may end later than was known then.
+ * for the shorter one. Locks from before the last loss may end later than was known then.
  */
 function raiseLongest(
   header: LockHeader,
@@ -302,12 +301,12 @@ function raiseLongest(
   };
 }
 
-/** The longest ttl whose record no loss can take away. */
+/** The longest ttl whose record is safe from any loss. */
 function provenMsOf(header: LockHeader): number {
   return nowOf(header) >= header.provenAtMs ? header.longestMs : header.provenMs;
 }
 
-/** How long no lock of this ttl is granted. */
+/** How long the store grants no lock with this ttl. */
 function waitMsOf(header: LockHeader, ttlMs: number): number {
   const isProven = ttlMs <= provenMsOf(header);
   const atMs = isProven ? header.readyAtMs : Math.max(header.readyAtMs, header.provenAtMs);

@@ -1,24 +1,27 @@
 /**
- * A lock as its rules see it: the records of the store about it and about all locks, read at one
- * moment, and the records to write. The store never has to understand what it writes.
+ * The input and output of the lock rules: the store's records of a lock and of all locks, read at
+ * one moment, and the records to write. The store never interprets a record.
  */
 import { nowAt, type ClockState, type LaterTime } from '../rows/store-clock.js';
 import type { LockNote, LockRecord } from './lock-store.js';
 
-/** The record of a store besides its locks. */
+/** The record of a store apart from its locks. */
 export interface LockHeader extends ClockState {
   readonly incarnation: string;
   readonly server: string;
   /** Counts losses of data. */
   readonly era: number;
-  /** The longest ttl of any process: every forgotten lock ends within it. */
+  /** The longest ttl of any process: every lost lock ends within this time. */
   readonly longestMs: number;
-  /** No longer ttl than this is granted before `provenAtMs`: until then the raise may be lost. */
+  /**
+   * No longer ttl than this is granted before `provenAtMs`: until then, a loss of data could undo
+   * the raise.
+   */
   readonly provenMs: number;
   readonly provenAtMs: number;
-  /** No lock is granted before this. */
+  /** The store grants no lock before this time. */
   readonly readyAtMs: number;
-  /** A token up to this proves no loss: it is older than the last one. */
+  /** A token up to this proves no loss, because it is older than the last loss. */
   readonly forgottenTo: bigint;
 }
 
@@ -28,25 +31,24 @@ export interface LockRow {
   readonly token: bigint;
   /** The era of the grant. If the header has another one, the lock is not held. */
   readonly era: number;
-  /** It is empty after a release. */
+  /** Empty after a release. */
   readonly holder: string;
   readonly label: string;
   readonly sinceMs: number;
-  /** No other caller is granted the lock before this. */
+  /** No other caller gets the lock before this time. */
   readonly untilMs: number;
-  /** The text that a holder left for the next ones; absent without one. */
+  /** The note of a holder for the next holders; absent if there is none. */
   readonly note?: string | undefined;
 }
 
 export interface LockSnapshot {
-  /** It is undefined if there is none. */
+  /** Undefined if there is none. */
   readonly header: LockHeader | undefined;
   readonly row: LockRow | undefined;
 }
 
 /**
- * The answer of an operation, to be given after its records are written. An absent record stays
- * unchanged.
+ * The result of an operation, valid once its records are written. An absent record stays unchanged.
  */
 export interface LockStep<T> {
   readonly answer: T;
@@ -55,26 +57,26 @@ export interface LockStep<T> {
 }
 
 /*
- * Fencing tokens rise, even if the store has forgotten the last one, because they are not lower
- * than the time they were granted at.
+ * Fencing tokens rise even if the store has lost the last one, because no token is lower than the
+ * time of its grant.
  */
 
-/** More grants of one lock within one ms run ahead of the time, which does no harm. */
+/** Several grants of a lock within one ms put its token ahead of the time, which is harmless. */
 const TOKENS_PER_MS = 4096n;
 
-/** A lock is remembered for so long after its end, so that its token can prove a loss. */
+/** The record of a lock is kept for this long after its end, so its token can prove a loss. */
 export const KEPT_MS = 60_000;
-/** A note is of use until the lock is held again, which may be once a year. */
+/** A note is useful until the lock is held again, which may be a year later. */
 const NOTE_KEPT_MS = 400 * 86_400_000;
 
-/** The stored clock may lag behind the answered one by this much. */
+/** The stored clock may lag behind the returned one by this much. */
 export const HEADER_AGE_MS = KEPT_MS / 10;
 
 export function firstTokenAt(ms: number): bigint {
   return BigInt(ms) * TOKENS_PER_MS;
 }
 
-/** The latest time at which it can have been granted. */
+/** The latest possible time of the grant. */
 export function timeOf(token: bigint): number {
   return Number(token / TOKENS_PER_MS);
 }
@@ -86,21 +88,21 @@ export function nextToken(lastToken: bigint, have: bigint, nowMs: number): bigin
   return known >= first ? known + 1n : first;
 }
 
-/** Returns a token: after a grant from that time on, the record is not needed. */
+/** Returns a token: once the lock's token reaches it, the record is not needed. */
 export function forgettableFrom({ token, untilMs, note }: LockRow): bigint {
   const end = firstTokenAt(untilMs);
   const keptMs = note === undefined ? KEPT_MS : NOTE_KEPT_MS;
   return (token > end ? token : end) + firstTokenAt(keptMs);
 }
 
-/* Locks as an operator sees them. */
+/* Locks, as shown to operators. */
 
 export interface NamedLock {
   readonly lock: string;
   readonly row: LockRow;
 }
 
-/** The locks that no other caller can have now, in the order of their names. */
+/** The locks that no other caller can get now, in the order of their names. */
 export function lockRecords(
   header: ClockState,
   locks: readonly NamedLock[],

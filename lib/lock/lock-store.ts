@@ -1,9 +1,9 @@
 /**
- * The contract between the holders of locks and the store that keeps them. The store says which
- * holder has a lock, until when by its own clock, and with which fencing token.
+ * The contract between lock holders and the lock store. The store decides which holder has a lock,
+ * until when by the store's clock, and with which fencing token.
  *
- * Guarantee: no caller is granted a lock that another one holds by the store's clock, and every
- * token is higher than all before it, as long as the store loses no write that is older than
+ * Guarantee: no caller gets a lock that another caller holds by the store's clock, and every token
+ * is higher than all earlier tokens. This is true if the store loses no write older than
  * `lossWindowMs`.
  */
 import { createHash } from 'node:crypto';
@@ -11,11 +11,11 @@ import { SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
 import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
 
-/** The clocks of a caller: a step of the store's clock that they contradict ends no lock. */
+/** The clocks of a caller. A step of the store's clock that contradicts them ends no lock. */
 export interface CallerClocks {
   /** The wall clock of its host, in Unix milliseconds. */
   readonly wallMs: number;
-  /** The last `nowMs` plus the time since the answer; absent before the first one. */
+  /** The last `nowMs` plus the time since that response; absent before the first response. */
   readonly nowMs?: number | undefined;
 }
 
@@ -24,37 +24,36 @@ export interface AcquireRequest {
   /** 1 to 128 visible characters without |, e.g. `order:7`. */
   readonly lock: string;
   /**
-   * Names this attempt: random, 1 to 128 visible characters without |, never used for another. If
-   * the answer was lost, a second request with it gets the same token.
+   * Names this attempt: random, 1 to 128 visible characters without |, and never reused. If the
+   * response was lost, a second request with this name gets the same token.
    */
   readonly holder: string;
-  /** A refused caller sees this: up to 256 characters, e.g. host, process, application. */
+  /** The text that refused callers see: up to 256 characters, e.g. host, process, application. */
   readonly label: string;
-  /** How long the lock is held unless it is extended, from 1 ms to a day. */
+  /** The duration of the lock without extension, from 1 ms to a day. */
   readonly ttlMs: number;
   /**
-   * The longest `ttlMs` of any process that uses this store, at least the one of this request. For
-   * this time nothing is granted after a loss of data, since a forgotten lock may still be held.
+   * The longest `ttlMs` of any process that uses this store, at least that of this request. After a
+   * loss of data, the store grants nothing for this time, since a lost lock may still be held.
    */
   readonly longestMs: number;
   /**
-   * The highest token that this process ever got for this lock of this store, 0n at first. The next
-   * one is higher, and a store that remembers less has lost data.
+   * The highest token that this process has received for this lock from this store, 0n at first.
+   * The next token is higher, and a store with only lower tokens has lost data.
    */
   readonly have: bigint;
-  /** The highest era that this process ever got from this store; absent at first. */
+  /** The highest era that this process has received from this store; absent at first. */
   readonly era?: number | undefined;
   /**
-   * The highest token that this process ever got for any lock of this store, absent at first. No
-   * token is lower than the time of its grant, so a store behind it has lost data.
+   * The highest token that this process has received for any lock of this store; absent at first.
+   * No token is lower than the time of its grant, so a store behind it has lost data.
    */
   readonly highest?: bigint | undefined;
   readonly clocks?: CallerClocks | undefined;
 }
 
 /**
- * A lock that is held. Both values are compared, so that it is never confused with another
- * holder's.
+ * A held lock. Both values are compared, so no holder is mistaken for another.
  */
 export interface HeldLock {
   readonly lock: string;
@@ -64,83 +63,89 @@ export interface HeldLock {
 
 /** The request of a holder for more time. */
 export interface ExtendRequest extends HeldLock {
-  /** How long it is held from now on. */
+  /** The new remaining duration of the lock. */
   readonly ttlMs: number;
   /** The era of the grant. */
   readonly era?: number | undefined;
-  /** The same as for an acquire. */
+  /** As in an acquire. */
   readonly highest?: bigint | undefined;
   readonly clocks?: CallerClocks | undefined;
-  /** Replaces the note of the lock: 1 to 4000 characters. Absent if it stays as it is. */
+  /** Replaces the note of the lock: 1 to 4000 characters. Absent to keep the note. */
   readonly note?: string | undefined;
   /**
-   * An operator's order: a clock of locks that is ahead comes back to the store's, which counts as
-   * a loss of data. Nothing is extended; the lock, if it has this token, ends within `ttlMs` or the
-   * longest ttl.
+   * An operator's order: it resets a lock clock that is ahead to the store's clock, which counts as
+   * a loss of data. It extends nothing. A lock with this token ends within `ttlMs` or the longest
+   * ttl.
    */
   readonly settles?: boolean | undefined;
 }
 
-/** The request of a holder that gives a lock back. */
+/** The request of a holder that releases a lock. */
 export interface ReleaseRequest extends Omit<HeldLock, 'token'> {
-  /** Absent if the answer of the acquire was lost, so that the token is unknown. */
+  /** Absent if the response to the acquire was lost, so the token is unknown. */
   readonly token?: bigint | undefined;
-  /** How long no other caller shall get it all the same, up to a day; default 0. */
+  /** How long other callers still cannot get the lock, up to a day; default 0. */
   readonly keepMs?: number | undefined;
   readonly clocks?: CallerClocks | undefined;
 }
 
-/** What a caller has seen of its store. */
+/** What a caller has observed of its store. */
 export type Seen = Pick<ExtendRequest, 'highest' | 'clocks'>;
 
-/** The clocks of a store at the moment of its answer, in Unix milliseconds. */
+/** The clocks of a store at the moment of its response, in Unix milliseconds. */
 export interface StoreClocks {
-  /** The clock by which locks end: only an order sets it back, and it follows no step forward alone. */
+  /**
+   * The clock by which locks end. Only an order sets it back, and it follows no step forward on its
+   * own.
+   */
   readonly nowMs?: number | undefined;
   /** The clock of the store's host. */
   readonly timeMs?: number | undefined;
 }
 
-/** The lock is held from the moment the request left, for `ttlMs`, by the clock of the caller. */
+/** The lock is held for `ttlMs` by the caller's clock, from the moment the request was sent. */
 export interface LockGrant extends StoreClocks {
   readonly status: 'ok';
-  /** The fencing token: above 0n, below 2^63, higher than every one before it. */
+  /** The fencing token: above 0n, below 2^63, higher than every earlier token. */
   readonly token: bigint;
   readonly ttlMs: number;
-  /** Counts the losses of data that the store has noticed. */
+  /** The number of losses of data that the store has detected. */
   readonly era: number;
-  /** In the answer to an acquire: the note that a holder wrote last; absent without one. */
+  /** In the response to an acquire: the most recent note; absent if there is none. */
   readonly note?: string | undefined;
 }
 
-/** Another caller holds it, and nothing was changed. */
+/** Another caller holds the lock, and nothing was changed. */
 export interface LockRefusal extends StoreClocks {
   readonly status: 'held';
-  /** The label that the holder gave. */
+  /** The holder's label. */
   readonly label: string;
-  /** How long it is held unless it is extended. */
+  /** The remaining duration without extension. */
   readonly leftMs: number;
-  /** The token of the holder. A new one means that the lock changes hands. */
+  /** The token of the holder. A new token means that the lock has changed hands. */
   readonly token?: bigint | undefined;
 }
 
-/** The answer to an acquire: the lock, or why it is not granted. */
+/** The response to an acquire: the lock, or the reason for a refusal. */
 export type AcquireAnswer =
   | LockGrant
   | LockRefusal
   /**
-   * The store grants no lock yet: it is new, it has lost data, or `longestMs` was raised. Ask again
-   * after so many ms.
+   * The store grants no lock yet: it is new, it has lost data, or `longestMs` was raised. Send the
+   * next request after this many ms.
    */
   | ({ readonly status: 'wait'; readonly waitMs: number } & StoreClocks);
 
-/** The answer to an extend: the lock for longer, or that it is lost. */
+/** The response to an extend: the extended lock, or its loss. */
 export type ExtendAnswer =
   | LockGrant
-  /** It is no longer held: its time is over, another caller has it, or the store has lost data. */
+  /**
+   * The lock is no longer held: its time is over, another caller has it, or the store has lost
+   * data.
+   */
   | ({ readonly status: 'lost' } & StoreClocks);
 
-/** An operator sees this of a lock that is held. */
+/** A held lock, as shown to operators. */
 export interface LockRecord {
   readonly lock: string;
   readonly label: string;
@@ -148,13 +153,13 @@ export interface LockRecord {
   /** The time when it was acquired, by the store's clock. */
   readonly sinceMs: number;
   readonly leftMs: number;
-  /** True if its holder has ended and it is only kept from others: `holdAtLeastMs`. */
+  /** True if its holder has ended and the lock is only reserved: `holdAtLeastMs`. */
   readonly isKept: boolean;
 }
 
 /**
- * The text that the holders of a lock leave for the next ones. It outlives the lock by 400 days,
- * and does not outlive a loss of the store's data.
+ * The text that a holder leaves for the next holders. The store keeps it for 400 days after the
+ * lock ends, unless it loses data.
  */
 export interface LockNote {
   readonly lock: string;
@@ -162,9 +167,9 @@ export interface LockNote {
 }
 
 /**
- * A store of locks. Every operation is one atomic step, by the store's clock. Failures are thrown
- * as SnowflakeErrors, best STORE_UNAVAILABLE; a failed operation may have been carried out, and is
- * requested again, or released.
+ * A store of locks. Every operation is one atomic step, by the store's clock. It throws failures as
+ * SnowflakeErrors, preferably STORE_UNAVAILABLE. A failed operation may have succeeded, so the
+ * caller repeats it or releases the lock.
  *
  * @example
  * ```ts
@@ -179,41 +184,41 @@ export interface LockNote {
  * ```
  */
 export interface LockStore {
-  /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
+  /** @throws SnowflakeError CONFIG_INVALID for an invalid request */
   acquire(request: AcquireRequest): Promise<AcquireAnswer>;
   extend(request: ExtendRequest): Promise<ExtendAnswer>;
-  /** Changes nothing if the lock is no longer held so. */
+  /** Changes nothing if this holder no longer has the lock. */
   release(request: ReleaseRequest): Promise<void>;
   /** Resolves when the lock may be free, after `limitMs`, or when the signal is aborted. */
   untilReleased?(lock: string, limitMs: number, signal: AbortSignal): Promise<void>;
-  /** All locks that are held, in the order of their names. */
+  /** All held locks, in the order of their names. */
   locks?(): Promise<LockRecord[]>;
-  /** All notes, in the order of the names of their locks. */
+  /** All notes, in the order of lock names. */
   notes?(): Promise<LockNote[]>;
   /**
-   * How old acknowledged writes may be that the store loses: 0 if it loses none; otherwise the time
-   * between two fsyncs, and how long an old primary answers after a failover.
+   * The maximum age of acknowledged writes that the store may lose. 0 if it loses none; otherwise
+   * the time between two fsyncs plus how long an old primary responds after a failover.
    */
   readonly lossWindowMs: number;
-  /** The place of the locks, in words for the operator, without secrets. */
+  /** The location of the locks, as text for operators without secrets. */
   readonly location?: string | undefined;
-  /** The dangers to the locks, one sentence each. */
+  /** The risks to the locks, one sentence each. */
   advice?(): Promise<string[]>;
-  /** Closes what the store opened itself. */
+  /** Closes the connections that the store opened itself. */
   close?(): Promise<void>;
 }
 
 /*
- * The check of requests before a store is asked.
+ * Validates requests before they reach a store.
  *
- * Guarantee: a name of the store's own, such as that of the header's row, is never that of a lock.
+ * Guarantee: no lock has a name that the store reserves, such as that of the header's row.
  */
 
 export const TTL_MS_MAX = 86_400_000;
 export const NOTE_LENGTH_MAX = 4000;
 const LABEL = /^\P{C}{1,256}$/u;
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkAcquire(request: AcquireRequest): void {
   const { label, ttlMs, longestMs, have, era = 0 } = request;
   refuseRequest([
@@ -229,7 +234,7 @@ export function checkAcquire(request: AcquireRequest): void {
   ]);
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkExtend(request: ExtendRequest): void {
   refuseRequest([
     ...namesFaults(request),
@@ -241,14 +246,14 @@ export function checkExtend(request: ExtendRequest): void {
   ]);
 }
 
-/** What is wrong with a note, whichever lock it is of. */
+/** Returns the error of a note, for any lock. */
 export function noteFaults(note: unknown): string[] {
   if (typeof note === 'string' && note !== '' && note.length <= NOTE_LENGTH_MAX) return [];
   const got = typeof note === 'string' ? `${note.length}` : typeof note;
   return [`Expected \`note\` to be a text of 1 to ${NOTE_LENGTH_MAX} characters, got ${got}.`];
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkRelease(request: ReleaseRequest): void {
   const { token, keepMs } = request;
   refuseRequest([
@@ -277,8 +282,8 @@ function refuseRequest(faults: readonly string[]): void {
 }
 
 /*
- * Permits of a lock are locks by these names. The first one is the lock itself, so that a lock
- * without permits has one.
+ * The names of a lock's permits, which are locks themselves. The first permit is the lock itself,
+ * so a lock without permits has one.
  */
 
 export const PERMITS_MAX = 100;
@@ -288,10 +293,10 @@ export function permitName(lock: string, permit: number): string {
 }
 
 /*
- * The name of a lock, made of foreign texts.
+ * Builds lock names from arbitrary texts.
  *
- * Guarantee: any texts give a valid name, and different texts give different names if : or / stands
- * between them.
+ * Guarantee: any texts give a valid name, and different texts give different names if : or /
+ * separates them.
  */
 
 const LENGTH_MAX = 128;
@@ -300,12 +305,12 @@ const DIGEST_LENGTH = 64;
 const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
 
 /**
- * The name of a lock by a template: any text can stand in it, of any length, but none may be
+ * Returns a lock name from a template. Values may be any text of any length, but none may be
  * missing.
  *
  * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
- *   neither text nor number, since all callers without one would share a lock; and for half of a
- *   surrogate pair, since all halves are one in UTF-8
+ *   neither a string nor a number, since all callers without a value would share a lock; and for
+ *   half of a surrogate pair, since all halves are equal in UTF-8
  * @example
  * ```ts
  * import { Locked, lockKey } from 'nestjs-snowflake/lock';
@@ -322,7 +327,7 @@ export function lockKey(
   const name = texts.map((text, at) => text + escaped(String(parts[at] ?? ''))).join('');
   if (name.length <= LENGTH_MAX) return name;
   const digest = createHash('sha256').update(name).digest('hex');
-  // Half of a surrogate pair would be no character.
+  // Half of a surrogate pair is not a character.
   const start = name.slice(0, LENGTH_MAX - DIGEST_LENGTH - 1).replace(/\p{Cs}$/u, '');
   return `${start}~${digest}`;
 }
@@ -332,7 +337,7 @@ function isPart(part: unknown): boolean {
   return typeof part === 'bigint' || (typeof part === 'string' && part !== '');
 }
 
-/** Escapes byte by byte, like a URL. */
+/** Escapes byte by byte, as in a URL. */
 function escaped(part: string): string {
   return part.replace(ESCAPED, (found) => {
     return Buffer.from(found).toString('hex').replaceAll(/../g, '%$&');

@@ -1,10 +1,10 @@
 /**
- * Wakes callers by the message of a release. A subscription outlives its callers by a while, since
- * they wait, ask in vain and wait again. Where a process says that it came too late for a release,
- * the next one wakes it first, and the others a moment later, so that they do not race for it.
+ * Wakes callers when a message announces a release. A subscription outlives its callers for a
+ * while, since they may wait again. If a process reports that it was too late for a release, the
+ * next release wakes it first and the others a moment later, so they do not race for the lock.
  *
- * Guarantee: nothing depends on a message. If one is lost, because a connection broke or may not
- * subscribe, callers ask again at their own time.
+ * Guarantee: correctness does not depend on messages. If a message is lost, because a connection
+ * broke or may not subscribe, callers poll at their own pace.
  */
 import { randomUUID } from 'node:crypto';
 import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
@@ -12,19 +12,19 @@ import { systemTimers, type TimerHandle, type Timers } from '../time/timers.js';
 /** The messages by which a store announces releases, on one channel for each lock. */
 export interface ReleaseMessages {
   /**
-   * Is called once, before the first subscription.
+   * Called once, before the first subscription.
    *
-   * @param message gets the channel of each message, and what tells whether it is still news: it
-   * is none to whoever has asked since; without that it is
-   * @param ended is called when messages may have been missed, and all subscriptions are over
-   * @param lost gets who came too late for a release, if the store tells of it
+   * @param message gets the channel of each message, and a check whether it is still news: it is
+   * not, for a caller with a later request; without the check it is
+   * @param ended is called when messages may be lost and all subscriptions have ended
+   * @param lost gets the process that was too late for a release, if the store reports it
    */
   onMessage(
     message: (channel: string, isNews?: IsNews) => void,
     ended: () => void,
     lost: (channel: string, who: string) => void,
   ): void;
-  /** Resolves when the store sends the messages of a channel; rejects if it cannot. */
+  /** Resolves once the store sends the messages of a channel; rejects if it cannot. */
   subscribe(channel: string): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   close(): Promise<void>;
@@ -32,46 +32,51 @@ export interface ReleaseMessages {
 
 type IsNews = () => boolean;
 
-/** Lets a store that runs no script of ours announce releases. */
+/** Lets a store without this package's scripts announce releases. */
 export interface ReleaseNotifier {
   readonly notify: (lock: string) => Promise<void>;
-  /** The channel on which the write that releases is to tell of it; undefined if it cannot. */
+  /** The channel on which the releasing write announces the release; undefined if it cannot. */
   readonly channelOf?: ((lock: string) => string | undefined) | undefined;
-  /** Works like `Releases.until`; absent if no message can be received. */
+  /** Works like `Releases.until`; absent if messages cannot be received. */
   readonly until?:
     | ((lock: string, signal: AbortSignal, isFree: () => Promise<boolean>) => Promise<void>)
     | undefined;
-  /** Is called if this process was told of a release, and another one was faster. */
+  /** Called if this process was notified of a release, but another process was faster. */
   readonly lost?: ((lock: string) => void) | undefined;
   readonly close?: (() => Promise<void>) | undefined;
 }
 
 interface Channel {
   readonly wakes: Set<() => void>;
-  /** Resolves when the server sends the messages. */
+  /** Resolves once the server sends messages. */
   readonly subscribed: Promise<void>;
   /** True after `subscribed` has resolved. */
   isSubscribed: boolean;
-  /** Is there if a release was announced while no caller waited. */
+  /** Present if a release was announced while no caller waited. */
   isReleased?: IsNews | undefined;
   /** Ends the subscription unless a caller comes back. */
   ending?: TimerHandle;
-  /** Who came too late for a release, in the order of their messages, which all hear alike. */
+  /**
+   * The processes that were too late for a release, in the order of their messages, which is the
+   * same for all.
+   */
   readonly losers: Set<string>;
-  /** Wakes the callers if another process was to come first. */
+  /** Wakes the callers after the process that may go first. */
   later?: TimerHandle;
 }
 
-/** Callers ask again sooner than this. */
+/** Callers return sooner than this. */
 export const LINGER_MS = 2000;
-/** Whoever was to come first may be gone; one that is not has asked within this time. */
+/**
+ * The process that may go first may have ended; otherwise it sends its request within this time.
+ */
 export const LATER_MS = 25;
 
 export class Releases {
   readonly #messages: ReleaseMessages;
   readonly #timers: Timers;
   readonly #channels = new Map<string, Channel>();
-  /** This process, in what it says of itself. */
+  /** The name of this process in its messages. */
   readonly #own = randomUUID();
 
   constructor(messages: ReleaseMessages, timers: Timers = systemTimers) {
@@ -87,7 +92,7 @@ export class Releases {
 
   /**
    * @param name the channel of the lock
-   * @param isFree is asked if the lock may have been released before messages came
+   * @param isFree is called if the lock may have been released before messages arrived
    */
   async until(name: string, signal: AbortSignal, isFree: () => Promise<boolean>): Promise<void> {
     await new Promise<void>((resolve) => {
@@ -103,16 +108,16 @@ export class Releases {
         await channel.subscribed;
         if (!signal.aborted && (await isFree())) wake();
       };
-      // Callers ask again at their own time.
+      // Callers poll at their own pace.
       if (!isSubscribed) look().catch(() => undefined);
       if (signal.aborted || isReleased) wake();
     });
   }
 
-  /** @param tell says to all on the channel that this process came too late for a release */
+  /** @param tell announces on the channel that this process was too late for a release */
   lost(name: string, tell: (who: string) => Promise<unknown>): void {
     const isToBeTold = this.#channels.get(name)?.losers.has(this.#own) === false;
-    // Without the message it is one of many again.
+    // Without the message, this process has no priority.
     if (isToBeTold) tell(this.#own).catch(() => undefined);
   }
 
@@ -138,7 +143,7 @@ export class Releases {
     for (const wake of channel.wakes) wake();
   }
 
-  /** All callers ask, and subscribe again if necessary. */
+  /** All callers send a request, and subscribe again if necessary. */
   #resubscribe(): void {
     for (const [name, channel] of this.#channels) {
       // Without a subscription no message was missed.
@@ -158,14 +163,17 @@ export class Releases {
     };
     subscribed.then(
       () => (channel.isSubscribed = true),
-      // The callers ask again soon, and need not try a connection each time.
+      // The callers poll soon, and need not try a connection each time.
       () => this.#timers.after(LINGER_MS, () => this.#forget(name, channel)),
     );
     this.#channels.set(name, channel);
     return channel;
   }
 
-  /** @returns the state before; the first caller that comes back gets a release of the meantime */
+  /**
+   * @returns the previous state; the first caller to return gets a release announced in the
+   * meantime
+   */
   #enter(channel: Channel, wake: () => void) {
     const { isSubscribed, ending } = channel;
     const isReleased = channel.isReleased?.() ?? false;
@@ -177,14 +185,14 @@ export class Releases {
 
   #leave(name: string, channel: Channel, wake: () => void): void {
     channel.wakes.delete(wake);
-    // A channel that ended meanwhile has nothing left to end.
+    // A channel that has already ended needs no further end.
     if (channel.wakes.size > 0 || this.#channels.get(name) !== channel) return;
     channel.ending = this.#timers.after(LINGER_MS, () => this.#end(name, channel));
   }
 
   #end(name: string, channel: Channel): void {
     this.#forget(name, channel);
-    // A message without a caller does no harm.
+    // A message without a caller is harmless.
     this.#messages.unsubscribe(name).catch(() => undefined);
   }
 

@@ -1,10 +1,10 @@
 /**
- * Locks in any store of rows with compare-and-swap: each operation reads the header and the row,
- * applies the rule and writes the result, and starts over if another process was faster. It is in
- * one file, since reading and writing belong together.
+ * Locks in any store of rows with compare-and-swap. Each operation reads the header and the row,
+ * applies the rule, and writes the result. It starts over if another process was faster.
  *
- * Guarantee: the contract of LockStore in full, by the rules of every lock. The header is written
- * before anything that depends on it, and a row only beside the header that was read.
+ * Guarantee: the full contract of LockStore, with the same rules as in every store. The header is
+ * written before anything that depends on it, and a row only together with a check of the header
+ * that was read.
  */
 import { isNews, RowOperations, type RetryParts, type RowAttempt } from '../rows/cas-retry.js';
 import {
@@ -46,25 +46,25 @@ import {
 } from './lock-store.js';
 import type { ReleaseNotifier } from './releases.js';
 
-/** No sweep reaches this number. */
+/** Higher than any sweep can reach. */
 const HEADER_NUMBER = 2n ** 63n - 1n;
-/** Callers of acquire() look this often for rows that are no longer needed. */
+/** The interval at which acquire() looks for rows that are no longer needed. */
 const SWEEP_MS = KEPT_MS;
 
 /**
- * Whoever remembers a lock writes by that first, if it comes within this. If it dies then, the lock
- * is free that much later.
+ * A caller with a remembered lock writes without a read, if it arrives within this time. If it dies
+ * then, the lock is free that much later.
  */
 const LATE_MS = 100;
 const TOLD_COUNT_MAX = 1024;
 
-/** How an operation gets to the store. */
+/** How an operation accesses the store. */
 interface Manner {
-  /** How late it may come after what is remembered; absent if it has to read. */
+  /** The maximum age of remembered rows; absent if the operation has to read. */
   readonly lateMs?: number | undefined;
-  /** The channel on which the write is told. */
+  /** The channel that announces the write. */
   readonly channel?: string | undefined;
-  /** True if the write may be answered before it is on disk. */
+  /** True if the store may respond before the write is on disk. */
   readonly mayBeLost?: boolean | undefined;
 }
 
@@ -73,16 +73,16 @@ type Rule<T> = (snapshot: LockSnapshot, reading: StoreReading) => LockStep<T>;
 /**
  * Locks in a store of your own.
  *
- * @throws SnowflakeError what the store throws; STORE_UNAVAILABLE where others change what it read
- * again and again.
+ * @throws SnowflakeError the store's errors; STORE_UNAVAILABLE if other processes keep changing the
+ * rows that it read.
  */
 export class RowLocks extends RowOperations implements LockStore {
   readonly untilReleased?: NonNullable<LockStore['untilReleased']>;
   readonly #releases: ReleaseNotifier | undefined;
-  /** The locks of which a release was told since they were asked for. */
+  /** The locks with an announced release since their last request. */
   readonly #told = new Set<string>();
   #sweptMs = 0;
-  /** Resolves when all releases were announced. */
+  /** Resolves once all releases are announced. */
   #notified: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -122,23 +122,24 @@ export class RowLocks extends RowOperations implements LockStore {
   async release(request: ReleaseRequest): Promise<void> {
     checkRelease(request);
     const { lock, keepMs = 0 } = request;
-    // Nobody's time is before that of the header, whereas the latest one may have gone back since.
+    // No later time is before the header's, whereas the latest observed time may have moved back
+    // since.
     const atHeader = ({ header }: LockSnapshot, reading: StoreReading) =>
       reading.lateMs === undefined ? reading : { ...reading, timeMs: header!.lastTimeMs };
     const rule: Rule<boolean> = (snapshot, reading) =>
       releaseLock(snapshot, request, atHeader(snapshot, reading));
     const isNow = keepMs === 0;
     const channel = isNow ? this.#releases?.channelOf?.(lock) : undefined;
-    // An end that is counted from now needs the time of now. A release from now on changes nothing
-    // but the end: where it is lost, the lock is held until its ttl is over, with the same token.
-    // One that keeps others out for longer than the ttl would be missed.
+    // An end counted from now needs the current time. A release changes only the end: if it is
+    // lost, the lock stays held with the same token until its ttl is over. But a release that
+    // reserves the lock beyond the ttl must not be lost.
     const manner: Manner = isNow ? { lateMs: Infinity, mayBeLost: true } : {};
     const byWrite = channel !== undefined && this.#changed(lock, rule, { ...manner, channel });
-    // A server that may not tell of it, or cannot, releases it all the same.
+    // A server that cannot or may not announce the release still performs it.
     const told = byWrite === false ? undefined : await byWrite.catch(() => undefined);
     const isReleased = told ?? (await this.#changed(lock, rule, manner));
     const isToBeTold = isReleased && isNow && told === undefined;
-    // Only a shutdown waits for the announcement; a caller that misses it asks again.
+    // Only a shutdown waits for the announcement; a caller that misses it polls.
     const notified = isToBeTold && this.#releases?.notify(lock).catch(() => undefined);
     if (notified) this.#notified = Promise.all([this.#notified, notified]).then(() => undefined);
   }
@@ -174,7 +175,7 @@ export class RowLocks extends RowOperations implements LockStore {
     await super.close();
   }
 
-  /** Writes the header first: if it had to be written, the row follows with the next attempt. */
+  /** Writes the header first. If the header changed, the row follows in the next attempt. */
   #changed<T>(lock: string, rule: Rule<T>, { lateMs, ...manner }: Manner = {}): Promise<T> {
     const attempt: RowAttempt<T> = async ({ rows, reading, refused }) => {
       const { server, timeMs } = reading;
@@ -211,7 +212,7 @@ export class RowLocks extends RowOperations implements LockStore {
     return this.inTurn([HEADER_KEY, lock], attempt, lateMs);
   }
 
-  /** Nothing depends on a sweep: the next one sees what is left. */
+  /** Nothing depends on a sweep: the next sweep removes the rest. */
   async #sweep(nowMs: number): Promise<void> {
     if (nowMs >= this.#sweptMs && nowMs < this.#sweptMs + SWEEP_MS) return;
     const isFirst = this.#sweptMs === 0;
@@ -220,7 +221,7 @@ export class RowLocks extends RowOperations implements LockStore {
     if (isFirst) return;
     // A failed sweep does not refuse a lock that was granted.
     const isFull = await this.rows.sweep?.(firstTokenAt(nowMs)).catch(() => false);
-    // A minute may bring more names than one sweep takes: the next acquire goes on.
+    // A minute may produce more names than one sweep removes: the next acquire continues.
     if (isFull === true) this.#sweptMs = nowMs - SWEEP_MS;
   }
 }
@@ -234,9 +235,9 @@ function storedIn(rows: readonly StoredRow[], lock: string) {
   return { header, row, headerRow, lockRow };
 }
 
-/* A lock, and the header of all, as the text that a store keeps. */
+/* Converts a lock, and the header of all locks, to and from the text that a store keeps. */
 
-/** @param which names the text of locks @param advice tells what to do if it cannot be read */
+/** @param which names the text of locks @param advice what to do if it is unreadable */
 export function locksForm(
   fields: Pick<TextForm, 'texts' | 'numbers' | 'bigints'>,
   which = 'A row',
@@ -261,7 +262,7 @@ const LOCK = locksForm({
   numbers: ['era', 'sinceMs', 'untilMs'],
   bigints: ['token'],
 });
-/** No lock of this era is held. */
+/** In this era no lock is held. */
 const NO_ERA = 0;
 
 export function headerRowOf(header: LockHeader): Row {
@@ -273,7 +274,7 @@ function encodeRow({ token, ...rest }: LockRow, { incarnation }: LockHeader): st
 }
 
 /**
- * @param header of now; no holder is known for a row from before the header began anew
+ * @param header the current header; a row from before the header was recreated has no known holder
  * @throws SnowflakeError STORE_UNAVAILABLE, not retryable
  */
 function parseRow(text: string, header: LockHeader | undefined): LockRow {

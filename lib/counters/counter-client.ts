@@ -1,8 +1,9 @@
 /**
- * A keeper's client for one of a counter's stores, with a timeout and the store's earlier answers.
+ * A keeper's client for one of a counter's stores, with a timeout and the store's earlier
+ * responses.
  *
- * Guarantee: it ignores positions below the highest answer that this process ever received, so a
- * store that went back gives it no duplicate position. Every failure is a SnowflakeError.
+ * Guarantee: it ignores positions below the highest one that this process has received, so a store
+ * that moved back causes no duplicate position. Every failure is a SnowflakeError.
  */
 import { monotonicClock } from '../core/clock.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
@@ -18,11 +19,11 @@ import {
   type TakeRequest,
 } from './counter-store.js';
 
-/** The store among all of its counter, and what every call needs. */
+/** The store's position among all stores of its counter, and what every call needs. */
 export interface CounterClientParts extends GeneratorEnvironment {
   readonly calls: CallRecord;
   readonly counter: string;
-  /** Advice for a store that often says to wait. */
+  /** Advice for a store that often responds with 'wait'. */
   readonly waitAdvice: string;
   /** The position of the store among all, from 1 to `storeCount`. */
   readonly place: number;
@@ -33,27 +34,27 @@ export interface CounterClientParts extends GeneratorEnvironment {
 type Known = 'counter' | 'count' | 'have' | 'era' | 'stores';
 type Own<Request> = Request extends TakeRequest ? Omit<Request, Known> : never;
 
-/** Asks the store: the rest of the request is the same for all. */
+/** Calls the store, and adds the common part of the request. */
 export type Ask = (own: Own<TakeRequest>) => Promise<TakeAnswer>;
 
 /** A shorter wait ends before an operator could act, so it does not count as an outage. */
 const SHORT_WAIT_MS = 100;
 
-/** A timer takes no more than 2^31 ms, and a store may come to its senses before. */
+/** Timers accept at most 2^31 ms, and a store may recover earlier. */
 const WAIT_MS_MAX = 60_000;
 
 /** @typeParam R the IDs of one grant */
 export abstract class CounterClient<R> {
-  /** The last call failed with this; undefined after a short wait. */
+  /** The error of the last call; undefined after a short wait. */
   fault: SnowflakeError | undefined;
-  /** True until its call is answered or the limit is over. */
+  /** True until the call gets a response or reaches its time limit. */
   isAsking = false;
-  /** The highest end answered, as the contract wants it. */
+  /** The highest end received, as the contract requires. */
   protected have = 0n;
   private era = 0;
-  /** How far the clock of the counter is ahead of the monotonic one. */
+  /** How far the counter's clock is ahead of the monotonic clock. */
   private aheadMs: number | undefined;
-  /** Calls that did not return yet. */
+  /** The number of calls that have not returned yet. */
   private outCount = 0;
   private resting: TimerHandle;
   private readonly delay: RetryDelay;
@@ -73,7 +74,7 @@ export abstract class CounterClient<R> {
     return !this.isAsking && this.resting === undefined;
   }
 
-  /** True while a call is out that did not return within its limit. */
+  /** True while a call is overdue: out for longer than its limit. */
   get isSilent(): boolean {
     return this.outCount > Number(this.isAsking);
   }
@@ -82,14 +83,14 @@ export abstract class CounterClient<R> {
     return this.store.location ?? 'the store of counters';
   }
 
-  /** The time that the clock of the counter has come to at least, as the contract wants it. */
+  /** The minimum time that the counter's clock has reached, as the contract requires. */
   protected get reckonedMs(): number | undefined {
     return this.aheadMs === undefined ? undefined : Math.ceil(this.monotonicMs + this.aheadMs);
   }
 
   /**
-   * Takes up to `count`; one call at a time.
-   * @param late takes what is granted after the time limit
+   * Takes up to `count` positions; only one call at a time.
+   * @param late receives a grant that arrives after the time limit
    * @throws SnowflakeError why there are none, which is its `fault` until the next grant
    */
   async take(count: number, late: (range: R) => void): Promise<R> {
@@ -114,7 +115,7 @@ export abstract class CounterClient<R> {
     }
   }
 
-  /** Waits as long as the store said, or longer each time. @param done is called at the end */
+  /** Waits as long as the store requested, or longer each time. @param done called at the end */
   rest(error: SnowflakeError, done: () => void): void {
     const waitMs = waitMsOf(error);
     const ms = waitMs === Infinity ? this.delay.next() : Math.min(Math.max(1, waitMs), WAIT_MS_MAX);
@@ -129,7 +130,7 @@ export abstract class CounterClient<R> {
     this.resting = undefined;
   }
 
-  /** Returns the answer of the store if it comes within the limit; `late` takes a later one. */
+  /** Returns the store's response if it arrives within the limit; `late` receives a later one. */
   private async ask(
     own: Own<TakeRequest>,
     count: bigint,
@@ -141,7 +142,7 @@ export abstract class CounterClient<R> {
     const sentAtMs = clock.now();
     const askedAtMs = this.monotonicMs;
     this.outCount++;
-    // This promise also carries the error of a store that throws at once.
+    // This promise also carries the error of a store that throws synchronously.
     const asked = (async () => this.observed(await this.store.take(request), askedAtMs))();
     const returned = () => void this.outCount--;
     asked.then(returned, returned);
@@ -190,8 +191,8 @@ export abstract class CounterClient<R> {
   }
 
   /**
-   * The time of the request counts, so that everything granted before it is covered. After a loss
-   * the clock may be lower. Only a grant shows that the counter has jumped for good.
+   * Uses the time of the request, to cover everything granted before. After a loss, the clock may
+   * be lower. Only a grant shows that the counter's jump is permanent.
    */
   private observed(answer: TakeAnswer, askedAtMs: number): TakeAnswer {
     const { status, nowMs } = (answer ?? {}) as { status?: string; nowMs?: unknown };
@@ -216,9 +217,9 @@ function waitMsOf(error: unknown): number {
 }
 
 /*
- * Errors of a counter store that grants no positions, with cause and cure.
+ * Errors of a counter store that grants no positions, with cause and remedy.
  *
- * Guarantee: such an error uses up no number. Names take one line.
+ * Guarantee: such an error uses up no number. Each name stays on one line.
  */
 
 /** A counter, and the store that keeps it. */
@@ -227,7 +228,7 @@ export interface CounterLocation {
   readonly location: string;
 }
 
-/** Explains an answer without numbers. @param advice advice for waits that come often */
+/** Explains a response without numbers. @param advice advice for frequent waits */
 export function refusal(
   { counter, location }: CounterLocation,
   answer: Exclude<TakeAnswer, { status: 'ok' }>,
@@ -267,7 +268,7 @@ export function refusal(
   }
 }
 
-/** The store breaks its contract: no part of the answer is used. */
+/** The store violates its contract, so no part of the response is used. */
 function wrongAnswer({ counter, location }: CounterLocation, what: string): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',

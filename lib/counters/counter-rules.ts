@@ -1,8 +1,8 @@
 /**
- * Grants positions of a counter: the next ones, or those that the clock has come to.
+ * Grants positions of a counter: the next positions, or those that the clock has reached.
  *
- * Guarantee: a missing counter is created by a clock, or by a caller that says where it starts, and
- * by no other; a counter of another form stays unchanged.
+ * Guarantee: only a clock, or a caller that gives a start, creates a missing counter. A counter of
+ * another form stays unchanged.
  */
 import { bigintFaults, nameFaults, refuse, wholeFaults } from '../options.js';
 import type { StoreReading } from '../rows/row-store.js';
@@ -46,7 +46,7 @@ export function take(snapshot: CounterSnapshot, request: TakeRequest, reading: S
     : takeClock({ header, row: stored, reading }, request);
 }
 
-/** A counter that follows the clock is safe wherever it begins, since it begins as after a loss. */
+/** A counter that follows the clock is safe from any start, since it starts as after a loss. */
 function begin(request: TakeRequest, { era }: CounterHeader): CounterRow | undefined {
   if (request.kind === 'clock') return blankRow(formOf(request), 0n, 0);
   if (request.startAt === undefined) return undefined;
@@ -58,7 +58,7 @@ function takeDense({ header, row: stored, reading }: Standing, request: DenseTak
   const { lossWindowMs } = reading;
   const nowMs = nowOf(header);
   const { have, lossGap } = request;
-  // Another server may have jumped over one of several losses, and granted from there.
+  // Another server may have jumped after one of several losses, and granted from there.
   const jump = (next: bigint, margin: bigint, lossCount: number) =>
     next + (lossCount > 1 ? 2n * margin : margin);
   const row = settle(header, stored, { have, margin: lossGap, lossWindowMs, jump });
@@ -82,8 +82,8 @@ function takeClock({ header, row: stored, reading }: Standing, request: ClockTak
   const positionAt = (ms: number) => BigInt(ms) * BigInt(request.perMs);
   const jump = (next: bigint) => next;
   const settled = settle(header, stored, { have, margin: BigInt(aheadMs), lossWindowMs, jump });
-  // The clock may have been set back beside the loss. Until the first grant after it any caller
-  // may show that, and the jump then goes further by as much.
+  // The clock may have been set back together with the loss. Until the first grant after the loss,
+  // any caller may prove this, and the jump then grows by the difference.
   const behindMs = Math.max(0, reckonedMs - nowMs);
   const clear = positionAt(settled.readyAtMs + Number(settled.margin) + behindMs);
   const isClear = settled.grant !== '' || settled.next >= clear;
@@ -123,11 +123,11 @@ function greatest(a: bigint, b: bigint): bigint {
 }
 
 /*
- * Every operation on a counter begins here: the clock moves on, a loss of data is noticed, and the
- * counter jumps over what it has forgotten.
+ * Begins every operation on a counter: advances the clock, detects a loss of data, and makes the
+ * counter jump over the lost positions.
  *
- * Guarantee: the clock never goes back; after a loss a counter jumps over all that may have been
- * granted and forgotten, and grants nothing until the jump itself can no longer be lost.
+ * Guarantee: the clock never moves back. After a loss, a counter jumps over all positions that may
+ * be granted but lost, and grants nothing until the jump itself can no longer be lost.
  */
 
 function observeServer(stored: CounterHeader | undefined, reading: StoreReading): CounterHeader {
@@ -142,18 +142,18 @@ function observeServer(stored: CounterHeader | undefined, reading: StoreReading)
   return isSame ? observed : inNextEra({ ...observed, server });
 }
 
-/** Acknowledged writes may be gone: each counter jumps before it grants again. */
+/** Acknowledged writes may be lost: each counter jumps before it grants again. */
 function inNextEra(header: CounterHeader): CounterHeader {
   return { ...header, era: header.era + 1 };
 }
 
-/** A caller that was answered more than the store remembers proves that the store has forgotten. */
+/** A caller that received more than the store has recorded proves that the store lost data. */
 function observeAnswer(
   header: CounterHeader,
   row: CounterRow,
   { have, era = 0 }: Pick<TakeRequest, 'have' | 'era'>,
 ): CounterHeader {
-  // A caller with more losses has used a server that replaced this one.
+  // A caller with a higher loss count has used a server that replaced this one.
   if (era > header.era) return inNextEra({ ...header, era });
   return have > row.next ? inNextEra(header) : header;
 }
@@ -163,13 +163,13 @@ interface SettleTerms {
   /** The margin of this request. */
   readonly margin: bigint;
   readonly lossWindowMs: number;
-  /** Returns the position from which a counter continues after so many losses. */
+  /** Returns the position from which a counter continues after this many losses. */
   readonly jump: (next: bigint, margin: bigint, lossCount: number) => bigint;
 }
 
 /**
  * Brings the counter up to date before it grants. A larger margin is recorded before it is used: if
- * a loss took both, the jump after it would be the smaller one.
+ * a loss erased both, the next jump would use the smaller margin.
  */
 function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): CounterRow {
   const isBehind = row.era !== header.era;
@@ -184,13 +184,13 @@ function settle(header: CounterHeader, row: CounterRow, terms: SettleTerms): Cou
 }
 
 /*
- * Takes back the end of the last grant.
+ * Takes back the last positions of the last grant.
  *
- * Guarantee: only that very grant is taken back. A range that ends at the same position may be
- * another one by now, since those between may have been taken back or forgotten.
+ * Guarantee: takes back only exactly that grant. A range with the same end may belong to a
+ * different grant, since grants in between may have been returned or lost.
  */
 
-/** @returns whether it was taken back */
+/** @returns whether the positions were taken back */
 export function giveBack(
   { header: stored, row }: CounterSnapshot,
   { text, first, unused }: NamedGrant & { readonly unused: bigint },
@@ -198,7 +198,7 @@ export function giveBack(
 ): CounterStep<boolean> {
   if (stored === undefined || row === undefined) return { answer: false };
   const header = observeServer(stored, reading);
-  // After a loss the last grant that the store remembers may have others after it.
+  // After a loss, later grants may follow the last one that the store has recorded.
   const isLast = row.grant === text && row.era === header.era && row.form.startsWith('dense ');
   if (!isLast || unused < 1n || unused > row.next - first) return { answer: false };
   return { answer: true, header, row: { ...row, next: row.next - unused, grant: '' } };
@@ -207,11 +207,11 @@ export function giveBack(
 /*
  * Creates a counter for an operator.
  *
- * Guarantee: an existing counter is never changed. A new one grants nothing until it can no longer
- * be lost, since it would be created again from the same position.
+ * Guarantee: an existing counter is never changed. A new counter grants nothing until it can no
+ * longer be lost, because otherwise it could be recreated from the same position.
  */
 
-/** @returns false if the counter exists already */
+/** @returns false if the counter already exists */
 export function createCounter(
   snapshot: CounterSnapshot,
   { start, stores }: NewCounter,
@@ -225,18 +225,18 @@ export function createCounter(
 }
 
 /*
- * Refuses requests that make no sense before a store is asked, and names the form of a counter, by
- * which a request for another kind of it, or for another of several stores, is recognized.
+ * Refuses invalid requests before they reach a store. Also builds the form of a counter, which
+ * exposes a request for another kind of counter or for another of several stores.
  */
 
 /** The largest sequence width next to 41 bits of time. */
 const PER_MS_MAX = 4_194_304;
 const AHEAD_MS_MAX = 86_400_000;
-/** The positions of later times do not fit the numbers of Lua. */
+/** Positions of later times exceed the exact numbers of Lua. */
 const RECKONED_MS_MAX = 2 ** 42;
 const ABOUT = /^[^\s\p{C}|]{1,256}$/u;
 
-/** The form tells counters apart: kind, unit, position among the stores, and meaning. */
+/** The form distinguishes counters: kind, unit, position among the stores, and meaning. */
 export function formOf(request: TakeRequest): string {
   const { stores = '1/1' } = request;
   if (request.kind === 'dense') return denseForm(stores);
@@ -248,7 +248,7 @@ export function denseForm(stores = '1/1'): string {
   return `dense ${stores}`;
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkTake(request: TakeRequest): void {
   const { counter, stores, count, have, era = 0 } = request;
   refuseRequest([
@@ -261,7 +261,7 @@ export function checkTake(request: TakeRequest): void {
   ]);
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkNew({ counter, start, stores }: NewCounter): void {
   refuseRequest([
     ...nameFaults('counter', counter),

@@ -1,9 +1,9 @@
 /**
  * The contract between users of number ranges (segments, series, IDs made in a store) and the store
- * that counts: counters never go back, even if the store loses data.
+ * that counts. Counters never move back, even if the store loses data.
  *
- * Guarantee: no counter grants a duplicate position, as long as the store loses no write older than
- * `lossWindowMs`. A loss costs positions, but never repeats one.
+ * Guarantee: no counter grants a duplicate position, provided that the store loses no write older
+ * than `lossWindowMs`. A loss costs positions, but never repeats one.
  */
 import { ID_MAX } from '../core/id-words.js';
 import { format } from '../messages.js';
@@ -11,7 +11,7 @@ import type { RegistryHeader } from '../registry/snapshot.js';
 import { nowAt, type LaterTime } from '../rows/store-clock.js';
 import { numberIn } from '../rows/row-store.js';
 
-/** The highest end of a range: it fits the signed 64 bits of every store. */
+/** The highest end of a range, which fits the signed 64 bits of every store. */
 export const POSITION_MAX = 2n ** 63n - 1n;
 
 interface Take {
@@ -20,42 +20,42 @@ interface Take {
    * `invoice/20261121`.
    */
   readonly counter: string;
-  /** How many positions are wanted, at least 1. Fewer may be granted. */
+  /** The number of requested positions, at least 1. The store may grant fewer. */
   readonly count: bigint;
   /**
-   * The highest `end` that this process was ever answered for this counter of this store, 0n at
-   * first. More than the store remembers proves that it has lost data. After a give-back it is the
-   * end less what was given back.
+   * The highest `end` that this process has received for this counter of this store, 0n at first. A
+   * value above the store's record proves that it has lost data. After a give-back it is the end
+   * minus the returned positions.
    */
   readonly have: bigint;
   /**
-   * The highest era that this process was ever answered for this counter of this store; absent at
-   * first. A store with a lower one was replaced by another, and clients have come back to it.
+   * The highest era that this process has received for this counter of this store; absent at first.
+   * A store with a lower era was replaced by another, and clients have returned to it.
    */
   readonly era?: number | undefined;
   /**
-   * The position of this store among several, as `k/N` with k from 1: store k then makes the
-   * numbers `position * N + k`, which is the caller's affair. The store counts positions and keeps
-   * `k/N`, so that another order or number of stores is refused. Default `1/1`.
+   * The position of this store among several, as `k/N` with k from 1: from store k, the caller
+   * makes the numbers `position * N + k`. The store only counts positions. It keeps `k/N` and
+   * refuses another order or number of stores. Default `1/1`.
    */
   readonly stores?: string | undefined;
 }
 
-/** The next position is 1 higher than the last: segments, series. */
+/** The next position is always the last plus 1: segments, series. */
 export interface DenseTake extends Take {
   readonly kind: 'dense';
   /**
-   * How far the counter jumps after a loss of data, at least 2. So that the jump is always far
-   * enough, at most half of it is granted within one loss window: give twice what all processes
-   * together need in that time. One number for all of them; where they differ the highest counts,
-   * and one that is higher than all before waits for one loss window.
+   * How far the counter jumps after a loss of data, at least 2. To keep the jump sufficient, the
+   * store grants at most half of it within one loss window: set at least double what all processes
+   * together need in that time. Use the same number in all processes. If numbers differ, the
+   * highest counts, and a new highest number waits for one loss window.
    */
   readonly lossGap: bigint;
   /**
    * The first position of a counter that does not exist yet. If absent, no counter is created and
-   * the answer is 'absent'. The caller vouches that no position from here on was ever used, since a
-   * lost counter looks like one that never was. A start that comes from the data (the highest ID
-   * stored) therefore needs `lossGap` added to it, for what other processes have buffered.
+   * the response is 'absent'. The caller guarantees that no position from here on was ever used,
+   * since a lost counter looks like a new one. A start derived from data (the highest stored ID)
+   * therefore needs `lossGap` added, to cover what other processes have buffered.
    */
   readonly startAt?: bigint | undefined;
 }
@@ -65,7 +65,7 @@ export interface ClockTake extends Take {
   readonly kind: 'clock';
   /** Positions per millisecond, from 1 to 4,194,304. Position 0 is the Unix epoch. */
   readonly perMs: number;
-  /** How far positions may be ahead of the store's clock, from 1 ms. */
+  /** How far positions may be ahead of the store's clock, at least 1 ms. */
   readonly aheadMs: number;
   /**
    * The meaning of the positions, such as the layout of IDs: 1 to 256 characters without spaces or
@@ -73,69 +73,75 @@ export interface ClockTake extends Take {
    */
   readonly about?: string | undefined;
   /**
-   * The latest `nowMs` that this process was answered for this counter of this store, plus the time
-   * since it asked, by a monotonic clock; absent at first. After a loss of data the counter jumps
-   * above this time too, since the clock of the store may have been set back beside the loss.
+   * The latest `nowMs` that this process received for this counter of this store, plus the
+   * monotonic time since that request; absent at first. After a loss of data, the counter also
+   * jumps above this time, since the store's clock may have been set back together with the loss.
    */
   readonly reckonedMs?: number | undefined;
 }
 
-/** A counter of kind clock creates itself; one of kind dense never does without `startAt`. */
+/** A clock counter creates itself; a dense counter needs `startAt` for this. */
 export type TakeRequest = DenseTake | ClockTake;
 
-/** The positions from `first` to `end`, `end` excluded, belong to the caller forever. */
+/** The positions from `first` to `end`, exclusive, belong to the caller forever. */
 export interface TakeGrant {
   readonly status: 'ok';
   readonly first: bigint;
   readonly end: bigint;
-  /** Names this grant, for `giveBack`. */
+  /** Identifies this grant, for `giveBack`. */
   readonly grant: string;
-  /** Counts the losses of data that the store has noticed. */
+  /** The number of losses of data that the store has detected. */
   readonly era: number;
   /** The clock of the counter, for `reckonedMs`. */
   readonly nowMs?: number | undefined;
 }
 
-/** The answer of a counter store to a take: a range, or the reason why there is none. */
+/** A counter store's response to a take: a range, or the reason for a refusal. */
 export type TakeAnswer =
   | TakeGrant
   /**
-   * Nothing is granted yet: the counter is new, it has jumped after a loss, `lossGap` was raised,
-   * or as much as may be lost is under way. Ask again after so many ms.
+   * The store grants nothing yet: the counter is new or has jumped after a loss, `lossGap` was
+   * raised, or the recent grants have reached their limit. Send the next request after this many
+   * ms.
    */
   | { readonly status: 'wait'; readonly waitMs: number; readonly nowMs?: number | undefined }
-  /** The counter does not exist: never created, or lost by the store. */
+  /** The counter does not exist: it was never created, or the store lost it. */
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */
   | { readonly status: 'full' }
-  /** The counter is of another kind or meaning, or of another of several stores: see `stored`. */
+  /**
+   * The counter is of another kind or meaning, or belongs to another of several stores: see
+   * `stored`.
+   */
   | { readonly status: 'mismatch'; readonly stored: string };
 
-/** A counter to be created by an operator. */
+/** A counter that an operator creates. */
 export interface NewCounter {
   readonly counter: string;
-  /** The first position. Nothing from here on may ever have been used. */
+  /** The first position. No position from here on may have been used before. */
   readonly start: bigint;
-  /** The position among several stores, as in a take. Default `1/1`. */
+  /** The position among several stores, as in a TakeRequest. Default `1/1`. */
   readonly stores?: string | undefined;
 }
 
-/** A counter as the operator sees it. */
+/** A counter, as shown to operators. */
 export interface CounterRecord {
   readonly counter: string;
-  /** Kind, `k/N` and meaning, as a mismatch names them: `dense 1/1`, `clock 1024 1/1 t41-...`. */
+  /**
+   * Kind, `k/N`, and meaning, as in the error of a mismatch: `dense 1/1`, `clock 1024 1/1 t41-...`.
+   */
   readonly form: string;
-  /** The next position to be granted. */
+  /** The next position to grant. */
   readonly next: bigint;
   readonly era: number;
-  /** The counter grants nothing for so many ms; 0 if it grants now. */
+  /** The time until the counter grants again, ms; 0 if it grants now. */
   readonly waitMs: number;
 }
 
 /**
- * A store that counts. Every operation is one atomic step, by the store's clock. Failures are
- * thrown as SnowflakeErrors, best STORE_UNAVAILABLE; a take whose answer is lost may have been
- * carried out, and is simply asked again: it costs positions.
+ * A store that counts. Every operation is one atomic step, by the store's clock. It throws failures
+ * as SnowflakeErrors, preferably STORE_UNAVAILABLE. A take whose response is lost may have
+ * succeeded. The caller simply repeats it, at the cost of some positions.
  *
  * @example
  * ```ts
@@ -151,33 +157,33 @@ export interface CounterRecord {
  * ```
  */
 export interface CounterStore {
-  /** @throws SnowflakeError CONFIG_INVALID for a request that cannot be meant so */
+  /** @throws SnowflakeError CONFIG_INVALID for an invalid request */
   take(request: TakeRequest): Promise<TakeAnswer>;
   /**
-   * Takes back the last `unused` positions of a grant, unless others have taken since or data was
-   * lost; then, and for a counter of kind clock, it does nothing. It is for callers that stop.
+   * Takes back the last `unused` positions of a grant, for callers that stop. Does nothing for a
+   * clock counter, after a later take, or after a loss of data.
    */
   giveBack?(grant: string, unused: bigint): Promise<void>;
-  /** Creates a dense counter; false if the name already exists. */
+  /** Creates a dense counter; false if the counter already exists. */
   create?(counter: NewCounter): Promise<boolean>;
   counters?(): Promise<CounterRecord[]>;
   /**
-   * The largest age of acknowledged writes that the store can lose: 0 if it loses none; otherwise,
-   * the time between two fsyncs, and how long an old primary answers after a failover.
+   * The largest age of acknowledged writes that the store can lose: 0 if it loses none; otherwise
+   * the time between two fsyncs plus how long an old primary responds after a failover.
    */
   readonly lossWindowMs: number;
   /** Describes the counters' location for operators, without secrets. */
   readonly location?: string | undefined;
-  /** One sentence for each danger to the counters. */
+  /** One sentence for each risk to the counters. */
   advice?(): Promise<string[]>;
   /** Closes only connections that the store itself opened. */
   close?(): Promise<void>;
 }
 
 /*
- * Finds faults in stores of counters, and in numbers that are taken from them.
+ * Finds errors in counter stores and in the numbers from them.
  *
- * Guarantee: no store is printed, since it may hold a password.
+ * Guarantee: no message shows a store, since it may contain a password.
  */
 
 export const STORE_COUNT_MAX = 1024;
@@ -194,13 +200,13 @@ export function storeFaults(option: string, stores: unknown): string[] {
   return [`The same store is given twice in \`${option}\`. Give each of them once.`];
 }
 
-/** Recognizes a store of any maker, by its methods. */
+/** Recognizes any store by its methods. */
 export function isCounterStore(value: unknown): value is CounterStore {
   const candidate = value as Partial<CounterStore> | null | undefined;
   return typeof candidate === 'object' && typeof candidate?.take === 'function';
 }
 
-/** Checks numbers that may not fit a Number. */
+/** Checks values that may not fit a Number. */
 export function bigFaults(name: string, value: unknown, min: bigint): string[] {
   const isWhole = typeof value === 'bigint' || Number.isSafeInteger(value);
   if (isWhole && BigInt(value as number) >= min && BigInt(value as number) <= ID_MAX) return [];
@@ -210,7 +216,7 @@ export function bigFaults(name: string, value: unknown, min: bigint): string[] {
 }
 
 /*
- * Counters as an operator sees them.
+ * Counters, as shown to operators.
  *
  * Guarantee: reading changes nothing.
  */
@@ -229,8 +235,8 @@ export function counterRecords(
 }
 
 /*
- * A grant as text: its first position and a random text, so that no other grant, before or after a
- * loss, has the same. The caller's copy also names the counter.
+ * A grant as text: its first position and a random string, so no two grants are equal, even after a
+ * loss. The caller's copy also names the counter.
  */
 
 /** The grant as the store keeps it with its counter. */
@@ -247,7 +253,7 @@ export interface NamedGrant {
 
 const NAMED = /^((\d+)\.[^.|]+)\.(.+)$/s;
 
-/** Returns undefined for a grant in any other form than ours. */
+/** Returns undefined for a grant in an unknown form. */
 export function namedGrant(grant: string): NamedGrant | undefined {
   const [, text, digits, counter] = NAMED.exec(grant) ?? [];
   const first = numberIn(digits);
@@ -256,11 +262,11 @@ export function namedGrant(grant: string): NamedGrant | undefined {
 }
 
 /*
- * A counter as its rules see it: the rules read what a store remembers of it at one moment, and say
- * what to write. The store never has to understand what it writes.
+ * The input and output of the counter rules: the store's records, read at one moment, and the
+ * records to write. The store never interprets a record.
  */
 
-/** The part of a store that all its counters share. */
+/** The record that all counters of a store share. */
 export type CounterHeader = Pick<
   RegistryHeader,
   'incarnation' | 'server' | 'lastTimeMs' | 'slewMs' | 'era'
@@ -268,23 +274,23 @@ export type CounterHeader = Pick<
 
 /** One counter in a store. */
 export interface CounterRow {
-  /** The kind and `k/N` are compared as text. */
+  /** The kind and `k/N`, compared as text. */
   readonly form: string;
-  /** The next position to be granted. */
+  /** The next position to grant. */
   readonly next: bigint;
   /**
-   * The era in which the counter last began or jumped; if the header has another one, it jumps
-   * first.
+   * The era in which the counter last started or jumped; if the header has another era, the counter
+   * jumps first.
    */
   readonly era: number;
-  /** The largest margin ever asked for: a loss gap in positions, or for kind clock ms ahead. */
+  /** The largest requested margin: a loss gap in positions or, for kind clock, ms ahead. */
   readonly margin: bigint;
-  /** The counter grants nothing before this. */
+  /** The counter grants nothing before this time. */
   readonly readyAtMs: number;
-  /** Positions are counted from this time on; `windowCount` were granted since. */
+  /** The start of the current loss window, in which `windowCount` positions were granted. */
   readonly windowAtMs: number;
   readonly windowCount: bigint;
-  /** The last grant; empty if it was taken back, or if a jump followed it. */
+  /** The last grant; empty after a give-back or a jump. */
   readonly grant: string;
 }
 
@@ -295,8 +301,8 @@ export interface CounterSnapshot {
 }
 
 /**
- * The answer of an operation, given once header and row are written; an absent one is left as it
- * is.
+ * The result of an operation, valid once header and row are written; an absent record stays
+ * unchanged.
  */
 export interface CounterStep<T> {
   readonly answer: T;

@@ -1,8 +1,8 @@
 /**
- * Counters in any store of rows with compare-and-swap: each operation reads the row, applies the
- * rule and writes the result, and starts over if another process was faster.
+ * Counters in any store of rows with compare-and-swap. Each operation reads the row, applies the
+ * rule, and writes the result. It starts over if another process was faster.
  *
- * Guarantee: the contract of CounterStore in full, by the rules of every counter.
+ * Guarantee: the full contract of CounterStore, with the same rules as in every store.
  */
 import { isNews, RowOperations } from '../rows/cas-retry.js';
 import {
@@ -33,8 +33,8 @@ type Rule<T> = (snapshot: CounterSnapshot, reading: StoreReading) => CounterStep
 /**
  * Counters in a store of your own.
  *
- * @throws SnowflakeError what the store throws; STORE_UNAVAILABLE where others change what it read
- * again and again.
+ * @throws SnowflakeError the store's errors; STORE_UNAVAILABLE if other processes keep changing the
+ * rows that it read.
  */
 export class RowCounters extends RowOperations implements CounterStore {
   async take(request: TakeRequest): Promise<TakeAnswer> {
@@ -76,11 +76,11 @@ export class RowCounters extends RowOperations implements CounterStore {
       const step = begun ?? rule({ header: read?.header, row: known }, reading);
       const { answer, header = read?.header, row = known } = step;
       if (header === undefined || row === undefined) return { answer };
-      // An answer to wait changes nothing but the time; only a time that went back must be stored.
+      // A 'wait' response changes only the time; only a time that moved back must be stored.
       if (row === read?.row && !isNews(read.header, header, Infinity)) return { answer };
       const { server } = reading;
       const version = stored?.version;
-      // The write may come long after the read, so the next read is the first to see it stored.
+      // The write may come long after the read, so only the next read proves that it is stored.
       const isChanged = row.era !== known?.era || row.margin !== known.margin;
       const isUnseen = isChanged && row.readyAtMs > nowOf(header);
       const text = counterText({ header, row, isUnseen });
@@ -94,18 +94,21 @@ export class RowCounters extends RowOperations implements CounterStore {
   }
 }
 
-/** A counter that waits until it can no longer be lost does so from a read that finds it stored. */
+/**
+ * A new or changed counter waits until it can no longer be lost, from the first read that finds it
+ * stored.
+ */
 function asSeen({ header, row, isUnseen }: CounterOfRow, reading: StoreReading): CounterRow {
   if (!isUnseen) return row;
   return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };
 }
 
-/* A counter, with the header of its time, as the text that a store keeps. */
+/* Converts a counter, with the header of its time, to and from the text that a store keeps. */
 
 interface CounterOfRow {
   readonly header: CounterHeader;
   readonly row: CounterRow;
-  /** True until a process has read it since it began to wait. */
+  /** True until a process reads the counter after its wait begins. */
   readonly isUnseen: boolean;
 }
 

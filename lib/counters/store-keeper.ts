@@ -1,9 +1,10 @@
 /**
- * Supplies a generator from one counter in one or several stores. Start, calls, rests and stop are
- * in one place, since they decide together which store is asked.
+ * Supplies a generator from one counter in one or several stores. Start, calls, rests, and stop are
+ * in one file, since together they choose the store to call.
  *
- * Guarantee: each store has one call under way at most. A store that is away, hangs, refuses or has
- * lost its counter costs numbers or time, never a number twice, and keeps no other store open.
+ * Guarantee: each store has at most one call in progress. A store that is unavailable, hangs,
+ * refuses, or has lost its counter costs numbers or time, causes no duplicates, and does not keep
+ * other stores open.
  */
 import type { IdSource } from '../core/generator/id-source.js';
 import { SnowflakeError, tooEarly } from '../errors.js';
@@ -21,7 +22,7 @@ import type { CounterStore } from './counter-store.js';
 /** The time limit for closing the connections. */
 const CLOSE_MS = 1000;
 
-/** How the messages of a generator go on. */
+/** The endings of a generator's messages. */
 export interface KeeperWords {
   /** A location follows. */
   readonly granted: string;
@@ -29,7 +30,7 @@ export interface KeeperWords {
   readonly notStarted: string;
   readonly stopped: string;
   readonly spent: string;
-  /** What helps if a caller often finds nothing buffered. */
+  /** Advice if callers often find nothing buffered. */
   readonly cure: string;
 }
 
@@ -39,14 +40,14 @@ interface KeeperParts<R> extends KeeperWords {
   readonly counter: string;
   readonly waitAdvice: string;
   open(store: CounterStore, parts: CounterClientParts): CounterClient<R>;
-  /** Resolves when the stores may be asked for what is wanted now. */
+  /** Resolves when the next store call may be sent. */
   soon(): Promise<void>;
 }
 
-/** Its IDs are made of what is buffered. */
+/** The source of IDs, with the buffer. */
 interface BufferedSource extends IdSource {
   readonly buffered: number;
-  /** How often a call found too few buffered. */
+  /** The number of calls that found too few IDs buffered. */
   readonly spentCount: number;
 }
 
@@ -58,14 +59,14 @@ export abstract class StoreKeeper<R> {
   protected listener: GeneratorListener | undefined;
   protected hasBegun = false;
   protected hasTaken = false;
-  /** The number of positions that calls under way have asked for. */
+  /** The number of positions that calls in progress have requested. */
   protected askedCount = 0;
-  /** Resolves when the last call has ended. */
+  /** Resolves once the last call has ended. */
   protected asked: Promise<unknown> = Promise.resolve();
   private readonly calls = new CallRecord();
   private starting: { resolve(): void; reject(reason: unknown): void } | undefined;
   private isWoken = false;
-  /** The index of the store that is asked next. */
+  /** The index of the next store to call. */
   private turn: number;
   private lastState: GeneratorState = 'unassigned';
 
@@ -79,21 +80,21 @@ export abstract class StoreKeeper<R> {
     this.stores = stores.map((store, at) =>
       parts.open(closedAfterLastCall(store), { ...own, place: at + 1 }),
     );
-    // Processes begin with different stores.
+    // Different processes begin with different stores.
     this.turn = Math.floor(environment.random() * storeCount);
   }
 
-  /** How many the next call is to ask for; not above 0 if it is not needed. */
+  /** How many positions the next call should request; at most 0 if no call is needed. */
   protected abstract wanted(): number;
-  /** A call begins. @returns what takes in its grant */
+  /** Called when a call begins. @returns the receiver of its grant */
   protected abstract sent(): (range: R, isLate: boolean) => void;
-  /** Nobody need wait any longer. */
+  /** Rejects all waiting callers. */
   protected abstract giveUp(reason: SnowflakeError): void;
-  /** Ends the source, and gives back what it has. */
+  /** Ends the source, and returns its unused positions. */
   protected abstract end(): Promise<void>;
   protected abstract get supply(): Pick<GeneratorStatus, 'issuedCount' | 'bufferedMs' | 'step'>;
 
-  /** The locations of all stores, each named once. */
+  /** The locations of all stores, without duplicates. */
   get location(): string {
     return [...new Set(this.stores.map(({ location }) => location))].join(', ');
   }
@@ -103,7 +104,7 @@ export abstract class StoreKeeper<R> {
     if (!this.hasTaken) return 'unassigned';
     const isEmpty = this.source.buffered === 0;
     if (this.fault !== undefined) return isEmpty ? 'exhausted' : 'degraded';
-    // Segments are made of what is buffered alone.
+    // Segments supply only buffered numbers.
     return isEmpty && this.parts.kind === 'segments' ? 'exhausted' : 'active';
   }
 
@@ -130,7 +131,10 @@ export abstract class StoreKeeper<R> {
     return advice.flatMap((texts) => texts ?? []);
   }
 
-  /** @throws SnowflakeError why nothing could be taken for startTimeoutMs, or what cannot pass */
+  /**
+   * @throws SnowflakeError the reason why no call succeeded within startTimeoutMs, or a permanent
+   * error
+   */
   async start(): Promise<void> {
     const { timers, startTimeoutMs: ms } = this.environment;
     const over = async () => {
@@ -140,14 +144,14 @@ export abstract class StoreKeeper<R> {
     await withinLimit<void | Promise<void>>(this.firstGrant(), { timers, ms, over });
   }
 
-  /** Starts, or asks now if IDs are needed; never fails. */
+  /** Starts, or calls a store now if IDs are needed; never fails. */
   async refresh(): Promise<void> {
     if (this.hasBegun) this.wake();
-    // The next caller that asks for an ID gets the error.
+    // The next caller of nextId() gets the error.
     else await this.start().catch(() => undefined);
   }
 
-  /** Stops for good: no ID is made afterwards. */
+  /** Stops permanently: no ID is generated afterwards. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const reason = stopped(this.parts);
@@ -178,7 +182,7 @@ export abstract class StoreKeeper<R> {
     return this.asked;
   }
 
-  /** Asks the stores soon, in one call for all that is wanted until then. */
+  /** Calls a store soon, with one call for all demand until then. */
   protected wake(): void {
     if (this.isWoken) return;
     this.isWoken = true;
@@ -198,7 +202,7 @@ export abstract class StoreKeeper<R> {
     }
   }
 
-  /** Takes the stores in turn; a store that hangs is asked only if no other can help. */
+  /** Uses the stores in turn; a store that hangs is called only if no other store can help. */
   private nextClient(): CounterClient<R> | undefined {
     const inTurn = [...this.stores.slice(this.turn), ...this.stores.slice(0, this.turn)];
     const idle = inTurn.filter(({ isIdle }) => isIdle);
@@ -206,7 +210,7 @@ export abstract class StoreKeeper<R> {
     return idle.find(({ isSilent }) => !isSilent) ?? (isAnswering ? undefined : idle[0]);
   }
 
-  /** Asks one store; never fails. */
+  /** Calls one store; never fails. */
   protected async ask(client: CounterClient<R>, count: number): Promise<void> {
     const takeIn = this.sent();
     const granted = (range: R, isLate: boolean) => {
@@ -245,18 +249,18 @@ export abstract class StoreKeeper<R> {
     if (!fault.retryable) this.giveUp(fault);
   }
 
-  /** The error if no store gives IDs. One that may pass counts more, since waiting can help. */
+  /** The error if no store supplies IDs. A temporary error has priority, since waiting can help. */
   private get fault(): SnowflakeError | undefined {
     const faults = this.stores.flatMap(({ fault }) => fault ?? []);
     if (faults.length < this.stores.length) return undefined;
     return faults.find(({ retryable }) => retryable) ?? faults[0];
   }
 
-  /** The error for a caller that finds too few buffered. */
+  /** The error for a caller that finds too few IDs buffered. */
   protected spent(): SnowflakeError {
     const { fault, state, parts } = this;
     if (state === 'released') return stopped(parts);
-    // A fault that the operator has to remove is reported as it is.
+    // An error that needs an operator is reported unchanged.
     if (fault?.retryable === false) return fault;
     if (state === 'unassigned') return this.notYet();
     if (fault !== undefined) this.report(fault.message);
@@ -276,9 +280,9 @@ export abstract class StoreKeeper<R> {
 }
 
 /*
- * Errors for a generator without IDs: they say what happened and what to do.
+ * Errors for a generator without IDs: they explain what happened and what to do.
  *
- * Guarantee: no ID was made when one of these is thrown.
+ * Guarantee: a call that throws one of them has used up no ID.
  */
 
 function stopped(words: KeeperWords): SnowflakeError {

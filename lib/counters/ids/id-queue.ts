@@ -1,8 +1,8 @@
 /**
- * The queue for positions: callers wait in it for IDs, and so does the stock of IDs taken ahead.
+ * The queue of callers that wait for IDs. The stock of prefetched IDs waits in it too.
  *
- * Guarantee: first come, first served. A call serves only those that came before it was sent, so an
- * ID asked for after another was given is higher than that one.
+ * Guarantee: first come, first served. A store call serves only callers that arrived before it was
+ * sent. So an ID requested after another ID was delivered is higher.
  */
 import type { Clock } from '../../core/clock.js';
 import {
@@ -19,16 +19,16 @@ import { needsPrefetch, type PositionRun, type PrefetchOptions } from './store-i
 
 export interface Asker {
   readonly signal?: AbortSignal | undefined;
-  /** How many it still wants. */
+  /** The number of IDs still required. */
   left: number;
-  /** Takes `count` of a run that a store was asked for at `sentAtMs`. */
+  /** Takes `count` IDs of a run whose request was sent at `sentAtMs`. */
   take(run: PositionRun, count: number, sentAtMs: number): void;
-  /** It has all. */
+  /** Called once the caller has all its IDs. */
   resolve(): void;
   refuse(reason: unknown): void;
 }
 
-/** A call to a store: what it may serve, and when it was sent. */
+/** A call to a store: the last caller that it may serve, and when it was sent. */
 export interface Sent {
   readonly lastNumber: number;
   readonly atMs: number;
@@ -54,7 +54,7 @@ export class IdQueue {
     this.wanted += asker.left;
   }
 
-  /** Ids that are left over when all have theirs are lost. */
+  /** IDs left over after every caller is served are lost. */
   serve(run: PositionRun, { lastNumber, atMs }: Sent): void {
     for (const [asker, number] of this.numbers) {
       if (run.left === 0 || number > lastNumber) return;
@@ -85,20 +85,20 @@ export class IdQueue {
 }
 
 /*
- * Ids that are given without waiting: from positions that were taken ahead, or not at all.
+ * IDs without waiting, from prefetched positions only.
  *
- * Guarantee: no ID is given that was taken longer ago than `staleMs`; a call gets all its IDs or
- * none; within this process the IDs of a shard rise.
+ * Guarantee: no delivered ID is older than `staleMs`, a call gets all its IDs or none, and the IDs
+ * of a shard rise within this process.
  */
 
 interface IdsAtOnceParts {
   readonly layout: BitLayout;
-  /** Every call refuses without it. */
+  /** Without prefetch, every call is refused. */
   readonly prefetch: PrefetchOptions | undefined;
   readonly clock: Clock;
-  /** Lets the stock wait for more. */
+  /** Adds the stock to the queue. */
   readonly join: (asker: Asker) => void;
-  /** The error for callers that find too few buffered. */
+  /** The error for callers that find too few IDs buffered. */
   readonly spent: () => SnowflakeError;
 }
 
@@ -109,7 +109,7 @@ interface Taken {
 
 export class IdsAtOnce implements IdSource {
   issuedCount = 0;
-  /** How often a call found too few buffered. */
+  /** The number of calls that found too few IDs buffered. */
   spentCount = 0;
   private readonly stock: Taken[] = [];
   private isWaiting = false;
@@ -121,7 +121,7 @@ export class IdsAtOnce implements IdSource {
     return this.fresh.reduce((sum, { run }) => sum + run.left, 0);
   }
 
-  /** The time until the newest of them is too old; 0 if there are none. */
+  /** The time until the newest buffered ID is too old; 0 if there is none. */
   get freshForMs(): number | undefined {
     const { prefetch, clock } = this.parts;
     if (prefetch === undefined) return undefined;
@@ -160,14 +160,14 @@ export class IdsAtOnce implements IdSource {
     target.set(this.take(target.length, fields));
   }
 
-  /** Requests more if few are buffered, or if the newest have reached half the allowed age. */
+  /** Requests more IDs if few are buffered, or if the newest have reached half the allowed age. */
   refresh(): void {
     this.dropStale();
     const { count, staleMs } = this.parts.prefetch!;
     if (this.buffered * 2 <= count || this.freshForMs! * 2 <= staleMs) void this.refill();
   }
 
-  /** Resolves once more are buffered. @throws SnowflakeError what cannot pass */
+  /** Resolves once more IDs are buffered. @throws SnowflakeError if waiting cannot help */
   refill(): Promise<void> | undefined {
     const { prefetch, join } = this.parts;
     if (this.isWaiting || this.isClosed || prefetch === undefined) return undefined;
@@ -177,7 +177,7 @@ export class IdsAtOnce implements IdSource {
     const filled = new Promise<void>((resolve, refuse) => {
       join({ left: prefetch.count, take, resolve, refuse });
     }).finally(() => (this.isWaiting = false));
-    // The caller handles the error, if there is one.
+    // The caller handles any error.
     filled.catch(() => undefined);
     return filled;
   }
@@ -219,7 +219,7 @@ export class IdsAtOnce implements IdSource {
   }
 
   private dropStale(): void {
-    // A call that hung comes in behind later ones of other stores.
+    // A response that was delayed may arrive after later ones of other stores.
     const { fresh } = this;
     if (fresh.length < this.stock.length) this.stock.splice(0, Infinity, ...fresh);
   }

@@ -1,7 +1,8 @@
 /**
- * The options of IDs made in a store, with defaults and errors.
+ * The options of IDs generated in a store, with defaults and errors.
  *
- * Guarantee: it reports every error at once, and prints no store, client or possible URL.
+ * Guarantee: it reports every error at once, and no message shows a store, a client, or a possible
+ * URL.
  */
 import { timeExhausted, type CallWords } from '../../core/generator/id-source.js';
 import { IdWords } from '../../core/id-words.js';
@@ -20,40 +21,43 @@ import {
 } from '../../options.js';
 import { storeFaults, type CounterStore } from '../counter-store.js';
 
-/** How many IDs are taken ahead of need, and for how long they may be used. */
+/** How many IDs to prefetch, and how long they stay usable. */
 export interface PrefetchOptions {
-  /** How many IDs are taken at a time, 1 to 1,000,000. At most three times as many are buffered. */
+  /**
+   * How many IDs to take at a time, 1 to 1,000,000. The buffer holds at most three times as many.
+   */
   readonly count: number;
   /** The largest age of a buffered ID, 10 ms to an hour. */
   readonly staleMs: number;
 }
 
-/** The IDs to be made, in any store. */
+/** The IDs to generate, in any store. */
 export interface IdOptions {
   /**
-   * The name of the IDs, e.g. `order`: 1 to 128 characters without spaces. Two tags may share IDs.
+   * The name of the IDs, e.g. `order`: 1 to 128 characters without spaces. Two tags may share one
+   * name.
    */
   readonly tag: string;
   /**
-   * The bits of the IDs, in units of 1 ms; every field but time and sequence is filled by the call.
-   * Default layouts.redisIdGenerator(). It is kept in the store: another one is refused.
+   * The layout of the IDs, with ticks of 1 ms. Each call fills every field except time and
+   * sequence. Default layouts.redisIdGenerator(). The store records the layout and refuses another.
    */
   readonly layout?: BitLayout | undefined;
   /** How far IDs may run ahead of the store's clock, 1 ms to an hour. Default 1000. */
   readonly aheadMs?: number | undefined;
   /**
-   * Takes IDs ahead of need, for nextId() and all else that cannot wait. Ids made so rise within
-   * the process, those of nextIdAsync() over all processes. Default: none, and nextId() refuses.
+   * Prefetches IDs for nextId() and other calls that cannot wait. Prefetched IDs rise within the
+   * process; IDs of nextIdAsync() rise across all processes. Default: none, and nextId() refuses.
    */
   readonly prefetch?: PrefetchOptions | undefined;
 }
 
 export interface CountedOptions extends IdOptions {
-  /** One or several; their order is kept in them, so it must stay as it is. */
+  /** One or several stores. The stores record their order, so it must not change. */
   readonly stores: readonly CounterStore[];
 }
 
-/** The options, completed: the layout has the fields of the call. */
+/** The completed options; in the layout, every other field is a call field. */
 export type CountedTerms = ReturnType<typeof countedTerms>;
 
 const HOUR_MS = 3_600_000;
@@ -70,7 +74,7 @@ const PREFETCH = {
   staleMs: [whole(10, HOUR_MS)],
 } satisfies OptionTable<PrefetchOptions>;
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults` */
+/** @throws SnowflakeError CONFIG_INVALID with every error in `details.faults` */
 export function countedTerms(options: CountedOptions) {
   const { terms, faults } = readOptions(options, IDS, 'RedisIdsModule');
   const { stores, layout = layouts.redisIdGenerator() } = terms;
@@ -85,7 +89,7 @@ export function countedTerms(options: CountedOptions) {
 }
 
 /**
- * Returns the same layout with all fields but time and sequence filled by the call, since no
+ * Returns the same layout with call fields for all fields except time and sequence, since no
  * process leases them.
  */
 function byCall({ fields, epochMs, unitMs }: BitLayout): BitLayout {
@@ -113,7 +117,7 @@ function unitFaults(layout: unknown): string[] {
   ];
 }
 
-/** The keeper's part of them, and the end of its messages. */
+/** The keeper's part of the options, and the end of its messages. */
 export function countedWords({ stores, tag }: CountedTerms) {
   return {
     stores,
@@ -127,7 +131,7 @@ export function countedWords({ stores, tag }: CountedTerms) {
   };
 }
 
-/** Every synchronous call throws this without prefetch. */
+/** The error of every synchronous call without prefetch. */
 export function needsPrefetch(): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
@@ -147,13 +151,13 @@ function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError
 }
 
 /*
- * Ids of a range of positions. A position is a time and a number within its millisecond; of N
- * stores store k gives every N-th sequence, from k - 1 on:
+ * The IDs of a range of positions. A position is a time and a number within its millisecond. Of N
+ * stores, store k supplies every N-th sequence, from k - 1 on:
  *
  *     position = ms * perMs + n          id = ms - epoch | fields of the call | n * N + k - 1
  *
- * Guarantee: no ID belongs to two positions, nor to two stores, whatever the fields; within a run
- * they rise where the fields stay the same.
+ * Guarantee: an ID belongs to only one position of one store, whatever the fields. Within a run,
+ * IDs with the same fields rise.
  */
 
 /** The positions of one ms fit 22 bits in every store. */
@@ -172,7 +176,7 @@ export class PositionSpace {
     this.perMs = perMsOf(layout, storeCount);
   }
 
-  /** @throws SnowflakeError where the layout has no such time, or not any more */
+  /** @throws SnowflakeError if the time is outside the layout's lifetime */
   run(first: bigint, end: bigint): PositionRun {
     const { layout } = this;
     const perMs = BigInt(this.perMs);
@@ -192,7 +196,7 @@ function perMsOf({ sequence }: BitLayout, storeCount: number): number {
   return Math.min(PER_MS_MAX, Math.floor((sequence.max + 1) / storeCount));
 }
 
-/** The positions of one grant, the lowest first; each is taken once. */
+/** The positions of one grant, the lowest first; each is used only once. */
 export class PositionRun {
   private readonly out = new IdWords();
   private high = 0;
@@ -211,7 +215,7 @@ export class PositionRun {
     return this.leftCount;
   }
 
-  /** Makes one ID. The caller makes sure that one is left. */
+  /** Generates one ID. The caller ensures that one is left. */
   next({ high, low }: CallWords): bigint {
     const { out, space } = this;
     const { sequence } = space.layout;
@@ -226,7 +230,7 @@ export class PositionRun {
     return out.id;
   }
 
-  /** Splits off the first `count` positions; the caller makes sure that so many are left. */
+  /** Splits off the first `count` positions; the caller ensures that this many are left. */
   split(count: number): PositionRun {
     const taken = new PositionRun(this.space, this.ms, this.number, count);
     const { perMs } = this.space;

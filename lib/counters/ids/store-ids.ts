@@ -1,8 +1,8 @@
 /**
- * Brings IDs from the stores to the callers that wait for them.
+ * Delivers IDs from the stores to waiting callers.
  *
- * Guarantee: callers of one turn of the event loop share a call, and each gets IDs of a call that
- * was sent after it came.
+ * Guarantee: callers in the same turn of the event loop share a store call, and each gets IDs of a
+ * call sent after its arrival.
  */
 import { callWords, checkedCount, type CallFields } from '../../core/generator/id-source.js';
 import type { BitLayout } from '../../core/layout/bit-layout.js';
@@ -56,7 +56,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     return { issuedCount, bufferedMs: source.freshForMs, step: this.terms.prefetch?.count };
   }
 
-  /** Resolves with IDs in rising order, as soon as earlier callers have theirs. */
+  /** Resolves with IDs in rising order, as soon as earlier callers have their IDs. */
   async nextMany(count: number, { fields, signal }: CountedCall = {}): Promise<bigint[]> {
     signal?.throwIfAborted();
     this.stopping.signal.throwIfAborted();
@@ -78,7 +78,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     return id!;
   }
 
-  /** Resolves once IDs are buffered too, where they are taken ahead. */
+  /** Resolves once prefetched IDs are buffered too, if prefetch is on. */
   override async start(): Promise<void> {
     const { timers, callTimeoutMs: ms } = this.environment;
     await super.start();
@@ -86,7 +86,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
     await withinLimit(filled, { timers, ms, over: () => undefined });
   }
 
-  /** All of them, so that a store with another layout or another order is found now. */
+  /** Calls all stores, to detect a store with another layout or order now. */
   protected override askFirst(): Promise<unknown> {
     const { prefetch } = this.terms;
     if (prefetch !== undefined) {
@@ -124,7 +124,7 @@ export class StoreIds extends StoreKeeper<PositionRun> implements OpenGenerator,
   }
 }
 
-/** One of the stores that IDs are made in. */
+/** One of the stores that supply IDs. */
 class StoreClient extends CounterClient<PositionRun> {
   private readonly space: PositionSpace;
 

@@ -1,6 +1,6 @@
 /**
- * One of the stores of segments: it converts positions to numbers, and knows where its counter
- * begins. A missing counter is created again only above every number in use.
+ * One of the stores of segments. It converts positions to numbers and determines the counter's
+ * start. A missing counter is recreated only above every number in use.
  */
 import { ID_MAX } from '../../core/id-words.js';
 import { isDecimalId } from '../../core/text/decimal.js';
@@ -30,10 +30,12 @@ export class NumberedStore extends CounterClient<GrantedSegment> {
     this.space = new NumberSpace(parts.place, parts.storeCount);
   }
 
-  /** Gives the last numbers of a grant back. If others have taken since, they are lost. */
+  /**
+   * Returns the last numbers of a grant. If another process has taken numbers since, they are lost.
+   */
   async giveBack({ grant }: GrantedSegment, left: number): Promise<void> {
     const given = (async () => this.store.giveBack?.(grant, BigInt(left)))();
-    // Lost numbers are no harm.
+    // Lost numbers are harmless.
     await given.catch(() => undefined);
   }
 
@@ -53,7 +55,8 @@ export class NumberedStore extends CounterClient<GrantedSegment> {
   }
 
   /**
-   * Other processes may have buffered numbers above the highest stored, so the loss gap is added.
+   * Other processes may have buffered numbers above the highest stored one, so the loss gap is
+   * added.
    */
   private async startAbove(highest: () => HighestId | Promise<HighestId>): Promise<bigint> {
     const { timers, callTimeoutMs } = this.parts;
@@ -77,10 +80,10 @@ function afterHighest(id: HighestId): bigint {
 }
 
 /*
- * Converts positions of a counter to numbers. With one store they are the same; with N stores each
- * gives every N-th number, as masters with an offset and an increment do.
+ * Converts positions of a counter to numbers. With one store they are equal. Each of N stores
+ * supplies every N-th number, like database masters with an offset and an increment.
  *
- * Guarantee: no number belongs to two stores, nor to two positions of one.
+ * Guarantee: a number belongs to only one position of one store.
  */
 
 export class NumberSpace {
@@ -94,20 +97,20 @@ export class NumberSpace {
     this.step = BigInt(storeCount);
   }
 
-  /** The number of a position; position 1 has the number `place`. */
+  /** Returns the number of a position; position 1 has the number `place`. */
   numberOf(position: bigint): bigint {
     return (position - 1n) * this.step + BigInt(this.place);
   }
 
-  /** The first position whose number is `number` or more. */
+  /** Returns the first position whose number is at least `number`. */
   positionFrom(number: bigint): bigint {
     const distance = number - BigInt(this.place);
     const whole = distance / this.step;
-    // The division of a bigint rounds towards zero.
+    // Bigint division rounds towards zero.
     return 1n + (distance > 0n && distance % this.step !== 0n ? whole + 1n : whole);
   }
 
-  /** Returns the numbers of the positions from `first` to `end`, as far as they are IDs. */
+  /** Returns the numbers of the positions from `first` to `end`, up to the largest ID. */
   segmentOf(first: bigint, end: bigint): Segment | undefined {
     const [least, over] = [this.positionFrom(0n), this.positionFrom(ID_MAX + 1n)];
     const from = first > least ? first : least;

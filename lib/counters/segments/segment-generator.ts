@@ -1,9 +1,9 @@
 /**
- * The generator of dense numbers: it counts through the segments that it was given, one after the
- * other, in two 32-bit words. All calls continue the same run.
+ * The generator of dense numbers. It counts through its segments one after another, in two 32-bit
+ * words. All calls continue the same run.
  *
- * Guarantee: every number comes from a segment that was added and is made once; none is made after
- * `close` has taken it out. No clock is read and nothing is allocated but the ID.
+ * Guarantee: every number comes from an added segment, and without duplicates. `close` removes the
+ * unused numbers for good. No clock is read, and only the ID is allocated.
  */
 import {
   checkedCount,
@@ -17,17 +17,17 @@ import { HIGH_WORD, IdWords, LOW_WORD } from '../../core/id-words.js';
 import { DecimalText } from '../../core/text/decimal.js';
 import type { SnowflakeError } from '../../errors.js';
 
-/** The numbers first, first + step, first + 2 * step ..., which belong to this process alone. */
+/** The numbers first, first + step, first + 2 * step ..., which belong only to this process. */
 export interface Segment {
   readonly first: bigint;
-  /** It is from 1 to 2^31 - 1. */
+  /** From 1 to 2^31 - 1. */
   readonly count: number;
   readonly step: number;
 }
 
 /** The supplier of segments. */
 interface SegmentSupply {
-  /** Is called when as few are buffered as the mark says, once until more are added. */
+  /** Called when the buffer falls to the mark; only once until more numbers are added. */
   low(): void;
   /** Returns the error for a caller that finds nothing buffered. */
   spent(): SnowflakeError;
@@ -40,24 +40,24 @@ export interface SegmentRest<S extends Segment> {
 }
 
 const WORD = 2 ** 32;
-/** The high word of 2^53. */
+/** The high word of 2^53, the first integer beyond exact numbers. */
 const NUMBER_HIGH_END = 2 ** 21;
 
-/** Makes IDs of segments. Applications inject IdMaker instead. */
+/** Generates IDs from segments. Applications inject IdMaker instead. */
 export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   private readonly out = new IdWords();
-  /** The run in progress: numbers that differ in the low word alone, and how many are made. */
+  /** The current run, of numbers that differ only in the low word, and its progress. */
   private madeCount = 0;
   private runCount = 0;
   private step = 1;
-  /** The words of its first number: the low one as a signed integer, which wraps. */
+  /** The words of the run's first number; the low word is a signed integer, which wraps. */
   private high = 0;
   private low = 0;
-  /** The same number, as far as a double is exact. */
+  /** The same number as a double, if that is exact. */
   private first = 0;
 
   private readonly chain: SegmentRest<S>[] = [];
-  /** The numbers in the chain, without the run in progress. */
+  /** The count of numbers in the chain, without the current run. */
   private queuedCount = 0;
   private issuedBefore = 0;
   private lowMark = 0;
@@ -69,7 +69,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
 
   constructor(private readonly supply: SegmentSupply) {}
 
-  /** Numbers that can be made before another segment is needed. */
+  /** The count of numbers available without another segment. */
   get buffered(): number {
     return this.queuedCount + this.runCount - this.madeCount;
   }
@@ -78,16 +78,16 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.issuedBefore + this.madeCount;
   }
 
-  /** How often a call found nothing buffered. */
+  /** The number of calls that found nothing buffered. */
   get spentCount(): number {
     return this.spentTimes;
   }
 
-  /** `low` is called when at most so many are buffered. */
+  /** The buffer level at which `low` is called. */
   set mark(count: number) {
     this.lowMark = count;
     this.isLowNotified = false;
-    // The run in progress was cut for another mark.
+    // The current run was sized for another mark.
     this.leaveRun();
   }
 
@@ -97,7 +97,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     this.isLowNotified = false;
   }
 
-  /** Takes out what was not made, the oldest first. */
+  /** Removes and returns the unused numbers, the oldest first. */
   close(): readonly SegmentRest<S>[] {
     this.leaveRun();
     this.queuedCount = 0;
@@ -105,7 +105,9 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.chain.splice(0).filter(({ left }) => left > 0);
   }
 
-  /** Makes one number. @throws the error of the supply if nothing is buffered; ARGUMENT_INVALID */
+  /**
+   * Generates one number. @throws the error of the supply if nothing is buffered; ARGUMENT_INVALID
+   */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined) refuseFields(fields);
     if (this.madeCount === this.runCount) this.enterRun();
@@ -123,7 +125,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.textOf(this.madeCount++);
   }
 
-  /** Makes one number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
+  /** Generates one number below 2^53. @throws as nextId does; CONFIG_INVALID from 2^53 on */
   nextIdNumber(fields?: CallFields): number {
     if (fields !== undefined) refuseFields(fields);
     if (this.madeCount === this.runCount) this.enterRun();
@@ -131,7 +133,10 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.first + this.madeCount++ * this.step;
   }
 
-  /** `count` numbers, rising within each segment; those made before an error are kept. */
+  /**
+   * Generates `count` numbers, rising within each segment; numbers generated before an error are
+   * kept.
+   */
   nextIds(count: number, fields?: CallFields): bigint[] {
     if (fields !== undefined) refuseFields(fields);
     const ids = this.kept.take(checkedCount(count), this.moment);
@@ -171,7 +176,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return ids;
   }
 
-  /** Fills an array; the numbers made before an error are in it and are not made again. */
+  /** Fills an array. Numbers generated before an error stay in it and are not generated again. */
   fill(target: BigUint64Array | BigInt64Array, fields?: CallFields): void {
     if (fields !== undefined) refuseFields(fields);
     const words = new Uint32Array(target.buffer, target.byteOffset, target.length * 2);
@@ -179,7 +184,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
       const made = this.run((words.length - at) / 2);
       const { high, step } = this;
       const end = at + 2 * (this.madeCount - made);
-      // A signed integer that wraps makes the same word, in half the time of a double.
+      // A signed integer that wraps gives the same word, in half the time that a double takes.
       for (let low = (this.low + Math.imul(made, step)) | 0; at < end; low = (low + step) | 0) {
         words[at + HIGH_WORD] = high;
         words[at + LOW_WORD] = low;
@@ -196,7 +201,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return { rangeNumber: this.closedTimes, issuedCount: this.issuedCount };
   }
 
-  /** Takes up to `count` of a run: from the number returned to `madeCount`, excluded. */
+  /** Takes up to `count` numbers of a run: from the returned index to `madeCount`, exclusive. */
   private run(count: number): number {
     if (this.madeCount === this.runCount) this.enterRun();
     const from = this.madeCount;
@@ -204,7 +209,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return from;
   }
 
-  /** A run ends with its segment, with its high word, or where the supply wants to be told. */
+  /** A run ends with its segment, with its high word, or at the mark of the supply. */
   private enterRun(): void {
     this.settle();
     const { chain, queuedCount, lowMark } = this;
@@ -237,7 +242,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     this.shorten(count);
   }
 
-  /** Puts the rest of a run back into the chain. */
+  /** Returns the rest of a run to the chain. */
   private leaveRun(): void {
     const left = this.runCount - this.madeCount;
     this.settle();
@@ -246,7 +251,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     this.shorten(-left);
   }
 
-  /** Counts what was made of the run in progress, which ends. */
+  /** Counts the numbers generated from the current run, and ends it. */
   private settle(): void {
     this.issuedBefore += this.madeCount;
     this.runCount = this.madeCount = 0;

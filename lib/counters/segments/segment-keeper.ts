@@ -1,5 +1,5 @@
 /**
- * Keeps numbers buffered: takes segments ahead of need, and returns the unused ones at the end.
+ * Keeps numbers buffered: takes segments ahead of demand, and returns unused numbers at the end.
  *
  * Guarantee: at most one refill is pending, and the buffer holds at most three steps.
  */
@@ -16,7 +16,7 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
     spent: () => this.spent(),
   });
   private readonly size: StepSize;
-  /** Ends when a segment that came after the stop was given back. */
+  /** Resolves once any segment that arrived after the stop is returned. */
   private returning: Promise<void> = Promise.resolve();
 
   constructor(terms: SegmentTerms, environment: GeneratorEnvironment) {
@@ -24,7 +24,7 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
       kind: 'segments',
       ...segmentWords(terms),
       open: (store, parts) => new NumberedStore(store, terms, parts),
-      // The caller whose ID led here goes on first.
+      // The caller that triggered the refill continues first.
       soon: () => Promise.resolve(),
     });
     this.size = new StepSize(terms);
@@ -50,7 +50,7 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
         this.returning = segment.store.giveBack(segment, segment.count);
         return;
       }
-      // Numbers of a late answer are used only if too few are buffered.
+      // Numbers of a late response are used only if too few are buffered.
       if (isLate && source.buffered > size.mark) return;
       source.add(segment);
       source.mark = size.mark;
@@ -69,7 +69,7 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
     const giveBack = async () => {
       await this.asked;
       await this.returning;
-      // The last grant goes first: only after it is the one before it the last.
+      // Returns the last grant first, since a store takes back only its last grant.
       for (const { segment, left } of unused.toReversed()) {
         await segment.store.giveBack(segment, left);
       }
@@ -79,18 +79,18 @@ export class SegmentKeeper extends StoreKeeper<GrantedSegment> implements OpenGe
 }
 
 /*
- * How many numbers are asked for at a time, and when: by the rate at which they are used.
+ * Decides when to request numbers, and how many, from the rate of use.
  *
- * Guarantee: the rate is one of at least a second, whatever the clock does, and the step at most
- * doubles from one refill to the next; so no burst and no jump of the clock orders numbers for
- * hours, which a crash would lose.
+ * Guarantee: the rate is measured over at least a second, whatever the clock does, and the step at
+ * most doubles per refill. So no burst and no clock jump requests numbers for hours, which a crash
+ * would lose.
  */
 
 type StepTerms = Pick<SegmentTerms, 'lastsMs' | 'stepMin' | 'stepMax'>;
 
-/** Numbers used in a shorter time count as the use of a second. */
+/** Use in a shorter time counts as the use of a full second. */
 const MEASURED_MS_MIN = 1000;
-/** A shop that closes at night does not begin the day with the rate of the night. */
+/** Limits the measured time, so a quiet night does not determine the rate of the morning. */
 const MEASURED_MS_MAX = 60_000;
 
 export class StepSize {
@@ -102,28 +102,28 @@ export class StepSize {
     this.stepNow = terms.stepMin;
   }
 
-  /** How many the next call asks for. */
+  /** The number that the next call requests. */
   get step(): number {
     return this.stepNow;
   }
 
-  /** More are asked for when so many are buffered, or fewer. */
+  /** The buffer level at which more numbers are requested. */
   get mark(): number {
     const enough = Math.min(Math.ceil(this.perMs * this.terms.lastsMs), 2 * this.stepNow);
     return Math.max(Math.floor(this.stepNow / 2), enough);
   }
 
-  /** How long so many last at the current rate; undefined while there is none. */
+  /** How long `count` numbers last at the current rate; undefined without a rate. */
   lastingMs(count: number): number | undefined {
     return this.perMs === 0 ? undefined : Math.floor(count / this.perMs);
   }
 
-  /** Before a refill: measures, and sets the step by it. */
+  /** Measures the rate before a refill, and sets the step. */
   measure(issuedCount: number, nowMs: number): void {
     this.since ??= { atMs: nowMs, issuedCount };
     const { atMs, issuedCount: before } = this.since;
     const tookMs = nowMs - atMs;
-    // A clock that was set back measured nothing: the next refill measures from here.
+    // A clock that was set back allows no measurement: the next refill measures from here.
     if (tookMs < 0) this.since = { atMs: nowMs, issuedCount };
     else this.rate(issuedCount - before, tookMs);
     if (tookMs >= MEASURED_MS_MIN) this.since = { atMs: nowMs, issuedCount };
@@ -131,7 +131,7 @@ export class StepSize {
 
   private rate(usedCount: number, tookMs: number): void {
     const measured = usedCount / Math.min(MEASURED_MS_MAX, Math.max(MEASURED_MS_MIN, tookMs));
-    // Part of a second proves only that the rate is at least so high.
+    // Part of a second only proves a minimum rate.
     this.perMs = tookMs >= MEASURED_MS_MIN ? measured : Math.max(this.perMs, measured);
     const { lastsMs, stepMin, stepMax } = this.terms;
     const wanted = Math.ceil((this.perMs * lastsMs) / 2);

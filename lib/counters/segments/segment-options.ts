@@ -1,54 +1,59 @@
 /**
  * The options of segments, with defaults and errors.
  *
- * Guarantee: it reports every error at once, and prints no store, client or possible URL.
+ * Guarantee: it reports every error at once, and no message shows a store, a client, or a possible
+ * URL.
  */
 import { SnowflakeError } from '../../errors.js';
 import { formatName } from '../../messages.js';
 import { later, nameFaults, readOptions, refuse, whole, type OptionTable } from '../../options.js';
 import { bigFaults, storeFaults, type CounterStore } from '../counter-store.js';
 
-/** The highest ID in use: as it comes from a database, undefined or null for an empty table. */
+/** The highest ID in use, as a database returns it: undefined or null for an empty table. */
 export type HighestId = bigint | number | string | null | undefined;
 
-/** Names the counter, and says how its numbers are taken. */
+/** Names the counter, and configures how its numbers are taken. */
 export interface SegmentOptions {
-  /** The counter lies there: a URL, or a store such as `sqlCounters({ dataSource })`. */
+  /** The location of the counter: a URL, or a store such as `sqlCounters({ dataSource })`. */
   readonly store?: CounterStore | string | undefined;
   /**
-   * Several stores instead of one: store k of N gives every N-th number from k on. Their order is
-   * kept in them, so it must stay as it is.
+   * Several stores instead of one: store k of N supplies every N-th number, from k on. The stores
+   * record their order, so it must not change.
    */
   readonly stores?: readonly (CounterStore | string)[] | undefined;
   /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
-   * Creates a counter that the store does not know. A function gives the highest ID in use, and the
-   * counter starts `lossGap` above it: `() => orders.maximum('id')`. A number is the start itself.
-   * It vouches that no number from there on was ever used, whenever the store may lose the counter,
-   * and is refused where the store can lose data. Default: `snowflake counters create`.
+   * orders.maximum('id')`. A number is the start itself. It vouches that no number from there on
+   * was ever used, whenever the store may lose the counter, and is refused where the store can lose
+   * data. Default: `snowflake counters create`. => Creates a missing counter. A function returns
+   * the highest ID in use, and the counter starts `lossGap` above it: `() => orders.maximum('id')`.
+   * A number is the start itself. It guarantees that no number from there on was ever used, so a
+   * store that can lose data refuses it. Default: no creation; use `snowflake counters create`. =>
+   * orders.maximum('id')`. A number is the start itself. It vouches that no number from there on
+   * was ever used, whenever the store may lose the counter, and is refused where the store can lose
+   * data. Default: `snowflake counters create`.
    */
   readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>) | undefined;
-  /** For how long numbers are buffered, by the rate at which they are used. Default 30 s. */
+  /** How long the buffered numbers last at the current rate of use. Default 30 s. */
   readonly lastsMs?: number | undefined;
-  /** The fewest that are taken at a time. Default 1000, or `stepMax` where that is less. */
+  /** The minimum count to take at a time. Default 1000, or `stepMax` if that is less. */
   readonly stepMin?: number | undefined;
-  /** The most that are taken at a time; a crash loses up to three times as many. Default 10^6. */
+  /** The maximum count to take at a time; a crash loses up to three times as many. Default 10^6. */
   readonly stepMax?: number | undefined;
   /**
-   * How far the counter jumps after its store lost data; at most half of it is granted, to all
-   * processes together, within the time of which a store may lose its writes. Default: 10 x
-   * stepMax, and at least 10,000,000: more than 1024 processes buffer that use 222,000
-   * numbers a second.
+   * How far the counter jumps after its store lost data. Within the time whose writes a store may
+   * lose, all processes together get at most half of it. Default: 10 x stepMax, at least
+   * 10,000,000, which is more than 1024 processes buffer at 222,000 numbers a second.
    */
   readonly lossGap?: bigint | number | undefined;
 }
 
-/** The options, completed. */
+/** The completed options. */
 export type SegmentTerms = ReturnType<typeof segmentTerms>;
 
 const STEP_MAX = 1_000_000_000;
-/** The fleet for which the default of `lossGap` is enough. */
+/** The fleet size for which the default `lossGap` is sufficient. */
 const PROCESS_COUNT = 1024;
 const USED_PER_MS = 222;
 const STEPS_BUFFERED = 3;
@@ -70,9 +75,9 @@ export function givenStores({ store, stores }: SegmentOptions): readonly unknown
 }
 
 /**
- * @param stores those of the options, open
- * @param found what is wrong with stores that could not be opened
- * @throws SnowflakeError CONFIG_INVALID with every fault in `details.faults`
+ * @param stores the opened stores of the options
+ * @param found the errors of stores that could not be opened
+ * @throws SnowflakeError CONFIG_INVALID with every error in `details.faults`
  */
 export function segmentTerms(
   options: SegmentOptions,
@@ -99,7 +104,7 @@ export function segmentTerms(
   return { stores, counter, startAt: start, lastsMs, stepMin, stepMax, lossGap: BigInt(lossGap) };
 }
 
-/** The default is more than a fleet buffers, however small its steps. */
+/** The default exceeds what a fleet buffers, however small its steps. */
 function defaultLossGap(lastsMs: number, stepMin: number, stepMax: number): number {
   const byRate = 1.5 * lastsMs * USED_PER_MS;
   const bySteps = PROCESS_COUNT * STEPS_BUFFERED * stepMin;
@@ -113,8 +118,8 @@ function bothFaults({ store, stores }: SegmentOptions): string[] {
 }
 
 /**
- * A number is true for one moment and configured for good: after a flush, a process that is started
- * then would create the counter again from it.
+ * A configured number becomes outdated: after a flush, the next process to start would recreate the
+ * counter from it.
  */
 function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[] {
   if (startAt === undefined || typeof startAt === 'function') return [];
@@ -129,7 +134,7 @@ function startFaults(startAt: unknown, stores: readonly CounterStore[]): string[
   ];
 }
 
-/** What the keeper is given of them, and how its messages go on. */
+/** The keeper's part of the options, and the end of its messages. */
 export function segmentWords({ stores, counter }: SegmentTerms) {
   return {
     stores,

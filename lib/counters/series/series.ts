@@ -1,8 +1,8 @@
 /**
- * series({...}): numbers that start again with each day, month or year, as texts.
+ * series({...}): numbers that restart each day, month, or year, as strings.
  *
- * Guarantee: no text is given twice. The counter is named after the period, so a wrong clock picks
- * another day and never the same number.
+ * Guarantee: no duplicate string. The counter's name contains the period, so a wrong clock selects
+ * another day but never the same number.
  */
 import { systemClock, type Clock } from '../../core/clock.js';
 import { SnowflakeError } from '../../errors.js';
@@ -21,40 +21,42 @@ import { systemTimers, withinLimit, type Timers } from '../../time/timers.js';
 import { refusal, silent } from '../counter-client.js';
 import { bigFaults, isCounterStore, type CounterStore } from '../counter-store.js';
 
-/** Advice for periods that have to be waited for often. */
+/** Advice for periods that often cause a wait. */
 const WAIT_ADVICE = 'If this lasts, raise `lossGap`.';
-/** Longer than a call waits for one before it whose connection is dead. */
+/** Longer than a call waits for an earlier call on a dead connection. */
 const CALL_TIMEOUT_MS = 10_000;
 
 /** Options of series(). */
 export interface SeriesOptions extends SeriesFormOptions {
   /** A store that loses no data, such as `sqlCounters({ ..., replicated: false })`. */
   readonly store: CounterStore;
-  /** How far a period jumps once its store is found to have lost data. Default 1000. */
+  /** How far a period jumps after its store has lost data. Default 1000. */
   readonly lossGap?: bigint | undefined;
-  /** How long next() waits for the store, whose answer then leaves a gap. Default 10 s. */
+  /** How long next() waits for the store; a later response leaves a gap. Default 10 s. */
   readonly callTimeoutMs?: number | undefined;
   /** Sets timers; for tests. */
   readonly timers?: Timers | undefined;
 }
 
-/** Texts that are numbered without repetition, such as INV-20261121-000123. */
+/** Strings numbered without duplicates, such as INV-20261121-000123. */
 export interface Series {
-  /** The next text, by one call to the store. @throws SnowflakeError of the store; COUNTER_FULL */
+  /**
+   * Returns the next string, with one store call. @throws SnowflakeError of the store; COUNTER_FULL
+   */
   next(): Promise<string>;
-  /** Takes a text apart. @throws SnowflakeError ID_INVALID */
+  /** Splits a string into its parts. @throws SnowflakeError ID_INVALID */
   parse(text: string): SeriesParts;
-  /** Puts a text together. @throws SnowflakeError ARGUMENT_INVALID, COUNTER_FULL */
+  /** Composes a string from its parts. @throws SnowflakeError ARGUMENT_INVALID, COUNTER_FULL */
   textOf(parts: SeriesParts): string;
 }
 
 /**
- * Numbers such as INV-20261121-000123, which start again with each period. A number may be missing
- * where a process ended between taking it and using it; for a series without gaps see
- * `gaplessSeries` of nestjs-snowflake/sql.
+ * Numbers such as INV-20261121-000123, which restart with each period. A number may be missing if a
+ * process ended after taking it and before using it. For a series without gaps see `gaplessSeries`
+ * of nestjs-snowflake/sql.
  *
- * @throws SnowflakeError CONFIG_INVALID with every fault, such as a time zone that is not known, or
- * a store that can lose data: a period that is lost would start again.
+ * @throws SnowflakeError CONFIG_INVALID with every error, such as an unknown time zone, or a store
+ * that can lose data, because a lost period would restart.
  * @example
  * ```ts
  * import { MemoryCounters } from 'nestjs-snowflake';
@@ -78,7 +80,7 @@ export function series(options: SeriesOptions): Series {
   const over = (): never => {
     throw silent({ location: locationOf() }, ms);
   };
-  /** The end of the period asked for last; the store remembers that of any other. */
+  /** The end of the most recent period; the store keeps the ends of all others. */
   let known = { period: '', have: 0n };
   const take = async (period: string): Promise<number> => {
     const counter = `${form.name}/${period}`;
@@ -112,25 +114,25 @@ function losingFaults(_: string, store: unknown): string[] {
 }
 
 /*
- * The form of the texts of a series, both ways: `INV-{date}-{000000}` and INV-20261121-000123.
+ * Converts between numbers of a series and strings: `INV-{date}-{000000}` and INV-20261121-000123.
  *
- * Guarantee: a text is read as the one period and number that are written so, and as no other; a
- * number that does not fit its digits is refused and never written shorter or longer.
+ * Guarantee: a string reads as exactly the period and number from which it was written. A number
+ * that does not fit its digits is refused, never truncated or extended.
  */
 
-/** How the texts of a series look, and when its numbers start again. */
+/** How the strings of a series look, and when its numbers restart. */
 export interface SeriesFormOptions {
   /**
    * The name of the series, e.g. `invoice`: 1 to 100 characters without spaces, / and |.
    */
   readonly name: string;
-  /** Says when it starts again at 1. */
+  /** When the series restarts at 1. */
   readonly period: Period;
-  /** The time zone whose days count, from the IANA database: 'Asia/Shanghai'. */
+  /** The time zone of the periods, from the IANA database: 'Asia/Shanghai'. */
   readonly timeZone: string;
   /** `{date}` is the period (yyyyMMdd, yyyyMM or yyyy), zeros in braces are the number. */
   readonly form: string;
-  /** The clock that gives the day. Default: the clock of the host. */
+  /** The clock that determines the period. Default: the clock of the host. */
   readonly clock?: Clock | undefined;
 }
 
@@ -152,11 +154,11 @@ export const SERIES = {
   timers: [methods(...TIMER_METHODS), systemTimers],
 } satisfies OptionTable<SeriesOptions>;
 
-/** The parts of a text of a series. */
+/** The parts of a string of a series. */
 export interface SeriesParts {
   /** The digits of the period, e.g. `20261121`. */
   readonly period: string;
-  /** It is at least 1. */
+  /** At least 1. */
   readonly number: number;
 }
 
@@ -184,12 +186,12 @@ export class SeriesForm {
     this.pattern = new RegExp(`^${escaped(before)}${digits}${escaped(after)}$`);
   }
 
-  /** The period that it is now. */
+  /** The current period. */
   get period(): string {
     return this.periodAt(this.clock.now());
   }
 
-  /** @throws SnowflakeError COUNTER_FULL for a number that does not fit */
+  /** @throws SnowflakeError COUNTER_FULL for a number that does not fit its digits */
   text({ period, number }: SeriesParts): string {
     const [before, between, after] = this.literals;
     const digits = String(number).padStart(this.width, '0');
@@ -199,7 +201,7 @@ export class SeriesForm {
     return `${before}${period}${between}${digits}${after}`;
   }
 
-  /** @throws SnowflakeError ID_INVALID for a text that is not of this series */
+  /** @throws SnowflakeError ID_INVALID for a string that does not belong to this series */
   parse(text: string): SeriesParts {
     const [, period, digits] = (typeof text === 'string' && this.pattern.exec(text)) || [];
     const number = Number(digits);
@@ -226,7 +228,7 @@ export class SeriesForm {
   }
 }
 
-/** The period is added to it, and both together are the name of a counter. */
+/** The name of a counter is this name plus the period. */
 
 function partsOf(form: unknown): [string, string, string, string] | undefined {
   const [, before = '', between = '', zeros = '', after = ''] =
@@ -253,17 +255,17 @@ function wrongParts(period: string, number: number): SnowflakeError {
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 
 /*
- * The day, month or year in a time zone: the part of a series that starts again at 1.
+ * The day, month, or year in a time zone, in which a series counts from 1.
  *
  * Guarantee: the calendar is the Gregorian one with Latin digits, whatever the locale of the host.
  */
 
-/** When the numbers of a series start again at 1. */
+/** When the numbers of a series restart at 1. */
 export type Period = 'day' | 'month' | 'year';
 
 /** How many of the digits yyyyMMdd name a period. */
 
-/** @param timeZone one that zoneFaults() knows */
+/** @param timeZone a zone without zoneFaults() */
 function periodsOf(period: Period, timeZone: string): (nowMs: number) => string {
   const format = dateIn(timeZone);
   return (nowMs) => {
@@ -274,12 +276,12 @@ function periodsOf(period: Period, timeZone: string): (nowMs: number) => string 
   };
 }
 
-/** Reports a time zone that this Node does not know. */
+/** Reports a time zone that this version of Node does not support. */
 function zoneFaults(_: string, timeZone: unknown): string[] {
   try {
     if (typeof timeZone === 'string' && dateIn(timeZone)) return [];
   } catch {
-    // The answer is given below, with that for what is no text.
+    // The error is the same as for a value that is no string, below.
   }
   return [
     `Expected \`timeZone\` to be a time zone of the IANA database, such as 'Asia/Shanghai' or ` +

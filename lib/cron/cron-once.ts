@@ -1,11 +1,10 @@
 /**
- * One job in one process of a fleet, in one file. It sleeps until a tick and requests the job's
- * lock. The process that gets it runs the ticks that are open in the record, which is the lock's
- * note.
+ * One job in one process of a fleet, in one file. The process sleeps until a tick, then requests
+ * the job's lock. With the lock, it runs the open ticks of the record, which is the lock's note.
  *
  * Guarantee: while the store keeps its data, a tick whose run has ended never runs again. A due
- * tick runs as long as a process is there to do it. If the process of a run disappears, another one
- * takes over within the lock's TTL. The job calls the store at most once in `LEAST_MS`. No
+ * tick runs as long as any process is available for it. If the process of a run disappears, another
+ * one takes over within the lock's TTL. The job calls the store at most once in `LEAST_MS`. No
  * background failure is an unhandled rejection.
  */
 import { SnowflakeError } from '../errors.js';
@@ -31,13 +30,13 @@ import {
 export interface CronRun extends Pick<LockSection, 'token' | 'leftMs' | 'assertHeld'> {
   /** The time at which the run was due. It is the same in every process that ever does this run. */
   readonly tick: Date;
-  /** How many ticks before it were left out because they were too late. */
+  /** The number of earlier ticks that were skipped because they were too late. */
   readonly skippedCount: number;
   /** The number of starts of this tick, from 1; above 1 if a process disappeared during a run. */
   readonly attempt: number;
-  /** Aborted when the process begins to shut down: a run that throws then is done again. */
+  /** Aborted when the process begins to shut down: a run that throws afterwards is repeated. */
   readonly closing: AbortSignal;
-  /** Aborted when the lock is lost, the run takes too long, or the time of a shutdown is over. */
+  /** Aborted when the lock is lost, the run takes too long, or the time of the shutdown is over. */
   readonly signal: AbortSignal;
 }
 
@@ -52,15 +51,15 @@ export type CronEvent = { readonly job: string } & (
       /** The method's error, if any. */
       readonly error?: unknown;
     }
-  /** A run that its process did not end, as it was judged. */
+  /** Another process's run did not end, and this process has decided its outcome. */
   | { readonly kind: 'gone'; readonly run: CronRunRecord }
-  /** A tick was too late, and left out with those before it. */
+  /** A tick was too late, and was skipped with earlier ones. */
   | { readonly kind: 'skipped'; readonly tickMs: number; readonly skippedCount: number }
-  /** The store has lost the record: of the ticks since then only the last one is done. */
+  /** The store has lost the record: of the ticks since then, only the last one runs. */
   | { readonly kind: 'forgotten'; readonly skippedCount: number }
   /** Another application has a job of this name in the same store. */
   | { readonly kind: 'shared'; readonly application: string }
-  /** The record is settled up to a time that is later than that of a clock by more than `lateMs`. */
+  /** The record is settled more than `lateMs` beyond the current time. */
   | { readonly kind: 'ahead'; readonly settledMs: number; readonly nowMs: number }
   /** The store was unavailable or grants no lock yet; the job retries. */
   | { readonly kind: 'unavailable'; readonly error: unknown }
@@ -73,33 +72,33 @@ export interface OnceJobParts extends TermsOfJob, Pick<LockTerms, 'clock' | 'tim
   readonly job: string;
   /** The lock of the job. */
   readonly lock: string;
-  /** The process, for the record. */
+  /** The name of the process in the record. */
   readonly by: string;
   readonly run: (run: CronRun) => unknown;
   readonly notify: (event: CronEvent) => void;
 }
 
-/** A process's view of a job. */
+/** The state of a job in one process. */
 export interface OnceJobStatus {
   readonly job: string;
   readonly schedule: string;
-  /** Every tick up to this is settled, as far as this process knows. */
+  /** Every tick up to this time is settled, as far as this process has seen. */
   readonly settledMs: number;
-  /** When the first open tick is due; undefined without a further one. */
+  /** When the first open tick is due; undefined if no tick follows. */
   readonly dueMs: number | undefined;
-  /** For how long it has been due; 0 if it is not yet. */
+  /** How long the first open tick has been due; 0 if it is not due yet. */
   readonly overdueMs: number;
   readonly isRunning: boolean;
-  /** For how long a run has been going on in this process; undefined without one. */
+  /** How long the current run in this process has taken; undefined without a run. */
   readonly runningMs: number | undefined;
   /**
-   * The runs of this process since its start; `lost`, `given-up` and most of `interrupted` are
-   * those of others that it found without their process.
+   * The outcomes since the start of this process. `lost`, `given-up`, and most of `interrupted`
+   * count other processes' runs that this process found abandoned.
    */
   readonly runCounts: Readonly<Record<CountedOutcome, number>>;
-  /** How many ticks this process has left out, because they were too late. */
+  /** The number of ticks that this process has skipped because they were too late. */
   readonly skippedCount: number;
-  /** Another application that has a job of this name in the same store; undefined without one. */
+  /** Another application with a job of this name in the same store; undefined without one. */
   readonly sharedWith: string | undefined;
 }
 
@@ -109,17 +108,17 @@ interface Running {
   readonly ending: AbortController;
 }
 
-/** The reason for a run. */
+/** A run that may begin. */
 type Begun = DueTick & { readonly record: CronRecord };
 
 const LEAST_MS = 100;
-/** A process that only looks holds the lock for no longer than this. */
+/** The maximum hold of a process that only reads the record. */
 const LOOK_MS = 1000;
-/** A clock that was set, or a host that slept, is noticed within this. */
+/** The maximum time until a clock change or a host's sleep is detected. */
 const SLEEP_MS_MAX = 60_000;
-/** The clock of a host may be behind that of its store by this. */
+/** How far a host's clock may be behind its store's clock. */
 const BEHIND_MS = 1000;
-/** At the limit of a run the lock comes first, and aborts the signal. */
+/** At the limit of a run, the lock ends first and aborts the signal. */
 const LIMIT_GRACE_MS = 1000;
 
 export class OnceJob {
@@ -127,19 +126,19 @@ export class OnceJob {
   readonly #retry: RetryDelay;
   readonly #closed = new AbortController();
   readonly #startedMs: number;
-  /** It is undefined until this process has seen a record. */
+  /** Undefined until this process has seen a record. */
   #settledMs: number | undefined;
   #runningSinceMs: number | undefined;
   readonly #running = new Set<Running>();
   readonly #runCounts: Record<CountedOutcome, number>;
   #skippedCount = 0;
   #sharedWith: string | undefined;
-  /** The last run of this process, whose end may not have been written. */
+  /** The last run of this process, whose end may be missing from the record. */
   #ended: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'> | undefined;
-  /** Writes into the record that its run is closing. */
+  /** Records that the process of the run is shutting down. */
   #writeClosing: (() => Promise<void>) | undefined;
   #writing: Promise<unknown> = Promise.resolve();
-  /** Conditions that last are reported once. */
+  /** Lasting conditions are reported only once. */
   readonly #told = new Set<CronEvent['kind']>();
 
   constructor(parts: OnceJobParts) {
@@ -174,13 +173,15 @@ export class OnceJob {
     return tickAfter(this.#parts.schedule, afterMs);
   }
 
-  /** Runs due ticks until it is closed. Never throws. */
+  /** Runs due ticks until close(). Never throws. */
   async begin(): Promise<void> {
     const { signal } = this.#closed;
     while (!signal.aborted) await this.#sleep(await this.#attempt());
   }
 
-  /** Runs it now under its lock, outside its ticks. @throws LOCK_HELD, and the method's errors */
+  /**
+   * Runs the job now under its lock, outside its ticks. @throws LOCK_HELD, and the method's errors
+   */
   async runNow(): Promise<void> {
     const { locks, lock, clock, holdAtMostMs } = this.#parts;
     const held = await locks.acquire(lock, { holdAtMostMs, waitMs: LOOK_MS });
@@ -191,12 +192,12 @@ export class OnceJob {
     }
   }
 
-  /** Starts no further run, and notifies the current one and a possible successor. */
+  /** Starts no further run, and notifies the current run and a possible successor. */
   async close(): Promise<void> {
     const reason = shutDown(this.#parts.job);
     this.#closed.abort(reason);
     for (const { closing } of this.#running) closing.abort(reason);
-    // The store may be away: then it is a run whose process is gone.
+    // The store may be unavailable; the run then counts as one whose process disappeared.
     await this.#writeClosing?.().catch(() => undefined);
   }
 
@@ -211,7 +212,7 @@ export class OnceJob {
     const untilMs = clock.now() + ms;
     for (let leftMs = Math.max(LEAST_MS, ms); leftMs > 0; leftMs = untilMs - clock.now()) {
       if (signal.aborted) return;
-      // A pause that was ended has done its work.
+      // An aborted pause is no error.
       await pause(timers, Math.ceil(Math.min(SLEEP_MS_MAX, leftMs)), signal).catch(() => undefined);
     }
   }
@@ -226,7 +227,7 @@ export class OnceJob {
       this.#told.delete('unavailable');
       return await this.#doNext(held);
     } catch (error) {
-      // It was not granted, or lost, or the store went away, before anything was run.
+      // The lock was refused or lost, or the store became unavailable, before a run began.
       return this.#refusedMs(error as SnowflakeError);
     } finally {
       await held?.release();
@@ -237,7 +238,8 @@ export class OnceJob {
     const { job, random, clock } = this.#parts;
     const { code, details, retryable } = error;
     const tickMs = this.#untilTick(clock.now());
-    // Its holder may be gone: the lock is free when its time is over, and the record says more.
+    // Its holder may have disappeared: the lock becomes free at its end, and the record then
+    // decides.
     if (code === 'LOCK_HELD') return Math.min(tickMs, Number(details['leftMs']) + random() * 50);
     if (code === 'LOCK_LOST' || this.#closed.signal.aborted) return this.#retry.next();
     this.#tellOnce(true, { kind: 'unavailable', job, error });
@@ -254,7 +256,7 @@ export class OnceJob {
     // The earlier clock counts, so that one wrong clock runs no job too early.
     const nowMs = Math.min(storeMs, hostMs + BEHIND_MS);
     const stored = recordIn(held.note);
-    // The end of our own run may be missing if the process lost the lock before it wrote the end.
+    // The end of this process's own run may be missing, if it lost the lock before writing it.
     const known = stored && this.#ended ? withEnded(stored, this.#ended) : stored;
     const times = { nowMs, startedMs: this.#startedMs, knownMs: this.#settledMs };
     const { record, due, untilMs } = decide(known, { ...this.#parts, ...times });
@@ -295,7 +297,7 @@ export class OnceJob {
     if (isSo && !isTold) this.#parts.notify(event);
   }
 
-  /** @param last what the last run was before it was judged */
+  /** @param last the last run before its outcome was decided */
   #noteRecord(record: CronRecord, last: CronRunRecord | undefined, nowMs: number): void {
     const { job, notify, application } = this.#parts;
     const { settledMs, runs } = record;
@@ -314,7 +316,7 @@ export class OnceJob {
     const { clock, job, notify } = this.#parts;
     const { tickMs, skippedCount, record } = begun;
     await this.#write(held, record);
-    // A process that was suspended must learn that the run is no longer its own before it starts.
+    // A suspended process must detect before the start that the run is no longer its own.
     held.assertHeld();
     const startedMs = clock.now();
     this.#skippedCount += skippedCount;
@@ -343,12 +345,12 @@ export class OnceJob {
     return written;
   }
 
-  /** Without the lock, no write is possible, and the next holder repeats the run. */
+  /** Without the lock, no write is possible, and the next holder repeats the run anyway. */
   async #writeEnd(held: AcquiredLock, record: CronRecord): Promise<void> {
     while (held.leftMs > 0) {
       const isWritten = await this.#write(held, record).then(
         () => true,
-        // The store may be back before the time of the lock is over.
+        // The store may recover before the lock ends.
         () => false,
       );
       if (isWritten) return;
@@ -356,13 +358,13 @@ export class OnceJob {
     }
   }
 
-  /** Waits for the end of a run, but for no longer than it may take. */
+  /** Waits for the end of a run, but no longer than the run's limit. */
   async #outcomeOf(
     held: AcquiredLock,
     due: DueTick,
   ): Promise<{ readonly outcome: CountedOutcome; readonly error?: unknown }> {
     const { signal } = this.#closed;
-    // The shutdown began while the record was written.
+    // The shutdown began during the write of the record.
     if (signal.aborted) return { outcome: 'interrupted' };
     const ended = this.#call(held, due).then(
       () => ({ outcome: 'done' }) as const,
@@ -370,7 +372,7 @@ export class OnceJob {
     );
     const { timers, holdAtMostMs } = this.#parts;
     let limit: TimerHandle;
-    // Even after a lost lock: otherwise, a hanging run would be the last one in this process.
+    // Continues even after a lost lock: otherwise, a hanging run would be this process's last.
     const tooLong = new Promise<{ readonly outcome: 'too-long' }>((resolve) => {
       limit = timers.every(holdAtMostMs + LIMIT_GRACE_MS, () => resolve({ outcome: 'too-long' }));
     });

@@ -1,61 +1,60 @@
 /**
  * The record of a job that runs once in a fleet, and the decisions of the lock's holder. The record
- * is the lock's note: the last settled tick, and the last runs. A tick is a time at which the job
- * is due.
+ * is the lock's note: the last settled tick, and the last runs. A tick is a time when the job is
+ * due.
  *
- * Guarantee: everything here is a pure function of the record and the times given. A tick is
- * settled once a run of it has ended, whatever came of it, or once it was left out by the rules; a
- * run whose holder is gone leaves its tick open, so that the next holder does it, but for a run
- * that has ended its process as often as a tick may be tried.
+ * Guarantee: everything here is a pure function of the record and the given times. A tick is
+ * settled once a run of it has ended, with any outcome, or once the rules skip it. If the holder of
+ * a run disappears, the tick stays open for the next holder, until its attempts are used up.
  */
 import { fieldsIn, isWhole, numberIn } from '../rows/row-store.js';
 import { NOTE_LENGTH_MAX, type LockNote } from '../lock/lock-store.js';
 import type { Schedule } from './schedule.js';
 
 /**
- * What became of a run: its method returned, or threw; it runs; its holder was gone before its end,
- * or that was so as often as a tick is tried; its process was shut down; it ran for longer than it
- * may; it was left out, since it was too late.
+ * The outcome of a run. In this order: its method returned; it threw; the run continues; its holder
+ * disappeared; the holder of the last attempt disappeared; its process was shut down; it exceeded
+ * its limit; it was skipped as too late.
  */
 export type CronOutcome = 'running' | 'skipped' | CountedOutcome;
 export type CountedOutcome = (typeof COUNTED)[number];
 const COUNTED = ['done', 'failed', 'lost', 'given-up', 'interrupted', 'too-long'] as const;
 
-/** One run of a job. Its times are those of the store, if that tells them. */
+/** One run of a job. Its times are the store's, if the store returns its time. */
 export interface CronRunRecord {
-  /** The time at which it was due, in Unix milliseconds. */
+  /** The time when the run was due, in Unix milliseconds. */
   readonly tickMs: number;
   readonly startedAtMs: number;
-  /** It is 0 until its end is known. */
+  /** 0 until its end is known. */
   readonly tookMs: number;
   readonly outcome: CronOutcome;
   /** The fencing token of the run. */
   readonly token: bigint;
-  /** The host, the process and the application that ran it. */
+  /** The host, the process and the application of the run. */
   readonly by: string;
-  /** How many ticks before it were left out because they were too late, up to 1000. */
+  /** The number of earlier ticks that were skipped because they were too late, up to 1000. */
   readonly skippedCount: number;
   /** True if its process was shutting down. */
   readonly isClosing?: boolean | undefined;
 }
 
 export interface CronRecord {
-  /** The text of the schedule by which ticks are settled. */
+  /** The text of the schedule that determines the ticks. */
   readonly schedule: string;
-  /** The application that ran it last; empty if that is unknown. */
+  /** The application of the last run; empty if unknown. */
   readonly application: string;
-  /** Every tick up to this is settled. */
+  /** Every tick up to this time is settled. */
   readonly settledMs: number;
-  /** The latest run is the first, and a few dozen are kept at most. */
+  /** The latest run comes first; at most a few dozen are kept. */
   readonly runs: readonly CronRunRecord[];
 }
 
-/** The lock of a job is called by this and the name of the job. */
+/** The name of a job's lock is this prefix plus the job's name. */
 export const CRON_PREFIX = 'cron:';
 
 const VERSION = '2';
 const RUN_COUNT_MAX = 24;
-/** The label of a process may be long; this is enough to find it. */
+/** The label of a process may be long; this length is enough to identify it. */
 const BY_LENGTH_MAX = 64;
 const OUTCOMES: readonly string[] = ['running', 'skipped', ...COUNTED];
 
@@ -70,7 +69,7 @@ export function recordText({ runs, ...record }: CronRecord): string {
   }
 }
 
-/** Undefined for a string that is not a record, such as a foreign note. */
+/** Undefined for a string that is not a record, such as another user's note. */
 export function recordIn(text: string | undefined): CronRecord | undefined {
   const fields = fieldsIn(text ?? '');
   const { version, runs } = fields;
@@ -90,7 +89,7 @@ function runIn(run: unknown): CronRunRecord[] {
 }
 
 export interface NamedRecord extends CronRecord {
-  /** The name of the job, as its lock has it. */
+  /** The job's name, as in the name of its lock. */
   readonly job: string;
 }
 
@@ -108,46 +107,49 @@ export type MissedTicks = 'once' | 'skip';
 export interface CronTerms {
   readonly schedule: Schedule;
   readonly application: string;
-  /** The time that both the clock of the store and that of the host have reached. */
+  /** The time that both the store's clock and the host's clock have reached. */
   readonly nowMs: number;
   readonly startedMs: number;
-  /** Up to this all is settled, as this process has seen it; undefined if it has seen no record. */
+  /**
+   * Every tick up to this time is settled in the latest record this process has seen; undefined if
+   * it has seen none.
+   */
   readonly knownMs: number | undefined;
-  /** Every tick within this delay runs, however many there are. */
+  /** Every tick runs with a delay up to this, however many there are. */
   readonly lateMs: number;
-  /** Says whether the last of the ticks that are too late is done, or none. */
+  /** Whether the last of the late ticks runs, or none. */
   readonly missed: MissedTicks;
-  /** How often a tick is begun at most. */
+  /** The maximum number of starts of a tick. */
   readonly attempts: number;
   readonly holdAtMostMs: number;
 }
 
-/** A tick that is to be run. */
+/** A tick to run. */
 export interface DueTick {
   readonly tickMs: number;
-  /** How many before it are left out, up to `COUNT_MAX`. */
+  /** The number of earlier ticks to skip, up to `COUNT_MAX`. */
   readonly skippedCount: number;
-  /** How often it is begun, this time included. */
+  /** The number of starts of this tick, including this one. */
   readonly attempt: number;
 }
 
 export interface Decision {
-  /** The record as it is now; the one that was given unless something in it has to be written. */
+  /** The current record; the given object if it needs no write. */
   readonly record: CronRecord;
-  /** A tick that is due, to be run or to be left out. */
+  /** A due tick, to run or to skip. */
   readonly due?: DueTick & { readonly isTooLate: boolean };
-  /** Without one: when there may be one; undefined if never. */
+  /** Without a due tick: when the next may be due; undefined if never. */
   readonly untilMs?: number | undefined;
 }
 
 /** More ticks than this are not counted. */
 const COUNT_MAX = 1000;
-/** The search for the last of many ticks begins with the last minute. */
+/** The search for the last of many ticks starts with the last minute. */
 const SEARCH_MS = 60_000;
 const BACK_OFF_MS = 60_000;
 const BACK_OFF_MS_MAX = 3_600_000;
 
-/** The decision of the lock's holder. */
+/** Decides what the lock's holder does. */
 export function decide(stored: CronRecord | undefined, terms: CronTerms): Decision {
   const { schedule, nowMs, startedMs, knownMs = startedMs, missed } = terms;
   const record = stored === undefined ? newRecord(terms) : judged(stored, terms);
@@ -166,7 +168,7 @@ export function decide(stored: CronRecord | undefined, terms: CronTerms): Decisi
   return { record, due: { ...due, isTooLate: !isInTime && missed === 'skip' } };
 }
 
-/** Of what came since this process saw the record, or its own start, only the last is open. */
+/** Of the ticks since this process saw the record, or since its start, only the last stays open. */
 function newRecord({ schedule, application, nowMs, startedMs, knownMs = startedMs }: CronTerms) {
   const sinceMs = Math.min(knownMs, nowMs);
   const lastMs = lastIn(schedule, sinceMs, nowMs);
@@ -174,7 +176,7 @@ function newRecord({ schedule, application, nowMs, startedMs, knownMs = startedM
   return { schedule: schedule.text, application, settledMs, runs: [] };
 }
 
-/** The record as it is for a holder of the lock, by its schedule. */
+/** Returns the record as the lock's holder must treat it, under its schedule. */
 function judged(stored: CronRecord, terms: CronTerms): CronRecord {
   const { nowMs, startedMs, knownMs = 0, attempts, holdAtMostMs } = terms;
   const { text } = terms.schedule;
@@ -189,7 +191,7 @@ function judged(stored: CronRecord, terms: CronTerms): CronRecord {
   const isLast = lossesOf(stored.runs, last.tickMs) + 1 >= attempts;
   const lost = isLast ? 'given-up' : 'lost';
   const gone = last.isClosing === true ? 'interrupted' : lost;
-  // The clocks of two processes differ a little, and what hangs would only hang again.
+  // A run at its limit is not repeated: clocks differ a little, and a hanging run would hang again.
   const outcome = tookMs >= holdAtMostMs * 0.9 ? 'too-long' : gone;
   return withEnded(record, { token: last.token, outcome, tookMs });
 }
@@ -215,7 +217,7 @@ export function withBegun(
   return { ...record, runs: [{ ...run, tookMs: 0, outcome: 'running' }, ...record.runs] };
 }
 
-/** Settles the tick of the run with this token, unless it is open to be done again. */
+/** Settles the tick of the run with this token, unless the tick stays open for a repetition. */
 export function withEnded(
   record: CronRecord,
   { token, outcome, tookMs }: Pick<CronRunRecord, 'token' | 'outcome' | 'tookMs'>,
@@ -228,13 +230,13 @@ export function withEnded(
   return { ...record, settledMs, runs };
 }
 
-/** A schedule that does not advance counts as over, so that no loop runs forever. */
+/** A schedule that does not advance counts as ended, so no loop runs forever. */
 export function tickAfter(schedule: Schedule, ms: number): number | undefined {
   const tick = schedule.next(ms);
   return tick !== undefined && tick > ms ? tick : undefined;
 }
 
-/** The last tick after one time and up to another one. */
+/** Returns the last tick after one time and up to another. */
 function lastIn(schedule: Schedule, afterMs: number, upToMs: number): number | undefined {
   for (let spanMs = SEARCH_MS; ; spanMs *= 4) {
     const fromMs = Math.max(afterMs, upToMs - spanMs);

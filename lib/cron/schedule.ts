@@ -1,10 +1,9 @@
 /**
- * When a job is due: the language of `@Cron`, and the arithmetic of its ticks.
+ * When a job is due: the syntax of `@Cron`, and the arithmetic of its ticks.
  *
- * Guarantee: `next` is a function of its argument and of the rules of the zone alone, and its
- * answer is later than its argument. A job of every hour is due whenever the clock of the zone
- * matches. A job that names hours is due once for each time that it names: at the first of two, or
- * at the end of a gap.
+ * Guarantee: `next` depends only on its argument and the rules of the zone, and its result is later
+ * than its argument. An hourly job is due whenever the zone's clock matches. A job with named hours
+ * is due once for each of them: at the first of two equal local times, or at the end of a gap.
  */
 import { quoted } from '../messages.js';
 import { refused } from '../options.js';
@@ -17,7 +16,7 @@ export interface Schedule {
   next(afterMs: number): number | undefined;
 }
 
-/** A part of an expression, from its lowest value to its highest one. */
+/** A part of an expression, with its lowest and highest values. */
 type Part = readonly [name: string, low: number, high: number];
 
 const PARTS: readonly Part[] = [
@@ -43,15 +42,15 @@ const PRESETS: Readonly<Record<string, string>> = {
 };
 const TEXT_LENGTH_MAX = 200;
 const DAY_MS = 86_400_000;
-/** From one 29th of February to the next it may be eight years. */
+/** Two 29ths of February may be eight years apart. */
 const SEARCH_MS = 9 * 366 * DAY_MS;
 
 /** The values of each part, in order. */
 type Fields = readonly (readonly number[])[];
 
 /**
- * @param zone its IANA name, or by how many minutes its clock is ahead of UTC
- * @throws SnowflakeError CONFIG_INVALID for an expression or a zone that cannot be read
+ * @param zone its IANA name, or its offset from UTC in minutes
+ * @throws SnowflakeError CONFIG_INVALID for an expression or a zone that is invalid
  */
 export function scheduleOf(expression: string, zone: string | number): Schedule {
   const fields = fieldsOf(expression);
@@ -74,7 +73,7 @@ export function fieldsOf(expression: string): Fields {
   }
   return texts.map((text, at) => {
     const values = text.split(',').flatMap((range) => valuesOf(range, PARTS[at]!));
-    // Sunday is 0 and 7.
+    // Sunday is both 0 and 7.
     const all = new Set(at === 5 ? values.map((value) => value % 7) : values);
     return [...all].toSorted((a, b) => a - b);
   });
@@ -119,15 +118,15 @@ function offsetIn(timeZone: string): (ms: number) => number {
 interface Ticks {
   readonly fields: Fields;
   readonly offset: (ms: number) => number;
-  /** It names hours, so a repeated local time counts once. */
+  /** True if the job names hours, so a repeated local time counts only once. */
   readonly isNamed?: boolean;
 }
 
-/** It is assumed that the offset of a zone does not change twice in a day. */
+/** Assumes that the offset of a zone changes at most once a day. */
 function nextTick({ fields, offset, isNamed = false }: Ticks, afterMs: number): number | undefined {
   let from = afterMs;
   let ahead = offset(from);
-  // Each time of the clock up to this is over.
+  // Local times up to this are over.
   let wall = from + ahead;
   const before = offset(from - DAY_MS);
   if (isNamed && before > ahead) {
@@ -148,7 +147,7 @@ function nextTick({ fields, offset, isNamed = false }: Ticks, afterMs: number): 
     } else if (end === tick) {
       return tick;
     } else {
-      // Nothing is due until a day before it.
+      // No tick is due until a day before this one.
       from = Math.max(end, tick - DAY_MS);
       ahead = offset(from);
       wall = from + ahead;
@@ -156,7 +155,7 @@ function nextTick({ fields, offset, isNamed = false }: Ticks, afterMs: number): 
   }
 }
 
-/** The first time at which the offset is that of the end. */
+/** Returns the first time at which the offset equals the offset at the end. */
 function changeIn(offset: Ticks['offset'], startMs: number, endMs: number): number {
   const then = offset(endMs);
   let [low, high] = [startMs, endMs];
@@ -168,7 +167,7 @@ function changeIn(offset: Ticks['offset'], startMs: number, endMs: number): numb
   return high;
 }
 
-/** The first match after a time of a clock; both are read as if the clock were that of UTC. */
+/** Returns the first match after a local time; both are local times, stored as if they were UTC. */
 function nextWall(fields: Fields, after: number): number | undefined {
   const [seconds, minutes, hours, days, months, weekdays] = fields as readonly number[][] & Fields;
   const isEither = days!.length < 31 && weekdays!.length < 7;

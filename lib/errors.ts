@@ -2,53 +2,56 @@
  * Every way this library can fail, on one screen.
  *
  * Guarantee: every failure reaches the caller as a SnowflakeError whose code is in the closed list
- * below and whose message says what happened, what was done, and what to do. The rooms write their
- * own messages.
+ * below and whose message explains what happened, what the library did, and what to do. Each folder
+ * of lib writes its own messages.
  */
 /** The reason of a failure. The list is closed: a `switch` over it can be exhaustive. */
 export type SnowflakeErrorCode =
-  /** Options or layout are wrong; the message lists every fault found. */
+  /** The options or the layout are invalid; the message lists every error. */
   | 'CONFIG_INVALID'
-  /** No worker ID is held: before the start has finished (retryable) or after shutdown (not). */
+  /**
+   * No worker ID is held: before the start has finished (retryable) or after shutdown (not
+   * retryable).
+   */
   | 'NOT_READY'
-  /** The leased range of time is used up, or the lease was given up because it had been cloned. */
+  /** The leased time range is used up, or the lease was dropped because its process was cloned. */
   | 'LEASE_LOST'
-  /** Every worker ID of the namespace is leased; `details.waitMs` says when one is free. */
+  /** Every worker ID of the namespace is leased; `details.waitMs` is the time until one is free. */
   | 'NO_WORKER_FREE'
-  /** The store did not answer, refused the connection, or refused to write. */
+  /** The store did not respond, refused the connection, or refused to write. */
   | 'STORE_UNAVAILABLE'
   /** The clock of this host is before the epoch, or too far from the registry's clock. */
   | 'CLOCK_UNUSABLE'
-  /** The IDs of this tick are spent and the clock has not moved on far enough. */
+  /** The IDs of this tick are used up, and the clock has not advanced far enough. */
   | 'SEQUENCE_SPENT'
-  /** The buffered numbers are spent and the store has not given more yet. */
+  /** The buffered numbers are used up, and the store has not granted more yet. */
   | 'SEGMENT_SPENT'
-  /** The store does not know the counter: it was never created, or the store lost it. */
+  /** The counter does not exist: it was never created, or the store lost it. */
   | 'COUNTER_ABSENT'
-  /** The counter belongs to another layout, or to another number of stores or place among them. */
+  /** The counter belongs to another layout, or to another number or order of stores. */
   | 'COUNTER_MISMATCH'
   /** The counter has reached its last number. */
   | 'COUNTER_FULL'
-  /** Another caller holds the lock; `details.label` says who. */
+  /** Another caller holds the lock; `details.label` names the holder. */
   | 'LOCK_HELD'
-  /** The lock was held and is no longer: the work it protected may have come too late. */
+  /** The lock is no longer held: the protected work may have been too late. */
   | 'LOCK_LOST'
-  /** A lock was requested inside a section that holds it, which would wait for ever. */
+  /** A lock was requested inside a section that holds it, which would wait forever. */
   | 'LOCK_REENTERED'
   /** The layout's timestamp bits have run out. */
   | 'TIME_EXHAUSTED'
   /** A value is not an ID of this layout or of this text form. */
   | 'ID_INVALID'
-  /** A call was given an argument that it cannot use: a field, a count or a Date. */
+  /** A call received an invalid argument: a field, a count, or a Date. */
   | 'ARGUMENT_INVALID'
   /** The namespace is in use with another layout, unit or epoch. */
   | 'LAYOUT_MISMATCH'
-  /** The registry is kept by another version of the lease protocol. */
+  /** The registry uses another version of the lease protocol. */
   | 'VERSION_MISMATCH'
-  /** Another region has the number of this one, so that IDs of both could be equal. */
+  /** Another region has the same number, so IDs of both could be equal. */
   | 'REGION_TAKEN';
 
-/** After these codes the same call can succeed later without any other change. */
+/** After these errors, the same call can succeed later without any other change. */
 const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'NOT_READY',
   'LEASE_LOST',
@@ -60,12 +63,12 @@ const RETRYABLE: ReadonlySet<SnowflakeErrorCode> = new Set<SnowflakeErrorCode>([
   'LOCK_HELD',
 ]);
 
-/** Marks our errors, so that two copies of the package recognise each other's. */
+/** Marks the errors of this package, so two copies of it recognize each other's errors. */
 const BRAND = Symbol.for('nestjs-snowflake:error');
 
-/** The further properties of a SnowflakeError. */
+/** The additional properties of a SnowflakeError. */
 export interface SnowflakeErrorOptions {
-  /** Overrides the default of the code: a wrong password will not cure itself. */
+  /** Overrides the default of the code: for example, retrying does not fix a wrong password. */
   readonly retryable?: boolean | undefined;
   /** The numbers in the message, for programs. */
   readonly details?: Readonly<Record<string, unknown>> | undefined;
@@ -88,7 +91,7 @@ export class SnowflakeError extends Error {
   override readonly name = 'SnowflakeError';
   readonly retryable: boolean;
   readonly details: Readonly<Record<string, unknown>>;
-  /** The command that prints what to do about this code; a log that shows the error shows it. */
+  /** The command that explains what to do about this code; it appears in logs with the error. */
   readonly runbook: string;
   readonly [BRAND] = true;
 
@@ -141,7 +144,7 @@ export function invariantBroken(
   );
 }
 
-/** True for an error of this library, whichever copy of the package made it. */
+/** True for an error of this library, from any copy of the package. */
 export function isSnowflakeError(error: unknown): error is SnowflakeError {
   return typeof error === 'object' && error !== null && BRAND in error;
 }

@@ -1,6 +1,6 @@
 /**
- * The contract of a generator that makes IDs without a worker ID, such as segments of a counter:
- * all that their modules know of it.
+ * The contract of a generator without a worker ID, such as segments of a counter, with the module
+ * that runs it.
  */
 import type { Clock } from './core/clock.js';
 import type { CallFields, IdSource } from './core/generator/id-source.js';
@@ -8,10 +8,10 @@ import type { BitLayout } from './core/layout/bit-layout.js';
 import type { CallStatus } from './time/call-record.js';
 import type { Timers } from './time/timers.js';
 
-/** The module passes these of its options on. */
+/** The module options that every generator receives. */
 export interface GeneratorEnvironment {
   readonly clock: Clock;
-  /** Default: that of the host. */
+  /** Default: the host's monotonic clock. */
   readonly monotonic?: Clock | undefined;
   readonly timers: Timers;
   /** How long one call to the store may take. */
@@ -22,12 +22,12 @@ export interface GeneratorEnvironment {
   readonly random: () => number;
 }
 
-/** Hears what happens to a generator. */
+/** Receives the events of a generator. */
 export interface GeneratorListener {
   changed(change: GeneratorChange): void;
-  /** News that is no change of state. */
+  /** An event other than a change of state. */
   news(text: string): void;
-  /** There are IDs again, or there will be none any more: for those who wait. */
+  /** Called for waiting callers when IDs are available again or never will be. */
   woken(): void;
 }
 
@@ -38,32 +38,35 @@ interface GeneratorChange {
   readonly reason: string;
 }
 
-/** Serves callers that wait for ids: first come, first served. */
+/** Serves callers that wait for IDs: first come, first served. */
 export interface CallerQueue {
-  /** @throws the reason of the signal, or a SnowflakeError that waiting cannot cure */
+  /** @throws the reason of the signal, or a SnowflakeError if waiting cannot help */
   next(call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint>;
-  /** Gives them in rising order. @throws as `next` does */
+  /** Resolves with IDs in rising order. @throws as `next` does */
   nextMany(count: number, call: { signal?: AbortSignal; fields?: CallFields }): Promise<bigint[]>;
 }
 
 /** One generator, from its start to its stop. */
 export interface OpenGenerator {
   readonly source: IdSource;
-  /** Serves callers that wait; without it they wait for what `source` has at once. */
+  /** Serves callers that wait; if absent, they wait until `source` has IDs. */
   readonly line?: CallerQueue;
-  /** Absent where its IDs are plain numbers, which cannot be taken apart. */
+  /** Absent if the IDs are plain numbers, which have no fields. */
   readonly layout?: BitLayout;
-  /** Names for the operator where its IDs come from, without secrets. */
+  /** The origin of the IDs, as text for operators without secrets. */
   readonly location: string;
   readonly status: GeneratorStatus;
   listen(listener: GeneratorListener): void;
-  /** @throws SnowflakeError the reason why it had no IDs for startTimeoutMs, or a lasting one */
+  /**
+   * @throws SnowflakeError the reason why there was no ID within startTimeoutMs, or a permanent
+   * error
+   */
   start(): Promise<void>;
-  /** Asks the store now if IDs are needed; never fails. */
+  /** Calls the store now if IDs are needed; never fails. */
   refresh(): Promise<void>;
-  /** No ID is made from here on; what was not used is given back, and what it opened closed. */
+  /** Generates no further IDs, returns unused numbers, and closes what it opened. */
   stop(): Promise<void>;
-  /** One sentence for each danger to the IDs. */
+  /** One sentence for each risk to the IDs. */
   advice(): Promise<readonly string[]>;
 }
 
@@ -77,30 +80,30 @@ export interface OpenGenerator {
  */
 export type GeneratorState = 'unassigned' | 'active' | 'degraded' | 'exhausted' | 'released';
 
-/** The state of such a generator, for health checks and metrics. */
+/** The state of a generator without a worker ID, for health checks and metrics. */
 export interface GeneratorStatus {
-  /** `segments` of a counter, whose IDs are plain numbers, or IDs made in a `store`. */
+  /** `segments` of a counter, whose IDs are plain numbers, or IDs generated in a `store`. */
   readonly kind: 'segments' | 'store';
   readonly state: GeneratorState;
   readonly issuedCount: number;
   /** The number of calls that found nothing buffered. */
   readonly waitCount: number;
-  /** When this was read, by the clock of the host. */
+  /** The time of this status, by the host's clock. */
   readonly readAt: Date;
-  /** So many IDs can be made without the store. */
+  /** The number of IDs available without the store. */
   readonly buffered: number;
   /**
-   * So long `segments` last at the current rate, or the newest IDs of a `store` stay young enough;
-   * undefined while that is not known.
+   * How long `segments` last at the current rate, or how long the newest IDs of a `store` stay
+   * usable; undefined while unknown.
    */
   readonly bufferedMs: number | undefined;
-  /** The store is asked for so many at a time; undefined where for as many as are wanted. */
+  /** The number requested from the store at a time; undefined if it varies with the demand. */
   readonly step: number | undefined;
   /** The outcomes of the calls to the store. */
   readonly calls: CallStatus;
-  /** The same as `buffered`. */
+  /** Equal to `buffered`. */
   readonly idsLeft: number;
-  // Only a generator with a worker ID has these.
+  // Fields of generators with a worker ID only.
   readonly workerId?: undefined;
   readonly leaseEndsAt?: undefined;
   readonly clockSkewMs?: undefined;

@@ -1,6 +1,6 @@
 /**
- * The front door: what an application uses. `core` has the parts of a generator, `store` what a
- * store of one's own is made of; the clients of stores and ORMs have entries of their own.
+ * The main entry, for applications. `core` has the parts of a generator, and `store` those of a
+ * custom store. Clients of stores and ORMs have separate entries.
  */
 export {
   SnowflakeError,

@@ -1,15 +1,15 @@
 /**
- * Formats values and texts of others for messages.
+ * Formats values and foreign texts for messages.
  *
- * Guarantee: no secret. A URL appears only by its scheme, even in the place of a number, and an
- * answer of a server or a client appears without the passwords it repeats. A value that throws when
- * it is read causes no further error, and no character steers a terminal, a page or a log.
+ * Guarantee: messages contain no secrets. A URL appears only as its scheme, even if it was passed
+ * as a number, and passwords are removed from responses of servers and clients. A value that throws
+ * on access causes no further error, and no character controls a terminal, a page, or a log.
  */
 import { knownStart, oddityOf } from './url-schemes.js';
 
 /** Every form of an ID fits. */
 const LENGTH_MAX = 40;
-/** Lists and objects nested deeper than this are not opened. */
+/** Lists and objects nested deeper than this are not expanded. */
 const DEPTH_MAX = 5;
 
 /** Formats a wrong value for a message: the value itself and its type, never `[object Object]`. */
@@ -25,7 +25,7 @@ export function format(value: unknown): string {
   return `${jsonOf(value)} (${kind})`;
 }
 
-/** JSON, with bigint as text; it never throws. */
+/** JSON with bigints as strings; never throws. */
 function jsonOf(value: unknown): string {
   try {
     return escapedText(JSON.stringify(value, withoutSecret) ?? 'a value');
@@ -50,8 +50,8 @@ function withoutUrl(text: string): string {
 }
 
 /**
- * Like `format`, in the time of a short value: only the displayed part of a long text, a long list,
- * or a large or deep object is read, and no toJSON is called.
+ * Like `format`, but as fast for a large value as for a short one. It reads only the displayed part
+ * of a long text, a long list, or a large or deep object, and calls no toJSON.
  */
 export function formatShort(value: unknown): string {
   if (typeof value === 'string') return `${quoted(value)} (string)`;
@@ -77,7 +77,7 @@ function formatParts(value: object): string {
   return `${text.slice(0, LENGTH_MAX)}... (${list === undefined ? 'object' : `array of ${list}`})`;
 }
 
-/** JSON of a value, or only its beginning if it is longer than the displayed part. */
+/** JSON of a value, cut after the displayed part. */
 function jsonStart(value: unknown, depth: number): string {
   if (typeof value === 'string') return printableJson(withoutUrl(value.slice(0, LENGTH_MAX)));
   if (typeof value === 'bigint') return isHuge(value) ? '...' : `${value}n`;
@@ -115,9 +115,8 @@ function isHuge(value: bigint): boolean {
 }
 
 /**
- * Describes a URL that cannot be used: its scheme if that is well known, and what is odd about it.
- * Nothing else appears, since only its author knows where the faulty part ends and a password
- * begins.
+ * Describes an unusable URL: its scheme if that is well known, and its errors. Nothing else
+ * appears, since the text does not show where the faulty part ends and a password begins.
  */
 export function formatUrl(text: string): string {
   const start = knownStart(text);
@@ -126,12 +125,12 @@ export function formatUrl(text: string): string {
   return odd ?? 'a text without a known scheme, not shown since it may hold a password';
 }
 
-/** Servers repeat the arguments of a command they do not know: AUTH, and its password. */
+/** Servers repeat the arguments of unknown commands, such as AUTH with its password. */
 const REPEATED_ARGUMENTS = /,? with args beginning with:.*$/s;
-/** The login of a URL. Only its author knows where it ends, so it goes up to the last @. */
+/** The credentials of a URL. Their end is ambiguous, so this matches up to the last @. */
 const LOGIN = /:\/\/\S*@/g;
 
-/** Removes the secrets that a text of others, such as an answer of a server, may repeat. */
+/** Removes secrets that a foreign text, such as a server's response, may repeat. */
 export function withoutSecrets(text: string, secrets: readonly string[] = []): string {
   const plain = text.replace(REPEATED_ARGUMENTS, '').replace(LOGIN, '://***@');
   return secrets
@@ -142,8 +141,8 @@ export function withoutSecrets(text: string, secrets: readonly string[] = []): s
 }
 
 /**
- * The error of a client as a cause: name, message, stack, code and the name of its command. The
- * error itself may hold the arguments of AUTH, options or a URL, and loggers print all of that.
+ * A client's error as a cause: name, message, stack, code, and the name of its command. The
+ * original error may contain arguments of AUTH, options, or a URL, and loggers print them all.
  */
 export function plainCause(error: unknown, secrets: readonly string[] = []): Error {
   if (!(error instanceof Error)) return new Error(withoutSecrets(textOf(error), secrets));
@@ -158,12 +157,12 @@ export function plainCause(error: unknown, secrets: readonly string[] = []): Err
   });
 }
 
-/** The text of an error, or of any other value that was thrown. */
+/** The text of an error or of any other thrown value. */
 export function errorText(error: unknown): string {
   return textOf(error instanceof Error ? error.message : error);
 }
 
-/** An object may have no toString(). */
+/** Some objects have no toString(). */
 function textOf(value: unknown): string {
   try {
     return String(value);
@@ -172,7 +171,7 @@ function textOf(value: unknown): string {
   }
 }
 
-/** The longest host name has 253. */
+/** The longest host name has 253 characters. */
 const NAME_LENGTH_MAX = 255;
 /** Invisible characters: C0, C1, bidi controls, zero-width, half a character, line separators. */
 const NOT_DRAWN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
@@ -192,7 +191,7 @@ export function cutName(text: string, lengthMax = NAME_LENGTH_MAX): string {
   return text.length <= lengthMax ? text : `${text.slice(0, lengthMax - 1)}…`;
 }
 
-/** Makes a foreign name fit to stand beside our own words. */
+/** Makes a foreign name safe to show in a message. */
 export const formatName = (text: unknown): string => printable(cutName(String(text)));
 
 const escapedText = (text: string): string => text.replace(NOT_DRAWN, escaped);

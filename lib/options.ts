@@ -1,21 +1,21 @@
 /**
- * Says what is wrong with options and requests: one sentence for each fault, in the same words
- * wherever they are given.
+ * Describes errors in options and requests: one sentence for each error, with the same words
+ * everywhere.
  *
- * Guarantee: no store, client or name of something is shown; each may hold a password, or go on
- * with one. The name of an option is, where it is a word too short for a secret.
+ * Guarantee: a message shows no store, client, or entity name, because each may contain a password.
+ * It shows an option's name only if that is a word too short for a secret.
  */
 import { SnowflakeError } from './errors.js';
 import { format, formatUrl } from './messages.js';
 
-/** A longer text, or no word, may be a secret in the place of a name: keys have 22 and more. */
+/** Anything but a short word may be a secret passed as a name: keys have at least 22 characters. */
 const OPTION = /^\w{1,20}$/;
 
 /**
- * The names of options that do not exist.
+ * Returns the names of unknown options.
  *
- * @param known those of `whose`; a text has them separated by commas
- * @throws SnowflakeError CONFIG_INVALID for options that are no object
+ * @param known the options of `whose`; in a string, separated by commas
+ * @throws SnowflakeError CONFIG_INVALID if the options are no object
  */
 export function unknownNames(
   options: object,
@@ -37,19 +37,19 @@ export function unknownNames(
     });
 }
 
-/** The characters that make a name. */
+/** The characters allowed in a name. */
 export interface NameForm {
-  /** In words, as `characters without spaces`. */
+  /** A description such as `characters without spaces`. */
   readonly of: string;
-  /** Finds a character that it must not have. */
+  /** Matches a forbidden character. */
   readonly without: RegExp;
   readonly lengthMax?: number;
 }
 
-/** The names of counters and locks. */
+/** Checks the names of counters and locks. */
 const VISIBLE: NameForm = { of: 'visible characters without |', without: /[\s\p{C}|]/u };
 
-/** The text itself is not shown: it may go on with a password that was meant for another place. */
+/** Does not show the text, because it may contain a password meant for another option. */
 export function nameFaults(
   option: string,
   value: unknown,
@@ -81,7 +81,7 @@ export function wholeFaults(
   return [`Expected \`${option}\` to be an integer from ${min} ${end}, got ${format(value)}.`];
 }
 
-/** Numbers that a store keeps: below 2^63. */
+/** Checks numbers that a store keeps: below 2^63. */
 export function bigintFaults(option: string, value: unknown, min: bigint): string[] {
   if (typeof value === 'bigint' && value >= min && value < 2n ** 63n) return [];
   return [
@@ -107,7 +107,7 @@ export function typeFaults(
   return [`Expected \`${option}\` to be ${name}, got ${format(value)}.`];
 }
 
-/** For what is used by its methods: a clock, timers, a signal. */
+/** Checks an object by its methods: a clock, timers, a signal. */
 export const methods =
   (...names: readonly string[]): Check =>
   (option, value) => {
@@ -123,7 +123,7 @@ const typeName = (value: unknown): string =>
 
 export const TIMER_METHODS = ['after', 'every', 'cancel'] as const;
 
-/** Says what is wrong with the value of an option. */
+/** Describes the error in the value of an option. */
 export type Check = (option: string, value: unknown) => string[];
 
 export const whole =
@@ -138,16 +138,16 @@ export const typed =
   (type: Parameters<typeof typeFaults>[2]): Check =>
   (option, value) =>
     typeFaults(option, value, type);
-/** For an option that is checked with others, or when it is opened. */
+/** For an option that is checked with other options, or when it is opened. */
 export const later: Check = () => [];
 
 /**
- * The options of a module, one a row: its check, and its default. An option without a default is
- * required; the default of one that may be left out is undefined.
+ * The options of a module, one per row: a check and a default. An option without a default is
+ * required; an optional one without a value has the default undefined.
  */
 export type OptionTable<O> = { readonly [N in keyof O]-?: Row<O[N]> };
 
-/** One that a URL may have as well is read there as text, number or flag. */
+/** How a URL parameter of this name is read: as text, number, or flag. */
 export type Row<T = unknown> = readonly [
   check: Check,
   byDefault?: T | undefined,
@@ -162,9 +162,9 @@ export type Completed<O, T> = {
 };
 
 /**
- * Null is not an option left out: it is reported as it was given.
+ * Null does not count as an omitted option: it is reported as an error.
  *
- * @param within precedes the names in faults, as `cron.`
+ * @param within the prefix of names in errors, such as `cron.`
  */
 export function optionFaults<O extends object>(
   options: O,
@@ -182,7 +182,7 @@ export function optionFaults<O extends object>(
   return faults;
 }
 
-/** The options that are given, and the defaults of the others. */
+/** Returns the given options, with defaults for the others. */
 export function readOptions<O extends object, T extends OptionTable<O>>(
   options: O,
   table: T,
@@ -191,14 +191,14 @@ export function readOptions<O extends object, T extends OptionTable<O>>(
 ): { readonly terms: Completed<O, T>; readonly faults: string[] } {
   const faults = optionFaults(options, table, whose, within);
   const given = options as Readonly<Record<string, unknown>>;
-  // Read by name, since a class may have options as getters.
+  // Reads each option by name, since a class may define options as getters.
   const terms = Object.entries<Row>(table).map(([name, { 1: byDefault }]) => {
     return [name, given[name] === undefined ? byDefault : given[name]] as const;
   });
   return { terms: Object.fromEntries(terms) as Completed<O, T>, faults };
 }
 
-/** @throws SnowflakeError CONFIG_INVALID with every fault */
+/** @throws SnowflakeError CONFIG_INVALID with every error */
 export function checkedOptions<O extends object, T extends OptionTable<O>>(
   options: O,
   table: T,
@@ -210,12 +210,12 @@ export function checkedOptions<O extends object, T extends OptionTable<O>>(
   return terms;
 }
 
-/** @throws SnowflakeError CONFIG_INVALID unless there are no faults */
+/** @throws SnowflakeError CONFIG_INVALID if there are any errors */
 export function refuse(faults: readonly string[], before = ''): void {
   if (faults.length > 0) throw refused(faults, before);
 }
 
-/** The error for the URL of a store; its faults are clauses, each without a full stop. */
+/** The error for a store's URL; the faults are clauses without a period. */
 export function invalidUrl(url: string, ...faults: readonly string[]): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
@@ -223,7 +223,9 @@ export function invalidUrl(url: string, ...faults: readonly string[]): Snowflake
   );
 }
 
-/** @param code CONFIG_INVALID for options of a start, ARGUMENT_INVALID for those of one call */
+/**
+ * @param code CONFIG_INVALID for options of a module, ARGUMENT_INVALID for options of a single call
+ */
 export function refused(
   faults: readonly string[],
   before = '',
@@ -234,8 +236,8 @@ export function refused(
 }
 
 /*
- * The options that say what a store may forget: how long an old server may answer after another one
- * has taken over, and how far their clocks may differ.
+ * The options that define what a store may lose: how long an old server may respond after a
+ * failover, and how far the two clocks may differ.
  */
 
 export const WINDOW_MS_MAX = 600_000;
@@ -243,11 +245,11 @@ export const WINDOW_MS_MAX = 600_000;
 export const windowFaults = whole(0, WINDOW_MS_MAX);
 
 /*
- * Suggests the name that was probably meant, of a command or of an option, but only if it is close:
- * a wrong suggestion is worse than none.
+ * Suggests the command or option that was probably meant, if it is close, because a wrong
+ * suggestion is worse than none.
  */
 
-/** The closest of the names, or undefined when none is close. */
+/** Returns the closest of the names; undefined if none is close. */
 export function nearest(word: string, names: readonly string[]): string | undefined {
   const meant = word.toLowerCase();
   const ranked = names
@@ -265,7 +267,7 @@ export function suggestion(word: string, names: readonly string[]): string {
   return name === undefined ? `Choose one of ${names.join(', ')}.` : `Did you mean ${name}?`;
 }
 
-/** Counts the letters that have to be inserted, removed, changed or swapped. */
+/** Counts the letters to insert, remove, change, or swap. */
 function distanceOf(from: string, to: string): number {
   let before: number[] = [];
   let last = Array.from({ length: to.length + 1 }, (_, at) => at);

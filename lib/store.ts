@@ -1,7 +1,7 @@
 /**
- * The entry `nestjs-snowflake/store`, for those who write a store: the contract of rows with
- * compare-and-swap, what makes worker IDs, counters and locks of them, and the three contracts
- * that a store may fulfil without rows. `IDistributedSupport` is in the root entry.
+ * The entry `nestjs-snowflake/store`, for authors of stores. It has the contract of rows with
+ * compare-and-swap, the classes that build worker IDs, counters, and locks on rows, and the three
+ * contracts that a store may implement without rows. `IDistributedSupport` is in the root entry.
  */
 export { RegistrySupport, type RegistrySupportParts } from './registry/registry-support.js';
 export type { Finding, Level } from './registry/snapshot.js';

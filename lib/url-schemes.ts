@@ -1,8 +1,8 @@
 /**
- * Every scheme of a URL that this package knows, once: ours, by what they name, and those that
- * people paste in their place. A message shows no more of a URL than one of these.
+ * All known URL schemes: those of this package, by purpose, and others that users paste by mistake.
+ * A message shows no part of a URL except one of these.
  */
-/** Our schemes, in lower case and without the colon. */
+/** The schemes of this package, in lower case and without the colon. */
 export const SCHEMES = {
   static: ['static'],
   memory: ['memory'],
@@ -36,14 +36,14 @@ export function schemeOf(url: string): string {
   return /^([^:]*):/.exec(url)?.[1]?.toLowerCase() ?? '';
 }
 
-/** Returns the kind that a URL of ours names; undefined for all others. */
+/** Returns the kind of store that a URL's scheme names; undefined for other schemes. */
 export function kindOf(url: string): SchemeKind | undefined {
   const scheme = schemeOf(url);
   const found = Object.entries(SCHEMES).find(([, schemes]) => schemes.includes(scheme as never));
   return found?.[0] as SchemeKind | undefined;
 }
 
-/** The scheme of a URL, with its slashes where it has them; undefined where it is not known. */
+/** Returns the scheme of a URL, including slashes if present; undefined if unknown. */
 export function knownStart(url: string): string | undefined {
   const scheme = schemeOf(url);
   const isKnown = kindOf(url) !== undefined || OF_OTHERS.split(' ').includes(scheme);
@@ -51,7 +51,7 @@ export function knownStart(url: string): string | undefined {
   return url.startsWith('//', scheme.length + 1) ? `${scheme}://` : `${scheme}:`;
 }
 
-/** Describes texts that stand where a URL belongs and are none; the first that fits counts. */
+/** Describes texts passed instead of a URL; the first match counts. */
 const ODDITIES: readonly (readonly [says: RegExp, words: string])[] = [
   [/^$/, 'an empty text, as of a variable that is set to nothing'],
   [/^\s+$/, 'a text of blanks alone'],
@@ -62,7 +62,7 @@ const ODDITIES: readonly (readonly [says: RegExp, words: string])[] = [
   [/\$[({]|^([a-z]+:)?\$\w/i, 'a text with $, ${ or $( in it, a variable that was not filled in'],
 ];
 
-/** Says what is odd about a text in the place of a URL, in words that repeat nothing of it. */
+/** Describes the error in a text passed as a URL, without repeating any of it. */
 export function oddityOf(text: string): string | undefined {
   for (const [says, words] of ODDITIES) {
     const found = says.exec(text);

@@ -1,30 +1,30 @@
 /**
  * Records store calls for status, metrics and the dashboard, and closes a store that is in use.
  *
- * Guarantee: it keeps a few numbers, however long the process runs.
+ * Guarantee: memory use is constant, however long the process runs.
  */
-/** The calls of a generator to its store, for its status. */
+/** A generator's calls to its store, for its status. */
 export interface CallStatus {
-  /** By the store's answer, such as `ok` or `wait`; `error` without one. */
+  /** Counts by response of the store, such as `ok` or `wait`; `error` without a response. */
   readonly countByAnswer: Readonly<Record<string, number>>;
   /** The total duration of all calls. */
   readonly waitedMs: number;
   /**
-   * The number of calls that took up to `maxMs` and longer than the entry before; the last has no
-   * end.
+   * The number of calls that took up to `maxMs` and longer than the previous entry; the last entry
+   * has no limit.
    */
   readonly durations: readonly { readonly maxMs: number; readonly count: number }[];
-  /** Up to 64 of the last calls, the newest at the end: the answer, and the duration. */
+  /** The response and the duration of up to 64 recent calls, the newest last. */
   readonly recent: readonly { readonly answer: string; readonly tookMs: number }[];
   /** The time of the last call that the store granted. */
   readonly lastAt: Date | undefined;
 }
 
-/** Inclusive ends of the spans in which durations are counted; the last span has no end. */
+/** The inclusive upper bounds of the histogram of durations; the last bucket has no bound. */
 export const DURATION_BOUNDS_MS: readonly number[] = [
   1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000,
 ];
-/** Enough between two collections for readers that collect single durations. */
+/** Enough calls between two collections, for readers that collect single durations. */
 const RECENT_COUNT = 64;
 
 export class CallRecord<Outcome extends string = string> {
@@ -33,11 +33,11 @@ export class CallRecord<Outcome extends string = string> {
   isFailing = false;
   /** The total duration of all calls, by the host's clock. */
   waitedMs = 0;
-  /** The time of the last answer `ok`, by the host's clock, Unix ms. */
+  /** The time of the last `ok` response, by the host's clock, Unix ms. */
   lastMs: number | undefined;
-  /** The number of calls in each span of DURATION_BOUNDS_MS, and longer than the last. */
+  /** The number of calls in each bucket of DURATION_BOUNDS_MS, and above the last bound. */
   readonly countByDuration: number[] = [...DURATION_BOUNDS_MS, Infinity].map(() => 0);
-  /** The last calls, the newest at the end. */
+  /** The last calls, the newest last. */
   readonly recent: { readonly outcome: Outcome; readonly tookMs: number }[] = [];
 
   note(outcome: Outcome, sentAtMs: number, nowMs: number): void {
@@ -52,7 +52,7 @@ export class CallRecord<Outcome extends string = string> {
     if (outcome === 'ok') this.lastMs = nowMs;
   }
 
-  /** A late answer was counted as an error already, but its outcome must not be missed. */
+  /** A late response already counted as an error, but its outcome must not be lost. */
   noteLate(outcome: Outcome, nowMs: number): void {
     if (outcome === 'ok') this.lastMs = nowMs;
     else this.countByAnswer[outcome] = (this.countByAnswer[outcome] ?? 0) + 1;
@@ -83,7 +83,7 @@ export class CallRecord<Outcome extends string = string> {
 
 type Call = (...args: unknown[]) => unknown;
 
-/** The same store, for one user of it. */
+/** Wraps a store for one of its users. */
 export function closedAfterLastCall<S extends { close?(): Promise<void> }>(store: S): S {
   let [underWayCount, isOver] = [0, false];
   const close = async (): Promise<void> => {

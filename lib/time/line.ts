@@ -1,7 +1,7 @@
 /**
- * Calls that wait for each other: one at a time for each key, or a few at once.
+ * Queues of calls: one at a time for each key, or a few at once.
  *
- * Guarantee: calls begin in order, and each gets only its own error. If the line has a limit, a
+ * Guarantee: calls begin in order, and each gets only its own error. In a queue with a limit, a
  * call that exceeds it no longer blocks the others.
  */
 import { afterTurn, withinLimit, type Timers } from './timers.js';
@@ -14,11 +14,11 @@ interface TurnLimit {
 
 const over = () => undefined;
 
-/** One call at a time for each key. */
+/** Runs one call at a time for each key. */
 export class OneAtATime<K> {
   constructor(
     private readonly limit?: TurnLimit,
-    /** The end of the last turn by key; given if several lines share it. */
+    /** The end of the last turn by key; passed in if several queues share it. */
     private readonly ends = new Map<K, Promise<unknown>>(),
   ) {}
 
@@ -36,7 +36,7 @@ export class OneAtATime<K> {
   }
 }
 
-/** A few calls at once. */
+/** Runs a few calls at once. */
 export class FewAtOnce {
   readonly #waiting = new Set<() => void>();
   #count = 0;
@@ -74,12 +74,12 @@ export class FewAtOnce {
 /** Few enough for a short turn of the event loop, even if no call waits for a store. */
 const TURN_COUNT = 16;
 
-/** Spreads thousands of concurrent calls over turns of the event loop, in order. */
+/** Spreads thousands of concurrent calls over several turns of the event loop, in order. */
 export class FewInATurn {
   readonly #waiting = new Set<() => void>();
   #count = 0;
 
-  /** Resolves in the turn of the caller; undefined if it is this one. */
+  /** Resolves in the caller's turn; undefined if that is the current turn. */
   next(): Promise<void> | undefined {
     if (this.#count === 0) afterTurn(() => this.#begin());
     if (this.#count < TURN_COUNT) return void this.#count++;

@@ -1,19 +1,19 @@
 /**
- * The only place that waits. Timers go through a port, so that tests move the time and never sleep.
- * No timer has to fire for IDs to stay unique. A repeated one does not keep a process alive; a wait
+ * The only place that waits. Timers go through a port, so tests move the time instead of sleeping.
+ * IDs stay unique even if no timer fires. A repeated timer does not keep a process alive; a wait
  * does.
  */
 /** Opaque outside the port that created it. */
 export type TimerHandle = unknown;
 
-/** The source of all timers of the library: those of Node by default, SettableTime in tests. */
+/** The source of all timers in the library: Node's timers by default, SettableTime in tests. */
 export interface Timers {
   after(ms: number, run: () => void): TimerHandle;
   every(ms: number, run: () => void): TimerHandle;
   cancel(timer: TimerHandle): void;
 }
 
-// As systemClock, so that fake timers installed later by a test framework stop nothing.
+// Like systemClock, so fake timers that a test framework installs later stop nothing.
 const { setTimeout, setInterval, clearTimeout, setImmediate } = globalThis;
 
 export const systemTimers: Timers = {
@@ -32,7 +32,7 @@ export function turn(): Promise<void> {
   return new Promise(afterTurn);
 }
 
-/** Resolves after `ms`, or rejects with the signal's reason when it is aborted first. */
+/** Resolves after `ms`, or rejects with the signal's reason if the signal is aborted first. */
 export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();
@@ -51,14 +51,14 @@ export function pause(timers: Timers, ms: number, signal?: AbortSignal): Promise
 /*
  * Limits the time of a promise.
  *
- * Guarantee: no timer is left running, and a later failure of the promise is no unhandled error.
+ * Guarantee: no timer stays running, and a later rejection of the promise is never unhandled.
  */
 
-/** How long a promise is waited for, and what happens then. */
+/** How long to wait for a promise, and what happens afterwards. */
 export interface Limit<T> {
   readonly ms: number;
   readonly timers: Timers;
-  /** Returns the result after a timeout; may throw. */
+  /** Returns the result in case of a timeout; may throw. */
   readonly over: () => T;
   /** Receives a late result. Its own errors are ignored. */
   readonly late?: ((result: T) => unknown) | undefined;
@@ -67,12 +67,12 @@ export interface Limit<T> {
 export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
   const { timers, ms, over, late } = limit;
   let isOver = false;
-  // The caller already has a result, so errors are ignored.
+  // The caller already has a result, so later errors are ignored.
   if (late) asked.then((result) => isOver && late(result)).catch(() => undefined);
   return new Promise((resolve, reject) => {
     const timer = timers.after(ms, () => {
       isOver = true;
-      // This happens in the turn of the timer, so that a later answer does not win.
+      // This happens in the timer's own turn, so a later result does not win.
       try {
         resolve(over());
       } catch (error) {
@@ -95,7 +95,7 @@ export function withinLimit<T>(asked: Promise<T>, limit: Limit<T>): Promise<T> {
  * A timer that callers usually postpone. The underlying timer keeps running, and restarts if it
  * fires too early, so a call needs no timer of its own.
  *
- * Guarantee: it fires exactly when it was last set to. It does not keep a process alive.
+ * Guarantee: it fires exactly at the time that was set last. It does not keep a process alive.
  */
 export class Alarm {
   readonly #time: AlarmTime;
@@ -109,7 +109,7 @@ export class Alarm {
     [this.#time, this.#ring] = [time, ring];
   }
 
-  /** @param ms replaces the previous setting; Infinity switches it off */
+  /** @param ms replaces the previous setting; Infinity disables the alarm */
   set(ms: number): void {
     this.#dueMs = this.#time.monotonic.now() + ms;
     if (this.#dueMs < this.#comesMs) this.#start(ms);
@@ -137,7 +137,7 @@ export class Alarm {
   }
 }
 
-/** Timers, and a clock of the same time that nobody sets. */
+/** Timers, and a monotonic clock of the same time. */
 export interface AlarmTime {
   readonly timers: Timers;
   readonly monotonic: { now(): number };
@@ -147,7 +147,7 @@ const FIRST_MS = 100;
 const LAST_MS = 2000;
 
 /**
- * The delay before a retry: full jitter over a span that doubles, so that a fleet does not retry in
+ * The delay before a retry: full jitter over a span that doubles, so a fleet does not retry in
  * step.
  */
 export class RetryDelay {
@@ -161,7 +161,7 @@ export class RetryDelay {
     this.spanMs = firstMs;
   }
 
-  /** @param spanMs another span for this time */
+  /** @param spanMs overrides the span for this call */
   next(spanMs = this.spanMs): number {
     this.spanMs = Math.min(this.lastMs, this.spanMs * 2);
     return Math.ceil(this.random() * spanMs);
@@ -178,9 +178,10 @@ interface Listening<C> {
 }
 
 /**
- * Callers that wait under a signal.
+ * Callers that wait with an abort signal.
  *
- * Guarantee: a signal has one listener, however many callers wait under it, and none afterwards.
+ * Guarantee: a signal has only one listener, however many callers wait with it, and none
+ * afterwards.
  */
 export class BySignal<C extends { readonly signal?: AbortSignal | undefined }> {
   private readonly listened = new Map<AbortSignal, Listening<C>>();

@@ -1,7 +1,7 @@
 /**
  * The contract between this library and a store that leases worker IDs. A lease does not mean "you
- * own worker ID 7 until noon" but "worker ID 7, for IDs whose time is in [floor, ceiling)".
- * Uniqueness depends only on one rule: ranges of one worker ID never overlap.
+ * own worker ID 7 until noon". It means "you own worker ID 7 for IDs with a time in [floor,
+ * ceiling)". Uniqueness depends only on one rule: ranges of one worker ID never overlap.
  *
  * See docs/guides/writing-a-support.md for the rules, and static.support.ts for a short example.
  */
@@ -14,204 +14,208 @@ export const IDistributedSupport: unique symbol = Symbol.for(
 
 /**
  * Hands each process a worker ID. All times are Unix milliseconds by the store's clock, and every
- * operation is atomic and may be repeated: after a lost answer, the call is retried.
- * An unreachable store throws, which is not an answer and changes nothing.
+ * operation is atomic and repeatable, because the library retries after a lost response. If the
+ * store is unreachable, a call throws, which has no effect on the lease.
  */
 export interface IDistributedSupport {
-  /** Leases a free worker ID; the same token gets the same lease again. */
+  /** Leases a free worker ID; a repeated token gets the same lease. */
   getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer>;
-  /** Prolongs a lease, only for the holder of its token. */
+  /** Extends a lease, only for the holder of its token. */
   refreshAlive(lease: WorkerLease): Promise<LeaseAnswer>;
-  /** Gives the worker ID back. The next holder starts after the last ID that was issued. */
+  /** Releases the worker ID. The next holder starts after the last issued ID. */
   release?(lease: WorkerLease, lastIssuedMs: number | undefined): Promise<void>;
   /**
-   * All worker IDs and their holders, for the operator.
-   * @param countMax so many of them are enough, whichever; absent for all
+   * Lists all worker IDs and their holders, for operators.
+   * @param countMax the maximum number to list, in any order; absent for all
    */
   workers?(countMax?: number): Promise<WorkerRecord[]>;
-  /** Advice to the operator about the store, one sentence each. It is read once after the start. */
+  /** Advice for operators about the store, one sentence each. Read once after the start. */
   advice?(): Promise<string[]>;
   /**
-   * Its only worker ID, if known before startup. The check of the options then reports a worker ID
-   * that does not fit the layout, together with all other errors.
+   * The support's only worker ID, if known before startup. The options check then also reports a
+   * worker ID that does not fit the layout.
    */
   readonly workerId?: number | undefined;
-  /** True if that one is a claim: it is requested with `LeaseRequest.takesOver`. */
+  /** True if the only worker ID is a claim, requested with `LeaseRequest.takesOver`. */
   readonly takesOver?: boolean | undefined;
-  /** The place of the registry, in words for the operator, without secrets. */
+  /** The location of the registry, as text for operators without secrets. */
   readonly location?: string | undefined;
-  /** The ID space's name, a metric label; absent without one. */
+  /** The ID space's name, a metric label; absent if it has none. */
   readonly namespace?: string | undefined;
   /**
    * An option's assumption about the store that the store does not confirm, for status and health.
    * Absent if uniqueness depends on no such assumption.
    */
   readonly statement?: string | undefined;
-  /** Closes only the connections that the support opened. */
+  /** Closes only the connections that the support opened itself. */
   close?(): Promise<void>;
   /**
-   * True if everything it knows ends with the process. After a restart only the clock keeps new IDs
-   * apart from old ones, as under a lease without end. Ids then do not run ahead of it, and a start
-   * waits for the next tick if ticks are long.
+   * True if the store's data ends with the process. After a restart, only the clock separates new
+   * IDs from old ones, as under an endless lease. IDs then do not run ahead of the clock, and a
+   * start waits for the next tick if ticks are long.
    */
   readonly isVolatile?: boolean | undefined;
   /**
-   * After data loss, new ranges stay clear of lost ones for a lease plus this time: how long an old
-   * server may keep answering after a failover, plus the clock difference.
+   * After data loss, new ranges avoid lost ones for a lease plus this time. It is how long an old
+   * server may respond after a failover, plus the clock difference.
    */
   readonly lossWindowMs?: number | undefined;
 }
 
-/** The terms of the holder, the same at every call. */
+/** The holder's terms, which are the same in every call. */
 export interface LeaseTerms {
-  /** Bits, unit and epoch of the IDs; the store refuses another one in the same namespace. */
+  /** Bits, unit, and epoch of the IDs; the store refuses another layout in the same namespace. */
   readonly fingerprint: string;
   /** How far ahead of the store's clock a ceiling is set. */
   readonly ttlMs: number;
-  /** A shorter range is not worth granting; the answer is then 'wait' or 'hold'. */
+  /** The store grants no shorter range; it then responds 'wait' or 'hold'. */
   readonly minRangeMs: number;
   /**
-   * The longest quarantine this process ever got from a registry, 0 before its first answer. A
-   * registry with a shorter one adopts it, so that a new registry learns the quarantine of a lost
-   * one.
+   * The longest quarantine this process has received from a registry, 0 before the first response.
+   * A registry with a shorter quarantine adopts it, so a new registry continues the quarantine of a
+   * lost one.
    */
   readonly quarantineMs: number;
-  /** The latest `layouts` that this process got; a registry that forgot them adopts them. */
+  /** The latest `layouts` that this process has received; a registry that lost them adopts them. */
   readonly layouts?: string | undefined;
   /** The wall clock of this host, Unix ms. Copies of this package before 0.2 leave it out. */
   readonly wallMs?: number | undefined;
-  /** It is absent before the first answer of a registry. */
+  /** Absent before a registry's first response. */
   readonly reckoned?: ReckonedTime | undefined;
-  /** The highest `latestMs` that this process got; a registry that forgot it begins above. */
+  /**
+   * The highest `latestMs` that this process has received; a registry that lost it starts above it.
+   */
   readonly latestMs?: number | undefined;
 }
 
 /**
- * The clocks of a registry as this process reckons them now: it got their time once and has since
- * measured the elapsed time by its monotonic clock.
+ * The current clocks of a registry by this process's estimate: the last received time plus the
+ * elapsed time by its monotonic clock.
  */
 export interface ReckonedTime {
-  /** The incarnation in the mark of that registry. */
+  /** The incarnation in that registry's mark. */
   readonly incarnation: string;
   readonly server: string;
-  /** The clock of the registry. */
+  /** The registry's clock. */
   readonly nowMs: number;
-  /** The clock of its store, to which the registry may have added something. */
+  /** The clock of the registry's store, without the correction that the registry may add. */
   readonly timeMs: number;
 }
 
 /** The request of a process for a worker ID. */
 export interface LeaseRequest extends LeaseTerms {
-  /** A random text, new for every lease and never derived from the host. */
+  /** A random string, new for every lease and never derived from the host. */
   readonly token: string;
   readonly nonce: string;
   readonly workerIdMin: number;
-  /** This end is inclusive. */
+  /** Inclusive. */
   readonly workerIdMax: number;
-  /** The end of the range that is still in use while another one is requested, or 0. */
+  /** The end of the range that is still in use during this request, or 0. */
   readonly haveMs: number;
-  /** It is absent until this process was granted a range. */
+  /** Absent until this process is granted a range. */
   readonly seen?: SeenRange | undefined;
   readonly holder: HolderLabel;
   /**
-   * Asks for a worker ID that may be held, as the pod of a StatefulSet asks for its own number. If
-   * `workerIdMin` is `workerIdMax`, the new range starts at the end of the last granted one; its
-   * holder keeps that one and is fenced. The answer is 'wait' if too little is left until one ttl
-   * ahead.
+   * Requests a worker ID even if it is held, as a StatefulSet pod requests its own number. If
+   * `workerIdMin` is `workerIdMax`, the new range starts at the end of the last granted range. The
+   * old holder keeps that range and is fenced. The response is 'wait' if too little time remains
+   * until one ttl ahead.
    */
   readonly takesOver?: boolean | undefined;
 }
 
-/** Lets a holder recognise that the store forgot an operation it had acknowledged. */
+/** Lets a holder detect that the store lost an acknowledged operation. */
 export interface RegistryMark {
-  /** Random text written when the registry was created; equal in the whole fleet. */
+  /** A random string from the creation of the registry; equal in the whole fleet. */
   readonly incarnation: string;
-  /** Random text of the last loss of data that this registry noticed; absent before the first. */
+  /**
+   * A random string of the last loss of data that this registry detected; absent before the first.
+   */
   readonly lineage?: string | undefined;
-  /** The identity of the server that answered. */
+  /** The identity of the responding server. */
   readonly server: string;
-  /** Operations run so far. */
+  /** The number of operations so far. */
   readonly operations: number;
-  /** The number of losses of data so far. A server that was replaced knows fewer. */
+  /** The number of losses of data so far. A replaced server has a lower number. */
   readonly era?: number | undefined;
 }
 
-/** Reports to a replaced server the grants of its replacement. */
+/** Reports the grants of a replacement server to the server that it replaced. */
 export interface SeenRange extends Omit<RegistryMark, 'operations' | 'lineage'> {
-  /** The highest ceiling that this process ever got from that server. */
+  /** The highest ceiling that this process has received from that server. */
   readonly haveMs: number;
 }
 
-/** A lease as its holder sees it, to renew or release it. */
+/** A lease from its holder's point of view, to renew or release it. */
 export interface WorkerLease extends LeaseTerms {
   readonly workerId: number;
   readonly token: string;
-  /** The nonce that the store should have, and the next one to store. */
+  /** The nonce that the store should have, and the next nonce to store. */
   readonly nonce: string;
   readonly nonceNext: string;
-  /** The nonce before that, which a server has that forgot the last renewal. */
+  /** The previous nonce, which the store has if it lost the last renewal. */
   readonly nonceBefore?: string | undefined;
-  /** The highest ceiling this holder ever got. */
+  /** The highest ceiling that this holder has received. */
   readonly haveMs: number;
   /**
-   * Only an operator sets this: a release that brings the clock of the registry back to that of its
-   * store.
+   * Only an operator sets this: the release resets the registry's clock to its store's clock.
    */
   readonly settles?: boolean | undefined;
-  /** Only an operator sets this: a release that changes which layouts the registry admits. */
+  /** Only an operator sets this: the release changes which layouts the registry admits. */
   readonly move?: LayoutChange | undefined;
   readonly mark: RegistryMark;
 }
 
-/** Takes effect only where `fingerprint` still is all that the registry stores of layouts. */
+/** Takes effect only if the registry stores exactly `fingerprint` as its layouts. */
 export interface LayoutChange {
   readonly text: string;
-  /** The registry ignores the change once its clock has passed this, Unix ms. */
+  /** The registry ignores the change once its clock has passed this time, Unix ms. */
   readonly byMs: number;
   /**
-   * No range that begins from then on starts below it: another registry may have granted what lies
-   * before. A clock that is further behind than its quarantine goes on from there. Unix ms;
-   * default 0.
+   * Later ranges start no lower than this, since another registry may have granted earlier times. A
+   * clock that is behind it by more than its quarantine moves forward. Unix ms; default 0.
    */
   readonly floorMs?: number | undefined;
 }
 
 /**
- * The facts of a registry at an answer, refusals included; all are absent without a registry. The
- * process brings them to a registry that has lost them, so an answer holds them only if this one
- * has taken up what the request brought.
+ * The facts of a registry in a response, including refusals; all are absent without a registry. The
+ * process passes them to a registry that has lost them. A response therefore contains them only if
+ * the registry has adopted those in the request.
  */
 export interface AnswerFacts {
-  /** The registry's clock, which never goes back. */
+  /** The registry's clock, which never moves back. */
   readonly nowMs?: number | undefined;
-  /** The store's own clock, which the registry does not follow everywhere. */
+  /** The store's own clock, which the registry does not always follow. */
   readonly timeMs?: number | undefined;
   readonly mark?: RegistryMark | undefined;
-  /** How long after a loss of data the registry keeps new ranges away from forgotten ones. */
+  /** How long after a loss of data the registry keeps new ranges separate from lost ones. */
   readonly quarantineMs?: number | undefined;
-  /** The layouts that the registry admits side by side, in its own words; absent for one. */
+  /**
+   * The layouts that the registry admits concurrently, as its own text; absent for a single layout.
+   */
   readonly layouts?: string | undefined;
   /**
-   * The end of all grants before an operator set the registry's clock back; otherwise absent.
+   * The end of all grants from before an operator set the registry's clock back; otherwise absent.
    */
   readonly latestMs?: number | undefined;
 }
 
 /**
- * A worker ID, for IDs whose time lies from the floor up to the ceiling. Unix ms by the store's
+ * A worker ID for IDs with a time from the floor up to the ceiling, in Unix ms by the store's
  * clock.
  */
 export interface LeaseGrant extends AnswerFacts {
   readonly status: 'ok';
   readonly workerId: number;
-  /** Inclusive; -Infinity without a floor in any store. */
+  /** Inclusive; -Infinity if no store has a floor. */
   readonly floorMs: number;
-  /** Exclusive; Infinity for a worker ID owned without end. */
+  /** Exclusive; Infinity for a worker ID that is held forever. */
   readonly ceilingMs: number;
 }
 
 /**
- * The answer of a support: a range, or the reason why there is none. A store that cannot be reached
+ * A support's response: a range, or the reason for a refusal. If the store is unreachable, the call
  * throws instead.
  */
 export type LeaseAnswer = LeaseGrant | LeaseRefusal;
@@ -220,56 +224,57 @@ export type LeaseAnswer = LeaseGrant | LeaseRefusal;
 export type LeaseRefusal = AnswerFacts & Refusal;
 
 type Refusal =
-  /** Every worker ID is held; the next one is free after `waitMs`. */
+  /** Every worker ID is held; the next is free after `waitMs`. */
   | { readonly status: 'none-free'; readonly waitMs: number }
   /**
-   * After a loss of data, or when a worker ID is taken over, a range worth having can be granted
+   * After a loss of data, or when a worker ID is taken over, a sufficient range can be granted
    * after `waitMs`.
    */
   | StoredLater<'wait'>
   /**
-   * A renewal has to wait too: the current range lasts, and its continuation comes after `waitMs`.
+   * The renewal must wait: the current range stays valid, and its continuation is available after
+   * `waitMs`.
    */
   | StoredLater<'hold'>
   /**
-   * Another process holds the worker ID now. The current range stays ours to its end, unless that
-   * of the new holder begins before it: a store that lost data in between granted two that overlap.
+   * Another process holds the worker ID now. The current range stays valid to its end, unless the
+   * new holder's range begins earlier: a store that lost data in between granted overlapping
+   * ranges.
    */
   | { readonly status: 'fenced'; readonly floorMs?: number | undefined }
-  /** No process holds the worker ID; the current range stays ours to its end. */
+  /** No process holds the worker ID; the current range stays valid to its end. */
   | { readonly status: 'unknown' }
   /**
-   * A move gave the worker ID to another layout, or to another store; the current range stays ours
-   * to its end.
+   * A move gave the worker ID to another layout or store; the current range stays valid to its end.
    */
   | { readonly status: 'moved' }
   /**
    * Another copy of this process renewed the lease. With `isOverlap`, another server granted the
-   * same range to another process. Drop everything at once.
+   * same range to another process. Drop the lease and its range at once.
    */
   | { readonly status: 'cloned'; readonly isOverlap?: boolean | undefined }
   /**
-   * The namespace is in use with another layout, or two layouts contest it. Drop everything at
-   * once, since IDs of the other layout could be equal.
+   * The namespace is in use with another layout, or two layouts claim it. Drop the lease and its
+   * range at once, since the other layout could generate equal IDs.
    */
   | { readonly status: 'layout-mismatch'; readonly fingerprint: string }
-  /** Another version of the protocol keeps the registry; the current range stays ours. */
+  /** The registry uses another version of the protocol; the current range stays valid. */
   | { readonly status: 'other-version'; readonly version: string };
 
-/** The same question is worth asking again after `waitMs`. */
+/** The same request may succeed after `waitMs`. */
 interface StoredLater<Status extends string> {
   readonly status: Status;
   readonly waitMs: number;
-  /** True if the range is stored, and is granted once no server of the store can forget it. */
+  /** True if the range is stored, and will be granted once no server of the store can lose it. */
   readonly isStored?: boolean | undefined;
 }
 
-/** One worker ID in the operator's view. */
+/** One worker ID, as shown to operators. */
 export interface WorkerRecord {
   readonly workerId: number;
   readonly ceilingMs: number;
-  /** The time until it can be leased again, 0 when it is free now. */
+  /** The time until it can be leased again, 0 if it is free now. */
   readonly freeInMs: number;
-  /** Absent without a holder. A number in it that cannot be read is 0. */
+  /** Absent without a holder. Unreadable numbers in it are 0. */
   readonly holder?: (HolderLabel & { readonly sinceMs: number }) | undefined;
 }

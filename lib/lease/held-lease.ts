@@ -1,9 +1,9 @@
 /**
- * One lease, as its holder keeps it.
+ * One lease, on its holder's side.
  *
- * Guarantee: an answer, however late or doubled, is applied only to the lease it was requested for,
- * and raises only the range whose floor it names. The nonces form a chain: the store recognises a
- * copy of this process by a broken chain.
+ * Guarantee: a response, even late or duplicate, applies only to the lease of its request, and
+ * raises only the range whose floor it names. The nonces form a chain: a broken chain exposes a
+ * copy of this process to the store.
  */
 import { invariantBroken } from '../errors.js';
 import type { WindowRange, LeaseWindow } from '../core/window/lease-window.js';
@@ -13,7 +13,7 @@ import type { LeaseGrant, RegistryMark, WorkerLease } from './distributed-suppor
 export interface Acquired {
   readonly grant: LeaseGrant;
   readonly sentAtMs: number;
-  /** The lease as it was requested, to renew it or to give it back. */
+  /** The lease as requested, to renew or release it. */
   readonly asked: WorkerLease;
 }
 
@@ -25,9 +25,9 @@ export class HeldLease {
   readonly pid = process.pid;
   asked: WorkerLease;
   private floorMs: number;
-  /** It is undefined until it is in the window. */
+  /** Undefined until the range is in the window. */
   private range: WindowRange | undefined;
-  /** The time of the last ID made in ranges before this one. */
+  /** The time of the last ID from earlier ranges. */
   private earlierMs: number | undefined;
 
   constructor(
@@ -42,7 +42,7 @@ export class HeldLease {
     return this.asked.workerId;
   }
 
-  /** Applies a renewal; `asked` is the lease as it was sent. */
+  /** Applies a renewal; `asked` is the lease in the request. */
   apply(grant: LeaseGrant, asked: WorkerLease, freshNonce: () => string): void {
     const heldMs = this.asked.haveMs;
     const haveMs = Math.max(heldMs, grant.ceilingMs);
@@ -63,8 +63,8 @@ export class HeldLease {
     if (grant.floorMs === this.floorMs) {
       this.window.raise(this.range!, grant.ceilingMs);
     } else if (grant.floorMs > this.floorMs && grant.floorMs >= heldMs) {
-      // The store lost data since, so the old range is used to its end before this one is entered.
-      // One that begins before that end would be entered while threads still use the old one.
+      // The store has lost data since, so the old range is used to its end first. If this range
+      // began before that end, generators could enter it while threads still use the old range.
       this.earlierMs = this.lastIssuedMs;
       this.floorMs = grant.floorMs;
       this.range = this.window.grant({ ...grant, workerId: this.workerId });
@@ -72,8 +72,8 @@ export class HeldLease {
   }
 
   /**
-   * Places the range, or the rest of it, in the window: after those in use, or (rewinding) in their
-   * place.
+   * Places the range, or the rest of it, in the window: after the ranges in use, or (rewinding)
+   * instead of them.
    */
   enterWindow(rewinds: boolean): void {
     const { workerId, haveMs: ceilingMs } = this.asked;
@@ -87,13 +87,13 @@ export class HeldLease {
     return range.number === this.range?.number;
   }
 
-  /** The time of the last ID made under this lease, Unix ms. */
+  /** The time of the last ID generated under this lease, Unix ms. */
   get lastIssuedMs(): number | undefined {
     const tick = this.range && this.window.lastTickOf(this.range);
     return tick === undefined ? this.earlierMs : this.window.layout.msOf(tick);
   }
 
-  /** True when the IDs are ahead of the clock because the range begins there. */
+  /** True if the IDs are ahead of the clock because the range begins there. */
   isAhead(nowMs: number): boolean {
     return this.floorMs > nowMs;
   }
@@ -138,10 +138,10 @@ export type LeaseEvent =
   | 'dropped'
   | 'released';
 
-/** These events lead out of every state that holds a lease. */
+/** These events end every state with a lease. */
 const ALWAYS = { fenced: 'fenced', dropped: 'unassigned', released: 'released' } as const;
 
-/** An event that a state does not name leaves it as it is. */
+/** An event that a state does not name leaves the state unchanged. */
 export const LEASE_STATES: {
   readonly [state in LeaseState]: { readonly [event in LeaseEvent]?: LeaseState };
 } = {

@@ -1,6 +1,6 @@
 /**
- * The nest room needs this of a lease: LeaseKeeper implements it in the thread that leases,
- * SharedLeaseKeeper in a thread that shares the lease of another.
+ * The interface of a lease for lib/nest. LeaseKeeper implements it in the thread that leases,
+ * SharedLeaseKeeper in a thread that shares another thread's lease.
  */
 import type { Clock } from '../core/clock.js';
 import type { AnchoredClock } from '../core/window/window-memory.js';
@@ -13,9 +13,9 @@ import type { LeaseState } from './held-lease.js';
 import type { LeaseOptions } from './lease-options.js';
 
 export interface RegistryTerms {
-  /** All ranges of the registry end by then, Unix ms; undefined if that is not known. */
+  /** The time by which all ranges of the registry end, Unix ms; undefined if unknown. */
   readonly furthestMs: number | undefined;
-  /** The layouts of a move, as the registry lists them; empty without one. */
+  /** The layouts of a move, as the registry lists them; empty without a move. */
   readonly layouts: string;
 }
 
@@ -24,32 +24,32 @@ export interface Keeper {
   readonly renewsItself: boolean;
   readonly state: LeaseState;
   readonly workerId: number | undefined;
-  /** The end of the last range, Unix ms; undefined without one. */
+  /** The end of the last range, Unix ms; undefined without a range. */
   readonly endMs: number | undefined;
-  /** The registry's answers; undefined in a thread that leaves renewals to another. */
+  /** The registry's responses; undefined in a thread that leaves renewals to another thread. */
   readonly terms: RegistryTerms | undefined;
-  /** The name of the registry; undefined without one. */
+  /** The name of the registry; undefined without a registry. */
   readonly incarnation: string | undefined;
-  /** The store's clock minus the host's, as far as this thread knows. */
+  /** The store's clock minus the host's, as last measured by this thread. */
   readonly clockSkewMs: number;
-  /** The time now, by the clock of the IDs. */
+  /** The current time, by the clock of the IDs. */
   readonly nowMs: number;
-  /** It is undefined in a thread that leaves renewals to another. */
+  /** Undefined in a thread that leaves renewals to another thread. */
   readonly renewals: RenewalRecord | undefined;
   /**
-   * Gets the first lease.
-   * @throws SnowflakeError the last failure after startTimeoutMs, or a lasting one at once.
+   * Acquires the first lease.
+   * @throws SnowflakeError the last error after startTimeoutMs, or a permanent error at once.
    */
   start(): Promise<void>;
-  /** Renews the lease, or gets another one if it was lost. At most one call is under way. */
+  /** Renews the lease, or acquires another if it was lost. At most one call is in progress. */
   refresh(): Promise<void>;
-  /** Stops making IDs and gives up the lease. */
+  /** Stops generating IDs and releases the lease. */
   stop(): Promise<void>;
 }
 
 /*
- * The parts of a keeper. Everything it touches is passed in, so that a simulation can replace
- * clock, store and randomness.
+ * The parts of a keeper. All dependencies are passed in, so a simulation can replace the clock, the
+ * store, and randomness.
  */
 
 /** One change of state, for the log. */
@@ -57,15 +57,15 @@ export interface LeaseChange {
   readonly from: LeaseState;
   readonly to: LeaseState;
   readonly workerId: number | undefined;
-  /** The reason in words. */
+  /** The reason, as text. */
   readonly reason: string;
 }
 
-/** From the worker ID that the application was last told of to another one; undefined is none. */
+/** A change from the last worker ID that the application was notified of; undefined means none. */
 export interface WorkerIdChange {
   readonly from: number | undefined;
   readonly to: number | undefined;
-  /** The reason in words. */
+  /** The reason, as text. */
   readonly reason: string;
 }
 
@@ -73,27 +73,27 @@ export interface KeeperParts {
   readonly support: IDistributedSupport;
   readonly window: LeaseWindow;
   readonly options: LeaseOptions;
-  /** How far IDs may run ahead of the clock, ms; undefined lets each range decide for itself. */
+  /** How far IDs may run ahead of the clock, ms; if undefined, each range uses its own default. */
   readonly aheadMsMax?: number | undefined;
   readonly terms: LeaseTerms;
-  /** The worker IDs that may be leased, inclusive on both sides. */
+  /** The worker IDs that may be leased, both ends inclusive. */
   readonly workerIds: { readonly min: number; readonly max: number };
   readonly identity: ProcessIdentity;
   readonly hostClock: Clock;
-  /** Measures elapsed time, whatever is done to the clock of the host. */
+  /** Measures elapsed time independently of changes to the host's clock. */
   readonly monotonicClock: Clock;
-  /** The clock the generator reads; the keeper moves it when the host's clock is far off. */
+  /** The clock the generator reads; the keeper moves it if the host's clock is far off. */
   readonly idClock: AnchoredClock;
   readonly timers: Timers;
   readonly random: () => number;
   readonly onChange: (change: LeaseChange) => void;
-  /** Is called after the window has followed the change. */
+  /** Called after the window has followed the change. */
   readonly onWorkerIdChange?: ((change: WorkerIdChange) => void) | undefined;
-  /** Receives news without a change of state: why the start waits, a skewed clock. */
+  /** Receives events without a change of state: why the start waits, or a skewed clock. */
   readonly onNews: (text: string) => void;
 }
 
-/** The status that the store answered, or 'error' if it did not answer. */
+/** The status in the store's response, or 'error' without a response. */
 export type RenewalOutcome = LeaseAnswer['status'] | 'error';
 
 export class RenewalRecord extends CallRecord<RenewalOutcome> {}

@@ -1,10 +1,10 @@
 /**
- * The life of a lease, from top to bottom: the keeper acquires a worker ID, renews it, replaces it
- * after a loss, and releases it. This is in one file, in the order of events, so that each change
- * of state has one place.
+ * The life of a lease. The keeper acquires a worker ID, renews it, replaces it after a loss, and
+ * releases it. One file contains this in the order of events, so each change of state has only one
+ * place.
  *
- * Guarantee: the lease window has only ranges that the support has acknowledged, and an answer
- * counts only for the lease of its request. Retries of a lease reuse its token, so a lost answer
+ * Guarantee: the lease window has only ranges that the support has acknowledged, and a response
+ * counts only for the lease of its request. Retries of a lease reuse its token, so a lost response
  * costs no worker ID. A store error changes only the displayed state, and IDs stay unique even if
  * no timer fires.
  */
@@ -31,7 +31,7 @@ import { answerWithin, checkedAnswer, type AskedFor } from './support-caller.js'
 
 type StartLimits = Pick<LeaseOptions, 'startTimeoutMs' | 'onNoWorkerFree'>;
 
-/** A call that leases or renews, with the handling of an answer after the timeout. */
+/** A call that leases or renews, with the handling of a response after the timeout. */
 interface Call {
   readonly run: () => Promise<LeaseAnswer>;
   readonly askedFor: AskedFor;
@@ -39,22 +39,25 @@ interface Call {
   readonly late?: (answer: LeaseAnswer) => Promise<void>;
 }
 
-/** Why there is no lease; without `waitMs` the usual delay between two tries decides. */
+/** The reason why there is no lease; without `waitMs`, the usual delay between attempts applies. */
 interface Refused {
   readonly error: SnowflakeError;
   readonly waitMs?: number;
-  /** True if the same request is granted after that. */
+  /** True if the same request succeeds after that time. */
   readonly isStored?: boolean | undefined;
 }
 
-/** The next try for a worker ID comes at the latest after this, however long the answer says. */
+/**
+ * The longest delay before the next attempt to lease a worker ID, even if the response gives a
+ * longer one.
+ */
 const WAIT_MS_MAX = 5000;
 /** So long a generator of this process that has the same number may take to close. */
 const CLOSING_MS_MAX = 3000;
 const LOOK_AGAIN_MS = 50;
 /** Shutdown does not wait longer for the store. */
 const RELEASE_TIMEOUT_MS = 1000;
-/** The delay after half a range is used, since many IDs may follow at once. */
+/** The delay of the renewal at half of a range, since many IDs may follow at once. */
 const SOON_MS = 20;
 
 export class LeaseKeeper implements Keeper, WindowWatch {
@@ -66,13 +69,13 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   readonly terms: RequestTerms;
   private readonly retryDelay: RetryDelay;
   private readonly stopping = new AbortController();
-  /** Causes that were reported and have not ended. */
+  /** Reported causes that have not ended. */
   private readonly reported = new Set<string>();
-  /** The worker ID that the application was last told of. */
+  /** The last worker ID that the application was notified of. */
   private reportedId: number | undefined;
   private acquiring: Promise<void> | undefined;
   private refreshing: Promise<void> | undefined;
-  /** Of the renewal outside the schedule; at most one is due at a time. */
+  /** The timer of the unscheduled renewal; at most one is pending. */
   private timer: TimerHandle;
 
   constructor(private readonly parts: KeeperParts) {
@@ -110,7 +113,10 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     throw refusal;
   }
 
-  /** From the first call on, it gets the events of the lease window, also from other threads. */
+  /**
+   * From the first call on, it receives the events of the lease window, including those of other
+   * threads.
+   */
   private attend(): void {
     const { window } = this.parts;
     if (window.watch === this) return;
@@ -118,7 +124,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     if (window.sharedMemory !== undefined) void forwardSignals(window);
   }
 
-  /** One call at a time: a late answer and a renewal may both find the lease lost. */
+  /** One call at a time: a late response and a renewal may both find the lease lost. */
   private acquire(limits?: StartLimits): Promise<void> {
     return (this.acquiring ??= this.leaseOne(limits).finally(() => (this.acquiring = undefined)));
   }
@@ -134,7 +140,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       await this.giveBack(asked, undefined);
       throw error;
     }
-    // The lease was granted while the application was closing, so it is not needed.
+    // The store granted the lease while the application was closing, so it is not needed.
     if (this.stopping.signal.aborted) return this.giveBack(asked, undefined);
     this.skew.measure(grant, sentAtMs);
     this.reported.delete('no worker id');
@@ -142,7 +148,10 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.checkClock();
   }
 
-  /** Requests, waits for the answer's delay, and retries. Logs each reason for waiting once. */
+  /**
+   * Sends requests, with the delay of each response between them. Logs each reason for waiting only
+   * once.
+   */
   private async untilGranted(limits: StartLimits | undefined): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
@@ -176,7 +185,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const { terms, options, identity, workerIds, support } = this.parts;
     return {
       ...terms,
-      // 'wait' requests at least a whole lease, which exists once the clock reaches its floor.
+      // A 'wait' is for at least a whole lease, which is available once the clock reaches its
+      // floor.
       ...(options.onFreshRegistry === 'wait' && { minRangeMs: terms.ttlMs }),
       token: identity.randomText(),
       nonce: identity.randomText(),
@@ -194,7 +204,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const { minRangeMs: _, ...learned } = this.terms.now;
     const sent = { ...request, ...learned, haveMs: window.endMs ?? 0, seen: this.terms.seen };
     try {
-      // A late grant is not lost: the next try, with this token, gets it again.
+      // A late grant is not lost: the next attempt uses this token and gets the same grant.
       const answer = await this.ask({
         run: () => support.getNextWorkId(sent),
         askedFor: workerIds,
@@ -202,14 +212,14 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       });
       if (answer.status !== 'ok') {
         const error = texts.refusal(answer, request);
-        // A worker ID can become free at any time, so the delay of 'none-free' is not used.
+        // A worker ID can become free at any time, so the delay of 'none-free' is ignored.
         if (answer.status !== 'wait' && answer.status !== 'hold') return { error };
         return { error, waitMs: answer.waitMs, isStored: answer.isStored };
       }
       const grant = claimEndless(answer, request);
       const { workerId, ceilingMs: haveMs, mark = NO_REGISTRY } = grant;
       const nonceNext = identity.randomText();
-      // The terms come last, since the conditions of a first range do not hold for renewals.
+      // The terms come last, since the conditions of a first range do not apply to renewals.
       const asked = { ...request, ...terms, workerId, haveMs, mark, nonceNext };
       return { grant, sentAtMs, asked };
     } catch (error) {
@@ -217,7 +227,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
-  /** Every answer is checked, and the terms of the next call learn from it, however late. */
+  /** Checks every response, even a late one, and records it for the terms of the next call. */
   private async ask({ run, askedFor, consequence, late = async () => {} }: Call) {
     const { timers, options } = this.parts;
     const { askedAtMs } = this.terms;
@@ -231,14 +241,19 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return observed(given);
   }
 
-  /** A waiting process calls as often as a renewing one: only calls report its readings. */
+  /**
+   * A waiting process calls as often as a renewing process, since only calls report its clock
+   * readings.
+   */
   private pause(ms: number): Promise<void> {
     const { timers, options } = this.parts;
     const longestMs = Math.min(WAIT_MS_MAX, options.refreshAliveIntervalMs);
     return pause(timers, Math.min(ms, longestMs), this.stopping.signal);
   }
 
-  /** Places the range: after those in use, or in their place if IDs shall go back in time. */
+  /**
+   * Places the range after the ranges in use, or instead of them if IDs should move back in time.
+   */
   private place(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);
@@ -246,7 +261,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.noteSuccess();
   }
 
-  /** The only place that changes the lease: the window first, the application last. */
+  /** The only code that changes the lease: the window first, the application last. */
   private hold(lease: HeldLease | undefined, event: LeaseEvent, reason: string): void {
     this.lease = lease;
     this.change(event, reason);
@@ -259,7 +274,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     if (this.lease?.entered(range)) this.change('entered', 'Ids come from the new range now.');
   }
 
-  /** Every rejected ID requests a renewal, but must not postpone it. */
+  /** Every rejected ID requests a renewal, but must not postpone a pending one. */
   halfUsed(): void {
     if (this.timer === undefined) this.refreshIn(SOON_MS);
   }
@@ -311,7 +326,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
-  /** An answer counts only for the lease of its request, even if it is late. */
+  /** A response counts only for the lease of its request, even if it is late. */
   private async apply(
     lease: HeldLease,
     answer: LeaseAnswer,
@@ -328,7 +343,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
         this.checkClock();
         return this.switchBack(lease);
       case 'hold':
-        // The range lasts. The application is notified if it ends before its continuation.
+        // The range stays valid. The application is notified if the range ends before its
+        // continuation.
         if (lease.asked.haveMs <= this.nowMs + answer.waitMs) {
           this.change('renewal-failed', texts.holdText(answer));
         }
@@ -336,7 +352,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
       case 'fenced':
       case 'unknown':
       case 'moved': {
-        // The range lasts to its end, unless it is proved to overlap that of the new holder.
+        // The range stays valid to its end, unless it provably overlaps the new holder's range.
         const { floorMs = Infinity } = answer as { readonly floorMs?: number };
         if (floorMs < lease.asked.haveMs) return this.drop(texts.overlapping(lease, floorMs));
         return this.lose('fenced', texts.fencedText(answer.status, this.parts.support));
@@ -358,7 +374,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.retryDelay.reset();
   }
 
-  /** A rejected clock empties the lease window; a good one places the lease again. */
+  /** A rejected clock empties the lease window; an accepted clock restores the lease. */
   private checkClock(): void {
     const { isSkewed, refusal, text, storeText } = this.skew;
     this.notify('skew', isSkewed ? text : undefined);
@@ -374,8 +390,8 @@ export class LeaseKeeper implements Keeper, WindowWatch {
 
   /**
    * ICH.Snowflake's recovery from a clock that was set back: another worker ID, whose IDs have the
-   * right time again. Ids are unique without it. It is tried only if the store agrees with the
-   * clock, and a worker ID that does not help is given back at once.
+   * right time again. IDs are unique without this. It is tried only if the store agrees with the
+   * clock, and a worker ID that does not help is released at once.
    */
   private async switchBack(old: HeldLease): Promise<void> {
     const { nowMs } = this;
@@ -383,7 +399,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     const isDrifting = (old.lastIssuedMs ?? -Infinity) - nowMs > maxDriftMs;
     if (!isDrifting || old.isAhead(nowMs)) return;
     if (old.asked.mark.incarnation === '' || this.skew.isSkewed) return;
-    // A claim would take over the worker ID that is held already.
+    // A claim would take over the worker ID that this process already holds.
     const request = { ...this.request(), takesOver: false };
     let outcome = await this.askForLease(request);
     while ('error' in outcome && outcome.isStored === true) {
@@ -392,14 +408,15 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
     if ('error' in outcome) return;
     const { asked, grant } = outcome;
-    // The application may have stopped during the call, so the step that places the lease checks.
+    // The application may have stopped during the call, so the step that places the lease checks
+    // this.
     const isLate = this.stopping.signal.aborted || this.lease !== old;
     const gainMs = old.lastIssuedMs! - grant.floorMs;
     if (isLate || gainMs < maxDriftMs) return this.giveBack(asked, undefined);
     const reason = texts.movedText(old.workerId, grant.workerId);
     this.place(outcome, reason, { rewinds: true });
     this.report(reason);
-    // Other threads used the old range until the window left it.
+    // Other threads may have used the old range until the window left it.
     await this.giveBack(old.asked, old.lastIssuedMs);
   }
 
@@ -424,7 +441,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return this.lose('dropped', refusal.message);
   }
 
-  /** The only place that loses the lease. Another one follows. */
+  /** The only code that loses the lease. Another lease follows. */
   private lose(event: 'fenced' | 'dropped', reason: string): Promise<void> {
     this.hold(undefined, event, reason);
     return this.replaceLease();
@@ -440,7 +457,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     }
   }
 
-  /** Stops generating IDs, releases the worker ID and closes the support's connections. */
+  /** Stops generating IDs, releases the worker ID, and closes the support's connections. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     const { support, window, timers } = this.parts;
@@ -454,7 +471,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     await support.close?.();
   }
 
-  /** Asks only once, since the worker ID is free after one ttl anyway. */
+  /** Sends only one request, since the worker ID is free after one ttl anyway. */
   private async giveBack(lease: WorkerLease, lastMs: number | undefined): Promise<void> {
     const { support, timers, onNews } = this.parts;
     giveBackEndless(lease, lastMs);
@@ -481,7 +498,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     quietly(() => this.parts.onChange(change));
   }
 
-  /** A cause is reported once while it lasts; without a text it has ended. */
+  /** Reports a cause only once while it lasts; without a text, the cause has ended. */
   private notify(cause: string, text: string | undefined): void {
     if (text === undefined) return void this.reported.delete(cause);
     if (!this.reported.has(cause)) this.report(text);
@@ -493,7 +510,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
   }
 }
 
-/** A logger that throws costs no ID and does not keep a lease from being placed. */
+/** A logger that throws costs no ID and does not prevent the placement of a lease. */
 function quietly(report: () => void): void {
   try {
     report();

@@ -1,7 +1,7 @@
 /**
  * The timing options of the lease and their dependencies.
  *
- * Guarantee: no value costs uniqueness, and every value or combination that would make the lease
+ * Guarantee: no value costs uniqueness, and every value or combination with which the lease would
  * fail in operation is reported with a reason.
  */
 import { format } from '../messages.js';
@@ -10,38 +10,43 @@ import { checkedOptions, choice, whole, type OptionTable, type Row } from '../op
 export interface LeaseOptions {
   /** How far ahead of the store's clock IDs may go. 10 s to 10 min, default 60 s. */
   readonly ttlMs: number;
-  /** How often RefreshAlive renews, spread by 20 % between processes. Default 10 s. */
+  /** How often RefreshAlive renews, randomized by 20 % in each process. Default 10 s. */
   readonly refreshAliveIntervalMs: number;
   /** How long one call to the support may take. Default 2 s. */
   readonly callTimeoutMs: number;
   /** The end of a range, reserved for when the store is unavailable. Default 10 s. */
   readonly reserveMs: number;
-  /** A host clock further than this from the store's is handled by `onClockSkew`. Default 5 s. */
+  /**
+   * `onClockSkew` applies if the host's clock differs from the store's by more than this. Default 5
+   * s.
+   */
   readonly maxClockSkewMs: number;
-  /** Follow the store's clock, refuse to make IDs, or only report the skew. Default 'anchor'. */
+  /**
+   * Follow the store's clock, refuse to generate IDs, or only report the skew. Default 'anchor'.
+   */
   readonly onClockSkew: 'anchor' | 'reject' | 'warn';
-  /** Ids further ahead of a clock that was set back move to another worker ID. Default 5 s. */
+  /** If a clock is set back further than this, IDs move to another worker ID. Default 5 s. */
   readonly maxDriftMs: number;
   /**
-   * A new registry looks like one that was lost. 'runAhead': serve after a second, IDs up to one
-   * ttl ahead. 'wait': exact times after one ttl.
+   * What to do with a new registry, which may replace a lost one. 'runAhead': serve after a second,
+   * with IDs up to one ttl ahead. 'wait': serve exact times after one ttl.
    */
   readonly onFreshRegistry: 'runAhead' | 'wait';
-  /** When every worker ID is taken at start: wait for one until startTimeoutMs, or fail at once. */
+  /** If every worker ID is leased at start: wait for one until startTimeoutMs, or fail at once. */
   readonly onNoWorkerFree: 'wait' | 'fail';
   /** How long the start may wait for a worker ID. Default 30 s. */
   readonly startTimeoutMs: number;
 }
 
 /**
- * A leased range must hold one second of IDs, in whole units, so that an application can boot: at
- * either end up to a unit less a millisecond is cut off.
+ * A leased range must hold one second of IDs, in whole units, so that an application can boot. Each
+ * end of a range may lose up to a unit minus a millisecond.
  */
 export function minRangeMsOf(unitMs: number): number {
   return 1000 + 2 * (unitMs - 1);
 }
 
-/** The former value 'trust' would be right for one moment and stay configured for good. */
+/** The former value 'trust' would be right at one moment only, but stay configured. */
 const TRUST_FAULT =
   "`onFreshRegistry: 'trust'` is gone: left in a deployment it made ids twice after the first " +
   'loss of data. Leave the option out; for exact times from the first id on run `snowflake ' +
@@ -51,7 +56,7 @@ const TRUST_FAULT =
 const DAY_MS = 86_400_000;
 const freshChoices = choice('runAhead', 'wait');
 
-/** The times are in ms; a longer one than a day can only be a mistake. */
+/** The maximum of the times, ms; more than a day can only be a mistake. */
 export const LEASE = {
   ttlMs: [whole(10_000, 600_000), 60_000],
   refreshAliveIntervalMs: [whole(100, 300_000), 10_000],
@@ -70,7 +75,7 @@ export const LEASE = {
 
 export const LEASE_DEFAULTS = checkedOptions<Partial<LeaseOptions>, typeof LEASE>({}, LEASE, '');
 
-/** A lease needs room for these in addition to missed renewals. */
+/** A lease must cover these times in addition to missed renewals. */
 export interface LeaseRoom {
   /** The duration of a failover. */
   readonly lossWindowMs: number;
@@ -78,7 +83,7 @@ export interface LeaseRoom {
   readonly minRangeMs: number;
 }
 
-/** Errors in the combination of options that are valid on their own. */
+/** Errors in the combination of options that are valid separately. */
 export function relationFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   const given = options as unknown as Readonly<Record<string, unknown>>;
   const isWrong = ([name, [check]]: [string, Row]) => check(name, given[name]).length > 0;
@@ -107,7 +112,7 @@ function renewalFaults(options: LeaseOptions, room: LeaseRoom): string[] {
   ];
 }
 
-/** A fresh registry gives exact times after one quarantine; a start that waits must last longer. */
+/** A new registry gives exact times after one quarantine; a start that waits must last longer. */
 function waitFaults(options: LeaseOptions, { lossWindowMs }: LeaseRoom): string[] {
   const least = options.ttlMs + lossWindowMs;
   if (options.onFreshRegistry !== 'wait' || options.startTimeoutMs > least) return [];

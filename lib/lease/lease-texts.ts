@@ -1,6 +1,6 @@
 /**
  * The keeper's messages: state changes, and the errors of an empty lease window. Each states the
- * cause, the reaction and the cure. This file makes no decisions.
+ * cause, the reaction, and the remedy. This file makes no decisions.
  */
 import { SnowflakeError } from '../errors.js';
 import { formatName } from '../messages.js';
@@ -32,7 +32,7 @@ export function holdText({ waitMs, isStored }: Waiting): string {
   );
 }
 
-/** Says why a range is stored and not yet granted. */
+/** Explains why a range is stored but not yet granted. */
 export function keptText(waitMs: number): string {
   return (
     `in ${waitMs} ms, once no failover of the store can forget it any more, as the support says ` +
@@ -40,7 +40,7 @@ export function keptText(waitMs: number): string {
   );
 }
 
-/** The error for an answer without a lease, retryable if waiting can help. */
+/** The error of a response without a lease, retryable if waiting can help. */
 export function refusal(
   answer: LeaseRefusal,
   { fingerprint, ttlMs, takesOver = false }: LeaseRequest,
@@ -83,7 +83,7 @@ function soonText({ waitMs, isStored }: Waiting, takesOver: boolean): string {
         `could have forgotten.`;
 }
 
-/** Says why a registry keeps away from forgotten ranges for longer than this process needs. */
+/** Explains why a registry avoids lost ranges for longer than this process needs. */
 function longText({ waitMs, quarantineMs = 0 }: LeaseRefusal & Waiting, ttlMs: number): string {
   if (waitMs <= ttlMs || quarantineMs <= ttlMs) return '';
   return (
@@ -93,7 +93,7 @@ function longText({ waitMs, quarantineMs = 0 }: LeaseRefusal & Waiting, ttlMs: n
   );
 }
 
-/** The error of a start that has waited for as long as it may. */
+/** The error of a start that has waited for the maximum time. */
 export function gaveUp(startTimeoutMs: number, error: SnowflakeError): SnowflakeError {
   const message = `No worker id was leased within ${startTimeoutMs} ms. ${error.message}`;
   return new SnowflakeError(error.code, message, { details: error.details, cause: error });
@@ -141,7 +141,7 @@ export function clonedText({ isOverlap = false }: { isOverlap?: boolean }): Snow
   );
 }
 
-/** Ranges never overlap while the registry remembers them: it lost data since ours was granted. */
+/** Ranges never overlap while the registry keeps its data, so it has lost data since this grant. */
 export function overlapping(
   { workerId }: { workerId: number },
   itsFloorMs: number,
@@ -168,10 +168,10 @@ export function inSnapshot(): SnowflakeError {
 }
 
 /*
- * Errors for a registry that belongs to others: another layout, or another protocol version.
+ * Errors for a registry in use with another layout or another protocol version.
  *
- * Guarantee: both sides are named, and the advice never leads to duplicate IDs. Deleting the
- * registry, the first idea of most people, would.
+ * Guarantee: a message names both sides, and its advice never leads to duplicate IDs. Deleting the
+ * registry, an obvious idea, would.
  */
 
 export function otherLayout(stored: string, ours: string): SnowflakeError {
@@ -223,7 +223,7 @@ function notAdmittedText(theirs: string, ours: string): string {
   );
 }
 
-/** Its layouts have no worker IDs any more, or not yet. */
+/** The registry's layouts have no worker IDs any more, or not yet. */
 function closedText(side: StoreMove['side']): string {
   const reason =
     side === 'out'
@@ -248,10 +248,10 @@ function contestedText(theirs: string, ours: string): string {
 }
 
 /*
- * The fingerprint of a registry in which two layouts have ranges at once: registries write it,
- * messages read it.
+ * The fingerprint of a registry in which two layouts have ranges at the same time. Registries write
+ * it, and messages read it.
  *
- * Guarantee: no layout has such a fingerprint, so that neither side gets a range.
+ * Guarantee: no layout has such a fingerprint, so neither side gets a range.
  */
 const AND = ' and ';
 
@@ -263,19 +263,19 @@ export function isContested(fingerprint: string): boolean {
   return fingerprint.includes(AND);
 }
 
-/** Returns the layouts that contest a registry, or its only one. */
+/** Returns the layouts that compete for a registry, or its only layout. */
 export function partsOf(fingerprint: string): string[] {
   return fingerprint.split(AND);
 }
 
 /*
- * The text in place of a fingerprint that lists the layouts of a fleet which moves from one to
- * another: `#1 ...`, numbered so that the later one of two is known. See registry/layout-move.ts.
+ * The text that replaces the fingerprint while a fleet moves from one layout to another. It lists
+ * the layouts: `#1 ...`. The number shows which of two texts is later. See registry/layout-move.ts.
  */
 
 /**
- * The name of a registry: a copy that is used has another one than its original, since it notices
- * that another server answers, or that data is missing.
+ * The name of a registry. A copy in use has a different name from its original, since it detects
+ * another server or missing data.
  */
 export function registryName({
   incarnation,
@@ -293,21 +293,21 @@ export function moveCountOf(text = ''): number {
   return Number(/^#(\d{1,9}) /.exec(text)?.[1] ?? 0);
 }
 
-/** The part of the text about a move to another store, after the number. */
+/** The part of the text that describes a move to another store, after the number. */
 export interface StoreMove {
-  /** Whether its processes move out to another store, or in from one. */
+  /** Whether processes move out to another store, or in from another store. */
   readonly side: 'out' | 'in';
-  /** The same random text in both. */
+  /** The same random string in both. */
   readonly key: string;
 }
 
-/** Returns undefined for a registry that is not moved. */
+/** Returns undefined for a registry that is not moving. */
 export function storeMoveIn(text: string): StoreMove | undefined {
   const [, side, key] = /^#\d+ #(out|in):(\w+) /.exec(text) ?? [];
   return key === undefined ? undefined : { side: side as StoreMove['side'], key };
 }
 
-/** True for a registry that is moved, as long as it has no worker IDs. */
+/** True for a moving registry while it has no worker IDs. */
 export function isClosed(text: string): boolean {
   return storeMoveIn(text) !== undefined && !/\[\d/.test(text);
 }

@@ -1,12 +1,11 @@
 /**
- * A region's number, which is what its fixed worker fields make, claimed in a registry of regions:
- * an ordinary registry, whose worker IDs are the numbers. All processes of a region claim it with
- * one token, made of the name of the registry that their own worker IDs come from.
+ * Claims a region's number, the value of its fixed worker fields, in a registry of regions. This is
+ * an ordinary registry whose worker IDs are the numbers. All processes of a region use one token,
+ * built from the name of the registry of their worker IDs.
  *
- * Guarantee: a claim stands until all ranges of that registry have ended. No ID waits for a claim.
- * A conflict is declared within a minute, never because of one refusal, and a registry of regions
- * that does not answer stops nobody whom it has not refused. In one file: what a claim asks and
- * what an answer means.
+ * Guarantee: a claim lasts until all ranges of that registry have ended. No ID waits for a claim. A
+ * conflict is reported within a minute, but never after a single refusal. An unresponsive registry
+ * of regions stops no process that it has not refused.
  */
 import { errorText, formatName } from '../messages.js';
 import { SnowflakeError } from '../errors.js';
@@ -19,33 +18,35 @@ import type { LeaseOptions } from './lease-options.js';
 import { otherVersion, stopped } from './lease-texts.js';
 import { answerWithin, checkedAnswer } from './support-caller.js';
 
-/** A claim lasts so much longer than the ranges of its region; each process extends it in time. */
+/** How much longer a claim lasts than its region's ranges; each process extends it in time. */
 export const CLAIM_TTL_MS = 20_000;
 /** A range that seems to end later than this indicates a wrong clock. */
 const BEYOND_MS_MAX = 86_400_000;
-/** How often a process looks at its claim, spread by 20 % between processes. */
+/** How often a process checks its claim, randomized by 20 % in each process. */
 const LOOK_MS = 6000;
 const SPREAD = 0.2;
-/** A process that finds the claim extended within this does not extend it again. */
+/** A process does not extend a claim that was extended within this time. */
 const FRESH_MS = CLAIM_TTL_MS / 3;
-/** A registry that lost its data has another incarnation, of which each renewal tells a process. */
+/** A registry that lost its data has a new incarnation, which each renewal reports. */
 const RENEWAL_MS_MAX = 20_000;
 const CALL_TIMEOUT_MS_MAX = 5000;
-/** How often a start asks again, and how long it waits for a registry of regions that is new. */
+/** The interval of requests at a start, and how long it waits for a new registry of regions. */
 const AGAIN_MS = 2000;
 
-/** The layout of a registry of regions. No generator has it: it has one ID in two seconds. */
+/**
+ * The layout of a registry of regions. No generator uses it, since it has one ID per two seconds.
+ */
 export function regionsFingerprint(bits: number): string {
   return `t35-w${bits}-s1/1000ms@0`;
 }
 
-/** How many regions a registry with this layout can have; undefined if it is not one of regions. */
+/** The maximum number of regions of a registry with this layout; undefined for other layouts. */
 export function regionCountOf(fingerprint: string): number | undefined {
   const bits = Number(/-w(\d+)-/.exec(fingerprint)?.[1]);
   return fingerprint === regionsFingerprint(bits) ? 2 ** bits : undefined;
 }
 
-/** The token of a region. An incarnation of ours has 36 characters; a store takes 200. */
+/** The token of a region. An incarnation has 36 characters; stores accept 200. */
 export function regionToken(number: number, incarnation: string): string {
   return `region ${number} of ${incarnation.slice(0, 150)}`;
 }
@@ -57,23 +58,23 @@ function labelOf(application: string, incarnation: string): string {
 
 const markOf = (incarnation: string): string => ` of registry ${incarnation.slice(0, 100)}`;
 
-/** How a process stands with the number of its region. */
+/** The state of a region's number in one process. */
 export interface RegionStatus {
   /** The fixed worker fields as one number. */
   readonly number: number;
   /**
-   * `claimed`: no other region has it. `unchecked`: the registry of regions has not confirmed that
-   * for 20 s, or not yet, or the claim of a region that has ended still stands. `conflict`: another
-   * region has it, and IDs of both may be equal.
+   * `claimed`: no other region has the number. `unchecked`: the registry of regions has not
+   * confirmed this yet or for 20 s, or the claim of an ended region still lasts. `conflict`:
+   * another region has the number, and IDs of both may be equal.
    */
   readonly state: 'claimed' | 'unchecked' | 'conflict';
-  /** The reason in words, unless it is claimed. */
+  /** The reason, as text, unless the number is claimed. */
   readonly message?: string | undefined;
 }
 
-/** The option `regions`, opened. */
+/** The opened option `regions`. */
 export interface RegionPlan extends RegionNumber {
-  /** Leads to the registry of regions. */
+  /** The support of the registry of regions. */
   readonly support: IDistributedSupport;
 }
 
@@ -82,9 +83,12 @@ export interface RegionParts extends RegionPlan {
   readonly identity: ProcessIdentity;
   readonly timers: Timers;
   readonly random: () => number;
-  /** The name of the registry that worker IDs come from, as its last grant gave it. */
+  /** The name of the registry of worker IDs, from its last grant. */
   readonly incarnation: () => string | undefined;
-  /** The ends of this process's ranges and of all of its registry's, and the clock of the IDs. */
+  /**
+   * The end of this process's ranges, the end of all ranges of its registry, and the clock of the
+   * IDs.
+   */
   readonly range: () => Pick<Keeper, 'endMs' | 'terms' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
@@ -92,19 +96,19 @@ export interface RegionParts extends RegionPlan {
 type Outcome =
   | { readonly status: 'claimed' }
   | Refused
-  /** Regions of this registry have numbers of another size. */
+  /** The registry's region numbers have a different size. */
   | { readonly status: 'other-layout'; readonly theirs: string }
-  /** Unclaimed, and not yet available. */
+  /** The number is unclaimed, but not yet available. */
   | { readonly status: 'wait'; readonly waitMs: number }
   | { readonly status: 'silent'; readonly reason: string }
-  /** This process has no lease, so that it makes no ID and needs no number. */
+  /** This process has no lease, so it generates no ID and needs no number. */
   | { readonly status: 'idle' };
 
-/** Another token has it. */
+/** Another token has the number. */
 interface Refused {
   readonly status: 'refused';
   readonly holder: WorkerRecord['holder'];
-  /** The end of its claim; undefined if the store does not give it. */
+  /** The end of the other claim; undefined if the store does not report it. */
   readonly untilMs: number | undefined;
 }
 
@@ -123,19 +127,21 @@ export class RegionClaim {
   private readonly stopping = new AbortController();
   private state: RegionStatus['state'] = 'unchecked';
   private message: string | undefined = NOT_ASKED;
-  /** It is kept while there is no lease. */
+  /** Kept while there is no lease. */
   private incarnation: string | undefined;
-  /** All that the registry was called. A copy of it has a name that nobody here has had. */
+  /** All names that the registry has had. A copy of the registry has a different name. */
   private readonly names = new Set<string>();
-  /** The end of the claim of this region as it was last seen. */
+  /** The last observed end of this region's claim. */
   private oursMs = 0;
-  /** For how long every answer was a refusal, measured by timers; undefined without one. */
+  /**
+   * How long every response has been a refusal, measured by timers; undefined without a refusal.
+   */
   private refusedMs: number | undefined;
-  /** The end of the claim that the last refusal was for. */
+  /** The end of the claim in the last refusal. */
   private untilMs: number | undefined;
-  /** The time since that end was last seen to move on. */
+  /** The time since that end last moved forward. */
   private stillMs = Infinity;
-  /** The time since the last answer that says something. */
+  /** The time since the last conclusive response. */
   private silentMs = 0;
   private timer: TimerHandle;
   private looking: Promise<void> | undefined;
@@ -148,7 +154,7 @@ export class RegionClaim {
     return message === undefined ? { number, state } : { number, state, message };
   }
 
-  /** A refusal counts once it has lasted so long: the whole region has its new name by then. */
+  /** A refusal counts after this time, when the whole region has its new name. */
   private get graceMs(): number {
     const { refreshAliveIntervalMs, callTimeoutMs } = this.parts.lease;
     const renewalMs = (1 + SPREAD) * refreshAliveIntervalMs + callTimeoutMs;
@@ -156,10 +162,9 @@ export class RegionClaim {
   }
 
   /**
-   * Claims the number before the first ID. A registry of regions that does not answer is not waited
-   * for.
-   * @throws SnowflakeError REGION_TAKEN for a number that another region has, LAYOUT_MISMATCH where
-   * regions have numbers of another size.
+   * Claims the number before the first ID, without waiting for an unresponsive registry of regions.
+   * @throws SnowflakeError REGION_TAKEN for a number that another region has, LAYOUT_MISMATCH if
+   * region numbers have a different size.
    */
   async start(): Promise<void> {
     const { lease, timers, report, number } = this.parts;
@@ -177,7 +182,7 @@ export class RegionClaim {
       }
       const isNear = outcome.status === 'wait' && outcome.waitMs <= AGAIN_MS;
       const isOver = waitedMs >= limitMs || !(isNear || refusal !== undefined);
-      // A missing answer after a refusal does not permit the start.
+      // A missing response after a refusal does not allow the start.
       if (isOver && refusal !== undefined) throw regionTaken(refusal, number);
       if (isOver) return this.note(outcome, CLAIM_TTL_MS);
       stepMs = isNear ? Math.max(1, outcome.waitMs) : AGAIN_MS;
@@ -185,14 +190,14 @@ export class RegionClaim {
     }
   }
 
-  /** Looks at the claim again and again until stop(). */
+  /** Checks the claim periodically until stop(). */
   watch(): void {
     const { timers, random } = this.parts;
     const everyMs = LOOK_MS * (1 + SPREAD * (2 * random() - 1));
     this.timer = timers.every(everyMs, () => void this.look(everyMs));
   }
 
-  /** The claim is left to lapse, since other processes of the region may need it. */
+  /** The claim is left to expire, since other processes of the region may need it. */
   async stop(): Promise<void> {
     if (this.stopping.signal.aborted) return;
     this.stopping.abort(stopped());
@@ -205,14 +210,14 @@ export class RegionClaim {
     }
   }
 
-  /** One at a time: a call may take longer than the time until the next look. */
+  /** Runs one check at a time: a call may take longer than the time until the next check. */
   private look(elapsedMs: number): Promise<void> {
     const once = async () => this.note(await this.ask(), elapsedMs);
     return (this.looking ??= once().finally(() => (this.looking = undefined)));
   }
 
   private async ask(): Promise<Outcome> {
-    // No ID has a time after that end, and those of whoever gets the number next begin after it.
+    // No ID has a time after that end, and IDs of the number's next holder begin after it.
     const { endMs = -Infinity, nowMs } = this.parts.range();
     if (endMs <= nowMs) return { status: 'idle' };
     const incarnation = this.parts.incarnation() ?? this.incarnation;
@@ -238,15 +243,16 @@ export class RegionClaim {
     const record = records?.find(({ workerId }) => workerId === number);
     const isOf = (name: string) => record?.holder?.application.endsWith(markOf(name)) === true;
     const { ceilingMs = 0, freeInMs = 0 } = record ?? {};
-    // The clock of the IDs is that of another store, so it is used only if no claim shows the time.
+    // The clock of the IDs belongs to another store, so it is used only if no claim shows the time.
     const nowMs = freeInMs > 0 ? ceilingMs - freeInMs : this.parts.range().nowMs;
     const ttlMs = this.ttlAt(nowMs);
-    // A look takes no write from the store, which all processes of a region would do at one row.
+    // A check of a recent claim needs no write, which would otherwise hit one row from all
+    // processes.
     if (isOf(incarnation) && freeInMs > ttlMs - FRESH_MS) {
       this.oursMs = ceilingMs;
       return { status: 'claimed' };
     }
-    // What the region claimed under a name before, or on another server, is taken over in one step.
+    // A claim of the region under an earlier name, or on another server, is taken over in one step.
     const takesOver = [...this.names].some(isOf) || this.isLeft(record);
     const ask = async (ms: number) => {
       const answer = await support.getNextWorkId(this.request(incarnation, ms, takesOver));
@@ -260,19 +266,19 @@ export class RegionClaim {
     return outcomeOf(answer, record);
   }
 
-  /** A registry on another server ends the claim of whoever asks first, and lets it wait. */
+  /** A registry on another server ends the first requester's claim, and makes it wait. */
   private isLeft(record: WorkerRecord | undefined): boolean {
     return record?.holder === undefined && record?.ceilingMs === this.oursMs;
   }
 
-  /** A claim that is made then lasts until the last range has ended, and until the next looks. */
+  /** Returns a ttl with which a claim lasts beyond the last range and the next checks. */
   private ttlAt(nowMs: number): number {
     const { endMs = 0, terms } = this.parts.range();
     const beyondMs = Math.ceil(Math.max(endMs, terms?.furthestMs ?? 0) - nowMs);
     return Math.min(Math.max(0, beyondMs), BEYOND_MS_MAX) + CLAIM_TTL_MS;
   }
 
-  /** What had to be asked for, as the answer shows; 0 if it does not show that. */
+  /** Returns the ttl that the response shows to be necessary; 0 if it shows none. */
   private ttlAfter({ status, nowMs, quarantineMs = 0 }: LeaseAnswer): number {
     if (status === 'ok' && nowMs !== undefined) return this.ttlAt(nowMs);
     // After data loss, a request for the previous maximum does not wait.
@@ -327,10 +333,10 @@ export class RegionClaim {
     }
   }
 
-  /** A claim without extensions belongs to a region that has ended, so there is no conflict. */
+  /** A claim without extensions belongs to an ended region, so there is no conflict. */
   private refused(outcome: Refused, elapsedMs: number): void {
     const isFirst = this.refusedMs === undefined;
-    // An end that the store does not give may have moved on.
+    // An end that the store does not report may have moved.
     const isExtended = !(outcome.untilMs! <= this.untilMs!);
     this.refusedMs = isFirst ? 0 : this.refusedMs! + elapsedMs;
     this.stillMs = isFirst ? Infinity : isExtended ? 0 : this.stillMs + elapsedMs;
@@ -348,7 +354,7 @@ export class RegionClaim {
     if (this.silentMs >= CLAIM_TTL_MS) this.become('unchecked', reason);
   }
 
-  /** One line in the log for each change, whatever the reason is until the next one. */
+  /** Logs one line for each change of state, however often the reason changes. */
   private become(state: RegionStatus['state'], reason?: string): void {
     const isNews = state !== this.state || this.message === NOT_ASKED;
     this.state = state;
@@ -384,7 +390,7 @@ export class RegionClaim {
   }
 }
 
-/** Another program may have written what no date is. */
+/** Another program may have written an invalid date. */
 function utcText(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? `${ms} ms` : date.toISOString();

@@ -1,8 +1,8 @@
 /**
- * A process's record of its store's answers: the terms of every call, and the clocks.
+ * A process's record of its store's responses: the terms of every call, and the clocks.
  *
  * Guarantee: every request carries the longest quarantine of any registry and the clock of the last
- * one that answered, including refusals. A registry that replaces a lost one thus learns that one's
+ * registry that responded, including refusals. A registry that replaces a lost one thus gets its
  * progress. A request also carries the grants of each server.
  */
 import { SnowflakeError } from '../errors.js';
@@ -17,7 +17,7 @@ import type { KeeperParts, RegistryTerms } from './keeper.js';
 import type { HolderLabel } from '../time/process-identity.js';
 import { isClosed, moveCountOf } from './lease-texts.js';
 
-/** The label of a holder; it has the worker IDs that the process may have, if not all. */
+/** The label of a holder, with the worker IDs that the process may lease, if not all. */
 export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLabel {
   const { min, max } = workerIds;
   const isAll = min === 0 && max >= window.layout.workerIdMax;
@@ -26,11 +26,11 @@ export function ownLabel({ identity, workerIds, window }: KeeperParts): HolderLa
 
 /** The request's part of the record: the terms of a lease, and the registry's clock readings. */
 export class RequestTerms implements RegistryTerms {
-  /** It is undefined until a registry has granted a range. */
+  /** Undefined until a registry has granted a range. */
   seen: SeenRange | undefined;
   private readonly terms: { -readonly [name in keyof LeaseTerms]: LeaseTerms[name] };
   private reading: (ReckonedTime & { readonly askedAtMs: number }) | undefined;
-  /** The furthest end by the readings before this one, whose registry may be another one. */
+  /** The furthest end by earlier readings, which may come from another registry. */
   private earlierMs = 0;
 
   constructor(private readonly parts: Pick<KeeperParts, 'terms' | 'hostClock' | 'monotonicClock'>) {
@@ -47,7 +47,7 @@ export class RequestTerms implements RegistryTerms {
     return this.terms.layouts ?? '';
   }
 
-  /** The time of a request, for observe(). */
+  /** Returns the time of a request, for observe(). */
   get askedAtMs(): number {
     return this.parts.monotonicClock.now();
   }
@@ -58,7 +58,7 @@ export class RequestTerms implements RegistryTerms {
     return reckoned && Math.max(reckoned.nowMs + quarantineMs, latestMs, earlierMs);
   }
 
-  /** An answer counts however late it comes. */
+  /** A response counts even if it is late. */
   observe(answer: LeaseAnswer, askedAtMs: number): void {
     const { quarantineMs, nowMs, timeMs = nowMs, mark, layouts = '', latestMs } = answer;
     const { terms } = this;
@@ -66,7 +66,8 @@ export class RequestTerms implements RegistryTerms {
       terms.quarantineMs = Math.max(terms.quarantineMs, quarantineMs!);
     }
     if (Number.isFinite(latestMs)) terms.latestMs = Math.max(terms.latestMs ?? 0, latestMs!);
-    // A move without worker IDs is left out: no registry takes it up, and it hides its opening.
+    // A move without worker IDs is omitted: no registry adopts it, and it would hide the move's
+    // opening.
     const isLater = moveCountOf(layouts) > moveCountOf(terms.layouts);
     if (isLater && !isClosed(layouts)) terms.layouts = layouts;
     if (mark === undefined) return;
@@ -78,11 +79,11 @@ export class RequestTerms implements RegistryTerms {
     if (nowMs === undefined || timeMs === undefined) return;
     if (askedAtMs < (this.reading?.askedAtMs ?? -Infinity)) return;
     this.earlierMs = this.furthestMs ?? 0;
-    // The registry did not follow this time, so it must not be used.
+    // The registry did not follow this time, so it is not used.
     this.reading = { incarnation, server, nowMs, timeMs: Math.min(timeMs, nowMs), askedAtMs };
   }
 
-  /** The time of the request counts, so that everything the store granted before it is covered. */
+  /** Uses the time of the request, to cover everything that the store granted before. */
   private get reckoned(): ReckonedTime | undefined {
     if (this.reading === undefined) return undefined;
     const { askedAtMs, nowMs, timeMs, ...registry } = this.reading;
@@ -104,10 +105,10 @@ interface HostMoment {
 export class ClockSkew {
   /** The store's clock minus the host's clock at the last measurement. */
   skewMs = 0;
-  /** The registry's clock minus the store's: above 0 if the store's was set back. */
+  /** The registry's clock minus the store's: above 0 if the store's clock was set back. */
   private aheadMs = 0;
   private lastMoment: HostMoment | undefined;
-  /** Names the clock that was set, as far as this host can tell. */
+  /** Names the clock that was set, if this host can determine it. */
   private culprit = 'Set whichever is wrong (NTP).';
 
   constructor(
@@ -122,8 +123,8 @@ export class ClockSkew {
   }
 
   /**
-   * Takes the clocks of a grant as read between `sentAtMs` and now. If the host agrees with the
-   * store or with the registry, it is right, and only the other one was set.
+   * Records the clocks of a grant, read between `sentAtMs` and now. If the host agrees with the
+   * store or with the registry, its clock is right, and only the other clock was set.
    */
   measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
     if (nowMs === undefined || timeMs === undefined) return;
@@ -140,7 +141,7 @@ export class ClockSkew {
     this.parts.idClock.offsetMs = follows ? skewMs : 0;
   }
 
-  /** The error that keeps IDs from being made, under the policy 'reject'. */
+  /** The error that prevents IDs under the policy 'reject'. */
   get refusal(): SnowflakeError | undefined {
     if (!this.isSkewed || this.parts.options.onClockSkew !== 'reject') return undefined;
     return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
@@ -177,7 +178,7 @@ export class ClockSkew {
     return Math.abs(ms) > this.parts.options.maxClockSkewMs;
   }
 
-  /** A step that the monotonic clock of this host does not show was made by its wall clock. */
+  /** A step that this host's monotonic clock does not show is a step of its wall clock. */
   private blame(skewMs: number, moment: HostMoment): void {
     const { lastMoment } = this;
     this.lastMoment = moment;

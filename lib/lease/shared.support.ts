@@ -1,6 +1,6 @@
 /**
- * Takes the place of a support in a thread that shares the lease of another. It leases nothing: it
- * only carries the shared lease to the lease window.
+ * Replaces a support in a thread that shares another thread's lease. It leases nothing, and only
+ * passes the shared lease to the lease window.
  */
 import type { AnchoredClock } from '../core/window/window-memory.js';
 import { isSharedLease, notShared, type SharedLease } from '../core/window/shared-lease.js';
@@ -15,7 +15,7 @@ import { stopped } from './lease-texts.js';
 export class SharedLeaseSupport implements IDistributedSupport {
   readonly location = 'another thread of this process';
 
-  /** @throws SnowflakeError CONFIG_INVALID for anything but the `sharedLease` of an IdMaker */
+  /** @throws SnowflakeError CONFIG_INVALID unless the value is the `sharedLease` of an IdMaker */
   constructor(readonly shared: SharedLease) {
     if (!isSharedLease(shared)) throw notShared(shared);
   }
@@ -38,7 +38,7 @@ function nothingLeased(): SnowflakeError {
 }
 
 /*
- * Another thread's lease, as seen by a thread of the same process that shares it.
+ * Another thread's lease, in a thread of the same process that shares it.
  *
  * Guarantee: it calls no store, and stopping affects only this thread. The thread that holds the
  * lease renews and releases it.
@@ -69,7 +69,7 @@ export class SharedLeaseKeeper implements Keeper {
   get state(): LeaseState {
     if (this.hasStopped) return 'released';
     const state = stateOf(this.parts.window.signals.state);
-    // The thread that holds the lease may have ended without a word.
+    // The thread that holds the lease may have ended without a signal.
     const isOver = this.endMs !== undefined && this.nowMs >= this.endMs;
     return isOver ? 'exhausted' : state;
   }
@@ -101,7 +101,7 @@ export class SharedLeaseKeeper implements Keeper {
     }
   }
 
-  /** Asks the thread that holds the lease to renew it. */
+  /** Requests a renewal from the thread that holds the lease. */
   async refresh(): Promise<void> {
     this.parts.window.watch.halfUsed();
   }
@@ -121,7 +121,7 @@ function noLease(waitedMs: number): SnowflakeError {
   );
 }
 
-/** The lease that a support carries from another thread, whichever copy of the package made it. */
+/** Returns the shared lease of a support, from any copy of the package. */
 export function sharedIn(support: IDistributedSupport): SharedLease | undefined {
   const { shared } = support as { readonly shared?: unknown };
   return isSharedLease(shared) ? shared : undefined;

@@ -1,9 +1,9 @@
 /**
- * Static worker IDs from the configuration, without a store, a lease or an end; or claimed in a
+ * Static worker IDs from the configuration, endless and without a store or a lease; or claimed in a
  * registry, which checks them.
  *
- * Without a registry, uniqueness depends on the operator, who gives each process and each thread a
- * different number, and across restarts on the host's clock.
+ * Without a registry, uniqueness depends on the operator, who must give each process and thread a
+ * different number. Across restarts it also depends on the host's clock.
  */
 import { SnowflakeError } from '../errors.js';
 import { refuse, wholeFaults } from '../options.js';
@@ -57,17 +57,17 @@ export class StaticSupport implements IDistributedSupport {
 }
 
 /*
- * The worker IDs without end that this process uses, from the configuration, the host name, or a
- * service of the application. No registry keeps two generators with such a number apart.
+ * The endless worker IDs of this process, from the configuration, the host name, or a service of
+ * the application. No registry separates two generators with the same number.
  *
- * Guarantee: within a thread a number serves one generator at a time, and the next one starts after
- * the last ID of the previous one. Other threads and processes are up to the operator.
+ * Guarantee: within a thread, a number serves one generator at a time, and the next generator
+ * starts after the last ID of the previous one. The operator must separate threads and processes.
  */
 
 interface Use {
-  /** Undefined after its release. */
+  /** Undefined after the release. */
   token: string | undefined;
-  /** The next generator begins here, Unix ms. */
+  /** The start of the next generator, Unix ms. */
   floorMs: number;
 }
 
@@ -89,7 +89,7 @@ export function claimEndless(grant: LeaseGrant, holder: Holder): LeaseGrant {
   return { ...grant, floorMs: Math.max(grant.floorMs, use.floorMs) };
 }
 
-/** Without this, a generator that starts within the same tick would make the same IDs. */
+/** Without this, a generator that starts within the same tick would generate the same IDs. */
 export function giveBackEndless(
   lease: Holder & { readonly workerId: number },
   lastIssuedMs = -Infinity,
@@ -115,20 +115,20 @@ function usedTwice(workerId: number): SnowflakeError {
 }
 
 /*
- * The start under a lease of which no registry knows the earlier IDs.
+ * The start under a lease whose earlier IDs no registry has recorded.
  *
- * Guarantee: it waits until the clock has passed every time the previous process could have
- * reached: the tick it ended in, plus the run-ahead that its IDs were allowed.
+ * Guarantee: it waits until the clock has passed every time that the previous process could have
+ * reached: its last tick plus the allowed run-ahead.
  */
 
-/** No process or thread restarts within so short a time. */
+/** No process or thread restarts within this time. */
 const RESTART_MS_MIN = 10;
-/** A timer fires at most this much before the clock is there. */
+/** A timer fires at most this much before the clock reaches its time. */
 const EARLY_MS = 10;
 
 /**
  * @throws SnowflakeError CONFIG_INVALID if that takes longer than a start may; CLOCK_UNUSABLE if
- * the reason is a clock that was set back or is stalled
+ * the cause is a clock that was set back or stalls
  */
 export async function untilNewIds(
   { ceilingMs, floorMs }: LeaseGrant,
@@ -188,16 +188,16 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
  * A claim lets a registry check the worker ID. It requests only this worker ID, even if another
  * process holds it.
  *
- * Guarantee: two processes with the same number generate no duplicate IDs. Each call of one fences
- * the other, which keeps its range. Within a process, a second claim is refused.
+ * Guarantee: two processes with the same number generate no duplicate IDs. Each call of one process
+ * fences the other, which keeps its range. Within a process, a second claim is refused.
  */
 
 /** A worker ID, or a function that returns it when the application starts. */
 export type WorkerIdSource = number | (() => number | Promise<number>);
 
 /**
- * A worker ID that the process knows by itself, and the registry that checks it, for the option
- * `support`.
+ * Returns a support for the option `support`: a worker ID from the process itself, checked by a
+ * registry.
  */
 export interface WorkerIdClaim {
   readonly workerId: WorkerIdSource;
@@ -209,7 +209,7 @@ export function isClaim(value: unknown): value is WorkerIdClaim {
   return typeof value === 'object' && value !== null && 'workerId' in value && 'of' in value;
 }
 
-/** The claims of this process, by registry, layout and worker ID. */
+/** The claims of this process, by registry, layout, and worker ID. */
 const claimants = processWide('claimed-worker-ids', () => new Map<string, object>());
 
 export class ClaimSupport implements IDistributedSupport {
@@ -271,7 +271,7 @@ export class ClaimSupport implements IDistributedSupport {
     return this.of.release!(lease, lastIssuedMs);
   }
 
-  /** Two claims of one process would take the worker ID from each other for as long as it runs. */
+  /** Two claims of one process would take the worker ID from each other continually. */
   private claim({ fingerprint }: LeaseRequest): void {
     const key = `${this.location} ${fingerprint}`;
     if ((claimants.get(key) ?? this) !== this) throw claimedTwice(this.workerId);

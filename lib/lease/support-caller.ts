@@ -1,21 +1,24 @@
 /**
  * Calls the support with a time limit, because the promise of a client may never settle.
  *
- * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. An answer
- * after the time limit is not lost but passed on: a ceiling is absolute and may be applied late.
+ * Guarantee: every failure is a SnowflakeError, whatever a support throws or returns. A response
+ * after the time limit is not lost but passed on, because a ceiling is absolute and may be applied
+ * late.
  */
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { plainCause, format } from '../messages.js';
 import { withinLimit, type Limit } from '../time/timers.js';
 import type { LeaseAnswer } from './distributed-support.js';
 
-/** The timeout of a call, and the handling of a late answer. */
+/** The timeout of a call, and the handling of a late response. */
 interface CallTerms<T> extends Pick<Limit<T>, 'ms' | 'timers' | 'late'> {
-  /** This text follows "The store did not answer within ... ms". */
+  /** The text that follows "The store did not answer within ... ms". */
   readonly consequence: string;
 }
 
-/** The answer of a support. @throws SnowflakeError in place of whatever it throws, or of silence */
+/**
+ * Returns a support's response. @throws SnowflakeError for any error of the support, or a timeout
+ */
 export async function answerWithin<T>(
   ask: () => Promise<T> | T,
   { consequence, ...limit }: CallTerms<T>,
@@ -29,7 +32,7 @@ export async function answerWithin<T>(
     );
   };
   try {
-    // The async function turns an error thrown at once, or a plain value, into a promise.
+    // The async function converts a synchronous error or a plain value to a promise.
     return await withinLimit((async () => ask())(), { ...limit, over });
   } catch (fault) {
     throw asSnowflakeError(fault);
@@ -38,36 +41,38 @@ export async function answerWithin<T>(
 
 function asSnowflakeError(error: unknown): SnowflakeError {
   if (isSnowflakeError(error)) return error;
-  // A support by another author may pass on the error of its client, passwords included.
+  // A custom support may pass on its client's error, including passwords.
   const cause = plainCause(error);
   return new SnowflakeError('STORE_UNAVAILABLE', `The support failed: ${cause.message}`, { cause });
 }
 
 /*
- * The check of an answer.
+ * The validation of a response.
  *
  * Guarantee: no range is placed and no wait starts because of a malformed value. A worker ID that
- * does not fit its bits would make the IDs of another holder, and NaN passes every comparison.
+ * does not fit its bits would generate another holder's IDs, and NaN passes every comparison.
  */
 
 /** The requested worker IDs, both inclusive. */
 export interface AskedFor {
   readonly min: number;
   readonly max: number;
-  /** At a renewal this is the end of the current range. */
+  /** In a renewal, the end of the current range. */
   readonly haveMs?: number;
 }
 
 type Fields = { readonly [name: string]: unknown };
 
-/** A number of milliseconds that can be waited for. */
+/** True for a number of milliseconds that a timer accepts. */
 const isWait = (value: unknown): boolean => typeof value === 'number' && value >= 0;
 const isTime = (value: unknown): boolean => typeof value === 'number' && !Number.isNaN(value);
 const isText = (value: unknown): boolean => typeof value === 'string';
 const isMaybe = (isValid: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isValid(value);
 
-/** The violations as text; empty for a valid answer. The caller refuses an unknown status. */
+/**
+ * Returns the violations as text; empty for a valid response. The caller refuses an unknown status.
+ */
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
   const { status } = answer;
   const faults: string[] = [];
@@ -83,7 +88,7 @@ function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): st
     check('workerId', isWorkerId, `, not an integer from ${min} to ${max}`);
     check('floorMs', isTime);
     check('ceilingMs', isTime);
-    // Without a claim, another generator may have the number for good.
+    // Without a claim, another generator may hold the number permanently.
     const isEndless = answer['ceilingMs'] === Infinity && haveMs < Infinity;
     if (isEndless) faults.push('`ceilingMs` is Infinity, and the lease had an end');
   }
@@ -103,8 +108,8 @@ function isMark(mark: unknown): boolean {
 }
 
 /**
- * @throws SnowflakeError STORE_UNAVAILABLE, since a proxy or a service may answer nonsense for a
- * while.
+ * @throws SnowflakeError STORE_UNAVAILABLE, since a proxy or a service may send invalid responses
+ * for a while.
  */
 export function checkedAnswer(answer: LeaseAnswer, askedFor: AskedFor): LeaseAnswer {
   const isObject = typeof answer === 'object' && answer !== null;

@@ -1,8 +1,9 @@
 /**
  * The callers that wait for an ID: one queue per generator.
  *
- * Guarantee: first come, first served. However many wait, one timer runs and only the first one
- * asks. A new range for the generator wakes the queue. A caller that gives up leaves at once.
+ * Guarantee: first come, first served. However many callers wait, only one timer runs and only the
+ * first caller tries. A new range for the generator wakes the queue. An aborted caller leaves at
+ * once.
  */
 import { checkedCount, type CallFields, type IdSource } from '../core/generator/id-source.js';
 import { isSnowflakeError } from '../errors.js';
@@ -18,12 +19,14 @@ interface Caller extends WaitOptions {
 }
 
 /**
- * The queue looks again after 1 ms, doubling up to this: the clock may have moved on, or this
- * thread may have missed a change by another one.
+ * The queue retries after 1 ms, doubling up to this: the clock may have advanced, or this thread
+ * may have missed a change by another thread.
  */
 const LOOK_AGAIN_MS_MAX = 100;
 
-/** After so many the event loop has its turn; a tick of the default layout has no more IDs. */
+/**
+ * After this many IDs, the event loop gets a turn; a tick of the default layout has no more IDs.
+ */
 const SERVED_AT_ONCE_MAX = 4096;
 
 export class WaitQueue {
@@ -37,13 +40,13 @@ export class WaitQueue {
   constructor(
     private readonly source: Pick<IdSource, 'nextIdAtOnce'>,
     private readonly timers: Timers,
-    /** Resolves when another thread has changed something; undefined without other threads. */
+    /** Resolves after a change by another thread; undefined without other threads. */
     private readonly changeElsewhere: () => Promise<unknown> | undefined = () => undefined,
   ) {}
 
   /**
-   * Returns one ID, as soon as there is one and earlier callers have theirs.
-   * @throws the reason of the signal, or a SnowflakeError that waiting cannot cure.
+   * Returns one ID, as soon as one is available and earlier callers have theirs.
+   * @throws the reason of the signal, or a SnowflakeError if waiting cannot help.
    */
   async next(options: WaitOptions): Promise<bigint> {
     options.signal?.throwIfAborted();
@@ -58,8 +61,8 @@ export class WaitQueue {
   }
 
   /**
-   * Returns many IDs in rising order, one after the other as in next(). If one fails, those before
-   * it are lost.
+   * Returns many IDs in rising order, one by one as in next(). If one fails, the earlier IDs are
+   * lost.
    */
   async nextMany(count: number, options: WaitOptions): Promise<bigint[]> {
     const ids: bigint[] = [];
@@ -97,7 +100,7 @@ export class WaitQueue {
         this.lookAgainMs = 1;
       } catch (error) {
         if (canPass(error)) return this.lookAgain();
-        // One caller's invalid fields must not affect the others.
+        // One caller's invalid fields must not affect other callers.
         const refused = caller.fields === undefined ? this.callers : [caller];
         for (const each of refused) this.refuse(each, error);
       }
@@ -119,8 +122,8 @@ export class WaitQueue {
   }
 
   /**
-   * Call this when there is a new range, or none will follow. It does not act at once, since the
-   * code that brings a range has more to do before IDs are made in it.
+   * Call this after a new range, or if no range will follow. It acts later, since the code that
+   * adds a range has more to do before IDs are generated in it.
    */
   wake(): void {
     if (this.isWoken || this.callers.size === 0) return;

@@ -1,8 +1,9 @@
 /**
- * Leases the worker ID that has been free for longest; the same token gets its lease again.
+ * Leases the worker ID that has been free for the longest time; a repeated token gets its lease
+ * again.
  *
- * Guarantee: a range starts where the last one of its worker ID ended, or later, and ends no
- * further ahead of the registry's clock than one ttl.
+ * Guarantee: a range starts at or after the end of its worker ID's last range, and ends at most one
+ * ttl ahead of the registry's clock.
  */
 import type { LeaseAnswer, LeaseRequest, LeaseTerms } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
@@ -47,7 +48,7 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   const { held, lowest } = snapshot;
   const span = commonSpan(request, spanFor(header, request));
   if (span === undefined) return { answer: otherLayout(header), header, slots: [] };
-  // The search did not know yet what this request told of a move.
+  // The search ran without the facts of a move in this request.
   if (!isWithin(lowest.workerId, span)) {
     return { answer: { status: 'wait', waitMs: 0 }, header, slots: [] };
   }
@@ -60,11 +61,11 @@ function acquired(snapshot: AcquireSnapshot, request: LeaseRequest, reading: Sto
   if (isSame) return sameLease(header, known, { request, reading });
   const step = newLease(header, lowest, { request, reading });
   if (step.slots.some(({ workerId }) => workerId === held.workerId)) return step;
-  // No range runs across an era or a move, so the token gives up the range from before.
+  // No range spans two eras or a move, so the token loses its earlier range.
   return { ...step, slots: [{ ...held, holder: undefined }, ...step.slots] };
 }
 
-/** The answer may have been lost: the lease is granted again, as long as a new one would be. */
+/** The response may have been lost: the lease is granted again, with the length of a new lease. */
 function sameLease(header: RegistryHeader, held: HeldSlot, { request, reading }: Asked): Step {
   const ceilingMs = Math.max(held.ceilingMs, nowOf(header) + request.ttlMs);
   const since = { storedMs: held.ceilingMs, refusal: 'wait' } as const;
@@ -83,47 +84,48 @@ function newLease(header: RegistryHeader, lowest: WorkerSlot, { request, reading
     return { answer: { status: 'none-free', waitMs: lastMs - nowMs }, header, slots: [] };
   }
   const floorMs = Math.max(lastMs, floorOf(header));
-  // Not max(now, floor) + ttl: a ceiling further ahead could outlive its quarantine.
+  // The ceiling is not max(now, floor) + ttl, which could outlive its quarantine.
   const ceilingMs = nowMs + request.ttlMs;
   const waitMs = floorMs + request.minRangeMs - ceilingMs;
   if (waitMs > 0) return { answer: { status: 'wait', waitMs }, header, slots: [] };
   const { token, nonce, holder: label, fingerprint } = request;
   const holder = { token, nonce, floorMs, era: header.era, sinceMs: nowMs, label };
-  // The layout is claimed only now: a newcomer that has to wait may yet be refused, for a holder
-  // that was here before.
+  // Claims the layout only now: a new process that has to wait may still be refused in favor of an
+  // earlier holder.
   const slot = { workerId, ceilingMs, holder: heldUnder(header, holder) };
   const terms = { refusal: 'wait', terms: request, reading } as const;
   return grantKept(claimed(header, fingerprint), slot, terms);
 }
 
 /**
- * A claim takes a worker ID that may be held: its holder keeps the range that ends where this one
- * starts.
+ * A claim may take a held worker ID: its holder keeps the range that ends where this one starts.
  */
 function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest): boolean {
   return takesOver && workerIdMin === workerIdMax;
 }
 
 /*
- * Chooses the worker IDs to look at before one of them is leased.
+ * Chooses candidate worker IDs before one of them is leased.
  *
- * A few, drawn by a text, are enough: if any is free, a fleet that starts at once spreads over all
- * of them, and an acquire that is repeated meets its lease again. Only if all of these are held is
- * it worth reading more.
+ * A few candidates, drawn by a text, are enough. If any is free, a fleet that starts at once
+ * spreads over all worker IDs, and a repeated acquire finds its lease again. More candidates are
+ * read only if all of these are held.
  *
- * Guarantee: a draw decides which worker ID is asked for, never whether it may be granted.
+ * Guarantee: a draw decides which worker ID is requested, never whether it may be granted.
  */
 
-/** One transaction of any store reads so many at little cost. */
+/** One transaction of any store reads this many at little cost. */
 const CANDIDATE_COUNT = 64;
 
-/** So many ceilings can be read whole to find the one that has been free for longest. */
+/**
+ * A span up to this size is read completely, to find the worker ID that has been free for longest.
+ */
 const WHOLE_COUNT_MAX = 4096;
 
-/** The shortest beginning of a wide span that draws are made from. */
+/** The shortest prefix of a wide span from which candidates are drawn. */
 const REACH_MIN = 64;
 
-/** What a request may look at: the worker IDs of its layout, if that moves. */
+/** Returns the span that a request may use: the worker IDs of its layout, if the registry moves. */
 export function spanToSearch(
   request: LeaseRequest,
   stored: Pick<RegistryHeader, 'fingerprint'> | undefined,
@@ -139,23 +141,23 @@ export function countOf({ workerIdMin, workerIdMax }: IdSpan): number {
 }
 
 /**
- * True if the candidates are all that exist; also for an empty span, whose draws would never end.
+ * True if all IDs of the span are candidates; also for an empty span, whose draws would never end.
  */
 export function isSmall(span: IdSpan): boolean {
   return !(countOf(span) > CANDIDATE_COUNT);
 }
 
-/** True if there are too many ceilings to read them all. */
+/** True if the span has too many ceilings to read them all. */
 export function isWide(span: IdSpan): boolean {
   return countOf(span) > WHOLE_COUNT_MAX;
 }
 
-/** Returns the same candidates for the same seed, and all of a span that is not larger. */
+/** Returns the same candidates for the same seed, and the entire span if it is no larger. */
 export function candidatesOf(span: IdSpan, seed: string): number[] {
   const count = countOf(span);
   if (isSmall(span)) return Array.from({ length: count }, (_, at) => span.workerIdMin + at);
   const draw = drawsOf(seed);
-  // Neighbours are read at a fraction of the cost of as many others.
+  // Adjacent rows cost a fraction of what scattered rows cost to read.
   if (!isWide(span)) return neighboursFrom(Math.floor(draw() * count), span);
   const reaches = reachesOf(span);
   const drawn = new Set<number>();
@@ -165,7 +167,7 @@ export function candidatesOf(span: IdSpan, seed: string): number[] {
   return [...drawn];
 }
 
-/** The first IDs of a span follow after its last ones. */
+/** Wraps around from the end of a span to its start. */
 function neighboursFrom(first: number, span: IdSpan): number[] {
   const count = countOf(span);
   return Array.from(
@@ -175,9 +177,8 @@ function neighboursFrom(first: number, span: IdSpan): number[] {
 }
 
 /**
- * The parts of a wide span to draw from, counted from its beginning: a little, twice as much, up to
- * all of it. So as many draws fall into the part that a fleet of any size has used as into the
- * rest.
+ * The prefixes of a wide span to draw from: a short one, then double, up to all of it. So a fleet
+ * of any size gets as many draws in the used part as in the rest.
  */
 export function reachesOf(span: IdSpan): number[] {
   const count = countOf(span);
@@ -186,17 +187,17 @@ export function reachesOf(span: IdSpan): number[] {
   return [...reaches, count];
 }
 
-/** Returns one of a list, the same for the same seed. */
+/** Returns one item of a list, the same for the same seed. */
 export function drawnFrom<T>(list: readonly T[], seed: string): T | undefined {
   return list[Math.floor(drawsOf(seed)() * list.length)];
 }
 
-/** Texts that differ only in their last letter have so many draws alike. */
+/** Texts that differ only in their last letter have this many equal draws. */
 const ALIKE_COUNT = 3;
 
 /**
- * Numbers from 0 up to 1 that a text determines.
- * Source: Park and Miller 1988, 31 bits, so that no product leaves 53.
+ * Pseudorandom numbers from 0 up to 1, seeded by a text. Source: Park and Miller 1988, with 31
+ * bits, so no product exceeds 53 bits.
  */
 export function drawsOf(seed: string): () => number {
   let state = 1;
@@ -207,9 +208,9 @@ export function drawsOf(seed: string): () => number {
 }
 
 /*
- * The step that grants a range, and its answer.
+ * The step that grants a range, and its response.
  *
- * Guarantee: the answer says what the slot is written with, and nothing else.
+ * Guarantee: the response contains exactly what is written to the slot.
  */
 
 export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
@@ -218,9 +219,9 @@ export function grantLease(header: RegistryHeader, slot: HeldSlot): Step {
   return { answer, header, slots: [slot] };
 }
 
-/** What was asked for, and what the registry has of it. */
+/** The request, and the registry's record of it. */
 interface KeptTerms {
-  /** The end of this very range as it was stored before; absent for one that begins now. */
+  /** The stored end of this same range; absent for a range that begins now. */
   readonly storedMs?: number;
   readonly refusal: 'wait' | 'hold';
   readonly terms: Pick<LeaseTerms, 'ttlMs' | 'minRangeMs'>;
@@ -228,8 +229,8 @@ interface KeptTerms {
 }
 
 /**
- * Grants a range, or the part of it that no server can forget any more: what this step stores is
- * granted by a later one, once it has the age. Whoever stored an end did so one ttl before it.
+ * Grants a range, or the part of it that no server can lose any more. What this step stores is
+ * granted by a later step, once it is old enough. An end is stored one ttl before it is reached.
  */
 export function grantKept(header: RegistryHeader, slot: HeldSlot, kept: KeptTerms): Step {
   const { storedMs = -Infinity, refusal: status, terms, reading } = kept;
@@ -240,12 +241,14 @@ export function grantKept(header: RegistryHeader, slot: HeldSlot, kept: KeptTerm
     return { answer: { status, waitMs: keepsAfterMs, isStored: true }, header, slots: [slot] };
   }
   const waitMs = Math.min(keepsAfterMs, storedMs - terms.ttlMs + keepsAfterMs - nowMs);
-  // An end that is stored anew before it was granted would never get the age.
+  // An end that is stored again before its grant would never be old enough.
   if (waitMs > 0) return { answer: { status, waitMs, isStored: true }, header, slots: [] };
   return { ...grantLease(header, { ...slot, ceilingMs: storedMs }), slots: [slot] };
 }
 
-/** The store may have given its time before this caller asked, which would misjudge its clock. */
+/**
+ * The store's time may be from before this request, which would give a wrong estimate of its clock.
+ */
 export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
   const { nowMs: _, timeMs: __, ...timeless } = answer;
   return timeless;

@@ -1,13 +1,12 @@
 /**
- * A registry whose fleet moves from one layout to another lists the layouts that it admits, in
- * place of one fingerprint: `#1 t41-w10-s12/1ms@0[0-511] t41-w12-s10/1ms@0[2048-4095]`. The number
- * counts the moves, so that a process which has heard of the latest one can tell a registry that
- * forgot it.
+ * While a fleet moves from one layout to another, its registry lists the admitted layouts instead
+ * of one fingerprint: `#1 t41-w10-s12/1ms@0[0-511] t41-w12-s10/1ms@0[2048-4095]`. The number counts
+ * the moves, so a process that has seen the latest move can detect a registry that lost it.
  *
- * Guarantee: two layouts that are admitted at once never make the same ID. Either they have the
- * same clock, and each has worker IDs of which the other one has not the bits; or every ID of the
- * newer one is above all that the older one makes until the time after which it gets no range. No
- * number is a worker ID of both, so that a registry shows which layout a holder has.
+ * Guarantee: two layouts that are admitted at the same time never generate equal IDs. Either they
+ * have the same clock, and their worker IDs have different bits in the ID. Or every ID of the newer
+ * layout is above all IDs of the older one, up to the time after which the older one gets no range.
+ * No number is a worker ID of both layouts, so a registry shows the layout of each holder.
  */
 import {
   isClosed,
@@ -19,20 +18,20 @@ import {
 } from '../lease/lease-texts.js';
 import type { IdSpan } from './snapshot.js';
 
-/** One layout of a registry, and the worker IDs that its processes may have. */
+/** One layout of a registry, and the worker IDs that its processes may lease. */
 export interface AdmittedLayout {
   readonly fingerprint: string;
-  /** Undefined for a layout that gets no range any more. */
+  /** Undefined for a layout that gets no more ranges. */
   readonly span?: IdSpan | undefined;
-  /** No ID of it has this time, or a later one. Unix ms; absent for one without such an end. */
+  /** The end of the layout's IDs, exclusive. Unix ms; absent for a layout without an end. */
   readonly untilMs?: number | undefined;
 }
 
-/** A registry that was never moved admits one layout as a whole. */
+/** A registry without a move admits one layout with all its worker IDs. */
 const ALL: IdSpan = { workerIdMin: 0, workerIdMax: Infinity };
 const ENTRY = /^(\S+)\[(?:(\d+)-(\d+))?(?:<(\d+))?\]$/;
 
-/** Every layout that a registry admits or has admitted, in the order of the moves. */
+/** Returns every layout that a registry admits or has admitted, in the order of the moves. */
 export function layoutsIn(text: string): AdmittedLayout[] {
   if (text === '') return [];
   if (!isMove(text)) return [{ fingerprint: text, span: ALL }];
@@ -47,12 +46,12 @@ export function layoutsIn(text: string): AdmittedLayout[] {
 }
 
 /**
- * The worker IDs that a layout may have in a registry; undefined if it is not admitted.
+ * Returns the worker IDs that a layout may use in a registry; undefined if it is not admitted.
  *
- * @param endMs where a range that is granted now would end
+ * @param endMs the end of a range granted now
  */
 export function admittedSpan(text: string, fingerprint: string, endMs: number): IdSpan | undefined {
-  // An operator names the whole text.
+  // Operators pass the whole text.
   if (text === '' || text === fingerprint) return ALL;
   if (isContested(text)) return undefined;
   const found = layoutsIn(text).find((layout) => layout.fingerprint === fingerprint);
@@ -64,9 +63,9 @@ export function isListed(text: string, fingerprint: string): boolean {
 }
 
 /**
- * The later of two texts: what a registry stores, or what a process was told before it forgot. That
- * also settles a contest between layouts which the move had admitted. A registry is closed by an
- * operator alone: what says so may be of the other store of a move.
+ * Returns the later of two texts: the registry's own, or one that a process received before the
+ * registry lost it. This also settles a conflict between layouts that the move admitted. Only an
+ * operator closes a registry, since a closing text may come from the other store of a move.
  */
 export function latestOf(stored: string, reported = ''): string {
   const isLater = moveCountOf(reported) > moveCountOf(stored) || isOpening(stored, reported);
@@ -75,7 +74,7 @@ export function latestOf(stored: string, reported = ''): string {
   return names.every((name) => isListed(reported, name)) ? reported : stored;
 }
 
-/** A registry that a move leads to is closed at first, and opens under the same number. */
+/** The target registry of a move is closed at first, and opens under the same number. */
 function isOpening(stored: string, reported: string): boolean {
   const isAwaited = isClosed(stored) && storeMoveIn(stored)!.side === 'in';
   return isAwaited && reported.startsWith(stored.slice(0, stored.lastIndexOf('[') + 1));

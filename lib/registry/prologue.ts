@@ -1,9 +1,9 @@
 /**
- * Every operation begins here: the registry is created or reopened, its clock moves on, a loss of
- * data is noticed, and a request with another layout or protocol is refused.
+ * Begins every operation: creates or reopens the registry, advances its clock, detects a loss of
+ * data, and refuses a request with another layout or protocol.
  *
- * Guarantee: the registry's clock never goes back, and no range granted after a loss of data starts
- * below one that could have been forgotten.
+ * Guarantee: the registry's clock never moves back, and no range granted after a loss of data
+ * starts below a possibly lost range.
  */
 import type {
   LeaseAnswer,
@@ -17,7 +17,7 @@ import { clockAt, nowOf, witnessedTime } from '../rows/store-clock.js';
 import { admittedSpan, isListed, latestOf } from './layout-move.js';
 import type { IdSpan, RegistryHeader, SlotHolder, Step, StoreReading } from './snapshot.js';
 
-/** The version of the protocol. A registry of another version is left alone. */
+/** The version of the protocol. A registry of another version stays unchanged. */
 export const VERSION = '2';
 
 interface PrologueTerms extends LeaseTerms {
@@ -48,7 +48,7 @@ export function open(
   if (isOther && !contests(text, terms, nowMs)) {
     const refused = { answer: otherLayout(current), slots: [] };
     const { reckoned } = terms;
-    // Nothing is written, so the facts must not replace a clock that the caller brought.
+    // Nothing is written, so these facts must not replace a clock from the caller.
     const isKept = reckoned === undefined || !isOfAnother(current, reckoned);
     return {
       refused:
@@ -63,7 +63,7 @@ export function open(
   return { refused: { answer: otherLayout(disputed), header: disputed, slots: [] } };
 }
 
-/** The header of a registry that begins with its store: no earlier data can be lost. */
+/** The header of a registry that starts with its store, so it has no earlier data to lose. */
 export function newHeader(reading: StoreReading): RegistryHeader {
   return {
     version: VERSION,
@@ -79,7 +79,7 @@ export function newHeader(reading: StoreReading): RegistryHeader {
   };
 }
 
-/** Acknowledged writes may be gone: no range granted from here on starts before they would end. */
+/** Acknowledged writes may be lost: no later range starts before the end of theirs. */
 function afterLoss(header: RegistryHeader, { random }: StoreReading): RegistryHeader {
   const lineage = random.slice(-LINEAGE_LENGTH);
   return raised({ ...header, lineage, toldMs: undefined }, nowOf(header) + header.quarantineMs);
@@ -88,8 +88,8 @@ function afterLoss(header: RegistryHeader, { random }: StoreReading): RegistryHe
 const LINEAGE_LENGTH = 8;
 
 /**
- * The caller has found that a part of the registry is missing. The forgotten part was granted by
- * the clock of the store, so a witness against that clock does not count.
+ * The caller has found a missing part of the registry. The lost part was granted by the store's
+ * clock, so a witness against that clock does not count.
  */
 export function withLoss(stored: RegistryHeader, reading: StoreReading): RegistryHeader {
   return afterLoss({ ...stored, ...clockAt(stored, reading) }, reading);
@@ -97,11 +97,11 @@ export function withLoss(stored: RegistryHeader, reading: StoreReading): Registr
 
 /**
  * The registry before the last loss may have been ahead of this one: its store's clock was set
- * back, and the time that it had added was forgotten with the rest. A process that was given its
- * time brings it, and the end of all that was forgotten moves as far. The time is taken as it was
- * given: a floor that is moved further would hide that another server granted more. A later server
- * expects no more of this one than its own clock bounds, so by a time that was brought nothing is
- * granted until the failover window is over.
+ * back, and its correction was lost too. A process with that registry's time reports it, and the
+ * end of all lost ranges moves by the difference. The time is used exactly as reported, because a
+ * higher floor would hide a larger grant by another server. Other servers expect this one to stay
+ * within its own clock. So after such a report, nothing is granted until the failover window is
+ * over.
  */
 export function observeTime(
   header: RegistryHeader,
@@ -113,22 +113,22 @@ export function observeTime(
   const behindMs = Math.ceil(reckoned.nowMs - nowOf(header));
   if (behindMs <= toldMs || behindMs >= SANE_MS) return header;
   const safeFloorMs = header.safeFloorMs + behindMs - toldMs;
-  // This clock has passed all that was forgotten, however far the old one was.
+  // This clock has passed all lost ranges, however far ahead the old clock was.
   if (safeFloorMs <= nowOf(header)) return { ...header, safeFloorMs, toldMs: behindMs };
   const moved = { ...header, toldMs: undefined, slewMs: header.slewMs + behindMs };
   const windowEndMs = lossWindowMs > 0 ? nowOf(moved) + header.quarantineMs : 0;
   return raised(moved, Math.max(safeFloorMs, windowEndMs));
 }
 
-/** Ranges that began lower end, and go on above the floor. */
+/** Ranges that began lower end, and continue above the floor. */
 function raised(header: RegistryHeader, floorMs: number): RegistryHeader {
   const safeFloorMs = Math.max(header.safeFloorMs, floorMs);
   return { ...header, safeFloorMs, era: header.era + 1 };
 }
 
 /**
- * The registry before this one granted up to a time that its clock no longer showed. Ranges that
- * began lower since then end, and go on above it.
+ * The previous registry granted ranges up to a time that its clock no longer showed. Ranges that
+ * have begun lower since then end, and continue above it.
  */
 function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
   const nowMs = nowOf(header);
@@ -138,21 +138,21 @@ function observeLatest(header: RegistryHeader, latestMs = 0): RegistryHeader {
   return nearer(raised({ ...header, toldMs: undefined }, latestMs), latestMs);
 }
 
-/** Moves the clock on so far that nobody waits for a floor longer than for a quarantine. */
+/** Advances the clock so far that no process waits for a floor longer than for a quarantine. */
 function nearer(header: RegistryHeader, floorMs: number): RegistryHeader {
   const behindMs = floorMs - header.quarantineMs - nowOf(header);
   if (behindMs <= 0 || behindMs >= SANE_MS) return header;
   return { ...header, slewMs: header.slewMs + behindMs };
 }
 
-/** An absent registry looks like a lost one, so none counts as new. */
+/** An absent registry is indistinguishable from a lost one, so it never counts as new. */
 function created(terms: PrologueTerms, reading: StoreReading): RegistryHeader {
   const quarantineMs = quarantineOf(terms, reading);
   const safeFloorMs = reading.timeMs + quarantineMs;
   return { ...newHeader(reading), quarantineMs, safeFloorMs, operations: 1 };
 }
 
-/** Moves the clock on and notices a longer quarantine and a change of servers. */
+/** Advances the clock, and detects a longer quarantine or a change of servers. */
 function reopened(
   stored: RegistryHeader,
   terms: PrologueTerms,
@@ -168,8 +168,8 @@ function reopened(
   const { timeMs, isUnconfirmed } = witnessedTime(stored, reading.timeMs, witness);
   const read = isSame ? { ...reading, timeMs } : reading;
   const moved = { ...stored, ...clockAt(stored, read), operations };
-  // This server may have been left for another one, which expects its clock to go on and not to
-  // step forward: by a time that no other clock shows nothing is granted within the window.
+  // Another server may have replaced this one, and it expects this clock to make no step forward.
+  // So within the window, nothing is granted by a time that no other clock confirms.
   const isHeld = isSame && isUnconfirmed && reading.lossWindowMs > 0;
   const held = isHeld ? raised(moved, nowOf(moved) + quarantineMs) : moved;
   const header = withQuarantine(held, quarantineOf(terms, reading));
@@ -178,7 +178,9 @@ function reopened(
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
-/** Ranges that the last loss forgot may end later than was known then: the floor moves as far. */
+/**
+ * Ranges from before the last loss may end later than was known then, so the floor moves as far.
+ */
 function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryHeader {
   const longerMs = quarantineMs - header.quarantineMs;
   if (longerMs <= 0) return header;
@@ -188,11 +190,11 @@ function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryH
 }
 
 function quarantineOf(terms: PrologueTerms, reading: StoreReading): number {
-  // The keeper of an older copy of this package asks without it.
+  // Older copies of this package omit this field.
   return Math.max(terms.ttlMs + reading.lossWindowMs, terms.quarantineMs ?? 0);
 }
 
-/** Every answer has the facts of the registry as they are written with it. */
+/** Every response contains the registry's facts as written in the same step. */
 export function withFacts(step: Step, { timeMs }: StoreReading): Step {
   const { header, answer } = step;
   return header === undefined ? step : { ...step, answer: answerOf(header, answer, timeMs) };
@@ -217,22 +219,22 @@ export function otherLayout({ fingerprint }: RegistryHeader): LeaseAnswer {
 }
 
 /*
- * The layout that a registry is for: none at first, then one, or two that contest it.
+ * The layout of a registry: none at first, then one, or two that compete for it.
  *
- * Guarantee: a layout gets ranges only if no other layout is known to have some that still last.
+ * Guarantee: a layout gets ranges only if no other layout is known to have valid ranges.
  */
 
-/** A ceiling claimed by a holder is believed up to here; a wilder one is a fault of its clock. */
+/** The maximum plausible ceiling in a holder's claim; a higher one comes from a wrong clock. */
 export const SANE_MS = 86_400_000;
 
-/** True for a holder whose range may still give IDs. */
+/** True for a holder whose range may still issue IDs. */
 export function isLive(haveMs: number, nowMs: number): boolean {
   return nowMs < haveMs && haveMs < nowMs + SANE_MS;
 }
 
 /**
- * True if two layouts have ranges at once, which no process knew until now. A layout that ended
- * here has ranges below all that others were granted since.
+ * True if two layouts have ranges at the same time, which no process has detected before. If a
+ * layout ended here, its ranges are below all later grants of others.
  */
 function contests(text: string, { fingerprint, haveMs }: PrologueTerms, nowMs: number): boolean {
   return !isContested(text) && !isListed(text, fingerprint) && isLive(haveMs, nowMs);
@@ -248,8 +250,8 @@ export function claimed(header: RegistryHeader, fingerprint: string): RegistryHe
 }
 
 /**
- * Other layouts are admitted: what was granted until now, here or below a floor that another
- * registry has, ends before what begins from now on.
+ * Admits other layouts: all earlier grants, here or below another registry's floor, end before
+ * later ranges begin.
  */
 export function moved(header: RegistryHeader, text: string, floorMs = 0): RegistryHeader {
   const { quarantineMs, layoutFloorMs: lastMs = 0 } = header;
@@ -257,39 +259,39 @@ export function moved(header: RegistryHeader, text: string, floorMs = 0): Regist
   return { ...next, layoutFloorMs: Math.max(lastMs, nowOf(next) + quarantineMs, floorMs) };
 }
 
-/** No range that begins now starts below it. */
+/** No range that begins from now on starts below this. */
 export function floorOf({ safeFloorMs, layoutFloorMs = 0 }: RegistryHeader): number {
   return Math.max(safeFloorMs, layoutFloorMs);
 }
 
-/** A holder as it is written under a header. */
+/** A holder, as written under a header. */
 export function heldUnder({ era, fingerprint }: RegistryHeader, holder: SlotHolder): SlotHolder {
   const moveCount = moveCountOf(fingerprint);
   return { ...holder, era, ...(moveCount > 0 && { moveCount }) };
 }
 
 /**
- * True for a holder that has missed a whole state of the layouts: in between, its worker ID may
- * have been for another one, so that its range must not go on. Whoever missed the last change alone
- * was admitted before it and is admitted now.
+ * True for a holder that has missed a whole state of the layouts. In that state, its worker ID may
+ * have belonged to another layout, so its range must not continue. A holder that missed only the
+ * last change was admitted before it and is still admitted.
  */
 export function missedMove({ fingerprint }: RegistryHeader, { moveCount = 0 }: SlotHolder) {
   return moveCount < moveCountOf(fingerprint) - 1;
 }
 
-/** The worker IDs that a layout may have; undefined if it is not admitted. */
+/** The worker IDs that a layout may use; undefined if it is not admitted. */
 export function spanFor(header: RegistryHeader, terms: LeaseTerms): IdSpan | undefined {
   return admittedSpan(header.fingerprint, terms.fingerprint, nowOf(header) + terms.ttlMs);
 }
 
 /*
- * A server that was left for another one may be asked again although it was never restarted. It
- * shows no sign of the ranges that the other one granted meanwhile, but their holders know.
+ * A replaced server may receive requests again without a restart. It shows no sign of the ranges
+ * that its replacement granted, but their holders have proof.
  *
- * Guarantee: once one of them asks, no range that is granted starts below the one it was granted.
+ * Guarantee: after a request from such a holder, no new range starts below that holder's range.
  */
 
-/** True for what was answered by another server, or from another registry. */
+/** True for a response of another server or another registry. */
 export function isOfAnother(
   header: RegistryHeader,
   { incarnation, server }: Pick<RegistryMark, 'incarnation' | 'server'>,
@@ -298,12 +300,11 @@ export function isOfAnother(
 }
 
 /**
- * Ranges that servers before this one granted end below the safe floor. If a range of another
- * server lasts and ends above it, it was granted after this server began, which is a loss; the
- * floor then rises above it, so that the same proof does not count twice. This server had been left
- * for the other one then, so ranges that it granted before this era may belong to other holders.
- * Eras do not tell which server replaced which: those of two incarnations, or of replicas that
- * lagged, are counted from different beginnings.
+ * Ranges of earlier servers end below the safe floor. If a valid range of another server ends above
+ * it, that range was granted after this server began, which is a loss. The floor then rises above
+ * the range, so the same proof counts only once. The other server had replaced this one, so ranges
+ * granted here before this era may belong to other holders. Eras do not show which server replaced
+ * which: two incarnations, or lagging replicas, count from different starts.
  */
 export function observeMark(
   header: RegistryHeader,
@@ -314,14 +315,14 @@ export function observeMark(
   const { haveMs, era: seenEra = 0 } = seen;
   if (haveMs <= header.safeFloorMs || haveMs >= nowOf(header) + SANE_MS) return header;
   const begun = afterLoss({ ...header, era: Math.max(header.era, seenEra) }, reading);
-  // If the clock stays behind, a floor ahead of it would stop all until the clock gets there. What
-  // the caller read last may be the clock of another server than the one that granted its range.
+  // If the clock stays behind, a floor ahead of it would stop all grants until the clock reaches
+  // it. The caller's last reading may come from a different server than its range.
   const lost = nearer(observeTime(begun, reading, reckoned), haveMs);
   const safeFloorMs = Math.max(lost.safeFloorMs, haveMs);
   return { ...lost, safeFloorMs, leftEra: lost.era };
 }
 
-/** True for a holder whose range a server granted, or extended, that had been left. */
+/** True for a holder whose range was granted or extended by a server that had been replaced. */
 export function isLeftOver(header: RegistryHeader, { era }: SlotHolder, seen: RegistryMark) {
   return era < (header.leftEra ?? 0) && !isOfAnother(header, seen);
 }

@@ -1,9 +1,9 @@
 /**
- * Worker IDs leased from any store of rows: each operation loads a snapshot, applies the rule and
- * writes the result, and starts over if another process was faster.
+ * Leases worker IDs from any store of rows. Each operation loads a snapshot, applies the rule, and
+ * writes the result. It starts over if another process was faster.
  *
- * Guarantee: the contract of IDistributedSupport in full, by the rules of every registry. No lock
- * is taken, so a process that stalls between reading and writing stops no other.
+ * Guarantee: the full contract of IDistributedSupport, with the same rules in every store. No
+ * operation takes a lock, so a process that stalls between reading and writing blocks no other.
  */
 import type {
   IDistributedSupport,
@@ -54,30 +54,32 @@ import { release, renew } from './renew.js';
 import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js';
 
 const PAUSE_MS_MAX = 2000;
-/** A new registry grants nothing for longer than this, so that whoever did not make it has time. */
+/**
+ * A new registry grants nothing for longer than this, so processes that did not create it can wait.
+ */
 const NEW_MS = 1000;
 const OUTRUN_COUNT_MAX = 3;
 const NO_PLACE = { headerVersion: -1, lookCount: 0 };
-/** More starts at once would only wait for a connection, with rows that others change meanwhile. */
+/** More concurrent starts would only wait for a connection, while their rows change. */
 const STARTS_AT_ONCE = 8;
-/** Some calls never end. */
+/** A limit, because some calls never end. */
 const START_MS = 2000;
-/** A process that starts with a fleet is usually refused so often. */
+/** The usual number of refusals for a process that starts with a fleet. */
 const UNSUSPECTED_COUNT = 3;
 
 interface Operation<T extends Changes> {
-  /** @param number of writes that were refused */
+  /** @param number of refused writes */
   readonly take: (number: number) => Promise<Attempt<T>>;
   readonly isLatest: () => boolean;
-  /** The span whose rows are made first, if this operation creates the registry. */
+  /** The span whose rows are created first, if this operation creates the registry. */
   readonly span: IdSpan;
-  /** True if many may come at once, and none of them is in a hurry. */
+  /** True if many may run at once, none of them urgent. */
   readonly isStart?: boolean;
 }
 
 interface Tries {
   readonly count: number;
-  /** True if this operation has begun to make the registry. */
+  /** True if this operation has begun to create the registry. */
   readonly isMaker: boolean;
   readonly refused: RefusedWrites;
 }
@@ -85,20 +87,19 @@ interface Tries {
 /** The fate of a write that a step wanted. */
 type Outcome = 'yes' | 'no' | 'begun' | 'created' | 'outrun' | 'prepared' | 'left';
 
-/** Parts that tests replace: timers and chance. */
+/** Parts that tests replace: timers and randomness. */
 export type RegistrySupportParts = RetryParts;
 
 /**
- * A support around a store of your own.
+ * A support for a custom store.
  *
- * @throws SnowflakeError what the store throws; STORE_UNAVAILABLE where others change what it read
- * again and again.
+ * @throws SnowflakeError the store's errors; STORE_UNAVAILABLE if other processes keep changing the
+ * rows that it read.
  */
 export class RegistrySupport implements IDistributedSupport {
   /**
-   * The loss window of the store, plus the age that the time in the header may have. A store that
-   * forgets young writes grants a range so long after it was stored, and the next one as long after
-   * that.
+   * The store's loss window, plus the maximum age of the time in the header. If a store can lose
+   * recent writes, it grants a range only after their age limit, and the next range after another.
    */
   readonly lossWindowMs: number;
   readonly namespace: string | undefined;
@@ -109,7 +110,7 @@ export class RegistrySupport implements IDistributedSupport {
   readonly #blocks: BlockMaker;
   readonly #starts: FewAtOnce;
   readonly #again: AgainAfter;
-  /** The empty place of a registry, and how often it was left to the process that made it. */
+  /** The empty place of a registry, and how often it was left to the process that created it. */
   #place: { readonly headerVersion: number | undefined; readonly lookCount: number } = NO_PLACE;
   readonly #rows: Rows = {
     read: (workerIds, request) => this.#read(workerIds, request),
@@ -135,9 +136,9 @@ export class RegistrySupport implements IDistributedSupport {
     return this.#store.location;
   }
 
-  /** If a caller that gave up asks the same again, both get the same answer. */
+  /** If a caller repeats a request that timed out, both calls get the same response. */
   async getNextWorkId(request: LeaseRequest): Promise<LeaseAnswer> {
-    // The clocks have gone on between two tries, but the question is the same.
+    // Omits the clocks, which differ between two attempts of the same request.
     const question = JSON.stringify({ ...request, wallMs: undefined, reckoned: undefined });
     const onItsWay = this.#latest.answerOnItsWay<LeaseAnswer>(request.token, question);
     if (onItsWay !== undefined) return withoutTime(await onItsWay);
@@ -186,14 +187,14 @@ export class RegistrySupport implements IDistributedSupport {
     if (answer.status !== 'hold' && answer.status !== 'wait') return answer;
     const { resolutionMs, isUnclaimed } = snapshot;
     const { timeMs } = snapshot.reading;
-    // The first grant changes the header, on which each write rests: one caller goes first.
+    // The first grant changes the header, on which every write depends, so one caller goes first.
     const isSpread = !isMaker && (isUnclaimed || resolutionMs > 1);
     const random = isSpread ? this.#random() : 0;
     return { ...answer, waitMs: this.#again.ms(answer.waitMs, { timeMs, resolutionMs }, random) };
   }
 
   async #read(workerIds: readonly number[], request?: LeaseRequest): Promise<StoredSnapshot> {
-    // Without an index by token the token is looked up only where that costs little.
+    // Without an index by token, the token is looked up only if that is cheap.
     const isFound = request !== undefined && !isWide(request);
     const token = isFound ? { token: request.token } : {};
     const query = { keys: [HEADER_KEY, ...workerIds.map(String)], ...token };
@@ -212,21 +213,21 @@ export class RegistrySupport implements IDistributedSupport {
 
   async #attempts<T extends Changes>(operation: Operation<T>): Promise<Done<T>> {
     const { take, isLatest, span, isStart = false } = operation;
-    // An attempt that had to make rows looks at the same ones again.
+    // An attempt that had to create rows reads the same rows again.
     let refusedCount = 0;
     const tries = { isMaker: false };
     const { location } = this;
     const parts = { location, timers: this.#timers, random: this.#random };
     const tried = async (refused: RefusedWrites, count: number): Promise<Attempted<Done<T>>> => {
       const attempt = await take(refusedCount);
-      // The answer of the store may have been on its way for any time.
+      // The store's response may be arbitrarily old.
       if (!isLatest()) throw overtaken(location);
       const outcome = await this.#written(attempt, { ...tries, count, refused });
       if (outcome === 'yes') return { answer: { ...attempt, isMaker: tries.isMaker } };
       if (outcome === 'no') refusedCount++;
       if (outcome === 'begun') tries.isMaker = true;
       if (outcome === 'created') await this.#blocks.makeFirst(span);
-      // Processes that wait for this one would find what it has found.
+      // Without a random pause, waiting processes would find the same again.
       if (outcome === 'outrun') await pause(this.#timers, Math.ceil(this.#random() * NEW_MS));
       return outcome === 'left' ? { pauseMs: PAUSE_MS_MAX } : undefined;
     };
@@ -251,15 +252,15 @@ export class RegistrySupport implements IDistributedSupport {
       if (!isTaken) return 'outrun';
       return snapshot.isEmpty ? 'created' : 'begun';
     }
-    // The creator of the registry is making them; a whole fleet at it would block that process.
+    // The registry's creator is creating the rows; a whole fleet doing the same would block it.
     if (snapshot.isInTheMaking) return 'left';
     await this.#blocks.make([lack]);
     return 'prepared';
   }
 
   /**
-   * True while the process that made room for a registry may be creating it. All calls of this
-   * process count together, so that a call which is repeated early waits no longer.
+   * True while the process that reserved a registry's place may be creating it. All calls of this
+   * process count together, so a call that is repeated early waits no longer.
    */
   #isMaking({ isEmpty, headerVersion }: StoredSnapshot): boolean {
     if (!isEmpty) return false;
@@ -277,7 +278,7 @@ export class RegistrySupport implements IDistributedSupport {
     if (isTaken === true) return true;
     const isSuspect = isTaken === false && this.#store.comparesRows === true;
     if (!isSuspect || count < UNSUSPECTED_COUNT) return false;
-    // The next attempt may be about other rows.
+    // The next attempt may use other rows.
     const found = await this.#read(slots.map(({ workerId }) => workerId));
     const now = restsOf(found.write(slots));
     refused.note(now === restsOf(write) ? 'as read' : now);
@@ -295,14 +296,14 @@ function restsOf({ server, headerVersion, headerNumber, rows }: RowWrite): strin
 }
 
 /*
- * Searches for a free worker ID in a store of rows: first among a few that are drawn; if none of
- * them is free, in all of the span, or by more draws if the span is wide. The rule decides what is
- * granted, from the snapshot it was read with.
+ * Searches for a free worker ID in a store of rows: first among a few drawn candidates. If none is
+ * free, it searches the whole span, or draws more if the span is wide. The rule decides about the
+ * grant, from the snapshot of the candidate.
  */
 
-/** So many are drawn from a span too wide to be read whole. */
+/** The number of draws from a span that is too wide to read completely. */
 const DRAW_COUNT = 4;
-/** So many of the candidates are looked at before the others. */
+/** The number of candidates to try before the others. */
 const FEW_COUNT = 8;
 
 /** The part of the store that the search uses. */
@@ -311,20 +312,20 @@ export interface Rows {
   ceilings(span: IdSpan): Promise<readonly Pick<Row, 'key' | 'number'>[]>;
 }
 
-/** The snapshot for a worker ID, and the step that the rule made of it. */
+/** The snapshot for a worker ID, and the rule's step for it. */
 export interface Attempt<T extends Changes> {
   readonly workerId: number;
   readonly snapshot: StoredSnapshot;
   readonly step: T;
 }
 
-/** An attempt that is written, where that was wanted. */
+/** An attempt whose changes, if any, are written. */
 interface Done<T extends Changes> extends Attempt<T> {
-  /** True if it began to make the registry. */
+  /** True if it has begun to create the registry. */
   readonly isMaker: boolean;
 }
 
-/** @param number of the attempt, from 0 up: each looks at others */
+/** @param number of the attempt, from 0: each attempt uses other candidates */
 export async function acquireFrom(
   rows: Rows,
   request: LeaseRequest,
@@ -334,7 +335,7 @@ export async function acquireFrom(
   const { header, nowMs } = attempt.snapshot;
   const { workerIdMin, workerIdMax } = spanToSearch(request, header, nowMs);
   if (attempt.workerId >= workerIdMin && attempt.workerId <= workerIdMax) return attempt;
-  // The registry admits fewer of its worker IDs to this layout, which only its header says.
+  // The registry admits fewer worker IDs for this layout, which only its header shows.
   return searchFrom(rows, { ...request, workerIdMin, workerIdMax }, number);
 }
 
@@ -345,7 +346,7 @@ async function searchFrom(
 ): Promise<Attempt<Step>> {
   const seed = `${request.token} ${number}`;
   const candidates = candidatesOf(request, seed);
-  // A row costs the store and its caller as much as a statement, and mostly one of these is free.
+  // A row costs the store and its caller as much as a statement, and usually one of these is free.
   const few = isSmall(request) ? candidates : candidates.slice(0, fewOf(request));
   const first = await acquireAmong(rows, few, request);
   if (first.step.answer.status !== 'none-free' || isSmall(request)) return first;
@@ -358,13 +359,15 @@ async function searchFrom(
   if (free.length === 0) {
     return acquireAmong(rows, [drawnFrom(longestFree(all), seed)!.workerId], request);
   }
-  // Callers that ask at once would all take the one that has been free for longest.
+  // Concurrent callers would otherwise all take the ID that has been free for the longest time.
   const chosen = number > 0 ? rotated(free, seed) : free.toSorted(byCeiling);
   const workerIds = chosen.slice(0, FEW_COUNT).map(({ workerId }) => workerId);
   return acquireAmong(rows, workerIds, request);
 }
 
-/** Counts one for each reach of a wide span, so that a fleet spreads as if it had looked at all. */
+/**
+ * Counts one for each prefix of a wide span, so a fleet spreads as if it had searched all of it.
+ */
 function fewOf(span: IdSpan): number {
   return isWide(span) ? reachesOf(span).length : FEW_COUNT;
 }
@@ -401,7 +404,7 @@ async function acquireAmong(
   return { workerId: lowest.workerId, snapshot, step };
 }
 
-/** All slots of a span; a worker ID that was never leased has been free for longest. */
+/** All slots of a span; a never leased worker ID counts as free for the longest time. */
 async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   const stored = await rows.ceilings(span);
   const ceilings = new Map(stored.map(({ key, number }) => [key, Number(number)]));
@@ -411,7 +414,9 @@ async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   });
 }
 
-/** Rows are reused before others are made, so that a registry has as many as its fleet needs. */
+/**
+ * Rows are reused before new ones are created, so a registry has only as many as its fleet needs.
+ */
 function madeFirst(slots: readonly WorkerSlot[], snapshot: StoredSnapshot): readonly WorkerSlot[] {
   const { nowMs } = snapshot;
   const made = slots.filter(

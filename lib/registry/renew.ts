@@ -1,8 +1,8 @@
 /**
  * Raises the ceiling of a lease, only for the holder of its token and nonce.
  *
- * Guarantee: no ceiling falls, whatever clock and holder say, and no range runs across an era. A
- * holder that knows more than the registry proves that data was lost.
+ * Guarantee: no ceiling falls, whatever the clock and the holder report, and no range spans two
+ * eras. A holder with newer data than the registry proves a loss of data.
  */
 import type { LeaseAnswer, RegistryMark, WorkerLease } from '../lease/distributed-support.js';
 import { nowOf } from '../rows/store-clock.js';
@@ -78,9 +78,9 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
   const isNewEra = holder.era !== header.era;
   const knowsNonce =
     holder.nonce === nonce || holder.nonce === nonceNext || isForgotten(holder, asked);
-  // Only the first contact of an era may break the chain: the registry may have forgotten a link.
+  // Only the first contact in an era may break the chain, since the registry may have lost a link.
   if (!knowsNonce && !(isNewEra && haveMs >= lastMs)) {
-    // No copy knows this nonce, so that the other one is told at its next renewal too.
+    // No copy has this nonce, so the other copy is also detected at its next renewal.
     const unlinked = { ...slot, holder: { ...holder, nonce: '' } };
     return { answer: { status: 'cloned' }, header, slots: [unlinked] };
   }
@@ -91,19 +91,19 @@ function prolonged(header: RegistryHeader, slot: HeldSlot, asked: Asked): Step {
     : longerRange(header, next, asked);
 }
 
-/** True if this server forgot the last renewal without a sign of it. */
+/** True if this server lost the last renewal without another sign. */
 function isForgotten({ nonce }: SlotHolder, { lease, reading }: Asked): boolean {
   const { keepsAfterMs = 0 } = reading;
   return keepsAfterMs > 0 && nonce !== '' && nonce === lease.nonceBefore;
 }
 
-/** True for a worker ID that is for another layout now, or for the other store of a move. */
+/** True for a worker ID that now belongs to another layout, or to the other store of a move. */
 function isElsewhere(header: RegistryHeader, lease: WorkerLease): boolean {
   const span = spanFor(header, lease);
   return span !== undefined && !isWithin(lease.workerId, span);
 }
 
-/** The range lasts, and nothing begins before its end. */
+/** The range stays valid, and no other range begins before its end. */
 function movedAway(header: RegistryHeader, { workerId, ceilingMs }: HeldSlot): Step {
   const layoutFloorMs = Math.max(header.layoutFloorMs ?? 0, ceilingMs);
   const answer: LeaseAnswer = { status: 'moved' };
@@ -117,7 +117,7 @@ function longerRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }:
   return grantKept(header, { ...slot, ceilingMs }, terms);
 }
 
-/** The holder ends the range from before, then enters this one. */
+/** The holder uses its earlier range to the end, then enters this one. */
 function secondRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }: Asked): Step {
   const floorMs = Math.max(slot.ceilingMs, lease.haveMs, floorOf(header));
   const ceilingMs = nowOf(header) + lease.ttlMs;
@@ -128,18 +128,18 @@ function secondRange(header: RegistryHeader, slot: HeldSlot, { lease, reading }:
   return grantKept(header, { ...slot, ceilingMs, holder }, terms);
 }
 
-/** A ceiling that was answered stands, also where the registry has forgotten it. */
+/** A granted ceiling stays valid, even if the registry has lost it. */
 function believedMs(lastMs: number, haveMs: number, nowMs: number): number {
   return haveMs < nowMs + SANE_MS ? Math.max(lastMs, haveMs) : lastMs;
 }
 
-/** The holder was answered something that this registry does not remember. */
+/** The holder has received a ceiling or an operation that this registry has lost. */
 function provesLoss(header: RegistryHeader, seen: RegistryMark, hasMore: boolean): boolean {
   if (isOfAnother(header, seen)) return false;
   return header.operations - 1 < seen.operations || hasMore;
 }
 
-/** A proof must not count again for the same holder, or no process would get on. */
+/** A proof must not count again for the same holder, or no process could continue. */
 function afterProof(
   header: RegistryHeader,
   { mark: seen, reckoned }: WorkerLease,
@@ -150,7 +150,7 @@ function afterProof(
 }
 
 /*
- * Gives a worker ID back: the ceiling falls to the first time that was not used.
+ * Releases a worker ID: the ceiling falls to the first unused time.
  *
  * Guarantee: only for the holder of token and nonce, and never below the floor of its range.
  */
@@ -161,7 +161,7 @@ export function release(
   lastIssuedMs: number | undefined,
   reading: StoreReading,
 ): Changes {
-  // A process that leaves makes no more IDs, so it claims and contests nothing.
+  // A leaving process generates no more IDs, so it claims no layout and conflicts with none.
   const prologue = open(stored, { ...lease, haveMs: 0 }, reading);
   if (prologue.refused !== undefined) return prologue.refused;
   const { header: current } = prologue;
@@ -175,7 +175,7 @@ export function release(
   return { header, slots: [{ workerId, ceilingMs }] };
 }
 
-/** What an operator orders besides. */
+/** Applies an operator's additional orders. */
 function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReading) {
   const { settles = false, move, fingerprint } = lease;
   if (settles) return settleClock(header, reading);
@@ -185,8 +185,8 @@ function ordered(header: RegistryHeader, lease: WorkerLease, reading: StoreReadi
 }
 
 /**
- * No ceiling and no floor changes: a range granted at the wrong time stays granted. Its end is
- * kept, since the clock no longer shows it.
+ * Changes no ceiling or floor: a range granted at the wrong time stays granted. Its end is
+ * recorded, since the clock no longer shows it.
  */
 function settleClock(header: RegistryHeader, { timeMs: lastTimeMs }: StoreReading): RegistryHeader {
   const latestMs = Math.max(header.latestMs ?? 0, nowOf(header) + header.quarantineMs);

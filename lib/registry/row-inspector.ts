@@ -1,5 +1,5 @@
 /**
- * A registry in a store with compare-and-swap, as the operator uses it.
+ * A registry in a store with compare-and-swap, for operators.
  *
  * Guarantee: read() and findings() change nothing.
  */
@@ -17,18 +17,18 @@ import {
 } from './snapshot.js';
 import { StoredSnapshot } from './stored-snapshot.js';
 
-/** A store that can tell more than its advice. */
+/** A store with findings in addition to its advice. */
 interface InspectedStore extends RowStore {
-  /** Tells `snowflake doctor` about the server and its settings, besides the advice. */
+  /** Reports to `snowflake doctor` on the server and its settings, in addition to the advice. */
   findings?(): Promise<Finding[]>;
 }
 
-/** Says that nothing keeps the user of a command from writing. */
+/** The finding for a user with all rights to write. */
 export const RIGHTS_TRIED = 'This user may write the registry: it was tried without a change.';
 
 /**
- * Tries to write a new row and one that is there, as they would be on another server: this store
- * refuses what the user may not write before it finds that there is nothing to write.
+ * Tries to write a new and an existing row, both for another server. The store checks the user's
+ * rights first, so an allowed write fails without a change.
  */
 export async function triedRights(store: RowStore): Promise<Finding> {
   const row = { key: '0', number: 0n, text: '' };
@@ -49,8 +49,8 @@ export class RowInspector implements RegistryInspector {
   readonly #support: RegistrySupport;
 
   /**
-   * @param where the store, for messages; without a password
-   * @param key where in the store the registry lies
+   * @param the store's location, for messages; without a password
+   * @param key the location of the registry in the store
    */
   constructor(
     store: InspectedStore,
@@ -92,10 +92,10 @@ export class RowInspector implements RegistryInspector {
   }
 }
 
-/** The list of layouts that a move writes is shorter. */
+/** Lists of layouts written by a move are shorter. */
 const LENGTH_MAX = 4000;
 
-/** Texts that something else wrote may be of any length, and another version may lack some. */
+/** Texts from other programs may have any length, and another version may lack some. */
 function shown(facts: RegistryHeader): RegistryHeader {
   const cut = (fact: unknown) => (typeof fact === 'string' ? cutName(fact, LENGTH_MAX) : fact);
   const entries = Object.entries(facts).map(([name, fact]) => [name, cut(fact)] as const);

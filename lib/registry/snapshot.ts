@@ -1,9 +1,9 @@
 /**
- * A registry as its rules see it: the records that one operation needs, read at one moment, and
- * the records that it writes out; and as an operator sees it.
+ * The input and output of the registry rules: the records that one operation needs, read at one
+ * moment, and the records to write. Also the view for operators.
  *
  * A store reads a snapshot, applies a rule and writes the changes, header first, then each slot in
- * order, all in one atomic step. It never has to understand what it writes.
+ * order, all in one atomic step. The store never interprets a record.
  */
 import { invariantBroken } from '../errors.js';
 import type {
@@ -16,65 +16,68 @@ import type { HolderLabel } from '../time/process-identity.js';
 
 export type { StoreReading } from '../rows/row-store.js';
 
-/** The facts of a registry besides its worker IDs. */
+/** The facts of a registry apart from its worker IDs. */
 export interface RegistryHeader extends ClockState {
   readonly version: string;
   /**
-   * Empty until the first range is granted; names two layouts if both had one; lists them if the
-   * fleet moves from one to the other.
+   * Empty until the first range is granted; names two layouts if both had a range; lists the
+   * layouts during a move.
    */
   readonly fingerprint: string;
   readonly incarnation: string;
   /**
-   * A random text, drawn anew with each loss, by which a copy that is used differs from its
-   * original. Absent before the first loss.
+   * A random string, new after each loss, which distinguishes a copy in use from its original.
+   * Absent before the first loss.
    */
   readonly lineage?: string | undefined;
   readonly server: string;
-  /** The longest ttl ever granted plus its loss window: all that can be forgotten ends by then. */
+  /**
+   * The longest ttl ever granted plus its loss window: any range that can be lost ends within this
+   * time.
+   */
   readonly quarantineMs: number;
-  /** No range starts below it. */
+  /** No range starts below this. */
   readonly safeFloorMs: number;
   /**
-   * A range that begins now starts no lower: what was granted before the last move may last until
-   * then, to worker IDs that share bits with others. Absent before the first move.
+   * No new range starts below this: until then, ranges from before the last move may be valid, for
+   * worker IDs that share bits with others. Absent before the first move.
    */
   readonly layoutFloorMs?: number;
   /**
-   * Counts losses of data, and all else for which ranges that began lower end; of these a loss
-   * alone leaves a lineage.
+   * Counts losses of data and other events that end lower ranges; of these events, only a loss sets
+   * a lineage.
    */
   readonly era: number;
-  /** The era of the last loss that the grants of another server proved, which replaced this one. */
+  /** The era of the last loss that was proved by grants of a server that replaced this one. */
   readonly leftEra?: number;
   /**
-   * How far the registry before the last loss was ahead of this one, as far as the floor has moved
-   * for it and the clock has not; absent if the clock was moved, or nobody told.
+   * How far the registry before the last loss was ahead of this one, if the floor has moved for
+   * this but the clock has not. Absent if the clock moved, or without a report.
    */
   readonly toldMs?: number | undefined;
   /**
-   * The end of all that was granted before an operator set the clock back, which the clock does not
-   * show any more; absent if nobody did.
+   * The end of all grants from before an operator set the clock back, which the clock no longer
+   * shows; absent if no operator did.
    */
   readonly latestMs?: number | undefined;
   readonly operations: number;
 }
 
-/** Worker IDs that follow each other. */
+/** Consecutive worker IDs. */
 export interface IdSpan {
   readonly workerIdMin: number;
-  /** This end is inclusive. */
+  /** Inclusive. */
   readonly workerIdMax: number;
 }
 
 /** The holder of a worker ID. */
 export interface SlotHolder {
   readonly token: string;
-  /** Empty if copies of the holder were noticed: no copy knows it. */
+  /** Empty if copies of the holder were detected: no copy has an empty nonce. */
   readonly nonce: string;
   readonly floorMs: number;
   readonly era: number;
-  /** The changes of layouts that the registry had seen when it last granted this; absent for 0. */
+  /** The number of layout changes at the last grant of this lease; absent for 0. */
   readonly moveCount?: number | undefined;
   readonly sinceMs: number;
   readonly label: HolderLabel;
@@ -83,7 +86,7 @@ export interface SlotHolder {
 /** A worker ID in a registry. */
 export interface WorkerSlot {
   readonly workerId: number;
-  /** 0 if it was never leased. It outlives every holder. */
+  /** 0 if the worker ID was never leased. The ceiling outlives every holder. */
   readonly ceilingMs: number;
   readonly holder?: SlotHolder | undefined;
 }
@@ -92,7 +95,7 @@ export type HeldSlot = WorkerSlot & { readonly holder: SlotHolder };
 
 /** The records that a renewal or a release reads. */
 export interface WorkerSnapshot {
-  /** It is undefined where there is no registry. */
+  /** Undefined if there is no registry. */
   readonly header: RegistryHeader | undefined;
   readonly slot: WorkerSlot;
 }
@@ -100,26 +103,26 @@ export interface WorkerSnapshot {
 /** The records that an acquire reads. */
 export interface AcquireSnapshot {
   readonly header: RegistryHeader | undefined;
-  /** The slot whose holder has the token that asks, if any. */
+  /** The slot whose holder has the request's token, if any. */
   readonly held: HeldSlot | undefined;
-  /** The slot with the lowest ceiling in the range asked for: free for longest. */
+  /** The slot with the lowest ceiling in the requested span, free for the longest time. */
   readonly lowest: WorkerSlot;
 }
 
 /** The records to write. */
 export interface Changes {
-  /** It is absent if the header stays as it is. */
+  /** Absent if the header stays unchanged. */
   readonly header?: RegistryHeader;
-  /** They are written in this order, after the header. */
+  /** Written in this order, after the header. */
   readonly slots: readonly WorkerSlot[];
 }
 
-/** The answer of an operation, given once its changes are written. */
+/** The result of an operation, valid once its changes are written. */
 export interface Step extends Changes {
   readonly answer: LeaseAnswer;
 }
 
-/** These never fall in a header, as long as it is that of one registry. */
+/** Fields that never fall within one registry's header. */
 const RISING = [
   'operations',
   'era',
@@ -129,7 +132,7 @@ const RISING = [
   'latestMs',
 ] as const;
 
-/** @throws SnowflakeError where a rule asks for what none may; nothing is written then */
+/** @throws SnowflakeError if a rule requests a forbidden change; nothing is written then */
 export function checkChanges(stored: RegistryHeader | undefined, { header, slots }: Changes): void {
   for (const name of RISING) {
     if (header === undefined || header.incarnation !== stored?.incarnation) break;
@@ -138,23 +141,23 @@ export function checkChanges(stored: RegistryHeader | undefined, { header, slots
   }
   for (const { workerId, ceilingMs, holder } of slots) {
     const { floorMs = -Infinity } = holder ?? {};
-    // A request for a range of 0 ms may be granted an empty one, which does no harm.
+    // A request for a range of 0 ms may get an empty range, which is harmless.
     if (floorMs <= ceilingMs) continue;
     throw invariantBroken('a range ends before it begins', { workerId, floorMs, ceilingMs });
   }
 }
 
 /*
- * A registry as an operator sees it, and the inspector that every store with a registry offers.
+ * A registry, as shown to operators, and the inspector that every store with a registry provides.
  *
- * Guarantee: read() and findings() change nothing; what changes something goes through the
- * operations that processes use.
+ * Guarantee: read() and findings() change nothing; all changes use the same operations as
+ * processes.
  */
 
-/** How bad it is; only a note leaves the exit code alone. */
+/** The severity; only a note leaves the exit code unchanged. */
 export type Level = 'ok' | 'note' | 'warning' | 'fault';
 
-/** One thing that `doctor` looked at, and how it stands. */
+/** One check of `doctor`, and its result. */
 export interface Finding {
   readonly level: Level;
   readonly topic: string;
@@ -165,23 +168,23 @@ export function finding(level: Level, topic: string, text: string): Finding {
   return { level, topic, text };
 }
 
-/** The facts of a registry besides its worker IDs. */
+/** The facts of a registry apart from its worker IDs. */
 export type RegistryFacts = Omit<RegistryHeader, 'lastTimeMs'>;
 
-/** The secret that proves a holder to the store. It is never printed. */
+/** The secret that identifies a holder to the store. It is never printed. */
 export type HolderProof = Pick<SlotHolder, 'token' | 'nonce'>;
 
 export interface RegistryView {
-  /** The store's clock as it stands. */
+  /** The store's current clock. */
   readonly storeMs: number;
-  /** The registry's clock, which never goes back. */
+  /** The registry's clock, which never moves back. */
   readonly nowMs: number;
-  /** It is absent until the first lease. */
+  /** Absent until the first lease. */
   readonly facts?: RegistryFacts;
   /** True if the namespace holds data, but no registry. */
   readonly isUnfinished: boolean;
   readonly workers: readonly WorkerRecord[];
-  /** Also where the range of the holder begins. */
+  /** Includes the start of the holder's range. */
   proofOf(workerId: number): (HolderProof & Pick<SlotHolder, 'floorMs'>) | undefined;
 }
 
@@ -190,20 +193,20 @@ export interface StorePreparation {
   run(): Promise<void>;
 }
 
-/** A registry in a store, as the operator uses it. */
+/** A registry in a store, for operators. */
 export interface RegistryInspector {
-  /** Names the store in messages; holds no password. */
+  /** The name of the store in messages; contains no password. */
   readonly where: string;
-  /** Names the location of the registry in the store. */
+  /** The location of the registry in the store. */
   readonly key: string;
   readonly lossWindowMs: number;
-  /** The statement that must be run before a registry can exist, and the program that runs it. */
+  /** The statement that must run before a registry can exist, and the program that runs it. */
   readonly preparation?: StorePreparation;
-  /** @param countMax so many worker IDs are enough, whichever; absent for all */
+  /** @param countMax the maximum number of worker IDs, in any order; absent for all */
   read(countMax?: number): Promise<RegistryView>;
-  /** Advice for the operator about the server and its settings. */
+  /** Advice for operators about the server and its settings. */
   findings(): Promise<Finding[]>;
-  /** The last message of the connection, for errors about an answer that does not come. */
+  /** The last message of the connection, for errors about a missing response. */
   lastFault?(): Error | undefined;
   release: NonNullable<IDistributedSupport['release']>;
   close(): Promise<void>;

@@ -1,10 +1,10 @@
 /**
- * Connects the rules with the rows of a store: it holds a snapshot as the rules read it, and turns
- * their result into a write. Each field has one form.
+ * Connects the rules with the rows of a store: holds a snapshot for the rules, and converts their
+ * result to a write.
  *
- * A header is written if something in it matters to others, and its time alone, which invalidates
- * nothing that they read, once it is as old as the store wants. A mark counts the writes of its own
- * row too. Both only rise, so that a holder still proves that data was lost.
+ * A header is written if a change in it affects other processes. Its time alone, which invalidates
+ * no reader's data, is written once it is old enough for the store. A mark also counts the writes
+ * of its own row. Both only rise, so a holder can still prove a loss of data.
  */
 import { randomUUID } from 'node:crypto';
 import { SnowflakeError } from '../errors.js';
@@ -36,9 +36,9 @@ import {
   type WorkerSlot,
 } from './snapshot.js';
 
-/** The clock of the registry can lag what was answered by this much; part of the loss window. */
+/** The maximum lag of the stored clock behind the returned one; part of the loss window. */
 export const HEADER_AGE_MS = 1000;
-/** The creator of a registry may take so long to make its rows. */
+/** The maximum time that a registry's creator may take to create its rows. */
 const MAKING_MS = 10_000;
 
 type StoreTerms = Pick<RowStore, 'lossWindowMs' | 'clock' | 'headerAgeMs' | 'keepsAfterMs'>;
@@ -66,20 +66,20 @@ export class StoredSnapshot {
     this.reading = { ...facts, random: randomUUID(), ...windows, clock };
   }
 
-  /** The header, with what the clock adds to the store's time now. */
+  /** The header, with the clock's current addition to the store's time. */
   get facts(): StoredHeader | undefined {
     const { header, reading } = this;
     return header && { ...header, slewMs: clockAt(header, reading).slewMs };
   }
 
-  /** The registry's clock; without a registry the store's. */
+  /** The registry's clock or, without a registry, the store's clock. */
   get nowMs(): number {
     const { header, reading } = this;
     if (header === undefined) return reading.timeMs;
     return nowAt(header, reading);
   }
 
-  /** The slots that were ever leased; by one token, if it is given. */
+  /** The slots that were ever leased; only those of a token, if given. */
   slots(token?: string): WorkerSlot[] {
     const isAsked = (row: Row) => token === undefined || row.token === token;
     const leased = [...this.rows.values()].filter(
@@ -92,14 +92,14 @@ export class StoredSnapshot {
     return this.headerRow?.version;
   }
 
-  /** True if the place for a registry exists, and is empty. */
+  /** True if the registry's place exists and is empty. */
   get isEmpty(): boolean {
     return this.headerRow !== undefined && this.header === undefined;
   }
 
   /**
-   * True if the registry was created a moment ago, and has no rows yet. Whoever has written the
-   * header since then waits for nobody.
+   * True if the registry was created recently and has no rows yet. A process that has written the
+   * header since then does not wait.
    */
   get isInTheMaking(): boolean {
     const { header, reading } = this;
@@ -108,7 +108,7 @@ export class StoredSnapshot {
     return ageMs >= 0 && ageMs < MAKING_MS;
   }
 
-  /** True if nobody has been granted a range yet. */
+  /** True if no process has been granted a range yet. */
   get isUnclaimed(): boolean {
     return this.header?.fingerprint === '';
   }
@@ -130,13 +130,13 @@ export class StoredSnapshot {
     return { header: this.header, held: this.slots(token).find(isHeld), lowest };
   }
 
-  /** The lease as the rules compare it with the header alone. */
+  /** The lease in the form that the rules compare with the header. */
   withoutWrites(lease: WorkerLease): WorkerLease {
     const operations = lease.mark.operations - this.versionOf(lease.workerId);
     return { ...lease, mark: { ...lease.mark, operations } };
   }
 
-  /** The answer as the holder shall keep it. */
+  /** The response in the form that the holder keeps. */
   withWrites(answer: LeaseAnswer): LeaseAnswer {
     if (answer.status !== 'ok' || answer.mark === undefined) return answer;
     const operations = answer.mark.operations + this.versionOf(answer.workerId);
@@ -144,14 +144,14 @@ export class StoredSnapshot {
   }
 
   /**
-   * Returns what must be written before a step that reads or writes this worker ID: a header, or
-   * the number of a block whose rows are to be made.
+   * Returns what must be written before a step that uses this worker ID: a header, or the number of
+   * a block whose rows are missing.
    */
   lackOf(workerId: number, { header: next, slots }: Changes): Row | number | undefined {
     const { header } = this;
     if (next === undefined) return undefined;
     if (this.headerRow === undefined) return EMPTY_HEADER;
-    // A claim is written with the range that makes it, never before it.
+    // A claim is written together with its range, never before.
     if (header === undefined) return headerRow({ ...next, fingerprint: '' });
     const block = blockOf(workerId);
     if (block === undefined) return undefined;
@@ -168,18 +168,18 @@ export class StoredSnapshot {
     return this.write(missing.map((workerId) => ({ workerId, ceilingMs: 0 })));
   }
 
-  /** It is undefined if there is nothing to write. */
+  /** Undefined if there is nothing to write. */
   writeOf(changes: Changes): RowWrite | undefined {
     const { header, slots } = changes;
     checkChanges(this.header, changes);
     const news = header === undefined ? 'none' : newsIn(this.header, header, this.headerAgeMs);
-    // Of a registry that nobody uses yet the time would only refuse the first grant.
+    // In an unused registry, a write of the time would only conflict with the first grant.
     const isIdle = news === 'none' || (news === 'time' && this.isUnclaimed);
     if (isIdle && slots.length === 0) return undefined;
     if (news === 'none') return this.write(slots);
     if (news === 'facts') return this.write(slots, headerRow(header!));
     const { lastTimeMs } = header!;
-    // Callers that ask at once write the same time, of which the store takes the first.
+    // Concurrent callers write the same time, and the store accepts the first write.
     const ceilingMs = lastTimeMs - (lastTimeMs % Math.max(1, this.headerAgeMs / 2));
     return {
       ...this.write(slots, { ...this.headerRow!, number: BigInt(ceilingMs) }),
@@ -203,34 +203,34 @@ export class StoredSnapshot {
   }
 }
 
-/** Others must know these facts; the rest of a header follows from what is stored. */
+/** Other processes need these facts; the rest of a header follows from the stored one. */
 function newsIn(stored: RegistryHeader | undefined, next: RegistryHeader, ageMs: number) {
   if (stored === undefined) return 'facts';
   const { lastTimeMs, slewMs, operations } = stored;
   if (hasNewFacts(stored, { ...next, operations })) return 'facts';
   const agedMs = next.lastTimeMs - lastTimeMs;
-  // No clock comes back by itself as fast as an operator brings it back.
+  // Only an operator's order reduces a clock's addition this fast.
   if (slewMs - next.slewMs > Math.max(0, agedMs)) return 'facts';
   if (agedMs === 0 || (agedMs > 0 && agedMs < ageMs)) return 'none';
   return agedMs > 0 && next.slewMs === slewMs ? 'time' : 'facts';
 }
 
 /*
- * How a registry knows that a row was deleted: rows are made in blocks before they are used, and
- * the header lists the blocks that were made. A row that is missing from one of them held a ceiling
- * that is forgotten, which is a loss of data like any other.
+ * How a registry detects a deleted row: rows are created in blocks before use, and the header lists
+ * the created blocks. A missing row of a listed block had a ceiling that is now lost, which counts
+ * as a loss of data.
  *
- * Guarantee: no single row can be deleted unnoticed, for worker IDs below 4096.
+ * Guarantee: every deletion of a row is detected, for worker IDs below 4096.
  */
 
 const BLOCK_SIZE = 128;
-/** Their list stays short enough to be written every second. */
+/** A list of this many blocks is short enough to write every second. */
 const BLOCK_COUNT_MAX = 32;
-/** The creator of the registry makes these, before a fleet that started with it needs them. */
+/** The registry's creator creates these blocks before a concurrently started fleet needs them. */
 const FIRST_BLOCK_COUNT = 8;
 
 interface StoredHeader extends RegistryHeader {
-  /** It is absent in a header that was just created. */
+  /** Absent in a new header. */
   readonly blocks?: readonly number[];
 }
 
@@ -240,7 +240,7 @@ function blockOf(workerId: number): number | undefined {
   return block < BLOCK_COUNT_MAX ? block : undefined;
 }
 
-/** The first of those that a span lies in; as many as a usual layout has worker IDs. */
+/** The first blocks of a span, enough for the worker IDs of a typical layout. */
 function firstBlocksOf({ workerIdMin, workerIdMax }: IdSpan): number[] {
   const first = Math.floor(workerIdMin / BLOCK_SIZE);
   const end = Math.min(Math.floor(workerIdMax / BLOCK_SIZE) + 1, BLOCK_COUNT_MAX);
@@ -265,12 +265,12 @@ function withoutBlock(header: StoredHeader, block: number): StoredHeader {
 }
 
 /*
- * Makes the rows of blocks before one of them is used, and lists them in the header.
+ * Creates the rows of blocks before their first use, and lists the blocks in the header.
  *
  * Guarantee: rows come first, so the header lists only blocks that have all their rows.
  */
 
-/** After so many refusals the rows are left to the processes that need them. */
+/** After this many refusals, the rows are left to the processes that need them. */
 const FIRST_COUNT_MAX = 5;
 
 export class BlockMaker {
@@ -282,13 +282,13 @@ export class BlockMaker {
     this.#read = read;
   }
 
-  /** The creator of the registry does this; else all of a fleet that starts would make them. */
+  /** The registry's creator does this; otherwise, each process of a starting fleet would. */
   async makeFirst(span: IdSpan): Promise<void> {
     const blocks = firstBlocksOf(span);
     try {
       for (let count = 0; count < FIRST_COUNT_MAX && !(await this.make(blocks)); count++);
     } catch {
-      // Missing rows are made when they are needed as well.
+      // Missing rows are also created on demand.
     }
   }
 
@@ -297,7 +297,7 @@ export class BlockMaker {
     const snapshot = await this.#read(blocks.flatMap(workerIdsOf));
     const { header } = snapshot;
     if (header === undefined || blocks.every((block) => isMade(header, block))) return true;
-    // All blocks at once: each step waits for all of a fleet that starts with this registry.
+    // Creates all blocks at once, because a whole starting fleet waits for each step.
     const writes = blocks
       .map((block) => snapshot.rowsOf(block))
       .filter(({ rows }) => rows.length > 0);
@@ -309,16 +309,16 @@ export class BlockMaker {
 }
 
 /*
- * Encodes header and slots of a registry as the rows that a store keeps, and parses them.
+ * Encodes the header and the slots of a registry as rows of a store, and parses them.
  *
- * Guarantee: a row is read back as it was written. If another program has spoilt it, the ceiling
- * still counts and no holder is known; a header that cannot be read is refused, and never taken for
- * an absent one.
+ * Guarantee: a row reads back as it was written. If another program has corrupted it, the ceiling
+ * still counts and the row has no holder. An unreadable header is refused, never treated as absent.
  */
 
 /**
- * A header before the first one. It gives the creator of the registry a version to depend on: a
- * process that saw nothing, and stalled since, could not tell whether it is nothing again.
+ * A placeholder for the first header. It gives the registry's creator a version to depend on.
+ * Without it, a process that saw no header and then stalled could not detect that one was created
+ * and deleted.
  */
 const EMPTY_HEADER: Row = { key: HEADER_KEY, number: 0n, text: '{}' };
 
@@ -326,7 +326,7 @@ export function headerRow(header: StoredHeader): Row {
   return { ...EMPTY_HEADER, number: BigInt(header.lastTimeMs), text: JSON.stringify(header) };
 }
 
-/** @param incarnation of the header that the row is written under */
+/** @param incarnation of the header at the write of the row */
 function slotRow(slot: WorkerSlot, incarnation: string | undefined): Row {
   const { workerId, ceilingMs, holder } = slot;
   const own = { key: String(workerId), number: BigInt(ceilingMs) };
@@ -353,10 +353,11 @@ function headerOf({ text, number }: Row): StoredHeader | undefined {
     isWhole(fields, HEADER_TEXTS, HEADER_NUMBERS) &&
     (fields['layoutFloorMs'] === undefined || isWhole(fields, [], ['layoutFloorMs'])) &&
     (fields['blocks'] === undefined || isList(fields['blocks']));
-  // Another version of the protocol may have other fields, and is left alone by its number.
+  // Another version of the protocol may have other fields, so its number alone is enough to refuse
+  // it.
   const isLeftAlone = typeof fields['version'] === 'string' && fields['version'] !== VERSION;
   const header = fields as unknown as StoredHeader;
-  // The time is written most often.
+  // The time is the most frequent write.
   if (isHeader) return { ...header, lastTimeMs: Math.max(header.lastTimeMs, msOf(number)) };
   if (isLeftAlone) return header;
   throw new SnowflakeError(
@@ -369,8 +370,8 @@ function headerOf({ text, number }: Row): StoredHeader | undefined {
 }
 
 /**
- * @param incarnation of the header that the row is read with. A header may be lost alone, and the
- * eras of the next one begin again: a holder from before it is of no era of that.
+ * @param incarnation of the header read together with the row. If only the header is lost, the next
+ * header counts eras from the start: an earlier holder belongs to none of them.
  */
 function slotOf(row: Row, incarnation: string | undefined): WorkerSlot {
   const { key, number, token, text } = row;
@@ -383,7 +384,7 @@ function slotOf(row: Row, incarnation: string | undefined): WorkerSlot {
   return { workerId, ceilingMs, holder: isOfThis ? holder : { ...holder, era: 0 } };
 }
 
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for what is no time of ours */
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for an invalid time */
 function msOf(number: bigint): number {
   const ms = Number(number);
   if (Number.isSafeInteger(ms)) return ms;

@@ -1,10 +1,10 @@
 /**
- * Operations on rows that several processes change: each is repeated until no other process was
- * faster.
+ * Operations on rows that several processes change. Each operation repeats until no other process
+ * was faster.
  *
- * Guarantee: no lock is taken, so a process that stalls between reading and writing stops no other;
- * the callers of one process come one after another, so that they do not race each other. One that
- * is not answered is passed after a while: nothing rests on the order.
+ * Guarantee: no operation takes a lock, so a process that stalls between reading and writing blocks
+ * no other. The callers of one process run one by one, so they do not race each other. The queue
+ * skips an unanswered call after a while, since correctness does not depend on the order.
  */
 import { randomUUID } from 'node:crypto';
 import { monotonicClock, type Clock } from '../core/clock.js';
@@ -14,26 +14,26 @@ import { pause, RetryDelay, systemTimers, type Timers } from '../time/timers.js'
 import type { RowSnapshot, RowStore, StoredRow, StoreReading } from './row-store.js';
 import { slewed, type ClockState } from './store-clock.js';
 
-/** Each failed attempt means that another process succeeded. */
+/** The limit is high, because each failed attempt means that another process succeeded. */
 const ATTEMPT_COUNT = 40;
 const PAUSE_MS_MAX = 500;
-/** The connection of one that takes longer may be dead, while others of its pool live. */
+/** The connection of a longer call may be dead, while others in its pool still work. */
 const TURN_MS_MAX = 5000;
 
-/** The parts that tests replace: timers and chance. */
+/** The parts that tests replace: timers and randomness. */
 export interface RetryParts {
   readonly timers?: Timers | undefined;
   /** Returns a number from 0 up to 1. */
   readonly random?: (() => number) | undefined;
 }
 
-/** Tests of this package replace the clock as well. */
+/** Tests of this package also replace the clock. */
 export interface ClockedParts extends RetryParts {
-  /** Tells how long ago a time was read. */
+  /** Measures how long ago a time was read. */
   readonly monotonic?: Clock | undefined;
 }
 
-/** The answer, once it is written; else the pause before the next attempt, if it is known. */
+/** The result, once it is written; otherwise the pause before the next attempt, if known. */
 export type Attempted<T> = { readonly answer: T } | { readonly pauseMs?: number } | undefined;
 
 interface Retried extends RetryParts {
@@ -41,7 +41,7 @@ interface Retried extends RetryParts {
   readonly pauseMsMax: number;
 }
 
-/** Gets the record of refused writes, and the number of attempts before it. */
+/** Receives the record of refused writes, and the number of previous attempts. */
 type Attempt<T> = (refused: RefusedWrites, count: number) => Promise<Attempted<T>>;
 
 export async function retried<T>(
@@ -67,7 +67,7 @@ export function overtaken(location: string): SnowflakeError {
   );
 }
 
-/** Runs the operations of one process on one key one after another. */
+/** Runs one process's operations on a key one by one. */
 export class CasRetry {
   readonly #parts: Retried;
   readonly #turns: OneAtATime<string>;
@@ -83,12 +83,12 @@ export class CasRetry {
 }
 
 /**
- * The common part of counters and locks: the store they are kept in, and the way they are changed.
+ * The common part of counters and locks: their store, and the way to change them.
  */
 export abstract class RowOperations {
   readonly location: string;
   readonly lossWindowMs: number;
-  /** Learns when the next tick of the store's clock comes. */
+  /** Estimates the next tick of the store's clock. */
   protected readonly again = new AgainAfter();
   readonly #rows: RowStore;
   readonly #retry: CasRetry;
@@ -118,9 +118,9 @@ export abstract class RowOperations {
   }
 
   /**
-   * @param attempt gets the rows of the keys; it changes the last one
-   * @param lateMs how late it may come after what is remembered, by which it is tried first; absent
-   * if it has to read
+   * @param attempt receives the rows of the keys, and changes the last one
+   * @param lateMs the maximum age of remembered rows, which the first attempt uses; absent if it
+   * has to read
    */
   protected inTurn<T>(
     keys: readonly [...string[], string],
@@ -158,8 +158,8 @@ export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
 }
 
 /**
- * True if a header must be written: it is new, a step of its time was not followed, its time has
- * gone back, or has gone on by as much as others may miss.
+ * True if a header must be written: it is new, a step of its time was not followed, or its time has
+ * moved back or forward by more than other processes may miss.
  */
 export function isNews<T extends ClockState>(stored: T | undefined, next: T, ageMs: number) {
   if (stored === undefined || hasNewFacts(stored, next)) return true;
@@ -169,34 +169,34 @@ export function isNews<T extends ClockState>(stored: T | undefined, next: T, age
 }
 
 /*
- * Runs one operation at a time for each token: its caller may have given up and asked again since,
- * and a call that comes after a later one would look as if a copy of the holder had asked.
+ * Runs one operation at a time for each token. A caller may time out and retry, and a call that
+ * arrives after a later one would look like a copy of the holder.
  *
- * Guarantee: a caller that asks the same again waits for the answer that is on its way, however
- * busy the store; only for so long, since some answers never come.
+ * Guarantee: a caller that repeats a request waits for the pending response, however busy the store
+ * is. This wait has a limit, since some responses never arrive.
  */
 
 /**
- * Longer than a fleet of a thousand takes to be served by a slow store, and shorter than a start
- * waits by default.
+ * Longer than a slow store needs to serve a fleet of a thousand, and shorter than the default wait
+ * of a start.
  */
 export const SAME_ANSWER_MS_MAX = 20_000;
 
 interface Operation {
-  /** In JSON, while the same question gets the same answer. */
+  /** The request as JSON, while a repeated request gets the same response. */
   question: string | undefined;
   answer?: Promise<unknown>;
 }
 
 export class SupersedingCalls {
-  /** The operation that was asked for last, by token. */
+  /** The last requested operation, by token. */
   readonly #latest = new Map<string, Operation>();
 
   constructor(private readonly timers: Timers) {}
 
   /**
-   * @param run learns whether it is still the one that was asked for last
-   * @param question in JSON, if it may be asked again with `answerOnItsWay`
+   * @param run receives a check whether it is still the last requested operation
+   * @param question as JSON, if `answerOnItsWay` may repeat it
    */
   async of<T>(
     token: string,
@@ -218,7 +218,7 @@ export class SupersedingCalls {
     }
   }
 
-  /** Returns the answer under way if the same was asked, and not too long ago. */
+  /** Returns the pending response to the same question, if that is not too old. */
   answerOnItsWay<T>(token: string, question: string): Promise<T> | undefined {
     const latest = this.#latest.get(token);
     return latest?.question === question ? (latest.answer as Promise<T>) : undefined;
@@ -226,15 +226,17 @@ export class SupersedingCalls {
 }
 
 /*
- * Tells a store that refuses every write from one in which another process was faster: the rows
- * that a write depends on are read before each attempt, and stay the same if no other process
+ * Distinguishes a store that refuses every write from one in which another process was faster. The
+ * rows that a write depends on are read before each attempt, and stay equal if no other process
  * writes.
  */
 
-/** Other processes of a fleet that starts succeed meanwhile; a call has not ended by then. */
+/**
+ * By then, other processes of a starting fleet have succeeded, and a call has not timed out yet.
+ */
 const REFUSED_COUNT = 5;
 
-/** The refused writes of one call. */
+/** Records the refused writes of one call. */
 export class RefusedWrites {
   readonly #location: string;
   #rests = '';
@@ -245,8 +247,8 @@ export class RefusedWrites {
   }
 
   /**
-   * @param rests the row that was refused, and all that its write rests on, as it was read
-   * @throws SnowflakeError STORE_UNAVAILABLE once it is clear
+   * @param rests the refused row and everything that its write depends on, as read
+   * @throws SnowflakeError STORE_UNAVAILABLE once the store evidently refuses every write
    */
   note(...rests: readonly unknown[]): void {
     const name = JSON.stringify(rests);
@@ -266,56 +268,57 @@ function refusing(location: string): SnowflakeError {
 }
 
 /*
- * Decides when a caller that has to wait asks again.
+ * Decides when a waiting caller retries.
  *
- * A clock that has whole seconds does not tell how much of one has gone by. Its answers do, taken
- * together: the first one of a second came after that second had begun.
+ * A clock of whole seconds does not show fractions. Its readings together do: the first reading of
+ * a second came after that second began.
  *
- * Guarantee: those that wait for one moment do not all come at once, and whoever came before the
- * tick of such a clock waits for a whole tick then. Nothing else rests on what is learned.
+ * Guarantee: callers that wait for the same moment do not all retry at once, and a caller that
+ * arrives before the tick of such a clock waits for the whole next tick. Nothing else depends on
+ * this estimate.
  */
 
-/** Callers that wait for one moment come within so long. */
+/** Callers that wait for the same moment retry within this time. */
 const SPREAD_MS = 250;
 
-/** The clock of a store may fall behind that of the process by so much between two reads. */
+/** How far a store's clock may fall behind the process's clock between two reads. */
 const BEHIND_MS = 10;
 
-/** The time of a store as it was read. */
+/** A reading of a store's time. */
 interface TimeRead {
   readonly timeMs: number;
-  /** How coarse it is; default 1. */
+  /** The resolution; default 1. */
   readonly resolutionMs?: number | undefined;
 }
 
 export class AgainAfter {
-  /** The time of the store is at least so far ahead of the monotonic clock. */
+  /** The minimum lead of the store's time over the monotonic clock. */
   #aheadMs = -Infinity;
 
   constructor(private readonly monotonic: Clock = monotonicClock) {}
 
-  /** Learns from each time that is read. */
+  /** Updates the estimate with each reading. */
   async noted<T extends TimeRead>(reading: () => Promise<T>): Promise<T> {
     const sentMs = this.monotonic.now();
     const found = await reading();
     const { timeMs, resolutionMs = 1 } = found;
     const aheadMs = timeMs - this.monotonic.now();
-    // The clock was set back, or that of another member answers.
+    // The clock was set back, or another member responded.
     const isRefuted = sentMs + this.#aheadMs >= timeMs + resolutionMs;
     this.#aheadMs = isRefuted ? aheadMs : Math.max(this.#aheadMs, aheadMs);
     return found;
   }
 
-  /** The time of the store is at least so late, unless its clock was set since the last read. */
+  /** The earliest possible time of the store, unless its clock was set since the last read. */
   leastMs(readMs: number): number {
     return Math.max(readMs, Math.floor(this.monotonic.now() + this.#aheadMs) - BEHIND_MS);
   }
 
   /**
-   * Returns at least 1, also if the tick came while the answer was on its way.
+   * Returns at least 1, even if the tick came before the response arrived.
    *
-   * @param waitMs at least, from the time that was read
-   * @param random from 0 up to 1; 0 for the one that shall come first
+   * @param waitMs the minimum wait, from the time in the reading
+   * @param random from 0 up to 1; 0 for the caller that should be first
    */
   ms(waitMs: number, { timeMs, resolutionMs = 1 }: TimeRead, random: number): number {
     const ticksMs = Math.ceil(waitMs / resolutionMs) * resolutionMs;

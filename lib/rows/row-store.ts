@@ -1,10 +1,10 @@
 /**
- * The contract of a store that runs no script of ours: rows with compare-and-swap. A class that
- * implements `RowStore` gets worker IDs (`RegistrySupport`), counters (`RowCounters`) and locks
- * (`RowLocks`).
+ * The contract of a store without this package's scripts: rows with compare-and-swap. A class that
+ * implements `RowStore` can provide worker IDs (`RegistrySupport`), counters (`RowCounters`), and
+ * locks (`RowLocks`).
  *
- * One store object keeps one of these three, in one namespace. It keeps rows, counts how often each
- * was written, and never has to understand them.
+ * One store object keeps only one of these three, in one namespace. It stores rows and counts the
+ * writes of each, but never interprets them.
  */
 import { isDecimalId } from '../core/text/decimal.js';
 import { SnowflakeError } from '../errors.js';
@@ -16,7 +16,7 @@ import type { ClockPolicy } from './store-clock.js';
 /** The key of the header; the other rows of a registry, or all locks, depend on it. */
 export const HEADER_KEY = '|';
 
-/** A row to be stored. */
+/** A row to store. */
 export interface Row {
   /**
    * 1 to 128 characters without spaces: the name of a counter or a lock, the digits of a worker ID,
@@ -24,91 +24,91 @@ export interface Row {
    */
   readonly key: string;
   /**
-   * A number from 0n, below 2^63: the next position of a counter; the time when a lock may be
-   * forgotten; the end of the range of a worker ID in Unix milliseconds; in the header of a
-   * registry its time.
+   * A number from 0n, below 2^63: the next position of a counter; the time when a lock's row may be
+   * deleted; the end of a worker ID's range in Unix milliseconds; in the header of a registry, its
+   * time.
    */
   readonly number: bigint;
-  /** Rows of a registry are looked up by this text as well: at most 200 characters, or absent. */
+  /** Rows of a registry can also be looked up by this text: at most 200 characters, or absent. */
   readonly token?: string | undefined;
   /** The rest of the row, as JSON of at most a few thousand characters. */
   readonly text: string;
 }
 
-/** A row as it is stored, with the version by which a change of it is noticed. */
+/** A stored row, with a version that detects changes. */
 export interface StoredRow extends Row {
   /**
-   * A whole number below 2^53 that rises with every write of the row, but for one that
-   * `isTimeOnly`. That of a worker ID rises by exactly one, since its holder counts its writes to
-   * notice those that are lost. A row that is made again must not have a version that it ever had
-   * before: begin with a random one, or with one from a counter that outlives the rows.
+   * A whole number below 2^53 that rises with every write of the row, except a write that
+   * `isTimeOnly`. A worker ID's version rises by exactly one, since its holder counts its writes to
+   * detect lost ones. A recreated row must not repeat an earlier version: start with a random
+   * version, or with a counter that outlives the rows.
    */
   readonly version: number;
 }
 
-/** The rows to read; more than were asked for do no harm. */
+/** The rows to read; additional rows are harmless. */
 export interface RowQuery {
   readonly keys: readonly string[];
-  /** The row with this token as well, if there is one. */
+  /** Also the row with this token, if there is one. */
   readonly token?: string | undefined;
 }
 
-/** Rows that were read at one moment, with facts about the store at that moment. */
+/** Rows from a read at one moment, with facts about the store at that moment. */
 export interface RowSnapshot {
   /** The clock of the store, in Unix milliseconds, never that of this process. */
   readonly timeMs: number;
-  /** How coarse that clock is, in milliseconds; default 1. */
+  /** The resolution of that clock, in milliseconds; default 1. */
   readonly resolutionMs?: number | undefined;
   /**
-   * Identifies the server or cluster that answered, and its start. It changes whenever acknowledged
-   * writes may be gone: with a restart, a failover, a restored backup.
+   * Identifies the responding server or cluster, and its start. It changes whenever acknowledged
+   * writes may be lost: with a restart, a failover, or a restored backup.
    */
   readonly server: string;
   /**
-   * True if the store can tell that a row is not as its last write left it: a copy that was put
-   * back while the server ran, which counts as a loss of data.
+   * True if the store detects that a row differs from its last write. The row was restored from a
+   * copy while the server ran, which counts as a loss of data.
    */
   readonly isPutBack?: boolean | undefined;
-  /** True if the store knows that this very server was left for another one, and led back to. */
+  /** True if the store detects that this same server was replaced and then became active again. */
   readonly isLeft?: boolean | undefined;
-  /** The rows that exist, in any order. */
+  /** The existing rows, in any order. */
   readonly rows: readonly StoredRow[];
 }
 
-/** One row to write. */
+/** A row to write. */
 export interface RowChange {
   readonly row: Row;
   /** The version that was read; undefined if the row was absent. */
   readonly version: number | undefined;
 }
 
-/** The rows to write, each only if nothing that it depends on has changed since it was read. */
+/** The rows to write, each only if its dependencies have not changed since they were read. */
 export interface RowWrite {
-  /** The server that answered when the rows were read. */
+  /** The server that responded to the read of the rows. */
   readonly server: string;
   /** The version of the header that was read; undefined if there was none, as for counters. */
   readonly headerVersion: number | undefined;
   /** The number of the header that was read; 0n if there was none. */
   readonly headerNumber: bigint;
-  /** The new header, absent if it stays as it is. */
+  /** The new header; absent if it stays unchanged. */
   readonly header?: Row | undefined;
   /**
-   * True if only the number of the header is new. Rows that others have read stay valid then, so
-   * the header keeps its version; a store that cannot do that writes it as any header.
+   * True if only the header's number is new. Rows in other processes' snapshots then stay valid, so
+   * the header keeps its version. A store that cannot do this writes the header normally.
    */
   readonly isTimeOnly?: boolean | undefined;
   readonly rows: readonly RowChange[];
   /**
-   * Nothing is written unless the clock of the store is between these two, both included. They are
-   * given with rows that were `remembered`, which may have been put back since: what a read would
-   * notice then, the write has to.
+   * Nothing is written unless the store's clock is between these two times, inclusive. They come
+   * with `remembered` rows, which may have been restored from a copy since: the write must detect
+   * what a read would detect.
    */
   readonly betweenMs?: readonly [number, number] | undefined;
-  /** A store that has messages tells of the rows on this channel, in the same step. */
+  /** A store with messages announces the write on this channel, in the same step. */
   readonly channel?: string | undefined;
   /**
-   * True if nobody is granted anything by this write itself: a store may answer before it is on
-   * disk, if it keeps no later write without it.
+   * True if this write grants nothing to any process: the store may respond before the write is on
+   * disk, if no later write can survive without it.
    */
   readonly mayBeLost?: boolean | undefined;
 }
@@ -116,26 +116,26 @@ export interface RowWrite {
 /**
  * A store of rows with compare-and-swap.
  *
- * Failures are thrown as SnowflakeErrors, best STORE_UNAVAILABLE; a change that another process
- * made meanwhile is no failure but the answer false.
+ * Failures are thrown as SnowflakeErrors, preferably STORE_UNAVAILABLE. A concurrent change by
+ * another process is no failure but the result false.
  */
 export interface RowStore {
-  /** Describes for the operator where the rows lie, without secrets. */
+  /** The location of the rows, as text for operators without secrets. */
   readonly location: string;
-  /** The name of the ID space, by which metrics tell one from another; absent without one. */
+  /** The name of the ID space, as a label of metrics; absent if it has none. */
   readonly namespace?: string | undefined;
-  /** Becomes the `lossWindowMs` of the support, counters or locks in this store. */
+  /** Becomes the `lossWindowMs` of the support, counters, or locks in this store. */
   readonly lossWindowMs: number;
   /** Default `slewed`; `highest` for a store of several servers, whose clocks differ. */
   readonly clock?: ClockPolicy | undefined;
   /**
-   * True if a step is refused only for a change of what it names, as in a database of rows: a step
-   * that is refused again and again without such a change is reported as swallowed. A store that
-   * compares more, such as a whole document, leaves it out.
+   * True if a step is refused only after a change of the rows that it names, as in a database of
+   * rows. A step that is refused repeatedly without such a change is then reported as an error. A
+   * store that compares more, such as a whole document, omits this.
    */
   readonly comparesRows?: boolean | undefined;
   /**
-   * How old the time in the header of a registry may get before it is written; part of the loss
+   * The maximum age of the time in a registry's header before it is written; part of the loss
    * window. Default 1,000; 0 for a store that writes it together with a row at no cost.
    */
   readonly headerAgeMs?: number | undefined;
@@ -144,55 +144,55 @@ export interface RowStore {
   /** Reads in one atomic step. */
   read(query: RowQuery): Promise<RowSnapshot>;
   /**
-   * Reads all rows for a list, by which nothing is granted: a store with many of them reads page by
-   * page, each at its own moment, and may leave out worker IDs whose number is 0.
-   * @param countMax so many rows besides the header are enough, whichever; absent for all
+   * Reads all rows for a list, which is never the basis of a grant. A store with many rows reads
+   * page by page, each at its own moment, and may omit worker IDs whose number is 0.
+   * @param countMax the maximum number of rows apart from the header, in any order; absent for all
    */
   readAll(countMax?: number): Promise<RowSnapshot>;
   /**
-   * Reads keys and numbers of the worker IDs between two, both included; for a store that reads
+   * Reads keys and numbers of a span of worker IDs, both ends inclusive; for a store that reads
    * these faster than whole rows.
    */
   ceilings?(min: number, max: number): Promise<Pick<Row, 'key' | 'number'>[]>;
   /**
-   * The rows as this store has last read them, written them or been told of them, without asking,
-   * and the latest time that it has seen; undefined if one is not known. Nobody is refused by them,
-   * and what is written by them is written only if they stand as before.
+   * Returns the rows as this store last read, wrote, or was notified of them, without a request,
+   * and the latest observed time; undefined if a row is unknown. They never cause a refusal, and a
+   * write based on them succeeds only if they are unchanged.
    */
   remembered?(keys: readonly string[]): RowSnapshot | undefined;
   /**
    * Writes the header, then each row in order, in one atomic step or in one step for each. A step
-   * is carried out only if the server is the one named, the header has the version named (or is the
-   * one just written), and the row has its own; that of a header only if it has the number named as
-   * well. A header that `isTimeOnly` raises a lower number, and else does nothing. If worker IDs
-   * are used for the first time, up to 128 absent rows come at once: a store may make them in one
+   * succeeds only if the server is the named one, the header has the named version (or was just
+   * written), and the row has its named version. The step of a header also requires the named
+   * number. A header that `isTimeOnly` raises a lower number, and otherwise does nothing. At the
+   * first use of worker IDs, up to 128 absent rows arrive at once: a store may create them in one
    * step.
    *
-   * @returns false if a step was refused, or undefined if the store says that others were
-   * at it; steps before it may have been carried out
+   * @returns false if a step was refused, or undefined if the store reports concurrent writers;
+   * earlier steps may have succeeded
    */
   write(write: RowWrite): Promise<boolean | undefined>;
   /**
-   * Deletes rows with a lower number, some thousands at most; for locks, whose names come and go.
-   * Without it a store keeps every name for ever.
-   * @returns true if there may be more of them
+   * Deletes rows with a lower number, a few thousand at most; for locks, whose names come and go.
+   * Without this method, a store keeps every name forever.
+   * @returns true if more such rows may exist
    */
   sweep?(below: bigint): Promise<boolean>;
-  /** One sentence for each danger to the rows, for the log of each process. */
+  /** One sentence for each risk to the rows, for the log of each process. */
   advice?(): Promise<string[]>;
   close?(): Promise<void>;
 }
 
 /** The facts that a store adds to an operation. */
 export interface StoreReading extends Omit<RowSnapshot, 'rows'> {
-  /** How much the store's clock may have gone on until something is written; default 0. */
+  /** How far the store's clock may advance until the write; default 0. */
   readonly lateMs?: number | undefined;
-  /** Becomes the incarnation of a registry created now. */
+  /** The incarnation for a registry created now. */
   readonly random: string;
   readonly lossWindowMs: number;
   /**
-   * How old a write must be before no server forgets it, where a loss of younger ones shows in
-   * nothing; then a range is granted only once it is as old. Default 0: each loss shows.
+   * The age from which no server loses a write, if losses of newer writes are undetectable. A range
+   * is then granted only at that age. Default 0: every loss is detectable.
    */
   readonly keepsAfterMs?: number | undefined;
   /** Default `slewed`. */
@@ -200,10 +200,11 @@ export interface StoreReading extends Omit<RowSnapshot, 'rows'> {
 }
 
 /*
- * The fields of a text that a store keeps. It is our JSON, but another program may have changed it.
+ * Reads the fields of a stored text. It is JSON of this package, but another program may have
+ * changed it.
  */
 
-/** Returns no fields if the text is no JSON, or no object. */
+/** Returns no fields if the text is not JSON or not an object. */
 export function fieldsIn(text: string): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text);
@@ -213,7 +214,7 @@ export function fieldsIn(text: string): Readonly<Record<string, unknown>> {
   }
 }
 
-/** True if all `texts` are texts, and all `numbers` whole numbers. */
+/** True if all `texts` are strings and all `numbers` whole numbers. */
 export function isWhole(
   fields: Readonly<Record<string, unknown>>,
   texts: readonly string[],
@@ -225,30 +226,30 @@ export function isWhole(
   );
 }
 
-/** Reads a position, a token or an amount as decimal text; undefined for any other value. */
+/** Reads a position, a token, or an amount from decimal text; undefined for any other value. */
 export function numberIn(text: unknown): bigint | undefined {
   return typeof text === 'string' && isDecimalId(text) ? BigInt(text) : undefined;
 }
 
 /*
- * A counter, a lock, or the header of all locks, as the text that a store keeps.
+ * A counter, a lock, or the header of all locks, as text in a store.
  *
- * Guarantee: a text is read back as it was written. One that cannot be read is refused, and never
- * taken for an absent one.
+ * Guarantee: a text reads back as it was written. An unreadable text is refused, never treated as
+ * absent.
  */
 
-/** The version of the protocol. A text of another version is left alone. */
+/** The version of the protocol. A text of another version stays unchanged. */
 const VERSION = '1';
 
-/** The fields that a text must have; it may have others. */
+/** The required fields of a text, which may have others. */
 export interface TextForm {
   readonly texts: readonly string[];
   readonly numbers: readonly string[];
-  /** They may not fit a Number, and are kept as decimal text. */
+  /** Numbers that may exceed a Number, stored as decimal text. */
   readonly bigints: readonly string[];
-  /** Names what it describes, as `The locks have` or `The counter has`. */
+  /** The subject for messages, such as `The locks have` or `The counter has`. */
   readonly whose: string;
-  /** What an unreadable text means, and what to do. */
+  /** The consequence of an unreadable text, and what to do. */
   readonly advice: string;
 }
 
@@ -257,7 +258,7 @@ export function formText(fields: object): string {
   return JSON.stringify({ version: VERSION, ...fields }, digits);
 }
 
-/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text that is not of the form */
+/** @throws SnowflakeError STORE_UNAVAILABLE, not retryable, for a text of another form */
 export function readForm<T>(text: string, form: TextForm): T {
   const { version, ...fields } = fieldsIn(text);
   const bigints = form.bigints.map((name) => [name, numberIn(fields[name])] as const);
@@ -274,9 +275,9 @@ export function readForm<T>(text: string, form: TextForm): T {
 }
 
 /*
- * Reads the label of a holder, for people.
+ * Formats the label of a holder for display.
  *
- * Guarantee: any value gives a label, and its parts are short enough for a table.
+ * Guarantee: any value produces a label, with parts short enough for a table.
  */
 
 const UNREADABLE = '(unreadable)';
@@ -296,17 +297,17 @@ export function labelOf(value: unknown): HolderLabel {
 const nameOf = (part: unknown): string => (typeof part === 'string' ? cutName(part) : UNREADABLE);
 
 /*
- * Reads of one store that come while one of the same process is under way: they share the next.
+ * Concurrent reads of one store in a process: those that arrive during a read share the next one.
  *
- * Guarantee: each is answered by what was read after it came. One that hangs keeps nobody waiting
- * for longer than `WAIT_MS_MAX`.
+ * Guarantee: each caller gets data read after its arrival. A read that hangs delays no caller for
+ * longer than `WAIT_MS_MAX`.
  */
 
-/** A transaction of etcd has room for 128 questions by default. */
+/** An etcd transaction has at most 128 operations by default. */
 const PART_COUNT_MAX = 100;
 const WAIT_MS_MAX = 50;
 
-/** What several have asked for. */
+/** The combined requests of several callers. */
 export interface SharedQuery {
   readonly keys: readonly string[];
   readonly tokens: readonly string[];
@@ -321,7 +322,7 @@ interface Gathered<T> {
 export class SharedReads<T> {
   /** The read that has not been sent yet. */
   #next: Gathered<T> | undefined;
-  /** Resolves once the next may be sent. */
+  /** Resolves once the next read may be sent. */
   #isFree: Promise<unknown> = Promise.resolve();
 
   constructor(
@@ -353,7 +354,7 @@ export class SharedReads<T> {
   #sent(query: SharedQuery): Promise<T> {
     const answer = this.ask(query);
     const over = () => undefined;
-    // The next one does not get the error of this one.
+    // The next read does not get the error of this one.
     const ended = answer.then(over, over);
     this.#isFree = withinLimit(ended, { timers: this.timers, ms: WAIT_MS_MAX, over });
     return answer;

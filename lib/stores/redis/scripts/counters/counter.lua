@@ -1,13 +1,13 @@
 -- Every script on a counter begins with this, after the clock and the numbers: it reads a counter.
--- It says the same as counter-rules.ts in the room of counters.
--- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. as the script says
+-- Implements the same rules as lib/counters/counter-rules.ts.
+-- ARGV     1 counter, 2 loss window ms, 3 random text, 4.. see each script
 local counter, lossWindow, random = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 if not lastTime then incarnation = random end
 if isOther then era = era + 1 end
 if isLeft then era = era + 1 end -- the other server has jumped from the same place
 
--- file.lua sets these: how much a restart may lose beyond the window, whether an fsync is under
--- way, and the reason why nothing dense may be granted at all.
+-- file.lua sets these: how much a restart may lose beyond the window, whether an fsync is running,
+-- and the reason for refusing every dense grant.
 local atRiskMs, isSyncing, doubt = 0, nil, nil
 local SYNC_MS = 100 -- until it is asked again whether an fsync is over
 

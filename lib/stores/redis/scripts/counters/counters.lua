@@ -1,8 +1,8 @@
 -- Lists the counters page by page, without changing anything.
 -- KEYS[1]  the counters
 -- ARGV     1 the cursor of the page, '0' for the first
--- Answer   time in ms, cursor of the next page or '0', lastTime, slew, era, then counter, next
---          position and the rest of its line, again and again
+-- Answer   time in ms, cursor of the next page or '0', lastTime, slew, era, then and for each
+--          counter: name, next position, the rest of its line
 local key, cursor = KEYS[1], ARGV[1]
 local page = redis.call('HSCAN', key, cursor, 'COUNT', 512)
 local seen = { time, page[1] }

@@ -1,6 +1,6 @@
--- Takes back the end of the last grant; only of that very grant, and not after a loss.
--- It says the same as counter-rules.ts in the room of counters.
--- ARGV     4 grant, 5 where it begins, 6 how many of its positions were not used
+-- Takes back the last positions of the last grant; only of that exact grant, and not after a loss.
+-- Implements the same rules as lib/counters/counter-rules.ts.
+-- ARGV     4 grant, 5 its first position, 6 the number of unused positions
 -- Answer   'taken back' | 'not taken back' | another version
 local grant, first, unused = ARGV[4], ARGV[5], ARGV[6]
 

@@ -1,12 +1,12 @@
--- Numbers up to 2^63 are decimal text here: beyond 2^53 Lua's own are inexact. Cut after the
--- ninth digit from the right, both halves of a sum are exact.
+-- Numbers up to 2^63 are decimal text here, since Lua's numbers are inexact beyond 2^53. Sums split
+-- each number at the ninth digit from the right, so both halves are exact.
 local POSITION_MAX = '9223372036854775807'
 
 local function halves(number)
   return tonumber(string.sub(number, 1, -10)) or 0, tonumber(string.sub(number, -9))
 end
 
--- The text has no zeros in front, so that a longer one is a larger number.
+-- The text has no leading zeros, so a longer text is a larger number.
 local function joined(high, low)
   local carry = math.floor(low / 1e9)
   high, low = high + carry, low - carry * 1e9
@@ -20,7 +20,7 @@ local function sum(a, b)
   return joined(aHigh + bHigh, aLow + bLow)
 end
 
--- The first number is the larger one.
+-- The first number must be the larger.
 local function difference(a, b)
   local aHigh, aLow = halves(a)
   local bHigh, bLow = halves(b)

@@ -1,8 +1,8 @@
--- Grants positions of a counter: the next ones, or those that the clock has come to.
--- It says the same as counter-rules.ts in the room of counters.
--- ARGV     4 form, 5 positions wanted, 6 the highest end ever answered, 7 loss gap in positions or
---          ms ahead, 8 where a dense counter begins or '', 9 positions per ms, 0 for a dense one,
---          10 the highest era ever answered, or 0, 11 the time that the caller reckons with, or 0
+-- Grants positions of a counter: the next positions, or those that the clock has reached.
+-- Implements the same rules as lib/counters/counter-rules.ts.
+-- ARGV     4 form, 5 requested positions, 6 the caller's highest received end, 7 loss gap in
+--          positions or ms ahead, 8 start of a dense counter or '', 9 positions per ms, 0 if dense,
+--          10 the caller's highest received era, or 0, 11 the caller's estimated time, or 0
 -- Answer   'ok', first, end, grant, era, clock | 'wait', ms, clock | 'absent' | 'full' |
 --          'mismatch', stored form | another version
 local form, wanted, have, margin, startAt = ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8]
@@ -15,16 +15,16 @@ if not row and isClock then row = blank(form, '0', 0) end -- it begins as after 
 if not row and startAt == '' then return { 'absent' } end
 row = row or blank(form, startAt, era)
 if row.form ~= form then return { 'mismatch', row.form } end
--- The client was answered something that this store does not remember.
+-- The client has received a response that this store has lost.
 if lastTime and seenEra > era then
   era = seenEra + 1 -- by another server, which took over from this one
 elseif isLess(row.next, have) then
   era = era + 1
 end
 
--- A larger margin is recorded before it is used, or a loss of both would jump by the smaller one.
--- After a jump nothing is granted until it can no longer be lost. Neither is stored in an fsync.
--- In one, and in a rewrite, certain is what there was when the last window began.
+-- A larger margin is recorded before use, or a loss of both would jump by the smaller margin. After
+-- a jump, nothing is granted until it can no longer be lost. Neither is stored during an fsync.
+-- During an fsync or a rewrite, only data from before the last window is safe.
 local isBehind, isRaised = row.era ~= era, isLess(row.margin, margin)
 if isSyncing and (isBehind or isRaised) then return { 'wait', text(SYNC_MS), text(now) } end
 if isSyncing or atRiskMs > 0 then durableTo = row.window end
@@ -36,11 +36,11 @@ if isBehind then
   row.era, row.grant, row.next = era, '', greatest(row.next, have)
   if not isClock then
     row.next = sum(row.next, row.margin)
-    -- Another server may have jumped over one of several losses.
+    -- Another server may have jumped after one of several losses.
     if lossCount > 1 then row.next = sum(row.next, row.margin) end
   end
 end
--- Until the first grant after a loss a caller may show that the clock was set back beside it.
+-- Until the first grant after a loss, a caller may prove that the clock was also set back.
 if isClock and row.grant == '' then
   local clear = row.ready + tonumber(row.margin) + math.max(0, reckoned - now)
   row.next = greatest(row.next, positionAt(clear, perMs))
@@ -66,7 +66,7 @@ if isClock then
   if not isLess(first, ceiling) then return waiting(early) end
 else
   if durableTo >= row.window + lossWindow then row.window, row.count = now, '0' end
-  -- Each window grants half of the loss gap: a loss lies in two windows at most.
+  -- Each window grants half of the loss gap, because a loss spans at most two windows.
   local budget = lossWindow > 0 and half(row.margin) or POSITION_MAX
   if not isLess(row.count, budget) then return waitingUntil(row.window + lossWindow) end
   count = least(count, difference(budget, row.count))

@@ -1,8 +1,8 @@
--- Grants a free lock, or grants it again to the same attempt.
--- It says the same as lock-rules.ts in the room of locks.
--- ARGV     6 label, 7 ttl ms, 8 the longest ttl ms, 9 the highest token ever answered, 10 the
---          highest era ever answered, or 0, 11 how many other locks are looked at, to be forgotten,
---          12 the highest token ever answered for any lock, or 0
+-- Grants a free lock, or repeats the grant to the same attempt.
+-- Implements the same rules as lib/lock/lock-rules.ts.
+-- ARGV     6 label, 7 ttl ms, 8 the longest ttl ms, 9 the caller's highest token of this lock,
+--          10 the caller's highest era, or 0, 11 the number of other locks to check for deletion,
+--          12 the caller's highest token of any lock, or 0
 -- Answer   'ok', token, era, note or '' | 'held', label, ms left, token | 'wait', ms, '', '' |
 --          another version; then this clock and the server's
 local label, ttl, asked = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -17,13 +17,13 @@ if lastTime then
   observeEra(seenEra)
   observeToken(row, have)
   if asked > longest then
-    -- A longer ttl is stored before it is granted; locks that the last loss forgot may end later.
+    -- A longer ttl is stored before it is granted; locks from before a loss may end later.
     if now >= provenAt then proven = longest end
     if ready > now then ready = ready + asked - longest end
     longest, provenAt, isNews = asked, now + lossWindow, true
   end
 else
-  -- An absent header looks like a lost one.
+  -- An absent header is indistinguishable from a lost one.
   era, longest, incarnation = 0, asked, redis.sha1hex(holder .. text(time))
   moveTo(highest)
   lose()
@@ -36,7 +36,7 @@ local function grant(one)
   for at = 1, #seen, 2 do
     local name = seen[at]
     local token, till = string.match(seen[at + 1], '^(%d+)|%d+|%d+|(%d+)|')
-    -- Only the note of one that ended long ago is worth a look.
+    -- Checks the note only of a lock that ended long ago.
     if token and string.sub(name, 1, 2) == 'l:' and tonumber(till) + KEPT <= now then
       local note = 'n:' .. string.sub(name, 3)
       local kept = redis.call('HMGET', key, note)[1] and NOTE_KEPT or KEPT
@@ -54,7 +54,7 @@ end
 local isTaken = row and row.till > now
 local isProven = ttl <= (now >= provenAt and longest or proven)
 local readyAt = isProven and ready or math.max(ready, provenAt)
--- A holder from before the loss will learn that the lock is lost.
+-- A holder from before the loss will lose the lock.
 if readyAt > now and not (isTaken and row.era == era) then
   keepHeader()
   return { 'wait', text(readyAt - now), '', '', text(now), text(time) }

@@ -1,7 +1,7 @@
 -- Extends a lock for its holder, and for no other caller.
--- It says the same as lock-rules.ts in the room of locks.
--- ARGV     6 token, 7 ttl ms, 8 era of the grant, or 0, 9 the highest token ever answered for any
---          lock, or 0, 10 the new note of the lock, or '', 11 '1' from an operator who settles
+-- Implements the same rules as lib/lock/lock-rules.ts.
+-- ARGV     6 token, 7 ttl ms, 8 era of the grant, or 0, 9 the caller's highest token of any lock,
+--          or 0, 10 the new note of the lock, or '', 11 '1' for an operator's clock reset
 -- Answer   'ok', token, era, '' | 'lost', '', '', '' | another version; then this clock and the
 --          server's, if there are any locks
 local token, ttl, seenEra = ARGV[6], tonumber(ARGV[7]), tonumber(ARGV[8])
@@ -10,7 +10,7 @@ if not lastTime then return { 'lost' } end
 local row = readLock()
 if row and row.err then return row end
 
--- The clock comes back, which counts as a loss. Tokens go on above those granted ahead.
+-- Resets the clock, which counts as a loss. Tokens stay above those granted ahead.
 local function settle()
   if now > time then
     forgotten = greatest(forgotten, tokenAt(now))
@@ -28,7 +28,7 @@ if ARGV[11] == '1' then return settle() end
 
 observeHighest(highest)
 observeEra(seenEra)
--- The row of a lock that was held for long may be gone, which proves nothing.
+-- The row of a long-held lock may have been removed, which proves nothing.
 if row then observeToken(row, token) end
 if not isHeldBy(row) or row.token ~= token then
   keepHeader()

@@ -1,7 +1,7 @@
 -- Every script on a lock begins with this, after the clock and the numbers: it reads the header of
--- all locks, and the lock. It says the same as lock-rules.ts in the room of locks.
--- ARGV     1 lock, 2 loss window ms, 3 holder, 4 the caller's wall clock or '', 5 this clock by its
---          last answer to the caller, or '', 6.. as the script says
+-- all locks, and the lock. Implements the same rules as lib/lock/lock-rules.ts.
+-- ARGV     1 lock, 2 loss window ms, 3 holder, 4 the caller's wall clock or '', 5 this clock in
+--          its last response to the caller, or '', 6.. see each script
 local lock, lossWindow, holder = ARGV[1], tonumber(ARGV[2]), ARGV[3]
 local wall, reckoned = tonumber(ARGV[4]), tonumber(ARGV[5])
 local TOKENS_PER_MS, KEPT, HEADER_AGE, STEP = 4096, 60000, 6000, 5000
@@ -10,12 +10,12 @@ local longest, proven = tonumber(read[8] or 0), tonumber(read[9] or 0)
 local provenAt, ready = tonumber(read[10] or 0), tonumber(read[11] or 0)
 local forgotten = read[12] or '0'
 
--- The time alone is stored only if it has gone on for a while, or back.
+-- The time alone is stored only if it has moved forward by a margin, or back.
 local aged = lastTime and time - lastTime or 0
 local isNews = not lastTime or aged < 0 or aged >= HEADER_AGE
 
--- A step that the caller contradicts is not followed. A wall clock counts only against a step
--- beyond any lock, in a store that was in use until now.
+-- Ignores a clock step that the caller contradicts. A wall clock counts only against a step beyond
+-- any lock, in a store that was in use until now.
 local function observeWitness()
   local lastNow = lastTime + read[4]
   local isFar = now - lastNow > longest + STEP
@@ -27,7 +27,7 @@ if lastTime and not isOther then observeWitness() end
 
 local function tokenAt(ms) return positionAt(ms, TOKENS_PER_MS) end
 
--- Locks that may have been forgotten have ended by then.
+-- Possibly lost locks have ended by then.
 local function lose()
   era, isNews = era + 1, true
   ready = math.max(ready, now + longest + lossWindow)
@@ -47,7 +47,7 @@ local function readLock()
     till = tonumber(till), holder = holder, label = label }
 end
 
--- A caller with a higher token than the store remembers proves that the store has forgotten it.
+-- A caller with a higher token than the stored one proves that the store has lost data.
 local function observeToken(row, have)
   local isMissing
   if row then isMissing = isLess(row.token, have)
@@ -57,7 +57,7 @@ local function observeToken(row, have)
   lose()
 end
 
--- A caller that knows of more losses was answered by a server that replaced this one.
+-- A caller with a higher loss count has used a server that replaced this one.
 local function observeEra(seen)
   if seen <= era then return end
   era = seen

@@ -1,8 +1,8 @@
 -- Lists the locks or their notes page by page, without changing anything.
 -- KEYS[1]  the locks
 -- ARGV     1 the cursor of the page, '0' for the first, 2 'l:' for the locks, 'n:' for the notes
--- Answer   time in ms, cursor of the next page or '0', lastTime, slew, then lock and its line,
---          again and again
+-- Answer   time in ms, cursor of the next page or '0', lastTime, slew, and for each
+--          lock: name, its line
 local key, cursor, kind = KEYS[1], ARGV[1], ARGV[2]
 local page = redis.call('HSCAN', key, cursor, 'COUNT', 512)
 local seen = { time, page[1] }

@@ -16,9 +16,7 @@ export interface Clock {
  */
 export const systemClock: Clock = { now: Date.now };
 
-/**
- * Milliseconds since an arbitrary moment, unaffected by clock changes; not a whole number.
- */
+/** Milliseconds since an arbitrary moment, unaffected by clock changes; not a whole number. */
 export const monotonicClock: Clock = { now: performance.now.bind(performance) };
 
 /*

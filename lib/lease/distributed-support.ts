@@ -157,9 +157,7 @@ export interface WorkerLease extends LeaseTerms {
   readonly nonceBefore?: string | undefined;
   /** The highest ceiling that this holder has received. */
   readonly haveMs: number;
-  /**
-   * Only an operator sets this: the release resets the registry's clock to its store's clock.
-   */
+  /** Only an operator sets this: the release resets the registry's clock to its store's clock. */
   readonly settles?: boolean | undefined;
   /** Only an operator sets this: the release changes which layouts the registry admits. */
   readonly move?: LayoutChange | undefined;

@@ -20,9 +20,7 @@ import { permitName, type LockRefusal } from './lock-store.js';
 /** The callers of one lock. */
 interface Line {
   readonly lock: string;
-  /**
-   * In order of arrival; a Set removes a caller in constant time.
-   */
+  /** In order of arrival; a Set removes a caller in constant time. */
   readonly places: Set<Place>;
   /** The callers that request a permit. */
   readonly searching: Set<Place>;

@@ -52,9 +52,7 @@ export interface AcquireRequest {
   readonly clocks?: CallerClocks | undefined;
 }
 
-/**
- * A held lock. Both values are compared, so no holder is mistaken for another.
- */
+/** A held lock. Both values are compared, so no holder is mistaken for another. */
 export interface HeldLock {
   readonly lock: string;
   readonly holder: string;

@@ -82,9 +82,7 @@ export class CasRetry {
   }
 }
 
-/**
- * The common part of counters and locks: their store, and the way to change them.
- */
+/** The common part of counters and locks: their store, and the way to change them. */
 export abstract class RowOperations {
   readonly location: string;
   readonly lossWindowMs: number;

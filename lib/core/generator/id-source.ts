@@ -1,6 +1,4 @@
-/**
- * Generates the IDs of an IdMaker at once, or throws, independently of their lease or range.
- */
+/** Generates the IDs of an IdMaker at once, or throws, independently of their lease or range. */
 import { SnowflakeError } from '../../errors.js';
 import { format } from '../../messages.js';
 import { HIGH_WORD, IdWords, LOW_WORD } from '../id-words.js';
@@ -9,9 +7,7 @@ import { checkedPart } from '../layout/layout-fields.js';
 
 export interface IdSource {
   nextId(fields?: CallFields): bigint;
-  /**
-   * Generates one ID, or throws a retryable error at once if nextId() would wait for the clock.
-   */
+  /** Generates one ID, or throws a retryable error at once if nextId() would wait for the clock. */
   nextIdAtOnce(fields?: CallFields): bigint;
   nextIdString(fields?: CallFields): string;
   nextIdNumber(fields?: CallFields): number;

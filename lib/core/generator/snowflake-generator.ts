@@ -164,9 +164,7 @@ export class SnowflakeGenerator implements IdSource {
     return high * 2 ** 32 + low;
   }
 
-  /**
-   * Generates one ID, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock.
-   */
+  /** Generates one ID, or throws SEQUENCE_SPENT at once if nextId() would wait for the clock. */
   nextIdAtOnce(fields?: CallFields): bigint {
     this.taker.runAhead.mayWait = false;
     try {

@@ -279,9 +279,7 @@ export function epochIn(
   return epoch;
 }
 
-/**
- * Writes an existing layout's epoch as a string, because a number could be read as seconds.
- */
+/** Writes an existing layout's epoch as a string, because a number could be read as seconds. */
 export const epochText = (epochMs: number): string => new Date(epochMs).toISOString();
 
 /** Suggests the moment as a string, since some existing IDs were generated with this mistake. */

@@ -1,6 +1,4 @@
-/**
- * A text form converts IDs to text and back. The file text-forms.ts lists all forms.
- */
+/** A text form converts IDs to text and back. The file text-forms.ts lists all forms. */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { formatShort } from '../../messages.js';
 

@@ -27,9 +27,7 @@ const BASE_58_BWMARRIN: Base = {
 };
 /** In z-base-32, the characters that are least easily confused come first. */
 const Z_BASE_32: Base = { alphabet: 'ybndrfg8ejkmcpqxot1uwisza345h769' };
-/**
- * Crockford's alphabet omits I, L, O, and U, and accepts commonly misread characters.
- */
+/** Crockford's alphabet omits I, L, O, and U, and accepts commonly misread characters. */
 const CROCKFORD_32: Base = {
   alphabet: '0123456789ABCDEFGHJKMNPQRSTVWXYZ',
   anyCase: true,

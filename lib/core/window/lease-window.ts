@@ -228,9 +228,7 @@ export class LeaseWindow {
     return this.layout.msOf(this.ring.ceilingTick(this.ring.newest));
   }
 
-  /**
-   * The minimum number of IDs left in the current range; undefined without a range or an end.
-   */
+  /** The minimum number of IDs left in the current range; undefined without a range or an end. */
   idsLeft(nowMs: number): number | undefined {
     const range = this.current;
     if (range === undefined || range.ceilingTick === Infinity) return undefined;

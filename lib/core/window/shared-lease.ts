@@ -76,9 +76,7 @@ function signalHolder(signals: LeaseSignals): WindowWatch {
   };
 }
 
-/**
- * Passes other threads' signals to the window's watch, until the lease is released.
- */
+/** Passes other threads' signals to the window's watch, until the lease is released. */
 export async function forwardSignals(window: LeaseWindow): Promise<void> {
   const { signals } = window;
   while (!window.isClosed) {

@@ -122,9 +122,7 @@ function losingFaults(_: string, store: unknown): string[] {
 
 /** How the strings of a series look, and when its numbers restart. */
 export interface SeriesFormOptions {
-  /**
-   * The name of the series, e.g. `invoice`: 1 to 100 characters without spaces, / and |.
-   */
+  /** The name of the series, e.g. `invoice`: 1 to 100 characters without spaces, / and |. */
   readonly name: string;
   /** When the series restarts at 1. */
   readonly period: Period;

@@ -10,8 +10,7 @@ export type SnowflakeErrorCode =
   /** The options or the layout are invalid; the message lists every error. */
   | 'CONFIG_INVALID'
   /**
-   * No worker ID is held: before the start has finished (retryable) or after shutdown (not
-   * retryable).
+   * No worker ID is held: before the end of the start (retryable) or after shutdown (permanent).
    */
   | 'NOT_READY'
   /** The leased time range is used up, or the lease was dropped because its process was cloned. */

@@ -57,10 +57,7 @@ export interface OpenGenerator {
   readonly location: string;
   readonly status: GeneratorStatus;
   listen(listener: GeneratorListener): void;
-  /**
-   * @throws SnowflakeError the reason why there was no ID within startTimeoutMs, or a permanent
-   * error
-   */
+  /** @throws SnowflakeError why there was no ID within startTimeoutMs, or a permanent error */
   start(): Promise<void>;
   /** Calls the store now if IDs are needed; never fails. */
   refresh(): Promise<void>;

@@ -223,9 +223,7 @@ export function invalidUrl(url: string, ...faults: readonly string[]): Snowflake
   );
 }
 
-/**
- * @param code CONFIG_INVALID for options of a module, ARGUMENT_INVALID for options of a single call
- */
+/** @param code CONFIG_INVALID for options of a module, ARGUMENT_INVALID for those of a call */
 export function refused(
   faults: readonly string[],
   before = '',

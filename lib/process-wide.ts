@@ -6,10 +6,7 @@
  * global object, so threads do not share it.
  */
 
-/**
- * The object under a name never changes its form; a version that needs another form uses another
- * name.
- */
+/** The object under a name never changes its form; a new form needs a new name. */
 export function processWide<T extends object>(name: string, create: () => T): T {
   const known = globalThis as unknown as Record<symbol, T | undefined>;
   return (known[Symbol.for(`nestjs-snowflake:${name}`)] ??= create());

@@ -109,10 +109,7 @@ export type TakeAnswer =
   | { readonly status: 'absent' }
   /** No position is left below 2^63 - 1. */
   | { readonly status: 'full' }
-  /**
-   * The counter is of another kind or meaning, or belongs to another of several stores: see
-   * `stored`.
-   */
+  /** The counter is of another kind or meaning, or belongs to another store: see `stored`. */
   | { readonly status: 'mismatch'; readonly stored: string };
 
 /** A counter that an operator creates. */
@@ -128,7 +125,7 @@ export interface NewCounter {
 export interface CounterRecord {
   readonly counter: string;
   /**
-   * Kind, `k/N`, and meaning, as in the error of a mismatch: `dense 1/1`, `clock 1024 1/1 t41-...`.
+   * Kind, `k/N`, and meaning, as in errors of a mismatch: `dense 1/1`, `clock 1024 1/1 t41-...`.
    */
   readonly form: string;
   /** The next position to grant. */

@@ -94,10 +94,7 @@ export class RowCounters extends RowOperations implements CounterStore {
   }
 }
 
-/**
- * A new or changed counter waits until it can no longer be lost, from the first read that finds it
- * stored.
- */
+/** A changed counter waits from the first read that finds it stored, until no loss can undo it. */
 function asSeen({ header, row, isUnseen }: CounterOfRow, reading: StoreReading): CounterRow {
   if (!isUnseen) return row;
   return { ...row, readyAtMs: nowAt(header, reading) + reading.lossWindowMs };

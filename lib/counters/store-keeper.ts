@@ -131,10 +131,7 @@ export abstract class StoreKeeper<R> {
     return advice.flatMap((texts) => texts ?? []);
   }
 
-  /**
-   * @throws SnowflakeError the reason why no call succeeded within startTimeoutMs, or a permanent
-   * error
-   */
+  /** @throws SnowflakeError why no call succeeded within startTimeoutMs, or a permanent error */
   async start(): Promise<void> {
     const { timers, startTimeoutMs: ms } = this.environment;
     const over = async () => {

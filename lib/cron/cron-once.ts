@@ -180,7 +180,7 @@ export class OnceJob {
   }
 
   /**
-   * Runs the job now under its lock, outside its ticks. @throws LOCK_HELD, and the method's errors
+   * Runs the job now under its lock, outside its ticks. @throws LOCK_HELD, or the method's error
    */
   async runNow(): Promise<void> {
     const { locks, lock, clock, holdAtMostMs } = this.#parts;

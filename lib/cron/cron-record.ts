@@ -110,10 +110,7 @@ export interface CronTerms {
   /** The time that both the store's clock and the host's clock have reached. */
   readonly nowMs: number;
   readonly startedMs: number;
-  /**
-   * Every tick up to this time is settled in the latest record this process has seen; undefined if
-   * it has seen none.
-   */
+  /** Every tick up to this time is settled in the last record seen here; undefined without one. */
   readonly knownMs: number | undefined;
   /** Every tick runs with a delay up to this, however many there are. */
   readonly lateMs: number;

@@ -82,9 +82,7 @@ export interface LeaseTerms {
   readonly wallMs?: number | undefined;
   /** Absent before a registry's first response. */
   readonly reckoned?: ReckonedTime | undefined;
-  /**
-   * The highest `latestMs` that this process has received; a registry that lost it starts above it.
-   */
+  /** The highest `latestMs` received by this process; a registry that lost it starts above it. */
   readonly latestMs?: number | undefined;
 }
 
@@ -128,9 +126,7 @@ export interface LeaseRequest extends LeaseTerms {
 export interface RegistryMark {
   /** A random string from the creation of the registry; equal in the whole fleet. */
   readonly incarnation: string;
-  /**
-   * A random string of the last loss of data that this registry detected; absent before the first.
-   */
+  /** A random string of the last loss of data that this registry detected; absent without one. */
   readonly lineage?: string | undefined;
   /** The identity of the responding server. */
   readonly server: string;
@@ -189,9 +185,7 @@ export interface AnswerFacts {
   readonly mark?: RegistryMark | undefined;
   /** How long after a loss of data the registry keeps new ranges separate from lost ones. */
   readonly quarantineMs?: number | undefined;
-  /**
-   * The layouts that the registry admits concurrently, as its own text; absent for a single layout.
-   */
+  /** The layouts that the registry admits concurrently, as its own text; absent for one layout. */
   readonly layouts?: string | undefined;
   /**
    * The end of all grants from before an operator set the registry's clock back; otherwise absent.

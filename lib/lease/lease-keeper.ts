@@ -47,10 +47,7 @@ interface Refused {
   readonly isStored?: boolean | undefined;
 }
 
-/**
- * The longest delay before the next attempt to lease a worker ID, even if the response gives a
- * longer one.
- */
+/** The longest delay before the next attempt to lease a worker ID, whatever the response. */
 const WAIT_MS_MAX = 5000;
 /** So long a generator of this process that has the same number may take to close. */
 const CLOSING_MS_MAX = 3000;
@@ -113,10 +110,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     throw refusal;
   }
 
-  /**
-   * From the first call on, it receives the events of the lease window, including those of other
-   * threads.
-   */
+  /** From the first call on, it receives the events of the lease window, from all threads. */
   private attend(): void {
     const { window } = this.parts;
     if (window.watch === this) return;
@@ -148,10 +142,7 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     this.checkClock();
   }
 
-  /**
-   * Sends requests, with the delay of each response between them. Logs each reason for waiting only
-   * once.
-   */
+  /** Sends requests, with the delay of each response between them. Logs each reason only once. */
   private async untilGranted(limits: StartLimits | undefined): Promise<Acquired> {
     const { timers, random, onNews } = this.parts;
     const request = this.request();
@@ -241,19 +232,14 @@ export class LeaseKeeper implements Keeper, WindowWatch {
     return observed(given);
   }
 
-  /**
-   * A waiting process calls as often as a renewing process, since only calls report its clock
-   * readings.
-   */
+  /** A waiting process calls as often as a renewing one, since only calls report its clock. */
   private pause(ms: number): Promise<void> {
     const { timers, options } = this.parts;
     const longestMs = Math.min(WAIT_MS_MAX, options.refreshAliveIntervalMs);
     return pause(timers, Math.min(ms, longestMs), this.stopping.signal);
   }
 
-  /**
-   * Places the range after the ranges in use, or instead of them if IDs should move back in time.
-   */
+  /** Places the range after the ranges in use, or instead of them if IDs should move back. */
   private place(acquired: Acquired, reason: string, { rewinds }: { rewinds: boolean }): void {
     const lease = new HeldLease(this.parts.window, acquired);
     lease.enterWindow(rewinds);

@@ -16,14 +16,9 @@ export interface LeaseOptions {
   readonly callTimeoutMs: number;
   /** The end of a range, reserved for when the store is unavailable. Default 10 s. */
   readonly reserveMs: number;
-  /**
-   * `onClockSkew` applies if the host's clock differs from the store's by more than this. Default 5
-   * s.
-   */
+  /** The skew of the host's clock from the store's at which `onClockSkew` applies. Default 5 s. */
   readonly maxClockSkewMs: number;
-  /**
-   * Follow the store's clock, refuse to generate IDs, or only report the skew. Default 'anchor'.
-   */
+  /** Follow the store's clock, refuse all IDs, or only report the skew. Default 'anchor'. */
   readonly onClockSkew: 'anchor' | 'reject' | 'warn';
   /** If a clock is set back further than this, IDs move to another worker ID. Default 5 s. */
   readonly maxDriftMs: number;

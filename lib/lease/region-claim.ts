@@ -33,9 +33,7 @@ const CALL_TIMEOUT_MS_MAX = 5000;
 /** The interval of requests at a start, and how long it waits for a new registry of regions. */
 const AGAIN_MS = 2000;
 
-/**
- * The layout of a registry of regions. No generator uses it, since it has one ID per two seconds.
- */
+/** The layout of a registry of regions. No generator uses it: it has one ID per two seconds. */
 export function regionsFingerprint(bits: number): string {
   return `t35-w${bits}-s1/1000ms@0`;
 }
@@ -85,10 +83,7 @@ export interface RegionParts extends RegionPlan {
   readonly random: () => number;
   /** The name of the registry of worker IDs, from its last grant. */
   readonly incarnation: () => string | undefined;
-  /**
-   * The end of this process's ranges, the end of all ranges of its registry, and the clock of the
-   * IDs.
-   */
+  /** The ends of this process's ranges and of its registry's, and the clock of the IDs. */
   readonly range: () => Pick<Keeper, 'endMs' | 'terms' | 'nowMs'>;
   readonly report: (level: 'log' | 'warn' | 'error', text: string) => void;
 }
@@ -133,9 +128,7 @@ export class RegionClaim {
   private readonly names = new Set<string>();
   /** The last observed end of this region's claim. */
   private oursMs = 0;
-  /**
-   * How long every response has been a refusal, measured by timers; undefined without a refusal.
-   */
+  /** How long every response has been a refusal, measured by timers; undefined otherwise. */
   private refusedMs: number | undefined;
   /** The end of the claim in the last refusal. */
   private untilMs: number | undefined;

@@ -17,7 +17,7 @@ interface CallTerms<T> extends Pick<Limit<T>, 'ms' | 'timers' | 'late'> {
 }
 
 /**
- * Returns a support's response. @throws SnowflakeError for any error of the support, or a timeout
+ * Returns a support's response. @throws SnowflakeError for any error of the support or a timeout
  */
 export async function answerWithin<T>(
   ask: () => Promise<T> | T,
@@ -70,9 +70,7 @@ const isText = (value: unknown): boolean => typeof value === 'string';
 const isMaybe = (isValid: (value: unknown) => boolean) => (value: unknown) =>
   value === undefined || isValid(value);
 
-/**
- * Returns the violations as text; empty for a valid response. The caller refuses an unknown status.
- */
+/** Returns the violations as text, if any. The caller refuses an unknown status. */
 function faultsOf(answer: Fields, { min, max, haveMs = Infinity }: AskedFor): string[] {
   const { status } = answer;
   const faults: string[] = [];

@@ -24,9 +24,7 @@ interface Caller extends WaitOptions {
  */
 const LOOK_AGAIN_MS_MAX = 100;
 
-/**
- * After this many IDs, the event loop gets a turn; a tick of the default layout has no more IDs.
- */
+/** After this many IDs, the event loop gets a turn; a tick of the default layout has no more. */
 const SERVED_AT_ONCE_MAX = 4096;
 
 export class WaitQueue {

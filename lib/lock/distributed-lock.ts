@@ -34,10 +34,7 @@ export interface LockStatus extends HoldingsStatus {
   readonly location: string | undefined;
 }
 
-/**
- * If the store grants nothing for longer than this, a caller that would skip the work gets an
- * error.
- */
+/** How long the store may grant nothing before callers that would skip the work get an error. */
 const PAUSE_MS_MAX = 60_000;
 
 /** The sections that the current call runs in, the innermost first. */

@@ -22,13 +22,10 @@ export interface LockSection {
    * holders of a lock have different numbers.
    */
   readonly permit: number;
-  /**
-   * The fencing token of this permit: store it with all data, and reject writes with a lower token.
-   */
+  /** The fencing token of this permit: store it with all data, and reject lower tokens. */
   readonly token: bigint;
   /**
-   * Aborted with LOCK_LOST as soon as the lock is no longer held. Pass it to fetch and similar
-   * calls.
+   * Aborted with LOCK_LOST as soon as the lock is no longer held; pass it to fetch, for example.
    */
   readonly signal: AbortSignal;
   /** The minimum time that the lock remains held; 0 if it is lost. */

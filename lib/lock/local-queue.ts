@@ -49,9 +49,7 @@ type QueueParts = Pick<LockTerms, 'clock' | 'monotonic' | 'timers' | 'random'>;
 /** A delay this short is harmless, and a pause after it costs little. */
 const STREAK_MS = 500;
 const SHARE = 1 / 10;
-/**
- * Other processes send a request within this time of a release, whether they are notified or poll.
- */
+/** Other processes send a request within this time of a release, notified or by polling. */
 const SHARE_MS_MAX = { notified: 25, polling: 1000 };
 const COUNT_MAX = 1024;
 
@@ -93,9 +91,7 @@ export class LocalQueue {
     this.#streaks.set(lock, { hadMs: hadMs + heldMs, released: started(this.#parts) });
   }
 
-  /**
-   * @param heldMs how long the caller has held the lock; absent if it has not held or has lost it
-   */
+  /** @param heldMs how long the caller has held the lock; absent if it never held it or lost it */
   leave(place: Place, heldMs?: number): void {
     const { line, permit } = place;
     const { lock, places, searching } = line;
@@ -242,8 +238,7 @@ export class Place {
   }
 
   /**
-   * The refusal of the permit that is free next, with the highest token, since a new token shows a
-   * change.
+   * The refusal of the permit that is free next, with the highest token: a new token is a change.
    */
   get refusal(): LockRefusal | undefined {
     const [first, ...others] = [...this.#refusals.values()].toSorted((a, b) => a.leftMs - b.leftMs);

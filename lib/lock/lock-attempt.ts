@@ -359,9 +359,7 @@ export class LockCalls {
     this.#goOn();
   }
 
-  /**
-   * Ends the calls whose time is over, so no call is sent for a caller that has stopped waiting.
-   */
+  /** Ends the calls whose time is over, so none is sent for a caller that has stopped waiting. */
   #look(): void {
     const { callTimeoutMs: ms } = this.terms;
     for (const own of this.#asked) {

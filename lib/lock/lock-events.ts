@@ -27,8 +27,7 @@ export type LockEvent =
   /** The section has run for ten times its `ttlMs`; repeated each time the duration doubles. */
   | { readonly kind: 'long'; readonly lock: string; readonly heldMs: number }
   /**
-   * `isConfirmed` is false if the store did not confirm the release: the lock is free after its
-   * ttl.
+   * `isConfirmed` is false if the store did not confirm it: the lock is then free after its ttl.
    */
   | {
       readonly kind: 'released';

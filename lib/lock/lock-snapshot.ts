@@ -13,10 +13,7 @@ export interface LockHeader extends ClockState {
   readonly era: number;
   /** The longest ttl of any process: every lost lock ends within this time. */
   readonly longestMs: number;
-  /**
-   * No longer ttl than this is granted before `provenAtMs`: until then, a loss of data could undo
-   * the raise.
-   */
+  /** The limit for granted ttls before `provenAtMs`: a loss of data could undo the raise. */
   readonly provenMs: number;
   readonly provenAtMs: number;
   /** The store grants no lock before this time. */

@@ -93,8 +93,7 @@ export type Seen = Pick<ExtendRequest, 'highest' | 'clocks'>;
 /** The clocks of a store at the moment of its response, in Unix milliseconds. */
 export interface StoreClocks {
   /**
-   * The clock by which locks end. Only an order sets it back, and it follows no step forward on its
-   * own.
+   * The clock by which locks end. Only an order sets it back, and it ignores lone steps forward.
    */
   readonly nowMs?: number | undefined;
   /** The clock of the store's host. */
@@ -137,10 +136,7 @@ export type AcquireAnswer =
 /** The response to an extend: the extended lock, or its loss. */
 export type ExtendAnswer =
   | LockGrant
-  /**
-   * The lock is no longer held: its time is over, another caller has it, or the store has lost
-   * data.
-   */
+  /** The lock is no longer held: its time is over, another caller has it, or data was lost. */
   | ({ readonly status: 'lost' } & StoreClocks);
 
 /** A held lock, as shown to operators. */

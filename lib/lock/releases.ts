@@ -56,10 +56,7 @@ interface Channel {
   isReleased?: IsNews | undefined;
   /** Ends the subscription unless a caller comes back. */
   ending?: TimerHandle;
-  /**
-   * The processes that were too late for a release, in the order of their messages, which is the
-   * same for all.
-   */
+  /** The processes that were too late for a release, in the order of their messages. */
   readonly losers: Set<string>;
   /** Wakes the callers after the process that may go first. */
   later?: TimerHandle;
@@ -67,9 +64,7 @@ interface Channel {
 
 /** Callers return sooner than this. */
 export const LINGER_MS = 2000;
-/**
- * The process that may go first may have ended; otherwise it sends its request within this time.
- */
+/** The process that may go first may have ended; if not, it sends its request in this time. */
 export const LATER_MS = 25;
 
 export class Releases {
@@ -170,10 +165,7 @@ export class Releases {
     return channel;
   }
 
-  /**
-   * @returns the previous state; the first caller to return gets a release announced in the
-   * meantime
-   */
+  /** @returns the previous state; the first caller to return gets a release announced since */
   #enter(channel: Channel, wake: () => void) {
     const { isSubscribed, ending } = channel;
     const isReleased = channel.isReleased?.() ?? false;

@@ -117,9 +117,7 @@ function isClaim({ takesOver = false, workerIdMin, workerIdMax }: LeaseRequest):
 /** One transaction of any store reads this many at little cost. */
 const CANDIDATE_COUNT = 64;
 
-/**
- * A span up to this size is read completely, to find the worker ID that has been free for longest.
- */
+/** A span up to this size is read completely, to find the worker ID free for longest. */
 const WHOLE_COUNT_MAX = 4096;
 
 /** The shortest prefix of a wide span from which candidates are drawn. */
@@ -246,9 +244,7 @@ export function grantKept(header: RegistryHeader, slot: HeldSlot, kept: KeptTerm
   return { ...grantLease(header, { ...slot, ceilingMs: storedMs }), slots: [slot] };
 }
 
-/**
- * The store's time may be from before this request, which would give a wrong estimate of its clock.
- */
+/** The store's time may be from before this request, and would misjudge the store's clock. */
 export function withoutTime(answer: LeaseAnswer): LeaseAnswer {
   const { nowMs: _, timeMs: __, ...timeless } = answer;
   return timeless;

@@ -178,9 +178,7 @@ function reopened(
   return reading.isLeft ? { ...lost, leftEra: lost.era } : lost;
 }
 
-/**
- * Ranges from before the last loss may end later than was known then, so the floor moves as far.
- */
+/** Ranges from before the last loss may end later than was known then: the floor moves as far. */
 function withQuarantine(header: RegistryHeader, quarantineMs: number): RegistryHeader {
   const longerMs = quarantineMs - header.quarantineMs;
   if (longerMs <= 0) return header;

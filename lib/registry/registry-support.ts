@@ -54,9 +54,7 @@ import { release, renew } from './renew.js';
 import { BlockMaker, HEADER_AGE_MS, StoredSnapshot } from './stored-snapshot.js';
 
 const PAUSE_MS_MAX = 2000;
-/**
- * A new registry grants nothing for longer than this, so processes that did not create it can wait.
- */
+/** A new registry grants nothing for at most this time, so other processes can wait for it. */
 const NEW_MS = 1000;
 const OUTRUN_COUNT_MAX = 3;
 const NO_PLACE = { headerVersion: -1, lookCount: 0 };
@@ -365,9 +363,7 @@ async function searchFrom(
   return acquireAmong(rows, workerIds, request);
 }
 
-/**
- * Counts one for each prefix of a wide span, so a fleet spreads as if it had searched all of it.
- */
+/** Counts one for each prefix of a wide span, so a fleet spreads as after a full search. */
 function fewOf(span: IdSpan): number {
   return isWide(span) ? reachesOf(span).length : FEW_COUNT;
 }
@@ -414,9 +410,7 @@ async function slotsIn(rows: Rows, span: IdSpan): Promise<WorkerSlot[]> {
   });
 }
 
-/**
- * Rows are reused before new ones are created, so a registry has only as many as its fleet needs.
- */
+/** Rows are reused before new ones are created, so there are only as many as a fleet needs. */
 function madeFirst(slots: readonly WorkerSlot[], snapshot: StoredSnapshot): readonly WorkerSlot[] {
   const { nowMs } = snapshot;
   const made = slots.filter(

@@ -31,10 +31,7 @@ export interface RegistryHeader extends ClockState {
    */
   readonly lineage?: string | undefined;
   readonly server: string;
-  /**
-   * The longest ttl ever granted plus its loss window: any range that can be lost ends within this
-   * time.
-   */
+  /** The longest ttl ever granted plus its loss window: every lost range ends within this time. */
   readonly quarantineMs: number;
   /** No range starts below this. */
   readonly safeFloorMs: number;

@@ -229,9 +229,7 @@ export class SupersedingCalls {
  * writes.
  */
 
-/**
- * By then, other processes of a starting fleet have succeeded, and a call has not timed out yet.
- */
+/** By then, other processes of a starting fleet have succeeded, and no call has timed out. */
 const REFUSED_COUNT = 5;
 
 /** Records the refused writes of one call. */

@@ -24,10 +24,7 @@ export interface ClockState {
 /** Advances the clock to a time of the store. */
 export type ClockPolicy = (last: ClockState, timeMs: number) => ClockState;
 
-/**
- * The policy for one server absorbs a step back: the clock runs at half speed until the server has
- * caught up.
- */
+/** The policy for one server: after a step back, the clock runs at half speed until they meet. */
 export const slewed: ClockPolicy = ({ lastTimeMs, slewMs }, timeMs) => {
   const elapsedMs = timeMs - lastTimeMs;
   const leastMs = Math.min(0, slewMs);

@@ -15,10 +15,7 @@ export interface HolderLabel {
   readonly application: string;
   /** The library version in that process; absent if another program leased the worker ID. */
   readonly version?: string | undefined;
-  /**
-   * The worker IDs that it may lease, such as `640-767`; absent if it may lease all IDs of its
-   * layout.
-   */
+  /** The worker IDs that it may lease, such as `640-767`; absent for all IDs of its layout. */
   readonly workerIds?: string | undefined;
 }
 

@@ -87,7 +87,7 @@ export class BlockTaker {
   }
 
   /**
-   * Returns 'lost' if the range is used up or another thread was faster: the caller looks again at
+   * Returns 'lost' if the range is used up or another thread was faster: the caller retries at
    * once.
    */
   private replace(
@@ -175,10 +175,7 @@ const LOOKS_PER_MS = 2 ** 14;
  */
 const THREAD_DELAY_MS = 50;
 
-/**
- * A tick is open because the clock has reached it or because it was paid for; or it is not open
- * yet.
- */
+/** A tick is open because the clock has reached it, because it was paid for, or it is not open. */
 type Entry = 'free' | 'paid' | 'wait';
 
 class RunAhead {
@@ -250,10 +247,7 @@ class RunAhead {
     return this.aheadMsMax ?? aheadMsMaxOf(range);
   }
 
-  /**
-   * The lowest 32 bits of a tick distinguish times within 24 days; a greater step only costs a
-   * wait.
-   */
+  /** The lowest 32 bits of a tick cover 24 days of ms; a greater step only costs a wait. */
   private progress(seenTick: number | undefined, nowTick: number): number {
     return seenTick === undefined ? Infinity : (nowTick - seenTick) | 0;
   }

@@ -101,9 +101,7 @@ export class BitLayout {
   readonly idMax: bigint;
   /** The largest worker ID, inclusive: 1023 for 10 bits. */
   readonly workerIdMax: number;
-  /**
-   * Bits, unit, and epoch as a short string; two layouts with equal fingerprints share an ID space.
-   */
+  /** Bits, unit, and epoch as a short string; layouts with equal fingerprints share an ID space. */
   readonly fingerprint: string;
   private readonly words = new IdWords();
   /** The number of values that each word of an ID has. */
@@ -372,9 +370,7 @@ function notInOrderOfTime([first]: readonly LayoutField[]): SnowflakeError {
   );
 }
 
-/**
- * Checks for the members of a layout, since a layout may come from a second copy of this package.
- */
+/** Checks the members of a layout, since it may come from a second copy of this package. */
 export function isLayout(value: unknown): value is BitLayout {
   const { fingerprint, withEpoch } = (value ?? {}) as Partial<BitLayout>;
   return typeof fingerprint === 'string' && typeof withEpoch === 'function';

@@ -15,8 +15,7 @@ export interface MoveAfter {
   /** True if every new ID is greater than all existing IDs. */
   readonly isSafe: boolean;
   /**
-   * The first moment from which this is true; undefined if it never is within the layout's
-   * lifetime.
+   * The first moment from which this is true; undefined if it never is in the layout's lifetime.
    */
   readonly safeFrom: Date | undefined;
   /** The latest epoch that would make the same fields safe now; undefined if it is before 1970. */

@@ -60,9 +60,7 @@ function withQuotedIntegers(text: string): string {
   return parts.join('');
 }
 
-/**
- * Returns the position after the closing quotation mark, or the end of the text if there is none.
- */
+/** Returns the position after the closing quotation mark; without one, the end of the text. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at >= 0; at = text.indexOf('"', at + 1)) {
     let backslashes = 0;

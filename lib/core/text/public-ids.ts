@@ -117,10 +117,7 @@ function letterFault(letter: string): string | undefined {
 export type PublicIdKey = Uint8Array | string;
 
 const HEX = /^[0-9a-f]{32}$/i;
-/**
- * The last of 22 characters carries two bits; if it carried more, one key would have several
- * spellings.
- */
+/** The last of 22 characters carries two bits; with more, a key would have several spellings. */
 const BASE64URL = /^[\w-]{21}[AQgw](==)?$/;
 const BASE64URL_DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

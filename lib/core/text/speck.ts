@@ -60,10 +60,7 @@ function roundKeysOf([key = 0, ...rest]: Uint32Array): Int32Array {
   return roundKeys;
 }
 
-/**
- * Reads a key of 16 bytes as words, the lowest byte of a word first, as the cipher's authors
- * advise.
- */
+/** Reads a key of 16 bytes as words, the lowest byte of a word first, as the authors advise. */
 export function keyWords(bytes: Uint8Array): Uint32Array {
   const view = new DataView(bytes.buffer, bytes.byteOffset, KEY_LENGTH);
   return Uint32Array.from({ length: KEY_LENGTH / 4 }, (_, at) => view.getUint32(at * 4, true));

@@ -54,9 +54,7 @@ const NO_WATCH: WindowWatch = { entered() {}, halfUsed() {}, exhausted() {} };
  */
 export class LeaseWindow {
   watch = NO_WATCH;
-  /**
-   * Called after this thread has changed which IDs are allowed: by a range, a ceiling, or an end.
-   */
+  /** Called after this thread has changed which IDs are allowed: a range, a ceiling, or an end. */
   onChange: () => void = () => undefined;
   /** The signals between the threads on this lease. */
   readonly signals: LeaseSignals;
@@ -177,9 +175,7 @@ export class LeaseWindow {
     throw this.isClosed ? givenBack() : tooEarly('No worker id is held', this.watch !== NO_WATCH);
   }
 
-  /**
-   * Returns the latest tick that the clock may enter. The reserve of the last range is held back.
-   */
+  /** Returns the latest tick that the clock may enter, without the reserve of the last range. */
   follow(range: WindowRange, nowTick: number): number {
     if (this.ring.newest > range.number) return nowTick;
     if (nowTick > range.ceilingTick - this.reserveTicks) this.reread(range);

@@ -97,10 +97,7 @@ export function isWindowMemory(value: unknown): value is SharedArrayBuffer {
   return Atomics.load(new Int32Array(value), FORM) === FORM_NUMBER;
 }
 
-/**
- * Checks the tag, because memory from another realm is not an instance of this realm's
- * SharedArrayBuffer.
- */
+/** Checks the tag, because memory from another realm is no instance of this SharedArrayBuffer. */
 function isSharedMemory(value: unknown): value is SharedArrayBuffer {
   return Object.prototype.toString.call(value) === '[object SharedArrayBuffer]';
 }

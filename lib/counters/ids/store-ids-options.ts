@@ -23,9 +23,7 @@ import { storeFaults, type CounterStore } from '../counter-store.js';
 
 /** How many IDs to prefetch, and how long they stay usable. */
 export interface PrefetchOptions {
-  /**
-   * How many IDs to take at a time, 1 to 1,000,000. The buffer holds at most three times as many.
-   */
+  /** How many IDs to take at a time, 1 to 1,000,000. The buffer holds up to three times as many. */
   readonly count: number;
   /** The largest age of a buffered ID, 10 ms to an hour. */
   readonly staleMs: number;

@@ -30,9 +30,7 @@ export class NumberedStore extends CounterClient<GrantedSegment> {
     this.space = new NumberSpace(parts.place, parts.storeCount);
   }
 
-  /**
-   * Returns the last numbers of a grant. If another process has taken numbers since, they are lost.
-   */
+  /** Returns the last numbers of a grant. After a later grant to any process, they are lost. */
   async giveBack({ grant }: GrantedSegment, left: number): Promise<void> {
     const given = (async () => this.store.giveBack?.(grant, BigInt(left)))();
     // Lost numbers are harmless.

@@ -106,7 +106,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
   }
 
   /**
-   * Generates one number. @throws the error of the supply if nothing is buffered; ARGUMENT_INVALID
+   * Generates a number. @throws the error of the supply if nothing is buffered; ARGUMENT_INVALID
    */
   nextId(fields?: CallFields): bigint {
     if (fields !== undefined) refuseFields(fields);
@@ -133,10 +133,7 @@ export class SegmentGenerator<S extends Segment = Segment> implements IdSource {
     return this.first + this.madeCount++ * this.step;
   }
 
-  /**
-   * Generates `count` numbers, rising within each segment; numbers generated before an error are
-   * kept.
-   */
+  /** Generates `count` numbers, rising within each segment. An error keeps the earlier ones. */
   nextIds(count: number, fields?: CallFields): bigint[] {
     if (fields !== undefined) refuseFields(fields);
     const ids = this.kept.take(checkedCount(count), this.moment);

@@ -24,15 +24,10 @@ export interface SegmentOptions {
   /** The name of the counter, e.g. `order`: 1 to 128 characters without spaces. */
   readonly counter: string;
   /**
-   * orders.maximum('id')`. A number is the start itself. It vouches that no number from there on
-   * was ever used, whenever the store may lose the counter, and is refused where the store can lose
-   * data. Default: `snowflake counters create`. => Creates a missing counter. A function returns
-   * the highest ID in use, and the counter starts `lossGap` above it: `() => orders.maximum('id')`.
-   * A number is the start itself. It guarantees that no number from there on was ever used, so a
-   * store that can lose data refuses it. Default: no creation; use `snowflake counters create`. =>
-   * orders.maximum('id')`. A number is the start itself. It vouches that no number from there on
-   * was ever used, whenever the store may lose the counter, and is refused where the store can lose
-   * data. Default: `snowflake counters create`.
+   * Creates a missing counter. A function returns the highest ID in use, and the counter starts
+   * `lossGap` above it: `() => orders.maximum('id')`. A number is the start itself. It guarantees
+   * that no number from there on was ever used, so a store that can lose data refuses it. Default:
+   * no creation; use `snowflake counters create`.
    */
   readonly startAt?: bigint | number | (() => HighestId | Promise<HighestId>) | undefined;
   /** How long the buffered numbers last at the current rate of use. Default 30 s. */

@@ -40,9 +40,7 @@ export interface SeriesOptions extends SeriesFormOptions {
 
 /** Strings numbered without duplicates, such as INV-20261121-000123. */
 export interface Series {
-  /**
-   * Returns the next string, with one store call. @throws SnowflakeError of the store; COUNTER_FULL
-   */
+  /** Returns the next string, with one store call. @throws SnowflakeError, such as COUNTER_FULL */
   next(): Promise<string>;
   /** Splits a string into its parts. @throws SnowflakeError ID_INVALID */
   parse(text: string): SeriesParts;

@@ -103,7 +103,7 @@ export class HeldLease {
  * The states of a lease, as a table. A state is informational: the lease window decides whether the
  * process may generate an ID.
  *
- * Guarantee: after failed renewals, only a store's answer restores `active`.
+ * Guarantee: after failed renewals, only a store's response restores `active`.
  */
 
 /**
@@ -138,7 +138,7 @@ export type LeaseEvent =
   | 'dropped'
   | 'released';
 
-/** These events end every state with a lease. */
+/** Transitions from every state that holds a lease. */
 const ALWAYS = { fenced: 'fenced', dropped: 'unassigned', released: 'released' } as const;
 
 /** An event that a state does not name leaves the state unchanged. */

@@ -129,7 +129,7 @@ export class ClockSkew {
   measure({ nowMs, timeMs = nowMs }: LeaseGrant, sentAtMs: number): void {
     if (nowMs === undefined || timeMs === undefined) return;
     const wallMs = this.parts.hostClock.now();
-    // A suspension between request and answer makes the clock comparison useless.
+    // A suspension between request and response makes the clock comparison useless.
     if (this.isFar(wallMs - sentAtMs)) return;
     const hostMs = (sentAtMs + wallMs) / 2;
     const skews = [timeMs - hostMs, nowMs - hostMs].map(Math.round) as [number, number];

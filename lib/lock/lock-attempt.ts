@@ -313,7 +313,8 @@ export class LockCalls {
   }
 
   /**
-   * @param ask sends the request and gets its stopwatch; this is the only effect of a late response
+   * @param ask sends the request; a late response has no effect except on the stopwatch that it
+   *   gets
    * @throws SnowflakeError STORE_UNAVAILABLE without a response in time; the store's error; the
    *   reason why its turn ended
    */

@@ -49,7 +49,7 @@ export class RowInspector implements RegistryInspector {
   readonly #support: RegistrySupport;
 
   /**
-   * @param the store's location, for messages; without a password
+   * @param where the store's location, for messages; without a password
    * @param key the location of the registry in the store
    */
   constructor(

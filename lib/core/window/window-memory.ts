@@ -41,7 +41,7 @@ const HAS_SEEN_TICK = 34;
 /** An index of `doubles`: the byte divided by 8. */
 const CLOCK_OFFSET = 3;
 
-/** Ranges remembered at once; a lease that changes ranges needs two or three. */
+/** The maximum number of stored ranges; a lease that changes ranges needs two or three. */
 export const PLACE_COUNT = 16;
 
 /** Indexes of `longs`: the byte divided by 8. */

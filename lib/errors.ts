@@ -1,9 +1,9 @@
 /**
  * Every way this library can fail, on one screen.
  *
- * Guarantee: every failure reaches the caller as a SnowflakeError whose code is in the closed list
- * below and whose message explains what happened, what the library did, and what to do. Each folder
- * of lib writes its own messages.
+ * Guarantee: every failure reaches the caller as a SnowflakeError with a code from the closed list
+ * below. Its message explains what happened, what the library did, and what to do. Each folder of
+ * lib writes its own messages.
  */
 /** The reason of a failure. The list is closed: a `switch` over it can be exhaustive. */
 export type SnowflakeErrorCode =

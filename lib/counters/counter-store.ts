@@ -46,7 +46,7 @@ export interface DenseTake extends Take {
   readonly kind: 'dense';
   /**
    * How far the counter jumps after a loss of data, at least 2. To keep the jump sufficient, the
-   * store grants at most half of it within one loss window: set at least double what all processes
+   * store grants at most half of it within one loss window. Set at least double what all processes
    * together need in that time. Use the same number in all processes. If numbers differ, the
    * highest counts, and a new highest number waits for one loss window.
    */
@@ -165,7 +165,7 @@ export interface CounterStore {
   create?(counter: NewCounter): Promise<boolean>;
   counters?(): Promise<CounterRecord[]>;
   /**
-   * The largest age of acknowledged writes that the store can lose: 0 if it loses none; otherwise
+   * The maximum age of acknowledged writes that the store can lose. 0 if it loses none. Otherwise,
    * the time between two fsyncs plus how long an old primary responds after a failover.
    */
   readonly lossWindowMs: number;

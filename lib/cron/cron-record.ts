@@ -12,9 +12,10 @@ import { NOTE_LENGTH_MAX, type LockNote } from '../lock/lock-store.js';
 import type { Schedule } from './schedule.js';
 
 /**
- * The outcome of a run. In this order: its method returned; it threw; the run continues; its holder
- * disappeared; the holder of the last attempt disappeared; its process was shut down; it exceeded
- * its limit; it was skipped as too late.
+ * The outcome of a run. `done`: its method returned. `failed`: it threw. `lost`: its holder
+ * disappeared. `given-up`: the holder of the last attempt disappeared. `interrupted`: its process
+ * was shut down. `too-long`: it exceeded its limit. `running`: it continues. `skipped`: it was too
+ * late.
  */
 export type CronOutcome = 'running' | 'skipped' | CountedOutcome;
 export type CountedOutcome = (typeof COUNTED)[number];

@@ -23,8 +23,8 @@ export interface LeaseOptions {
   /** If a clock is set back further than this, IDs move to another worker ID. Default 5 s. */
   readonly maxDriftMs: number;
   /**
-   * What to do with a new registry, which may replace a lost one. 'runAhead': serve after a second,
-   * with IDs up to one ttl ahead. 'wait': serve exact times after one ttl.
+   * The start on a new registry, which may replace a lost one. With 'runAhead' it serves after a
+   * second, with IDs up to one ttl ahead. With 'wait' it serves exact times after one ttl.
    */
   readonly onFreshRegistry: 'runAhead' | 'wait';
   /** If every worker ID is leased at start: wait for one until startTimeoutMs, or fail at once. */

@@ -417,8 +417,8 @@ export class LockCalls {
 
 /*
  * What this process has observed of its store. The highest token of each lock can prove a loss of
- * data, the largest loss count a replaced server, and the clock of the last response a step of the
- * store's clock.
+ * data. The largest loss count can prove a replaced server, and the clock of the last response a
+ * step of the store's clock.
  *
  * Guarantee: the number of tokens is bounded. A dropped token proves nothing, and the next token is
  * higher because of its time.

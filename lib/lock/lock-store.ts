@@ -190,7 +190,7 @@ export interface LockStore {
   /** All notes, in the order of lock names. */
   notes?(): Promise<LockNote[]>;
   /**
-   * The maximum age of acknowledged writes that the store may lose. 0 if it loses none; otherwise
+   * The maximum age of acknowledged writes that the store may lose. 0 if it loses none. Otherwise,
    * the time between two fsyncs plus how long an old primary responds after a failover.
    */
   readonly lossWindowMs: number;
@@ -303,8 +303,8 @@ const ESCAPED = /[\s\p{C}|%:/]|undefined|null|NaN/gu;
  * missing.
  *
  * @throws SnowflakeError ARGUMENT_INVALID for a part that is undefined, null, NaN, empty, or
- *   neither a string nor a number, since all callers without a value would share a lock; and for
- *   half of a surrogate pair, since all halves are equal in UTF-8
+ *   neither a string nor a number: all callers without a value would share a lock. Also for half of
+ *   a surrogate pair: all halves are equal in UTF-8.
  * @example
  * ```ts
  * import { Locked, lockKey } from 'nestjs-snowflake/lock';

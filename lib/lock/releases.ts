@@ -1,7 +1,7 @@
 /**
  * Wakes callers when a message announces a release. A subscription outlives its callers for a
- * while, since they may wait again. If a process reports that it was too late for a release, the
- * next release wakes it first and the others a moment later, so they do not race for the lock.
+ * while, since they may wait again. After a process reports that it was too late for a release, the
+ * next release wakes it first. The others wake a moment later, so they do not race for the lock.
  *
  * Guarantee: correctness does not depend on messages. If a message is lost, because a connection
  * broke or may not subscribe, callers poll at their own pace.
@@ -14,8 +14,8 @@ export interface ReleaseMessages {
   /**
    * Called once, before the first subscription.
    *
-   * @param message gets the channel of each message, and a check whether it is still news: it is
-   * not, for a caller with a later request; without the check it is
+   * @param message gets the channel of each message, and a check whether it is still news. It is
+   * not, for a caller with a later request. Without the check it is.
    * @param ended is called when messages may be lost and all subscriptions have ended
    * @param lost gets the process that was too late for a release, if the store reports it
    */

@@ -156,8 +156,8 @@ export function hasNewFacts<T extends ClockState>(stored: T, next: T): boolean {
 }
 
 /**
- * True if a header must be written: it is new, a step of its time was not followed, or its time has
- * moved back or forward by more than other processes may miss.
+ * True if a header must be written: it is new, or it did not follow a step of its time. Also if its
+ * time has moved back, or forward by more than other processes may miss.
  */
 export function isNews<T extends ClockState>(stored: T | undefined, next: T, ageMs: number) {
   if (stored === undefined || hasNewFacts(stored, next)) return true;
@@ -269,9 +269,9 @@ function refusing(location: string): SnowflakeError {
  * A clock of whole seconds does not show fractions. Its readings together do: the first reading of
  * a second came after that second began.
  *
- * Guarantee: callers that wait for the same moment do not all retry at once, and a caller that
- * arrives before the tick of such a clock waits for the whole next tick. Nothing else depends on
- * this estimate.
+ * Guarantee: callers that wait for the same moment do not all retry at once. A caller that arrives
+ * before the tick of such a clock waits for the whole next tick. Nothing else depends on this
+ * estimate.
  */
 
 /** Callers that wait for the same moment retry within this time. */

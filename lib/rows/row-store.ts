@@ -24,9 +24,9 @@ export interface Row {
    */
   readonly key: string;
   /**
-   * A number from 0n, below 2^63: the next position of a counter; the time when a lock's row may be
-   * deleted; the end of a worker ID's range in Unix milliseconds; in the header of a registry, its
-   * time.
+   * A number from 0n, below 2^63. For a counter, the next position. For a lock, the time when its
+   * row may be deleted. For a worker ID, the end of its range in Unix milliseconds. In the header
+   * of a registry, its time.
    */
   readonly number: bigint;
   /** Rows of a registry can also be looked up by this text: at most 200 characters, or absent. */

@@ -1,8 +1,8 @@
 /**
  * The memory of a lease window: the position of every number that the threads on one lease share.
  *
- * Frequently written words are at least two cache lines away from those that every ID reads, since
- * a thread that writes to a line slows down all its readers (by a factor of three: "threads" in
+ * Frequently written words are at least two cache lines away from those that every ID reads. A
+ * thread that writes to a line slows down all its readers by a factor of three ("threads" in
  * bench/RESULTS.md). Each view of the words has one job: RangeRing, RunAheadCredit, LeaseSignals
  * and AnchoredClock.
  */

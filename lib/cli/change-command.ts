@@ -47,13 +47,20 @@ interface ChangeCommand<Terms, Store> extends Omit<Command, 'run'> {
 }
 
 export const WAIT_OPTION: OptionSpecs = {
-  wait: { says: 'wait until each process has a worker id of its side, or has left it' },
+  wait: { says: 'wait until each process has moved to a worker ID of its side' },
 };
 
-export const DRY = 'say what would be done, and do nothing';
+export const DRY = 'print what would be done, and do nothing';
 
 export function changeCommand<Terms, Store>(change: ChangeCommand<Terms, Store>): Command {
-  const { dry, yes = 'do not ask, for scripts', terms, open, plan, ...command } = change;
+  const {
+    dry,
+    yes = 'do not ask for confirmation, for scripts',
+    terms,
+    open,
+    plan,
+    ...command
+  } = change;
   return {
     ...command,
     options: { ...command.options, ...(dry && { dry: { says: dry } }), yes: { says: yes } },
@@ -65,14 +72,12 @@ export function changeCommand<Terms, Store>(change: ChangeCommand<Terms, Store>)
   };
 }
 
-const WIDTH = 90;
-
 async function carryOut(call: Call, planned: Change | string | ExitCode): Promise<ExitCode> {
   const { options, terminal } = call;
   if (typeof planned === 'string') return failed(call, `${planned} ${UNCHANGED}`);
   if (typeof planned === 'number') return planned;
   const { notice = [], sql, question, readHeldUp, make, end } = planned;
-  await terminal.print(...notice.flatMap((sentence) => wrapped(sentence, WIDTH)));
+  await terminal.print(...notice.flatMap((sentence) => wrapped(sentence)));
   if (sql !== undefined) await terminal.printSql(sql);
   if (options.flag('dry')) return 0;
   if (question !== undefined && !options.flag('yes') && !(await confirm(terminal, question))) {
@@ -90,12 +95,13 @@ async function carryOut(call: Call, planned: Change | string | ExitCode): Promis
 }
 
 export const UNCHANGED = 'Nothing was changed.';
+export const NO_TABLE = 'This store needs no table.';
 
 /** True when the operator types yes. @throws SnowflakeError CONFIG_INVALID without a terminal */
 async function confirm(terminal: Terminal, question: string): Promise<boolean> {
   if (terminal.stdin.isTTY !== true) {
     throw usageFault(
-      `Standard input is not a terminal, so nobody can confirm this. ${UNCHANGED} In a script ` +
+      `Standard input is not a terminal, so you cannot confirm this. ${UNCHANGED} In a script, ` +
         `add --yes.`,
     );
   }

@@ -7,7 +7,7 @@ import { systemClock } from '../core/clock.js';
 import { isDecimalId } from '../core/text/decimal.js';
 import { isSnowflakeError, SnowflakeError } from '../errors.js';
 import { formatUrl } from '../messages.js';
-import { nearest } from '../options.js';
+import { later, nearest, type Check } from '../options.js';
 import type { ExitCode, Environment, Terminal } from './terminal.js';
 
 export interface OptionSpecs {
@@ -17,6 +17,8 @@ export interface OptionSpecs {
     readonly says: string;
     /** The option may be given several times. */
     readonly multiple?: boolean;
+    /** The command does not run without the option. */
+    readonly isRequired?: boolean;
   };
 }
 
@@ -27,10 +29,10 @@ export interface Options {
   flag(name: string): boolean;
   text(name: string): string | undefined;
   texts(name: string): readonly string[];
-  /** @throws SnowflakeError CONFIG_INVALID without the option */
-  required(name: string): string;
   /** A whole number from 0 up. @throws SnowflakeError CONFIG_INVALID */
-  whole(name: string): number | undefined;
+  whole(name: string, check?: Check): number | undefined;
+  /** A duration in ms. @throws SnowflakeError CONFIG_INVALID */
+  duration(name: string, check?: Check): number | undefined;
 }
 
 export interface Call {
@@ -58,6 +60,8 @@ export interface Command {
 export function usageFault(message: string): SnowflakeError {
   return new SnowflakeError('CONFIG_INVALID', message);
 }
+
+export const DOCS_URL = 'https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/docs';
 
 /** Says where to find help, on a line of its own after the message. */
 export function helpHint(name: string): string {
@@ -88,7 +92,6 @@ class ReadOptions implements Options {
   constructor(
     private readonly given: Readonly<Record<string, unknown>>,
     readonly words: readonly string[],
-    private readonly name: string,
   ) {}
 
   flag(name: string): boolean {
@@ -103,15 +106,21 @@ class ReadOptions implements Options {
     return (this.given[name] as string[] | undefined) ?? [];
   }
 
-  required(name: string): string {
-    const text = this.text(name);
-    if (text !== undefined && text !== '') return text;
-    throw usageFault(`\`${this.name}\` needs --${name}.\n${helpHint(this.name)}`);
+  whole(name: string, check?: Check): number | undefined {
+    return this.checked(name, readWhole, check);
   }
 
-  whole(name: string): number | undefined {
+  duration(name: string, check?: Check): number | undefined {
+    return this.checked(name, readDuration, check);
+  }
+
+  private checked(name: string, read: typeof readWhole, check = later): number | undefined {
     const text = this.text(name);
-    return text === undefined ? undefined : readWhole(`--${name}`, text);
+    if (text === undefined) return undefined;
+    const value = read(`--${name}`, text);
+    const [fault] = check(`--${name}`, value);
+    if (fault === undefined) return value;
+    throw usageFault(fault.replaceAll('`', '').replace(' (number)', ''));
   }
 }
 
@@ -126,8 +135,8 @@ export function readWhole(label: string, text: string): number {
 export function readOptions(command: Command, args: readonly string[]): Options {
   const specs = { ...command.options, ...HELP_OPTION };
   const { values, positionals } = parse(specs, args);
-  checkWords(command, positionals);
-  return new ReadOptions(values, positionals, command.name);
+  checkArguments(command, values, positionals);
+  return new ReadOptions(values, positionals);
 }
 
 /** parseArgs takes a negative number for an option, but no option here starts with a digit. */
@@ -176,15 +185,22 @@ function argumentFault(message: string, names: readonly string[]) {
   );
 }
 
-function checkWords({ name, words }: Command, given: readonly string[]): void {
+/** All that is missing is named at once. */
+function checkArguments(
+  { name, words, options }: Command,
+  values: Readonly<Record<string, unknown>>,
+  given: readonly string[],
+): void {
   const max = words?.max ?? 0;
   if (given.length > max) {
-    const takes = words === undefined ? 'takes only options' : `takes only ${max} <${words.name}>`;
-    throw usageFault(`\`${name}\` ${takes}; ${quoted(given[max])} is one argument too many.`);
+    const takes = words === undefined ? 'only options' : `only ${max} <${words.name}>`;
+    throw usageFault(`Unexpected argument ${quoted(given[max])}: \`${name}\` takes ${takes}.`);
   }
-  if (words !== undefined && given.length < words.min) {
-    throw usageFault(`\`${name}\` needs a <${words.name}>.`);
-  }
+  const missing = Object.entries(options)
+    .filter(([option, { isRequired }]) => isRequired && !values[option])
+    .map(([option, { value }]) => `--${option} <${value}>`);
+  if (words !== undefined && given.length < words.min) missing.push(`<${words.name}>`);
+  if (missing.length > 0) throw usageFault(`Missing: ${missing.join(', ')}.`);
 }
 
 /**
@@ -209,7 +225,7 @@ interface WrittenTime {
 }
 
 const ISO =
-  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2}))?$/;
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}:\d{2})(:\d{2})?(\.\d{1,3})?(Z|[+-]\d{2}:\d{2})?)?$/;
 /** Unix milliseconds have fewer digits. */
 const MS_END = 1e15;
 const SECOND_MS = 1000;
@@ -217,6 +233,17 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365.25 * DAY_MS;
+const UNITS_MS = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
+
+/** Reads `30s` or `5m` as ms; a number without a unit is ms. @throws SnowflakeError CONFIG_INVALID */
+export function readDuration(label: string, text: string): number {
+  const [, count = '', unit = 'ms'] = /^(\d+) ?(ms|[smhdw])?$/.exec(text) ?? [];
+  const ms = (wholeOf(count) ?? NaN) * UNITS_MS[unit as keyof typeof UNITS_MS];
+  if (Number.isSafeInteger(ms)) return ms;
+  throw usageFault(
+    `Expected ${label} to be a duration such as 500ms, 30s or 5m, got ${quoted(text)}.`,
+  );
+}
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function readTime(label: string, text: string): WrittenTime {
@@ -231,7 +258,10 @@ export function readTime(label: string, text: string): WrittenTime {
         `(UTC), Unix milliseconds or now, got ${quoted(text)}.`,
     );
   }
-  const [, , , , time, seconds, fraction] = parts;
+  const [, , , , time, seconds, fraction, zone] = parts;
+  if (time !== undefined && zone === undefined) {
+    throw usageFault(`${label} has no time zone. Did you mean ${text.replace(' ', 'T')}Z?`);
+  }
   if (time === undefined) return { firstMs, lastMs: firstMs + DAY_MS - 1 };
   if (fraction !== undefined) return moment(firstMs);
   const spanMs = seconds === undefined ? MINUTE_MS : SECOND_MS;

@@ -54,7 +54,7 @@ const PEPPER_VARIABLE = 'SNOWFLAKE_API_KEY_PEPPER';
 const SECRET_VARIABLE = 'SNOWFLAKE_API_KEY_SECRET';
 
 export const KEY_OPTIONS: OptionSpecs = {
-  prefix: { value: 'prefix', says: 'as in the application, e.g. shop_live' },
+  prefix: { value: 'prefix', says: 'as in the application, e.g. shop_live', isRequired: true },
   'secret-name': {
     value: 'letter',
     says: `derived keys of this letter; their secret is in ${SECRET_VARIABLE}`,
@@ -74,7 +74,7 @@ export interface NamedKeys {
 
 /** @throws SnowflakeError CONFIG_INVALID */
 export function keysFrom({ options, env }: Call): NamedKeys {
-  const prefix = options.required('prefix');
+  const prefix = options.text('prefix')!;
   const secretName = options.text('secret-name');
   // Compose files pass unset variables as empty ones.
   const pepper = env[PEPPER_VARIABLE] || undefined;

@@ -20,14 +20,14 @@ import { wrapped } from './terminal.js';
 /** Runs of one letter and a few digits, and numbers: neither a URL nor a password. */
 const LIKE_FINGERPRINT =
   /^[a-z]\d{1,3}(?:-[a-z]?\d{1,3}[a-z]?){1,8}(?:\/\d{0,7}\w{0,2})?(?:@\d{0,15})?$/i;
-const PRESETS = `${Object.keys(layouts).join(', ')}, or a fingerprint`;
+const PRESETS = 'a preset such as twitter (all: snowflake layout --help), or a fingerprint';
 
 /** For commands that only compare with a layout, if one is given. */
 export const GIVEN_LAYOUT_OPTIONS: OptionSpecs = {
   layout: { value: 'preset', says: PRESETS },
   fields: { value: 'fields', says: 'another layout, e.g. timestamp:41,worker:10,sequence:12' },
   epoch: { value: 'time', says: 'when the time in ids starts; ISO text or Unix milliseconds' },
-  unit: { value: 'time', says: 'length of one tick with --fields, e.g. 10ms or 1s; default 1ms' },
+  unit: { value: 'duration', says: 'length of one tick with --fields, e.g. 10ms; default 1ms' },
 };
 
 export const LAYOUT_OPTIONS: OptionSpecs = {
@@ -44,18 +44,18 @@ export function namesLayout(options: Options): boolean {
 export function layoutFrom(options: Options): BitLayout {
   const [layout, fields] = [options.text('layout'), options.text('fields')];
   const epoch = readEpochText(options.text('epoch'));
-  const unit = options.text('unit');
+  const unitMs = options.duration('unit');
   if (fields === undefined) {
-    if (unit !== undefined) throw usageFault('--unit needs --fields; a preset has its own unit.');
+    if (unitMs !== undefined) throw usageFault('--unit needs --fields; a preset has its own unit.');
     return named('layout', layout ?? 'snowflake', epoch);
   }
   if (layout !== undefined) throw usageFault('Give --layout or --fields, not both.');
-  return new BitLayout({ epoch, unitMs: readUnit(unit ?? '1ms'), fields: readFields(fields) });
+  return new BitLayout({ epoch, unitMs, fields: readFields(fields) });
 }
 
 /** The layout that an option names, which was given. @throws SnowflakeError CONFIG_INVALID */
 export function layoutNamed(option: string, options: Options): BitLayout {
-  return named(option, options.required(option), readEpochText(options.text('epoch')));
+  return named(option, options.text(option)!, readEpochText(options.text('epoch')));
 }
 
 /** The layout of a fingerprint, with fields named after their role, or undefined. */
@@ -91,14 +91,6 @@ function readEpochText(text: string | undefined): Epoch | undefined {
   return text === undefined ? undefined : (wholeOf(text) ?? text);
 }
 
-function readUnit(text: string): number {
-  const [, count, unit = 'ms'] = /^(0|[1-9]\d{0,6})\s?(ms|s)?$/.exec(text) ?? [];
-  if (count === undefined) {
-    throw usageFault(`Expected --unit to be like 1ms, 10ms or 1s, got ${quoted(text)}.`);
-  }
-  return Number(count) * (unit === 's' ? 1000 : 1);
-}
-
 /** `name:bits` or `name:bits:call`, the most significant first; the layout checks the rest. */
 export function readFields(text: string): FieldSpec[] {
   return text.split(',').map((part) => {
@@ -124,7 +116,6 @@ interface AfterFacts {
   readonly epochMax: string | null;
 }
 
-const WIDTH = 90;
 /** No integer column has more digits. */
 const MAX_ID = /^(0|[1-9]\d{0,29})$/;
 
@@ -154,7 +145,7 @@ export function afterRow(facts: AfterFacts | undefined): (readonly [string, stri
 }
 
 export function afterAdvice(facts: AfterFacts): string[] {
-  return sentencesOf(facts).flatMap((sentence) => wrapped(sentence, WIDTH));
+  return sentencesOf(facts).flatMap((sentence) => wrapped(sentence));
 }
 
 function sentencesOf(facts: AfterFacts): string[] {

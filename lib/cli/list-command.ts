@@ -4,7 +4,8 @@
  * Guarantee: arguments are checked before the store is asked, and nothing is changed.
  */
 import { cutName, printable } from '../messages.js';
-import { usageFault, type Call, type Command, type Options } from './command.js';
+import { whole } from '../options.js';
+import type { Call, Command, Options } from './command.js';
 import { tableLines, type ExitCode } from './terminal.js';
 
 /** The cells of a row by the headings of their columns. */
@@ -41,10 +42,7 @@ export function listCommand<Row>(list: ListCommand<Row>): Command {
     },
     async run(call: Call): Promise<ExitCode> {
       const { terminal, options } = call;
-      const most = limit ? (options.whole('limit') ?? limit.count) : Infinity;
-      if (limit && (most < 1 || most > limit.max)) {
-        throw usageFault(`Expected --limit to be from 1 to ${limit.max}, got ${most}.`);
-      }
+      const most = limit ? (options.whole('limit', whole(1, limit.max)) ?? limit.count) : Infinity;
       const listing = await read(call, most);
       if (typeof listing === 'number') return listing;
       const { rows, below = [], totals } = listing;

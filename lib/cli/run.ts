@@ -9,6 +9,7 @@ import { isSnowflakeError, type SnowflakeError } from '../errors.js';
 import { format } from '../messages.js';
 import { nearest, suggestion } from '../options.js';
 import {
+  DOCS_URL,
   HELP_OPTION,
   helpHint,
   quoted,
@@ -17,7 +18,7 @@ import {
   type Command,
   type OptionSpecs,
 } from './command.js';
-import { COMMANDS } from './commands/index.js';
+import { COMMAND_GROUPS, COMMANDS } from './commands/index.js';
 import { Terminal, tableLines, wrapped, type Environment, type ExitCode } from './terminal.js';
 
 const HELP_OPTIONS: readonly string[] = ['--help', '-h'];
@@ -64,11 +65,11 @@ function asksForHelp(args: readonly string[]): boolean {
 /** The help of a command, of one with its subcommands, or of all commands. */
 function helpAbout(args: readonly string[]): string[] {
   const [first, second] = args;
-  if (first === undefined) return helpOfAll(COMMANDS);
+  if (first === undefined) return helpOfAll();
   const members = familyOf(first);
   const isAlone = second === undefined || second.startsWith('-');
   if (members.length === 0 || !isAlone) return helpOf(commandOf(args).command);
-  const family = overview(`snowflake ${first}`, members);
+  const family = overview(`snowflake ${first}`, { Commands: members });
   return isCommand(first) ? [...helpOf(commandOf(args).command), '', ...family] : family;
 }
 
@@ -118,11 +119,16 @@ function unknownCommand(first: string, second: string): SnowflakeError {
     return usageFault(`\`${first}\` needs a subcommand: ${members.join(', ')}.`);
   }
   // The command, which all subcommands share, would make any two look alike.
-  const advice = suggestion(second, seconds(members));
+  const meant = nearest(
+    second,
+    members.map((name) => name.split(' ')[1]!),
+  );
+  const advice =
+    meant === undefined
+      ? `Choose one of ${members.join(', ')}.`
+      : `Did you mean ${first} ${meant}?`;
   return usageFault(`There is no command ${quoted(`${first} ${second}`)}. ${advice}`);
 }
-
-const seconds = (names: readonly string[]): string[] => names.map((name) => name.split(' ')[1]!);
 
 function readHinted(command: Command, args: readonly string[]) {
   try {
@@ -183,27 +189,30 @@ function packedFile(program: string | undefined, path: string): string | undefin
  * because it exists, none by hand.
  */
 
-const WIDTH = 90;
 const OPTION_WIDTH = 58;
 
-const WHERE =
-  'In a project that has it installed: npx snowflake. Elsewhere: npx nestjs-snowflake, because ' +
-  'the package named snowflake is a different one; with a store that needs a client, such as ' +
-  'ioredis, redis, pg or mysql2: npx --package nestjs-snowflake --package redis snowflake.';
+const RUN = [
+  ['npx snowflake <command>', 'in a project that has it'],
+  ['npx nestjs-snowflake <command>', 'elsewhere'],
+  [
+    'npx --package nestjs-snowflake --package redis snowflake <command>',
+    'elsewhere, with a client',
+  ],
+];
 
-const EXIT_CODES =
-  'Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 ' +
-  'something is wrong or has failed, 2 the command line is wrong.';
+const NOTES = [
+  'Results go to standard output, everything else to standard error.',
+  'Exit codes: 0 success, 1 failure or a reported problem, 2 a wrong command line.',
+  `Docs: ${DOCS_URL}/operating/command-line.md`,
+];
 
 function helpOf(command: Command): string[] {
-  const { name, words, says = [], examples } = command;
-  const word = words && `<${words.name}${words.max > 1 ? '...' : ''}>`;
-  const after = word === undefined ? '' : ` ${words?.min === 0 ? `[${word}]` : word}`;
+  const { says = [], examples } = command;
   return [
-    `snowflake ${name} [options]${after}`,
+    usageOf(command),
     '',
     `${command.summary}.`,
-    ...says.flatMap((paragraph) => ['', ...wrapped(paragraph, WIDTH)]),
+    ...says.flatMap((paragraph) => ['', ...wrapped(paragraph)]),
     '',
     'Options',
     ...tableLines(optionRows({ ...command.options, ...HELP_OPTION }), '  '),
@@ -213,35 +222,54 @@ function helpOf(command: Command): string[] {
   ];
 }
 
-function helpOfAll(commands: readonly Command[]): string[] {
+/** What is required stands before the options that may be left out. */
+function usageOf({ name, words, options }: Command): string {
+  const required = Object.entries(options).filter(([, { isRequired }]) => isRequired);
+  const word = words && `<${words.name}${words.max > 1 ? '...' : ''}>`;
   return [
-    ...overview('snowflake', commands),
-    '  snowflake --version',
-    '',
-    ...wrapped(WHERE, WIDTH),
-    '',
-    ...wrapped(EXIT_CODES, WIDTH),
-  ];
+    `snowflake ${name}`,
+    ...required.map(([option, spec]) => labelOf(option, spec)),
+    '[options]',
+    ...(word === undefined ? [] : [words?.min === 0 ? `[${word}]` : word]),
+  ].join(' ');
 }
 
-function overview(begin: string, commands: readonly Command[]): string[] {
+function helpOfAll(): string[] {
+  const all = overview('snowflake', COMMAND_GROUPS);
+  return [...all, '  snowflake --version', '', 'Run', ...tableLines(RUN, '  '), '', ...NOTES];
+}
+
+function overview(begin: string, groups: Readonly<Record<string, readonly Command[]>>): string[] {
+  const width = Math.max(
+    ...Object.values(groups)
+      .flat()
+      .map(({ name }) => name.length),
+  );
   return [
     `${begin} <command> [options]`,
-    '',
-    'Commands',
-    ...tableLines(
-      commands.map(({ name, summary }) => [name, summary]),
-      '  ',
-    ),
+    ...Object.entries(groups).flatMap(([title, commands]) => [
+      '',
+      title,
+      ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+    ]),
     '',
     `  ${begin} <command> --help    options and examples of a command`,
   ];
 }
 
+const labelOf = (name: string, { value }: OptionSpecs[string]): string =>
+  value === undefined ? `--${name}` : `--${name} <${value}>`;
+
 function optionRows(specs: OptionSpecs): string[][] {
-  return Object.entries(specs).flatMap(([name, { value, says, multiple }]) => {
-    const label = value === undefined ? `--${name}` : `--${name} <${value}>`;
-    const lines = wrapped(multiple ? `${says}; may be repeated` : says, OPTION_WIDTH);
+  return Object.entries(specs).flatMap(([name, spec]) => {
+    const { says, multiple, isRequired } = spec;
+    const label = labelOf(name, spec);
+    const notes = [
+      says,
+      ...(isRequired ? ['required'] : []),
+      ...(multiple ? ['may be repeated'] : []),
+    ];
+    const lines = wrapped(notes.join('; '), OPTION_WIDTH);
     return lines.map((line, at) => [at === 0 ? label : '', line]);
   });
 }

@@ -183,7 +183,7 @@ export function tableLines(
  *
  * No line is longer than the width unless a single word is.
  */
-export function wrapped(text: string, width: number): string[] {
+export function wrapped(text: string, width = 90): string[] {
   const lines: string[] = [];
   for (const word of text.split(/\s+/)) {
     const last = lines.at(-1);

@@ -95,7 +95,7 @@ const STORES: readonly NamedStore[] = [
     schemes: [...SCHEMES.postgres, ...SCHEMES.mysql],
     form: /^\/\//,
     follows: TWO_SLASHES,
-    example: 'postgres://user@host:5432/database?namespace=shop',
+    example: 'postgres://user@host:5432/database?namespace=shop, mysql://',
   },
   {
     ...SQL,
@@ -185,10 +185,7 @@ export async function databaseOf(url: string): Promise<OperatedDatabase> {
 /** An example of each store with all of these features, and its other schemes. */
 function formsOf(...offers: readonly (keyof NamedStore)[]): string[] {
   const offering = STORES.filter((store) => offers.every((offer) => offer in store));
-  return offering.flatMap(({ example, schemes }) => [
-    example,
-    ...schemes.filter((scheme) => scheme !== schemeOf(example)).map((scheme) => `${scheme}://`),
-  ]);
+  return offering.map(({ example }) => example);
 }
 
 /** Names all valid schemes, so that a misspelled one is obvious. */

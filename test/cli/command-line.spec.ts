@@ -25,7 +25,41 @@ describe('help', () => {
     expect(out).toContain(`snowflake ${name}`);
     expect(await command(['help', ...name.split(' ')])).toMatchObject({ code: 0, out });
   });
+
+  it.each(COMMANDS.map(({ name, summary }) => [name, summary]))(
+    'of %s begins with an imperative verb: %s',
+    (_name, summary) => {
+      expect(summary).toMatch(VERB);
+    },
+  );
+
+  it.each([
+    ['encode', '--time <time>'],
+    ['range', '--from <time> --to <time>'],
+    ['counters create', '--start <number>'],
+    ['partitions', '--table <name> --keep <duration>'],
+    ['key issue', '--prefix <prefix>'],
+  ])('of %s has in its usage line what is required: %s', async (name, usage) => {
+    const { lines } = await command([...name.split(' '), '--help']);
+    expect(lines[0]).toContain(`snowflake ${name} ${usage} [options]`);
+    expect(lines.filter((line) => line.includes('required'))).toHaveLength(
+      usage.split('--').length - 1,
+    );
+  });
+
+  it('of all has the commands in groups, whole commands to run, and where the docs are', async () => {
+    const { lines } = await command(['--help']);
+    expect(lines).toEqual(expect.arrayContaining(['IDs', 'API keys']));
+    expect(lines.some((line) => line.startsWith('  npx nestjs-snowflake <command>'))).toBe(true);
+    const npx = 'npx --package nestjs-snowflake --package redis snowflake <command>';
+    expect(lines.some((line) => line.includes(npx))).toBe(true);
+    expect(lines.some((line) => line.endsWith('docs/operating/command-line.md'))).toBe(true);
+    expect(lines.filter((line) => line.length > 100)).toEqual([]);
+  });
 });
+
+const VERB =
+  /^(Begin|Build|Check|Create|Explain|Find|Issue|List|Maintain|Move|Prepare|Print|Read|Remove|Return|Show) /;
 
 const REGISTRY = NAMES.filter((name) => name.startsWith('registry '));
 
@@ -68,6 +102,8 @@ describe('a wrong argument', () => {
     ['release x', '<worker>'],
     ['registry create --ttl 5', '--ttl'],
     ['locks create --ttl x', '--ttl'],
+    ['locks create --ttl 0', 'Expected --ttl'],
+    ['workers --timeout 1y', 'Expected --timeout to be a duration such as 500ms, 30s or 5m'],
     ['counters create order --start x', '--start'],
     ['doctor --layout nope', '"nope"'],
   ])('is refused before the store is opened: %s', async (words, said) => {
@@ -80,7 +116,53 @@ describe('a wrong argument', () => {
   it('names the field that a layout has not', async () => {
     const { code, err } = await command(['encode', '--time', 'now', '--field', 'foo=1']);
     expect(code).toBe(2);
-    expect(err).toContain('got "foo"');
+    expect(err).toContain('--field cannot set "foo" in this layout, only worker.');
+  });
+});
+
+describe('a duration', () => {
+  it.each(['1m', '60s', '60000ms', '60000', '60 s'])('is read with its unit: %s', async (text) => {
+    const args = ['registry', 'create', '--ttl', text, '--dry', '--support', AWAY];
+    expect(await command(args)).toMatchObject({ code: 0, out: '' });
+  });
+
+  it('is one of days or weeks where rows are dropped', async () => {
+    const args = ['partitions', '--table', 'a', '--url', 'postgres://127.0.0.1:1/a', '--keep'];
+    for (const text of ['90', '90000', '90m', '0d']) {
+      const { code, err } = await command([...args, text]);
+      expect([code, err]).toEqual([
+        2,
+        expect.stringContaining('Expected --keep to be days or weeks'),
+      ]);
+    }
+  });
+});
+
+describe('what is missing', () => {
+  it.each([
+    ['partitions', 'Missing: --table <name>, --keep <duration>.'],
+    ['partitions --table= --by day', 'Missing: --table <name>, --keep <duration>.'],
+    ['key issue', 'Missing: --prefix <prefix>, <id>.'],
+    ['release', 'Missing: <worker>.'],
+    ['range', 'Missing: --from <time>, --to <time>.'],
+  ])('is named at once: %s', async (words, said) => {
+    const { code, out, err } = await command(words.split(' '));
+    expect([code, out]).toEqual([2, '']);
+    expect(err).toContain(said);
+  });
+});
+
+describe('JSON', () => {
+  it('is an output of explain', async () => {
+    const all = await command(['explain', '--json']);
+    expect(all.lines.map((line) => JSON.parse(line).title)).toContain('LEASE_LOST');
+    const { lines } = await command(['explain', 'LEASE_LOST', '--json']);
+    expect(lines.map((line) => JSON.parse(line))).toEqual([
+      {
+        title: 'LEASE_LOST',
+        lines: expect.arrayContaining([expect.stringContaining('Do this: ')]),
+      },
+    ]);
   });
 });
 
@@ -121,13 +203,6 @@ describe('a negative number', () => {
     expect(JSON.parse(out)).toMatchObject({ id: '7' });
     expect(err).toMatch(/^snowflake: Expected an id as decimal text, got "-1"/);
     expect((await command(['decode', '--', '-1'])).err).toBe(err);
-  });
-});
-
-describe('the help of all', () => {
-  it('says by which name npx finds it where it is not installed', async () => {
-    const { out } = await command(['--help']);
-    expect(out.replaceAll(/\s+/g, ' ')).toContain('Elsewhere: npx nestjs-snowflake');
   });
 });
 
@@ -187,7 +262,7 @@ const CHANGES = [
 describe('a command line that is wrong', () => {
   it.each([
     [['--versoin'], '--version'],
-    [['registry', 'creat', '--yes'], 'create'],
+    [['registry', 'creat', '--yes'], 'registry create'],
     [['decoed', '1'], 'decode'],
     [['worker'], 'workers'],
     [['docter'], 'doctor'],
@@ -202,38 +277,59 @@ describe('a command line that is wrong', () => {
   });
 
   it.each([
-    [[], 'Commands'],
-    [['entirely-different'], 'Choose one of decode, encode'],
+    [[], 'Diagnose'],
+    [['entirely-different'], 'Choose one of doctor, explain'],
     [
       ['registry', '--json'],
-      '`registry` needs a subcommand: registry create, registry inspect, registry move, ' +
-        'registry settle',
+      '`registry` needs a subcommand: registry inspect, registry create, registry settle, ' +
+        'registry move',
     ],
-    [['registry', 'other'], 'Choose one of create, inspect'],
+    [['registry', 'other'], 'Choose one of registry inspect, registry create'],
     [['--json', 'decode', '1'], 'Options follow the command'],
     [['decode', '--nope', '1'], 'There is no option "--nope". The options are --layout, --fields'],
     [['decode', '-x', '1'], 'There is no option "-x". The options are --layout'],
     [['release', '-1', '--support', 'redis://h'], 'whole number from 0 up, got "-1"'],
     [['encode', '--time', 'now', '--worker', '-1'], '--worker to be a whole number from 0 up'],
-    [['encode', '--time', 'now', '--worker', '5000'], '`workerId` to be an integer from 0 to 1023'],
-    [['encode', '--time', 'now', '--sequence', '4096'], '`sequence` to be an integer'],
+    [
+      ['encode', '--time', 'now', '--worker', '5000'],
+      'Expected --worker to be an integer from 0 to 1023, got 5000.',
+    ],
+    [
+      ['encode', '--time', 'now', '--sequence', '4096'],
+      'Expected --sequence to be an integer from 0 to 4095, got 4096.',
+    ],
     [['encode', '--time', 'now', '--worker', '007'], '--worker to be a whole number from 0 up'],
     [['encode', '--time', '01700000000000'], 'Expected --time to be'],
     [['encode', '--time', 'now', '--fields', 'worker:010'], 'Expected a field to be like'],
     [
       ['encode', '--time', 'now', '--fields', 'worker:10', '--unit', '010ms'],
-      'Expected --unit to be like',
+      'Expected --unit to be a duration',
     ],
     [['encode', '--time', 'now', '--epoch', '01700000000000'], 'epoch'],
-    [['encode', '--time', '1990-01-01'], '`timestamp` to be an integer from 0'],
+    [
+      ['encode', '--time', '1999-01-01'],
+      'This layout has IDs from 2024-01-01T00:00:00.000Z to 2093-09-06T15:47:35.551Z',
+    ],
+    [
+      ['encode', '--time', '2026-11-21T09:00:00'],
+      '--time has no time zone. Did you mean 2026-11-21T09:00:00Z?',
+    ],
     [['encode', '--time', '-5'], 'got "-5"'],
-    [['encode'], 'needs --time.\nSee: snowflake encode --help'],
-    [['range', '--from', '2026-11-01'], 'needs --to.\nSee: snowflake range --help'],
+    [['encode'], 'Missing: --time <time>.\nSee: snowflake encode --help'],
+    [['range', '--from', '2026-11-01'], 'Missing: --to <time>.\nSee: snowflake range --help'],
     [['encode', '--time'], 'argument missing'],
-    [['layout', 'twitter'], 'too many'],
+    [['layout', 'twitter'], 'Unexpected argument "twitter"'],
     [['release'], '<worker>'],
     [['workers'], '--support'],
     [['workers', '--support', 'mongodb://u:secret@h/d'], 'mongodb://...'],
+    [
+      ['workers', '--support', 'foo'],
+      'Supported forms: file:./var/snowflake, redis://host:6379/0?namespace=shop, etcd://',
+    ],
+    [
+      ['counters', 'list', '--support', 'file:./x'],
+      'Supported forms: redis://host:6379/0?namespace=shop, etcd://',
+    ],
     [['workers', '--support', 'static:7'], 'no store'],
     [['workers', '--support', 'redis://h?name=x'], 'namespace'],
     [['workers', '--support', 'redis://h', '--timeout', '0'], '--timeout'],

@@ -212,7 +212,7 @@ describe('snowflake locks', () => {
     ['locks --support file:./x', 'No lock store handles this URL'],
     ['locks --support static:7', 'No lock store handles this URL'],
     ['locks create --support file:./x', 'No lock store handles this URL'],
-    ['locks crate', 'one argument too many'],
+    ['locks crate', 'Unexpected argument "crate"'],
   ])('`%s` is refused', async (words, said) => {
     const { code, err } = await command([...words.split(' '), ...absent(words)]);
     expect([code, err]).toEqual([2, expect.stringContaining(said)]);

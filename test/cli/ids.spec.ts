@@ -379,13 +379,17 @@ describe('key', () => {
       const { code, lines, err } = await read(stdin, ['--json']);
       expect(code).toBe(1);
       expect(lines.map((line) => (JSON.parse(line) as { keyId: string }).keyId)).toEqual([ID, ID]);
-      expect(err).toMatch(/^snowflake: line 3: no key of the prefix shop_live.* 69 characters/);
-      expect(err).toMatch(/\nsnowflake: line 4: no key/);
+      expect(err).toMatch(/^snowflake: line 3: not a valid shop_live key \(69 characters/);
+      expect(err).toMatch(/\nsnowflake: line 4: not a valid/);
     });
 
     it.each(['', '\n', ' \r\n\n'])('says that there was none in %j', async (stdin) => {
       const { code, out, err } = await read(stdin);
-      expect([code, out, err]).toEqual([1, '', 'snowflake: there was no key on standard input.\n']);
+      expect([code, out, err]).toEqual([
+        1,
+        '',
+        'snowflake: there are no keys on standard input.\n',
+      ]);
     });
 
     it('does not wait at a terminal', async () => {

@@ -13,6 +13,7 @@ const WORDS: Readonly<Record<string, string>> = {
   encode: '--time now',
   range: '--from 2026-01-01 --to 2026-02-01',
   sql: '--worker 1',
+  partitions: '--table a --keep 90d',
 };
 
 const TAKING = COMMANDS.flatMap(({ name, options }) =>

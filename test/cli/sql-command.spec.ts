@@ -29,7 +29,7 @@ describe('snowflake sql', () => {
   });
 
   it.each([
-    [[], 'needs --worker'],
+    [[], 'Missing: --worker'],
     [['--worker', '1024'], '0 to 1023'],
     [['--worker', '-1'], 'whole number'],
     [['--worker', '1', '--dialect', 'oracle'], 'postgres, mariadb'],

@@ -193,7 +193,7 @@ describe('redis refusals', () => {
     disk: 'MISCONF Redis is configured to save RDB snapshots',
     'too-many-clients': 'ERR max number of clients reached',
     tls: 'unable to verify the first certificate',
-    unreachable: 'connect ECONNREFUSED 127.0.0.1:1',
+    unreachable: 'connect ETIMEDOUT 127.0.0.1:1',
   };
 
   /** What the client says, not the server. */
@@ -213,6 +213,12 @@ describe('redis refusals', () => {
       seen.add(name);
     }
     expect(seen).toEqual(new Set(Object.keys(REFUSALS)));
+  });
+
+  it('nobody is sent to look for another server where nothing listens', () => {
+    const { message, details } = told('connect ECONNREFUSED 127.0.0.1:1', 'Error');
+    expect(details).toMatchObject({ refusal: 'unreachable' });
+    expect(message).toMatch(/can be reached from this host\.$/);
   });
 });
 

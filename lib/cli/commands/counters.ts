@@ -16,7 +16,7 @@ import { tableLines, type ExitCode } from '../terminal.js';
 
 export const countersList = listCommand<CounterRecord>({
   name: 'counters list',
-  summary: 'The counters of a store and their positions',
+  summary: 'List the counters of a store and their positions',
   options: SUPPORT_OPTIONS,
   json: 'one JSON object per counter',
   examples: [`snowflake counters list --support 'redis://localhost:6379?namespace=shop'`],
@@ -29,14 +29,19 @@ export const countersList = listCommand<CounterRecord>({
       };
     }),
   cells: cellsOf,
-  record: ({ next, ...record }) => ({ ...record, next: String(next) }),
+  record: jsonOf,
 });
+
+function jsonOf({ next, ...record }: CounterRecord): object {
+  return { ...record, next: String(next) };
+}
 
 export const countersInspect: Command = {
   name: 'counters inspect',
-  summary: 'The position of one counter; exit code 1: there is none of that name',
+  summary: 'Show the position of one counter',
+  says: ['Exit code 1: there is no counter of that name.'],
   words: { name: 'counter', min: 1, max: 1 },
-  options: SUPPORT_OPTIONS,
+  options: { ...SUPPORT_OPTIONS, json: { says: 'a JSON object' } },
   examples: [`snowflake counters inspect order --support postgres://localhost/shop`],
   run: (call: Call): Promise<ExitCode> =>
     withCounters(call, async (counters) => {
@@ -45,6 +50,10 @@ export const countersInspect: Command = {
       const record = (await recordsOf(counters)).find((each) => each.counter === counter);
       if (record === undefined) {
         return failed(call, `There is no counter ${formatName(counter)} in ${location}.`);
+      }
+      if (call.options.flag('json')) {
+        await call.terminal.printJson(jsonOf(record));
+        return 0;
       }
       const advice = (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [];
       const notes = advice.map((text) => `Note: ${text}`);
@@ -78,16 +87,20 @@ function cellsOf({ counter, form, next, era, waitMs }: CounterRecord) {
 
 export const countersCreate = changeCommand<NewCounter, NamedCounters>({
   name: 'counters create',
-  summary: 'Creates a counter for segments or a series',
+  summary: 'Create a counter for segments or a series',
   words: { name: 'counter', min: 1, max: 1 },
   says: [
-    '--start must be above every number ever used: after a store has lost a counter, above every ' +
-      'id in the tables and all that running processes have buffered. Exit code 1: the counter ' +
-      'already exists.',
+    '--start must be above every number ever used. If a store has lost the counter, that includes ' +
+      'every ID in the tables and every number that running processes have buffered. Exit code 1: ' +
+      'the counter already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    start: { value: 'number', says: 'the first number; of several stores the first position' },
+    start: {
+      value: 'number',
+      says: 'the first number; with several stores, the first position',
+      isRequired: true,
+    },
     stores: { value: 'k/N', says: 'which of how many stores this is; default 1/1' },
   },
   examples: [
@@ -96,7 +109,7 @@ export const countersCreate = changeCommand<NewCounter, NamedCounters>({
   ],
   terms(options) {
     const [counter = ''] = options.words;
-    const start = startOf(options.required('start'));
+    const start = startOf(options.text('start')!);
     const terms = { counter, start, stores: options.text('stores') ?? '1/1' };
     checkNew(terms);
     return terms;

@@ -7,7 +7,7 @@
 import { isSnowflakeError } from '../../errors.js';
 import type { Finding, Level, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { GIVEN_LAYOUT_OPTIONS, layoutFrom, namesLayout } from '../layout-option.js';
-import { failed, quoted, usageFault, type Call, type Command } from '../command.js';
+import { DOCS_URL, failed, quoted, usageFault, type Call, type Command } from '../command.js';
 import { measure, registryFindings } from '../store/registry-findings.js';
 import { isStoreNamed, REGIONS_OPTION, SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 import { wrapped, type ExitCode, type Colour, type Painted } from '../terminal.js';
@@ -22,7 +22,7 @@ const COLOUR_OF: Readonly<Record<Level, Colour>> = {
 
 export const doctor: Command = {
   name: 'doctor',
-  summary: 'Checks a store: connection, latency, clocks, settings, layout, free worker ids',
+  summary: 'Check a store: connection, latency, clocks, settings, layout, free worker IDs',
   says: [
     'It only reads. Exit code 0: nothing is wrong. 1: warnings or faults. 2: the command line ' +
       'is wrong. If you give a layout, it is compared with that of the registry.',
@@ -128,15 +128,13 @@ function lineOf({ level, topic, text }: Finding): Painted {
  */
 
 const PAGE = 'docs/operating/runbooks.md';
-const ONLINE = `https://github.com/nestjs-snowflake/nestjs-snowflake/blob/main/${PAGE}`;
-const WIDTH = 90;
-
+const ONLINE = `${DOCS_URL}/operating/runbooks.md`;
 export const explain: Command = {
   name: 'explain',
-  summary: 'What to do about an error code, a state, an alert or a symptom',
-  says: ['Without a name it lists all that it knows. It asks no store and needs no network.'],
+  summary: 'Explain an error code, a state, an alert or a symptom, and what to do',
+  says: ['Without a name it lists all entries. It needs no store and no network.'],
   words: { name: 'name', min: 0, max: Infinity },
-  options: {},
+  options: { json: { says: 'one JSON object per entry' } },
   examples: [
     'snowflake explain LEASE_LOST',
     'snowflake explain degraded',
@@ -148,8 +146,10 @@ export const explain: Command = {
     if (page === undefined) return failed(call, `this installation lacks ${PAGE}; read ${ONLINE}.`);
     const runbooks = runbooksIn(page);
     const { words } = options;
+    const isJson = options.flag('json');
     if (words.length === 0) {
-      await terminal.print(...runbooks.map(({ title }) => title));
+      if (isJson) await terminal.printJson(...runbooks);
+      else await terminal.print(...runbooks.map(({ title }) => title));
       return 0;
     }
     const found = nearestTo(runbooks, words.join(' '));
@@ -158,8 +158,9 @@ export const explain: Command = {
         `There is no runbook ${quoted(words.join(' '))}. See them all: snowflake explain`,
       );
     }
-    const [first, ...rest] = [found.title, ...found.lines];
-    await terminal.print({ colour: 'bold', text: first }, ...rest.flatMap(listed));
+    const { title, lines } = found;
+    if (isJson) await terminal.printJson(found);
+    else await terminal.print({ colour: 'bold', text: title }, ...lines.flatMap(listed));
     return 0;
   },
 };
@@ -170,7 +171,9 @@ function runbooksIn(page: string) {
   return sections.flatMap((section) => {
     const [title = '', ...body] = section.split('\n');
     const items = plain(body.join('\n')).split(/^- /m).slice(1);
-    return title === '' ? [] : [{ title, lines: items.map((item) => item.trim()) }];
+    return title === ''
+      ? []
+      : [{ title, lines: items.map((item) => item.trim().replaceAll(/\s+/g, ' ')) }];
   });
 }
 
@@ -207,5 +210,5 @@ const addressOf = (title: string): string =>
     .replace(/^-|-$/g, '');
 
 function listed(item: string): string[] {
-  return wrapped(item, WIDTH).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  return wrapped(item).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
 }

@@ -4,10 +4,11 @@
  * Guarantee: ids from standard input are answered chunk by chunk, in constant memory. One that
  * cannot be read is reported with its line number, and the others are still answered.
  */
-import { systemClock, type BitLayout, type TextForm } from '../../core/index.js';
+import { systemClock, textForms, type BitLayout, type TextForm } from '../../core/index.js';
 import { isSnowflakeError } from '../../errors.js';
 import { regionCountOf } from '../../lease/region-claim.js';
 import { printableJson } from '../../messages.js';
+import { whole } from '../../options.js';
 import {
   asUsage,
   failed,
@@ -48,20 +49,21 @@ interface Asked {
 
 export const decode: Command = {
   name: 'decode',
-  summary: 'Takes ids apart: time, worker id, sequence and every field',
+  summary: 'Read the time, worker ID, sequence and every field of IDs',
   says: [
-    'Without ids it reads them from standard input, one per line. Without a layout it also lists ' +
-      'the presets that an id may come from, guessed from its time.',
-    'With --who the registry in the store says which process can have made an id, and its layout ' +
-      'is taken where none is named. Of an id that was made twice, ask each registry in use.',
+    'Without IDs it reads them from standard input, one per line. Without a layout it also lists ' +
+      'the presets that an ID may come from, judged by its time.',
+    'With --who it finds the process that can have generated the ID in the registry of --support, ' +
+      'and uses the layout of that registry unless you name one. If an ID was issued twice, run ' +
+      'this against every registry.',
   ],
   words: { name: 'id', min: 0, max: Infinity },
   options: {
     ...LAYOUT_OPTIONS,
     ...FORM_OPTION,
-    who: { says: 'ask the registry, by --support, which process can have made the id' },
+    who: { says: 'find the process that can have generated the ID; needs --support' },
     ...SUPPORT_OPTIONS,
-    json: { says: 'one JSON object per line, ids as text' },
+    json: { says: 'one JSON object per line, IDs as strings' },
   },
   examples: [
     'snowflake decode 382366441078288384',
@@ -76,7 +78,7 @@ export const decode: Command = {
     const [named, form] = [layoutFrom(options), formFrom(call)];
     const { words } = options;
     if (words.length === 0 && terminal.stdin.isTTY === true) {
-      throw usageFault('Give ids, or send them to standard input, one per line.');
+      throw usageFault('Give IDs, or send them to standard input, one per line.');
     }
     const isAsked = options.flag('who') || options.text('support') !== undefined;
     const registry = isAsked ? await askRegistry(call) : undefined;
@@ -84,6 +86,7 @@ export const decode: Command = {
     const isGuess = !isNamed && registry?.layout === undefined;
     const reading: Reading = { layout, form, isJson, isGuess, registry };
     let lineNumber = 0;
+    let idCount = 0;
     let code: ExitCode = 0;
     for await (const lines of words.length > 0 ? [words] : lineChunks(terminal.stdin)) {
       const said: string[] = [];
@@ -92,6 +95,7 @@ export const decode: Command = {
         lineNumber++;
         const text = line.trim();
         if (text === '') continue;
+        idCount++;
         const answer = answerTo(text, reading);
         if (typeof answer !== 'string') said.push(...answer);
         else faults.push(words.length > 0 ? answer : `line ${lineNumber}: ${answer}`);
@@ -101,7 +105,7 @@ export const decode: Command = {
       for (const fault of faults) await failed(call, fault);
       if (terminal.isUnread) break;
     }
-    return code;
+    return idCount > 0 ? code : failed(call, 'there are no IDs on standard input.');
   },
 };
 
@@ -116,8 +120,6 @@ function askRegistry(call: Call): Promise<Asked> {
   });
 }
 
-const WIDTH = 90;
-
 /** Lines of output, or the fault in words. */
 function answerTo(text: string, reading: Reading): string[] | string {
   const { layout, form, isJson, isGuess, registry } = reading;
@@ -131,13 +133,14 @@ function answerTo(text: string, reading: Reading): string[] | string {
       return [printableJson({ ...idRecord(layout, id), text, fits: guesses, madeBy: made })];
     }
     const guess = fits === undefined ? [] : plausibleLines(fits);
-    const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`, WIDTH);
+    const said = made === undefined ? [] : wrapped(`${made.text} (${registry!.where})`);
     return [...idLines(layout, id, text), ...guess, ...said.map((line) => `  ${line}`), ''];
   } catch (error) {
     // This may be a URL with a password, which quoted() hides.
     if (text.includes('://')) return `Expected an id, got ${quoted(text)}.`;
-    if (isSnowflakeError(error)) return error.message;
-    throw error;
+    if (!isSnowflakeError(error)) throw error;
+    const isDecimal = form === textForms.decimal;
+    return isDecimal ? `${error.message} For another form, use --form.` : error.message;
   }
 }
 
@@ -150,16 +153,20 @@ function answerTo(text: string, reading: Reading): string[] | string {
 
 export const encode: Command = {
   name: 'encode',
-  summary: 'Puts an id together from its time, worker id and sequence',
-  says: ['For tests and comparisons. New ids come from a generator, which keeps them unique.'],
+  summary: 'Build an ID from its time, worker ID and sequence',
+  says: ['For tests and comparisons. Only a generator makes IDs that are unique.'],
   options: {
-    time: { value: 'time', says: 'ISO text with its zone, a date, Unix milliseconds, or now' },
-    worker: { value: 'number', says: 'worker id, all worker fields as one number; default 0' },
+    time: {
+      value: 'time',
+      says: 'ISO 8601 with its zone, a date, Unix milliseconds, or now',
+      isRequired: true,
+    },
+    worker: { value: 'number', says: 'worker ID, all worker fields as one number; default 0' },
     sequence: { value: 'number', says: 'default 0' },
     field: { value: 'name=value', says: 'a call field, or a single worker field', multiple: true },
     ...LAYOUT_OPTIONS,
     ...FORM_OPTION,
-    json: { says: 'a JSON object, the id as text' },
+    json: { says: 'a JSON object, the ID as a string' },
   },
   examples: [
     'snowflake encode --time 2026-11-21T09:00:00Z --worker 7',
@@ -170,11 +177,14 @@ export const encode: Command = {
     const layout = layoutFrom(options);
     const form = formFrom(call);
     const parts = {
-      timestampMs: readTime('--time', options.required('time')).firstMs,
-      workerId: options.whole('worker'),
-      sequence: options.whole('sequence'),
+      timestampMs: readTime('--time', options.text('time')!).firstMs,
+      workerId: options.whole('worker', whole(0, layout.workerIdMax)),
+      sequence: options.whole('sequence', whole(0, layout.sequence.max)),
       fields: fieldsFrom(options, layout),
     };
+    if (parts.timestampMs < layout.epochMs || parts.timestampMs > layout.lastDate.getTime()) {
+      throw usageFault(`${lifetimeText(layout)}, got --time ${utcText(parts.timestampMs)}.`);
+    }
     const id = asUsage(() => layout.compose(parts));
     const text = form.encode(id);
     if (options.flag('json')) await terminal.printJson({ ...idRecord(layout, id), text });
@@ -188,14 +198,10 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
   const fields = [...(isWorkerGiven ? [] : layout.workerFields), ...layout.callFields];
   const names = fields.map(({ name }) => name);
   const pairs = options.texts('field').map((text) => {
-    const [, name = '', value = ''] = /^([^=]+)=(.*)$/.exec(text) ?? [];
+    const [, name = text, value = ''] = /^([^=]+)=(.*)$/.exec(text) ?? [];
     if (!names.includes(name)) {
-      throw usageFault(
-        names.length === 0
-          ? `This layout has no field that --field can set, got ${quoted(name || text)}.`
-          : `Expected --field to be name=value with one of ${names.join(', ')}, got ` +
-              `${quoted(name || text)}.`,
-      );
+      const known = names.length === 0 ? 'nothing' : names.join(', ');
+      throw usageFault(`--field cannot set ${quoted(name)} in this layout, only ${known}.`);
     }
     return [name, readWhole(`--field ${name}`, value)] as const;
   });
@@ -208,22 +214,29 @@ function fieldsFrom(options: Options, layout: BitLayout): Record<string, number>
  * Guarantee: both ends are inclusive, and every id with a time in the span is between them.
  */
 
+const lifetimeText = ({ epochMs, lastDate }: BitLayout): string =>
+  `This layout has IDs from ${utcText(epochMs)} to ${lastDate.toISOString()}`;
+
 /** Such a name is safe in a query: quoted or not, with or without its table. */
 const COLUMN = /^[\w."`[\]]+$/;
 
 export const range: Command = {
   name: 'range',
-  summary: 'The smallest and the largest id of a span of time, and the SQL for it',
+  summary: 'Find the smallest and the largest ID of a time span, with the SQL for it',
   says: [
     'Both ends are inclusive. A date means the whole day in UTC, a time without seconds the ' +
       'whole minute.',
   ],
   options: {
-    from: { value: 'time', says: 'ISO text with its zone, a date, or Unix milliseconds' },
-    to: { value: 'time', says: 'the same, inclusive' },
+    from: {
+      value: 'time',
+      says: 'ISO 8601 with its zone, a date, Unix milliseconds, or now',
+      isRequired: true,
+    },
+    to: { value: 'time', says: 'the same, inclusive', isRequired: true },
     column: { value: 'name', says: 'the column in the SQL; default id' },
     ...LAYOUT_OPTIONS,
-    json: { says: 'a JSON object, ids as text' },
+    json: { says: 'a JSON object, IDs as strings' },
   },
   examples: [
     'snowflake range --from 2026-11-01 --to 2026-11-30',
@@ -232,8 +245,8 @@ export const range: Command = {
   async run(call: Call): Promise<ExitCode> {
     const { options, terminal } = call;
     const layout = layoutFrom(options);
-    const fromMs = readTime('--from', options.required('from')).firstMs;
-    const toMs = readTime('--to', options.required('to')).lastMs;
+    const fromMs = readTime('--from', options.text('from')!).firstMs;
+    const toMs = readTime('--to', options.text('to')!).lastMs;
     const column = options.text('column') ?? 'id';
     if (!COLUMN.test(column)) {
       throw usageFault(`Expected --column to be the name of a column, got ${quoted(column)}.`);
@@ -241,8 +254,7 @@ export const range: Command = {
     if (fromMs > toMs) throw usageFault('--from is later than --to.');
     const { first, last } = layout.idRange(new Date(fromMs), new Date(toMs));
     if (first > last) {
-      const lifetime = `${utcText(layout.epochMs)} to ${layout.lastDate.toISOString()}`;
-      return failed(call, `there are no ids in that span; this layout has ids from ${lifetime}.`);
+      return failed(call, `${lifetimeText(layout)}, and none in that span.`);
     }
     const [from, to] = [utcText(fromMs), utcText(toMs)];
     const where = `${column} BETWEEN ${first} AND ${last}`;

@@ -1,5 +1,5 @@
 /**
- * All commands, in the order in which the help lists them.
+ * All commands, in the groups and the order in which the help lists them.
  */
 import type { Command } from '../command.js';
 import { countersCreate, countersInspect, countersList } from './counters.js';
@@ -17,29 +17,19 @@ import { release } from './release.js';
 import { sql } from './sql.js';
 import { workers } from './workers.js';
 
-export const COMMANDS: readonly Command[] = [
-  decode,
-  encode,
-  range,
-  layout,
-  layoutMove,
-  sql,
-  workers,
-  release,
-  registryCreate,
-  registryInspect,
-  registryMove,
-  registrySettle,
-  regions,
-  countersList,
-  countersCreate,
-  countersInspect,
-  locks,
-  locksCreate,
-  cron,
-  partitions,
-  keyIssue,
-  keyRead,
-  doctor,
-  explain,
-];
+export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
+  Diagnose: [doctor, explain, workers, registryInspect, regions],
+  IDs: [decode, encode, range, layout, sql, partitions],
+  'Worker IDs': [registryCreate, registrySettle, registryMove, layoutMove, release],
+  'Counters, locks and jobs': [
+    countersList,
+    countersInspect,
+    countersCreate,
+    locks,
+    locksCreate,
+    cron,
+  ],
+  'API keys': [keyIssue, keyRead],
+};
+
+export const COMMANDS: readonly Command[] = Object.values(COMMAND_GROUPS).flat();

@@ -10,12 +10,12 @@ import { lineChunks, tableLines, type ExitCode } from '../terminal.js';
 
 export const keyIssue: Command = {
   name: 'key issue',
-  summary: 'Makes an API key for an id',
+  summary: 'Issue an API key for an ID',
   words: { name: 'id', min: 1, max: 1 },
   says: [
-    'The id, in decimal, is the primary key of the row that stores the hash. A second key for ' +
-      'the same id is a different one. With --secret-name it is derived: always the same, and ' +
-      'nothing is stored.',
+    'The ID, in decimal, is the primary key of the row that stores the hash. A second key for ' +
+      'the same ID is a different one. With --secret-name the key is derived: it is always the ' +
+      'same, and you store nothing.',
     PEPPER_SAYS,
   ],
   options: { ...KEY_OPTIONS, json: { says: 'a JSON object' } },
@@ -64,11 +64,11 @@ interface Reading {
 
 export const keyRead: Command = {
   name: 'key read',
-  summary: 'Shows whose API key it is, and whether it is genuine',
+  summary: 'Read the ID of an API key, and check whether the key is genuine',
   says: [
-    'Reads keys from standard input, one per line: an argument could be seen by others. Without ' +
-      '--hash or --secret-name it only says what anybody can read from a key. Exit code 1: ' +
-      'one is not a key of the prefix or not genuine, or there was none.',
+    'Reads keys from standard input, one per line, because others could see an argument. Without ' +
+      '--hash or --secret-name it prints only what anyone can read from a key. Exit code 1: a ' +
+      'line is not a key with the prefix or is not genuine, or there are no keys.',
     PEPPER_SAYS,
   ],
   options: {
@@ -104,7 +104,7 @@ export const keyRead: Command = {
       }
       if (terminal.isUnread) break;
     }
-    return keyCount > 0 ? code : failed(call, 'there was no key on standard input.');
+    return keyCount > 0 ? code : failed(call, 'there are no keys on standard input.');
   },
 };
 
@@ -138,7 +138,7 @@ function linesOf({ keyId, secretName, isRight }: Reading, hasPepper: boolean): s
 
 function refusalOf(key: string, { options }: Call): string {
   return (
-    `no key of the prefix ${options.text('prefix')}: mistyped, cut off, or of a secret other ` +
-    `than --secret-name. It has ${key.length} characters, which are not shown.`
+    `not a valid ${options.text('prefix')} key (${key.length} characters, not shown). It is ` +
+    `mistyped, cut off, or derived with a secret that --secret-name does not name.`
   );
 }

@@ -34,19 +34,19 @@ import { leaseOf } from './release.js';
 
 export const layoutMove = changeCommand<Terms, RegistryInspector>({
   name: 'layout move',
-  summary: 'Another layout for a running fleet: lets it in, then the old one out',
+  summary: 'Move a running fleet to another layout, in two steps',
   says: [
-    'With --to, processes of both layouts run side by side, so that the new one can be rolled ' +
-      'out, or back. --end names the layout that stays: the new one, or the old one to undo the ' +
-      'move; or, if two layouts contest the registry, the right one. A command that is repeated ' +
-      'changes nothing more. Exit code 1: nothing was changed, for the reason given.',
+    'With --to, processes of both layouts run side by side, so you can roll the new one out, or ' +
+      'back. --end names the layout that stays: the new one, or the old one to undo the move. If ' +
+      'two layouts contest the registry, --end names the right one. Repeating a command changes ' +
+      'nothing more. Exit code 1: nothing was changed, and the output gives the reason.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
     to: { value: 'layout', says: 'the layout to let in: a preset or a fingerprint' },
     end: { value: 'layout', says: 'the layout that stays; the other one must have no holders' },
-    epoch: { value: 'time', says: 'of a preset; ISO text or Unix milliseconds' },
-    workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
+    epoch: { value: 'time', says: 'of a preset; ISO 8601 or Unix milliseconds' },
+    workers: { value: 'min-max', says: 'the worker IDs that this registry serves; default all' },
     ...WAIT_OPTION,
   },
   dry: DRY,

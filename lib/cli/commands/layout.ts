@@ -4,7 +4,7 @@
  *
  * A what-if changes nothing: it is a second layout next to the first.
  */
-import { BitLayout, systemClock, type FieldSpec } from '../../core/index.js';
+import { BitLayout, layouts, systemClock, type FieldSpec } from '../../core/index.js';
 import { epochText } from '../../core/layout/layout-fields.js';
 import { bitDiagram } from '../describe-id.js';
 import { quoted, usageFault, type Call, type Command } from '../command.js';
@@ -23,20 +23,21 @@ import { type ExitCode, tableLines } from '../terminal.js';
 
 export const layout: Command = {
   name: 'layout',
-  summary: 'Lifetime, workers and ids per second of a layout, also with other bits',
+  summary: 'Show the lifetime, workers and IDs per second of a layout',
   says: [
-    'With --after it checks whether ids of the layout can follow those that exist: they are ' +
-      'unique for ever if each is above the largest old one. The exit code is 1 if they are not.',
+    'With --after it checks whether IDs of the layout can follow existing ones. They stay unique ' +
+      'if each is above the largest existing ID. Exit code 1: they are not.',
   ],
   options: {
     ...LAYOUT_OPTIONS,
-    after: {
-      value: 'id',
-      says: 'the largest id that exists, whatever made it, read after the old system has stopped',
+    layout: {
+      value: 'preset',
+      says: `${Object.keys(layouts).join(', ')}, or a fingerprint; default snowflake`,
     },
+    after: { value: 'id', says: 'the largest existing ID, read after the old system has stopped' },
     'what-if': {
       value: 'name:bits,...',
-      says: 'the same layout with other bits, in one more column',
+      says: 'compare the layout with other bits',
       multiple: true,
     },
     json: { says: 'one JSON object for the layout and one for each what-if' },

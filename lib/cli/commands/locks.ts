@@ -5,9 +5,10 @@
  * Guarantee: nothing is changed, and no text from the store steers the terminal.
  */
 import { recordsIn, type CronRunRecord, type NamedRecord } from '../../cron/cron-record.js';
+import { LOCK } from '../../lock/lock-options.js';
 import type { LockRecord } from '../../lock/lock-store.js';
 import { formatName, printable } from '../../messages.js';
-import { changeCommand } from '../change-command.js';
+import { changeCommand, NO_TABLE } from '../change-command.js';
 import { failed, spanText, utcText } from '../command.js';
 import { listCommand, nameCell, type Cells } from '../list-command.js';
 import {
@@ -19,11 +20,11 @@ import {
 
 export const locks = listCommand<LockRecord>({
   name: 'locks',
-  summary: 'Which locks are held, by whom and since when',
+  summary: 'List the locks that are held, with their holders',
   says: [
     'A lock that is kept is no longer held: its holder finished before `holdAtLeastMs` was over. ' +
-      'Each process reports in its metrics who waits for a lock and who has lost one. You cannot ' +
-      "free somebody else's lock: it is free when its time is over.",
+      'The metrics of each process count waiting callers and lost locks. No command releases a ' +
+      'lock: stop its holder, or wait until the lock expires.',
   ],
   options: SUPPORT_OPTIONS,
   limit: { says: 'the most locks to show', count: 1000, max: 1_000_000 },
@@ -70,32 +71,28 @@ export const locks = listCommand<LockRecord>({
  * Guarantee: a table that exists is never changed.
  */
 
-const TTL_MS = 10_000;
-
 export const locksCreate = changeCommand<number, NamedLocks>({
   name: 'locks create',
-  summary:
-    'Prepares a store for locks: makes the table in a database if it is missing, and asks for a ' +
-    'first one',
+  summary: 'Prepare a store for locks: create the table, start the wait of a new store',
   says: [
-    'Redis and etcd need no table. A migration of yours can make it too, with the statement that ' +
+    'Redis and etcd need no table. Your own migration can create it with the statement that ' +
       '--dry prints. A store without locks looks like one that has lost them, so it grants none ' +
-      'for a while: that begins here, and not with the first lock after a deployment.',
+      'for a while. That wait starts here, not with the first lock after a deployment.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    ttl: { value: 'ms', says: 'the longestTtlMs of any process; default 10000' },
+    ttl: { value: 'duration', says: 'the longestTtlMs of any process; default 10s' },
   },
   dry: 'print the statement that creates the table, and do nothing',
   examples: [
     `snowflake locks create --dry --support postgres://localhost/shop`,
     `snowflake locks create --yes --support mysql://localhost/shop`,
   ],
-  terms: (options) => options.whole('ttl') ?? TTL_MS,
+  terms: (options) => options.duration('ttl', LOCK.ttlMs[0]) ?? LOCK.ttlMs[1],
   open: withLocks,
   async plan(locks, ttlMs, { terminal, options }) {
     const { preparation, location } = locks;
-    if (preparation === undefined) await terminal.say(`${location} needs no table.`);
+    if (preparation === undefined) await terminal.say(NO_TABLE);
     const isMissing =
       !options.flag('dry') && (await unlessTableIsMissing(locks.records())) === undefined;
     return {
@@ -120,13 +117,12 @@ export const locksCreate = changeCommand<number, NamedLocks>({
 
 export const cron = listCommand<NamedRecord>({
   name: 'cron',
-  summary: 'The jobs of @CronOnce and their last runs; with a job: all its runs that are known',
+  summary: 'List the jobs of @CronOnce with their last runs, or the runs of one job',
   says: [
-    'A run is done, failed, running, lost (its process was gone, and another one did it again), ' +
-      'given-up (that was so as often as a tick is tried), interrupted (its process was shut ' +
-      'down, and another one did it again), too-long (it was given up at holdAtMostMs) or ' +
-      'skipped (it was left out as too late). The record of a job stands beside its lock and ' +
-      'has its last runs. Exit code 1: there is no job of that name.',
+    'A run is done, failed, running, lost (its process was gone, and another one repeated it), ' +
+      'given-up (the same at the last attempt), interrupted (its process shut down, and another ' +
+      'one repeated it), too-long (abandoned at holdAtMostMs) or skipped (left out as too late). ' +
+      'Exit code 1: there is no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
   options: SUPPORT_OPTIONS,

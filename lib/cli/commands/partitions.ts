@@ -9,9 +9,18 @@
 import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
+import { whole } from '../../options.js';
 import { pause, systemTimers } from '../../time/timers.js';
 import { changeCommand, DRY, type Change } from '../change-command.js';
-import { quoted, spanText, usageFault, utcText, type Call, type Options } from '../command.js';
+import {
+  quoted,
+  readDuration,
+  spanText,
+  usageFault,
+  utcText,
+  type Call,
+  type Options,
+} from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import {
   PartitionedTable,
@@ -40,31 +49,32 @@ const TABLE_LENGTH_MAX = 53;
 
 export const partitions = changeCommand<Terms, PartitionedTable>({
   name: 'partitions',
-  summary: 'Partitions of a table by the time of its ids: makes those ahead, drops old ones',
+  summary: 'Maintain the partitions of a table by ID time: create new ones, drop old ones',
   says: [
-    'For a daily cron job: it does what is missing, and may run twice at once. Where a ' +
-      'transaction keeps the table for more than a second it gives way and tries again. For a ' +
-      'table without partitions it prints what would give it some.',
+    'For a daily cron job; two may run at once. If a transaction keeps the table for more than a ' +
+      'second, the command gives way and tries again. For a table without partitions it prints ' +
+      'the statements that create some.',
   ],
   options: {
     url: {
       value: 'url',
       says: 'of PostgreSQL or MariaDB, e.g. postgres://host/shop; or SNOWFLAKE_URL',
     },
-    table: { value: 'name', says: 'with or without its schema' },
-    column: { value: 'name', says: 'the column of the ids; default id' },
+    table: { value: 'name', says: 'with or without its schema', isRequired: true },
+    column: { value: 'name', says: 'the column of the IDs; default id' },
     by: { value: 'period', says: `${PERIODS.join(', ')} (UTC); default day` },
     keep: {
-      value: 'time',
-      says: 'how old ids may be, e.g. 90d or 13w; older partitions are dropped',
+      value: 'duration',
+      says: 'drop partitions whose IDs are older, e.g. 90d or 13w',
+      isRequired: true,
     },
     ahead: { value: 'count', says: `how many periods after this one to prepare; default ${AHEAD}` },
-    wait: { value: 'ms', says: `how long to try where others use the table; default ${WAIT_MS}` },
+    wait: { value: 'duration', says: 'how long to try while others use the table; default 1m' },
     ...LAYOUT_OPTIONS,
     sql: { says: 'print the statements, for a migration, and do nothing' },
   },
   dry: DRY,
-  yes: 'drop without asking, for scripts',
+  yes: 'drop without confirmation, for scripts',
   examples: [
     'snowflake partitions --table orders --keep 90d --dry --url postgres://localhost/shop',
     'snowflake partitions --table orders --keep 90d --yes --url postgres://localhost/shop',
@@ -105,7 +115,7 @@ function termsFrom(options: Options): Terms {
   } catch (error) {
     throw usageFault((error as Error).message);
   }
-  const table = nameFrom(options, 'table');
+  const table = nameFrom('table', options.text('table')!);
   if (table.length > TABLE_LENGTH_MAX) {
     throw usageFault(`Expected --table to have at most ${TABLE_LENGTH_MAX} characters.`);
   }
@@ -113,25 +123,21 @@ function termsFrom(options: Options): Terms {
   if (!PERIODS.includes(by)) {
     throw usageFault(`Expected --by to be one of ${PERIODS.join(', ')}, got ${quoted(by)}.`);
   }
-  const ahead = options.whole('ahead') ?? AHEAD;
-  if (ahead < 1 || ahead > AHEAD_MAX) {
-    throw usageFault(`Expected --ahead to be from 1 to ${AHEAD_MAX}, got ${ahead}.`);
-  }
-  const keep = options.required('keep');
-  const [, count, unit] = /^([1-9]\d{0,4})(d|w)$/.exec(keep) ?? [];
-  if (count === undefined) {
+  const ahead = options.whole('ahead', whole(1, AHEAD_MAX)) ?? AHEAD;
+  const keep = options.text('keep')!;
+  // A number without its unit is in ms elsewhere, and would drop nearly all.
+  if (!/^[1-9]\d{0,4}[dw]$/.test(keep)) {
     throw usageFault(
       `Expected --keep to be days or weeks such as 90d or 13w, got ${quoted(keep)}.`,
     );
   }
-  const keepMs = Number(count) * (unit === 'w' ? 7 : 1) * DAY_MS;
-  const column = nameFrom(options, 'column', 'id');
-  const waitMs = options.whole('wait') ?? WAIT_MS;
+  const column = nameFrom('column', options.text('column') ?? 'id');
+  const keepMs = readDuration('--keep', keep);
+  const waitMs = options.duration('wait') ?? WAIT_MS;
   return { table, column, layout, by, ahead, keepMs, waitMs, nowMs: systemClock.now() };
 }
 
-function nameFrom(options: Options, option: string, otherwise?: string): string {
-  const name = options.text(option) ?? otherwise ?? options.required(option);
+function nameFrom(option: string, name: string): string {
   if (NAME.test(name)) return name;
   throw usageFault(`Expected --${option} to be letters, digits and _, got ${quoted(name)}.`);
 }

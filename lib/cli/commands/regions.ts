@@ -27,11 +27,11 @@ import type { ExitCode } from '../terminal.js';
 
 export const regions = listCommand<WorkerRecord>({
   name: 'regions',
-  summary: 'Which region has which number, and the lowest that no region ever had',
+  summary: 'List the numbers of regions, and the lowest one never used',
   says: [
-    'Give a new region the lowest number that was never used, and write it into its ' +
-      'workerFields. A number is not handed out by itself: a region that is cut off goes on ' +
-      'with its own. Exit code 1: there is no registry of regions.',
+    'Give a new region the lowest number never used, and write it into its workerFields. The ' +
+      'library assigns no number, because a region that is cut off keeps using its own. Exit ' +
+      'code 1: there is no registry of regions.',
   ],
   options: { ...REGIONS_OPTION, ...TIMEOUT_OPTION },
   json: 'one JSON object per number, then one with the counts',

@@ -31,21 +31,21 @@ import { leaseOf } from './release.js';
 
 export const registryMove = changeCommand<Terms, Stores>({
   name: 'registry move',
-  summary: 'Another store for a running fleet: divides the worker ids, then closes the old one',
+  summary: 'Move the registry of a running fleet to another store, in two steps',
   says: [
-    'First each registry has half of the worker ids, and processes of both run side by side, so ' +
-      'that the new URL can be rolled out, or back. --end gives all of them to the new one and ' +
-      'closes the old one for good, --undo the other way round. If the command stops half way, ' +
-      'give it again. Exit code 1: the reason is given, and the option that goes on, if there is ' +
-      'one; what was not changed yet stays.',
+    'First each registry has half of the worker IDs, and processes of both run side by side, so ' +
+      'you can roll the new URL out, or back. --end gives all worker IDs to the new registry and ' +
+      'closes the old one permanently; --undo does the opposite. If the command stops early, run ' +
+      'it again. Exit code 1: the output gives the reason and, if there is one, the option that ' +
+      'continues.',
   ],
   options: {
-    from: { value: 'url', says: 'the registry that is left; or SNOWFLAKE_FROM' },
-    to: { value: 'url', says: 'the registry that follows, which is empty; or SNOWFLAKE_TO' },
+    from: { value: 'url', says: 'the old registry; or SNOWFLAKE_FROM' },
+    to: { value: 'url', says: 'the new registry, which is empty; or SNOWFLAKE_TO' },
     ...TIMEOUT_OPTION,
-    end: { says: 'after the rollout: nobody may hold a worker id of the old registry' },
-    undo: { says: 'after a rollback: nobody may hold a worker id of the new registry' },
-    workers: { value: 'min-max', says: 'the worker ids that this registry is for; default all' },
+    end: { says: 'after the rollout: no process may hold a worker ID of the old registry' },
+    undo: { says: 'after a rollback: no process may hold a worker ID of the new registry' },
+    workers: { value: 'min-max', says: 'the worker IDs that this registry serves; default all' },
     ...WAIT_OPTION,
   },
   dry: DRY,

@@ -8,8 +8,8 @@ import { LEASE, LEASE_DEFAULTS } from '../../lease/lease-options.js';
 import { isContested, registryName } from '../../lease/lease-texts.js';
 import type { RegistryFacts, RegistryInspector, RegistryView } from '../../registry/snapshot.js';
 import { kindOf } from '../../url-schemes.js';
-import { changeCommand, DRY, UNCHANGED } from '../change-command.js';
-import { spanText, usageFault, utcText, type Call, type Command } from '../command.js';
+import { changeCommand, DRY, NO_TABLE } from '../change-command.js';
+import { spanText, utcText, type Call, type Command } from '../command.js';
 import { layoutFacts, layoutOfFingerprint } from '../layout-option.js';
 import {
   hasLost,
@@ -32,33 +32,34 @@ import { leaseOf } from './release.js';
 
 export const registryCreate = changeCommand<number, RegistryInspector>({
   name: 'registry create',
-  summary: 'Creates a registry in advance, so that the first ids have exact times',
+  summary: 'Create a registry in advance, so that the first IDs have exact times',
   says: [
-    'This is optional: the first process creates the registry. But a registry that never ' +
-      'existed looks like one that was lost, so the ids of that process run ahead of the clock ' +
-      'by up to one ttl. With a registry created one ttl earlier they do not. It takes the ' +
-      'layout of the first process that leases from it. Exit code 1: the registry already exists.',
-    'A database needs the table first, and nothing is leased without it: it is created here, or ' +
-      'by a migration of yours with the statement that --dry prints.',
+    'This is optional, because the first process creates the registry. A new registry looks like ' +
+      'one that was lost, so the IDs of that process run ahead of the clock by up to one TTL. If ' +
+      'you create the registry one TTL earlier, they do not. It takes the layout of the first ' +
+      'process that leases from it. Exit code 1: the registry already exists.',
+    'A database needs the table first. This command creates it, or your own migration does with ' +
+      'the statement that --dry prints.',
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    ttl: { value: 'ms', says: 'the longest leaseTtlMs of any process; default 60000' },
+    ttl: { value: 'duration', says: 'the longest leaseTtlMs of any process; default 60s' },
   },
   dry: 'print the statement that creates the table in a database, and do nothing',
   examples: [
     `snowflake registry create --support 'redis://localhost:6379?namespace=shop'`,
-    `snowflake registry create --ttl 30000 --yes --support redis://localhost`,
+    `snowflake registry create --ttl 30s --yes --support redis://localhost`,
     `snowflake registry create --dry --support postgres://localhost/shop`,
   ],
-  terms: (options) => readTtl(options.whole('ttl')),
+  // The other options of the fleet are not known, so only the bounds of leaseTtlMs are checked.
+  terms: (options) => options.duration('ttl', LEASE.ttlMs[0]) ?? LEASE_DEFAULTS.ttlMs,
   open: (call, use) => withStore(call, use),
   async plan(store, ttlMs, call) {
     const { terminal, options } = call;
     const { preparation } = store;
     if (options.flag('dry')) {
       if (preparation !== undefined) await terminal.printSql(preparation.text);
-      else await terminal.say(`${store.where} needs no table. ${UNCHANGED}`);
+      else await terminal.say(NO_TABLE);
       return 0;
     }
     const before = await unlessTableIsMissing(store.read());
@@ -82,13 +83,6 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
   },
 });
 
-function readTtl(ttlMs = LEASE_DEFAULTS.ttlMs): number {
-  // The other options of the fleet are not known, so only the bounds of leaseTtlMs are checked.
-  const [fault] = LEASE.ttlMs[0]('leaseTtlMs', ttlMs);
-  if (fault !== undefined) throw usageFault(fault.replace('`leaseTtlMs`', '--ttl'));
-  return ttlMs;
-}
-
 function creationNotice(quarantineMs: number): string {
   return (
     `Ranges will start ${spanText(quarantineMs)} from now: after everything that processes with\n` +
@@ -104,7 +98,7 @@ function creationNotice(quarantineMs: number): string {
 
 export const registryInspect: Command = {
   name: 'registry inspect',
-  summary: 'Layout, era and safety margins of the registry in a store',
+  summary: 'Show the layout, era and safety margins of the registry in a store',
   options: { ...SUPPORT_OPTIONS, json: { says: 'a JSON object' } },
   examples: [`snowflake registry inspect --support 'redis://localhost:6379?namespace=shop'`],
   run: (call: Call): Promise<ExitCode> =>
@@ -189,12 +183,11 @@ interface Settleable {
 
 export const registrySettle = changeCommand<undefined, Settleable>({
   name: 'registry settle',
-  summary:
-    'Brings the clocks of a registry and of its locks back after the store had a wrong clock',
+  summary: 'Return a registry and its locks to the clock of their store, after it was wrong',
   says: [
-    'After its store was ahead for a while, a registry comes back at half speed: a year takes ' +
-      'two. So do locks. Set the clock of the store first. Exit code 1: nothing was changed, for ' +
-      'the reason given.',
+    'After the clock of its store was ahead, a registry and its locks return at half speed: a ' +
+      'year takes two. Set the clock of the store first. Exit code 1: nothing was changed, and ' +
+      'the output gives the reason.',
   ],
   options: SUPPORT_OPTIONS,
   dry: DRY,

@@ -31,11 +31,11 @@ const TRIES = 5;
 
 export const release = changeCommand<number, RegistryInspector>({
   name: 'release',
-  summary: 'Removes the holder of a worker id, which becomes free when its range ends',
+  summary: 'Remove the holder of a worker ID, which becomes free when its range ends',
   says: [
-    'The range of the holder stays valid, so the worker id does not become free any earlier. A ' +
-      'live process uses its range to the end and leases another worker id. For a dead one ' +
-      'nothing is gained: its worker id becomes free at the same time anyway.',
+    'The range of the holder stays valid, so the worker ID does not become free earlier. A live ' +
+      'process uses its range to the end, then leases another worker ID. For a dead process, the ' +
+      'command gains nothing.',
   ],
   words: { name: 'worker', min: 1, max: 1 },
   options: SUPPORT_OPTIONS,

@@ -5,8 +5,8 @@
  * It changes nothing. The operator has to keep the worker id away from all generators.
  */
 import type { BitLayout } from '../../core/index.js';
-import { suggestion } from '../../options.js';
-import { asUsage, quoted, usageFault, type Call, type Command, type Options } from '../command.js';
+import { suggestion, whole } from '../../options.js';
+import { quoted, usageFault, type Call, type Command, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import { storeUrl } from '../store/stores.js';
 import { wideningOf } from '../store/widening.js';
@@ -28,20 +28,20 @@ const NAME = /^([a-z_][a-z0-9_]{0,50}\.)?[a-z_][a-z0-9_]{0,50}$/;
 
 export const sql: Command = {
   name: 'sql',
-  summary: 'Prints a function that makes ids inside PostgreSQL, or a procedure for MariaDB',
+  summary: 'Print a function that generates IDs inside PostgreSQL or MariaDB',
   says: [
-    'Give it a worker id that no generator leases, one for each function and each database: the ' +
-      'database does not ask a registry.',
-    'With --widen it reads a schema, and prints the statements that make the keys of tables with ' +
-      'rows, and what refers to them, a bigint; with --back those that undo it.',
+    'Use a worker ID that no generator leases, one for each function and each database, because ' +
+      'the database does not ask a registry.',
+    'With --widen it reads a schema, and prints the statements that turn the keys of tables with ' +
+      'rows, and the columns that refer to them, into bigint. --back prints those that undo it.',
   ],
   options: {
-    worker: { value: 'number', says: 'the worker id of these ids, all worker fields as one' },
+    worker: { value: 'number', says: 'the worker ID of these IDs; required without --widen' },
     dialect: { value: 'name', says: `${Object.keys(DIALECTS).join(', ')}; default postgres` },
     name: { value: 'name', says: 'its name, with or without a schema; default snowflake_id' },
     ...LAYOUT_OPTIONS,
-    widen: { says: 'print what makes keys a bigint' },
-    back: { says: 'with --widen: print what undoes it; run this before you widen' },
+    widen: { says: 'print the statements that turn keys into bigint' },
+    back: { says: 'with --widen: print the statements that undo it; run this first' },
     table: { value: 'name', says: 'with --widen: a table whose key to widen', multiple: true },
     url: { value: 'url', says: 'with --widen: of PostgreSQL, MariaDB or MySQL; or SNOWFLAKE_URL' },
   },
@@ -60,17 +60,14 @@ export const sql: Command = {
       return 0;
     }
     const layout = layoutFrom(options);
-    const workerId = options.whole('worker');
-    if (workerId === undefined) throw usageFault('`sql` needs --worker, a worker id of its own.');
+    const workerId = options.whole('worker', whole(0, layout.workerIdMax));
+    if (workerId === undefined) throw usageFault('Missing: --worker <number>, or --widen.');
     const dialect = dialectFrom(options);
     const name = nameFrom(options, dialect);
     await terminal.print(
       `-- Ids ${layout.fingerprint} of worker ${workerId}, which no generator may lease.`,
       `-- ${dialect.call(name)}`,
-      ...dialect.lines(
-        name,
-        asUsage(() => idNumbers(layout, workerId)),
-      ),
+      ...dialect.lines(name, idNumbers(layout, workerId)),
     );
     return 0;
   },

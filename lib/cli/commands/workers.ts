@@ -11,15 +11,15 @@ import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 
 export const workers = listCommand<WorkerRecord>({
   name: 'workers',
-  summary: 'Who holds which worker id, and how many are free',
+  summary: 'List the holders of worker IDs, and count the free ones',
   says: ['Exit code 1: there is no registry.'],
   options: {
     ...SUPPORT_OPTIONS,
-    all: { says: 'also worker ids that were used before and are free now' },
+    all: { says: 'include worker IDs that were used before and are free now' },
   },
   // A fleet has fewer than the default, and the widest layout has as many as the maximum.
-  limit: { says: 'the most worker ids to read', count: 100_000, max: 4_194_304 },
-  json: 'one JSON object per worker id, then one with the counts',
+  limit: { says: 'the most worker IDs to read', count: 100_000, max: 4_194_304 },
+  json: 'one JSON object per worker ID, then one with the counts',
   examples: [
     `snowflake workers --support 'redis://localhost:6379?namespace=shop'`,
     `SNOWFLAKE_SUPPORT='redis://:password@host' snowflake workers --json`,

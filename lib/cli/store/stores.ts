@@ -12,6 +12,7 @@ import {
   type LockRecord,
   type LockStore,
 } from '../../lock/lock-store.js';
+import { whole } from '../../options.js';
 import type { RegistryInspector, StorePreparation } from '../../registry/snapshot.js';
 import {
   countersOf,
@@ -27,7 +28,7 @@ import { kindOf } from '../../url-schemes.js';
 import { usageFault, type Call, type OptionSpecs } from '../command.js';
 
 export const TIMEOUT_OPTION: OptionSpecs = {
-  timeout: { value: 'ms', says: 'how long the store may take to answer; default 5000' },
+  timeout: { value: 'duration', says: 'how long the store may take to respond; default 5s' },
 };
 
 export const SUPPORT_OPTIONS: OptionSpecs = {
@@ -107,10 +108,7 @@ function namedStore(
   call: Call,
   option: StoreOption = 'support',
 ): { readonly url: string; readonly timeoutMs: number } {
-  const timeoutMs = call.options.whole('timeout') ?? TIMEOUT_MS;
-  if (timeoutMs < 1 || timeoutMs > TIMEOUT_MS_MAX) {
-    throw usageFault(`Expected --timeout to be from 1 to ${TIMEOUT_MS_MAX}, got ${timeoutMs}.`);
-  }
+  const timeoutMs = call.options.duration('timeout', whole(1, TIMEOUT_MS_MAX)) ?? TIMEOUT_MS;
   return { url: storeUrl(call, option), timeoutMs };
 }
 

@@ -50,10 +50,14 @@ const UNEXPECTED = later(/^/, 'Redis gave an unexpected answer. See its log.');
 
 function refusalOf(reason: ClientError, said: string): readonly [string, Refusal] {
   const code = typeof reason.code === 'string' ? reason.code : '';
-  const found = refusalIn(REFUSALS, [said, code]);
-  const isAnswer = replyIn(reason) !== undefined;
-  return isAnswer && found?.[0] === 'unreachable' ? ['unexpected', UNEXPECTED] : found!;
+  const found = refusalIn(REFUSALS, [said, code])!;
+  if (found[0] !== 'unreachable') return found;
+  if (replyIn(reason) !== undefined) return ['unexpected', UNEXPECTED];
+  return /ECONNREFUSED/.test(`${said} ${code}`) ? ['unreachable', NOBODY_THERE] : found;
 }
+
+/** No other server listens there, so the port has nothing to do with it. */
+const NOBODY_THERE = later(/^/, 'Check that Redis runs and can be reached from this host.');
 
 /**
  * Errors of Redis, of a Sentinel, and of the client in between. The last one matches any failure

@@ -138,7 +138,7 @@ export function invariantBroken(
   return new SnowflakeError(
     'LEASE_LOST',
     `A fault of nestjs-snowflake was noticed before it did harm: ${invariant} (` +
-      `${shown.join(', ')}). No id was made of it, and nothing was written. Please report it.`,
+      `${shown.join(', ')}). No id was generated of it, and nothing was written. Please report it.`,
     { retryable: false, details: { invariant, ...values } },
   );
 }

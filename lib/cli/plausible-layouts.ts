@@ -1,8 +1,8 @@
 /**
- * Guesses which presets an id can be of, likeliest first, because an id does not name its layout.
- * A preset is plausible if the time of the id lies between 2010, or its epoch, and now. The
- * likeliest has the shortest description: ids are mostly recent, of a low worker id and early in
- * their tick, while bits of another system read as random numbers in these fields.
+ * Guesses which presets an id can be of, most likely first, because an id does not name its layout.
+ * A preset is plausible if the time of the id lies between 2010, or its epoch, and now. The most
+ * likely has the shortest description. Ids are mostly recent, of a low worker id and early in their
+ * tick, while bits of another system read as random numbers in these fields.
  */
 import { layouts } from '../core/layout/presets.js';
 

@@ -186,7 +186,7 @@ function packedFile(program: string | undefined, path: string): string | undefin
 
 /*
  * The help texts, built from the data of the commands: every command and every option is listed
- * because it exists, none by hand.
+ * because it exists, none manually.
  */
 
 const OPTION_WIDTH = 58;

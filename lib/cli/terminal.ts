@@ -2,7 +2,7 @@
  * Writes results to standard output and everything else to standard error.
  *
  * Guarantee: no text controls the terminal. The only control characters are line ends and the
- * colours set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles
+ * colors set here, for a terminal and never with NO_COLOR. Each write is awaited, so nothing piles
  * up in memory. A reader that is gone changes no exit code, and no command stops half way for it.
  */
 import { printable, printableJson } from '../messages.js';
@@ -11,7 +11,7 @@ const COLOURS = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33 } as const;
 
 export type Colour = keyof typeof COLOURS;
 
-/** A line whose first part is coloured. */
+/** A line whose first part is colored. */
 export interface Painted {
   readonly colour: Colour;
   readonly text: string;

@@ -260,7 +260,7 @@ export function refusal(
     case 'wait':
       return new SnowflakeError(
         'STORE_UNAVAILABLE',
-        `The store grants nothing of ${which} for another ${answer.waitMs} ms: the counter is ` +
+        `The store grants nothing of ${which} for another ${answer.waitMs} ms. The counter is ` +
           `new, its store has lost data, or the most that may be granted at once is used up. ` +
           `${advice}`,
         { details: { waitMs: answer.waitMs } },

@@ -285,8 +285,8 @@ export abstract class StoreKeeper<R> {
 function stopped(words: KeeperWords): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    `${words.stopped} at shutdown, so no id was made. This is the last shutdown step: make ids ` +
-      'earlier, in the onApplicationShutdown hooks at the latest.',
+    `${words.stopped} at shutdown, so no id was generated. This is the last shutdown step. ` +
+      'Generate ids earlier, in the onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
 }
@@ -296,7 +296,7 @@ function spent(words: KeeperWords, fault: SnowflakeError | undefined): Snowflake
   const waitMs = fault?.details['waitMs'];
   return new SnowflakeError(
     'SEGMENT_SPENT',
-    `${words.spent}, so no id was made. ${why} Wait with nextIdAsync(); if this is seen often, ` +
+    `${words.spent}, so no id was generated. ${why} Wait with nextIdAsync(); if this is seen often, ` +
       `raise ${words.cure}.`,
     { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
   );

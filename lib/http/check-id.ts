@@ -306,7 +306,7 @@ function layoutCheckFaults(checks: SnowflakeIdChecks): string[] {
     if (name === undefined) return [];
     return [
       `Expected \`layout\` together with \`${name}\`, got undefined. Only the layout tells where ` +
-        'an id has its time and its worker: give the one that makes the ids.',
+        'an id has its time and its worker: give the one that generates the ids.',
     ];
   }
   if (futureMsMax !== undefined && !notInFuture) {

@@ -43,7 +43,7 @@ export function minRangeMsOf(unitMs: number): number {
 
 /** The former value 'trust' would be right at one moment only, but stay configured. */
 const TRUST_FAULT =
-  "`onFreshRegistry: 'trust'` is gone: left in a deployment it made ids twice after the first " +
+  "`onFreshRegistry: 'trust'` is gone: left in a deployment it issued duplicate ids after the first " +
   'loss of data. Leave the option out; for exact times from the first id on run `snowflake ' +
   "registry create` one leaseTtlMs before the first start, or use 'wait'. In tests a " +
   '`new MemorySupport()` starts at once with exact times.';

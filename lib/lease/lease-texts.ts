@@ -116,8 +116,8 @@ export function movedText(from: number, to: number): string {
 export function stopped(): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
-    'The worker id was given back at shutdown, so no id was made. This is the last shutdown ' +
-      'step: make ids earlier, in the onApplicationShutdown hooks at the latest.',
+    'The worker id was given back at shutdown, so no id was generated. This is the last shutdown ' +
+      'step: generate ids earlier, in the onApplicationShutdown hooks at the latest.',
     { retryable: false },
   );
 }
@@ -133,9 +133,9 @@ export function dropped(reason: string): SnowflakeError {
 export function clonedText({ isOverlap = false }: { isOverlap?: boolean }): SnowflakeError {
   return dropped(
     isOverlap
-      ? `The store was led back to a server that had been left for another one, which granted ` +
-          `worker ids meanwhile: the range held here may be somebody else's as well. Restart a ` +
-          `server, or let it follow the other one, before clients are led back to it.`
+      ? `The store failed back to a server that another one had replaced, which granted ` +
+          `worker ids in the meantime. Another process may have the range held here as well. ` +
+          `Restart a server, or let it follow the other one, before clients fail back to it.`
       : 'Somebody else renewed the same lease: there is a copy of this process, or a proxy ' +
           'repeats requests or answers.',
   );
@@ -148,9 +148,9 @@ export function overlapping(
 ): SnowflakeError {
   const since = new Date(itsFloorMs).toISOString();
   return dropped(
-    `Another process may make ids of worker id ${workerId} from ${since} on, inside the range ` +
-      `held here: the registry lost data and the two have different leaseTtlMs, or the store was ` +
-      `led back to a server that had been left for another one.`,
+    `Another process may generate ids of worker id ${workerId} from ${since} on, inside the range ` +
+      `held here. The registry lost data and the two have different leaseTtlMs, or the store ` +
+      `failed back to a server that another one had replaced.`,
   );
 }
 
@@ -189,10 +189,10 @@ export function otherVersion(stored: string): SnowflakeError {
   const theirs = formatName(stored);
   return new SnowflakeError(
     'VERSION_MISMATCH',
-    `The registry is kept by version ${theirs} of the lease protocol, which this version of ` +
-      `nestjs-snowflake does not know, so it changes nothing there: no worker id is leased or ` +
-      `prolonged, and a range already leased is used to its end. Run the version of the package ` +
-      `that the other processes of this namespace run.`,
+    `The registry has version ${theirs} of the lease protocol, which this version of ` +
+      `nestjs-snowflake does not support. This process leases and renews no worker id, and uses ` +
+      `a range already leased to its end. Run the version of the package that the other ` +
+      `processes of this namespace run.`,
     { details: { theirs } },
   );
 }
@@ -241,7 +241,7 @@ function closedText(side: StoreMove['side']): string {
 function contestedText(theirs: string, ours: string): string {
   return (
     `Processes of two layouts had worker ids of this namespace at once (${theirs}), because its ` +
-    `registry was lost while one of them ran; their ids could be equal, so neither gets a worker ` +
+    `registry was lost while one of them ran. Their ids could be equal, so neither gets a worker ` +
     `id any more. This application uses ${ours}. Stop every process of the wrong layout, then ` +
     `keep the other one: snowflake layout move --end <layout>. Do not delete the registry.`
   );

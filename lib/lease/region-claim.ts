@@ -108,7 +108,7 @@ interface Refused {
 }
 
 const NOT_ASKED = 'The registry of regions was not asked yet.';
-const IDS_GO_ON = 'Ids are made meanwhile, and it will be asked again.';
+const IDS_GO_ON = 'Ids are generated in the meantime, and it will be asked again.';
 const NO_RANGE = 'The lease has ended, so no number is needed until there is another one.';
 const NO_INCARNATION =
   'The registry of worker ids has not told its incarnation, by which a region is known.';
@@ -375,9 +375,9 @@ export class RegionClaim {
     return new SnowflakeError(
       'LAYOUT_MISMATCH',
       `The registry of regions is for ${formatName(theirs)}, and the fixed worker fields of this ` +
-        `application have ${this.parts.bits} bits (${ours}): regions that divide the worker id ` +
-        `in different ways may make equal ids. Fix the same fields in all regions; and give ` +
-        `regions a namespace of its own, which no generator leases worker ids from.`,
+        `application have ${this.parts.bits} bits (${ours}). Regions that divide the worker id ` +
+        `in different ways may generate equal ids. Fix the same fields in all regions, and give ` +
+        `regions a namespace of its own, from which no generator leases worker ids.`,
       { details: { theirs, ours } },
     );
   }
@@ -399,7 +399,8 @@ function messageOf(state: RegionStatus['state'], number: number, reason: string)
   }
   return (
     `Two regions have one number, so that their ids may be equal. ${reason} Find out which of ` +
-    `them is wrong, stop it, and give it a number of its own: snowflake regions lists those in use.`
+    `them is wrong, stop it, and give it a number of its own. Run \`snowflake regions\` to list ` +
+    `those in use.`
   );
 }
 

@@ -144,7 +144,7 @@ export class ClockSkew {
   /** The error that prevents IDs under the policy 'reject'. */
   get refusal(): SnowflakeError | undefined {
     if (!this.isSkewed || this.parts.options.onClockSkew !== 'reject') return undefined;
-    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was made ('reject').`, {
+    return new SnowflakeError('CLOCK_UNUSABLE', `${this.text} No id was generated ('reject').`, {
       details: { skewMs: this.skewMs },
     });
   }
@@ -169,7 +169,7 @@ export class ClockSkew {
     }
     return (
       `The registry is ${aheadMs} ms ahead of its store, whose clock was set back. It comes back ` +
-      `within ${2 * aheadMs} ms. No id is held up meanwhile, and the time in ids is that of the ` +
+      `within ${2 * aheadMs} ms. No id is held up in the meantime, and the time in ids is that of the ` +
       `clocks that agree. If it is too long, see \`snowflake registry settle\`.`
     );
   }

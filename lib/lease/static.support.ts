@@ -159,8 +159,8 @@ export async function untilNewIds(
 
 function behind(leftMs: number): string {
   return (
-    `The clock of this host was set back or stands still, so ids of this worker id start in ` +
-    `${leftMs} ms by that clock, after all that a process before this one may have made.`
+    `The clock of this host was set back or is frozen, so ids of this worker id start in ` +
+    `${leftMs} ms by that clock. They then follow all ids of a process before this one.`
   );
 }
 
@@ -177,7 +177,7 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
-      `until the clock has passed them: the rest of a tick of this layout, and aheadMsMax. ` +
+      `until the clock has passed them. This is the rest of a tick of this layout, and aheadMsMax. ` +
       `That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ticks, a ` +
       `smaller aheadMsMax, or a registry.`,
     { details: { waitMs } },

@@ -14,7 +14,7 @@ import { closeQuietly, faultsOf, invalid, noOptions } from './resolve-support.js
 import { runAlone, type RunningSnowflake } from './start-snowflake.js';
 import { SNOWFLAKE_OPTIONS } from './tokens.js';
 
-/** Checks the options of a generator and puts it together; it makes ids from its start() on. */
+/** Checks the options of a generator and puts it together; it generates ids from its start() on. */
 export interface GeneratorOpener<Options> {
   /** The least that has to be given, for a message. */
   readonly example: string;

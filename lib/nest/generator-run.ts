@@ -19,7 +19,7 @@ export interface RunParts {
   readonly idMaker: IdMaker;
   /** It is undefined if there is no lease to renew. */
   readonly refreshAlive?: RefreshAlive | undefined;
-  /** It is undefined if ids are made without a worker id. */
+  /** It is undefined if ids are generated without a worker id. */
   readonly support?: IDistributedSupport | undefined;
 }
 
@@ -52,7 +52,7 @@ export class GeneratorRun {
     void this.advise();
   }
 
-  /** Nest's scheduler ends its jobs before the shutdown is over; renewals go on without it. */
+  /** Nest's scheduler ends its jobs before the shutdown is over; renewals continue without it. */
   renewAlone(): void {
     if (this.stopping === undefined) this.parts.refreshAlive?.leaveScheduler();
   }

@@ -1,6 +1,6 @@
 /**
- * An application injects the IdMaker for ids, and for what can be read out of them; with its status
- * and those that run, which make no sense without it, in one file.
+ * An application injects the IdMaker for ids, and for what can be read out of them. Its status and
+ * those that run, which make no sense without it, in one file.
  *
  * Every call is one line to the source of ids or the layout. The source is ready before other
  * modules' onModuleInit and is closed after their last hook.
@@ -29,12 +29,12 @@ export interface IdMakerParts {
   /** It is undefined if ids are plain numbers. */
   readonly layout: BitLayout | undefined;
   readonly shared?: SharedLease | undefined;
-  /** It is undefined if ids are made without a worker id. */
+  /** It is undefined if ids are generated without a worker id. */
   readonly workerIds?: WorkerIdRange | undefined;
 }
 
 /**
- * Makes ids. Inject it.
+ * Generates ids. Inject it.
  *
  * @example
  * ```ts
@@ -79,7 +79,7 @@ export class IdMaker {
 
   /**
    * `count` ids in rising order. Throws as nextId does; ids made before the error are kept, and the
-   * same call a little later goes on from there.
+   * same call a little later continues from there.
    */
   nextIds(count: number, fields?: CallFields): bigint[] {
     return this.source.nextIds(count, fields);
@@ -97,8 +97,8 @@ export class IdMaker {
 
   /**
    * One id; waits where nextId() would throw a retryable error or wait for the clock in place. The
-   * event loop goes on meanwhile. Callers are served in the order in which they came; any number of
-   * them may wait, also under one signal.
+   * event loop continues in the meantime. Callers are served in the order in which they came; any
+   * number of them may wait, also under one signal.
    * @throws the reason of the signal when it is aborted, or what waiting cannot cure: NOT_READY
    * after the shutdown, TIME_EXHAUSTED, ARGUMENT_INVALID for a call field that does not fit.
    */
@@ -109,8 +109,8 @@ export class IdMaker {
   }
 
   /**
-   * `count` ids in rising order; waits as nextIdAsync() does. Of ids that are made in a store all
-   * come by one call to it. Throws as nextIdAsync does; ids made before the error are lost.
+   * `count` ids in rising order; waits as nextIdAsync() does. Of ids that are generated in a store
+   * all come by one call to it. Throws as nextIdAsync does; ids made before the error are lost.
    */
   nextIdsAsync(
     count: number,
@@ -159,7 +159,7 @@ export class IdMaker {
     return workerIds;
   }
 
-  /** How the generator stands, for health checks and metrics; read anew each time. */
+  /** How the generator stands, for health checks and metrics; read again each time. */
   get status(): IdMakerStatus {
     return this.parts.status();
   }
@@ -225,8 +225,8 @@ export interface LeaseStatus extends WorkerIdStatus {
   /** The id space: the namespace of its support, or without one the application. */
   readonly space?: string | undefined;
   /**
-   * The registry's name, equal in the whole fleet: its incarnation and, after a loss of data or
-   * another server, a bar and the text of the last one, which each process gets with its next
+   * The registry's name, equal in the whole fleet. It is its incarnation and, after a loss of data
+   * or another server, a bar and the text of the last one. Each process gets that with its next
    * renewal. Undefined without a registry.
    */
   readonly incarnation: string | undefined;

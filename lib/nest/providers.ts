@@ -25,7 +25,7 @@ export const MODULES = { token: ModulesContainer, optional: true };
 
 export const ENGINE = Symbol.for('nestjs-snowflake:engine');
 
-/** forRoot() and forRootAsync() take these beside the options. */
+/** forRoot() and forRootAsync() take these next to the options. */
 export interface SnowflakeModuleExtras {
   /** Whether other modules can inject IdMaker without importing this one. Default true. */
   isGlobal?: boolean | undefined;
@@ -33,7 +33,7 @@ export interface SnowflakeModuleExtras {
   name?: string | undefined;
 }
 
-/** What a module has beside the providers of every generator. */
+/** What a module has next to the providers of every generator. */
 interface OwnParts {
   /** One of them provides ENGINE, of the options as they were given. */
   readonly providers: readonly Provider[];

@@ -45,7 +45,9 @@ export class RefreshAlive {
     scheduler?.addInterval(jobName, this.interval);
   }
 
-  /** Goes on without the scheduler, which ends its jobs while the application still makes ids. */
+  /**
+   * Continues without the scheduler, which ends its jobs while the application still generates ids.
+   */
   leaveScheduler(): void {
     if (this.interval === undefined) return;
     this.stop();

@@ -64,8 +64,8 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly workerFields?: Readonly<Record<string, number>> | undefined;
   /**
    * A registry that all regions can reach, in which each claims the number that its `workerFields`
-   * make, so that two regions with one number are noticed: a URL or a support, with a namespace of
-   * its own. It is not needed for ids, and may be away.
+   * make, so that two regions with one number are noticed. It is a URL or a support, with a
+   * namespace of its own. It is not needed for ids, and may be away.
    */
   readonly regions?: IDistributedSupport | string | undefined;
   /** How far ahead of the store's clock a lease reaches. 10 s to 10 min, default 60 s. */
@@ -77,7 +77,7 @@ export interface SnowflakeModuleOptions extends GivenLeaseOptions {
   readonly aheadMsMax?: number | undefined;
   /** The start of each tick's sequence: 'zero', or 'random' so that `id % n` is even. */
   readonly sequenceStart?: 'zero' | 'random' | undefined;
-  /** Lets worker_threads of this process make ids under this lease: see IdMaker.sharedLease. */
+  /** Lets worker_threads of this process generate ids under this lease: see IdMaker.sharedLease. */
   readonly sharesLease?: boolean | undefined;
   /** Starts without a worker id and leases one in the background. Default false. */
   readonly lazy?: boolean | undefined;

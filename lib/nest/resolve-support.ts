@@ -126,7 +126,7 @@ async function toSupport(
   );
 }
 
-/** The function is called once. A service may take a while, and a start does not wait for ever. */
+/** The function is called once. A service may take a while, and a start does not wait forever. */
 async function numberOf(source: WorkerIdSource, given: Given): Promise<number> {
   // The support is made for its check alone.
   if (typeof source !== 'function') return new StaticSupport(source).workerId;

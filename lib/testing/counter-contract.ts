@@ -80,7 +80,7 @@ export const COUNTER_CLOCK_CASES = [
       t.follows(lost, between);
       t.follows(between, after);
     },
-    async 'is clear of all that was granted although its clock was set back beside a loss'(t) {
+    async 'is clear of all that was granted although its clock was set back next to a loss'(t) {
       const { lossWindowMs } = await t.store();
       const stepMs = lossWindowMs + 3000;
       await t.grantOf(() => t.clock());
@@ -126,7 +126,7 @@ export const DENSE_CASES = [
     run: (harness: CounterHarness) => expectExact(harness, around),
   })),
   ...counterCases([], {
-    async 'goes on where the last range ended, from the first position on'(t) {
+    async 'continues where the last range ended, from the first position on'(t) {
       const first = await t.begun();
       const next = await t.grantOf(() => t.dense({ have: first.end, count: 5n }));
       t.expect([first.first, first.end, next.first, next.end]).toEqual([1n, 11n, 11n, 16n]);

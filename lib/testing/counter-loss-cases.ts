@@ -97,7 +97,7 @@ export const COUNTER_LOSS_CASES = [
       t.expect(after.first).toEqual(have + DENSE.lossGap);
       t.expect(after.era).toEqual(era + 1);
     },
-    async 'jumps beyond the jump of a server that took over meanwhile, once somebody knows of it'(
+    async 'jumps beyond the jump of a server that took over in the meantime, once somebody knows of it'(
       t,
     ) {
       const before = await t.begun();

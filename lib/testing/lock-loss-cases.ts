@@ -176,7 +176,7 @@ export const LOCK_CLOCK_CASES = [
       const { holder } = held;
       t.rises(held, await t.held({ holder }));
     },
-    async 'keeps a note for a year, whatever else is forgotten meanwhile'(t) {
+    async 'keeps a note for a year, whatever else is forgotten in the meantime'(t) {
       const noted = await t.held();
       await t.expectStatus(t.extend({ ...noted, note: 'from last year' }), 'ok');
       await t.release(noted);

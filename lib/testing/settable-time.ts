@@ -92,7 +92,7 @@ interface Due {
   isCancelled: boolean;
 }
 
-/** A cancelled task stays until its time comes. */
+/** A canceled task stays until its time comes. */
 class Agenda {
   private readonly tasks: Due[] = [];
 

@@ -47,12 +47,12 @@ describe('a run', () => {
     return { tried, happened: new Set(log.map(({ fault }) => fault)).size };
   }
 
-  it('goes on until enough was made', async () => {
+  it('continues until enough was made', async () => {
     const { tried } = await triedUntil(([processes, stores]) => processes! >= 5 && stores! >= 5);
     expect(Math.min(...tried)).toBeGreaterThanOrEqual(5);
   });
 
-  it('goes on until each fault has happened', async () => {
+  it('continues until each fault has happened', async () => {
     const { tried, happened } = await triedUntil(() => true, { happensFrom: 5 });
     expect([tried[1], happened]).toEqual([5, 2]);
   });

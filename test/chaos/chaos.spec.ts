@@ -394,7 +394,7 @@ describe('the verdict', () => {
   const result = (changes: object = {}) =>
     ({
       topology: 'one',
-      words: { made: 'ids', good: 'No id was made twice.' },
+      words: { made: 'ids', good: 'No id was generated twice.' },
       least: { ids: 1000, leases: 8 },
       grants: 'leases',
       idCount: 5000,
@@ -411,7 +411,7 @@ describe('the verdict', () => {
   const of = (...changes: object[]) => verdictOf(changes.map((each) => result(each)));
 
   it('is good where enough was made under every fault, and nothing found', () => {
-    expect(of({}, {})).toEqual({ isGood: true, text: '\nNo id was made twice.' });
+    expect(of({}, {})).toEqual({ isGood: true, text: '\nNo id was generated twice.' });
   });
 
   it.each<[string, object, string]>([

@@ -30,7 +30,7 @@ const WORDS = {
   twice: 'duplicates',
   back: 'out of order',
   stretch: 'ids',
-  good: 'No id was made twice, and none went back.',
+  good: 'No id was generated twice, and none went back.',
 };
 
 /**

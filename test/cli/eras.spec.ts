@@ -68,7 +68,7 @@ describe.each(stores.names)('%s', (name) => {
     const told = await toldOf(url, regions);
     expect(told).toContain('numbers that was never used.');
     expect(told).toMatch(/ok registry A registry of regions, era 2: 2 held, 14 of 16 free\./);
-    expect(told).toContain('This is a registry of regions: no id is made from it.');
+    expect(told).toContain('This is a registry of regions: no id is generated from it.');
     expect(await toldOf(url, [])).not.toMatch(LOSS);
     const survivor = { ...ofRegions, ...SHORT, ...seenAfter(30_000) };
     expect(await toldOf(lost, [regions[0]!, survivor])).toContain('may not be here.');

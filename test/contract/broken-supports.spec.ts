@@ -98,7 +98,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a range that has ended contests',
-    by: 'goes on with its layout where the range of another has ended',
+    by: 'continues with its layout where the range of another has ended',
     edits: [edit(LAYOUT, 'return nowMs < haveMs && haveMs', 'return haveMs')],
   },
   {
@@ -144,7 +144,7 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'each longer quarantine counts as a loss',
-    by: 'goes on as before where a longer quarantine comes long after the last loss',
+    by: 'continues as before where a longer quarantine comes long after the last loss',
     edits: [
       edit(
         OPENING,
@@ -184,12 +184,12 @@ const LAYOUT_FAULTS: readonly Fault[] = [
   },
   {
     name: 'a worker id that is for another layout is prolonged',
-    by: 'goes on without a gap where a worker id stays, and not where it is for another layout',
+    by: 'continues without a gap where a worker id stays, and not where it is for another layout',
     edits: [edit(RENEW, 'span !== undefined && !isWithin(lease.workerId, span)', 'false')],
   },
   {
     name: 'every range begins anew at a move',
-    by: 'goes on without a gap where a worker id stays, and not where it is for another layout',
+    by: 'continues without a gap where a worker id stays, and not where it is for another layout',
     edits: [edit(LAYOUT, 'moveCountOf(fingerprint) - 1', 'moveCountOf(fingerprint)')],
   },
   {

@@ -78,7 +78,7 @@ export const REGISTRY_FAULTS: readonly Fault[] = [
   },
   {
     name: 'the clock stands still after a step back',
-    by: 'goes on raising ceilings after its clock stepped back',
+    by: 'continues raising ceilings after its clock stepped back',
     edits: [inClock('Math.floor(elapsedMs / 2)', 'elapsedMs')],
   },
   {

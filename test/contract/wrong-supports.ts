@@ -124,7 +124,7 @@ export const WRONG_SUPPORTS: readonly {
   },
   {
     name: 'a lease without ranges (SET NX PX)',
-    by: 'starts the next holder right after the last id that was made',
+    by: 'starts the next holder right after the last id that was generated',
     build: leaseWithoutRanges,
     leaveOut: ['version', 'workers'],
   },
@@ -185,7 +185,7 @@ const inBranch = (find: string, put: string) => ({ file: 'registry/prologue.ts',
 export const BRANCH_FAULTS: readonly Fault[] = [
   {
     name: 'what another server granted is no proof',
-    by: 'starts above what another server granted meanwhile, once somebody renews who knows',
+    by: 'starts above what another server granted in the meantime, once somebody renews who knows',
     edits: [
       inBranch('if (seen === undefined || !isOfAnother(header, seen))', 'if (seen !== null)'),
     ],
@@ -272,7 +272,7 @@ export const SAFE_VARIANT_IS_WITHOUT: Readonly<Record<string, readonly string[]>
   'random choice among the free worker ids': ['takes the worker id that has been free for longest'],
   'raw TIME without slewing': [
     'never lowers a ceiling, and never turns its clock back, when the host clock steps back',
-    'goes on raising ceilings after its clock stepped back',
+    'continues raising ceilings after its clock stepped back',
     'never turns its clock back, however often the host clock steps to and fro',
     'lets nobody wait for longer than a quarantine, however far ahead that range ends',
     'begins no range below the floor of another registry, and takes its time up',

@@ -63,7 +63,7 @@ describe('page', () => {
       await look();
       app!.get(IdMaker).nextIds(1234);
       await later(2000, '.card', /ids made\s+1,234/);
-      expect(await visit.texts('.badge')).toEqual(['makes ids']);
+      expect(await visit.texts('.badge')).toEqual(['generates ids']);
       const [card] = await visit.texts('.card');
       expect(card).toContain(`${hostname()} · pid ${process.pid}`);
       expect(card).toMatch(/worker id\s+0\s+state\s+active\s+lease left\s+58 s/);
@@ -148,7 +148,7 @@ describe('page', () => {
       const problem = 'list of holders could not be read. connection refused';
       await later(2000, '#workers-problem', problem);
       expect(await visit.rows()).toHaveLength(1);
-      await later(10_000, '.badge', 'still makes ids');
+      await later(10_000, '.badge', 'still generates ids');
       await visit.says('#verdict', 'The lease could not be renewed');
       const said = await visit.page.locator('body').innerText();
       expect(said.match(/The lease could not be renewed/g)).toHaveLength(1);
@@ -166,7 +166,7 @@ describe('page', () => {
         for (;;) app!.get(IdMaker).fill(ids);
       };
       expect(useUp).toThrow('used up');
-      await later(1000, '.badge', 'makes no ids');
+      await later(1000, '.badge', 'generates no ids');
       support.isAway = false;
       await later(10_000, '.badge', /makes ids$/);
       await visit.says('#changes', 'to active');
@@ -182,7 +182,7 @@ describe('page', () => {
       await visit.comesToSay('#connection', 'may no longer see this page (403). Sign in');
       isAllowed = true;
       await visit.comesToSay('#connection', 'Live from');
-      expect(await visit.texts('.badge')).toEqual(['makes ids']);
+      expect(await visit.texts('.badge')).toEqual(['generates ids']);
       expect(await visit.page.locator('.card.old').count()).toBe(0);
       await app!.close();
       app = undefined;

@@ -124,7 +124,7 @@ describe('read id', () => {
         expect.stringMatching(/datacenter .*\s+5 is part of the worker id 89/),
         expect.stringMatching(/rack .*\s+9 is part of the worker id 89/),
         expect.stringMatching(/sequence .*\s+255 is its number/),
-        expect.stringMatching(/shard .*\s+17 was given in the call that made the id/),
+        expect.stringMatching(/shard .*\s+17 was given in the call that generated the id/),
       ]);
     });
 

@@ -246,9 +246,9 @@ describe('several generators', () => {
     visit = await Visit.open(browser, url);
     expect(await visit.page.title()).toBe('Snowflake');
     orders.isAway = true;
-    await later(12_000, '#verdict', 'orders: still makes ids. The lease could not be renewed');
+    await later(12_000, '#verdict', 'orders: still generates ids. The lease could not be renewed');
     expect(await visit.page.title()).toBe('⚠ Snowflake');
-    await visit.says('#generator option', 'orders: still makes ids');
+    await visit.says('#generator option', 'orders: still generates ids');
     orders.isAway = false;
     await later(12_000, '#generator option', /^default\norders$/);
     expect(await visit.page.title()).toBe('Snowflake');
@@ -284,7 +284,7 @@ describe('problems', () => {
     };
     visit = await Visit.open(browser, await serve({ support }, { more }));
     support.isAway = orders.isAway = true;
-    await later(12_000, '#verdict', `default, orders: still makes ids. ${reason}`);
+    await later(12_000, '#verdict', `default, orders: still generates ids. ${reason}`);
     expect(await counted()).toBe(1);
   });
 

@@ -186,7 +186,7 @@ describe('the keeper', () => {
     Object.assign(world.registry.state!, { era: era + 1, leftEra: era + 1 });
     await keeper.refresh();
     const reason = changes.at(1)?.reason;
-    expect(reason).toMatch(/led back to a server that had been left for another one/);
+    expect(reason).toMatch(/failed back to a server that another one had replaced/);
     expect(reason).not.toMatch(/copy of this process/);
     expect(keeper.lease?.workerId).not.toBe(0);
   });

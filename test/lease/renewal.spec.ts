@@ -299,7 +299,7 @@ describe('a holder of a long lease whose registry lost its data', () => {
     for (let n = 0; n < 100; n++) await world.time.advance(1000);
     await refreshing;
     expect(old.states()).toEqual(['active', 'unassigned', 'active']);
-    expect(old.changes[1]!.reason).toMatch(/inside the range held here: the registry lost data/);
+    expect(old.changes[1]!.reason).toMatch(/inside the range held here. The registry lost data/);
     for (let n = 0; n < 1000; n++) {
       await world.time.advance(1);
       made.push(old.generator.nextId(), other.generator.nextId());

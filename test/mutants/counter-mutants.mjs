@@ -98,7 +98,7 @@ export const COUNTER_MUTANTS = [
   {
     name: 'a grant that is answered and not stored',
     seed: 1,
-    by: 'goes on where the last range ended, from the first position on',
+    by: 'continues where the last range ended, from the first position on',
     edits: edit(TAKE, 'row: { ...row, next: end, grant }', 'row: { ...row, grant }'),
   },
 ];

@@ -81,7 +81,7 @@ describe('a fleet that starts at once', () => {
   it.each([
     ['tries at once to make a registry', { find: 'const NEW_MS = 1000', put: 'const NEW_MS = 1' }],
     [
-      'goes on with the registry of another',
+      'continues with the registry of another',
       { find: 'OUTRUN_COUNT_MAX = 3', put: 'OUTRUN_COUNT_MAX = 0' },
     ],
     ['takes no account of who goes first', { find: '!isMaker && (', put: 'false && (' }],

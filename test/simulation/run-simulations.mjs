@@ -149,7 +149,7 @@ export async function runSimulations(runs, options) {
  * @property {string} seen which violation
  */
 
-/** Without ids for a while, a fleet is not happy, but no id was made twice. */
+/** Without ids for a while, a fleet is not happy, but no id was generated twice. */
 const HARMLESS = new Set(['liveness']);
 
 /** Seed by seed through all scenarios, so that each kind of fault comes early. */
@@ -327,7 +327,7 @@ export class Tally {
       `ids that both copies of a cloned process made before it was noticed: ${twinText(all)}`,
       ...this.#violations,
       this.violationCount === 0
-        ? 'No id was made twice, and no two leases overlapped, but where a scenario tolerates it.'
+        ? 'No id was generated twice, and no two leases overlapped, but where a scenario tolerates it.'
         : `${this.violationCount} VIOLATIONS`,
     ].join('\n');
   }

@@ -291,7 +291,7 @@ describe('the right to INFO, revoked and granted while processes hold leases', (
 });
 
 describe('reports about keepsWrites', () => {
-  const BELIEVED = expect.stringMatching(/^Scripts are not told which server.*believed/);
+  const BELIEVED = expect.stringMatching(/^Scripts cannot read which server.*relies on/);
 
   it('log and doctor name the setting', async () => {
     const { port } = await lab.server(...DURABLE, ...UNTOLD);

@@ -18,7 +18,7 @@ const TRANSCRIPTS: Record<string, () => Promise<Transcript>> = {
   async lease() {
     const transcript = new Transcript(
       'A lease from its start to its release. A renewal fails, and costs nothing.',
-      'The next process begins after the last id that was made.',
+      'The next process begins after the last id that was generated.',
     );
     const a = new ToldProcess('A', transcript, 0);
     await a.start();
@@ -57,7 +57,7 @@ const TRANSCRIPTS: Record<string, () => Promise<Transcript>> = {
     await b.start();
     b.makeId();
     await transcript.pass(5, b);
-    transcript.say('A', 'goes on, and knows nothing of it');
+    transcript.say('A', 'continues, and knows nothing of it');
     a.makeId();
     await a.renew();
     a.makeId();
@@ -284,7 +284,7 @@ class ToldProcess {
   }
 
   private async releases(lease: WorkerLease, lastMs?: number): Promise<void> {
-    const last = lastMs === undefined ? 'no id was made' : `its last id is of ${timeOf(lastMs)}`;
+    const last = lastMs === undefined ? 'no id was generated' : `its last id is of ${timeOf(lastMs)}`;
     this.says(`gives worker id ${lease.workerId} back, ${last}`);
     await this.transcript.world.release(lease, lastMs);
   }

@@ -39,7 +39,7 @@ interface Reading {
   readonly registry: Asked | undefined;
 }
 
-/** A registry, read once, that says who can have made an id. */
+/** A registry, read once, that says who can have generated an id. */
 interface Asked {
   /** Its layout; undefined if it has none, or two, or if it is one of regions. */
   readonly layout: BitLayout | undefined;
@@ -147,14 +147,14 @@ function answerTo(text: string, reading: Reading): string[] | string {
 /*
  * `snowflake encode`: puts an id together from given parts, for tests and comparisons.
  *
- * Every part is checked against its field. It does not make new ids: two calls with the same parts
- * give the same one.
+ * Every part is checked against its field. It does not generate new ids: two calls with the same
+ * parts give the same one.
  */
 
 export const encode: Command = {
   name: 'encode',
   summary: 'Build an ID from its time, worker ID and sequence',
-  says: ['For tests and comparisons. Only a generator makes IDs that are unique.'],
+  says: ['For tests and comparisons. Only a generator keeps IDs unique.'],
   options: {
     time: {
       value: 'time',

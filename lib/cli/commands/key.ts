@@ -1,7 +1,7 @@
 /**
- * `snowflake key issue`: makes an API key for an id, to be handed out and stored by hand.
+ * `snowflake key issue`: makes an API key for an id, to be handed out and stored manually.
  *
- * Guarantee: the key is the only secret in the output. No id is made: the id is that of a row.
+ * Guarantee: the key is the only secret in the output. No id is generated: the id is that of a row.
  */
 import { isSnowflakeError } from '../../errors.js';
 import { asUsage, failed, usageFault, type Call, type Command } from '../command.js';

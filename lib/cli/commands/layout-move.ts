@@ -103,7 +103,7 @@ async function ordered(terms: Terms, store: RegistryInspector): Promise<string |
   const move = { text, byMs: view.nowMs + BY_MS };
   await store.release({ ...leaseOf(view), move }, undefined);
   const isDone = (await store.read()).facts?.fingerprint === text;
-  return isDone ? undefined : 'The registry has changed meanwhile: try again.';
+  return isDone ? undefined : 'The registry has changed in the meantime: try again.';
 }
 
 /** How long an order may be on its way. */
@@ -163,11 +163,11 @@ function begun({ layout: to, span: own }: Terms, view: RegistryView, facts: Regi
   return {
     text: moveText(moveCountOf(text) + 1, plan.layouts),
     notice: [
-      `Processes of ${to.fingerprint} may start beside those of ${from.fingerprint}.`,
+      `Processes of ${to.fingerprint} may start next to those of ${from.fingerprint}.`,
       ...plan.layouts.flatMap(admissionText),
-      'Whoever holds another worker id gets one of these with its next renewal; no id is ' +
-        `refused. ${aheadText(quarantineMs)} Between the two it holds none, so that an end then ` +
-        'would leave it without one: --wait here waits until each has its new one.',
+      'A process that holds another worker ID gets one of these with its next renewal, and no ID ' +
+        `is refused. ${aheadText(quarantineMs)} Before that renewal, --end would leave it without ` +
+        'a worker ID. To wait until each process has its new one, use --wait.',
       ...(plan.untilMs === undefined
         ? []
         : [

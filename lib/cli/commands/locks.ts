@@ -119,10 +119,10 @@ export const cron = listCommand<NamedRecord>({
   name: 'cron',
   summary: 'List the jobs of @CronOnce with their last runs, or the runs of one job',
   says: [
-    'A run is done, failed, running, lost (its process was gone, and another one repeated it), ' +
-      'given-up (the same at the last attempt), interrupted (its process shut down, and another ' +
-      'one repeated it), too-long (abandoned at holdAtMostMs) or skipped (left out as too late). ' +
-      'Exit code 1: there is no job of that name.',
+    'A run is done, failed, running, too-long (abandoned at holdAtMostMs) or skipped (left out as ' +
+      'too late). A run that another process repeated is lost if its process was gone, and ' +
+      'interrupted if it shut down. After the last attempt it is given-up. Exit code 1: there is ' +
+      'no job of that name.',
   ],
   words: { name: 'job', min: 0, max: 1 },
   options: SUPPORT_OPTIONS,

@@ -2,9 +2,9 @@
  * `snowflake partitions`: makes the partitions of a table ahead of time, and drops the old ones;
  * in one file with its plan, since both count by the same periods.
  *
- * Guarantee: a partition is dropped only if each of its ids is older than --keep, by the clock of
- * the database and by that of this host, and if its name and its end agree in this layout. No row
- * is deleted, and an insert always finds a partition.
+ * Guarantee: a partition is dropped only if each of its ids is older than --keep. The clocks of the
+ * database and of this host both have to agree, and so do its name and its end in this layout. No
+ * row is deleted, and an insert always finds a partition.
  */
 import { monotonicClock } from '../../core/clock.js';
 import { systemClock, type BitLayout } from '../../core/index.js';
@@ -265,7 +265,7 @@ class Run {
     const notice = [
       `-- Gives ${table} partitions, in one transaction. Each primary key and unique index must`,
       '-- have the column of the ids. PostgreSQL leaves foreign keys, triggers, views, policies,',
-      '-- grants and identity columns with the old table: make them anew. MariaDB copies all rows.',
+      '-- grants and identity columns with the old table: create them again. MariaDB copies all rows.',
     ];
     if (options.flag('sql')) {
       await terminal.print(...notice);

@@ -1,5 +1,5 @@
 /**
- * `snowflake regions`: the numbers of regions in use, and the lowest that never was; and what
+ * `snowflake regions`: the numbers of regions in use, and the lowest that was never used. Also what
  * `snowflake doctor` finds when it compares a registry with that of the regions, or with another
  * one.
  *
@@ -197,7 +197,7 @@ export function againstFindings(
     found(
       'fault',
       `Worker ids ${named.join(', ')}${more} are held in both, by different processes: their ids ` +
-        `are equal unless the two make ids of different id spaces. Give all processes one ` +
+        `are equal unless the two generate ids of different id spaces. Give all processes one ` +
         `registry, or each region a number.`,
     ),
   ];
@@ -213,7 +213,8 @@ interface Compared {
 
 /**
  * Two registries between which a fleet moved have seen the same changes. One that has seen fewer
- * was emptied or put back since, or has nothing to do with the other one, as that of another region.
+ * was emptied or restored since, or has nothing to do with the other one, as that of another
+ * region.
  */
 function reopenedText(one: Compared, other: Compared): string | undefined {
   const ours = moveCountOf(one.facts.fingerprint);

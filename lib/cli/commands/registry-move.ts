@@ -2,9 +2,9 @@
  * `snowflake registry move`: moves the registry of a running fleet to another store.
  *
  * Guarantee: each step takes effect only if its registry still is as it was read, and within a
- * minute. Whenever the command ends, no worker id is of both registries, and the same command goes
- * on from there. A registry gets worker ids of the other one only once the holders there have heard
- * of it, so that any of them can tell it to a store that forgets.
+ * minute. Whenever the command ends, no worker id is of both registries, and the same command
+ * continues from there. A registry gets worker ids of the other one only once the holders there
+ * know of the move. Any of them can then report it to a store that loses data.
  */
 import type { WorkerRecord } from '../../lease/distributed-support.js';
 import { VERSION } from '../../registry/prologue.js';
@@ -34,9 +34,9 @@ export const registryMove = changeCommand<Terms, Stores>({
   summary: 'Move the registry of a running fleet to another store, in two steps',
   says: [
     'First each registry has half of the worker IDs, and processes of both run side by side, so ' +
-      'you can roll the new URL out, or back. --end gives all worker IDs to the new registry and ' +
-      'closes the old one permanently; --undo does the opposite. If the command stops early, run ' +
-      'it again. Exit code 1: the output gives the reason and, if there is one, the option that ' +
+      'you can roll the new URL out, or back. With --end, the new registry gets all worker IDs, and ' +
+      'the old one is closed permanently. With --undo, the opposite. If the command stops early, ' +
+      'run it again. Exit code 1: the output gives the reason and, if there is one, the option that ' +
       'continues.',
   ],
   options: {
@@ -120,14 +120,14 @@ class StoreMove {
     let hasChanged = false;
     for (let count = 0; ; count++) {
       const views = await this.read();
-      // Another command may have begun a move to another store meanwhile.
+      // Another command may have begun a move to another store in the meantime.
       const isNews = !this.isUnclear && isForgotten(this.terms.goal, views);
       const refusal = isNews ? UNCLEAR_TEXT : this.refusalOf(views);
       const next = refusal === undefined ? nextStoreStep(this.termsOf(views)) : { refusal };
       if (next === 'done') return 0;
       const unchanged = hasChanged ? 'The rest was not changed.' : UNCHANGED;
       if ('refusal' in next) return failed(this.call, `${next.refusal} ${unchanged}`);
-      // Whoever has made the last step has read that it was the last.
+      // A command that made the last step has read that it was the last.
       if (count === STEP_COUNT_MAX) return failed(this.call, `${OTHERS_TEXT} ${unchanged}`);
       if (await this.isWaiting(next, views)) continue;
       hasChanged = (await this.isTaken(next, views)) || hasChanged;
@@ -144,7 +144,10 @@ class StoreMove {
     return true;
   }
 
-  /** Orders a step, which has no effect on a registry that another command has changed meanwhile. */
+  /**
+   * Orders a step, which has no effect on a registry that another command has changed in the
+   * meantime.
+   */
   private async isTaken(step: StoreMoveStep, views: Views): Promise<boolean> {
     const { at, text, floorMs } = step;
     if (at === 'to' && this.lacksTable) await this.stores.to.preparation?.run();
@@ -252,28 +255,28 @@ function isForgotten(goal: StoreMoveGoal, { from, to }: Views): boolean {
 const FORGOTTEN_TEXT =
   'One registry knows of a move that the other one says nothing of. That has lost its data ' +
   'since, and its processes may have made duplicate ids; or it is another one than the move ' +
-  'began with. Do not go on with another one: both would make the same ids.';
+  'began with. Do not continue with another one: both would generate the same ids.';
 
 const UNCLEAR_TEXT =
   'Only a person can tell whether these are the two stores of the move. Check both URLs; if they ' +
   'are right, give the command at a terminal, without --yes.';
 
-const OTHERS_TEXT = 'Others change the registries meanwhile: try again.';
+const OTHERS_TEXT = 'Others change the registries in the meantime: try again.';
 
 const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   begin: [
-    'Whoever holds another worker id of the old registry gets one of its half with its next ' +
-      'renewal; no id is refused. Then roll the new URL out, and give the same command with ' +
-      '--end. To undo the move, roll back and give it with --undo. Until then neither of the two ' +
-      'stores should lose its data: only processes that were told of the move can tell it.',
+    'A process that holds another worker ID of the old registry gets one of its half with its ' +
+      'next renewal, and no ID is refused. Then roll the new URL out, and run the same command ' +
+      'with --end. To undo the move, roll back and run it with --undo. Until then, neither store ' +
+      'should lose its data, because only processes that know of the move can report it.',
   ],
   end: [
     'A process that still has the old URL gets no worker id from then on. Switch the old store ' +
-      'off, or take its URL away: once it is emptied, or put back from a backup, nothing keeps ' +
+      'off, or remove its URL. Once the store is emptied or restored from a backup, nothing keeps ' +
       'such a process out.',
   ],
   undo: [
-    'A process that still has the new URL gets no worker id from then on. Take that URL away: ' +
-      'once its store is emptied, or put back from a backup, nothing keeps such a process out.',
+    'A process that still has the new URL gets no worker id from then on. Remove that URL. ' +
+      'Once its store is emptied or restored from a backup, nothing keeps such a process out.',
   ],
 };

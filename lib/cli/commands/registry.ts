@@ -171,8 +171,8 @@ function startText({ safeFloorMs }: RegistryFacts, nowMs: number): string {
 /*
  * `snowflake registry settle`: brings the clock of a registry back to that of its store.
  *
- * Guarantee: no ceiling is lost, so that no id is made twice while the registry keeps its data.
- * Ranges granted at the wrong time stay granted, and are named.
+ * Guarantee: no ceiling is lost, so that no id is generated twice while the registry keeps its
+ * data. Ranges granted at the wrong time stay granted, and are named.
  */
 
 interface Settleable {
@@ -230,7 +230,7 @@ const isRegistryAhead = (view: RegistryView): boolean =>
 
 const lockNotice = (aheadMs: number): string =>
   `The locks are ${spanText(aheadMs)} ahead and come back as well, which counts as a loss of ` +
-  `data: each holder loses its lock, and none is granted until the longest ttl is over.`;
+  `data. Each holder loses its lock, and no lock is granted until the longest TTL is over.`;
 
 async function refusalOf(store: RegistryInspector, view: RegistryView, areLocksAhead: boolean) {
   const { facts, storeMs } = view;

@@ -22,8 +22,8 @@ import { noRegistryText } from '../store/registry-findings.js';
 import { SUPPORT_OPTIONS, withStore } from '../store/stores.js';
 
 /**
- * A release lowers the ceiling to the last id that was made. Only the holder knows that id, so this
- * release names a time after every ceiling, and the ceiling stays where it is.
+ * A release lowers the ceiling to the last id that was generated. Only the holder knows that id, so
+ * this release names a time after every ceiling, and the ceiling stays where it is.
  */
 const AFTER_EVERY_CEILING_MS = DATE_MS_MAX;
 /** If the holder renews between our read and our release, the release fails and is repeated. */
@@ -72,7 +72,7 @@ export const release = changeCommand<number, RegistryInspector>({
 });
 
 const OF_REGIONS =
-  'This is a registry of regions. A region that runs goes on with its number, so none is ' +
+  'This is a registry of regions. A region that runs keeps its number, so none is ' +
   'released; that of a region that has ended is free at the time that `snowflake regions` shows.';
 
 /** No process can ever have leased it: a mistyped number, or another registry. */
@@ -109,7 +109,7 @@ export async function forgetHolder(
 
 /**
  * The lease that the store takes back, of what was read of the registry. Every operation creates a
- * missing registry; releasing a worker id without a holder does only that, or changes only what the
+ * missing registry. Releasing a worker id without a holder does only that, or changes only what the
  * lease orders: no worker id is leased, no ceiling moves, no layout is set.
  */
 export function leaseOf(
@@ -152,7 +152,7 @@ function releaseNotice({ workerId, ceilingMs, freeInMs, holder }: WorkerRecord):
     `Its range ends at ${utcText(ceilingMs)}, in ${spanText(freeInMs)}, and stays valid:\n` +
     'no other process gets the worker id before then. After a release the holder can no\n' +
     'longer extend it.\n' +
-    '  A live process makes ids to the end of the range, then with another worker id.\n' +
+    '  A live process generates ids to the end of the range, then with another worker id.\n' +
     '  For a dead one nothing is gained: without renewals the range ends anyway.\n' +
     '  If a process was copied while it ran, stop the copies instead: after a release they no\n' +
     '  longer learn of each other.'

@@ -1,6 +1,6 @@
 /**
- * `snowflake sql`: prints SQL that makes ids inside a database, for scripts and triggers of a move,
- * and SQL that makes keys of tables with rows a bigint.
+ * `snowflake sql`: prints SQL that generates ids inside a database, for scripts and triggers of a
+ * move, and SQL that makes keys of tables with rows a bigint.
  *
  * It changes nothing. The operator has to keep the worker id away from all generators.
  */
@@ -136,10 +136,10 @@ function idNumbers(layout: BitLayout, workerId: number): IdNumbers {
 }
 
 /*
- * A procedure for MariaDB that makes ids of one worker id. It is a procedure, because SETVAL takes
- * no variable and a function may not build a statement. It takes no lock.
+ * A procedure for MariaDB that generates ids of one worker id. It is a procedure, because SETVAL
+ * takes no variable and a function may not build a statement. It takes no lock.
  *
- * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do: each
+ * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do. Each
  * number is from NEXTVAL, which gives none twice, and SETVAL only ever raises what comes next.
  */
 
@@ -173,7 +173,7 @@ function mariadbIds(name: string, numbers: IdNumbers): string[] {
 }
 
 /*
- * A function for PostgreSQL that makes ids of one worker id.
+ * A function for PostgreSQL that generates ids of one worker id.
  *
  * Guarantee: no two calls return one id, whatever the clock, rollbacks and other sessions do.
  * Reading the last number, the clock, and storing the next one happen under one lock; setval is

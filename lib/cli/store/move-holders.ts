@@ -131,7 +131,7 @@ export function crowdedText(
 
 /**
  * The holders that are left over if as many as possible get a worker id of a span, each one that it
- * may have: in the order of the ids, each goes to the holder whose own end first (Glover, 1967).
+ * may have. In the order of the ids, each goes to the holder whose own end first (Glover, 1967).
  */
 function unplacedIn(holders: readonly WorkerRecord[], span: IdSpan): WorkerRecord[] {
   const unplaced: WorkerRecord[] = [];

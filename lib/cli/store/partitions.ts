@@ -3,9 +3,9 @@
  * a step is made of the same parts in both.
  *
  * Guarantee: each step is decided under a lock from what the table is then, and is done as a whole
- * or not at all, so that callers may run at once and be cut off. It waits a second for others and
- * lasts a few, after which nothing has changed. A row leaves the catch-all partition only together
- * with the making of the one that takes it.
+ * or not at all. So callers may run at once and be cut off. It waits a second for others and lasts
+ * a few, after which nothing has changed. A row leaves the catch-all partition only together with
+ * the making of the one that takes it.
  */
 import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { databaseOf } from '../../stores/schemes.js';
@@ -171,9 +171,8 @@ export class PartitionedTable {
     }
     if (!codes.includes(HAS_STRAYS)) return error;
     return refused(
-      `The default partition of ${table} holds ids of a partition that is missing, and its ` +
-        `foreign keys, triggers or subscribers would take a move for a deletion: move those rows ` +
-        `by hand.`,
+      `The default partition of ${table} holds ids of a partition that is missing. Its foreign ` +
+        `keys, triggers or subscribers would take a move for a deletion. Move those rows manually.`,
     );
   }
 
@@ -181,7 +180,7 @@ export class PartitionedTable {
     return new SnowflakeError(
       'LOCK_HELD',
       `The table ${this.by.table} is in use by others (${reason}). This step changed nothing, ` +
-        `and they go on. See which transactions stay open, and try again.`,
+        `and they continue. See which transactions stay open, and try again.`,
     );
   }
 }
@@ -222,7 +221,7 @@ const spanOf = (from: unknown, to: unknown): Omit<IdPartition, 'name'> => {
 };
 
 /*
- * PostgreSQL. A partition is made beside the table, which is locked while it is attached.
+ * PostgreSQL. A partition is made next to the table, which is locked while it is attached.
  */
 
 const ownName = (table: string): string => table.split('.').at(-1)!;

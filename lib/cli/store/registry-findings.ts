@@ -106,7 +106,7 @@ export function registryFindings(view: RegistryView, fingerprint: string | undef
 }
 
 /**
- * Tells a loss of data, or a change of the server, from all else for which ranges begin anew and
+ * Tells a loss of data, or a change of the server, from all else for which ranges begin again and
  * the era rises.
  */
 export const hasLost = ({ lineage }: RegistryFacts): boolean => lineage !== undefined;
@@ -221,7 +221,7 @@ function workersFinding(occupancy: Occupancy): Finding {
 
 /* Commands share these texts about a registry that is missing or incomplete. */
 
-/** A misspelt namespace looks like an unused one. */
+/** A misspelled namespace looks like an unused one. */
 export function noRegistryText(key: string): string {
   return `There is no registry yet (${key}); nobody has leased anything. Is the namespace right?`;
 }
@@ -290,7 +290,7 @@ export function occupancyText({ held, pending, free, workers, layouts }: Occupan
 }
 
 /*
- * Finds who can have made an id, as far as the registry knows: it keeps the last holder of a
+ * Finds who can have generated an id, as far as the registry knows: it keeps the last holder of a
  * worker id, and the end of all its ranges.
  */
 
@@ -315,7 +315,7 @@ export function makerOf(view: RegistryView, made: Made): Maker {
   }
   const lost = hasLost(facts) ? ' But it may have lost data: it noticed a loss.' : '';
   if (kept !== made.fingerprint) {
-    const text = `Nobody who leases here makes ids of layout ${made.fingerprint}, only of ${kept}.`;
+    const text = `No process that leases here generates ids of layout ${made.fingerprint}, only of ${kept}.`;
     return { verdict: 'nobody-here', text: `${text}${lost}` };
   }
   const { verdict, text } = rangeMaker(view, made);
@@ -323,7 +323,7 @@ export function makerOf(view: RegistryView, made: Made): Maker {
 }
 
 const OF_REGIONS =
-  'This is a registry of regions: no id is made from it. Ask the registry of the region, which ' +
+  'This is a registry of regions: no id is generated from it. Ask the registry of the region, which ' +
   '`snowflake regions` names.';
 
 function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker {
@@ -332,7 +332,7 @@ function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker 
   if (timestampMs >= ceilingMs) {
     const leased =
       ceilingMs === 0 ? 'never leased here' : `leased here up to ${utcText(ceilingMs)}`;
-    const text = `Worker id ${workerId} was ${leased}, so nobody who leases here made the id.`;
+    const text = `Worker id ${workerId} was ${leased}, so no process that leases here generated the id.`;
     return { verdict: 'nobody-here', text };
   }
   const { floorMs = Infinity } = view.proofOf(workerId) ?? {};
@@ -345,7 +345,7 @@ function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker 
   const { application, host, pid, sinceMs } = holder;
   const text =
     `Worker id ${workerId} ${freeInMs > 0 ? 'is' : 'was'} leased to ${application} on ${host}, ` +
-    `pid ${pid}, since ${utcText(sinceMs)}: of those who lease here, only this process can have ` +
-    `made the id.`;
+    `pid ${pid}, since ${utcText(sinceMs)}. Of the processes that lease here, only this one can have ` +
+    `generated the id.`;
   return { verdict: 'holder', text };
 }

@@ -1,12 +1,12 @@
 /**
- * Plans the move of a registry from one store to another, step by step: meanwhile each of the two
- * has half of the worker ids of one layout, and says so as in a move between layouts:
- * `#1 #out:k3 t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. One that is
- * closed lists no worker ids: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
+ * Plans the move of a registry from one store to another, step by step. In the meantime each of the
+ * two has half of the worker ids of one layout, and says so as in a move between layouts: `#1
+ * #out:k3 t41-w10-s12/1ms@0[0-511]` and `#1 #in:k3 t41-w10-s12/1ms@0[512-1023]`. One that is closed
+ * lists no worker ids: `#2 #out:k3 t41-w10-s12/1ms@0[]`.
  *
  * Guarantee: a worker id is taken from one registry before the other one has it, which begins no
  * range below anything that the first one granted, or can have forgotten. So any step may be the
- * last one for a while: the plan goes on from what the two say, whoever planned what is there.
+ * last one for a while: the plan continues from what the two say, whoever planned what is there.
  */
 import { readFingerprint } from '../../core/layout/layout-fields.js';
 import { BitLayout } from '../../core/layout/bit-layout.js';
@@ -36,7 +36,7 @@ export interface RegistryState {
   readonly nowMs: number;
   /** All that it has granted, or can have forgotten, ends by then. */
   readonly latestIdMs: number;
-  /** The same, as long as nobody has set its clock back by hand. */
+  /** The same, as long as nobody has set its clock back manually. */
   readonly usualLatestIdMs: number;
 }
 
@@ -100,7 +100,7 @@ export function standingOf(text: string): Standing {
   return { ...standing, kind: active.length === 0 ? 'closed' : 'half' };
 }
 
-/** Returns the next step to the goal, 'done', or why there is none and which command goes on. */
+/** Returns the next step to the goal, 'done', or why there is none and which command continues. */
 export function nextStoreStep(
   terms: StoreMoveTerms,
 ): StoreMoveStep | { readonly refusal: string } | 'done' {
@@ -113,7 +113,7 @@ export function nextStoreStep(
   return { refusal: way === undefined || isGiven ? step : `${step} ${wayText(way)}` };
 }
 
-/** The command that goes on from where two registries are. */
+/** The command that continues from where two registries are. */
 export interface WayOn {
   readonly goal: StoreMoveGoal;
   /** True if --from and --to have to be exchanged. */
@@ -123,8 +123,8 @@ export interface WayOn {
 type Ends = Readonly<Record<MoveEnd, Standing>>;
 
 /**
- * Returns the command that opens a registry where neither of the two is open, or that goes on with
- * a move which is half done, or forgotten by one of them; undefined if there is none of these.
+ * Returns the command that opens a registry if neither of the two is open. Returns one that continues
+ * a move which is half done, or that one of them has lost. Undefined if there is none of these.
  *
  * Guarantee: it is accepted, at once or as soon as nobody holds a worker id of the registry that it
  * closes.
@@ -232,7 +232,7 @@ function beginStep(pair: Pair): Planned {
   if (from.kind === 'none') return 'There is no registry to move.';
   const refusal = refusalOfNew(pair);
   if (refusal !== undefined) return refusal;
-  // If another command has closed it, both go on with the move of that one.
+  // If another command has closed it, both continue with the move of that one.
   return isAhead(pair) ? halved(pair, 'from', to.count) : closed(pair, 'to', laterCount);
 }
 
@@ -270,7 +270,7 @@ function finishStep(pair: Pair): Planned {
   const [loser, winner]: MoveEnd[] = isEnd ? ['from', 'to'] : ['to', 'from'];
   const { [loser!]: losing, [winner!]: winning } = pair;
   if (isShut(losing) && winning.kind === 'whole' && winning.count >= losing.count) return 'done';
-  // Nobody is seen to hold a worker id of an empty registry, which may be a misspelt URL.
+  // Nobody is seen to hold a worker id of an empty registry, which may be a misspelled URL.
   const kinds = [losing.kind, winning.kind];
   const isForgotten = kinds.includes('half') && kinds.includes('none');
   const isOne = isOneMove(pair) || isOlder(winning, losing, isEnd ? 'out' : 'in');
@@ -301,7 +301,7 @@ function isOneMove({ from, to }: Pair): boolean {
 }
 
 /**
- * The one that gets all was put back to what it was before the other one was closed: it has no
+ * The one that gets all was restored to what it was before the other one was closed. It has no
  * worker ids, or half of them for an earlier move.
  */
 function isOlder(winning: Standing, losing: Standing, side: StoreMove['side']): boolean {

@@ -1,6 +1,6 @@
 /**
  * The statements that turn the keys of tables with rows, and all columns that refer to them, into
- * bigint, and those that turn them back: by what the schema is now.
+ * bigint, and those that turn them back. They depend on what the schema is now.
  *
  * Guarantee: an integer keeps its value. Any other key gets a number from 1 up, below all ids of
  * this library, and a table keeps the old key of each row. Nothing is executed here.
@@ -367,6 +367,6 @@ async function refuseDigits(ask: Ask, changes: readonly Change[]): Promise<void>
     const { table, name } = key;
     const digits = `SELECT 1 AS found FROM ${table} WHERE ${name} REGEXP '^[0-9]{1,19}$' LIMIT 1`;
     if ((await ask(digits)).length === 0) continue;
-    throw usageFault(`Keys in ${title(key)} are digits: move that table by hand.`);
+    throw usageFault(`Keys in ${title(key)} are digits: move that table manually.`);
   }
 }

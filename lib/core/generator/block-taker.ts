@@ -270,7 +270,7 @@ class RunAhead {
     return new SnowflakeError(
       'SEQUENCE_SPENT',
       `All ${layout.sequence.max + 1} ids of a tick of ${unitMs} ms are spent and ${limit}, so ` +
-        `no id was made. Use nextIdAsync() to wait, or a layout with more sequence bits.`,
+        `no id was generated. Use nextIdAsync() to wait, or a layout with more sequence bits.`,
       { details: { aheadMsMax, unitMs } },
     );
   }

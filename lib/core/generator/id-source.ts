@@ -72,7 +72,7 @@ export function timeExhausted(layout: BitLayout): SnowflakeError {
   return new SnowflakeError(
     'TIME_EXHAUSTED',
     `The ${layout.timestamp.bits} timestamp bits of layout ${layout.fingerprint} ended on ` +
-      `${layout.lastDate.toISOString()}, so no id was made. Move to a layout with more ` +
+      `${layout.lastDate.toISOString()}, so no id was generated. Move to a layout with more ` +
       `timestamp bits or a later epoch.`,
   );
 }
@@ -81,7 +81,7 @@ export function beforeEpoch(layout: BitLayout, nowMs: number): SnowflakeError {
   return new SnowflakeError(
     'CLOCK_UNUSABLE',
     `The clock reads ${nowMs} ms, before the epoch ${layout.epochMs} of layout ` +
-      `${layout.fingerprint}, so no id was made. Set the clock of this host.`,
+      `${layout.fingerprint}, so no id was generated. Set the clock of this host.`,
     { details: { nowMs, epochMs: layout.epochMs } },
   );
 }

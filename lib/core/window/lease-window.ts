@@ -289,7 +289,7 @@ function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError
   return new SnowflakeError(
     'LEASE_LOST',
     `The leased range of worker id ${workerId} is used up and could not be renewed, so no id ` +
-      `was made. Ids can be made again when the store answers; use nextIdAsync() to wait.`,
+      `was generated. Ids are available again when the store answers. Use nextIdAsync() to wait.`,
     { details: { workerId, ceilingMs } },
   );
 }

@@ -110,8 +110,8 @@ function prefetchFaults(name: string, value: unknown): string[] {
 function unitFaults(layout: unknown): string[] {
   if (!isLayout(layout) || layout.unitMs === 1) return [];
   return [
-    `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}: a position of the ` +
-      `counter is a millisecond and a number within it, so ids of a longer unit would come twice.`,
+    `Expected a \`layout\` in units of 1 ms, got ${layout.fingerprint}. A position of the ` +
+      `counter is a millisecond and a number within it, so ids of a longer unit would repeat.`,
   ];
 }
 
@@ -133,7 +133,7 @@ export function countedWords({ stores, tag }: CountedTerms) {
 export function needsPrefetch(): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    'These ids are made in a store, which cannot be asked without waiting, so no id was made. ' +
+    'These ids are generated in a store, which cannot be asked without waiting, so no id was generated. ' +
       'Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, staleMs: 1000 }`, ' +
       'with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of TypeORM need it.',
   );
@@ -143,7 +143,7 @@ function beforeEpochOfLayout(layout: BitLayout, storeMs: number): SnowflakeError
   return new SnowflakeError(
     'CLOCK_UNUSABLE',
     `The clock of the store reads ${storeMs} ms, before the epoch ${layout.epochMs} of layout ` +
-      `${layout.fingerprint}, so no id was made. Set the clock of the store's host.`,
+      `${layout.fingerprint}, so no id was generated. Set the clock of the store's host.`,
     { details: { storeMs, epochMs: layout.epochMs } },
   );
 }

@@ -106,7 +106,7 @@ function losingFaults(_: string, store: unknown): string[] {
   if (isCounterStore(store) && store.lossWindowMs === 0) return [];
   return [
     'Expected `store` to be a store of counters that loses no data, such as ' +
-      'sqlCounters({ ..., replicated: false }): each period begins at 1, and one that its store ' +
+      'sqlCounters({ ..., replicated: false }). Each period begins at 1, and one that its store ' +
       'has lost would begin there again.',
   ];
 }

@@ -253,7 +253,7 @@ function meaningOf(
     return said('{} since the epoch: {}, here {}', tick, utc, here);
   }
   if (role === 'sequence') return said('is its number in the tick');
-  if (role === 'call') return said('was given in the call that made the id');
+  if (role === 'call') return said('was given in the call that generated the id');
   const isAlone = fields.filter((field) => field.role === 'worker').length === 1;
   return isAlone ? said('is the worker id') : said('is part of the worker id {}', workerId);
 }

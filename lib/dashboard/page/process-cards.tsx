@@ -25,9 +25,9 @@ const CHART_MS = 120_000;
 const CHART_HEIGHT = 20;
 
 const HEALTH_WORDS = {
-  up: said('makes ids'),
-  degraded: said('still makes ids'),
-  down: said('makes no ids'),
+  up: said('generates ids'),
+  degraded: said('still generates ids'),
+  down: said('generates no ids'),
 };
 
 export const healthText = ({ health }: GeneratorView): string => HEALTH_WORDS[health];

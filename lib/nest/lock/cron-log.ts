@@ -41,7 +41,7 @@ const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
   ended: ({ job, outcome, tookMs }) =>
     outcome === 'too-long'
       ? `${job} ran for ${tookMs} ms, as long as \`holdAtMostMs\` allows, and is given up. Its ` +
-        'signal is aborted; whatever goes on has to look at it.'
+        'signal is aborted; whatever continues has to look at it.'
       : undefined,
   gone: ({ job, run }) => goneText(job, run),
   skipped: ({ job, tickMs, skippedCount }) =>

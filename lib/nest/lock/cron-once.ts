@@ -2,9 +2,9 @@
  * `@CronOnce()`, in one file with the jobs that it makes: a method that runs at each tick of a
  * schedule in one process of the fleet.
  *
- * Guarantee: what cannot work is told at the start, all at once, with class and method: a schedule
- * that cannot be read or is never due, a name that two jobs have, an option that cannot be meant
- * so, an object of which there is not one.
+ * Guarantee: the start reports all that cannot work, with class and method. That is a schedule that
+ * cannot be read or is never due, a name that two jobs have, a wrong option, or an object of which
+ * there is not one.
  */
 import {
   Inject,
@@ -126,8 +126,8 @@ const APPLICATION_LENGTH_MAX = 64;
 /**
  * Runs the method at each tick of a schedule in one process of the fleet, by a lock of LockModule.
  *
- * A tick is done once: the record of the job, kept beside its lock, says which ones are done. A
- * process that dies in a run is taken over within the ttl of the locks (10 s): the run is done
+ * A tick is done once: the record of the job, kept next to its lock, says which ones are done. A
+ * process that dies in a run is taken over within the ttl of the locks (10 s). The run is done
  * again with a higher token, up to `attempts` times in all. A call of the method simply runs it.
  *
  * @param schedule as `@Cron` takes it, with seconds or without; in UTC without a time zone. It may
@@ -234,14 +234,14 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
     void before?.close();
   }
 
-  /** Ends a job in this process; a run that goes on is told by `closing`. */
+  /** Ends a job in this process; a run that continues is told by `closing`. */
   remove(name: string): void {
     void this.#jobs.get(name)?.close();
     this.#jobs.delete(name);
   }
 
   /**
-   * Runs a job now, under its lock and beside its ticks: none of them counts as done by it.
+   * Runs a job now, under its lock and next to its ticks: none of them counts as done by it.
    *
    * @throws SnowflakeError LOCK_HELD if it runs; ARGUMENT_INVALID; and what the method throws
    */
@@ -351,7 +351,7 @@ export class CronJobs implements OnApplicationBootstrap, BeforeApplicationShutdo
 
 const STATIC = 'A static method has no object, and never runs. Decorate one of an object.';
 const SCOPED =
-  'Its class is made anew for each request or user, so that no object is there at a tick. Give ' +
+  'Its class is made again for each request or user, so that no object is there at a tick. Give ' +
   'it the default scope, and what it injects as well.';
 const MINIFIED =
   'Its class has a name that a minifier gave it, another one in each build. Give the job a `name`.';

@@ -87,7 +87,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     const faults = [...this.faults(), ...this.jobs.faults()];
     if (faults.length > 0) throw invalid(faults);
     this.locks.listen((event) => this.note(event));
-    // A store that is away at the start is no fault: each caller that needs a lock is told.
+    // A store that is unavailable at the start is no fault: each caller that needs a lock is told.
     this.tellAdvice().catch(() => undefined);
   }
 
@@ -130,7 +130,7 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
     }
   }
 
-  /** Every caller finds the same meanwhile, and the log gets one line. */
+  /** Every caller finds the same in the meantime, and the log gets one line. */
   private warnFor(ms: number, kind: LockEvent['kind'], text: string): void {
     const nowMs = monotonicClock.now();
     if (nowMs < (this.quietUntilMs.get(kind) ?? -Infinity)) return;
@@ -141,8 +141,8 @@ class LockLifecycle implements OnModuleInit, BeforeApplicationShutdown, OnApplic
 
 function pauseText(waitMs: number): string {
   return (
-    `The store of the locks grants none for another ${waitMs} ms: it is new, was restarted or ` +
-    'may have lost data, and a lock that it has forgotten may still be held. Methods with ' +
+    `The store of the locks grants none for another ${waitMs} ms. It is new, was restarted or ` +
+    'may have lost data, and a lock that it lost may still be held. Methods with ' +
     "`onHeld: 'skip'` wait for that; others fail unless they wait."
   );
 }
@@ -209,7 +209,7 @@ export interface LockOptionsFactory {
 
 /**
  * Registers an injectable DistributedLock, and what `@Locked()` needs. It works without
- * SnowflakeModule and beside it.
+ * SnowflakeModule and next to it.
  *
  * @example
  * ```ts

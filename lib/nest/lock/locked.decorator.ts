@@ -121,14 +121,14 @@ function keyFaults(key: unknown): string[] {
   return [`Expected \`key\` to have all its parts, got ${format(key)}: ${missing}.`];
 }
 
-/** What a stream does would begin, or go on, after the lock is released. */
+/** What a stream does would begin, or continue, after the lock is released. */
 function withoutStream(value: unknown, name: string | symbol): unknown {
   const object = Object(value) as Readonly<Record<string | symbol, unknown>>;
   const members = [Symbol.asyncIterator, 'subscribe', 'next', 'getStream'];
   if (members.every((member) => typeof object[member] !== 'function')) return value;
   throw new SnowflakeError(
     'CONFIG_INVALID',
-    `${String(name)} is @Locked and returned a stream, which would go on after its lock is ` +
+    `${String(name)} is @Locked and returned a stream, which would continue after its lock is ` +
       'released. It was not handed on. Return what the stream brings, or read it in a section ' +
       'of `DistributedLock.using`.',
   );

@@ -32,9 +32,9 @@ const REDIS_IDS: GeneratorOpener<RedisIdsOptions> = {
 };
 
 /**
- * Registers an injectable IdMaker whose ids are made in Redis by its clock, without a worker id: on
- * one Redis they rise strictly over all processes. `shard` and every other field are filled by the
- * call. It works without SnowflakeModule and beside it.
+ * Registers an injectable IdMaker whose ids are generated in Redis by its clock, without a worker
+ * id: on one Redis they rise strictly over all processes. `shard` and every other field are filled
+ * by the call. It works without SnowflakeModule and next to it.
  *
  * @example
  * ```ts

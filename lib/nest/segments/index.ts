@@ -72,9 +72,9 @@ const SEGMENTS: GeneratorOpener<SegmentOptions> = {
 
 /**
  * Registers an injectable IdMaker whose ids are the dense numbers of a counter, 1, 2, 3 and so on,
- * taken from a store in segments, at a fraction of the cost of a snowflake id. They rise within a
+ * taken from a store in segments. One costs a fraction of a snowflake id. They rise within a
  * process; between processes segment by segment. A number is lost now and then and never given
- * twice. It works without SnowflakeModule and beside it.
+ * twice. It works without SnowflakeModule and next to it.
  *
  * @example
  * ```ts

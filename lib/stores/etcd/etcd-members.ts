@@ -219,7 +219,7 @@ const ADVICE = {
   'worker ids': {
     proof: 'renews a lease that was lost',
     restored: 'delete all keys of the registry: processes that run bring back what they know',
-    full: 'makes ids until its range ends, and then none',
+    full: 'generates ids until its range ends, and then none',
     write: 'renewal',
   },
   counters: {
@@ -313,8 +313,8 @@ function sizeFindings({ members, memberCount }: EtcdReports): Finding[] {
   }
   if (memberCount === 1) {
     const text =
-      'This etcd has one member: while it is down no worker id is leased or renewed, and ' +
-      'processes make ids until their ranges end. Three members survive the loss of one.';
+      'This etcd has one member. While it is down no worker id is leased or renewed, and ' +
+      'processes generate ids until their ranges end. Three members survive the loss of one.';
     found.push(finding('note', 'members', text));
   }
   return found;

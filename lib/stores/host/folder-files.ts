@@ -459,7 +459,7 @@ function otherClock(folder: string, aheadMs: number): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
     `The clock of this host is ${Math.abs(aheadMs)} ms ${side} that of the file system of ` +
-      `${folder}, so nothing is leased here: its ids would have another time than those of other ` +
+      `${folder}, so nothing is leased here. Its ids would have another time than those of other ` +
       `hosts. Set the clock of this host (NTP).`,
     { details: { aheadMs } },
   );

@@ -135,7 +135,7 @@ export const REFUSALS = {
   'no-redis': never(/^Protocol error, got/, 'What answers there is no Redis. Check host and port.'),
   'no-tls-port': later(
     /^no TLS connection within/,
-    'A Redis without TLS on that port waits for ever for the rest of what it takes for a ' +
+    'A Redis without TLS on that port waits forever for the rest of what it takes for a ' +
       'command. Check that the port speaks TLS; use redis:// if it does not.',
   ),
   'protected-mode': never(

@@ -163,7 +163,7 @@ function memoryFindings(lines: Lines): Finding[] {
   if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
   const text =
     `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
-    `leases: each process makes ids until its range ends, and then none.`;
+    `leases: each process generates ids until its range ends, and then none.`;
   return [finding('warning', 'memory', text)];
 }
 

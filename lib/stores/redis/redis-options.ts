@@ -133,14 +133,14 @@ export function textOf(statement: Statement): string | undefined {
 export const keepsWritesArgument = (statement: Statement) => (statement ? ['keepsWrites'] : []);
 
 export const BELIEVED =
-  'Scripts are not told which server runs them, so `keepsWrites` is believed: if this Redis ' +
-  'comes back with a part of what it acknowledged, nobody notices in time, and the same may be ' +
-  'granted twice.';
+  'Scripts cannot read which server runs them, so the library relies on `keepsWrites`. If this ' +
+  'Redis comes back with only a part of its acknowledged writes, no process notices in time, and ' +
+  'the same may be granted twice.';
 
 export const BELIEVED_LATER =
-  'Scripts are not told which server runs them, so `keepsWritesAfterMs` is believed: if this ' +
-  'Redis forgets an older write that it acknowledged, or an old server goes on for longer than ' +
-  '`failoverWindowMs`, nobody notices in time, and the same may be granted twice.';
+  'Scripts cannot read which server runs them, so the library relies on `keepsWritesAfterMs`. If ' +
+  'this Redis loses an older acknowledged write, or an old server continues for longer than ' +
+  '`failoverWindowMs`, no process notices in time, and the same may be granted twice.';
 
 /** Advice that compares the server's report to scripts with the application's statement. */
 function keepsWritesAdvice(facts: string, statement: Statement): string[] {

@@ -48,7 +48,7 @@ export function sqlLocks(options: LockDatabase): LockStore {
   if (typeof url !== 'string') throw misconfigured([`Expected \`url\` to be text.`]);
   const [name] = Object.keys(more);
   if (name === undefined) return locksFromUrl(url);
-  throw misconfigured([`Expected all options to be in the URL, got \`${name}\` beside it.`]);
+  throw misconfigured([`Expected all options to be in the URL, got \`${name}\` next to it.`]);
 }
 
 function isUrl(options: LockDatabase): options is { readonly url: string } {

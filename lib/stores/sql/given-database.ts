@@ -142,7 +142,7 @@ function clientMakerOf(pool: unknown): ClientMaker | undefined {
 /** A connection with the pool's settings, outside the pool. */
 async function listenBeside(pool: unknown): Promise<ListeningClient> {
   const { Client, options } = clientMakerOf(pool) ?? {};
-  if (Client === undefined) throw new Error('No connection can be made beside what was given.');
+  if (Client === undefined) throw new Error('No connection can be made next to what was given.');
   return connectedPostgres(new Client(options));
 }
 

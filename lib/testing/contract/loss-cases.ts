@@ -159,7 +159,7 @@ export const ERA_CASES = contractCases(['clock', 'losses'], {
     const next = await t.holder();
     t.expect(next.grant.floorMs).toBeGreaterThanOrEqual(second.ceilingMs);
   },
-  async 'goes on with a holder of whose nonces it has forgotten some'(t) {
+  async 'continues with a holder of whose nonces it has forgotten some'(t) {
     const { holder, grant } = await t.holder();
     await t.happen('remember');
     grantIn(await holder.renew());
@@ -216,7 +216,9 @@ async function expectKept(harness: Harness, grant: LeaseGrant): Promise<void> {
 
 export const BRANCH_CASES = [
   ...contractCases(['clock'], {
-    async 'starts above what another server granted meanwhile, once somebody renews who knows'(t) {
+    async 'starts above what another server granted in the meantime, once somebody renews who knows'(
+      t,
+    ) {
       const { holder } = await t.holder({ workerIdMax: 1 });
       const told = elsewhere(t, holder);
       await holder.renew(told);
@@ -257,7 +259,7 @@ export const BRANCH_CASES = [
       const { status } = await other.holder.renew();
       t.expect(status).toEqual('cloned');
     },
-    async 'goes on with the holder who knew, behind its range'(t) {
+    async 'continues with the holder who knew, behind its range'(t) {
       const { holder } = await t.holder();
       const told = elsewhere(t, holder);
       const { floorMs } = await t.patiently(() => holder.renew(told));

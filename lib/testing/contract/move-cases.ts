@@ -46,7 +46,7 @@ export const MOVE_CASES = [
       const claimant = await t.asker({ workerIdMin: 2, workerIdMax: 2 });
       t.expect(reasonOf(await claimant.acquire())).toEqual(refusal);
     },
-    async 'goes on without a gap where a worker id stays, and not where it is for another layout'(
+    async 'continues without a gap where a worker id stays, and not where it is for another layout'(
       t,
     ) {
       const stays = await t.holder({ workerIdMin: 1, workerIdMax: 1 });

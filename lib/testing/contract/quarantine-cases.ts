@@ -40,7 +40,7 @@ export const QUARANTINE_CASES = [
     },
   }),
   ...contractCases(['clock'], {
-    async 'goes on as before where a longer quarantine comes long after the last loss'(t) {
+    async 'continues as before where a longer quarantine comes long after the last loss'(t) {
       const { holder, grant } = await t.holder(POOL);
       await t.advance(LONG_MS);
       const { grant: other } = await t.holder({ ...POOL, ttlMs: LONG_MS });
@@ -114,7 +114,7 @@ export const LAYOUT_CASES = [
       t.expect(contested.status).toEqual('layout-mismatch');
       t.expect(reasonOf(await other.renew())).toEqual(reasonOf(contested));
     },
-    async 'goes on with its layout where the range of another has ended'(t) {
+    async 'continues with its layout where the range of another has ended'(t) {
       const { holder, grant } = await t.holder(LAYOUT_POOL);
       await t.happen('wipe');
       const other = await t.asker({ ...OTHER, ...POOL });

@@ -31,7 +31,7 @@ export const RENEW_CASES = [
       t.expect(renewed.ceilingMs).toBeGreaterThanOrEqual(grant.ceilingMs);
       t.expect(renewed.nowMs).toBeGreaterThanOrEqual(grant.nowMs!);
     },
-    async 'goes on raising ceilings after its clock stepped back'(t) {
+    async 'continues raising ceilings after its clock stepped back'(t) {
       const { holder, grant } = await t.holder();
       await t.advance(-HOUR_MS);
       grantIn(await holder.renew());
@@ -146,7 +146,7 @@ export const RENEW_CASES = [
 
 export const RELEASE_CASES = [
   ...contractCases(['release', 'clock'], {
-    async 'starts the next holder right after the last id that was made'(t) {
+    async 'starts the next holder right after the last id that was generated'(t) {
       const { holder, grant } = await t.holder();
       await t.advance(10);
       const lastMs = grant.floorMs + 3;

@@ -84,7 +84,7 @@ export const TIME_CASES = [
       const waitMs = answer.status === 'wait' ? answer.waitMs : 0;
       t.expect(waitMs).toBeGreaterThanOrEqual(windowMs);
     },
-    async 'goes on as before where it is told long after what was forgotten has ended'(t) {
+    async 'continues as before where it is told long after what was forgotten has ended'(t) {
       const { holder } = await t.holder(POOL);
       await t.happen('wipe');
       const other = await t.newcomer(POOL);

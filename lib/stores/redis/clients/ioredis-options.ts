@@ -145,7 +145,7 @@ export function locate(client: GivenIoredis): RedisLocation {
   if (selected === db) return location;
   throw invalidClient(
     `it was configured with database ${db} and then switched to ${format(selected)} ` +
-      `by select(), which other processes and its own next connection need not follow; write ` +
+      `by select(), which other processes and its own next connection need not follow. Write ` +
       `the number as its option \`db\``,
   );
 }

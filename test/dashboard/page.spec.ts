@@ -168,7 +168,7 @@ describe('page', () => {
       expect(useUp).toThrow('used up');
       await later(1000, '.badge', 'generates no ids');
       support.isAway = false;
-      await later(10_000, '.badge', /makes ids$/);
+      await later(10_000, '.badge', /generates ids$/);
       await visit.says('#changes', 'to active');
       expect(await runbooks.count()).toBe(0);
       expect((await visit.texts('.card')).join()).not.toContain('lasts without the store');

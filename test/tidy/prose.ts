@@ -41,7 +41,7 @@ function ofParagraphs({ path }: TextFile, paragraphs: readonly Paragraph[]): Sen
   });
 }
 
-const SENTENCE = /\S[^]*?(?:[.!?:](?=\s+["'`*[(]*[A-Z`0-9_])|$)/g;
+const SENTENCE = /\S[^]*?(?:[.!?:]["'*)]*(?=\s+["'`*[(]*[A-Z`0-9_])|$)/g;
 
 export const wordCount = (text: string): number =>
   text.split(/\s+/).filter((word) => /\w/.test(word)).length;

@@ -53,14 +53,7 @@ export const WAIT_OPTION: OptionSpecs = {
 export const DRY = 'print what would be done, and do nothing';
 
 export function changeCommand<Terms, Store>(change: ChangeCommand<Terms, Store>): Command {
-  const {
-    dry,
-    yes = 'do not ask for confirmation, for scripts',
-    terms,
-    open,
-    plan,
-    ...command
-  } = change;
+  const { dry, yes = 'do not ask, for scripts', terms, open, plan, ...command } = change;
   return {
     ...command,
     options: { ...command.options, ...(dry && { dry: { says: dry } }), yes: { says: yes } },

@@ -240,9 +240,7 @@ export function readDuration(label: string, text: string): number {
   const [, count = '', unit = 'ms'] = /^(\d+) ?(ms|[smhdw])?$/.exec(text) ?? [];
   const ms = (wholeOf(count) ?? NaN) * UNITS_MS[unit as keyof typeof UNITS_MS];
   if (Number.isSafeInteger(ms)) return ms;
-  throw usageFault(
-    `Expected ${label} to be a duration such as 500ms, 30s or 5m, got ${quoted(text)}.`,
-  );
+  throw usageFault(`Expected ${label} to be a duration like 30s or 5m, got ${quoted(text)}.`);
 }
 
 /** @throws SnowflakeError CONFIG_INVALID */

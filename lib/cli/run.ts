@@ -103,11 +103,7 @@ function commandOf(args: readonly string[]): { command: Command; args: readonly 
 
 function unknownCommand(first: string, second: string): SnowflakeError {
   if (first.startsWith('-')) {
-    const name = nearest(first, ['--help', '--version']);
-    const advice =
-      name === undefined
-        ? 'Options follow the command; see snowflake --help.'
-        : `Did you mean ${name}?`;
+    const advice = `Options follow the command. ${suggestion(first, ['--help', '--version'])}`;
     return usageFault(`Expected a command first, got the option ${quoted(first)}. ${advice}`);
   }
   const members = familyOf(first).map(({ name }) => name);
@@ -119,14 +115,10 @@ function unknownCommand(first: string, second: string): SnowflakeError {
     return usageFault(`\`${first}\` needs a subcommand: ${members.join(', ')}.`);
   }
   // The command, which all subcommands share, would make any two look alike.
-  const meant = nearest(
-    second,
-    members.map((name) => name.split(' ')[1]!),
-  );
-  const advice =
-    meant === undefined
-      ? `Choose one of ${members.join(', ')}.`
-      : `Did you mean ${first} ${meant}?`;
+  const ends = members.map((name) => name.split(' ')[1]!);
+  const meant = nearest(second, ends);
+  const all = `Choose one of ${members.join(', ')}.`;
+  const advice = meant === undefined ? all : `Did you mean ${first} ${meant}?`;
   return usageFault(`There is no command ${quoted(`${first} ${second}`)}. ${advice}`);
 }
 
@@ -190,17 +182,14 @@ function packedFile(program: string | undefined, path: string): string | undefin
  */
 
 const OPTION_WIDTH = 58;
-
-const RUN = [
-  ['npx snowflake <command>', 'in a project that has it'],
-  ['npx nestjs-snowflake <command>', 'elsewhere'],
-  [
-    'npx --package nestjs-snowflake --package redis snowflake <command>',
-    'elsewhere, with a client',
-  ],
-];
+const NAME_WIDTH = 16;
 
 const NOTES = [
+  'Run',
+  '  npx snowflake <command>         in a project that has the package',
+  '  npx nestjs-snowflake <command>  elsewhere, or with a client of the store:',
+  '  npx --package nestjs-snowflake --package redis snowflake <command>',
+  '',
   'Results go to standard output, everything else to standard error.',
   'Exit codes: 0 success, 1 failure or a reported problem, 2 a wrong command line.',
   `Docs: ${DOCS_URL}/operating/command-line.md`,
@@ -235,22 +224,16 @@ function usageOf({ name, words, options }: Command): string {
 }
 
 function helpOfAll(): string[] {
-  const all = overview('snowflake', COMMAND_GROUPS);
-  return [...all, '  snowflake --version', '', 'Run', ...tableLines(RUN, '  '), '', ...NOTES];
+  return [...overview('snowflake', COMMAND_GROUPS), '  snowflake --version', '', ...NOTES];
 }
 
 function overview(begin: string, groups: Readonly<Record<string, readonly Command[]>>): string[] {
-  const width = Math.max(
-    ...Object.values(groups)
-      .flat()
-      .map(({ name }) => name.length),
-  );
   return [
     `${begin} <command> [options]`,
     ...Object.entries(groups).flatMap(([title, commands]) => [
       '',
       title,
-      ...commands.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`),
+      ...commands.map(({ name, summary }) => `  ${name.padEnd(NAME_WIDTH)}  ${summary}`),
     ]),
     '',
     `  ${begin} <command> --help    options and examples of a command`,
@@ -262,14 +245,12 @@ const labelOf = (name: string, { value }: OptionSpecs[string]): string =>
 
 function optionRows(specs: OptionSpecs): string[][] {
   return Object.entries(specs).flatMap(([name, spec]) => {
-    const { says, multiple, isRequired } = spec;
     const label = labelOf(name, spec);
-    const notes = [
-      says,
-      ...(isRequired ? ['required'] : []),
-      ...(multiple ? ['may be repeated'] : []),
-    ];
-    const lines = wrapped(notes.join('; '), OPTION_WIDTH);
+    const required = spec.isRequired ? '; required' : '';
+    const lines = wrapped(
+      spec.says + required + (spec.multiple ? '; may be repeated' : ''),
+      OPTION_WIDTH,
+    );
     return lines.map((line, at) => [at === 0 ? label : '', line]);
   });
 }

@@ -51,13 +51,10 @@ export const countersInspect: Command = {
       if (record === undefined) {
         return failed(call, `There is no counter ${formatName(counter)} in ${location}.`);
       }
-      if (call.options.flag('json')) {
-        await call.terminal.printJson(jsonOf(record));
-        return 0;
-      }
       const advice = (await limited(store.advice?.() ?? Promise.resolve([]))) ?? [];
       const notes = advice.map((text) => `Note: ${text}`);
-      await call.terminal.print(...counterLines(record, location), ...notes);
+      if (call.options.flag('json')) await call.terminal.printJson(jsonOf(record));
+      else await call.terminal.print(...counterLines(record, location), ...notes);
       return 0;
     }),
 };
@@ -96,11 +93,7 @@ export const countersCreate = changeCommand<NewCounter, NamedCounters>({
   ],
   options: {
     ...SUPPORT_OPTIONS,
-    start: {
-      value: 'number',
-      says: 'the first number; with several stores, the first position',
-      isRequired: true,
-    },
+    start: { value: 'number', says: 'the first number or position', isRequired: true },
     stores: { value: 'k/N', says: 'which of how many stores this is; default 1/1' },
   },
   examples: [

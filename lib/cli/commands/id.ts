@@ -156,11 +156,7 @@ export const encode: Command = {
   summary: 'Build an ID from its time, worker ID and sequence',
   says: ['For tests and comparisons. Only a generator keeps IDs unique.'],
   options: {
-    time: {
-      value: 'time',
-      says: 'ISO 8601 with its zone, a date, Unix milliseconds, or now',
-      isRequired: true,
-    },
+    time: { value: 'time', says: 'ISO 8601 with zone, a date, Unix ms, or now', isRequired: true },
     worker: { value: 'number', says: 'worker ID, all worker fields as one number; default 0' },
     sequence: { value: 'number', says: 'default 0' },
     field: { value: 'name=value', says: 'a call field, or a single worker field', multiple: true },
@@ -228,11 +224,7 @@ export const range: Command = {
       'whole minute.',
   ],
   options: {
-    from: {
-      value: 'time',
-      says: 'ISO 8601 with its zone, a date, Unix milliseconds, or now',
-      isRequired: true,
-    },
+    from: { value: 'time', says: 'ISO 8601 with zone, a date, Unix ms, or now', isRequired: true },
     to: { value: 'time', says: 'the same, inclusive', isRequired: true },
     column: { value: 'name', says: 'the column in the SQL; default id' },
     ...LAYOUT_OPTIONS,

@@ -12,15 +12,7 @@ import { isSnowflakeError, SnowflakeError } from '../../errors.js';
 import { whole } from '../../options.js';
 import { pause, systemTimers } from '../../time/timers.js';
 import { changeCommand, DRY, type Change } from '../change-command.js';
-import {
-  quoted,
-  readDuration,
-  spanText,
-  usageFault,
-  utcText,
-  type Call,
-  type Options,
-} from '../command.js';
+import { quoted, spanText, usageFault, utcText, type Call, type Options } from '../command.js';
 import { LAYOUT_OPTIONS, layoutFrom } from '../layout-option.js';
 import {
   PartitionedTable,
@@ -63,11 +55,7 @@ export const partitions = changeCommand<Terms, PartitionedTable>({
     table: { value: 'name', says: 'with or without its schema', isRequired: true },
     column: { value: 'name', says: 'the column of the IDs; default id' },
     by: { value: 'period', says: `${PERIODS.join(', ')} (UTC); default day` },
-    keep: {
-      value: 'duration',
-      says: 'drop partitions whose IDs are older, e.g. 90d or 13w',
-      isRequired: true,
-    },
+    keep: { value: 'duration', says: 'drop older partitions, e.g. 90d or 13w', isRequired: true },
     ahead: { value: 'count', says: `how many periods after this one to prepare; default ${AHEAD}` },
     wait: { value: 'duration', says: 'how long to try while others use the table; default 1m' },
     ...LAYOUT_OPTIONS,
@@ -132,7 +120,7 @@ function termsFrom(options: Options): Terms {
     );
   }
   const column = nameFrom('column', options.text('column') ?? 'id');
-  const keepMs = readDuration('--keep', keep);
+  const keepMs = options.duration('keep')!;
   const waitMs = options.duration('wait') ?? WAIT_MS;
   return { table, column, layout, by, ahead, keepMs, waitMs, nowMs: systemClock.now() };
 }
@@ -265,7 +253,7 @@ class Run {
     const notice = [
       `-- Gives ${table} partitions, in one transaction. Each primary key and unique index must`,
       '-- have the column of the ids. PostgreSQL leaves foreign keys, triggers, views, policies,',
-      '-- grants and identity columns with the old table: create them again. MariaDB copies all rows.',
+      '-- grants and identity columns with the old table: create them again. MariaDB copies rows.',
     ];
     if (options.flag('sql')) {
       await terminal.print(...notice);

@@ -235,7 +235,7 @@ const DAY_MS = 24 * HOUR_MS;
 const YEAR_MS = 365.25 * DAY_MS;
 const UNITS_MS = { ms: 1, s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 
-/** Reads `30s` or `5m` as ms; a number without a unit is ms. @throws SnowflakeError CONFIG_INVALID */
+/** Reads `30s` or `5m`; a plain number is ms. @throws SnowflakeError CONFIG_INVALID */
 export function readDuration(label: string, text: string): number {
   const [, count = '', unit = 'ms'] = /^(\d+) ?(ms|[smhdw])?$/.exec(text) ?? [];
   const ms = (wholeOf(count) ?? NaN) * UNITS_MS[unit as keyof typeof UNITS_MS];

@@ -78,8 +78,8 @@ function named(option: string, name: string, epoch: Epoch | undefined): BitLayou
     const got = LIKE_FINGERPRINT.test(name) ? JSON.stringify(name) : quoted(name);
     const example = layouts.snowflake().fingerprint;
     throw usageFault(
-      `Expected --${option} to be a preset, or a fingerprint like ${example}, as \`snowflake layout\` ` +
-        `and \`snowflake registry inspect\` print it, got ${got}. ` +
+      `Expected --${option} to be a preset, or a fingerprint like ${example}, as \`snowflake ` +
+        `layout\` and \`snowflake registry inspect\` print it, got ${got}. ` +
         suggestion(name, names),
     );
   }

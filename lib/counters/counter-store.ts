@@ -189,8 +189,8 @@ export function storeFaults(option: string, stores: unknown): string[] {
   const isList = Array.isArray(stores) && stores.length > 0 && stores.length <= STORE_COUNT_MAX;
   if (!isList || !stores.every(isCounterStore)) {
     return [
-      `Expected \`${option}\` to name 1 to ${STORE_COUNT_MAX} stores of counters, as ` +
-        `sqlCounters() and redisCounters() make them.`,
+      `Expected \`${option}\` to have 1 to ${STORE_COUNT_MAX} counter stores, such as ` +
+        `sqlCounters() or redisCounters().`,
     ];
   }
   if (new Set(stores).size === stores.length) return [];

@@ -296,8 +296,8 @@ function spent(words: KeeperWords, fault: SnowflakeError | undefined): Snowflake
   const waitMs = fault?.details['waitMs'];
   return new SnowflakeError(
     'SEGMENT_SPENT',
-    `${words.spent}, so no id was generated. ${why} Wait with nextIdAsync(); if this is seen often, ` +
-      `raise ${words.cure}.`,
+    `${words.spent}, so no id was generated. ${why} Wait with nextIdAsync(); if this is seen ` +
+      `often, raise ${words.cure}.`,
     { cause: fault, details: waitMs === undefined ? {} : { waitMs } },
   );
 }

@@ -72,8 +72,8 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   ],
   stretched: [
     'degraded',
-    'The lease could not be renewed. Ids are generated from what is left of it, its reserve, and no ' +
-      'longer follow the clock; how fast they are used decides how long it lasts.',
+    'The lease could not be renewed. Ids are generated from what is left of it, its reserve, and ' +
+      'no longer follow the clock; how fast they are used decides how long it lasts.',
   ],
   exhausted: [
     'down',
@@ -81,8 +81,8 @@ const VERDICTS: { readonly [state in LeaseState]: Verdict } = {
   ],
   fenced: [
     'degraded',
-    'The store no longer lists this process as the holder. Ids are generated in the range it already ' +
-      'has, which no other process has, until another worker id is leased.',
+    'The store no longer lists this process as the holder. Ids are generated in the range it ' +
+      'already has, which no other process has, until another worker id is leased.',
   ],
   switching: [
     'degraded',

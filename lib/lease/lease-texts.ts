@@ -148,9 +148,9 @@ export function overlapping(
 ): SnowflakeError {
   const since = new Date(itsFloorMs).toISOString();
   return dropped(
-    `Another process may generate ids of worker id ${workerId} from ${since} on, inside the range ` +
-      `held here. The registry lost data and the two have different leaseTtlMs, or the store ` +
-      `failed back to a server that another one had replaced.`,
+    `Another process may generate ids of worker id ${workerId} from ${since} on, inside the ` +
+      `range held here. The registry lost data and the two have different leaseTtlMs, or the ` +
+      `store failed back to a server that another one had replaced.`,
   );
 }
 

@@ -114,7 +114,7 @@ const NO_INCARNATION =
   'The registry of worker ids has not told its incarnation, by which a region is known.';
 
 const NOBODY_EXTENDS =
-  'Nobody extends that claim, so its region seems to have ended; its last ranges end by then.';
+  'Nobody extends that claim, so its region has probably ended. Its last ranges end by that time.';
 
 const LEVELS = { claimed: 'log', unchecked: 'warn', conflict: 'error' } as const;
 

@@ -169,8 +169,8 @@ export class ClockSkew {
     }
     return (
       `The registry is ${aheadMs} ms ahead of its store, whose clock was set back. It comes back ` +
-      `within ${2 * aheadMs} ms. No id is held up in the meantime, and the time in ids is that of the ` +
-      `clocks that agree. If it is too long, see \`snowflake registry settle\`.`
+      `within ${2 * aheadMs} ms. No id is held up in the meantime, and the time in ids is that ` +
+      `of the clocks that agree. If it is too long, see \`snowflake registry settle\`.`
     );
   }
 

@@ -177,9 +177,9 @@ function tooLong(waitMs: number, limitMs: number): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
     `No registry knows which ids this worker id has made, so the start must wait ${waitMs} ms ` +
-      `until the clock has passed them. This is the rest of a tick of this layout, and aheadMsMax. ` +
-      `That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ticks, a ` +
-      `smaller aheadMsMax, or a registry.`,
+      `until the clock has passed them. This is the rest of a tick of this layout, and ` +
+      `aheadMsMax. That is longer than startTimeoutMs (${limitMs}). Use a layout with shorter ` +
+      `ticks, a smaller aheadMsMax, or a registry.`,
     { details: { waitMs } },
   );
 }

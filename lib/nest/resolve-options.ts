@@ -208,8 +208,8 @@ function joinLayout(
   if (aheadMsMax !== shared.aheadMsMax) {
     faults.push(
       `Expected \`aheadMsMax\` to be ${shared.aheadMsMax ?? 'left out'}, as in the thread that ` +
-        `holds the lease, got ${format(aheadMsMax)}. Threads that share a lease share their ` +
-        `run-ahead; leave it out.`,
+        `holds the lease, got ${format(aheadMsMax)}. Leave it out: threads that share a ` +
+        `lease have the same limit.`,
     );
   }
   return layout;

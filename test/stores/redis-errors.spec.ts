@@ -142,7 +142,7 @@ describe('redis refusals', () => {
     it('uses a longer sentence before version 7', () => {
       const script = 'ERR Error running script (call to f_ab12): @user_script:17: ';
       expect(told(`${script}WRONGTYPE Operation against a key`).message).toContain(
-        'something else',
+        'data of another kind',
       );
       expect(told(`${script}-OOM command not allowed`).message).toContain('maxmemory');
       expect(told('ERR something new')).toMatchObject({

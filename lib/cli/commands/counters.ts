@@ -87,9 +87,9 @@ export const countersCreate = changeCommand<NewCounter, NamedCounters>({
   summary: 'Create a counter for segments or a series',
   words: { name: 'counter', min: 1, max: 1 },
   says: [
-    '--start must be above every number ever used. If a store has lost the counter, that includes ' +
-      'every ID in the tables and every number that running processes have buffered. Exit code 1: ' +
-      'the counter already exists.',
+    '--start must be above every number ever used. If a store has lost the counter, that ' +
+      'includes every ID in the tables and every number that running processes have buffered. ' +
+      'Exit code 1: the counter already exists.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

@@ -24,8 +24,8 @@ export const doctor: Command = {
   name: 'doctor',
   summary: 'Check a store: connection, latency, clocks, settings, layout, free worker IDs',
   says: [
-    'It only reads. Exit code 0: nothing is wrong. 1: warnings or faults. 2: the command line ' +
-      'is wrong. If you give a layout, it is compared with that of the registry.',
+    'It only reads. If you give a layout, it is compared with that of the registry. Exit code 1: ' +
+      'there are warnings or errors.',
   ],
   options: {
     ...SUPPORT_OPTIONS,

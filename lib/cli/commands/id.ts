@@ -53,9 +53,9 @@ export const decode: Command = {
   says: [
     'Without IDs it reads them from standard input, one per line. Without a layout it also lists ' +
       'the presets that an ID may come from, judged by its time.',
-    'With --who it finds the process that can have generated the ID in the registry of --support, ' +
-      'and uses the layout of that registry unless you name one. If an ID was issued twice, run ' +
-      'this against every registry.',
+    'With --who it finds the process that can have generated the ID in the registry of ' +
+      '--support, and uses the layout of that registry unless you name one. If an ID was issued ' +
+      'twice, run this against every registry.',
   ],
   words: { name: 'id', min: 0, max: Infinity },
   options: {

@@ -166,8 +166,8 @@ function begun({ layout: to, span: own }: Terms, view: RegistryView, facts: Regi
       `Processes of ${to.fingerprint} may start next to those of ${from.fingerprint}.`,
       ...plan.layouts.flatMap(admissionText),
       'A process that holds another worker ID gets one of these with its next renewal, and no ID ' +
-        `is refused. ${aheadText(quarantineMs)} Before that renewal, --end would leave it without ` +
-        'a worker ID. To wait until each process has its new one, use --wait.',
+        `is refused. ${aheadText(quarantineMs)} Before that renewal, --end would leave it ` +
+        'without a worker ID. To wait until each process has its new one, use --wait.',
       ...(plan.untilMs === undefined
         ? []
         : [

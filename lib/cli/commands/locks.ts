@@ -119,8 +119,8 @@ export const cron = listCommand<NamedRecord>({
   name: 'cron',
   summary: 'List the jobs of @CronOnce with their last runs, or the runs of one job',
   says: [
-    'A run is done, failed, running, too-long (abandoned at holdAtMostMs) or skipped (left out as ' +
-      'too late). A run that another process repeated is lost if its process was gone, and ' +
+    'A run is done, failed, running, too-long (abandoned at holdAtMostMs) or skipped (left out ' +
+      'as too late). A run that another process repeated is lost if its process was gone, and ' +
       'interrupted if it shut down. After the last attempt it is given-up. Exit code 1: there is ' +
       'no job of that name.',
   ],

@@ -224,9 +224,9 @@ function reopenedText(one: Compared, other: Compared): string | undefined {
   const heldCount = (isOurs ? one : other).held.length;
   const holders = heldCount === 0 ? 'Nobody holds a worker id' : `${heldCount} worker ids are held`;
   return (
-    `${isOurs ? 'This registry' : 'The other one'} has seen fewer changes by moves. If a move left ` +
-    `it, an older copy or an empty store has opened it again. ${holders} there now. Switch its ` +
-    `store off, or take its URL away; if it is for ids of its own, nothing is wrong.`
+    `${isOurs ? 'This registry' : 'The other one'} has seen fewer changes by moves. If a move ` +
+    `left it, an older copy or an empty store has opened it again. ${holders} there now. Switch ` +
+    `its store off, or take its URL away; if it is for ids of its own, nothing is wrong.`
   );
 }
 

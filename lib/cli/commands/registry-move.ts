@@ -34,10 +34,10 @@ export const registryMove = changeCommand<Terms, Stores>({
   summary: 'Move the registry of a running fleet to another store, in two steps',
   says: [
     'First each registry has half of the worker IDs, and processes of both run side by side, so ' +
-      'you can roll the new URL out, or back. With --end, the new registry gets all worker IDs, and ' +
-      'the old one is closed permanently. With --undo, the opposite. If the command stops early, ' +
-      'run it again. Exit code 1: the output gives the reason and, if there is one, the option that ' +
-      'continues.',
+      'you can roll the new URL out, or back. With --end, the new registry gets all worker IDs, ' +
+      'and the old one is closed permanently. With --undo, the opposite. If the command stops ' +
+      'early, run it again. Exit code 1: the output gives the reason and, if there is one, the ' +
+      'option that continues.',
   ],
   options: {
     from: { value: 'url', says: 'the old registry; or SNOWFLAKE_FROM' },
@@ -272,8 +272,8 @@ const STORE_MOVE_TEXTS: Readonly<Record<StoreMoveGoal, readonly string[]>> = {
   ],
   end: [
     'A process that still has the old URL gets no worker id from then on. Switch the old store ' +
-      'off, or remove its URL. Once the store is emptied or restored from a backup, nothing keeps ' +
-      'such a process out.',
+      'off, or remove its URL. Once the store is emptied or restored from a backup, nothing ' +
+      'keeps such a process out.',
   ],
   undo: [
     'A process that still has the new URL gets no worker id from then on. Remove that URL. ' +

@@ -85,7 +85,7 @@ export const registryCreate = changeCommand<number, RegistryInspector>({
 
 function creationNotice(quarantineMs: number): string {
   return (
-    `Ranges will start ${spanText(quarantineMs)} from now: after everything that processes with\n` +
+    `Ranges will start ${spanText(quarantineMs)} from now, after everything that processes with\n` +
     `a leaseTtlMs of at most --ttl can have leased from a registry that was lost.`
   );
 }

@@ -124,7 +124,7 @@ export function crowdedText(
   return (
     `Processes that may only have the worker ids ${[...asked].slice(0, SHOWN_COUNT).join(', ')} ` +
     `find none on one side of the move (${idsText(left)}, and ${idsText(rest)}): ` +
-    `${holdersText([...unplaced])}. If all processes here may have the same ones, name those: ` +
+    `${holdersText([...unplaced])}. If all processes here may have the same ones, name them in ` +
     '--workers.'
   );
 }

@@ -315,7 +315,7 @@ export function makerOf(view: RegistryView, made: Made): Maker {
   }
   const lost = hasLost(facts) ? ' But it may have lost data: it noticed a loss.' : '';
   if (kept !== made.fingerprint) {
-    const text = `No process that leases here generates ids of layout ${made.fingerprint}, only of ${kept}.`;
+    const text = `No process here generates ids of layout ${made.fingerprint}, only of ${kept}.`;
     return { verdict: 'nobody-here', text: `${text}${lost}` };
   }
   const { verdict, text } = rangeMaker(view, made);
@@ -323,8 +323,8 @@ export function makerOf(view: RegistryView, made: Made): Maker {
 }
 
 const OF_REGIONS =
-  'This is a registry of regions: no id is generated from it. Ask the registry of the region, which ' +
-  '`snowflake regions` names.';
+  'This is a registry of regions: no id is generated from it. Ask the registry of the region, ' +
+  'which `snowflake regions` names.';
 
 function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker {
   const record = view.workers.find((each) => each.workerId === workerId);
@@ -345,7 +345,7 @@ function rangeMaker(view: RegistryView, { workerId, timestampMs }: Made): Maker 
   const { application, host, pid, sinceMs } = holder;
   const text =
     `Worker id ${workerId} ${freeInMs > 0 ? 'is' : 'was'} leased to ${application} on ${host}, ` +
-    `pid ${pid}, since ${utcText(sinceMs)}. Of the processes that lease here, only this one can have ` +
-    `generated the id.`;
+    `pid ${pid}, since ${utcText(sinceMs)}. Of the processes that lease here, only this one can ` +
+    `have generated the id.`;
   return { verdict: 'holder', text };
 }

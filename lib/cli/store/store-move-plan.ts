@@ -123,8 +123,8 @@ export interface WayOn {
 type Ends = Readonly<Record<MoveEnd, Standing>>;
 
 /**
- * Returns the command that opens a registry if neither of the two is open. Returns one that continues
- * a move which is half done, or that one of them has lost. Undefined if there is none of these.
+ * Returns the command that opens a registry if neither of the two is open, or one that continues a
+ * move. That move is half done, or one of them has lost it. Undefined if there is none of these.
  *
  * Guarantee: it is accepted, at once or as soon as nobody holds a worker id of the registry that it
  * closes.

@@ -288,8 +288,8 @@ function secondsFault(ms: number): string {
   const meant = new Date(ms * 1000).toISOString();
   return (
     `Expected \`epoch\` in Unix milliseconds, got ${ms}, which is ${read} and seems to be in ` +
-    `seconds: write ${ms * 1000}, which is ${meant}. If ids were generated from ${read} on, keep it ` +
-    `by writing it as text.`
+    `seconds: write ${ms * 1000}, which is ${meant}. If ids were generated from ${read} on, keep ` +
+    `it by writing it as text.`
   );
 }
 

@@ -133,9 +133,10 @@ export function countedWords({ stores, tag }: CountedTerms) {
 export function needsPrefetch(): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    'These ids are generated in a store, which cannot be asked without waiting, so no id was generated. ' +
-      'Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, staleMs: 1000 }`, ' +
-      'with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of TypeORM need it.',
+    'These ids are generated in a store, which cannot be asked without waiting, so no id was ' +
+      'generated. Call nextIdAsync() or nextIdsAsync(), or give `prefetch: { count: 1000, ' +
+      'staleMs: 1000 }`, with which ids are taken ahead: nextId(), @SnowflakeId() and inserts of ' +
+      'TypeORM need it.',
   );
 }
 

@@ -45,8 +45,8 @@ const TEXTS: { readonly [K in CronEvent['kind']]: TextOf<K> } = {
       : undefined,
   gone: ({ job, run }) => goneText(job, run),
   skipped: ({ job, tickMs, skippedCount }) =>
-    `${job} was too late for ${timeText(tickMs)}, and does not run for it: \`missed\` is 'skip'. ` +
-    `${skippedCount} ticks before are left out as well.`,
+    `${job} was too late for its tick of ${timeText(tickMs)}, and skips it (\`missed: 'skip'\`). ` +
+    `It also skips ${skippedCount} earlier ticks.`,
   forgotten: ({ job, skippedCount }) =>
     `The store has lost the record of ${job}. Its last tick may be done again, and ` +
     `${skippedCount} ticks before are left out, unless another process did them.`,

@@ -137,8 +137,8 @@ function withoutStream(value: unknown, name: string | symbol): unknown {
 function withoutLocks(name: string | symbol): SnowflakeError {
   return new SnowflakeError(
     'CONFIG_INVALID',
-    `${String(name)} is @Locked, and its object was not made by Nest, so that it has no locks. ` +
-      'Nothing was done. Inject it, or call what it does with a DistributedLock of your own.',
+    `${String(name)} is @Locked, but Nest did not create its object, so the object has no locks. ` +
+      'The method did not run. Inject the object, or use a DistributedLock directly.',
   );
 }
 

@@ -102,7 +102,10 @@ export const REFUSALS = {
     ),
   ),
   redirect: ofMember(
-    never(/^answered by a redirect/, 'This is not a member of etcd. Name the members themselves.'),
+    never(
+      /^answered by a redirect/,
+      'This is not a member of etcd. Put the addresses of the members in the URL.',
+    ),
   ),
   'no-gateway': ofMember(
     never(

@@ -255,8 +255,8 @@ export function etcdFindings(reports: EtcdReports, settings: EtcdSettings): Find
 function deniedAdvice({ members }: EtcdReports, { proof, restored }: Advice): string[] {
   if (!members.some(({ isDenied }) => isDenied)) return [];
   return [
-    'This user may not ask etcd for its status, as later versions allow to root only. So an etcd ' +
-      `that was restored from a snapshot is noticed only if it is behind what a process saw, or ` +
+    'This user has no right to the status of etcd, which later versions give only to root. So a ' +
+      `restore from a snapshot is detected only if etcd is behind what a process saw, or ` +
       `when a process ${proof}. After a restore ${restored}.`,
   ];
 }

@@ -92,14 +92,14 @@ export const REFUSALS = {
   ),
   'wrong-type': never(
     /^WRONGTYPE/,
-    'The key of the registry holds something else. Choose another namespace or prefix in ' +
-      'every process, or remove what is there.',
+    'The key of the registry holds data of another kind. Choose another namespace or prefix in ' +
+      'every process, or delete the key.',
   ),
   'unknown-command': never(
     /^ERR (unknown command|Unknown Redis command|This Redis command is not allowed)/i,
     'This server does not offer a command that the registry needs: EVAL, EVALSHA, HSET, HGET, ' +
-      'HMGET, HSCAN, HDEL, TIME, INFO. Some managed and renamed ones do not; use another ' +
-      'server, or if it is INFO alone, see `keepsWrites`.',
+      'HMGET, HSCAN, HDEL, TIME, INFO. Some managed servers do not, or rename it. Use another ' +
+      'server. If only INFO is missing, see `keepsWrites`.',
   ),
   'unknown-server': never(
     /^NOSERVER/,

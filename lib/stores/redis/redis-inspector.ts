@@ -162,8 +162,8 @@ function memoryFindings(lines: Lines): Finding[] {
   const [used, most] = [Number(lines['used_memory']), Number(lines['maxmemory'])];
   if (!(most > 0 && used > most * MEMORY_SHARE_MAX)) return [];
   const text =
-    `${Math.round((100 * used) / most)} % of maxmemory is used. A full Redis refuses to renew ` +
-    `leases: each process generates ids until its range ends, and then none.`;
+    `${Math.round((100 * used) / most)} % of maxmemory is used. If Redis is full, it renews no ` +
+    `lease, and each process generates ids only until its range ends.`;
   return [finding('warning', 'memory', text)];
 }
 

@@ -194,8 +194,9 @@ export function keyAndNumberOf(row: SqlRow, kind: SqlTable['kind']): Pick<Row, '
 function withoutKey(): SnowflakeError {
   return new SnowflakeError(
     'STORE_UNAVAILABLE',
-    'Two rows of the table have one name: it has lost its primary key, as while a dump is loaded ' +
-      'into it. Nothing was granted. Delete the younger ones, and make the key again.',
+    'Two rows of the table have the same name, so it has lost its primary key. That is also so ' +
+      'while a dump is being loaded. Nothing was granted. ' +
+      'Delete the newer rows, and add the key again.',
   );
 }
 

@@ -219,10 +219,10 @@ async function mysqlAdvice(query: SqlQuery, kind: SqlTable['kind']): Promise<str
 
 const GALERA =
   'This server is a member of a Galera cluster (wsrep_on). Each member has an identity and a ' +
-  'clock of its own, and a read on one member is not compared with a write on another at the same ' +
-  'time. Let all processes write to one member, by a proxy with one writer, and set `serverSql`. ' +
-  'Without it, every change between two members counts as a loss of data. While processes use ' +
-  'several members, no process gets a worker id.';
+  'clock of its own, and a read on one member is not compared with a write on another at the ' +
+  'same time. Let all processes write to one member, by a proxy with one writer, and set ' +
+  '`serverSql`. Without it, every change between two members counts as a loss of data. While ' +
+  'processes use several members, no process gets a worker id.';
 
 /** The server shows other users' threads only with a permission; hidden ones are not judged. */
 const REPLICAS =

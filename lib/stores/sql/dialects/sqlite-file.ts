@@ -167,8 +167,8 @@ function placeOf(ask: Ask): Place | undefined {
   const open = statSync(path, { bigint: true });
   if (isMounted(path) || open.dev !== statSync(dirname(path), { bigint: true }).dev) {
     throw refused(
-      'The file of the SQLite database is mounted alone. The newest rows are in files next to it, ' +
-        'which are not in the mount. Mount its folder.',
+      'The file of the SQLite database is mounted alone. The newest rows are in files next to ' +
+        'it, which are not in the mount. Mount its folder.',
     );
   }
   const boot = bootId();

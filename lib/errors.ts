@@ -114,9 +114,9 @@ export function tooEarly(none: string, hasBegun: boolean): SnowflakeError {
   return new SnowflakeError(
     'NOT_READY',
     hasBegun
-      ? `${none} yet, so no id was made. The start, or the application that started with \`lazy\`, ` +
+      ? `${none} yet, so no id was generated. The start, or the application that started with \`lazy\`, ` +
           'is waiting for the store, and the log has the reason. Wait with nextIdAsync().'
-      : 'The generator has not been started, so no id was made. A constructor or a factory runs ' +
+      : 'The generator has not been started, so no id was generated. A constructor or a factory runs ' +
           `too early: make the id in onModuleInit or later. ${NOT_STARTED}`,
   );
 }

@@ -350,7 +350,7 @@ export function currentIdMaker(generator?: string): IdMaker {
   const option = generator === undefined ? '' : ` with name: '${generator}'`;
   throw new SnowflakeError(
     'NOT_READY',
-    `${wanted} is running, so no id was made. In an application it runs from app.init() or ` +
+    `${wanted} is running, so no id was generated. In an application it runs from app.init() or ` +
       `app.listen() to the end of app.close(), where the root module imports ` +
       `SnowflakeModule.forRoot(...)${option}: make ids from onModuleInit on. In a script, ` +
       `migration or seed await startSnowflake(...)${option} first.`,

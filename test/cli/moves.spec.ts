@@ -63,7 +63,9 @@ describe('snowflake layout move', () => {
     const dry = await move('--to', TO.fingerprint, '--dry');
     expect(dry).toMatchObject({ code: 0 });
     expect(dry.out).toContain('has the worker ids 2048 to 4095');
-    expect(dry.out.replaceAll(/\s+/g, ' ')).toContain('Before that renewal, --end would leave it without');
+    expect(dry.out.replaceAll(/\s+/g, ' ')).toContain(
+      'Before that renewal, --end would leave it without',
+    );
     expect(await move('--to', TO.fingerprint, '--wait')).toMatchObject({ code: 0 });
     await until(() => Math.max(...fleet.workerIds) < 512);
     const again = await move('--to', TO.fingerprint);

@@ -129,7 +129,7 @@ describe.each(KINDS)('a caller of %s', (_, moduleOf) => {
       await time.advance(5000);
       expect(all.filter((text) => text.includes('The store is down.'))).toHaveLength(1);
       expect(warned()).toEqual([]);
-      expect(() => ids.nextId()).toThrow(/ yet, so no id was made.*Wait with nextIdAsync\(\)/);
+      expect(() => ids.nextId()).toThrow(/ yet, so no id was generated.*Wait with nextIdAsync\(\)/);
       await time.advance(30_000);
       await app.close();
       await waited;

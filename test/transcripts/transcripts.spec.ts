@@ -284,7 +284,8 @@ class ToldProcess {
   }
 
   private async releases(lease: WorkerLease, lastMs?: number): Promise<void> {
-    const last = lastMs === undefined ? 'no id was generated' : `its last id is of ${timeOf(lastMs)}`;
+    const last =
+      lastMs === undefined ? 'no id was generated' : `its last id is of ${timeOf(lastMs)}`;
     this.says(`gives worker id ${lease.workerId} back, ${last}`);
     await this.transcript.world.release(lease, lastMs);
   }

@@ -295,7 +295,7 @@ function usedUp(workerId: number, ceilingMs: number | undefined): SnowflakeError
 }
 
 function givenBack(): SnowflakeError {
-  return new SnowflakeError('NOT_READY', 'The lease was given back, so no id was made.', {
+  return new SnowflakeError('NOT_READY', 'The lease was given back, so no id was generated.', {
     retryable: false,
   });
 }

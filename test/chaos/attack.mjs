@@ -1,6 +1,6 @@
 /**
- * The attack of a run: faults of processes and of the store, one or two of these at once, dealt
- * from decks that a seed shuffles, until its time is over and it proves something.
+ * Attacks a topology until its time is over and the run proves something. A seed shuffles the decks
+ * of faults, and one or two of these happen at a time.
  */
 import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -13,17 +13,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
  * @property {string} [location]
  * @property {number} fromMs
  * @property {number} toMs
- * @property {number} grantCount worker ids leased from its end to the beginning of the next one
- * @property {string} [besideName] the fault that befell the store at the same time
+ * @property {number} grantCount worker IDs leased between its end and the start of the next fault
+ * @property {string} [besideName] the fault of the store at the same time
  */
 
-/** So often it is looked whether processes may be attacked again. */
+/** The interval of checks whether the processes may be attacked again. */
 const CALM_MS = 100;
-/** On a slow machine each fault has its turn, and enough is made, in so much more time. */
+/**
+ * Additional time on a slow machine, in which each fault happens and the processes generate enough.
+ */
 const OVERTIME_MS = 240_000;
 
 /**
- * Mulberry32, so that a seed gives the same numbers.
+ * Mulberry32, so that a seed yields the same numbers.
  * @param {string} seed @returns numbers from 0 up to 1
  */
 export function randomOf(seed) {
@@ -39,16 +41,17 @@ export function randomOf(seed) {
 const monotonicMs = () => Number(process.hrtime.bigint() / 1_000_000n);
 
 /**
- * Processes are attacked as long as the store is, and until each fault has happened and enough was
- * made.
+ * Attacks the processes as long as the store, and until each fault has happened and the fleet has
+ * generated enough.
  * @typedef {object} Attack
  * @property {World} world
  * @property {readonly Fault[]} faults
  * @property {Pace} pace
- * @property {string} seed decides the order of the faults of each level, however long they take
+ * @property {string} seed decides the order of faults on each level, however long they take
  * @property {number} seconds
- * @property {boolean} [isUntil] whether these are the longest, and it is over when enough was made
- * @property {boolean} [isPaired] whether two faults befall the store at once
+ * @property {boolean} [isUntil] whether `seconds` is a limit, and the run ends as soon as it has
+ * enough
+ * @property {boolean} [isPaired] whether two faults hit the store at once
  * @property {Entry[]} log
  * @property {() => boolean} isEnough
  *
@@ -60,7 +63,7 @@ export async function attackAll(attack) {
   const [leastMs, mostMs] = isUntil
     ? [0, seconds * 1000]
     : [seconds * 1000, seconds * 1000 + OVERTIME_MS];
-  // Processes are attacked until somebody was granted something after the last fault, too.
+  // A fault of the store counts only after a later grant.
   const isSeen = (/** @type {Entry} */ { fault, grantCount }) =>
     fault.level === 'process' || attack.pace.grantMs === 0 || grantCount > 0;
   const isDone = () =>
@@ -77,7 +80,7 @@ async function onProcesses(attack, isOver) {
   const { world, pace, log } = attack;
   const deal = dealer('process', attack);
   while (!isOver()) {
-    // Whoever comes, ends or stands still is decided by a fault of the store then.
+    // The topology decides now which processes start, end or pause.
     if (world.topology.isCalm) {
       await sleep(CALM_MS);
       continue;
@@ -85,7 +88,7 @@ async function onProcesses(attack, isOver) {
     const [fault] = deal();
     const { leaseCount } = world.fleet;
     await happened(fault, world, log);
-    // Where all of them are just starting, nobody is there to be attacked.
+    // If all processes are starting, an attack would have no target.
     if (fault.gap === 'starting') await untilLeased(world, leaseCount, pace);
     await sleep(pace.pauseMs.process * (0.5 + world.random()));
   }
@@ -118,7 +121,7 @@ async function untilLeased({ fleet }, leaseCount, { grantMs }) {
 }
 
 /**
- * One after the other from a shuffled deck, and beside it one that may be beside another.
+ * Deals from a shuffled deck. A paired run adds a second fault that may overlap the first.
  * @param {Fault['level']} level
  * @param {Pick<Attack, 'faults' | 'world' | 'seed' | 'isPaired'>} attack
  * @returns {() => [Fault, ...Fault[]]}
@@ -139,7 +142,10 @@ export function dealer(level, { faults, world, seed, isPaired = false }) {
   };
 }
 
-/** Applies it. @param {Fault} fault @param {World} world @returns undefined if it could not be */
+/**
+ * Applies the fault. @param {Fault} fault @param {World} world @returns undefined if it could not
+ * happen
+ */
 async function happened(fault, world, /** @type {Entry[]} */ log) {
   /** @type {Entry} */
   const entry = { fault, fromMs: monotonicMs(), toMs: Infinity, grantCount: 0 };

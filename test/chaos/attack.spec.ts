@@ -1,6 +1,6 @@
 /**
- * The attacks of the chaos: which faults come when, a network, a disk and a wire that are as bad as
- * they say, and the figures of a soak, of which one that grows is seen.
+ * The attacks of the chaos: the order of faults, a bad network, disk and wire, and the growth that
+ * a soak detects.
  */
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -21,9 +21,10 @@ type Fault = Attack['faults'][number];
 
 const world = { fleet: {}, topology: {}, random: () => 0.5 } as Attack['world'];
 
-// A run whose time is over goes on until it proves something, and one that has a goal until then.
+// A run ends once its time is over and it proves something. A run with a goal ends when it reaches
+// it.
 
-describe('a run', () => {
+describe('a run of the attack', () => {
   const pace = { pauseMs: { process: 0, store: 0 }, grantMs: 0 } as Attack['pace'];
   const faultOf = (level: 'process' | 'store', apply: () => unknown) => ({
     name: `a fault of a ${level}`,
@@ -31,7 +32,7 @@ describe('a run', () => {
     apply,
   });
 
-  /** How often each fault was tried until the run was over, whose time never began. */
+  /** How often the run tried each fault until it ended. The minimum time is zero. */
   async function triedUntil(
     isEnough: (tried: number[]) => boolean,
     { happensFrom = 1, ...changes }: Partial<Attack> & { happensFrom?: number } = {},
@@ -47,7 +48,7 @@ describe('a run', () => {
     return { tried, happened: new Set(log.map(({ fault }) => fault)).size };
   }
 
-  it('continues until enough was made', async () => {
+  it('continues until the fleet has generated enough', async () => {
     const { tried } = await triedUntil(([processes, stores]) => processes! >= 5 && stores! >= 5);
     expect(Math.min(...tried)).toBeGreaterThanOrEqual(5);
   });
@@ -57,7 +58,7 @@ describe('a run', () => {
     expect([tried[1], happened]).toEqual([5, 2]);
   });
 
-  it('of a goal is over once that is reached, and at its limit where it never is', async () => {
+  it('with a goal ends when it reaches the goal, or at its time limit', async () => {
     const goal = { isUntil: true, seconds: 3600 };
     const { tried } = await triedUntil(([processes]) => processes! >= 3, goal);
     expect(tried[0]).toBeLessThan(100);
@@ -66,7 +67,7 @@ describe('a run', () => {
   });
 });
 
-describe('the faults of the store', () => {
+describe('store faults', () => {
   const storeFault = (name: string, beside?: Fault['beside']): Fault => ({
     name,
     level: 'store',
@@ -84,7 +85,7 @@ describe('the faults of the store', () => {
     return Array.from({ length: 40 }, () => deal().map(({ name }) => name));
   };
 
-  it('come in the order of the seed, whatever else asks for numbers', () => {
+  it('follow the order of the seed, whatever else draws random numbers', () => {
     expect(dealt('7', false)).toEqual(dealt('7', false));
     expect(dealt('7', true)).toEqual(dealt('7', true));
     expect(dealt('7', true)).not.toEqual(dealt('8', true));
@@ -92,7 +93,7 @@ describe('the faults of the store', () => {
     expect([one(), one()]).toEqual([other(), other()]);
   });
 
-  it('come two at once, of two kinds, of which the second ends by itself', () => {
+  it('come in pairs of two kinds, the second of which ends by itself', () => {
     const kindOf = (name?: string) => faults.find((fault) => fault.name === name)?.beside;
     const pairs = dealt('7', true);
     expect(new Set(pairs.map(String)).size).toBeGreaterThan(6);
@@ -104,8 +105,8 @@ describe('the faults of the store', () => {
   });
 });
 
-// A slow network is slow, and is a network: what is sent one way arrives in its order. Where it did
-// not, answers of Redis reached the wrong questions, and locks had two holders that no store made.
+// A slow network keeps the order of the bytes sent in one direction. Without this, Redis replies
+// reach the wrong requests, and the chaos reports lock holders that no store caused.
 
 describe('a bad network', () => {
   let server: Server;
@@ -136,20 +137,20 @@ describe('a bad network', () => {
     return socket.setNoDelay();
   }
 
-  it('that is slow keeps the order of what is sent', async () => {
+  it('keeps the order of bytes if it is slow', async () => {
     proxy.set('slow');
     const slow = await client();
     const sent = Array.from({ length: 100 }, (_, at) => `${at} `);
     for (const piece of sent) {
       slow.write(piece);
-      // A piece of its own for each.
+      // Each write becomes a separate packet.
       await new Promise(setImmediate);
     }
     await until(() => heard.length === sent.join('').length);
     expect(heard).toBe(sent.join(''));
   });
 
-  it('lets connections go dead without a word, and those that come after get through', async () => {
+  it('kills connections silently, and lets later ones through', async () => {
     const dead = await client();
     dead.write('1');
     await until(() => heard === '1');
@@ -160,7 +161,7 @@ describe('a bad network', () => {
     const next = await client();
     next.write('3');
     await until(() => heard === '13');
-    // The server gives it up, and nobody hears that either.
+    // The server closes its end, and the client does not receive this.
     ends[0]!.destroy();
     next.write('4');
     await until(() => heard === '134');
@@ -168,14 +169,14 @@ describe('a bad network', () => {
   });
 });
 
-// Whatever a server is written in, it finds its disk slow or full; and TCP goes on where packets
-// get lost and overtake each other.
+// These faults suit a server in any language. TCP survives packets that are lost or overtake each
+// other.
 
 describe('a bad machine', () => {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-machine-'));
   afterAll(() => rmSync(folder, { recursive: true }));
 
-  it('has a disk of which an fsync takes longer, and which is full for its folder alone', () => {
+  it('slows down each fsync, and fills the disk for one folder only', () => {
     const disk = new BadDisk(join(folder, 'disk'), join(folder, 'data'));
     const script =
       `const fs = require('node:fs'); const write = (path) => { try { ` +
@@ -197,9 +198,9 @@ describe('a bad machine', () => {
     expect(said()).toEqual(['ENOSPC', 'written', expect.any(Boolean)]);
   });
 
-  it('has a wire on which all arrives at last, as it was sent', async () => {
+  it('delivers everything in order over a lossy wire', async () => {
     const wire = new BadWire(join(folder, 'wire'));
-    // Where no such device may be made, it is the loopback interface.
+    // Without the right to create such a device, the wire is the loopback interface.
     const isWire = await wire.start();
     const server = createServer((socket) => socket.pipe(socket));
     await once(server.listen(0, wire.near), 'listening');
@@ -217,10 +218,10 @@ describe('a bad machine', () => {
   });
 });
 
-// What stays in memory for ever is seen beside all the noise there is.
+// A soak detects a leak despite all noise.
 
 describe('growthsIn', () => {
-  /** A figure of noise, which grows by so much in all. */
+  /** Noise with the given total growth. */
   const samples = (growth: number) => {
     const random = randomOf('noise');
     return Array.from({ length: 120 }, (_, at) => ({
@@ -236,7 +237,7 @@ describe('growthsIn', () => {
       .filter(({ isFlat }) => !isFlat)
       .map(({ name }) => name);
 
-  it('finds nothing in noise, and nothing in what grows while a process warms up', () => {
+  it('ignores noise and growth during warm-up', () => {
     expect(grown(0)).toEqual([]);
     const warm = samples(0).map((sample, at) =>
       at < 30 ? { ...sample, heap: sample.heap / 2 + at * 1e6 } : sample,
@@ -244,7 +245,7 @@ describe('growthsIn', () => {
     expect(growthsIn(warm).every(({ isFlat }) => isFlat)).toBe(true);
   });
 
-  it('finds 10 KB a second', () => {
+  it('detects a growth of 10 KB a second', () => {
     expect(grown(10_000 * 600)).toEqual(['heap']);
   });
 });

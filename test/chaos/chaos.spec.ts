@@ -1,6 +1,6 @@
 /**
- * What the chaos rests on does what it says, in one file: the judges of its locks and of its cron
- * jobs, its verdict, and the rights that it takes away.
+ * Tests what the chaos relies on: its judges of locks and cron jobs, its verdict, and the rights
+ * that it takes away.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -11,8 +11,8 @@ import { breachesIn } from './region-topologies.mjs';
 import { checkHolds, controlVerdictOf, verdictOf } from './report.mjs';
 import { LATER, mistakesIn, userOfGuide } from './mistakes/clients.mjs';
 
-// The judge finds two holders, tokens that fall and late writes in what processes wrote down, and
-// nothing where all is as it should be.
+// The judge finds two holders, falling tokens and late writes in the records of the processes. It
+// reports no error for correct records.
 
 const folders: string[] = [];
 afterEach(() => {
@@ -26,7 +26,7 @@ const at = (kind: 'end' | 'write', token: number, atMs: number) => {
   return { kind, lock: 'a', token: String(token), atMs };
 };
 
-/** A folder of what each process wrote down. */
+/** A folder with the records of each process. */
 function written(...processes: object[][]) {
   const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
   folders.push(folder);
@@ -44,47 +44,47 @@ function judged(...processes: object[][]) {
 }
 
 describe('checkHolds', () => {
-  it('finds nothing where one holds after another', () => {
+  it('accepts holds that follow each other', () => {
     const first = [hold(1, 0, 100), hold(1, 30, 130), at('write', 1, 60), at('end', 1, 60)];
     const second = [hold(2, 60, 160), at('write', 2, 70), hold(1, 60, 160, 'b')];
     expect(judged(first, second, [hold(3, 160, 260)])).toEqual([0, 0, 0]);
   });
 
-  it('finds two that believe at one moment, up to the deadline of who was killed', () => {
+  it('finds two holders at one moment, up to the deadline of a killed holder', () => {
     expect(judged([hold(1, 0, 100)], [hold(2, 99.9, 200)])).toEqual([1, 0, 0]);
     expect(judged([hold(1, 0, 100), hold(1, 30, 150)], [hold(2, 120, 200)])).toEqual([1, 0, 0]);
     const long = [hold(1, 0, 500)];
     expect(judged(long, [hold(2, 10, 20)], [hold(3, 30, 40)])).toEqual([2, 0, 0]);
   });
 
-  it('finds two processes with one token', () => {
+  it('finds one token of two processes', () => {
     expect(judged([hold(1, 0, 100)], [hold(1, 100, 200)])).toEqual([0, 1, 0]);
   });
 
-  it('finds a token that fell', () => {
+  it('finds a falling token', () => {
     expect(judged([hold(5, 0, 100)], [hold(4, 100, 200)])).toEqual([0, 1, 0]);
   });
 
-  it('counts what was written after a higher token', () => {
+  it('counts writes after a higher token', () => {
     const stalled = [hold(1, 0, 100), at('write', 1, 250)];
     expect(judged(stalled, [hold(2, 200, 300), at('write', 2, 210)])).toEqual([0, 0, 1]);
   });
 
-  /** Of a lock with two permits. */
+  /** A hold of one of two permits. */
   const permit = (which: number, token: number, fromMs: number, untilMs: number) => ({
     ...hold(token, fromMs, untilMs, 'pool'),
     permit: which,
     permits: 2,
   });
 
-  it('finds nothing where as many hold a lock as it has permits, each by its own tokens', () => {
+  it('accepts as many holders as permits, with separate tokens for each permit', () => {
     const first = [permit(1, 8, 0, 100), permit(2, 3, 10, 50)];
     expect(judged(first, [permit(2, 4, 50, 150)], [permit(1, 9, 100, 200)])).toEqual([0, 0, 0]);
     const { kinds } = checkHolds(written(first, [permit(2, 4, 50, 150)], [hold(1, 0, 100)]));
     expect(kinds).toEqual({ permitCount: 3, most: 2, severalCount: 0 });
   });
 
-  it('finds two with one permit, and a token of a permit that fell', () => {
+  it('finds two holders of one permit, and a falling token of a permit', () => {
     expect(judged([permit(1, 1, 0, 100)], [permit(1, 2, 99.9, 200)])).toEqual([1, 0, 0]);
     expect(judged([permit(1, 5, 0, 100)], [permit(1, 4, 100, 200)])).toEqual([0, 1, 0]);
     const late = { ...at('write', 1, 250), lock: 'pool', permit: 1 };
@@ -94,15 +94,15 @@ describe('checkHolds', () => {
     expect(judged(stalled, [permit(1, 2, 200, 300), { ...next, permit: 2 }])).toEqual([0, 0, 0]);
   });
 
-  it('finds more at once than a lock has permits, whichever they have', () => {
+  it('finds more holders at once than the lock has permits', () => {
     const two = [permit(1, 1, 0, 100), permit(2, 1, 10, 100)];
     expect(judged(two, [permit(3, 1, 99.9, 200)])).toEqual([1, 0, 0]);
     expect(judged(two, [permit(3, 1, 100, 200)])).toEqual([0, 0, 0]);
-    // Two with one permit are three at once as well.
+    // Two holders of one permit, with a third holder, exceed two permits as well.
     expect(judged(two, [permit(2, 2, 50, 200)])).toEqual([2, 0, 0]);
   });
 
-  /** A call of the store: [from, to] in ms; without a second moment it was never answered. */
+  /** A call of the store during [from, to] in ms. Without `to`, the store never answered. */
   let callCount = 0;
   const call = (
     op: 'acquire' | 'extend' | 'release',
@@ -124,7 +124,7 @@ describe('checkHolds', () => {
 
   const held = granted('x', 1, [0, 10]);
 
-  it('finds an order of answers that overlap', () => {
+  it('finds an order for overlapping calls', () => {
     const calls = [
       ...granted('x', 1, [0, 30]),
       ...refused(1, [0, 10]),
@@ -154,11 +154,11 @@ describe('checkHolds', () => {
       'a lock that was extended for who had lost it',
       [held, granted('y', 2, [120, 130]), extended('x', 1, [131, 140])],
     ],
-  ])('finds %s in the answers of a store', (_what, calls) => {
+  ])('finds %s in the responses of a store', (_what, calls) => {
     expect(judged(calls.flat())).toEqual([1, 0, 0]);
   });
 
-  it('allows what was never answered to have happened, or not', () => {
+  it('accepts that an unanswered call happened, or did not', () => {
     const first = granted('x', 1, [0]);
     expect(judged([...first, ...refused(1, [20, 30])])).toEqual([0, 0, 0]);
     expect(judged([...first, ...granted('y', 1, [20, 30])])).toEqual([0, 0, 0]);
@@ -167,7 +167,7 @@ describe('checkHolds', () => {
     expect(judged([...both, ...released('x', [50])])).toEqual([1, 0, 0]);
   });
 
-  it('allows a store that lost or hid its data to say so, and never to grant too early', () => {
+  it('accepts a store that reports lost or hidden data, but no early grant', () => {
     const before = [...held, ...extended('x', 1, [20, 30], 'lost')];
     const quiet = call('acquire', [35, 40], { holder: 'y', status: 'wait' });
     expect(judged([...before, ...quiet, ...granted('y', 2, [120, 130])])).toEqual([0, 0, 0]);
@@ -176,12 +176,12 @@ describe('checkHolds', () => {
     const barred = call('acquire', [35, 40], { holder: 'y', status: 'barred' });
     const unseen = [...held, ...released('x', [20, 30]), ...refused(1, [50, 60])];
     expect(judged([...unseen, ...barred])).toEqual([0, 0, 0]);
-    // It went on well after that, and was lost again without a word.
+    // The lock worked well after that, and the store lost it again without notice.
     const later = [...granted('y', 2, [120, 130]), ...extended('y', 2, [140, 150], 'lost')];
     expect(judged([...before, ...quiet, ...later])).toEqual([1, 0, 0]);
   });
 
-  it('allows a released lock to be refused after a step of the clock of its store', () => {
+  it('accepts the refusal of a released lock after a clock step of its store', () => {
     const step = (fromMs: number, toMs: number) => ({ kind: 'step', fromMs, toMs });
     const after = [...held, ...released('x', [20, 30]), ...refused(1, [50, 60])];
     expect(judged([...after, step(40, 45)])).toEqual([1, 0, 0]);
@@ -189,7 +189,7 @@ describe('checkHolds', () => {
     expect(judged([...held, step(5, 95), ...granted('y', 2, [50, 60])])).toEqual([1, 0, 0]);
   });
 
-  it('allows a lock to end early only if somebody new asks while its clock is ahead', () => {
+  it('accepts an early end of a lock only if a new process asks during a clock step', () => {
     const step = { kind: 'step', fromMs: 40, toMs: 90, aheadToMs: 60 };
     const early = [...held, ...granted('y', 2, [50, 70])];
     const isNew = (event: object) => ({ ...event, isNew: true });
@@ -203,7 +203,7 @@ describe('checkHolds', () => {
     expect(judged([...both, step, asked])).toEqual([0, 0, 0]);
   });
 
-  it('reads what a process that was killed wrote last', () => {
+  it('reads the records of a killed process', () => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-holds-'));
     folders.push(folder);
     const whole = JSON.stringify(hold(1, 0, 100));
@@ -233,75 +233,75 @@ describe('checkRuns', () => {
     const { duplicateCount, disorderCount } = checkRuns(written(...processes));
     return [duplicateCount, disorderCount];
   };
-  /** Ticks that are done as they should be, each settled once it runs; the first is tick 1. */
+  /** Correct ticks, each settled after its run. The first is tick 1. */
   const ticks = (...seconds: number[]) =>
     seconds.flatMap((second) => [
       run(second, second * 1000, second),
       settled(second, second * 1000 + 5),
     ]);
 
-  it('finds nothing where each tick has its run, by whichever process', () => {
+  it('accepts one run for each tick, in any process', () => {
     expect(judgedRuns(ticks(1, 3), ticks(2, 4))).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2), [run(5, 5000, 5, 2)])).toEqual([0, 0]);
   });
 
-  it('finds a run of a tick that was settled, a missed tick and a token that fell', () => {
+  it('finds a run of a settled tick, a missed tick, and a falling token', () => {
     expect(judgedRuns(ticks(1, 2, 3), [run(2, 3500, 9)])).toEqual([1, 0]);
-    // What was not confirmed yet may be done again.
+    // An unconfirmed tick may run again.
     expect(judgedRuns([run(1, 1000, 1)], [run(1, 3500, 2)])).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2, 4))).toEqual([0, 1]);
     expect(judgedRuns(ticks(1, 2), [run(3, 3000, 1)])).toEqual([0, 1]);
     expect(judgedRuns(ticks(1, 2), [run(3, 3000, 2)])).toEqual([0, 1]);
   });
 
-  it('allows what a loss may cost: ticks missed around it', () => {
+  it('accepts missed ticks around a loss', () => {
     const around = ticks(1, 2, 6, 7);
     expect(judgedRuns(around)).toEqual([0, 3]);
     expect(judgedRuns(around, [loss(2500, 3000)])).toEqual([0, 0]);
-    // A call takes up to a second, so the loss may come before the last run.
+    // A call takes up to a second, so the loss may precede the last run.
     expect(judgedRuns(around, [loss(500, 1200)])).toEqual([0, 0]);
   });
 
-  it('refuses ticks missed before a loss, or long after it', () => {
+  it('rejects ticks missed before a loss, or long after it', () => {
     const around = ticks(1, 2, 6, 7);
     expect(judgedRuns(around, [loss(6500, 7000)])).toEqual([0, 3]);
     expect(judgedRuns(around, [loss(200, 900)])).toEqual([0, 3]);
     expect(judgedRuns(ticks(1, 2, 4, 5, 8), [loss(2500, 3000)])).toEqual([0, 2]);
   });
 
-  it('allows what was lost to be done again, and the last tick once more', () => {
-    // Tick 2 was settled while the store lost it.
+  it('accepts one more run of each lost tick, and of the last tick', () => {
+    // The store lost tick 2 as the process settled it.
     const first = [...ticks(1), run(2, 2000, 2), settled(2, 2100), loss(2050, 2900)];
     expect(judgedRuns(first, [run(2, 5000, 5)], ticks(3))).toEqual([0, 0]);
-    // Tick 2 was settled before.
+    // Tick 2 was settled before the loss.
     const before = [...ticks(1, 2), loss(2500, 2900)];
     expect(judgedRuns(before, [run(2, 5000, 5)])).toEqual([0, 0]);
   });
 
-  it('refuses the same a second time, or without a loss before it', () => {
+  it('rejects a second repetition, or one without a loss before it', () => {
     const before = [...ticks(1, 2), loss(2500, 2900)];
     const again = [run(2, 5000, 5), run(2, 5500, 6)];
     expect(judgedRuns(before, again)).toEqual([1, 0]);
     expect(judgedRuns(ticks(1, 2), [run(2, 5000, 5), loss(6000, 6100)])).toEqual([1, 0]);
   });
 
-  it('refuses a token that fell after a loss, too', () => {
+  it('rejects a falling token even after a loss', () => {
     const before = [...ticks(1, 2), loss(2500, 2900)];
     expect(judgedRuns(before, [run(3, 5000, 2)])).toEqual([0, 1]);
   });
 
-  it('finds two effects of a tick, and a settled one without any but around a loss', () => {
+  it('finds two effects of a tick, and a settled tick without an effect, except around a loss', () => {
     const effects = [effect(1), effect(2), effect(3)];
     expect(judgedRuns(ticks(1, 2, 3), effects)).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2, 3), [...effects, effect(2)])).toEqual([1, 0]);
     expect(judgedRuns(ticks(1, 2, 3), [effect(1), effect(3)])).toEqual([0, 1]);
     const lost = [effect(1), effect(3), loss(2100, 2500)];
     expect(judgedRuns(ticks(1, 2, 3), lost)).toEqual([0, 0]);
-    // The last tick of all may still be under way: it is not settled.
+    // The last tick may still be running: it is not settled.
     expect(judgedRuns([...ticks(1, 2), run(3, 3000, 3)], [effect(1), effect(2)])).toEqual([0, 0]);
   });
 
-  it('goes by the schedule of each version, and allows what its roll-out settles', () => {
+  it('follows the schedule of each version, and accepts ticks that its rollout settles', () => {
     const second = (at: number) => ({ ...run(at, at * 1000, at), everyMs: 2000 });
     expect(judgedRuns([run(1, 1000, 1), second(2), second(4), second(6)])).toEqual([0, 0]);
     expect(judgedRuns([run(1, 1000, 1), second(2), second(6)])).toEqual([0, 1]);
@@ -311,19 +311,19 @@ describe('checkRuns', () => {
     expect(judgedRuns(ticks(1, 4), [{ ...rolled, toMs: 3000 }])).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2, 4), [{ ...rolled, toMs: 1600 }])).toEqual([0, 0]);
     expect(judgedRuns(ticks(1, 2, 3, 5), [{ ...rolled, toMs: 1600 }])).toEqual([0, 1]);
-    // It never allows a second run of what was settled.
+    // A rollout never excuses a second run of a settled tick.
     const again = [rolled, run(2, 3500, 9)].map((event) => ({ ...event, toMs: 9000 }));
     expect(judgedRuns(ticks(1, 2), again)).toEqual([1, 0]);
   });
 
-  it('allows a tick that was given up to have no effect', () => {
+  it('accepts a tick without an effect after its job gave up', () => {
     const tries = [run(2, 2000, 2), run(2, 5000, 3), run(2, 8000, 4)];
     const own = [...ticks(1), ...tries, { ...settled(2, 9000), givenUp: [2000] }];
     expect(judgedRuns(own, [effect(1)])).toEqual([0, 0]);
     expect(judgedRuns([...ticks(1), ...tries, settled(2, 9000)], [effect(1)])).toEqual([0, 1]);
   });
 
-  it('never lets a loss excuse two effects of one tick', () => {
+  it('accepts no second effect of a tick, even after a loss', () => {
     const effects = [effect(1), effect(2), effect(2), loss(1500, 2500)];
     expect(judgedRuns(ticks(1, 2), effects)).toEqual([1, 0]);
   });
@@ -339,7 +339,7 @@ describe('checkFleet', () => {
   const told = [{ kind: 'wall', aheadMs: 0 }, { kind: 'shared' }];
   const foundIn = (...events: object[]) => checkFleet(written([...told, ...events]));
 
-  it('finds nothing in a fleet that is as it should be', () => {
+  it('accepts a correct fleet', () => {
     const poisoned = [poison(1, 1000), poison(1, 4000), poison(1, 64_000), poison(60, 184_000)];
     expect(foundIn(run('job', 1), run('job', 2), ...poisoned)).toEqual([]);
     const lost = { kind: 'loss', fromMs: 64_500, toMs: 69_000 };
@@ -347,18 +347,18 @@ describe('checkFleet', () => {
     expect(foundIn(...poisoned.slice(0, 3), lost, ...again)).toEqual([]);
   });
 
-  it('finds a run before its time, by whichever clock', () => {
+  it('finds a run before its time, by any clock', () => {
     expect(foundIn(run('job', 5, 3900))).toEqual(['job for 5000 by process-0.events: too early']);
     expect(foundIn(run('job', 5, 4000))).toEqual([]);
     const behind = [{ kind: 'wall', aheadMs: 2000 }, told[1]!, run('job', 5, 2100)];
     expect(checkFleet(written(behind))).toEqual([]);
   });
 
-  it('finds a job that ends too many processes, for one tick or at once', () => {
+  it('finds a job that ends too many processes, for one tick or within a short time', () => {
     const four = [1000, 4000, 64_000, 184_000].map((atMs) => poison(1, atMs));
     expect(foundIn(...four)).toEqual(['4 processes ended in 183000 ms, 4 for one tick']);
     const soon = [poison(1, 1000), poison(1, 4000), poison(9, 9000)];
-    // Two of them may be of the record before the loss, and two of that after it.
+    // Two of them may belong to the record before the loss, and two to the record after it.
     const during = { kind: 'loss', fromMs: 500, toMs: 20_000 };
     expect(foundIn(during, ...soon, poison(12, 12_000))).toEqual([]);
     const five = [...soon, poison(12, 12_000), poison(15, 15_000)];
@@ -366,13 +366,13 @@ describe('checkFleet', () => {
     expect(foundIn(...soon)).toEqual(['3 processes ended in 8000 ms, 2 for one tick']);
   });
 
-  it('finds applications that are told nothing', () => {
+  it('finds a fleet in which no application learns of the other one', () => {
     const events = [told[0]!, run('job', 1)];
     expect(checkFleet(written(events))).toEqual(['no application was told of the other one']);
   });
 });
 
-it('of regions finds a conflict, and a run in which none was cut off', () => {
+it('the judge of regions finds a conflict, and a run in which no region was cut off', () => {
   const breachesOf = (...states: string[]) => {
     const folder = mkdtempSync(join(tmpdir(), 'snowflake-regions-'));
     folders.push(folder);
@@ -410,7 +410,7 @@ describe('the verdict', () => {
     }) as unknown as Result;
   const of = (...changes: object[]) => verdictOf(changes.map((each) => result(each)));
 
-  it('is good where enough was made under every fault, and nothing found', () => {
+  it('is good if the fleet generated enough under every fault, without an error', () => {
     expect(of({}, {})).toEqual({ isGood: true, text: '\nNo id was generated twice.' });
   });
 
@@ -433,13 +433,13 @@ describe('the verdict', () => {
       { isThin: true, idCount: 900, leaseCount: 3 },
       'this proves little: too little was made: one: 900 ids of 1000, 3 leases of 8',
     ],
-  ])('is bad for %s, also where another run is good', (_what, changes, said) => {
+  ])('is bad for %s, even if another run is good', (_what, changes, said) => {
     for (const verdict of [of(changes, {}), of({}, changes)]) {
       expect(verdict).toMatchObject({ isGood: false, text: expect.stringContaining(said) });
     }
   });
 
-  it('counts what is beyond the promise, and no more', () => {
+  it('only counts duplicates beyond the promise', () => {
     const beyond = { toleratesTwice: true, duplicateCount: 3 };
     expect(of(beyond)).toMatchObject({
       isGood: true,
@@ -451,14 +451,14 @@ describe('the verdict', () => {
     });
   });
 
-  it('asks for grants after a fault of the store where they are counted, and of no process', () => {
+  it('requires grants after a store fault if it counts them, but not after a process fault', () => {
     const idle = { faults: [{ ...fault, grantCount: 0 }] };
     expect(of({ ...idle, isPaced: false }).isGood).toBe(true);
     const ofProcess = { faults: [{ ...fault, level: 'process', grantCount: 0 }] };
     expect(of(ofProcess).isGood).toBe(true);
   });
 
-  it('of a control is good where its rule is missed', () => {
+  it('of a control is good if the removed rule causes errors', () => {
     const floor = { name: 'the floor' } as Parameters<typeof controlVerdictOf>[1];
     const tokens = { ...floor, shows: 'tokens that fell' } as typeof floor;
     expect(controlVerdictOf([result({ duplicateCount: 2 })], floor).isGood).toBe(true);
@@ -473,7 +473,7 @@ describe('the verdict', () => {
   });
 });
 
-// The user that the chaos tries is the one of the guide, and every right of it is taken away once.
+// The chaos uses the guide's Redis user, and takes each of its rights away once.
 
 const GUIDE =
   'Make it:\n\nACL SETUSER shop on >secret ~snowflake:{shop}:registry +eval +hset +info\n';
@@ -486,7 +486,7 @@ describe('userOfGuide', () => {
     expect(words).toEqual(expect.arrayContaining(['on', '+evalsha', ...Object.keys(LATER)]));
   });
 
-  it('reads it word by word', () => {
+  it('returns its separate words', () => {
     const words = ['on', '>secret', '~snowflake:{shop}:registry', '+eval', '+hset', '+info'];
     expect(userOfGuide(GUIDE)).toEqual({
       user: 'shop',
@@ -496,13 +496,13 @@ describe('userOfGuide', () => {
     });
   });
 
-  it('refuses a guide that has none', () => {
+  it('rejects a guide without the command', () => {
     expect(() => userOfGuide('ACL LIST')).toThrow('makes no user that can be tested');
   });
 });
 
 describe('mistakesIn', () => {
-  it('takes every right away once, but those that a start does not need', () => {
+  it('takes each right away once, except those that a start does not need', () => {
     const { words } = userOfGuide(GUIDE);
     const taken = mistakesIn(words).map((mistake) =>
       words.filter((word) => !mistake.words.includes(word)).join(' '),

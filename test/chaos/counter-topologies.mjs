@@ -1,6 +1,6 @@
 /**
- * The append-only file of a Redis with counters, switched off, or off and on again, before Redis
- * ends without a word: it comes back as the file says.
+ * The append-only file of a Redis with counters is switched off, or off and on again. Redis then
+ * ends without notice, and restarts with the content of the file.
  */
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -37,14 +37,14 @@ import { ALLOWED, ofUntold } from './untold-topologies.mjs';
 const STEP = 100;
 const LOSS_GAP_MIN = 1000;
 const FEW = { stepMin: STEP, stepMax: STEP, lossGap: LOSS_GAP_MIN };
-/** More than the jump after a loss makes good for. */
+/** More than the jump after a loss covers. */
 const GRANT_COUNT = LOSS_GAP_MIN / STEP + 2;
 
-/** So long a rewrite takes for each key, which is longer than grants are waited for. */
+/** The delay of a rewrite for each key: longer than the wait for grants. */
 const KEY_SAVE_US = 12_000_000;
 
 /**
- * Nothing may be granted from the change on; it happened, whether anything was or not.
+ * From the change on, grants may stop. The fault counts in either case.
  * @param {any} topology @param {import('./fault.mjs').World} world
  * @param {(set: (name: string, value: string) => Promise<unknown>) => unknown} change
  */
@@ -74,22 +74,21 @@ const FILE_FAULTS = [
   ),
 ];
 
-// Counters under attack, by the name that `npm run chaos -- --counters` takes, in one file, since
-// each is a few lines: the servers are those of the registry, with the faults that matter to
-// numbers.
+// Counters under attack, named as in `npm run chaos -- --counters`. They use the servers of the
+// registry, with the faults that matter to numbers.
 
-/** @typedef {{ app: string, files: string }} Place the library, and what is written down */
+/** @typedef {{ app: string, files: string }} Place of the library, and of the records */
 
 const COUNTER = 'order';
 const CLI = 'node_modules/nestjs-snowflake/dist/esm/cli/main.js';
 
-/** Small steps, so that what is buffered lasts a moment and segments change hands all the time. */
+/** Small steps: a buffer lasts a moment, and segments change hands all the time. */
 const STEPS = { counter: COUNTER, lastsMs: 1000, stepMin: 100, stepMax: 500 };
-/** Some 1500 a second of each process, four processes, a window of 4 s: twice that. */
+/** Double the numbers of four processes at some 1,500 a second in a window of 4 s. */
 const LOSS_GAP = 50_000;
-/** As long as a server may go on that lost its place. */
+/** How long a replaced server may continue. */
 const WINDOW_MS = 4000;
-/** So long a primary goes on whose standby hears nothing. */
+/** How long a primary continues after its standby is cut off. */
 const CUT_OFF_MS = 1500;
 
 /** @type {import('./fault.mjs').Pace} */
@@ -103,7 +102,7 @@ const PACE = {
 
 const settingsOf = (/** @type {object} */ store, hasTable = false, terms = {}) => ({
   CHAOS_STORE: JSON.stringify({ namespace: NAMESPACE, ...store }),
-  // A bigint is not known to JSON.
+  // JSON has no bigint.
   CHAOS_SEGMENTS: JSON.stringify({ ...STEPS, lossGap: LOSS_GAP, hasTable, ...terms }),
 });
 
@@ -112,7 +111,7 @@ const shared = (/** @type {string[]} */ ...names) =>
     names.includes(name),
   );
 
-/** What befalls a server of Redis that keeps its data. */
+/** Faults of a Redis server that keeps its data. */
 const OF_A_SERVER = ['redis SIGSTOP', 'CLIENT PAUSE', 'CLIENT KILL', 'DEBUG SLEEP', 'maxmemory'];
 
 const REDIS_FAULTS = [
@@ -149,7 +148,7 @@ const DELETED = storeFault('counters deleted, then begun above the table', ({ no
   }),
 );
 
-/** Ids made in Redis need nobody to create anything. */
+/** IDs made in Redis need no setup. */
 const FLUSHED = storeFault('FLUSHALL, after which ids go on', ({ node }) => node.admin.flushall());
 
 class Redis extends KeptRedis {
@@ -176,7 +175,7 @@ class Redis extends KeptRedis {
     return url;
   }
 
-  /** As an operator does: above all numbers in the table, and those buffered. */
+  /** Creates the counter as an operator does: above all numbers in the table and in buffers. */
   async create() {
     const { app, files } = /** @type {Place} */ (this.location);
     const highest = highestNumber(files);
@@ -197,7 +196,7 @@ class Redis extends KeptRedis {
     else await this.create();
   }
 
-  /** How many processes ended because there was no counter. */
+  /** How many processes ended without a counter. */
   refusedCount() {
     const { files } = /** @type {Place} */ (this.location);
     const logs = readdirSync(files).filter((name) => name.endsWith('.log'));
@@ -206,14 +205,14 @@ class Redis extends KeptRedis {
   }
 }
 
-/** Its loss gap is so small that a file which is off loses more. */
+/** The loss gap is so small that a disabled file loses more. */
 class RedisFile extends Redis {
   name = 'counters in redis, with or without its file';
   settings = settingsOf({}, false, FEW);
   faults = [...shared('redis restarted with data'), ...FILE_FAULTS];
 }
 
-/** Scripts are not told which server runs them, and what is said of its writes is true. */
+/** Scripts cannot see which server runs them. The stated durability is true. */
 class RedisUntold extends ofUntold(Redis) {
   name = 'counters in redis without INFO';
   settings = settingsOf({ keepsWrites: true });
@@ -225,7 +224,7 @@ class RedisUntold extends ofUntold(Redis) {
   ];
 }
 
-/** It is false, and believed. */
+/** The stated durability is false, and the processes trust it. */
 class RedisUntoldLost extends RedisUntold {
   name = 'counters in redis without INFO, which loses writes';
   faults = REDIS_FAULTS.slice(0, 1);
@@ -251,7 +250,10 @@ class RedisCluster extends Cluster {
   faults = [TAKEN_OVER, SURVIVORS_FIRST, ...shared('cluster slot moved', 'CLIENT KILL')];
 }
 
-/** Both jump to one place: whoever asks first was answered by neither, and nobody else can tell. */
+/**
+ * Both servers jump to the same place. The first process to ask has no response from either, so no
+ * rule helps.
+ */
 class RedisClusterLedBack extends RedisCluster {
   faults = [NEWCOMER_FIRST];
   toleratesTwice = true;
@@ -288,7 +290,7 @@ const ofTable = (Server, name, create, faults) =>
     faults = [...shared(...faults.map((what) => `${name} ${what}`)), DELETED, ...NETWORK_FAULTS];
   };
 
-/** By URL; its file may be put back to an older one, so that it has a window as well. */
+/** Uses a URL. An operator may restore an older file, so this topology has a window as well. */
 class SqliteCounters extends Sqlite {
   worker = 'number-worker.mjs';
   grants = 'segments';
@@ -302,7 +304,7 @@ class SqliteCounters extends Sqlite {
   faults = SQLITE_FAULTS;
 }
 
-/** Its clocks are within what is set: a window is timed by them. */
+/** The window uses these clocks, which stay within the configured difference. */
 class EtcdCounters extends Etcd {
   worker = 'number-worker.mjs';
   grants = 'segments';
@@ -324,12 +326,12 @@ const OF_TABLES = ['kill -9', 'SIGSTOP', ...WHILE_IT_RUNS];
 const OF_POSTGRES = [...OF_TABLES, 'backend killed', 'connections ended'];
 const OF_MARIADB = [...OF_TABLES, 'flushes no more, killed', 'connections killed'];
 
-/** As nestjs-snowflake/sql makes it, and the rows that the numbers are for. */
+/** Creates the tables of nestjs-snowflake/sql and of the rows that use the numbers. */
 const CREATE_SERIES =
   `CREATE TABLE snowflake_series (series varchar(128) NOT NULL, period varchar(16) NOT NULL, ` +
   `next bigint NOT NULL, PRIMARY KEY (series, period)); CREATE TABLE invoice (number text)`;
 
-/** What the primary acknowledges is on its disk alone. */
+/** Acknowledged data is on the disk of the primary alone. */
 class Gapless extends PostgresStandby {
   worker = 'gapless-worker.mjs';
   grants = 'commits';
@@ -344,7 +346,7 @@ class Gapless extends PostgresStandby {
     ...NETWORK_FAULTS,
   ];
 
-  /** Every commit counts, so that no moment is worse than others. */
+  /** Every commit counts, so no moment is worse than another. */
   forgetful = async (_, { keep, forget }) => {
     await keep();
     await sleep(CUT_OFF_MS);
@@ -353,20 +355,20 @@ class Gapless extends PostgresStandby {
   };
 }
 
-/** What the new primary committed is nowhere else, and clients are led back to the old one. */
+/** The commits of the new primary exist nowhere else, and clients fail back to the old one. */
 class GaplessLedBack extends Gapless {
   name = 'a gapless series in postgres, led there and back';
   faults = [SURVIVORS_FIRST];
 }
 
-/** What it acknowledges is on the standby as well. */
+/** The standby has all acknowledged data as well. */
 class GaplessSynchronous extends Gapless {
   name = 'a gapless series in postgres with a synchronous standby';
   toleratesTwice = false;
 
   async start() {
     const url = await super.start();
-    // The standby needs it too: once it is the primary, another one follows it.
+    // The standby needs this setting too: as the primary it gets a standby of its own.
     for (const node of this.nodes) {
       await node.sql(`ALTER SYSTEM SET synchronous_standby_names = '*'`);
       await node.sql('SELECT pg_reload_conf()');
@@ -375,7 +377,7 @@ class GaplessSynchronous extends Gapless {
   }
 }
 
-/** Taken ahead, so that a loss finds ids buffered. */
+/** Prefetched, so that a loss occurs while IDs are buffered. */
 const IDS = {
   CHAOS_IDS: JSON.stringify({ tag: COUNTER, prefetch: { count: 500, staleMs: 1000 } }),
 };

@@ -1,7 +1,7 @@
 /**
- * Replicas with cron jobs on each store of locks, once through every fault that befalls them: they
- * are killed at nine stages of a run, stand still, block, and are rolled out with another schedule,
- * zone and class; their stores open late, lose data, fail over and tell a wrong time.
+ * Replicas with cron jobs on each store of locks, once through every fault. Processes are killed at
+ * nine stages of a run, pause, block, and are rolled out with another schedule, zone and class.
+ * Stores open late, lose data, fail over, and report a wrong time.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,7 +18,7 @@ type Result = Awaited<ReturnType<typeof runTopology>>;
 type Applied = readonly { readonly name: string; readonly count: number }[];
 
 const SLOW_MS = 1_800_000;
-/** A machine that has nothing else to do needs a minute and a half. */
+/** An idle machine needs a minute and a half. */
 const SECONDS_MAX = 900;
 const GOAL = 150;
 const NAMES = Object.keys(CRON).filter((name) => name.startsWith('cron-replicas'));
@@ -42,7 +42,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each(NAMES)(`%s, by seed ${SEED} from ${seedsFrom}`, (name) => {
-  it('do each tick once, and lose none but those that the rules name', async () => {
+  it('run each tick once, and lose none except those that the rules name', async () => {
     const result = await results.get(name)!;
     const { duplicates, disorderCount, breaches } = result;
     const found = { duplicates, disorderCount, breaches };
@@ -53,7 +53,7 @@ describe.each(NAMES)(`%s, by seed ${SEED} from ${seedsFrom}`, (name) => {
     });
   });
 
-  it('went through every fault, and through each stage of a run', async () => {
+  it('went through every fault and each stage of a run', async () => {
     const { leaseCount, ...result } = await results.get(name)!;
     const faults: Applied = result.faults;
     expect(faults.filter(({ count }) => count === 0)).toEqual([]);
@@ -80,7 +80,7 @@ await app.close();
 it.each([
   ['UTC', 0],
   ['Asia/Tokyo', 9],
-])('a job without a zone is due by UTC in a process on %s', (zone, hour) => {
+])('a job without a zone is due by UTC in a process with the zone %s', (zone, hour) => {
   const options = { cwd: app, env: { ...process.env, TZ: zone }, encoding: 'utf8' } as const;
   const told = execFileSync(process.execPath, ['--input-type=module', '-e', ZONE], options);
   expect(told).toBe(`03:00:00.000Z ${hour}\n`);

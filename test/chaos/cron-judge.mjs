@@ -1,11 +1,11 @@
 /**
- * Reads what cron jobs wrote down, and finds what must not be: a run of a tick that was settled, a
- * tick that is missed where no rule says so, a token that fell, two effects of one tick or none;
- * and of a fleet what its replicas owe each other.
+ * Reads the records of cron jobs and finds errors: a second run of a settled tick, an inexcusably
+ * missed tick, a falling token, and a tick with two effects or none. Also checks the rules between
+ * the replicas of a fleet.
  */
 import { eventsIn } from './report.mjs';
 
-/** @param {string} folder @returns as `checkFolder` does: here runs of cron jobs are made */
+/** @param {string} folder @returns as `checkFolder` does, with cron runs */
 export function checkRuns(folder) {
   const events = eventsIn(folder);
   const runs = events.filter(({ kind }) => kind === 'run').toSorted((a, b) => a.atMs - b.atMs);
@@ -47,22 +47,21 @@ export function checkRuns(folder) {
   };
 }
 
-/** A run may begin so long after its grant: a call takes no longer. */
+/** The longest time between a grant and its run: the limit of a call. */
 const GRANTED_MS = 1000;
-/** Of a job of each second. */
+/** The interval of a job of each second. */
 const EVERY_MS = 1000;
 
 /**
- * What befell one job: the notes that its store confirmed, the rows of its effects, and when data
- * was lost and another version was rolled out.
+ * Events of one job: the notes that its store confirmed, the rows of its effects, data losses, and
+ * rollouts.
  * @typedef {Readonly<Record<'settled' | 'effects' | 'losses' | 'rolls', readonly any[]>>} Seen
  */
 
 /**
- * Of one job: runs of a tick that the store had confirmed as settled, ticks without a run that no
- * run says it left out, and tokens that fell; where a table takes the effects, also ticks with none
- * and with two. After a loss what was lost may be done again, the last tick once more, and
- * newcomers begin anew.
+ * For one job: runs of a settled tick, missed ticks that no run reports as left out, and falling
+ * tokens. If a table takes the effects, also ticks with no effect or two. After a loss, each lost
+ * tick may run again, the last tick may repeat once, and new processes begin a new record.
  * @param {readonly any[]} runs
  * @param {Seen} seen
  */
@@ -105,7 +104,7 @@ function faultsOfJob(runs, seen) {
 }
 
 /**
- * Which ticks no run was made for, or have no effect in the table, or two.
+ * Ticks without a run, and ticks with no effect or two in the table.
  * @param {readonly any[]} runs
  * @param {Seen} seen
  */
@@ -117,7 +116,7 @@ function openIn(runs, { settled, effects, losses, rolls }) {
       Array.from({ length: skippedCount }, (_, at) => tickMs - everyMs * (at + 1)),
     ),
   );
-  // Two versions have their own ticks.
+  // Each version has its own ticks.
   const missed = all.slice(1).flatMap((ms, at) => {
     const [before, everyMs] = [all[at] ?? ms, Math.max(everyOf.get(all[at]), everyOf.get(ms))];
     const first = (Math.floor(before / everyMs) + 1) * everyMs;
@@ -125,7 +124,7 @@ function openIn(runs, { settled, effects, losses, rolls }) {
     return Array.from({ length: count }, (_, n) => first + n * everyMs);
   });
   const givenUp = new Set(settled.flatMap((event) => event.givenUp ?? []));
-  // It befell the fleet after an earlier tick was granted, and before a later one's run.
+  // The loss or rollout came after the grant of an earlier tick, and before the run of a later one.
   const isExcused = (/** @type {number} */ ms) => {
     const before = Math.max(0, ...runs.filter(({ tickMs }) => tickMs <= ms).map((run) => run.atMs));
     const after = Math.min(...runs.filter(({ tickMs }) => tickMs > ms).map((run) => run.atMs));
@@ -139,7 +138,7 @@ function openIn(runs, { settled, effects, losses, rolls }) {
   const twiceInTable = [...inTable].filter(
     (tick) => effects.filter((row) => Number(row.tick) === tick).length > 1,
   );
-  // The last one of each process may not have come to its end.
+  // The last tick of each process may still be running.
   const settledMs = Math.max(0, ...settled.map((event) => event.settledMs));
   const without = all.filter((ms) => ms <= settledMs && !inTable.has(ms) && !isExcused(ms));
   const withoutCount = effects.length === 0 ? 0 : without.length;
@@ -151,20 +150,20 @@ function openIn(runs, { settled, effects, losses, rolls }) {
   };
 }
 
-/** How often a tick is begun, as `attempts` says by default. */
+/** How often a job tries a tick: the default of `attempts`. */
 const TRIES = 3;
-/** After so many losses in a row a job waits, for this at first, then twice as long each time. */
+/** After this many losses in a row a job waits, first for `WAIT_MS`, then double each time. */
 const LOSSES = 2;
 const WAIT_MS = 60_000;
-/** The clock of a host may be behind that of its store by this. */
+/** How far the clock of a host may be behind that of its store. */
 const BEHIND_MS = 1000;
-/** The clock of the machine is corrected meanwhile. */
+/** The machine's clock may be adjusted by this during a run. */
 const ADJUSTED_MS = 50;
 
 /**
- * What the replicas of a fleet owe each other, besides the ticks of each job: none is run before
- * its time, a job that ends its process ends few, and two applications are told of each other.
- * @param {string} folder @returns {string[]} what is not so
+ * Checks the rules between the replicas of a fleet, besides the ticks of each job. No job runs
+ * before its time, a job that ends its process ends few, and two applications learn of each other.
+ * @param {string} folder @returns {string[]} the errors
  */
 export function checkFleet(folder) {
   const events = eventsIn(folder);
@@ -179,7 +178,7 @@ export function checkFleet(folder) {
   ];
 }
 
-/** A store that loses its data loses the count as well, at some moment of the fault. */
+/** A store that loses its data also loses the count of attempts, at some moment of the fault. */
 function poisonedIn(/** @type {any[]} */ poisoned, /** @type {readonly any[]} */ losses) {
   const ends = losses.flatMap(({ fromMs, toMs }) => [fromMs, toMs]);
   const lifeOf = (/** @type {any} */ { atMs }) => ends.filter((endMs) => endMs <= atMs).length;

@@ -1,7 +1,7 @@
 /**
- * Cron jobs under attack, on each store of locks: processes that end at each stage of a run, stand
- * still, and are rolled out with another schedule, zone and class; stores that open late, forget
- * and fail over, and whose clock is minutes off.
+ * Cron jobs under attack, on each store of locks. Processes end at each stage of a run, pause, and
+ * are rolled out with another schedule, zone and class. Stores open late, lose data, fail over, and
+ * have a clock that is minutes off.
  */
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,12 +41,12 @@ const CRON_WORDS = {
   good: 'No settled tick was run again, and none was missed.',
 };
 
-// What befalls the processes of a fleet, besides what befalls all.
+// Process faults of a fleet, besides the common ones.
 
-/** How long it may take until one comes there. */
+/** How long the first process may take to reach the stage. */
 const REACHED_MS_MAX = 10_000;
 
-/** Whoever comes there first. @param {World} world @param {string} stage */
+/** The first process that reaches the stage. @param {World} world @param {string} stage */
 async function reached({ fleet }, stage) {
   const members = [...fleet.members];
   const send = (/** @type {string} */ wanted) => {
@@ -63,7 +63,7 @@ async function reached({ fleet }, stage) {
 }
 
 const KILL = 'kill -9 ';
-/** At each stage of a run, by the words of `cron-worker.mjs`. @type {readonly Fault[]} */
+/** Kills at each stage of a run, named as in `cron-worker.mjs`. @type {readonly Fault[]} */
 export const ENDS = [
   { name: 'kill -9 before the lock is asked for' },
   { name: 'kill -9 after the grant' },
@@ -81,7 +81,7 @@ export const ENDS = [
   apply: (world) => reached(world, name.slice(KILL.length)),
 }));
 
-/** Far longer than a lock lasts that nobody extends: `cron-worker.mjs` has how long. */
+/** Far longer than a lock lasts without extension. `cron-worker.mjs` defines that time. */
 const BLOCKED = /** @type {Fault} */ ({
   name: 'a run blocks its process',
   level: 'process',
@@ -89,7 +89,10 @@ const BLOCKED = /** @type {Fault} */ ({
   apply: (world) => reached(world, 'blocked'),
 });
 
-/** The judge is told when. @param {string} kind @param {Fault} fault @returns {Fault} */
+/**
+ * Records the time of the fault for the judge. @param {string} kind @param {Fault} fault @returns
+ * {Fault}
+ */
 const told = (kind, fault) => ({
   ...fault,
   async apply(world) {
@@ -108,7 +111,7 @@ function tell(/** @type {{ files: string }} */ { files }, /** @type {object} */ 
   appendFileSync(join(files, 'fleet.events'), `${JSON.stringify(event)}\n`);
 }
 
-/** What it may cost stands in docs/guides/one-cron-job.md. */
+/** docs/guides/one-cron-job.md lists the possible costs. */
 const losing = (/** @type {Fault} */ fault) => told('loss', fault);
 
 const FLEET = { CHAOS_EVERY_S: '1', CHAOS_ZONE: 'UTC', CHAOS_CLASS: 'Reports1' };
@@ -122,7 +125,7 @@ const ROLLS = [
     next: ({ CHAOS_ZONE }) => ({ CHAOS_ZONE: CHAOS_ZONE === 'UTC' ? 'Asia/Kolkata' : 'UTC' }),
   },
   {
-    // Nobody goes back to a name: a class that comes back has missed what was done meanwhile.
+    // Each rollout uses a new name: a class with an old name would have missed ticks.
     name: 'rolled out with another class',
     next: ({ CHAOS_CLASS }) => ({ CHAOS_CLASS: `Reports${Number(CHAOS_CLASS.slice(7)) + 1}` }),
   },
@@ -134,7 +137,7 @@ const ROLLS = [
   }),
 );
 
-/** Both ways; the other clocks are right then. */
+/** Steps in both directions. All other clocks are correct in this fault. */
 const MINUTES_MS = [-300_000, 300_000];
 const OFF_MS = 4000;
 const CLOCK = storeFault('clock of the store minutes off', async ({ clock }, { random }) => {
@@ -146,7 +149,7 @@ const CLOCK = storeFault('clock of the store minutes off', async ({ clock }, { r
 // The topologies.
 
 /**
- * Jobs of each second, on locks that keep what they acknowledge.
+ * Jobs of each second, on locks that keep acknowledged data.
  * @param {new (folder: string) => any} Locks @param {string} name @param {string[]} faults
  */
 const ofCron = (Locks, name, faults) =>
@@ -165,15 +168,15 @@ const EFFECTS = `CREATE TABLE fences (job text PRIMARY KEY, token numeric, tick 
   CREATE TABLE effects (job text, token numeric, tick bigint)`;
 
 /**
- * Replicas with many jobs of each second, whose effects are rows of a table that compares tokens.
- * The store of their locks fails over and loses all that it has.
+ * Replicas with many jobs of each second. Their effects are rows of a table that compares tokens.
+ * The store of their locks fails over and loses all data.
  * @param {new (folder: string) => any} Locks @param {string} name
  * @param {{ losses?: Fault[], others?: Fault[], jobCount: number }} parts
  */
 const ofFleet = (Locks, name, { losses = [], others = [], jobCount }) =>
   class extends ofCron(Locks, name, []) {
     name = `a fleet of cron jobs in ${name}`;
-    // Jobs of each second have time to do what they are there for.
+    // The jobs need time to run.
     pace = { ...PACE, processCount: 3, pauseMs: { process: 6000, store: 12_000 } };
     least = { ids: 100 * jobCount, leases: 100 * jobCount };
     faults = [...losses.map(losing), ...others];
@@ -204,25 +207,25 @@ const ofFleet = (Locks, name, { losses = [], others = [], jobCount }) =>
     }
   };
 
-/** A failover by which nothing was lost is one as well. @param {Fault} fault @returns {Fault} */
+/** A failover without a loss counts as well. @param {Fault} fault @returns {Fault} */
 const always = (fault) => ({ ...fault, apply: async (world) => void (await fault.apply(world)) });
 
-/** The store opens so long after the processes. */
+/** How long after the processes the store opens. */
 const LATE_MS = 5000;
 
 /**
- * Two applications of two replicas each share their jobs, of which one ends its process and one is
- * called by its class; they are ended at each stage of a run, and rolled out.
+ * Two applications of two replicas each share their jobs. One job ends its process, and one runs by
+ * the name of its class. Processes end at each stage of a run, and are rolled out.
  * @param {new (folder: string) => any} Locks @param {string} name
  * @param {{ losses?: Fault[], others?: Fault[] }} parts
  */
 const ofReplicas = (Locks, name, parts) =>
   class extends ofFleet(Locks, name, { ...parts, jobCount: 4 }) {
     name = `replicas with cron jobs in ${name}`;
-    // A store that lost its data grants nothing for as long as a lock lasts.
+    // After a loss, a store grants nothing for as long as a lock lasts.
     pace = { ...PACE, pauseMs: { process: 1500, store: 10_000 } };
     least = { ids: 200, leases: 200 };
-    // Who begins a record anew by a wrong clock begins it at a wrong time.
+    // A process with a wrong clock would begin a new record at a wrong time.
     hasOneClock = this.hasOneClock || parts.losses !== undefined;
     faults = [...this.faults.map(always), ...ENDS, BLOCKED, ...ROLLS];
 
@@ -241,7 +244,7 @@ const ofReplicas = (Locks, name, parts) =>
     });
   };
 
-/** It writes to disk before it answers, so that a kill forgets nothing. */
+/** Writes to disk before it answers, so a kill loses no data. */
 class KeptMariadbLocks extends MariadbLocks {
   constructor(/** @type {string} */ folder) {
     super(folder);
@@ -249,7 +252,7 @@ class KeptMariadbLocks extends MariadbLocks {
   }
 }
 
-/** Its clock is that of no host. */
+/** Its clock is independent of the hosts. */
 class ClockedRedisLocks extends Redis {
   hasOneClock = true;
 
@@ -280,7 +283,7 @@ export const CRON = {
     losses: [...STANDBY_FAULTS, DELETED, TABLE_CREATED],
     jobCount: 5,
   }),
-  // A loss beside a clock that was wrong costs tokens, as the guarantees say.
+  // A loss while the clock is wrong costs tokens, as the guarantees state.
   'cron-replicas': ofReplicas(ClockedRedisLocks, 'redis', {
     others: [CLOCK, ...shared('redis restarted with data')],
   }),

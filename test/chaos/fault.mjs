@@ -1,6 +1,6 @@
 /**
- * What a fault is, and what those of several stores have in common: their shape and pace, a bad
- * network, orders of what comes back, and the worst moment to forget.
+ * The shape of a fault, and the faults of several stores: a bad network, the order of failbacks,
+ * and the worst moment to lose data.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,21 +9,21 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { join } from 'node:path';
 import { serverFolder, unprivileged } from '../../scripts/servers/server-process.mjs';
 
-// How fast a topology is attacked, and by how many processes its registry is used.
+// The pace of an attack, and the count of processes that share the registry.
 
 /**
  * @typedef {object} Pace
- * @property {number} processCount as many as there are worker ids, so that each goes to the next
- *   process as soon as it is free
+ * @property {number} processCount as many as worker IDs, so that the next process gets each ID as
+ * soon as it is free
  * @property {number} workerBits
- * @property {number} callTimeoutMs of a call of the registry
- * @property {{ process: number, store: number }} pauseMs a process that is told to stop, or
- *   killed, leaves the rest some time to live on
- * @property {number} grantMs so long one waits for a worker id to be leased after a fault of the
- *   store, or the end of a process, at most; 0 where the next one may come at once
+ * @property {number} callTimeoutMs time limit of a registry call
+ * @property {{ process: number, store: number }} pauseMs the pause after a process is stopped or
+ * killed, and after a fault of the store
+ * @property {number} grantMs the longest wait for a lease after a fault of the store or the end of
+ * a process; 0 if the next fault may follow at once
  */
 
-/** Faults of Redis are over in a moment: they follow each other closely. @type {Pace} */
+/** Faults of Redis take a moment, so they follow each other closely. @type {Pace} */
 export const REDIS_PACE = {
   processCount: 8,
   workerBits: 3,
@@ -32,7 +32,10 @@ export const REDIS_PACE = {
   grantMs: 0,
 };
 
-/** Other servers take seconds to come back, and an attack on nobody proves nothing. @type {Pace} */
+/**
+ * Other servers take seconds to come back, and an attack on an empty fleet proves nothing. @type
+ * {Pace}
+ */
 export const STORE_PACE = {
   processCount: 4,
   workerBits: 2,
@@ -41,7 +44,7 @@ export const STORE_PACE = {
   grantMs: 30_000,
 };
 
-// What a fault is, and the world that it befalls.
+// A fault, and the world that it hits.
 
 /**
  * @typedef {object} World
@@ -52,19 +55,19 @@ export const STORE_PACE = {
  * @typedef {object} Fault
  * @property {string} name
  * @property {'process' | 'store'} level
- * @property {string} [gap] the stretch without ids that it causes in its process, by its error
- * @property {number} [cardCount] how often it is in the deck: restarts are what happens most
- * @property {boolean} [changesServer] new ranges then begin behind the quarantine
- * @property {boolean} [setsOneClock] of one process, and not of the others
- * @property {boolean} [ofTwoBuilds] of a fleet in which two builds run
- * @property {'network' | 'packets' | 'disk' | 'clock'} [beside] of what it is, where it may befall
- *   a store beside another fault that is not of that: it lasts for a moment, and ends by itself
- * @property {readonly string[]} [only] topologies that can have it; default all
- * @property {(world: World) => unknown} apply answers the process it befell, if it is one, and
- *   false where it could not happen
+ * @property {string} [gap] the error during the gap without IDs that it causes in its process
+ * @property {number} [cardCount] its count in the deck: restarts are the most frequent fault
+ * @property {boolean} [changesServer] whether new ranges then begin after the quarantine
+ * @property {boolean} [setsOneClock] whether it sets the clock of one process only
+ * @property {boolean} [ofTwoBuilds] whether it needs a fleet with two builds
+ * @property {'network' | 'packets' | 'disk' | 'clock'} [beside] its kind, if it may overlap a store
+ * fault of another kind: it lasts a moment and ends by itself
+ * @property {readonly string[]} [only] topologies that have it; default all
+ * @property {(world: World) => unknown} apply returns the process that it hit, if any, and false if
+ * it could not happen
  */
 
-/** @param {() => Promise<unknown>} isSo errors count as no */
+/** @param {() => Promise<unknown>} isSo an error counts as false */
 export async function until(isSo, spanMs = 15_000) {
   for (const endMs = performance.now() + spanMs; performance.now() < endMs; await sleep(50)) {
     if (await isSo().catch(() => false)) return;
@@ -72,12 +75,11 @@ export async function until(isSo, spanMs = 15_000) {
   throw new Error(`Waited ${spanMs / 1000} s in vain for: ${isSo.toString()}`);
 }
 
-// The shape that the faults of all stores have, and what most of them need.
+// The shape and the common needs of store faults.
 
 /**
  * @param {string} name
- * @param {(topology: any, world: World) => unknown} apply answers false
- *   where it could not happen
+ * @param {(topology: any, world: World) => unknown} apply returns false if it could not happen
  * @returns {Fault}
  */
 export const storeFault = (name, apply) => ({
@@ -86,14 +88,14 @@ export const storeFault = (name, apply) => ({
   apply: (world) => apply(world.topology, world),
 });
 
-/** What was dumped is loaded again, while the server runs, at the worst moment of the topology. */
+/** Restores a dump while the server runs, at the worst moment of the topology. */
 export const loadDump = (/** @type {any} */ { node, table, forgetful }, /** @type {any} */ world) =>
   forgetful(world, { keep: () => node.dump(table), forget: () => node.load() });
 
-/** How long processes may take to write what is then deleted. */
+/** How long processes may take to write the data that the fault deletes. */
 const WRITE_MS_MAX = 10_000;
 
-/** @param {() => Promise<number>} remove @returns whether it removed anything, once there was */
+/** @param {() => Promise<number>} remove @returns whether it removed anything, once data existed */
 export async function isRemoved(remove) {
   const endMs = performance.now() + WRITE_MS_MAX;
   while (performance.now() < endMs) {
@@ -107,7 +109,7 @@ export async function isRemoved(remove) {
 const TAKEN_MS = 1500;
 
 /**
- * An operator takes rights away while all run, one after the other, and gives each back.
+ * An operator revokes rights one after the other while all processes run, and grants each again.
  * @param {{ sql: (text: string) => Promise<unknown> }} node
  * @param {readonly (readonly [taken: string, given: string])[]} rights
  */
@@ -121,7 +123,7 @@ export async function rightsTaken(node, rights) {
 }
 
 /**
- * Runs a command to its end. Not at once: what it connects to may be a proxy of this process.
+ * Runs a command to its end. It is asynchronous, since its target may be a proxy in this process.
  * @param {string} command @param {string[]} args @param {object} options
  */
 export async function ran(command, args, options = {}) {
@@ -133,7 +135,7 @@ export async function ran(command, args, options = {}) {
 }
 
 /**
- * As a snapshot of a disk is put back.
+ * Restores a copy, like a disk snapshot.
  * @param {string} from @param {string} to @param {any} user
  */
 export function copyFolder(from, to, { uid, gid }) {
@@ -143,7 +145,7 @@ export function copyFolder(from, to, { uid, gid }) {
   spawnSync('chmod', ['700', to]);
 }
 
-// What befalls the network between the processes and a store that is reached through one proxy.
+// Faults of the network between the processes and a store behind one proxy.
 
 const SPAN_MS = 1200;
 
@@ -174,22 +176,22 @@ export const NETWORK_FAULTS = [
   },
 ];
 
-// Clients are led to another server and back to the first one, which was never restarted: it shows
-// no sign of what the other one granted in between.
+// Clients fail over to another server and back to the first one, which never restarted. The first
+// server shows no sign of the other one's grants.
 
 /** @typedef {import('./fleet.mjs').Member} Member */
 
-/** How long a process may take to be granted something, on a busy machine. */
+/** How long a process may wait for a grant on a busy machine. */
 const GRANT_MS_MAX = 30_000;
-/** Longer than any process stands still that was told to before. */
+/** Longer than any earlier pause of a process lasts. */
 const AWAY_MS = 11_000;
-/** All have asked once by then. */
+/** All processes have called the store by then. */
 const ASKED_MS = 3000;
 
 /**
  * @param {World} world
- * @param {boolean} newcomerFirst whether all that were answered by the other server stand still
- *   while one that was never answered asks the first; else nobody is new
+ * @param {boolean} newcomerFirst whether the clients of the other server are paused while a new
+ * process makes the first call; otherwise no process is new
  */
 async function thereAndBack({ fleet, topology, random }, newcomerFirst) {
   topology.isCalm = true;
@@ -217,34 +219,33 @@ async function thereAndBack({ fleet, topology, random }, newcomerFirst) {
   }
 }
 
-/** Of every topology that can lead `away` and `back`. */
+/** For every topology with `away` and `back`. */
 export const SURVIVORS_FIRST = storeFault('there and back, survivors first', (_, world) =>
   thereAndBack(world, false),
 );
-/** Where nothing but whoever was answered by the other server can tell, no rule helps. */
+/** If only the clients of the other server have proof, no rule helps. */
 export const NEWCOMER_FIRST = storeFault('there and back, newcomer first', (_, world) =>
   thereAndBack(world, true),
 );
 export const THERE_AND_BACK = [SURVIVORS_FIRST, NEWCOMER_FIRST];
 
-// The worst moment to put a store back to an older copy, or to let a standby take over: a worker id
-// was leased since, its holder stands still, so that it tells nobody, and another process comes
-// which finds that worker id free.
+// The worst moment to restore an older copy, or to promote a standby. A worker ID was leased since
+// the copy. Its holder is paused, and another process comes that finds the worker ID free.
 
-/** How long a process may take to lease, on a busy machine. */
+/** How long a process may take to lease on a busy machine. */
 const LEASE_MS_MAX = 60_000;
-/** Shorter than a lease, so that the holder goes on in its range. */
+/** Shorter than a lease, so that the holder continues in its range. */
 const STILL_MS = 7000;
 
 /**
  * @typedef {object} Steps
  * @property {() => unknown} keep makes the copy
- * @property {() => unknown} forget brings it back
- * @property {boolean} [goesOn] whether the old server goes on answering beside the new one
+ * @property {() => unknown} forget restores it
+ * @property {boolean} [goesOn] whether the old server continues next to the new one
  *
  * @param {World} world
  * @param {Steps} steps
- * @returns {Promise<boolean>} false where nothing was leased in between
+ * @returns {Promise<boolean>} false if no process leased in between
  */
 export async function forgetLease({ fleet, random }, { keep, forget }) {
   const first = fleet.any(random);
@@ -266,7 +267,7 @@ export async function forgetLease({ fleet, random }, { keep, forget }) {
   return true;
 }
 
-/** One that stands still until it may lease. @param {import('./fleet.mjs').Fleet} fleet */
+/** A new process, paused until it may lease. @param {import('./fleet.mjs').Fleet} fleet */
 export async function newcomerOf(
   fleet,
   /** @type {unknown} */ holder,
@@ -281,29 +282,28 @@ export async function newcomerOf(
   return newcomer;
 }
 
-// The worst moment for a store of counters to forget: segments were granted since, all who were
-// answered stand still, so that nobody tells the store what it granted, and the first to ask is a
-// process that was never answered anything.
+// The worst moment for a store of counters to lose data. Segments were granted since, and all their
+// holders are paused. The first call comes from a new process.
 
-/** Two of each process. */
+/** Two for each process. */
 const GRANT_COUNT = 8;
 const GRANTS_MS_MAX = 10_000;
 const NEWCOMER_MS_MAX = 20_000;
-/** Enough for a grant to be used, and far less than a loss window. */
+/** Enough to use a grant, and far less than a loss window. */
 const USED_MS = 300;
 
 /**
  * @param {World} world
  * @param {object} steps
- * @param {() => unknown} steps.keep what is granted from here on is forgotten
- * @param {() => unknown} [steps.hold] nobody writes from here on
+ * @param {() => unknown} steps.keep grants from here on will be lost
+ * @param {() => unknown} [steps.hold] writes stop here
  * @param {() => unknown} steps.forget
- * @param {() => Promise<void>} [steps.asked] until somebody asked the store that forgot: then it
- *   forgets again at once, with all that it made of the loss
- * @param {boolean} [steps.goesOn] whether the old server goes on answering: nobody then stands
- *   still
- * @param {number} [steps.grantCount] how many grants are forgotten
- * @returns {Promise<boolean>} false where nothing was granted in between
+ * @param {() => Promise<void>} [steps.asked] waits for a call to the store after its loss; the
+ * store then loses its data again, with all that it did about the first loss
+ * @param {boolean} [steps.goesOn] whether the old server continues, in which case no process is
+ * paused
+ * @param {number} [steps.grantCount] how many grants are lost
+ * @returns {Promise<boolean>} false if nothing was granted in between
  */
 export async function forgetGrants(
   { fleet, topology, random },
@@ -319,14 +319,14 @@ export async function forgetGrants(
   };
   const newcomer = () => {
     const granted = fleet.next('lease', NEWCOMER_MS_MAX);
-    // The newcomer is its successor.
+    // The successor of the killed process is the new one.
     fleet.any(random)?.kill('SIGKILL');
     return granted;
   };
-  // Nothing is granted for a window after a move: what it left behind would be older than one.
+  // Wait for grants first. After a move, lost grants would be older than a window.
   if (await topology.gather?.()) await someGranted(fleet, grantCount, GRANTS_MS_MAX);
   await keep();
-  // Half a window, since the old server may go on for the rest; no more than one may be lost.
+  // Half a window. The old server may use the other half, and a loss may not exceed one window.
   const spanMs = topology.quarantineMs > 0 ? topology.quarantineMs / 2 : GRANTS_MS_MAX;
   const isGranted = await someGranted(fleet, grantCount, spanMs);
   await hold?.();
@@ -362,17 +362,17 @@ function someGranted(fleet, grantCount, spanMs) {
 }
 
 /*
- * A server of the chaos with its data in a folder: it can be killed, and started again with these
- * data or with an older copy of them.
+ * A server of the chaos with its data in a folder. It can be killed, and restarted with these data
+ * or an older copy.
  */
 
 /** @abstract */
 export class DiskNode {
   port = 0;
   user = unprivileged();
-  /** Settings of its own, the last ones. @type {readonly string[]} */
+  /** More settings, appended last. @type {readonly string[]} */
   more = [];
-  /** In which it runs. @type {NodeJS.ProcessEnv | undefined} */
+  /** The environment of the server. @type {NodeJS.ProcessEnv | undefined} */
   env;
   /** @type {import('../../scripts/servers/bad-disk.mjs').BadDisk | undefined} */
   disk;
@@ -388,7 +388,7 @@ export class DiskNode {
     return /** @type {number} */ (this.server?.pid);
   }
 
-  /** On its port, with the data that there are. @returns {Promise<void>} */
+  /** Starts on its port, with the data in the folder. @returns {Promise<void>} */
   async start() {
     throw new Error(`${this.constructor.name} does not say how it starts.`);
   }
@@ -399,7 +399,7 @@ export class DiskNode {
     this.server = undefined;
   }
 
-  /** A copy that was made while nothing ran, as a snapshot of a disk is. */
+  /** A copy made while the server is down, like a disk snapshot. */
   async backup() {
     await this.kill();
     copyFolder(this.data, `${this.data}.old`, this.user);

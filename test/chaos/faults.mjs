@@ -1,8 +1,8 @@
 /**
- * What is done to processes, to Redis and to the network between them, as a table.
+ * The faults of processes, of Redis, and of the network between them, as a table.
  *
- * Each fault is over when its promise settles. Faults of one level follow each other; faults of
- * processes happen beside those of the store.
+ * Each fault is over when its promise settles. Faults of one level follow each other. Process
+ * faults overlap store faults.
  */
 import { execFile } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ import { REGISTRY } from './topologies.mjs';
 /** @import { Fault } from './fault.mjs' */
 /** @import { World } from './fault.mjs' */
 
-// What an operator of Redis changes while all run, and changes back.
+// Changes that an operator of Redis makes and reverts while all processes run.
 
 /** Longer than any call, and far shorter than a lease. */
 const CHANGED_MS = 1200;
-/** What it is changed to, and back. */
+/** Each changed value, and its original. */
 const SETTINGS = [
   ['appendonly', 'no', 'yes'],
   ['appendfsync', 'no', 'always'],
@@ -57,7 +57,7 @@ export const OPERATOR_FAULTS = [
     level: 'store',
     only: ['standalone'],
     async apply({ topology: { node } }) {
-      // Nobody answers there, so that its data stays.
+      // No client reaches that place, so its data stays.
       await node.admin.call('REPLICAOF', '127.0.0.1', '1');
       await sleep(CHANGED_MS);
       await node.admin.call('REPLICAOF', 'NO', 'ONE');
@@ -67,7 +67,7 @@ export const OPERATOR_FAULTS = [
 
 const STANDALONE = ['standalone'];
 const REDIS = ['standalone', 'sentinel', 'cluster'];
-/** A lease is 10 s. */
+/** A lease lasts 10 s. */
 const PAST_LEASE_MS = 10_500;
 const HOUR_S = 3600;
 
@@ -78,7 +78,7 @@ const one = ({ fleet, random }, run) => {
   return member;
 };
 
-/** All places of a fleet of two builds, or some, are given the one of them. */
+/** Gives some or all places of a fleet with two builds the other build. */
 function rolled({ fleet, random }, /** @type {boolean} */ toPrevious) {
   const { size } = fleet.parts;
   return fleet.roll(toPrevious, random() < 0.5 ? size : Math.ceil(random() * size));
@@ -87,8 +87,8 @@ function rolled({ fleet, random }, /** @type {boolean} */ toPrevious) {
 const runProgram = promisify(execFile);
 
 /**
- * A move of the layout begins, or is undone, while processes of two builds take it. It is refused
- * while more worker IDs than a half has are held or not free yet.
+ * Starts or undoes a move of the layout while processes of two builds run. It is refused if more
+ * worker IDs than a half has are held or not free yet.
  */
 async function movedLayout({ fleet, random }, /** @type {boolean} */ isUndone) {
   const { app, support, settings } = fleet.parts;
@@ -154,7 +154,7 @@ export const FAULTS = [
     name: 'SIGSTOP',
     level: 'process',
     gap: 'none',
-    // Nobody waits for it: other faults go on while it stands still.
+    // The attack does not wait: other faults happen during the pause.
     apply: (world) =>
       one(world, (it) => {
         it.kill('SIGSTOP');
@@ -176,7 +176,7 @@ export const FAULTS = [
     name: 'event loop blocked',
     level: 'process',
     gap: 'none',
-    // Who is ending just then hears nothing any more.
+    // A process that is ending receives nothing any more.
     apply: (world) =>
       one(world, (it) => {
         const blockMs = 500 + world.random() * 4000;
@@ -291,8 +291,8 @@ export const FAULTS = [
 ];
 
 /**
- * Adds to the numbers behind the faults of a document how often a run applied each. Where something
- * was made twice, which is beyond the promise, that counts in the rows alone which say so.
+ * Adds the counts of a run to the fault table of a document. Duplicates beyond the promise count
+ * only in the rows that state them.
  * @param {string} document
  * @param {readonly Applied[]} results
  *

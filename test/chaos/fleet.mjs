@@ -1,7 +1,7 @@
 /**
- * The processes under attack: as many as were asked for, each replaced when it ends.
+ * The processes under attack. Each gets a successor when it ends.
  *
- * Guarantee: after stop() none is left, whatever was done to them.
+ * Guarantee: stop() leaves no process behind, whatever happened before.
  */
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -11,42 +11,42 @@ import { join } from 'node:path';
 /** @import { ChildProcess } from 'node:child_process' */
 /** @typedef {ChildProcess & { clockFile: string, place: string }} Member */
 
-/** Clocks that differ, but by less than what the library corrects (5 s); the next one's as well. */
+/** Clocks that differ by less than the library corrects (5 s), even from the next one. */
 const OFFSETS_S = [4, -4, 2, -2, 0];
 
-/** So the files of processes of the previous build begin. */
+/** The prefix of files from processes of the previous build. */
 export const PREVIOUS = 'previous';
-/** A rolling update waits for the next process so long. */
+/** How long a rolling update waits for the next process. */
 const ROLLED_MS = 3000;
 
 export class Fleet {
   /** @type {Set<Member>} */
   members = new Set();
   startedCount = 0;
-  /** How often one of them began to make ids with another worker id, or took a segment. */
+  /** How often a process began to use another worker ID, or took a segment. */
   leaseCount = 0;
-  /** Of these, by processes of the previous build. */
+  /** Those by processes of the previous build. */
   previousLeaseCount = 0;
-  /** Which places run the previous build. @type {boolean[]} */
+  /** Places that run the previous build. @type {boolean[]} */
   #isPrevious = [];
-  /** Of each of these, and of each that is about to lease. */
+  /** Callbacks for each lease, and for each process that is about to lease. */
   #news = new EventEmitter();
-  /** How processes ended that nobody ended. @type {Record<string, number>} */
+  /** Exits that no fault caused. @type {Record<string, number>} */
   exits = {};
   #isOver = false;
 
   /**
    * @param {object} parts
-   * @param {string} parts.app where the worker lies
-   * @param {string | undefined} parts.previousApp where it lies with another build, which every
-   *   second place begins with
+   * @param {string} parts.app the folder of the library
+   * @param {string | undefined} parts.previousApp the folder of another build, with which every
+   * second place begins
    * @param {string} parts.worker its file
-   * @param {string} parts.folder for what processes write down
-   * @param {string} parts.support the URL they are given
+   * @param {string} parts.folder for the records of the processes
+   * @param {string} parts.support the URL for the processes
    * @param {string} parts.libfaketime
-   * @param {number} parts.size how many processes
+   * @param {number} parts.size the count of processes
    * @param {Record<string, string>} parts.settings more variables
-   * @param {boolean} parts.hasOneClock where the clock of the host is that of the store as well
+   * @param {boolean} parts.hasOneClock whether the host's clock is also the store's
    */
   constructor(parts) {
     this.parts = parts;
@@ -56,13 +56,13 @@ export class Fleet {
     }
   }
 
-  /** One that runs and is not stopped. */
+  /** A process that runs and is not paused. */
   any(/** @type {() => number} */ random) {
     const list = [...this.members];
     return list[Math.floor(random() * list.length)];
   }
 
-  /** Ends one; its successor starts at once. */
+  /** Ends a process. Its successor starts at once. */
   async end(/** @type {Member} */ member) {
     if (member.exitCode !== null || member.signalCode !== null) return;
     member.kill('SIGTERM');
@@ -70,9 +70,9 @@ export class Fleet {
   }
 
   /**
-   * As a rolling update does it, or undoes it: the process of one place after the other ends, and
-   * its successor is of the other build.
-   * @param {boolean} toPrevious @param {number} count how many places, the first ones first
+   * Performs or undoes a rolling update: the process of one place after the other ends, and its
+   * successor runs the other build.
+   * @param {boolean} toPrevious @param {number} count of places, from the first
    */
   async roll(toPrevious, count) {
     for (let location = 0; location < count; location++) {
@@ -82,7 +82,7 @@ export class Fleet {
     }
   }
 
-  /** As a rolling update does it: every process from here on has these settings. */
+  /** Performs a rolling update: each later process has these settings. */
   async update(/** @type {Record<string, string>} */ settings) {
     Object.assign(this.parts.settings, settings);
     for (let location = 0; location < this.parts.size; location++) await this.#replace(location);
@@ -96,7 +96,7 @@ export class Fleet {
   }
 
   /**
-   * The next that is about to lease, or has leased, within so long.
+   * The next process that is about to lease, or that leased, within the time.
    * @param {'up' | 'lease'} what @param {number} spanMs
    * @returns {Promise<Member | undefined>}
    */
@@ -150,7 +150,7 @@ export class Fleet {
           FAKETIME_CACHE_DURATION: '1',
           FAKETIME_DONT_FAKE_MONOTONIC: '1',
           DONT_FAKE_MONOTONIC: '1',
-          // The times of files are those of the system, for all of them the same.
+          // File times follow the system clock, which is the same for all processes.
           NO_FAKE_STAT: '1',
         },
       })
@@ -173,7 +173,7 @@ export class Fleet {
   }
 }
 
-/** What libfaketime adds to the wall clock of the process that reads this file. */
+/** The shift of the wall clock that libfaketime applies to the reader of this file. */
 export function setClock(/** @type {string} */ clockFile, /** @type {number} */ offsetS) {
   writeFileSync(clockFile, `${offsetS < 0 ? '-' : '+'}${Math.abs(offsetS)}\n`);
 }
